@@ -191,7 +191,7 @@ void check_pipeline(const Layout& l, const ModelSpec& model, const std::string& 
 
 /// Modules of recompute that the model has, and latent attention's without context parallelism.
 void check_recompute(const Layout& l, const ModelSpec& model, const std::string& where) {
-  l.recompute.check(model.layers, where);
+  l.recompute.check(model.layers, where, l.layers_of_chunks(model.layers));
   const auto needs = [&](Module module, bool there, const char* what) {
     if (l.recompute.has(module) && !there)
       throw_error(Code::usage, "{}: recompute of {} for model {}; needs {}", where, to_string(module), model.name,

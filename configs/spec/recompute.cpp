@@ -33,7 +33,7 @@ constexpr std::array kParts{
     std::pair{Module::experts, Module::moe_act}, std::pair{Module::moe, Module::experts},
     std::pair{Module::moe, Module::moe_act},     std::pair{Module::moe, Module::shared_experts}};
 constexpr std::array<Compression, 3> kCompressions{Compression::none, Compression::int8, Compression::fp8};
-const char* const kBlockWords = "allowed first-n, last-n, middle-n, range-i-j with i < j";
+const char* const kBlockWords = "allowed first-n, last-n, middle-n, chunk-n, every-n, range-i-j with i < j";
 
 std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> out{""};
@@ -57,8 +57,11 @@ Recompute::Blocks blocks_from_string(const std::string& word) {
   using Which = Recompute::Blocks::Which;
   const std::vector<std::string> parts = split(word, '-');
   if (parts.size() == 2 && number(parts[1]) > 0)
-    for (const auto& [name, which] :
-         {std::pair{"first", Which::first}, {"last", Which::last}, {"middle", Which::middle}})
+    for (const auto& [name, which] : {std::pair{"first", Which::first},
+                                      {"last", Which::last},
+                                      {"middle", Which::middle},
+                                      {"chunk", Which::chunk},
+                                      {"every", Which::every}})
       if (parts[0] == name) return {which, number(parts[1]), 0};
   if (parts.size() == 3 && parts[0] == "range" && number(parts[1]) >= 0 && number(parts[2]) > number(parts[1]))
     return {Which::range, number(parts[1]), number(parts[2])};
@@ -66,13 +69,10 @@ Recompute::Blocks blocks_from_string(const std::string& word) {
 }
 
 std::string to_string(const Recompute::Blocks& blocks) {
-  using Which = Recompute::Blocks::Which;
-  if (blocks.which == Which::range) return fmt::format("range-{}-{}", blocks.a, blocks.b);
-  return fmt::format("{}-{}",
-                     blocks.which == Which::first  ? "first"
-                     : blocks.which == Which::last ? "last"
-                                                   : "middle",
-                     blocks.a);
+  static const char* names[] = {"first", "last", "middle", "range", "chunk", "every"};
+  const char* name = names[static_cast<int>(blocks.which)];
+  if (blocks.which == Recompute::Blocks::Which::range) return fmt::format("{}-{}-{}", name, blocks.a, blocks.b);
+  return fmt::format("{}-{}", name, blocks.a);
 }
 
 std::string joined(const std::vector<Recompute::Blocks>& blocks) {
@@ -93,18 +93,39 @@ std::pair<std::int64_t, std::int64_t> extent(const Recompute::Blocks& blocks, st
       const std::int64_t start = std::max<std::int64_t>((layers - 1) / 2 - blocks.a / 2, 0);
       return {start, std::min(start + blocks.a, layers)};
     }
+    case Which::every:  // the first of them to the last block
+      return {blocks.a - 1, layers};
+    case Which::chunk:
+      return {0, layers};
     case Which::range:
       break;
   }
   return {blocks.a, std::min(blocks.b, layers)};
 }
 
-bool covers(const Recompute::Rule& rule, std::int64_t layer, std::int64_t layers) {
+/// The layer's place in its chunk.
+std::int64_t in_chunk(std::int64_t layer, const std::vector<std::int64_t>& chunk_layers) {
+  for (const std::int64_t chunk : chunk_layers) {
+    if (layer < chunk) break;
+    layer -= chunk;
+  }
+  return layer;
+}
+
+bool covers(const Recompute::Rule& rule, std::int64_t layer, std::int64_t layers,
+            const std::vector<std::int64_t>& chunk_layers) {
+  using Which = Recompute::Blocks::Which;
   if (rule.blocks.empty()) return true;
   return std::any_of(rule.blocks.begin(), rule.blocks.end(), [&](const Recompute::Blocks& blocks) {
+    if (blocks.which == Which::chunk) return in_chunk(layer, chunk_layers) < blocks.a;
+    if (blocks.which == Which::every) return (in_chunk(layer, chunk_layers) + 1) % blocks.a == 0;
     const auto [begin, end] = extent(blocks, layers);
     return begin <= layer && layer < end;
   });
+}
+
+bool counted_in_chunks(const Recompute::Rule& rule) {
+  return std::ranges::any_of(rule.blocks, [](const Recompute::Blocks& b) { return b.counted_in_chunks(); });
 }
 
 Module module_from_string(const std::string& word) {
@@ -194,10 +215,12 @@ void Recompute::add(Rule rule) {
   rules_.insert(at, std::move(rule));
 }
 
-LayerRecompute Recompute::of(std::int64_t layer, std::int64_t layers) const {
+LayerRecompute Recompute::of(std::int64_t layer, std::int64_t layers,
+                             const std::vector<std::int64_t>& chunk_layers) const {
   LayerRecompute out;
   for (const Rule& rule : rules_)
-    out.*kModules[static_cast<std::size_t>(rule.module)].flag = covers(rule, std::min(layer, layers - 1), layers);
+    out.*kModules[static_cast<std::size_t>(rule.module)].flag =
+        covers(rule, std::min(layer, layers - 1), layers, chunk_layers);
   out.block = out.block || out.products;
   return out;
 }
@@ -206,7 +229,35 @@ bool Recompute::has(Module module) const {
   return std::any_of(rules_.begin(), rules_.end(), [&](const Rule& rule) { return rule.module == module; });
 }
 
-void Recompute::check(std::int64_t layers, const std::string& where) const {
+bool Recompute::all_layers_alike() const {
+  return std::ranges::all_of(rules_, [](const Rule& rule) { return rule.blocks.empty(); });
+}
+
+bool Recompute::counts_in_chunks() const { return std::ranges::any_of(rules_, counted_in_chunks); }
+
+Recompute Recompute::as_ranges(std::int64_t layers, const std::vector<std::int64_t>& chunk_layers) const {
+  Recompute out;
+  out.compression = compression;
+  for (const Rule& rule : rules_) {
+    Rule ranges{rule.module, rule.blocks};
+    if (counted_in_chunks(rule)) {
+      ranges.blocks.clear();
+      for (std::int64_t layer = 0; layer < layers; ++layer) {
+        if (!covers(rule, layer, layers, chunk_layers)) continue;
+        if (!ranges.blocks.empty() && ranges.blocks.back().b == layer)
+          ++ranges.blocks.back().b;
+        else
+          ranges.blocks.push_back({Blocks::Which::range, layer, layer + 1});
+      }
+      if (ranges.blocks.empty()) continue;
+    }
+    out.add(std::move(ranges));
+  }
+  return out;
+}
+
+void Recompute::check(std::int64_t layers, const std::string& where,
+                      const std::vector<std::int64_t>& chunk_layers) const {
   for (const Rule& rule : rules_)
     for (const Blocks& blocks : rule.blocks)
       if (const auto [begin, end] = extent(blocks, layers); begin >= end)
@@ -214,7 +265,7 @@ void Recompute::check(std::int64_t layers, const std::string& where) const {
                     where, to_string(rule.module), to_string(blocks), layers, layers - 1);
   bool inputs = false;
   for (std::int64_t layer = 0; layer < layers; ++layer) {
-    const LayerRecompute recompute = of(layer, layers);
+    const LayerRecompute recompute = of(layer, layers, chunk_layers);
     for (const auto& [whole, part] : kParts)
       if (recompute.*kModules[static_cast<std::size_t>(whole)].flag &&
           recompute.*kModules[static_cast<std::size_t>(part)].flag)

@@ -55,9 +55,13 @@ class Recompute {
   static const Recompute none, block;
 
   /// first-n, last-k, middle-m of the blocks, or range-i-j: i to j-1. Reaching beyond the last block is allowed.
+  /// Counted in each chunk of a pipeline, without one in the model: chunk-n, the first n (Megatron-Core's
+  /// recompute_method block), and every-n, every n-th, the n-th first (torchtitan counts a rank's blocks; over its
+  /// chunks on where n does not divide them, which is left out here).
   struct Blocks {
-    enum class Which { first, last, middle, range } which = Which::first;
+    enum class Which { first, last, middle, range, chunk, every } which = Which::first;
     std::int64_t a = 0, b = 0;  ///< n, or i and j
+    bool counted_in_chunks() const { return which == Which::chunk || which == Which::every; }
     friend bool operator==(const Blocks&, const Blocks&) = default;
   };
   struct Rule {
@@ -72,12 +76,19 @@ class Recompute {
   const std::vector<Rule>& rules() const { return rules_; }
   /// One rule a module; throws Error{usage} at a second one.
   void add(Rule rule);
-  /// Blocks behind the layers, those of multi-token prediction, are as the last layer.
-  LayerRecompute of(std::int64_t layer, std::int64_t layers) const;
+  /// Blocks behind the layers, those of multi-token prediction, are as the last layer. `chunk_layers`:
+  /// Layout::layers_of_chunks of a pipeline; none = one chunk.
+  LayerRecompute of(std::int64_t layer, std::int64_t layers, const std::vector<std::int64_t>& chunk_layers = {}) const;
   bool has(Module module) const;
+  /// No rule names blocks.
+  bool all_layers_alike() const;
+  /// Which layers it is depends on the chunks of a pipeline.
+  bool counts_in_chunks() const;
+  /// The same with ranges in place of what is counted in chunks, for who has no word for that.
+  Recompute as_ranges(std::int64_t layers, const std::vector<std::int64_t>& chunk_layers = {}) const;
   /// Throws Error{usage}: a rule without a block in this model, a block or a module both whole and in parts,
   /// compression of inputs that nothing is computed from again.
-  void check(std::int64_t layers, const std::string& where) const;
+  void check(std::int64_t layers, const std::string& where, const std::vector<std::int64_t>& chunk_layers = {}) const;
   friend bool operator==(const Recompute&, const Recompute&) = default;
 
  private:
@@ -86,7 +97,7 @@ class Recompute {
 inline const Recompute Recompute::none{};
 
 /// "none", "block", "attention+experts", "moe_act+mla_up_proj", "attention:first-2,last-2+experts:range-2-5",
-/// "block/int8".
+/// "block:every-2", "block/int8".
 std::string to_string(const Recompute& recompute);
 /// Reads what to_string writes. Throws Error{usage}.
 Recompute recompute_from_string(const std::string& text);

@@ -114,6 +114,10 @@ StackLayouts stack_layouts_from_yaml(YamlMap map) {
   s.overlaps = values<Schedule>(map, "overlap", schedules, s.overlaps);
   s.context_ring = values<bool>(map, "context", {{"gathered", false}, {"ring", true}}, s.context_ring);
   s.recompute = policies(map, s.recompute);
+  using Which = Recompute::Blocks::Which;
+  s.recompute_blocks =
+      values<Which>(map, "recompute_blocks",
+                    {{"first", Which::first}, {"chunk", Which::chunk}, {"every", Which::every}}, s.recompute_blocks);
   s.compression =
       values<Compression>(map, "compression", {{"int8", Compression::int8}, {"fp8", Compression::fp8}}, s.compression);
   s.smaller_last_microbatch = map.boolean("smaller_last_microbatch", s.smaller_last_microbatch);

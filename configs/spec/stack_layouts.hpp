@@ -29,6 +29,8 @@ struct StackLayouts {
                                                             ///< microbatch, where the stack has that
   std::vector<bool> context_ring = {};                      ///< empty = no context parallelism
   std::vector<Recompute> recompute = {Recompute::none, Recompute::block};
+  /// How it names the blocks where only some are recomputed as a whole; first: of the model, which has no pipeline.
+  std::vector<Recompute::Blocks::Which> recompute_blocks = {};
   std::vector<Compression> compression = {};  ///< of block inputs, beside none
   bool smaller_last_microbatch = false;
   /// Another order is a renaming: any trainer runs it once expert weights and router rows are permuted.

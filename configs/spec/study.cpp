@@ -7,6 +7,7 @@
 #include "configs/spec/data_sheet.hpp"
 #include "configs/spec/find.hpp"
 #include "configs/spec/stack.hpp"
+#include "configs/spec/study_options.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/json_reader.hpp"
 #include "configs/spec/support/quantity.hpp"
@@ -102,6 +103,7 @@ void read_replica_loss(YamlMap& study, ReplicaLossSpec& r) {
 StudySpec read(YamlMap& map, const std::string& text) {
   StudySpec s;
   s.text = text;
+  refuse_options(map);
   s.name = map.text("name", map.file().stem().string());
   s.model = model_of(map);
   s.cluster = cluster_of(map);

@@ -105,7 +105,8 @@ struct StudySpec {
   std::int64_t steps() const;  ///< rounded up
 };
 
-/// Strict; throws Error{usage} with file, line, found, allowed: unknown keys and presets, gpus that are no whole nodes.
+/// Strict; throws Error{usage} with file, line, found, allowed: unknown keys and presets, gpus that are no whole nodes,
+/// keys with several values (study_options.hpp).
 StudySpec read_study(const std::string& name_or_file);
 /// Relative names inside are looked up as read_study does. `asked` gets the dotted keys that were looked for.
 StudySpec study_from_text(const std::string& text, const std::string& origin, std::set<std::string>* asked = nullptr);

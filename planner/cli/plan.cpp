@@ -12,6 +12,7 @@
 #include "configs/spec/study_keys.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/quantity.hpp"
+#include "configs/spec/support/text.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
 #include "planner/cli/words.hpp"
@@ -32,13 +33,14 @@ struct Options {
   bool json = false, allow_assumed = false;
 };
 
-/// The study behind --model, --cluster and --gpus: 1T tokens in steps of about 4M, loads of the model's family.
-StudySpec quick_study(const Options& o) {
+/// The text of the study behind --model, --cluster and --gpus: 1T tokens in steps of about 4M, loads of the model's
+/// family.
+std::string quick_study(const Options& o) {
   if (o.model.empty() || o.clusters.empty() || o.gpus.empty())
     throw Error(Code::usage,
                 "plan: found neither a study nor all of --model, --cluster and --gpus; give a study file, or "
                 "--model config.json --cluster hgx-h100 --gpus 256");
-  const std::int64_t gpus = parse_gpus(o.gpus).front();
+  const std::int64_t gpus = parse_numbers(o.gpus, "--gpus").front();
   const ClusterSpec cluster = read_cluster(o.clusters.front());
   if (gpus > cluster.gpus_per_node && gpus % cluster.gpus_per_node != 0)  // said of the flag, not of the study's line
     throw_error(Code::usage, "--gpus: found {}, needs whole nodes of {} GPUs ({})", gpus, cluster.gpus_per_node,
@@ -51,7 +53,7 @@ StudySpec quick_study(const Options& o) {
   };
   // One batch for all options, where one of about that size can be had.
   std::int64_t common = 1;
-  for (const std::int64_t each : parse_gpus(o.gpus)) common = std::min(std::lcm(common, each), 2 * wanted);
+  for (const std::int64_t each : parse_numbers(o.gpus, "--gpus")) common = std::min(std::lcm(common, each), 2 * wanted);
   const std::int64_t batch = nearest(common * seq <= 2 * wanted ? common : gpus);
   // A file is named in full, so that the study written beside the plan can be used from anywhere; JSON strings are
   // YAML.
@@ -69,7 +71,7 @@ StudySpec quick_study(const Options& o) {
       "assumptions: [\"Made from a model, a cluster and a number of GPUs: 1T tokens, 4,096 tokens a sequence, about 4M "
       "tokens a step and the failure rates of {} are assumed; write a study to say otherwise.\"]\n",
       kDefaultFailures);
-  return study_from_text(text, "--model " + o.model);
+  return text;
 }
 
 void print_text(const PlanInputs& inputs, const Plan& plan, const std::vector<std::filesystem::path>& files) {
@@ -92,9 +94,11 @@ void print_text(const PlanInputs& inputs, const Plan& plan, const std::vector<st
   for (const auto& file : files) fmt::print("wrote {}\n", file.string());
 }
 
-DecisionSpec asked_options(const Options& o) {
-  DecisionSpec asked{.clusters = o.clusters, .gpus = {}, .within_s = {}, .budget = {}};
-  if (!o.gpus.empty()) asked.gpus = parse_gpus(o.gpus);
+/// The study's options, and what flags say in place of them.
+DecisionSpec asked_options(const Options& o, const std::string& text, const std::string& origin) {
+  DecisionSpec asked{.options = study_options(text, origin)};
+  if (!o.clusters.empty()) asked.options.clusters = o.clusters;
+  if (!o.gpus.empty()) asked.options.gpus = parse_numbers(o.gpus, "--gpus");
   if (!o.finish_within.empty()) {
     asked.within_s = parse_seconds(o.finish_within, "--finish-within");
     if (!(*asked.within_s > 0))
@@ -115,19 +119,20 @@ DecisionSpec asked_options(const Options& o) {
 
 /// More than one plan is asked for, or one against a deadline.
 bool several(const DecisionSpec& asked) {
-  return asked.clusters.size() > 1 || asked.gpus.size() > 1 || asked.within_s || asked.budget || asked.prefer;
+  return asked.options.several() || asked.within_s || asked.budget || asked.prefer;
 }
 
-/// A study with another cluster, or another number of GPUs.
-StudySpec with_options(const StudySpec& study, const std::string& origin, const DecisionSpec& asked) {
-  std::string text = study.text;
-  if (!asked.clusters.empty())
-    text = set_study_key(text, "cluster", nlohmann::json(asked.clusters.front()).dump(), "--cluster");
-  if (!asked.gpus.empty()) text = set_study_key(text, "gpus", std::to_string(asked.gpus.front()), "--gpus");
-  return text == study.text ? study : study_from_text(text, origin);
+/// The study's text with what flags say in place of its keys; options apart.
+std::string asked_study(const Options& o, const std::string& origin) {
+  std::string text = o.study.empty() ? quick_study(o) : read_file(origin, "a study file");
+  if (!o.routing.empty()) text = set_study_key(text, "routing", nlohmann::json(o.routing).dump(), "--routing");
+  if (!o.stack.empty()) text = set_study_key(text, "stack", o.stack, "--stack");
+  if (!o.study.empty() && !o.model.empty())
+    text = set_study_key(text, "model", nlohmann::json(o.model).dump(), "--model");
+  return text;
 }
 
-void decide_command(const Options& o, const StudySpec& study, const std::string& origin, const DecisionSpec& asked) {
+void decide_command(const Options& o, const std::string& study, const std::string& origin, const DecisionSpec& asked) {
   Progress bar("planning options");
   const Decision decision = decide(study, origin, asked, o.allow_assumed,
                                    [&](const std::string& part, std::int64_t done, std::int64_t total,
@@ -138,6 +143,7 @@ void decide_command(const Options& o, const StudySpec& study, const std::string&
   } else {
     fmt::print("{}\n\n{}", decision.sentence,
                text_table(options_table(decision), {.color = use_color(Color::automatic, 1)}));
+    if (decision.batches) fmt::print("{}\n", batch_note(decision));
   }
   if (!o.output.empty()) {
     std::vector<std::filesystem::path> files =
@@ -156,16 +162,10 @@ void decide_command(const Options& o, const StudySpec& study, const std::string&
 void plan_command(const Options& o) {
   // A study without a name is called as its file is, and errors name that file.
   const std::string origin = o.study.empty() ? "--model " + o.model : find_config("studies", o.study).string();
-  StudySpec study = o.study.empty() ? quick_study(o) : read_study(o.study);
-  if (!o.routing.empty())
-    study =
-        study_from_text(set_study_key(study.text, "routing", nlohmann::json(o.routing).dump(), "--routing"), origin);
-  if (!o.stack.empty()) study = study_from_text(set_study_key(study.text, "stack", o.stack, "--stack"), origin);
-  if (!o.study.empty() && !o.model.empty())
-    study = study_from_text(set_study_key(study.text, "model", nlohmann::json(o.model).dump(), "--model"), origin);
-  DecisionSpec asked = asked_options(o);
-  if (several(asked)) return decide_command(o, study, origin, asked);
-  if (!o.study.empty()) study = with_options(study, origin, asked);
+  const std::string text = asked_study(o, origin);
+  const DecisionSpec asked = asked_options(o, text, origin);
+  if (several(asked)) return decide_command(o, text, origin, asked);
+  const StudySpec study = study_from_text(set_options(text, asked.options, origin), origin);
   if (!o.output.empty()) make_folder(o.output);
   Progress bar("reading prices");
   const SearchProgress progress = [&](const std::string& part, std::int64_t done, std::int64_t total,

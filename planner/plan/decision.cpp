@@ -1,10 +1,7 @@
 #include "planner/plan/decision.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <nlohmann/json.hpp>
 
-#include "configs/spec/study_keys.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/number.hpp"
 #include "configs/spec/support/quantity.hpp"
@@ -12,24 +9,18 @@
 namespace wt {
 namespace {
 
-std::int64_t whole(const std::string& text, const std::string& all) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < 1)
-    throw_error(Code::usage, "--gpus: found '{}', needs whole numbers from 1: 256, 256,512 or 256..4096", all);
-  return value;
+/// `wanted` one at a time; none: one that changes nothing.
+template <typename T>
+std::vector<std::vector<T>> one_each(const std::vector<T>& wanted) {
+  if (wanted.empty()) return {{}};
+  std::vector<std::vector<T>> out;
+  for (const T& value : wanted) out.push_back({value});
+  return out;
 }
 
-PlannedOption planned(const StudySpec& study, const std::string& origin, const std::string& cluster, std::int64_t gpus,
-                      const std::optional<Prefer>& prefer, bool allow_assumed, const SearchProgress& progress) {
-  PlannedOption out{.cluster = cluster, .gpus = gpus, .inputs = {}, .plan = {}, .misfit = ""};
-  std::string text = study.text;
-  if (!cluster.empty()) text = set_study_key(text, "cluster", nlohmann::json(cluster).dump(), origin);
-  text = set_study_key(text, "gpus", std::to_string(gpus), origin);
-  if (prefer) text = set_study_key(text, "prefer", prefer_names().at(static_cast<std::size_t>(*prefer)), origin);
-  StudySpec one = study_from_text(text, origin);
-  out.cluster = one.cluster.name;
-  out.inputs = read_plan_inputs(std::move(one), allow_assumed);
+PlannedOption planned(StudySpec study, bool allow_assumed, const SearchProgress& progress) {
+  PlannedOption out{.cluster = study.cluster.name, .gpus = study.gpus, .batch = study.global_batch};
+  out.inputs = read_plan_inputs(std::move(study), allow_assumed);
   try {
     out.plan = make_plan(*out.inputs, progress);
   } catch (const Error& error) {
@@ -39,7 +30,10 @@ PlannedOption planned(const StudySpec& study, const std::string& origin, const s
   return out;
 }
 
-std::string name_of(const PlannedOption& o) { return fmt::format("{} {} GPUs", o.gpus, o.cluster); }
+std::string name_of(const Decision& d, const PlannedOption& o) {
+  return fmt::format("{} {} GPUs", o.gpus, o.cluster) +
+         (d.batches ? fmt::format(" with batches of {} sequences", o.batch) : "");
+}
 
 std::string finish_of(const PlannedOption& o) {
   return fmt::format("{:.1f} days (95 % of runs within {:.1f})", o.days(), o.p95_days());
@@ -128,12 +122,12 @@ std::string sentence_of(const Decision& d, const DecisionSpec& asked) {
   if (asked.budget) limits += fmt::format("{} for {:.3g} million", limits.empty() ? "" : " and", *asked.budget / 1e6);
   if (d.chosen) {
     const PlannedOption& o = d.options[*d.chosen];
-    return fmt::format("{}: {} tokens in {}{}{}.", name_of(o), format_tokens(o.inputs->study.tokens), finish_of(o),
+    return fmt::format("{}: {} tokens in {}{}{}.", name_of(d, o), format_tokens(o.inputs->study.tokens), finish_of(o),
                        why.at(static_cast<std::size_t>(d.prefer)),
                        limits.empty() || d.prefer == Prefer::days ? "" : " of those that are done" + limits);
   }
   const PlannedOption& o = d.options[*d.nearest];
-  return fmt::format("None is done{}. The nearest, {}, takes {}: {}.", limits, name_of(o), finish_of(o),
+  return fmt::format("None is done{}. The nearest, {}, takes {}: {}.", limits, name_of(d, o), finish_of(o),
                      remedy(o, asked));
 }
 
@@ -141,45 +135,37 @@ std::string sentence_of(const Decision& d, const DecisionSpec& asked) {
 
 double PlannedOption::p95_days() const { return plan->runs.distribution.p95_s / kDay_s; }
 
-std::vector<std::int64_t> parse_gpus(const std::string& text) {
-  std::vector<std::int64_t> out;
-  if (const std::size_t dots = text.find(".."); dots != std::string::npos) {
-    const std::int64_t first = whole(text.substr(0, dots), text), last = whole(text.substr(dots + 2), text);
-    if (last < first)
-      throw_error(Code::usage, "--gpus: found {}, needs the smaller number first: {}..{}", text, last, first);
-    for (std::int64_t gpus = first; gpus <= last; gpus *= 2) {
-      out.push_back(gpus);
-      if (gpus % 2 == 0 && gpus / 2 * 3 <= last) out.push_back(gpus / 2 * 3);
-    }
-    if (out.back() != last) out.push_back(last);
-    return out;
-  }
-  std::size_t begin = 0;
-  for (std::size_t comma; begin <= text.size(); begin = comma + 1) {
-    comma = std::min(text.find(',', begin), text.size());
-    out.push_back(whole(text.substr(begin, comma - begin), text));
-  }
-  std::sort(out.begin(), out.end());
-  out.erase(std::unique(out.begin(), out.end()), out.end());
-  return out;
+std::string batch_note(const Decision& d) {
+  return d.batches ? "All batches train on the same tokens. What a larger batch costs in loss is not part of this; the "
+                     "range is the study's."
+                   : "";
 }
 
-Decision decide(const StudySpec& study, const std::string& origin, const DecisionSpec& asked, bool allow_assumed,
+Decision decide(const std::string& study_text, const std::string& origin, const DecisionSpec& asked, bool allow_assumed,
                 const SearchProgress& progress) {
   Decision d;
-  d.prefer = asked.prefer.value_or(study.prefer);
-  const std::vector<std::string> clusters = asked.clusters.empty() ? std::vector<std::string>{""} : asked.clusters;
-  const std::vector<std::int64_t> numbers = asked.gpus.empty() ? std::vector{study.gpus} : asked.gpus;
-  const auto total = static_cast<std::int64_t>(clusters.size() * numbers.size());
-  for (const std::string& cluster : clusters)
-    for (const std::int64_t gpus : numbers) {
-      const auto part = [&](const std::string& what, std::int64_t, std::int64_t, const std::string& layout) {
-        progress("planning options", static_cast<std::int64_t>(d.options.size()), total,
-                 fmt::format("{} GPUs, {}{}", gpus, what, layout.empty() ? "" : ", " + layout));
-      };
-      d.options.push_back(planned(study, origin, cluster, gpus, asked.prefer, allow_assumed,
-                                  progress ? SearchProgress(part) : SearchProgress()));
-    }
+  const StudyOptions& o = asked.options;
+  const std::string text =
+      asked.prefer
+          ? set_study_key(study_text, "prefer", prefer_names().at(static_cast<std::size_t>(*asked.prefer)), origin)
+          : study_text;
+  std::vector<StudySpec> studies;
+  for (const auto& cluster : one_each(o.clusters))
+    for (const auto& gpus : one_each(o.gpus))
+      for (const auto& batch : one_each(o.batches))
+        studies.push_back(study_from_text(set_options(text, {cluster, gpus, batch}, origin), origin));
+  d.prefer = studies.front().prefer;
+  d.batches = o.batches.size() > 1;
+  const auto total = static_cast<std::int64_t>(studies.size());
+  for (StudySpec& study : studies) {
+    const std::string name =
+        fmt::format("{} GPUs{}", study.gpus, d.batches ? fmt::format(", batch {}", study.global_batch) : std::string());
+    const auto part = [&](const std::string& what, std::int64_t, std::int64_t, const std::string& layout) {
+      progress("planning options", static_cast<std::int64_t>(d.options.size()), total,
+               fmt::format("{}, {}{}", name, what, layout.empty() ? "" : ", " + layout));
+    };
+    d.options.push_back(planned(std::move(study), allow_assumed, progress ? SearchProgress(part) : SearchProgress()));
+  }
   check_prices(d, asked);
   weigh(d, asked);
   if (!d.nearest)

@@ -1,28 +1,29 @@
-// Which of several clusters and numbers of GPUs: each is planned, those that are done in time are weighed, and where
-// none is, the nearest miss is named with what would make it feasible.
+// Which of several clusters, numbers of GPUs and batches: each is planned, those that are done in time are weighed, and
+// where none is, the nearest miss is named with what would make it feasible.
 #pragma once
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "configs/spec/study_options.hpp"
 #include "planner/plan/plan.hpp"
 
 namespace wt {
 
 struct DecisionSpec {
-  std::vector<std::string> clusters;  ///< files or presets; empty = the study's
-  std::vector<std::int64_t> gpus;     ///< empty = the study's
-  std::optional<double> within_s;     ///< the run has to be done, at the 95 % quantile of simulated runs
-  std::optional<double> budget;       ///< of money, at the 95 % quantile; in the currency of the options' prices
+  StudyOptions options = {};            ///< empty ones = the study's
+  std::optional<double> within_s = {};  ///< the run has to be done, at the 95 % quantile of simulated runs
+  std::optional<double> budget = {};    ///< of money, at the 95 % quantile; in the currency of the options' prices
   std::optional<Prefer> prefer = {};  ///< of the options that are in time and within budget; none: what the study prefers
 };
 
 struct PlannedOption {
   std::string cluster;
   std::int64_t gpus = 0;
-  std::optional<PlanInputs> inputs;
-  std::optional<Plan> plan;  ///< nothing: `misfit` says why
-  std::string misfit;
+  std::int64_t batch = 0;  ///< sequences a step
+  std::optional<PlanInputs> inputs = {};
+  std::optional<Plan> plan = {};  ///< nothing: `misfit` says why
+  std::string misfit = {};
   double days() const { return plan->schedule.days(); }
   double p95_days() const;
   double gpu_hours() const { return plan->cost.gpu_hours.p50; }  ///< of the GPUs that train
@@ -33,23 +34,23 @@ struct PlannedOption {
 };
 
 struct Decision {
-  std::vector<PlannedOption> options;  ///< by cluster, then by GPUs
+  std::vector<PlannedOption> options;  ///< by cluster, then by GPUs, then by batch
   std::optional<std::size_t> chosen;   ///< none is in time and within budget
   std::optional<std::size_t> nearest;  ///< the one that misses by the smallest factor, in time and money
   std::vector<std::size_t> front;      ///< no other option is done earlier and spends no more; by days
   Prefer prefer = Prefer::days;
-  bool priced = false;  ///< every option that is planned has money
+  bool priced = false;   ///< every option that is planned has money
+  bool batches = false;  ///< the options differ in their batches
   std::string sentence;
 };
 
-/// "256", "256,512" or "256..4096": then doublings from the first number on and the halves between them, up to the
-/// last. Throws Error{usage}.
-std::vector<std::int64_t> parse_gpus(const std::string& text);
+/// What comparing batches leaves out, for people; "" where all options have the same.
+std::string batch_note(const Decision& decision);
 
-/// Plans the study on each option. Throws Error{usage}: an option that is no study (whole nodes, unknown names), a
-/// budget, or a preference for money or energy, without their prices;
-/// Error{finding} where nothing fits on any.
-Decision decide(const StudySpec& study, const std::string& origin, const DecisionSpec& asked, bool allow_assumed,
+/// Plans the study of this text on each option. Throws Error{usage}: an option that is no study (whole nodes, unknown
+/// names), a budget, or a preference for money or energy, without their prices; Error{finding} where nothing fits on
+/// any.
+Decision decide(const std::string& study_text, const std::string& origin, const DecisionSpec& asked, bool allow_assumed,
                 const SearchProgress& progress = {});
 
 }  // namespace wt

@@ -232,7 +232,7 @@ void read_foundry_model(RecipeReading& reading) {
 }
 
 void write_foundry_recompute(RecipeDraft& draft) {
-  const Recompute& recompute = draft.run.layout.recompute;
+  const Recompute recompute = draft.run.layout.recompute.as_ranges(draft.run.model.layers);
   draft.out.put("fsdp_config.activation_checkpointing", recompute.any());
   draft.why["fsdp_config.activation_checkpointing_target"] = "LLM Foundry recomputes blocks, attention or FFNs";
   if (modules_of(recompute) == std::vector{Module::block} && recompute.rules().front().blocks.empty()) return;

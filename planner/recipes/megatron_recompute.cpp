@@ -29,27 +29,21 @@ std::vector<std::string> module_words(const Recompute& recompute) {
   return out;
 }
 
-/// The number n where exactly the first n layers recompute everything, else 0.
-std::int64_t first_blocks(const Recompute& recompute) {
-  const auto& rules = recompute.rules();
-  const bool one = rules.size() == 1 && rules[0].module == Module::block && rules[0].blocks.size() == 1 &&
-                   rules[0].blocks[0].which == Recompute::Blocks::Which::first;
-  return one ? rules[0].blocks[0].a : 0;
+/// The number n where exactly the first n layers of each chunk recompute everything, else 0.
+std::int64_t first_blocks(const Layout& layout) {
+  using Which = Recompute::Blocks::Which;
+  const auto& rules = layout.recompute.rules();
+  if (rules.size() != 1 || rules[0].module != Module::block || rules[0].blocks.size() != 1) return 0;
+  const Recompute::Blocks& blocks = rules[0].blocks[0];
+  const bool first = blocks.which == Which::chunk || (layout.pipeline == 1 && blocks.which == Which::first);
+  return first ? blocks.a : 0;
 }
 
 /// The first n layers of each chunk.
-Recompute first_of_chunks(const Layout& layout, std::int64_t n, std::int64_t layers) {
-  Recompute::Rule rule{Module::block, {}};
-  std::int64_t begin = 0;
-  for (const std::int64_t chunk : layout.layers_of_chunks(layers)) {
-    if (begin == 0 && n > 0 && chunk > 0)
-      rule.blocks.push_back({Recompute::Blocks::Which::first, std::min(n, chunk), 0});
-    else if (chunk > 0 && n > 0)
-      rule.blocks.push_back({Recompute::Blocks::Which::range, begin, begin + std::min(n, chunk)});
-    begin += chunk;
-  }
+Recompute first_of_chunks(const Layout& layout, std::int64_t n) {
+  using Which = Recompute::Blocks::Which;
   Recompute out;
-  if (n > 0) out.add(std::move(rule));
+  if (n > 0) out.add({Module::block, {{layout.pipeline > 1 ? Which::chunk : Which::first, n, 0}}});
   return out;
 }
 
@@ -87,10 +81,10 @@ void read_selective(RecipeReading& reading, MegatronKeys& keys) {
 
 void write_megatron_recompute(RecipeDraft& draft, MegatronKeys keys) {
   const Recompute& recompute = draft.run.layout.recompute;
-  const std::int64_t first = draft.run.layout.pipeline == 1 ? first_blocks(recompute) : 0;
+  const std::int64_t first = first_blocks(draft.run.layout);
   const bool full = recompute.has(Module::block);
   draft.why["fsdp_config.activation_checkpointing_target"] =
-      "Megatron-Core recomputes whole layers, or modules of its own in every layer";
+      "Megatron-Core recomputes whole layers, all or the first of each chunk, or modules of its own in every layer";
   const bool any = recompute.any(), selective = any && !full;
   keys.put_if(any, "recompute_granularity", full ? "full" : "selective");
   keys.put_if(full, "recompute_method", first > 0 ? "block" : "uniform");
@@ -109,7 +103,7 @@ void read_megatron_recompute(RecipeReading& reading, MegatronKeys keys) {
   const std::int64_t layers = keys.integer("recompute_num_layers", 1, 0);
   Layout& l = reading.run.layout;
   if (method == "block") {
-    l.recompute = first_of_chunks(l, layers, reading.run.model.layers);
+    l.recompute = first_of_chunks(l, layers);
     return;
   }
   if (method != "uniform") keys.fail("recompute_method", fmt::format("found {}, needs uniform or block", method));

@@ -44,25 +44,26 @@ void set_titan_defaults(RunSpec& run) {
 
 /// Recompute of every n-th layer, the n-th first (activation_checkpoint.py, _apply_layer_sac).
 Recompute titan_layers(std::int64_t n, std::int64_t layers) {
-  if (n <= 1) return Recompute::block;
-  Recompute::Rule rule{Module::block, {}};
-  for (std::int64_t layer = n - 1; layer < layers; layer += n)
-    rule.blocks.push_back({Recompute::Blocks::Which::range, layer, layer + 1});
   Recompute out;
-  if (!rule.blocks.empty()) out.add(std::move(rule));
+  if (n <= 1) return Recompute::block;
+  if (n <= layers) out.add({Module::block, {{Recompute::Blocks::Which::every, n, 0}}});
   return out;
+}
+
+/// The n of every n-th layer, else 0.
+std::int64_t titan_step(const Recompute& recompute, std::int64_t layers) {
+  const auto& rules = recompute.rules();
+  if (rules.empty() || rules[0].blocks.empty()) return 0;
+  const std::int64_t n = rules[0].blocks[0].a;
+  return recompute == titan_layers(n, layers) ? n : 0;
 }
 
 void write_titan_recompute(RecipeDraft& draft) {
   const Recompute& recompute = draft.run.layout.recompute;
-  constexpr std::int64_t kLargestStep = 8;
-  std::string mode = "selective", option = "op";
-  if (!recompute.any()) mode = "none";
-  if (recompute == Recompute::block) mode = "full";
-  for (std::int64_t n = 2; n <= kLargestStep; ++n)
-    if (mode == "selective" && recompute == titan_layers(n, draft.run.model.layers)) option = std::to_string(n);
+  const std::int64_t n = titan_step(recompute, draft.run.model.layers);
+  const std::string mode = recompute == Recompute::block ? "full" : recompute.any() ? "selective" : "none";
   draft.out.put("activation_checkpoint.mode", mode);
-  draft.out.put("activation_checkpoint.selective_ac_option", option);
+  draft.out.put("activation_checkpoint.selective_ac_option", n > 0 ? std::to_string(n) : "op");
   draft.why["fsdp_config.activation_checkpointing_target"] =
       "its modes are none, full, every n-th layer, and every second product (op)";
 }

@@ -4,8 +4,8 @@
 #include <limits>
 #include <numeric>
 
+#include "configs/spec/recompute_mask.hpp"
 #include "configs/spec/support/number.hpp"
-#include "planner/search/search_evaluate.hpp"
 #include "sim/estimate/op_seconds.hpp"
 #include "sim/estimate/schedule_seconds.hpp"
 #include "sim/program/build/tensor_slice.hpp"
@@ -75,6 +75,7 @@ const GroupBounds::OneMicrobatch& GroupBounds::of(const Layout& layout, std::int
   const auto [entry, fresh] = known_.try_emplace(key_of_one(layout, microbatch, exchanges));
   OneMicrobatch& one = entry->second;
   if (!fresh) return one;
+  if (!layout.recompute.all_layers_alike()) return one = layer_by_layer(layout, microbatch, exchanges);
   const SearchProblem& p = problem_;
   const Layout simple = without_pipeline(layout, microbatch);
   const ProgramSet set =
@@ -111,6 +112,28 @@ const GroupBounds::BusiestRank& GroupBounds::busiest_of(const Layout& layout, co
   return out;
 }
 
+GroupBounds::OneMicrobatch GroupBounds::layer_by_layer(const Layout& layout, std::int64_t microbatch,
+                                                       Exchanges exchanges) {
+  const std::int64_t layers = problem_.model.layers;
+  std::map<std::int64_t, const OneMicrobatch*> alike;  // by what every layer computes again
+  const auto of_layer = [&](std::int64_t layer) -> const OneMicrobatch& {
+    const LayerRecompute again = layout.recompute.of(layer, layers, chunks_of(layout));
+    const auto [entry, fresh] = alike.try_emplace(mask_of(again), nullptr);
+    if (!fresh) return *entry->second;
+    Layout everywhere = layout;
+    everywhere.recompute = recompute_of_mask(mask_of(again));
+    if (again.recomputes_attention()) everywhere.recompute.compression = layout.recompute.compression;
+    return *(entry->second = &of(everywhere, microbatch, exchanges));
+  };
+  OneMicrobatch out = of_layer(0);
+  for (std::size_t layer = 1; layer < out.seconds.forward.size(); ++layer) {
+    const OneMicrobatch& one = of_layer(static_cast<std::int64_t>(layer));
+    out.seconds.forward[layer] = one.seconds.forward[layer], out.seconds.backward[layer] = one.seconds.backward[layer];
+    if (!out.saved_bytes.empty()) out.saved_bytes[layer] = one.saved_bytes[layer];
+  }
+  return out;
+}
+
 GroupBounds::Key GroupBounds::key_of_one(const Layout& l, std::int64_t microbatch, Exchanges exchanges) {
   auto policy = std::find(policies_.begin(), policies_.end(), l.recompute);
   if (policy == policies_.end()) policy = policies_.insert(policies_.end(), l.recompute);
@@ -123,15 +146,11 @@ GroupBounds::Key GroupBounds::key_of_one(const Layout& l, std::int64_t microbatc
           microbatch,
           exchanges == Exchanges::counted ? static_cast<std::int64_t>(l.dispatcher) : -1,
           policy - policies_.begin(),
+          l.recompute.counts_in_chunks() ? l.pipeline : 1,  // which have the blocks counted anew
+          l.recompute.counts_in_chunks() ? l.virtual_stages : 1,
+          l.recompute.counts_in_chunks() ? static_cast<std::int64_t>(l.schedule) : 0,
           static_cast<std::int64_t>(l.cuda_graphs),
           sequences_of(problem_, l).each};  // whose tokens trained loads follow
-}
-
-const std::vector<std::int64_t>& GroupBounds::chunks_of(const Layout& layout) {
-  const auto [entry, fresh] =
-      chunks_.try_emplace({layout.pipeline, layout.virtual_stages, static_cast<std::int64_t>(layout.schedule)});
-  if (fresh) entry->second = dealt(problem_, layout).layers_of_chunks(problem_.model.layers);
-  return entry->second;
 }
 
 double GroupBounds::step_s(const LayoutGroup& group) { return summed_s(group.layout, Exchanges::left_out); }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "planner/search/layout_space.hpp"
+#include "planner/search/search_evaluate.hpp"
 #include "sim/estimate/layer_seconds.hpp"
 
 namespace wt {
@@ -29,7 +30,7 @@ class GroupBounds {
     std::vector<double> saved_bytes;
   };
   enum class Exchanges { left_out, counted };
-  using Key = std::array<std::int64_t, 11>;  ///< what a rank computes, and sends its rows with
+  using Key = std::array<std::int64_t, 14>;  ///< what a rank computes, and sends its rows with
   Key key_of_one(const Layout& layout, std::int64_t microbatch, Exchanges exchanges);
   const OneMicrobatch& of(const Layout& layout, std::int64_t microbatch, Exchanges exchanges);
   /// What the busiest rank of a group of experts receives.
@@ -40,14 +41,15 @@ class GroupBounds {
   /// `simple`: one microbatch of `layout`.
   const BusiestRank& busiest_of(const Layout& layout, const Layout& simple, Exchanges exchanges);
   double summed_s(const Layout& layout, Exchanges exchanges);
-  /// As the stack deals layers to stages.
-  const std::vector<std::int64_t>& chunks_of(const Layout& layout);
+  /// Of a policy for some layers: each layer is as in a model where all are recomputed as it is.
+  OneMicrobatch layer_by_layer(const Layout& layout, std::int64_t microbatch, Exchanges exchanges);
+  const std::vector<std::int64_t>& chunks_of(const Layout& layout) { return chunks_.of(layout); }
 
   const SearchProblem& problem_;
   std::map<Key, OneMicrobatch> known_;
   std::map<std::array<std::int64_t, 7>, BusiestRank> busiest_;  ///< by what loads depend on: recompute is no part of it
   std::vector<Recompute> policies_;                             ///< by their number in keys
-  std::map<std::array<std::int64_t, 3>, std::vector<std::int64_t>> chunks_;  ///< by pipeline, virtual stages, schedule
+  DealtChunks chunks_{problem_};
 };
 
 }  // namespace wt

@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::int64_t kEnds = 2;         ///< embedding and output projection, which may stand for a layer each
 constexpr std::int64_t kMostMissing = 3;  ///< layers at the ends of chunks that are equal otherwise: 61 stand for 64
+constexpr std::int64_t kParts = 4;  ///< of a chunk, one to three of which are recomputed; or every n-th up to it
 constexpr std::int64_t kFewestTokens = 1024;  ///< of a sequence on each context rank, where the study names no degrees
 
 std::vector<std::int64_t> divisors(std::int64_t n) {
@@ -115,6 +116,25 @@ bool LayoutSpace::fits_model(const Layout& layout) const {
   }
 }
 
+std::vector<Recompute> LayoutSpace::recompute_of(const Layout& l) const {
+  using Which = Recompute::Blocks::Which;
+  std::vector<Recompute> out = recompute_;
+  if (!problem_.space.recompute.empty()) return out;
+  const std::vector<std::int64_t>& chunks = chunks_.of(l);
+  const std::int64_t most = *std::max_element(chunks.begin(), chunks.end());  // layers of the fullest chunk
+  const auto add = [&](Which which, std::int64_t n) {
+    Recompute some;
+    some.add({Module::block, {{which, n, 0}}});
+    if (std::find(out.begin(), out.end(), some) == out.end()) out.push_back(std::move(some));
+  };
+  for (const Which which : problem_.stack.layouts.recompute_blocks)
+    for (std::int64_t part = 1; part < kParts; ++part)
+      if (const std::int64_t n = which == Which::every ? part + 1 : (most * part + kParts - 1) / kParts;
+          which == Which::every ? n <= most : n < most)
+        add(which, n);
+  return out;
+}
+
 std::vector<std::int64_t> LayoutSpace::virtual_stages(std::int64_t pipeline, Schedule schedule) const {
   if (pipeline == 1 || schedule == Schedule::zero_bubble) return {1};
   if (schedule == Schedule::dualpipe_v) return {2};
@@ -194,7 +214,7 @@ std::vector<Layout> LayoutSpace::members(const LayoutGroup& group) const {
   return out;
 }
 
-void LayoutSpace::add_group(Layout l, const Microbatches& sequences, std::vector<LayoutGroup>& out) const {
+std::optional<LayoutGroup> LayoutSpace::group_of(Layout l, const Microbatches& sequences) const {
   LayoutGroup group{{}, sequences.count};
   const auto rank = [](const Keeping& k) {
     return std::tuple(k.shard * k.optimizer_shard, k.shard, k.reshard, k.reduce_every, !k.overlap);
@@ -207,16 +227,15 @@ void LayoutSpace::add_group(Layout l, const Microbatches& sequences, std::vector
       group.exchanges.push_back(exchange);
     if (!least || rank(k) > rank(*least)) least = k;
   });
-  if (!least) return;
+  if (!least) return {};
   l.shard = least->shard, l.optimizer_shard = least->optimizer_shard;
   l.replicate = problem_.gpus / (l.tensor * l.pipeline * l.shard);
   l.reshard_after_forward = least->reshard, l.reduce_every_microbatch = least->reduce_every;
   l.dispatcher = least->dispatcher, l.exchange_overlap = least->overlap, l.cuda_graphs = least->graphs;
   if (const auto placed = problem_.placements.find(l.expert); placed != problem_.placements.end())
     l.placement = placed->second;
-  if (!fits_model(l)) return;
   group.layout = std::move(l);
-  out.push_back(std::move(group));
+  return group;
 }
 
 void LayoutSpace::add_groups(Layout l, std::vector<LayoutGroup>& out) const {
@@ -225,6 +244,7 @@ void LayoutSpace::add_groups(Layout l, std::vector<LayoutGroup>& out) const {
   if (problem_.global_batch % data_ranks != 0) return;
   const std::int64_t sequences = problem_.global_batch / data_ranks;
   const bool smaller_last = problem_.stack.layouts.smaller_last_microbatch && l.pipeline == 1;
+  const std::vector<Recompute> policies = recompute_of(l);
   for (const std::int64_t microbatch : choices(s.microbatches, microbatch_sizes(sequences, smaller_last))) {
     const Microbatches split = Microbatches::split(sequences, microbatch);
     if (microbatch > sequences || (!split.even() && !smaller_last)) continue;
@@ -232,9 +252,11 @@ void LayoutSpace::add_groups(Layout l, std::vector<LayoutGroup>& out) const {
                                            : l.virtual_stages > 1 && split.count % l.pipeline != 0)
       continue;
     l.microbatch = microbatch;
-    for (const Recompute& policy : recompute_) {
-      l.recompute = policy;
-      add_group(l, split, out);
+    std::optional<LayoutGroup> group = group_of(l, split);
+    if (!group) continue;
+    for (const Recompute& policy : policies) {
+      group->layout.recompute = policy;
+      if (fits_model(group->layout)) out.push_back(*group);
     }
   }
 }

@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "planner/search/search.hpp"
+#include "planner/search/search_evaluate.hpp"
 
 namespace wt {
 
@@ -44,16 +44,20 @@ class LayoutSpace {
   void each_keeping(const Layout& computes, std::int64_t microbatches,
                     const std::function<void(const Keeping&)>& take) const;
   void add_groups(Layout layout, std::vector<LayoutGroup>& out) const;
-  void add_group(Layout layout, const Microbatches& sequences, std::vector<LayoutGroup>& out) const;
+  /// Of this layout, whatever is recomputed; none where nothing keeps it.
+  std::optional<LayoutGroup> group_of(Layout layout, const Microbatches& sequences) const;
   std::vector<std::int64_t> virtual_stages(std::int64_t pipeline, Schedule schedule) const;
   std::vector<std::int64_t> context_degrees(std::int64_t data) const;
   std::vector<bool> sequence_parallel(std::int64_t tensor) const;
   /// And whether tensor ranks have experts of their own.
   std::vector<std::pair<std::int64_t, bool>> expert_degrees(std::int64_t tensor) const;
   bool fits_model(const Layout& layout) const;
+  /// Policies for all layers, and for some of them where the study names none.
+  std::vector<Recompute> recompute_of(const Layout& layout) const;
 
   const SearchProblem& problem_;
   std::vector<Recompute> recompute_;
+  mutable DealtChunks chunks_{problem_};
 };
 
 /// Every member of every group: for small spaces, which tests search by brute force.

@@ -50,6 +50,13 @@ Layout dealt(const SearchProblem& problem, Layout layout) {
   return layout;
 }
 
+const std::vector<std::int64_t>& DealtChunks::of(const Layout& layout) {
+  const auto [entry, fresh] =
+      known_.try_emplace({layout.pipeline, layout.virtual_stages, static_cast<std::int64_t>(layout.schedule)});
+  if (fresh) entry->second = dealt(problem_, layout).layers_of_chunks(problem_.model.layers);
+  return entry->second;
+}
+
 std::string key_of(const Layout& layout) {
   return fmt::format("{}, {}, microbatch {}", layout.name(), to_string(layout.recompute), layout.microbatch);
 }

@@ -14,6 +14,16 @@ ProgramOptions program_options(const SearchProblem& problem, const Layout& layou
 Layout dealt(const SearchProblem& problem, Layout layout);
 /// Rows that the experts of a rank receive of so many sequences, where all ranks receive as many.
 double even_rows(const SearchProblem& problem, const Layout& layout, std::int64_t sequences);
+/// Layers of each chunk, as the stack deals them to stages: of each pipeline once.
+class DealtChunks {
+ public:
+  explicit DealtChunks(const SearchProblem& problem) : problem_(problem) {}
+  const std::vector<std::int64_t>& of(const Layout& layout);
+
+ private:
+  const SearchProblem& problem_;
+  std::map<std::array<std::int64_t, 3>, std::vector<std::int64_t>> known_;  ///< by pipeline, virtual stages, schedule
+};
 /// The mean of the scenarios, each with equal weight, per layer.
 std::unique_ptr<RoutingSource> routing_of(const SearchProblem& problem, const Layout& layout);
 /// The expert coordinate that receives most rows over all layers: its bound is the tightest.

@@ -39,7 +39,8 @@ Chart front_chart(const Decision& d) {
   for (const std::size_t i : order) {
     const PlannedOption& o = d.options[i];
     chart.x.push_back(o.spent(d.priced) / 1e6);
-    chart.labels.push_back(fmt::format("{} {}", o.gpus, o.cluster));
+    chart.labels.push_back(fmt::format("{} {}", o.gpus, o.cluster) +
+                           (d.batches ? fmt::format(", batch {}", o.batch) : ""));
     series.values.push_back(o.days());
     series.low.push_back(o.plan->days_low);
     series.high.push_back(o.plan->days_high);
@@ -66,6 +67,8 @@ Table options_table(const Decision& d) {
                           {"MFU", "%", Align::right},
                           {"layout"},
                           {""}}};
+  constexpr int kBatchColumn = 2;  // behind cluster and GPUs
+  if (d.batches) table.columns.insert(table.columns.begin() + kBatchColumn, {"batch", "sequences", Align::right});
   for (std::size_t i = 0; i < d.options.size(); ++i) {
     const PlannedOption& o = d.options[i];
     std::vector<Cell> row{o.cluster, Cell(as_double(o.gpus))};
@@ -80,6 +83,7 @@ Table options_table(const Decision& d) {
     else
       row.insert(row.end(), {"-", "-", "-", "-", "-", "-", "-", "-"});
     row.push_back(verdict(d, i));
+    if (d.batches) row.insert(row.begin() + kBatchColumn, Cell(as_double(o.batch)));
     table.rows.push_back(std::move(row));
   }
   return table;
@@ -88,7 +92,7 @@ Table options_table(const Decision& d) {
 nlohmann::json decision_json(const Decision& d) {
   nlohmann::json options = nlohmann::json::array();
   for (const PlannedOption& o : d.options) {
-    nlohmann::json one{{"cluster", o.cluster}, {"gpus", o.gpus}};
+    nlohmann::json one{{"cluster", o.cluster}, {"gpus", o.gpus}, {"global_train_batch_size", o.batch}};
     if (o.plan) {
       one["days"] = o.days();
       one["days_p95"] = o.p95_days();
@@ -116,10 +120,11 @@ nlohmann::json decision_json(const Decision& d) {
 Report decision_report(const Decision& d) {
   Report report;
   const PlannedOption& o = d.options[d.chosen.value_or(*d.nearest)];
-  report.title = fmt::format("{}: which GPUs, and how many", o.inputs->study.name);
+  report.title = fmt::format("{}: which GPUs, how many{}", o.inputs->study.name, d.batches ? ", and which batch" : "");
   report.answer = d.sentence;
   report.status = d.chosen ? Status::good : Status::warn;
   Section section{"options", "The options", {}, {options_table(d)}};
+  if (d.batches) section.paragraphs.push_back(batch_note(d));
   if (d.front.size() > 1) section.items.emplace_back(front_chart(d));
   std::vector<std::pair<std::string, const Cost*>> costs;
   for (const PlannedOption& option : d.options)

@@ -206,14 +206,6 @@ void fill_sharding(const Line& line, RunRow& row) {
   row.experts_beside_shards = row.zero_stage == 3 && row.shard_group < row.dp * row.cp && !found(mode, "HSDP|HYBRID");
 }
 
-/// Every second block: torchtitan's ac_freq, which is 2 unless a config says otherwise.
-Recompute every_second_block(std::int64_t layers) {
-  std::string text;
-  for (std::int64_t layer = 1; layer < layers; layer += 2)
-    text += fmt::format("{}range-{}-{}", text.empty() ? "block:" : ",", layer, layer + 1);
-  return recompute_from_string(text.empty() ? "none" : text);
-}
-
 void fill_recompute(const Line& line, RunRow& row) {
   const std::string& text = row.recompute_text = line.text("act_ckpt");
   // "selective: layernorm+moe_act": Megatron-Core's recompute_modules.
@@ -224,7 +216,7 @@ void fill_recompute(const Line& line, RunRow& row) {
   } else if (found(text, "^selective [(]per-op")) {
     row.recompute = recompute_from_string("products");
   } else if (found(text, "^selective [(]every-n layer")) {
-    row.recompute = every_second_block(line.needed("layers", 1e4));
+    row.recompute = recompute_from_string("block:every-2");  // ac_freq is 2 unless a config says otherwise
     row.assumed.emplace_back("every second block recomputed, as torchtitan does");
   } else if (found(text, "^selective [(]some blocks")) {
     throw_error(Code::usage, "act_ckpt: found '{}', how many blocks is not said", text);

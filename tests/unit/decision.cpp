@@ -19,22 +19,33 @@ const std::string kPrices =
     "prices: {currency: USD, date: 2026-03-01, source: 'assumed: a test', gpu_hour: 2, spares: as_gpus}\n";
 
 Decision decided(const DecisionSpec& asked, const std::string& more = "") {
-  return decide(study_from_text(kStudy + more, "s"), "s", asked, false);
+  return decide(kStudy + more, "s", asked, false);
+}
+
+DecisionSpec on(std::vector<std::int64_t> gpus) {
+  return {.options = {.clusters = {}, .gpus = std::move(gpus), .batches = {}}};
+}
+
+/// kStudy with another text behind `key`.
+std::string with(const std::string& key, const std::string& value) {
+  std::string text = kStudy;
+  const std::size_t at = text.find(key + ": ");
+  return text.replace(at, text.find('\n', at) - at, key + ": " + value);
 }
 
 }  // namespace
 
 TEST_CASE("numbers of GPUs: one, a list, or doublings with the halves between") {
-  CHECK(parse_gpus("256") == std::vector<std::int64_t>{256});
-  CHECK(parse_gpus("512,256,512") == std::vector<std::int64_t>{256, 512});
-  CHECK(parse_gpus("256..1024") == std::vector<std::int64_t>{256, 384, 512, 768, 1024});
-  CHECK(parse_gpus("8..20") == std::vector<std::int64_t>{8, 12, 16, 20});
+  CHECK(parse_numbers("256", "--gpus") == std::vector<std::int64_t>{256});
+  CHECK(parse_numbers("512,256,512", "--gpus") == std::vector<std::int64_t>{256, 512});
+  CHECK(parse_numbers("256..1024", "--gpus") == std::vector<std::int64_t>{256, 384, 512, 768, 1024});
+  CHECK(parse_numbers("8..20", "--gpus") == std::vector<std::int64_t>{8, 12, 16, 20});
   for (const char* bad : {"", "0", "-8", "8..", "..8", "16..8", "8,,16", "many"})
-    CHECK_THROWS_AS(parse_gpus(bad), Error);
+    CHECK_THROWS_AS(parse_numbers(bad, "--gpus"), Error);
 }
 
 TEST_CASE("more GPUs are done earlier; the front has no option that another beats") {
-  const Decision d = decided({.clusters = {}, .gpus = {16, 32, 64}, .within_s = {}, .budget = {}});
+  const Decision d = decided(on({16, 32, 64}));
   REQUIRE(d.options.size() == 3);
   CHECK(d.chosen == 2);
   CHECK_FALSE(d.priced);
@@ -42,20 +53,23 @@ TEST_CASE("more GPUs are done earlier; the front has no option that another beat
     for (const std::size_t j : d.front)
       if (i != j)
         CHECK((d.options[i].days() < d.options[j].days()) == (d.options[i].gpu_hours() > d.options[j].gpu_hours()));
-  const Decision fewest =
-      decided({.clusters = {}, .gpus = {16, 32, 64}, .within_s = {}, .budget = {}, .prefer = Prefer::gpus});
+  DecisionSpec few = on({16, 32, 64});
+  few.prefer = Prefer::gpus;
+  const Decision fewest = decided(few);
   CHECK(fewest.chosen == 0);
   CHECK(fewest.sentence.find("16 hgx-h100 GPUs: 20B tokens in") == 0);
 }
 
 TEST_CASE("a deadline between two options leaves the faster; one that none keeps names the nearest miss") {
-  const Decision all = decided({.clusters = {}, .gpus = {16, 32}, .within_s = {}, .budget = {}});
+  const Decision all = decided(on({16, 32}));
   const double slow = all.options[0].p95_days(), fast = all.options[1].p95_days();
   REQUIRE(fast < slow);
-  const Decision some = decided(
-      {.clusters = {}, .gpus = {16, 32}, .within_s = (slow + fast) / 2 * kDay_s, .budget = {}, .prefer = Prefer::gpus});
+  DecisionSpec within = on({16, 32});
+  within.within_s = (slow + fast) / 2 * kDay_s, within.prefer = Prefer::gpus;
+  const Decision some = decided(within);
   CHECK(some.chosen == 1);
-  const Decision none = decided({.clusters = {}, .gpus = {16, 32}, .within_s = fast / 2 * kDay_s, .budget = {}});
+  within.within_s = fast / 2 * kDay_s, within.prefer = Prefer::days;
+  const Decision none = decided(within);
   CHECK_FALSE(none.chosen);
   CHECK(none.nearest == 1);
   CHECK(none.sentence.find("a step 50 % shorter or 10B tokens instead of 20B, or more GPUs, would do") !=
@@ -63,7 +77,7 @@ TEST_CASE("a deadline between two options leaves the faster; one that none keeps
 }
 
 TEST_CASE("a budget needs prices and keeps out what costs more") {
-  const DecisionSpec spec{.clusters = {}, .gpus = {16, 64}, .within_s = {}, .budget = {}};
+  const DecisionSpec spec = on({16, 64});
   DecisionSpec tight = spec;
   tight.budget = 1e9;
   CHECK_THROWS_WITH(decided(tight), Catch::Contains("--budget without prices of hgx-h100"));
@@ -84,9 +98,47 @@ TEST_CASE("a budget needs prices and keeps out what costs more") {
 }
 
 TEST_CASE("an option whose GPUs nothing divides is a misfit, not an error") {
-  const Decision d = decided({.clusters = {}, .gpus = {24, 32}, .within_s = {}, .budget = {}});
+  const Decision d = decided(on({24, 32}));
   CHECK(d.options[0].misfit.find("no layout that torchtitan runs divides 24 GPUs") != std::string::npos);
   CHECK(d.chosen == 1);
-  CHECK_THROWS_WITH(decided({.clusters = {}, .gpus = {24}, .within_s = {}, .budget = {}}),
-                    Catch::Contains("nothing fits on any of the options"));
+  CHECK_THROWS_WITH(decided(on({24})), Catch::Contains("nothing fits on any of the options"));
+}
+
+TEST_CASE("a study lists what the command line lists; one value of each key is no list") {
+  const StudyOptions none = study_options(kStudy, "s");
+  CHECK((none.clusters.empty() && none.gpus.empty() && none.batches.empty()));
+  CHECK(study_options(with("gpus", "16..64"), "s").gpus == std::vector<std::int64_t>{16, 24, 32, 48, 64});
+  CHECK(study_options(with("gpus", "[64, 16]"), "s").gpus == std::vector<std::int64_t>{16, 64});
+  CHECK(study_options(with("cluster", "[hgx-h100, hgx-b200]"), "s").clusters ==
+        std::vector<std::string>{"hgx-h100", "hgx-b200"});
+  CHECK(study_options(with("global_train_batch_size", "64..256"), "s").batches ==
+        std::vector<std::int64_t>{64, 96, 128, 192, 256});
+  CHECK_THROWS_WITH(study_options(with("gpus", "[]"), "s"), Catch::Contains("s:4: gpus: found ''"));
+  CHECK_THROWS_WITH(study_options(with("gpus", "16..many"), "s"), Catch::Contains("needs whole numbers from 1"));
+  CHECK_THROWS_WITH(study_options(with("cluster", "[]"), "s"), Catch::Contains("found an empty list"));
+  CHECK_THROWS_WITH(study_options(with("cluster", "[a, a]"), "s"), Catch::Contains("needs each cluster once"));
+  const std::string several = with("cluster", "[hgx-h100, hgx-b200]");
+  CHECK(study_from_text(set_options(several, {{"hgx-b200"}, {32}, {128}}, "s"), "s").cluster.name == "hgx-b200");
+}
+
+TEST_CASE("what is no decision refuses several values, and says which key") {
+  for (const char* key : {"cluster", "gpus", "global_train_batch_size"})
+    CHECK_THROWS_WITH(study_from_text(with(key, "[a, b]"), "s"),
+                      Catch::Contains(std::string(key) + ": found a list, which are options of a decision"));
+  CHECK_THROWS_WITH(study_from_text(with("gpus", "16..64"), "s"), Catch::Contains("gpus: found 16..64"));
+}
+
+TEST_CASE("each batch trains the same tokens in its own number of steps, planned as the study with that batch alone") {
+  DecisionSpec asked;
+  asked.options.batches = {64, 128};
+  const Decision d = decided(asked);
+  REQUIRE(d.options.size() == 2);
+  CHECK(d.batches);
+  const auto steps = [&](std::size_t i) { return d.options[i].plan->schedule.steps; };
+  CHECK(std::abs(steps(0) - 2 * steps(1)) <= 1);
+  const Decision alone = decide(with("global_train_batch_size", "128"), "s", {}, false);
+  CHECK(alone.options[0].plan->step.step_s == d.options[1].plan->step.step_s);
+  CHECK(alone.sentence.find("batches") == std::string::npos);
+  CHECK(d.chosen == 1);  // a larger batch exchanges weights and gradients less often for each token
+  CHECK(d.sentence.find("16 hgx-h100 GPUs with batches of 128 sequences: 20B tokens in") == 0);
 }

@@ -154,6 +154,30 @@ TEST_CASE("data, weights to start from and weights at the end go to LLM Foundry,
   CHECK(to_string(back.layout.recompute) == "attention:first-4+experts");
 }
 
+TEST_CASE("recompute of some blocks goes to targets that have a word for it, and is named for the others") {
+  const auto there_and_back = [](RunSpec run, const std::string& recompute, RecipeFormat format) {
+    run.layout.recompute = recompute_from_string(recompute);
+    const Recipe recipe = export_run(run, format);
+    const bool named = std::ranges::any_of(recipe.not_expressed, [](const std::string& what) {
+      return what.starts_with("fsdp_config.activation_checkpointing_target");
+    });
+    return to_string(import_run(recipe.text, recipe.file_name, {}).run.layout.recompute) + (named ? ", named" : "");
+  };
+  RunSpec run = with_stages();
+  CHECK(there_and_back(run, "block:chunk-2", RecipeFormat::megatron_core) == "block:chunk-2");
+  CHECK(there_and_back(run, "block:every-2", RecipeFormat::megatron_core) == "block, named");
+  CHECK(there_and_back(run, "block:first-2", RecipeFormat::megatron_core) == "block, named");
+  run = with_context();
+  run.layout = {};
+  run.layout.shard = 16;
+  run.model = read_model("llama3-8b");
+  CHECK(there_and_back(run, "block:every-3", RecipeFormat::torchtitan) == "block:every-3");
+  CHECK(there_and_back(run, "block:chunk-2", RecipeFormat::torchtitan) == "products, named");
+  run.model = read_model("mixtral-8x7b");
+  CHECK(there_and_back(run, "block:first-8", RecipeFormat::llm_foundry) == "block:first-8");
+  CHECK(there_and_back(run, "block:every-16", RecipeFormat::llm_foundry) == "block:range-15-16,range-31-32, named");
+}
+
 TEST_CASE("what a target says otherwise is named by our keys") {
   RunSpec run = with_stages();
   run.layout.placement.assign(32, {1, 0, 2, 3, 4, 5, 6, 7});

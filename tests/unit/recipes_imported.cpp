@@ -168,6 +168,9 @@ TEST_CASE("a shell script's words") {
   CHECK(run("--recompute-granularity full --recompute-method block --recompute-num-layers 1")
             .layout.recompute.of(0, 4)
             .block);
+  CHECK(to_string(run("--recompute-granularity full --recompute-method block --recompute-num-layers 1 "
+                      "--pipeline-model-parallel-size 2")
+                      .layout.recompute) == "block:chunk-1");
 }
 
 TEST_CASE("any text is a command line, a file or an error") {

@@ -64,6 +64,30 @@ TEST_CASE("words name the blocks that LLM Foundry's parse_ele_str names") {
   CHECK(blocks("last-20", 3) == "012");
 }
 
+TEST_CASE("chunk-n and every-n count in each chunk of a pipeline, without one in the model") {
+  CHECK(blocks("chunk-3") == "012");
+  CHECK(blocks("every-3") == "258");
+  CHECK(blocks("every-4", 4) == "3");
+  const std::vector<std::int64_t> chunks{3, 4, 0, 3};
+  const auto of_chunks = [&](const char* words) {
+    const Recompute recompute = recompute_from_string(std::string("block:") + words);
+    std::string out;
+    for (std::int64_t layer = 0; layer < 10; ++layer)
+      if (recompute.of(layer, 10, chunks).block) out += std::to_string(layer);
+    const Recompute ranges = recompute.as_ranges(10, chunks);
+    CHECK((recompute.counts_in_chunks() && !ranges.counts_in_chunks()));
+    for (std::int64_t layer = 0; layer < 10; ++layer) CHECK(ranges.of(layer, 10) == recompute.of(layer, 10, chunks));
+    return out;
+  };
+  CHECK(of_chunks("chunk-2") == "013478");
+  CHECK(of_chunks("every-2") == "1468");
+  CHECK(to_string(recompute_from_string("block:every-2").as_ranges(4)) == "block:range-1-2,range-3-4");
+  CHECK(recompute_from_string("block:first-2,last-1").as_ranges(9) == recompute_from_string("block:first-2,last-1"));
+  CHECK_THROWS_WITH(recompute_from_string("block:every-11").check(10, "here"), Catch::Contains("every-11 holds none"));
+  CHECK_THROWS_WITH(recompute_from_string("attention:chunk-1+core:every-1").check(10, "here", chunks),
+                    Catch::Contains("attention and core of block 0"));
+}
+
 TEST_CASE("run files take a module, a list of modules, a map to numbers, lists and words") {
   CHECK(read("{activation_checkpointing: false}").layout.recompute == Recompute::none);
   CHECK(read("{activation_checkpointing: true}").layout.recompute == Recompute::block);
@@ -102,7 +126,8 @@ TEST_CASE("what cannot be is refused with what is allowed") {
   CHECK_THAT(bad("mla_up_proj"), Catch::Contains("mla_up_proj for model tiny; needs latent attention"));
   CHECK_THAT(bad("mlp"), Catch::Contains("needs an FFN in layers without experts"));
   CHECK_THAT(bad("shared_experts"), Catch::Contains("needs shared experts"));
-  CHECK_THAT(bad("{experts: most-3}"), Catch::Contains("found 'most-3', allowed first-n, last-n, middle-n, range-i-j"));
+  CHECK_THAT(bad("{experts: most-3}"),
+             Catch::Contains("found 'most-3', allowed first-n, last-n, middle-n, chunk-n, every-n, range-i-j"));
   CHECK_THAT(bad("{experts: range-3-3}"), Catch::Contains("found 'range-3-3'"));
   CHECK_THAT(bad("{experts: 0}"), Catch::Contains("found '0'"));
   CHECK_THAT(bad("{experts: []}"), Catch::Contains("empty list"));

@@ -243,6 +243,19 @@ TEST_CASE("each axis is searched: the best and every bound are those of brute fo
     p.stack.layouts.schedules = {Schedule::one_f_one_b};
     p.space.recompute = {recompute_from_string("block:first-1"), recompute_from_string("block:first-2")};
   });
+  searched("the first blocks of each chunk", [](SearchProblem& p) {
+    p.stack.layouts.recompute = {Recompute::none, Recompute::block};
+    p.stack.layouts.recompute_blocks = {Recompute::Blocks::Which::chunk};
+    p.stack.layouts.schedules = {Schedule::one_f_one_b, Schedule::dualpipe_v};
+    p.stack.layouts.interleaved = true;
+    p.space.recompute.clear();
+    p.space.microbatches = {1};
+  });
+  searched("every n-th block, the first of the model", [](SearchProblem& p) {
+    p.stack.layouts.recompute = {Recompute::none, recompute_from_string("core"), Recompute::block};
+    p.stack.layouts.recompute_blocks = {Recompute::Blocks::Which::every, Recompute::Blocks::Which::first};
+    p.space.recompute.clear();
+  });
   searched("CUDA graphs", [](SearchProblem& p) {
     p.stack.cuda_graphs = true;
     p.space.cuda_graphs = {CudaGraphs::none, CudaGraphs::full};
@@ -264,6 +277,48 @@ TEST_CASE("each axis is searched: the best and every bound are those of brute fo
     p.space.microbatches = {2};
     p.space.expert_degrees = {4};
   });
+}
+
+TEST_CASE(
+    "blocks to recompute: one to three quarters of a chunk, or every second to fourth; what is named stands alone") {
+  const auto policies = [](Recompute::Blocks::Which which, std::int64_t pipeline) {
+    Small s;
+    s.model.layers = 8;
+    s.problem.stack.layouts.recompute = {Recompute::none};
+    s.problem.stack.layouts.recompute_blocks = {which};
+    s.problem.stack.layouts.schedules = {Schedule::one_f_one_b};
+    s.problem.space.pipeline_degrees = {pipeline};
+    s.problem.space.expert_degrees = {1};
+    std::set<std::string> out;
+    for (const Layout& layout : all_layouts(s.problem)) out.insert(to_string(layout.recompute));
+    return out;
+  };
+  using Which = Recompute::Blocks::Which;
+  using Words = std::set<std::string>;
+  CHECK(policies(Which::first, 1) == Words{"none", "block:first-2", "block:first-4", "block:first-6"});
+  CHECK(policies(Which::chunk, 2) == Words{"none", "block:chunk-1", "block:chunk-2", "block:chunk-3"});
+  CHECK(policies(Which::chunk, 4) == Words{"none", "block:chunk-1"});
+  CHECK(policies(Which::chunk, 8) == Words{"none"});
+  CHECK(policies(Which::every, 1) == Words{"none", "block:every-2", "block:every-3", "block:every-4"});
+  Small s;
+  s.problem.stack.layouts.recompute_blocks = {Which::every};
+  s.problem.space.recompute = {recompute_from_string("block:last-1")};
+  for (const Layout& layout : all_layouts(s.problem)) CHECK(to_string(layout.recompute) == "block:last-1");
+}
+
+TEST_CASE("the more blocks are recomputed, the less memory and the more time a step takes") {
+  Small s;
+  s.model.layers = 8;
+  s.problem.gpus = 1, s.problem.global_batch = 4;  // nothing to wait for but computation
+  Layout layout;
+  double bytes = 1e300, step_s = 0;
+  for (const char* policy : {"none", "block:every-4", "block:every-2", "block:first-6", "block"}) {
+    layout.recompute = recompute_from_string(policy);
+    const double needed = step_memory(s.problem, layout).needed(), seconds = simulate_layout(s.problem, layout).step_s;
+    CHECK(needed < bytes);
+    CHECK(seconds > step_s);
+    bytes = needed, step_s = seconds;
+  }
 }
 
 TEST_CASE("a batch has to be a multiple of the ranks that read different sequences, not of the GPUs") {

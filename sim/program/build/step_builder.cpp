@@ -8,7 +8,9 @@ namespace wt {
 
 StepBuilder::StepBuilder(const ModelSpec& model, const Layout& layout, const ProgramOptions& options,
                          std::int64_t expert_rank, Part part)
-    : OpFactory(model, layout, options, 0, expert_rank), part_(std::move(part)) {
+    : OpFactory(model, layout, options, 0, expert_rank),
+      part_(std::move(part)),
+      chunk_layers_(layout.layers_of_chunks(model.layers)) {
   program_.layers = static_cast<int>(model_.blocks());
   program_.microbatches = static_cast<int>(options_.microbatches);
 }
@@ -26,7 +28,7 @@ std::vector<Group> StepBuilder::block_groups(int layer) const {
 }
 
 LayerRecompute StepBuilder::recompute_of(int layer) const {
-  LayerRecompute out = layout_.recompute.of(layer, model_.layers);
+  LayerRecompute out = layout_.recompute.of(layer, model_.layers, chunk_layers_);
   const bool moe = model_.moe(layer), shared = moe && model_.shared_ffn > 0;
   out.mlp = out.mlp && !moe && model_.feeds_forward(layer);
   for (bool LayerRecompute::*flag : {&LayerRecompute::core, &LayerRecompute::mla_up_proj})  // of softmax attention

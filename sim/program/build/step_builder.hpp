@@ -57,6 +57,8 @@ class StepBuilder : protected OpFactory {
   Part part_;
 
  private:
+  std::vector<std::int64_t> chunk_layers_;  ///< Layout::layers_of_chunks
+
   bool same_copies(int a, int b) const;
   bool biased() const { return model_.moe_layers() > 0 && model_.router.bias_update_rate > 0; }
   std::int64_t router_loads() const { return group_elements(model_, layout_, Group::router_bias, 0); }
