@@ -39,7 +39,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct BenchOptions {
-  std::string suite = "all", run = "demo", items, study, output, largest;
+  std::string suite = "all", run = "demo", items, study, output, largest, worth;
   std::vector<std::string> models;
   bool dry_run = false, json = false;
   SuiteOptions suite_options;
@@ -209,11 +209,13 @@ KernelWork kernel_work(const BenchOptions& o, const RunSpec& run, const Fingerpr
 }
 
 void bench(const BenchOptions& o) {
-  if (!o.study.empty() || o.dry_run)
+  if (!o.study.empty() || o.dry_run || !o.worth.empty())
     throw_error(Code::usage,
                 "bench: found {}, windtunnel-train only measures; call windtunnel bench --for, which finds the shapes "
                 "of a study",
-                o.study.empty() ? "--dry-run" : "--for");
+                !o.study.empty() ? "--for"
+                : o.dry_run      ? "--dry-run"
+                                 : "--worth");
   const bool staircase = o.suite == "staircase";
   if (staircase != !o.models.empty())
     throw_error(Code::usage,
@@ -297,6 +299,8 @@ void add_bench_command(CLI::App& app) {
   command->add_option("--for", o->study,
                       "Instead: the shapes that this study (YAML or preset) needs and its profiles do not have");
   command->add_flag("--dry-run", o->dry_run, "With --for: list them and how long they take, measure nothing");
+  command->add_option("--worth", o->worth,
+                      "With --for: measure only what is worth most to the study's plan, in this time, as 10m");
   command->add_option("--items", o->items, "Work list that bench --for wrote")->group("");
   command->add_option("--largest", o->largest,
                       "Largest message of the collectives, e.g. 64MiB; without, what memory allows");

@@ -72,6 +72,7 @@ std::vector<Recompute> policies(YamlMap& map) {
 }  // namespace
 
 SearchSpec search_from_yaml(YamlMap map) {
+  constexpr double kLeastMemoryRisk = 1e-6;  // no published run says more of the tail
   SearchSpec s;
   s.shard_sizes = numbers(map, "shard_sizes");
   s.expert_degrees = numbers(map, "expert_degrees");
@@ -93,6 +94,7 @@ SearchSpec search_from_yaml(YamlMap map) {
   s.exchange_overlap = either(map, "overlap_expert_exchange");
   s.simulations = map.integer_or("simulations", s.simulations, 1);
   s.tie = map.number_or("tie", s.tie, 0.0, 1.0);
+  s.memory_risk = map.number_or("memory_risk", s.memory_risk, kLeastMemoryRisk, 0.5);
   map.finish();
   return s;
 }

@@ -32,6 +32,8 @@ struct SearchSpec {
   /// Layouts this close to the best are a tie, broken by robustness. 0.02 is the regret that we aim for; replace it by
   /// the error validated on your machine.
   double tie = 0.02;
+  /// The largest accepted probability that a rank's process needs more memory than it may use.
+  double memory_risk = 0.05;
 };
 
 /// Strict. Throws Error{usage} with file, line, found, allowed.

@@ -140,9 +140,9 @@ StudySpec read(YamlMap& map, const std::string& text) {
   if (map.has("memory_reserve"))
     map.fail(
         "memory_reserve",
-        "is no key any more: the memory of a rank's process is predicted from published runs, with an interval, and "
-        "a layout fits where its upper end fits the GPU's memory, or usable_memory where the cluster gives it; "
-        "drop the key");
+        "is no key any more: the memory of a rank's process is predicted from published runs, and a layout fits where "
+        "the probability that it takes more than the GPU has, or usable_memory where the cluster gives it, is at most "
+        "search.memory_risk; drop the key");
   s.prices = map.has("prices") ? prices_from_yaml(map.map("prices")) : s.cluster.prices;
   const std::vector<std::string>& preferred = prefer_names();
   s.prefer = static_cast<Prefer>(std::ranges::find(preferred, map.choice("prefer", preferred, preferred.front())) -

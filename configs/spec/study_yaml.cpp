@@ -41,6 +41,7 @@ std::string study_yaml(const StudySpec& s) {
   for (const std::string& axis : search_axes()) fill(search, axis.c_str(), "auto");
   fill(search, "simulations", s.search.simulations);
   fill(search, "tie", text(s.search.tie));
+  fill(search, "memory_risk", text(s.search.memory_risk));
   YAML::Node scale = section(root, "scale");
   for (const auto& [key, value] : {std::pair{"compute_rate", s.scale.compute_rate},
                                    {"clock", s.scale.clock},

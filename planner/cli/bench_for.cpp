@@ -4,7 +4,9 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "configs/spec/find.hpp"
 #include "configs/spec/support/error.hpp"
@@ -17,7 +19,7 @@ namespace wt {
 namespace {
 
 struct Options {
-  std::string suite, study, device = "cpu", output;
+  std::string suite, study, device = "cpu", output, worth;
   int samples = kBenchSamples;
   std::uint64_t seed = 17;
   bool dry_run = false, json = false, quick = false;
@@ -28,6 +30,7 @@ Options parse(std::vector<std::string> arguments) {
   CLI::App app("windtunnel bench --for");
   app.add_option("SUITE", o.suite)->check(CLI::IsMember({"kernels"}));
   app.add_option("--for", o.study)->required();
+  app.add_option("--worth", o.worth);
   app.add_option("--device", o.device)->check(CLI::IsMember({"cpu", "cuda"}));
   app.add_option("--samples", o.samples)->check(CLI::Range(3, 1000));
   app.add_option("--seed", o.seed);
@@ -39,10 +42,10 @@ Options parse(std::vector<std::string> arguments) {
   try {
     app.parse(arguments);
   } catch (const CLI::ParseError& e) {
-    throw_error(
-        Code::usage,
-        "bench --for: {}; allowed beside it are --device, --samples, --seed, --quick, --dry-run, --output and --json",
-        e.what());
+    throw_error(Code::usage,
+                "bench --for: {}; allowed beside it are --worth, --device, --samples, --seed, --quick, --dry-run, "
+                "--output and --json",
+                e.what());
   }
   return o;
 }
@@ -76,6 +79,42 @@ void list(const StudyShapes& shapes, int samples) {
   }
 }
 
+/// The seconds behind --worth; none: everything is measured.
+std::optional<double> worth_seconds(const Options& o) {
+  if (o.worth.empty()) return std::nullopt;
+  const double seconds = parse_seconds(o.worth, "--worth");
+  if (!(seconds > 0)) throw_error(Code::usage, "--worth: found {}, needs a time above 0, as 10m", o.worth);
+  return seconds;
+}
+
+/// Leaves the shapes that are worth most to the study's plan, and says which and what is left out.
+void keep_the_best(const Options& o, const PlanInputs& inputs, double seconds, StudyShapes& shapes) {
+  const MeasureNext next = measure_next(inputs, make_plan(inputs), o.samples);
+  const WorthMinutes best = worth_minutes(next, seconds, !shapes.gpu.empty(), o.samples);
+  fmt::print(stderr, "windtunnel bench: {}.\n", next.sentence);
+  if (best.taken.empty() && !best.left_out.empty()) {
+    double least = std::numeric_limits<double>::infinity();
+    for (const Worth& row : best.left_out)
+      for (const MissingShape& shape : row.shapes)
+        least = std::min(least, estimated_s(shape, !shapes.gpu.empty(), o.samples));
+    throw_error(Code::usage, "--worth: found {}, needs at least {}, which one shape takes", o.worth,
+                format_seconds(least));
+  }
+  shapes.missing.clear();
+  for (const WorthMinutes::Part& part : best.taken) {
+    fmt::print(stderr, "  measures {}: {} of {} shapes; saves {:.2g} days, narrows the finish by {:.2g}\n",
+               part.row.what, part.shapes.size(), part.row.shapes.size(), part.row.saves_days, part.row.width_days);
+    shapes.missing.insert(shapes.missing.end(), part.shapes.begin(), part.shapes.end());
+  }
+  for (const Worth& row : best.left_out)
+    fmt::print(stderr, "  leaves out {}: {:.2g} min; saves {:.2g} days, narrows the finish by {:.2g}\n", row.what,
+               *row.minutes, row.saves_days, row.width_days);
+  for (const Worth& row : next.rows)
+    if (row.shapes.empty() && row.saves_days > 0)
+      fmt::print(stderr, "  not of these kernels: {} saves {:.2g} days; measured by {}\n", row.what, row.saves_days,
+                 row.how);
+}
+
 /// A file that only this process and what it becomes can read.
 std::string memory_file(const std::string& name, const std::string& text) {
   const int descriptor = memfd_create(name.c_str(), 0);
@@ -91,21 +130,27 @@ std::string memory_file(const std::string& name, const std::string& text) {
 bool asks_for_study(const std::vector<std::string>& arguments) {
   const bool help = std::find(arguments.begin(), arguments.end(), "--help") != arguments.end();
   return !help && std::any_of(arguments.begin(), arguments.end(), [](const std::string& a) {
-    return a == "--for" || a.starts_with("--for=") || a == "--dry-run";
+    return a == "--for" || a.starts_with("--for=") || a == "--dry-run" || a == "--worth" || a.starts_with("--worth=");
   });
 }
 
 std::vector<std::string> bench_for(const std::vector<std::string>& arguments) {
   const Options o = parse(arguments);
+  const std::optional<double> worth_s = worth_seconds(o);
   const StudySpec study = read_study(o.study);
   if (!o.dry_run) check_device(o, study.cluster);
   const PlanInputs inputs = read_plan_inputs(study, true);
-  const StudyShapes shapes = study_shapes(inputs);
+  StudyShapes shapes = study_shapes(inputs);
   fmt::print(stderr,
              "windtunnel bench: {} layouts of {} need {} kernel shapes, {} of them are measured exactly; the other {} "
              "take about {}\n",
              shapes.layouts, inputs.study.name, shapes.known + static_cast<std::int64_t>(shapes.missing.size()),
              shapes.known, shapes.missing.size(), duration(shapes, o.samples));
+  if (worth_s && !shapes.missing.empty()) {
+    keep_the_best(o, inputs, *worth_s, shapes);
+    fmt::print(stderr, "windtunnel bench: {} shapes take about {} of the {} asked for\n", shapes.missing.size(),
+               duration(shapes, o.samples), format_seconds(*worth_s));
+  }
   if (o.dry_run) {
     list(shapes, o.samples);
     return {};

@@ -6,6 +6,7 @@
 
 #include "configs/spec/support/number.hpp"
 #include "planner/plan/plan.hpp"
+#include "sim/cost/fit/evenly.hpp"
 
 namespace wt {
 namespace {
@@ -149,13 +150,23 @@ MeasureNext measure_next(const PlanInputs& inputs, const Plan& plan, int samples
   return out;
 }
 
-WorthMinutes worth_minutes(const MeasureNext& next, double minutes) {
+WorthMinutes worth_minutes(const MeasureNext& next, double seconds, bool on_gpu, int samples) {
   WorthMinutes out;
   for (const Worth& row : next.rows) {
     if (row.shapes.empty() || row.joint) continue;
-    const bool fits = out.minutes + *row.minutes <= minutes;
-    (fits ? out.taken : out.left_out).push_back(row);
-    if (fits) out.minutes += *row.minutes;
+    std::vector<MissingShape> shapes = row.shapes;
+    const auto takes_s = [&] {
+      double sum = 0;
+      for (const MissingShape& shape : shapes) sum += estimated_s(shape, on_gpu, samples);
+      return sum;
+    };
+    while (!shapes.empty() && out.seconds + takes_s() > seconds) shapes = evenly(row.shapes, shapes.size() - 1);
+    if (shapes.empty()) {
+      out.left_out.push_back(row);
+      continue;
+    }
+    out.seconds += takes_s();
+    out.taken.push_back({row, std::move(shapes)});
   }
   return out;
 }

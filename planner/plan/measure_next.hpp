@@ -35,12 +35,17 @@ struct MeasureNext {
 /// Of `samples` of every shape that the compared layouts need and the profiles lack.
 MeasureNext measure_next(const PlanInputs& inputs, const Plan& plan, int samples = kBenchSamples);
 
-/// The rows whose kernels are worth these minutes of `bench --for`, the most days a minute first; a class is measured
-/// whole or not at all. Rows without shapes do not take part.
+/// What is measured of the rows in so many minutes of `bench --for`: the most days saved a minute first. Of a class
+/// that does not fit whole, as many shapes as do, spread evenly: a few correct the prices of the others.
 struct WorthMinutes {
-  std::vector<Worth> taken, left_out;
-  double minutes = 0;  ///< of the taken ones
+  struct Part {
+    Worth row;
+    std::vector<MissingShape> shapes;  ///< of row.shapes, those that are measured
+  };
+  std::vector<Part> taken;
+  std::vector<Worth> left_out;  ///< rows with shapes, none of which is measured
+  double seconds = 0;
 };
-WorthMinutes worth_minutes(const MeasureNext& next, double minutes);
+WorthMinutes worth_minutes(const MeasureNext& next, double seconds, bool on_gpu, int samples = kBenchSamples);
 
 }  // namespace wt

@@ -76,7 +76,7 @@ std::vector<std::size_t> contenders(const SearchProblem& p, const SearchResult& 
     for (const std::size_t i : simulated)
       if (kind_of(search.candidates[i].layout) == kind &&
           search.candidates[i].value <= search.candidates[fastest].value * (1 + p.space.tie) &&
-          more_robust(search.candidates[i], search.candidates[robust], p.memory_limit_bytes))
+          more_robust(search.candidates[i], search.candidates[robust]))
         robust = i;
     add(leader);
     add(fastest);
@@ -117,9 +117,8 @@ class Comparison {
     }
     add("at central prices", std::move(central_s));
     if (out_.layouts.size() > 1) compare();
-    out_.chosen = least_regret(out_.table, p_.space.tie, [&](std::size_t a, std::size_t b) {
-      return more_robust(candidate(a), candidate(b), p_.memory_limit_bytes);
-    });
+    out_.chosen = least_regret(out_.table, p_.space.tie,
+                               [&](std::size_t a, std::size_t b) { return more_robust(candidate(a), candidate(b)); });
     return std::move(out_);
   }
 

@@ -209,7 +209,8 @@ double GroupBounds::memory_bytes(const LayoutGroup& group) {
     }
     ++own;
   }
-  return problem_.memory ? problem_.memory->process(live).high : as_live(live).high;
+  const MemoryForecast process = problem_.memory ? problem_.memory->process(live) : as_live(live);
+  return process.quantile(1 - problem_.space.memory_risk);
 }
 
 }  // namespace wt

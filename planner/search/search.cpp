@@ -16,7 +16,6 @@ namespace wt {
 namespace {
 
 constexpr double kMostAbove = 10;  ///< of a simulated step over its bound, as far as the order of work goes
-constexpr double kRoomy = 0.9;     ///< of the memory limit: what the model of memory leaves out has to fit in the rest
 
 void choose(const SearchProblem& p, SearchResult& r) {
   const double best = r.candidates[r.best].value;
@@ -26,15 +25,11 @@ void choose(const SearchProblem& p, SearchResult& r) {
                    [&](std::size_t a, std::size_t b) { return r.candidates[a].value < r.candidates[b].value; });
   r.chosen = r.ties.front();
   for (std::size_t i : r.ties)
-    if (more_robust(r.candidates[i], r.candidates[r.chosen], p.memory_limit_bytes)) r.chosen = i;
+    if (more_robust(r.candidates[i], r.candidates[r.chosen])) r.chosen = i;
   if (r.ties.size() == 1) return;
   const Candidate &c = r.candidates[r.chosen], &f = r.candidates[r.best];
-  const bool roomy = c.memory_bytes <= kRoomy * p.memory_limit_bytes;
-  r.tie_break = fmt::format(
-      "{} layouts are within {:.1f} % of the best. Chosen: the smallest failure domain ({}){} {:.0f} "
-      "% of the memory free",
-      r.ties.size(), 100 * p.space.tie, counted(c.layout.state_ranks(), "GPU"),
-      roomy ? " that leaves" : "; none leaves", 100 * (1 - kRoomy));
+  r.tie_break = fmt::format("{} layouts are within {:.1f} % of the best. Chosen: the smallest failure domain ({})",
+                            r.ties.size(), 100 * p.space.tie, counted(c.layout.state_ranks(), "GPU"));
   if (r.chosen != r.best)
     r.tie_break += fmt::format(". The best, {} ({}, microbatch {}), takes {:.2f} % less {}", f.layout.name(),
                                to_string(f.layout.recompute), f.layout.microbatch, 100 * (1 - f.value / c.value),
@@ -285,9 +280,7 @@ class Search {
 
 }  // namespace
 
-bool more_robust(const Candidate& a, const Candidate& b, double limit) {
-  const auto roomy = [&](const Candidate& c) { return c.memory_bytes <= kRoomy * limit; };
-  if (roomy(a) != roomy(b)) return roomy(a);
+bool more_robust(const Candidate& a, const Candidate& b) {
   if (a.layout.state_ranks() != b.layout.state_ranks()) return a.layout.state_ranks() < b.layout.state_ranks();
   return a.value < b.value;
 }

@@ -55,8 +55,10 @@ struct StepMemory {
   LiveMemory live;
   std::map<std::string, double> parts;  ///< live, by buffer
   MemoryForecast allocated, reserved;
-  MemoryForecast process;                         ///< reserved, and what is outside of the allocator
-  double needed() const { return process.high; }  ///< has to fit
+  MemoryForecast process;      ///< reserved, and what is outside of the allocator
+  double accepted_risk = 0.1;  ///< SearchSpec::memory_risk
+  /// Has to fit: the process takes no more, but for the accepted risk.
+  double needed() const { return process.quantile(1 - accepted_risk); }
 };
 
 struct Simulated {

@@ -134,6 +134,7 @@ StepMemory step_memory(const SearchProblem& problem, const Layout& given) {
     return even_rows(problem, layout, some.of(microbatch)) * imbalance;
   };
   StepMemory out;
+  out.accepted_risk = problem.space.memory_risk;
   for (const Program& program : set.programs) {
     MemoryReplay replay = replay_memory(program, rows);
     const LiveMemory live = live_memory(program, replay.peak_bytes);

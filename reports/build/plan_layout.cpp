@@ -139,8 +139,11 @@ Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t ro
                           c.memory_bytes > 0 ? Cell(c.memory_bytes / kGiB_bytes) : Cell("-"),
                           i == plan.search.chosen ? Cell("chosen", Status::good) : Cell(c.result ? "" : "bounded")});
   }
-  table.note = fmt::format("Memory limit: {:.1f} GiB a {}. ", plan.memory_limit_bytes / kGiB_bytes,
-                           inputs.memory ? "process. The column is the upper end of the 80 % interval" : "rank");
+  table.note = fmt::format(
+      "Memory limit: {:.1f} GiB a {}. ", plan.memory_limit_bytes / kGiB_bytes,
+      inputs.memory ? fmt::format("process. A layout takes more than the column says with a probability of {:g} %",
+                                  100 * inputs.study.search.memory_risk)
+                    : "rank");
   if (inputs.peak_flops > 0) table.note += "MFU: " + mfu_definition(inputs) + ".";
   return table;
 }

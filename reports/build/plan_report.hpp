@@ -20,6 +20,9 @@ std::string plan_scope(const PlanInputs& inputs);
 std::string proof_words(const Certificate& certificate);
 /// The chosen layout: each axis with its value and what it means; saves and spare nodes.
 Table layout_table(const PlanInputs& inputs, const Plan& plan);
+/// "Memory: 62 GiB of 79 GiB a process; out of memory with a probability of 1.2 %, at most 5 % is accepted."; of ranks
+/// whose tensors alone are counted no probability.
+std::string memory_sentence(const PlanInputs& inputs, const Plan& plan);
 /// The `rows` fastest simulated candidates, the chosen one even where it is not among them, and how the rest was
 /// decided.
 Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t rows);

@@ -195,6 +195,7 @@ Section memory_section(const PlanInputs& inputs, const Plan& plan) {
                         format_bytes(m.live.peak()))
           : fmt::format("A rank's tensors take {} of the {} that it may use. Only tensors are counted.",
                         format_bytes(m.live.peak()), format_bytes(plan.memory_limit_bytes)));
+  if (inputs.memory) s.paragraphs.push_back(memory_sentence(inputs, plan) + ".");
   s.paragraphs.back() += fmt::format(" Routing load is at p99 over {}.", p99_basis(inputs));
   const std::vector<MemoryPart> parts = memory_parts(m);
   s.items.push_back(memory_chart(parts, plan.memory_limit_bytes));

@@ -50,6 +50,16 @@ std::string plan_range(const PlanInputs& inputs) {
       format_number(as_double(inputs.study.runs)));
 }
 
+std::string memory_sentence(const PlanInputs& inputs, const Plan& plan) {
+  const MemoryForecast& process = plan.memory.process;
+  const std::string of =
+      fmt::format("Memory: {} of {}", format_bytes(process.bytes), format_bytes(plan.memory_limit_bytes));
+  if (!inputs.memory) return of + " a rank, tensors alone";
+  return fmt::format(
+      "{} a process at p99 load; out of memory with a probability of {:.2g} %, at most {:g} % is accepted", of,
+      100 * process.exceeds(plan.memory_limit_bytes), 100 * plan.memory.accepted_risk);
+}
+
 std::string plan_scope(const PlanInputs& inputs) {
   const StackLayouts& stack = inputs.stack.layouts;
   const SearchSpec& space = inputs.study.search;

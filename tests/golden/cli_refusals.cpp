@@ -90,6 +90,10 @@ TEST_CASE("a device that cannot measure for a study is refused before its shapes
   refused(bench, 2, "found --device cpu, but its shapes are wanted of H100");
   refused(bench + " --dry-run", 2, "no-such");
   refused(bench + " --device cuda", 2, "no-such");
+  refused(bench + " --worth x", 2, "--worth: found 'x', needs a duration");
+  refused(bench + " --worth 0", 2, "--worth: found '0', needs a duration");
+  refused(bench + " --worth 0s", 2, "--worth: found 0s, needs a time above 0, as 10m");
+  refused("bench --worth 10m", 2, "--for is required");
 }
 
 TEST_CASE("offers without a price are all named before anything of the study is read") {

@@ -6,6 +6,7 @@
 
 #include "configs/spec/profile.hpp"
 #include "configs/spec/support/error.hpp"
+#include "planner/plan/plan.hpp"
 #include "tests/support/temp_directory.hpp"
 
 using namespace wt;

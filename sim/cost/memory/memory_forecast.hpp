@@ -5,10 +5,15 @@
 
 namespace wt {
 
-/// Bytes on a GPU with their 80 % interval.
+/// Bytes on a GPU with their 80 % interval: the 10 %, 50 % and 90 % quantile. In between and beyond they are taken for
+/// normal, on either side of the middle with that side's width.
 struct MemoryForecast {
   double bytes = 0, low = 0, high = 0;
   EvidenceShares evidence{};  ///< sums to 1
+  /// What they are below with a probability between 0 and 1.
+  double quantile(double probability) const;
+  /// The probability that they are more than that: quantile(1 - p) <= limit where it is at most p.
+  double exceeds(double limit) const;
 };
 
 /// Of ranks without an allocator of their own that was measured: what is live, as the program says.
