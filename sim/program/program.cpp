@@ -3,10 +3,23 @@
 #include <iterator>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "configs/spec/support/error.hpp"
+#include "sim/program/places.hpp"
 
 namespace wt {
+
+Body::Body() : Body(std::vector<Node>()) {}
+Body::Body(std::vector<Node> nodes) : nodes_(std::make_shared<std::vector<Node>>(std::move(nodes))) {}
+Body::Body(std::initializer_list<Node> nodes) : Body(std::vector<Node>(nodes)) {}
+const Node* Body::begin() const { return nodes_->data(); }
+const Node* Body::end() const { return nodes_->data() + nodes_->size(); }
+
+std::vector<Node>& Body::own() {
+  if (nodes_.use_count() > 1) nodes_ = std::make_shared<std::vector<Node>>(*nodes_);
+  return *nodes_;
+}
 
 std::string to_string(OpKind kind) {
   static const char* names[] = {"segment",   "all_gather", "reduce_scatter", "all_reduce", "all_to_all",
@@ -81,17 +94,18 @@ namespace {
 
 class Unroller {
  public:
-  explicit Unroller(const Program& program) : program_(program) {
-    name(program.nodes);
+  explicit Unroller(const Program& program) : program_(program), places_(program.microbatches, program.layers) {
+    name(program.nodes, nullptr);
     for (auto& [op, names] : names_)
       for (const Ref& ref : op->waits) {
         const auto known = numbers_.find(ref.name);
         names.waits.push_back(known == numbers_.end() ? -1 : known->second);
       }
-    index_.assign(at(static_cast<int>(numbers_.size()), -1, -1), -1);
+    index_.assign(places_.size(numbers_.size()), -1);
   }
 
   std::vector<OpInstance> run() {
+    out_.reserve(count(program_.nodes));
     visit(program_.nodes, -1, -1);
     return std::move(out_);
   }
@@ -103,13 +117,31 @@ class Unroller {
     std::vector<int> waits;
   };
 
-  void name(const std::vector<Node>& nodes) {
+  static std::size_t count(const std::vector<Node>& nodes) {
+    std::size_t ops = 0;
     for (const Node& node : nodes)
-      if (const Op* op = std::get_if<Op>(&node))
-        names_[op].own = numbers_.try_emplace(op->name, static_cast<int>(numbers_.size())).first->second;
+      if (const Loop* loop = std::get_if<Loop>(&node))
+        ops += count(loop->body) * static_cast<std::size_t>(loop->count());
       else
-        name(std::get<Loop>(node).body);
+        ++ops;
+    return ops;
   }
+
+  void name(const std::vector<Node>& nodes, const Loop* over_layers) {
+    for (const Node& node : nodes)
+      if (const Op* op = std::get_if<Op>(&node)) {
+        names_[op].own = numbers_.try_emplace(op->name, static_cast<int>(numbers_.size())).first->second;
+        for (int i = 0; over_layers && i < over_layers->count(); ++i)
+          if (const int layer = index_of(*over_layers, i) + op->layer_delta; layer >= 0 && layer < program_.layers)
+            places_.add_layer(layer);
+      } else if (const Loop& loop = std::get<Loop>(node); loop.index == Loop::Index::layer) {
+        name(loop.body, &loop);
+      } else if (named_.insert(loop.body.shared()).second) {
+        name(loop.body, over_layers);
+      }
+  }
+
+  static int index_of(const Loop& loop, int round) { return loop.descending ? loop.first - round : loop.first + round; }
 
   void visit(const std::vector<Node>& nodes, int microbatch, int layer) {
     for (const Node& node : nodes) {
@@ -119,7 +151,7 @@ class Unroller {
       }
       const Loop& loop = std::get<Loop>(node);
       for (int i = 0; i < loop.count(); ++i) {
-        const int index = loop.descending ? loop.first - i : loop.first + i;
+        const int index = index_of(loop, i);
         const bool over_layers = loop.index == Loop::Index::layer;
         visit(loop.body, over_layers ? microbatch : index, over_layers ? index : layer);
       }
@@ -148,7 +180,7 @@ class Unroller {
                     instance.id(), ref.name, target);
       instance.waits.push_back(found);
     }
-    index_[at(names.own, microbatch, instance.layer)] = static_cast<int>(out_.size());
+    index_[places_.at(static_cast<std::size_t>(names.own), microbatch, instance.layer)] = static_cast<int>(out_.size());
     out_.push_back(std::move(instance));
   }
 
@@ -157,22 +189,17 @@ class Unroller {
     if (number < 0) return -1;
     for (const int mb : {microbatch < 0 ? program_.microbatches - 1 : microbatch, -1})
       for (const int l : {layer, -1})
-        if (mb < program_.microbatches && l < program_.layers)
-          if (const int found = index_[at(number, mb, l)]; found >= 0) return found;
+        if (const std::size_t place = places_.at(static_cast<std::size_t>(number), mb, l); place != Places::kNone)
+          if (const int found = index_[place]; found >= 0) return found;
     return -1;
   }
 
-  std::size_t at(int number, int microbatch, int layer) const {
-    const std::size_t microbatches = static_cast<std::size_t>(program_.microbatches) + 1,
-                      layers = static_cast<std::size_t>(program_.layers) + 1;
-    return (static_cast<std::size_t>(number) * microbatches + static_cast<std::size_t>(microbatch + 1)) * layers +
-           static_cast<std::size_t>(layer + 1);
-  }
-
   const Program& program_;
+  Places places_;
   std::unordered_map<std::string_view, int> numbers_;  ///< of the ops' names
   std::unordered_map<const Op*, Names> names_;
-  std::vector<int> index_;  ///< of instances by name, microbatch and layer, -1 = not yet
+  std::unordered_set<const void*> named_;  ///< bodies of loops over microbatches, which share them
+  std::vector<int> index_;                 ///< of instances by name, microbatch and layer, -1 = not yet
   std::vector<OpInstance> out_;
 };
 

@@ -5,6 +5,8 @@
 // ("mb0.L3.experts.fwd") are the same in every executor.
 #pragma once
 #include <cstdint>
+#include <initializer_list>
+#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
@@ -135,12 +137,33 @@ struct Op {
 struct Loop;
 using Node = std::variant<Op, Loop>;
 
+/// What a loop repeats. Copies share it until one of them is changed: the passes of a pipeline stage, one loop for each
+/// microbatch, are a few bodies in a long order.
+class Body {
+ public:
+  Body();
+  Body(std::vector<Node> nodes);  // NOLINT: a list of nodes is a body
+  Body(std::initializer_list<Node> nodes);
+  operator const std::vector<Node>&() const { return *nodes_.get(); }  // NOLINT
+  /// To change this copy alone.
+  std::vector<Node>& own();
+  /// To change all copies: each body once, however many loops have it.
+  std::vector<Node>& of_all() { return *nodes_.get(); }
+  /// The same for copies that share.
+  const std::vector<Node>* shared() const { return nodes_.get(); }
+  const Node* begin() const;
+  const Node* end() const;
+
+ private:
+  std::shared_ptr<std::vector<Node>> nodes_;
+};
+
 struct Loop {
   enum class Index { microbatch, layer };
   Index index = Index::layer;
   int first = 0, last = -1;  ///< inclusive; first > last counts down; see count()
   bool descending = false;
-  std::vector<Node> body;
+  Body body;
   int count() const { return descending ? first - last + 1 : last - first + 1; }
 };
 

@@ -133,7 +133,7 @@ Op* find_op(std::vector<Node>& nodes, const std::string& name) {
   for (Node& node : nodes) {
     if (Op* op = std::get_if<Op>(&node)) {
       if (op->name == name) return op;
-    } else if (Op* found = find_op(std::get<Loop>(node).body, name)) {
+    } else if (Op* found = find_op(std::get<Loop>(node).body.own(), name)) {
       return found;
     }
   }

@@ -151,7 +151,7 @@ void each(std::vector<Node>& nodes, const std::string& name, const std::function
     if (Op* op = std::get_if<Op>(&node)) {
       if (op->name == name) change(*op);
     } else {
-      each(std::get<Loop>(node).body, name, change);
+      each(std::get<Loop>(node).body.own(), name, change);
     }
   }
 }

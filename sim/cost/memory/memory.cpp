@@ -1,33 +1,61 @@
 #include "sim/cost/memory/memory.hpp"
 
 #include <algorithm>
-#include <tuple>
+#include <unordered_map>
 
 #include "configs/spec/support/error.hpp"
+#include "sim/program/places.hpp"
 
 namespace wt {
 namespace {
 
+/// Buffers that an op names, by number.
+struct Numbered {
+  std::vector<std::size_t> allocates, frees;
+};
+
 class Replayer {
  public:
-  Replayer(const Program& program, const RowsBound& rows) : program_(program), rows_(rows), ops_(unroll(program)) {}
+  Replayer(const Program& program, const RowsBound& rows)
+      : program_(program), rows_(rows), ops_(unroll(program)), places_(program.microbatches, program.layers) {
+    number("transient");  // the first one: kTransient
+    for (const OpInstance& instance : ops_) {
+      places_.add_layer(instance.layer);
+      const auto [entry, fresh] = numbered_.try_emplace(instance.op);
+      numbered_of_.push_back(&entry->second);
+      if (!fresh) continue;
+      for (const Buffer& buffer : instance.op->allocates) entry->second.allocates.push_back(number(buffer.name));
+      for (const Ref& ref : instance.op->frees) entry->second.frees.push_back(number(ref.name));
+    }
+    for (const Buffer& buffer : program.resident) number(buffer.name);
+    live_of_.assign(places_.size(numbers_.size()), kNotLive);
+    by_name_.assign(numbers_.size(), 0.0);
+  }
 
   MemoryReplay run() {
     for (const Buffer& buffer : program_.resident) {
       out_.resident_bytes += buffer.bytes.at(0);
-      by_name_[buffer.name] += buffer.bytes.at(0);
+      by_name_[number(buffer.name)] += buffer.bytes.at(0);
     }
     live_ = out_.resident_bytes;
     out_.peak_bytes = live_;
-    out_.at_peak = by_name_;
+    at_peak_ = by_name_;
     running_.assign(ops_.size(), false);
+    out_.peak_bytes_of.reserve(ops_.size());
+    out_.live_bytes.reserve(ops_.size());
     for (std::size_t i = 0; i < ops_.size(); ++i) issue(static_cast<int>(i));
     for (std::size_t i = 0; i < ops_.size(); ++i) done(static_cast<int>(i));
+    for (const auto& [name, number] : numbers_)
+      if (at_peak_[number] > 0) out_.at_peak.emplace(name, at_peak_[number]);
+    if (out_.peak_op >= 0) out_.peak_id = ops_[static_cast<std::size_t>(out_.peak_op)].id();
     return std::move(out_);
   }
 
  private:
-  using Key = std::tuple<std::string, int, int>;  ///< name, microbatch, layer
+  static constexpr double kNotLive = -1;
+  static constexpr std::size_t kTransient = 0;
+
+  std::size_t number(const std::string& name) { return numbers_.try_emplace(name, numbers_.size()).first->second; }
 
   double bound(const Amount& amount, const OpInstance& instance) const {
     const bool inside = instance.microbatch >= 0 && instance.layer >= 0;
@@ -44,25 +72,26 @@ class Replayer {
     const OpInstance& instance = ops_[static_cast<std::size_t>(i)];
     const Op& op = *instance.op;
     for (int wait : instance.waits) done(wait);
-    for (const Buffer& buffer : op.allocates) {
-      const double bytes = bound(buffer.bytes, instance);
-      const Key key{buffer.name, instance.microbatch, instance.layer};
-      if (!buffers_.try_emplace(key, bytes).second)
+    for (std::size_t a = 0; a < op.allocates.size(); ++a) {
+      const double bytes = bound(op.allocates[a].bytes, instance);
+      const std::size_t name = numbered_of_[static_cast<std::size_t>(i)]->allocates[a];
+      double& live = live_of_[places_.at(name, instance.microbatch, instance.layer)];
+      if (live != kNotLive)
         throw_error(Code::usage, "step program: {} allocates {}, which is still live; free it first", instance.id(),
-                    buffer.name);
+                    op.allocates[a].name);
+      live = bytes;
       live_ += bytes;
-      by_name_[buffer.name] += bytes;
+      by_name_[name] += bytes;
     }
     const double transient = transient_of(instance);
     live_ += transient;
-    by_name_["transient"] += transient;
+    by_name_[kTransient] += transient;
     running_[static_cast<std::size_t>(i)] = true;
     out_.peak_bytes_of.push_back(live_);
     if (live_ > out_.peak_bytes) {
       out_.peak_bytes = live_;
       out_.peak_op = i;
-      out_.peak_id = instance.id();
-      out_.at_peak = by_name_;
+      at_peak_ = by_name_;
     }
     if (!op.asynchronous()) done(i);
     out_.live_bytes.push_back(live_);
@@ -74,20 +103,21 @@ class Replayer {
     const OpInstance& instance = ops_[static_cast<std::size_t>(i)];
     const double transient = transient_of(instance);
     live_ -= transient;
-    by_name_["transient"] -= transient;
-    for (const Ref& ref : instance.op->frees) free(instance, ref);
+    by_name_[kTransient] -= transient;
+    const std::vector<std::size_t>& frees = numbered_of_[static_cast<std::size_t>(i)]->frees;
+    for (std::size_t f = 0; f < frees.size(); ++f) free(instance, instance.op->frees[f], frees[f]);
   }
 
-  void free(const OpInstance& instance, const Ref& ref) {
+  void free(const OpInstance& instance, const Ref& ref, std::size_t name) {
     const int loop_layer = instance.layer < 0 ? -1 : instance.layer - instance.op->layer_delta;
     const int target = ref.layer >= 0 ? ref.layer : loop_layer < 0 ? -1 : loop_layer + ref.layer_delta;
     for (const int microbatch : {instance.microbatch < 0 ? program_.microbatches - 1 : instance.microbatch, -1})
       for (const int layer : {target, -1}) {
-        const auto it = buffers_.find({ref.name, microbatch, layer});
-        if (it == buffers_.end()) continue;
-        live_ -= it->second;
-        by_name_[ref.name] -= it->second;
-        buffers_.erase(it);
+        const std::size_t place = places_.at(name, microbatch, layer);
+        if (place == Places::kNone || live_of_[place] == kNotLive) continue;
+        live_ -= live_of_[place];
+        by_name_[name] -= live_of_[place];
+        live_of_[place] = kNotLive;
         return;
       }
   }
@@ -95,19 +125,19 @@ class Replayer {
   const Program& program_;
   const RowsBound& rows_;
   std::vector<OpInstance> ops_;
-  std::map<Key, double> buffers_;  ///< bytes live
-  std::map<std::string, double> by_name_;
-  std::vector<bool> running_;  ///< issued and not known to be done
+  Places places_;
+  std::map<std::string, std::size_t> numbers_;        ///< of buffers' names
+  std::unordered_map<const Op*, Numbered> numbered_;  ///< its values stay where they are
+  std::vector<const Numbered*> numbered_of_;          ///< by instance
+  std::vector<double> live_of_;                       ///< bytes of the buffer at a place
+  std::vector<double> by_name_, at_peak_;             ///< live, by number
+  std::vector<char> running_;                         ///< issued and not known to be done
   double live_ = 0;
   MemoryReplay out_;
 };
 
 }  // namespace
 
-MemoryReplay replay_memory(const Program& program, const RowsBound& rows) {
-  MemoryReplay out = Replayer(program, rows).run();
-  std::erase_if(out.at_peak, [](const auto& entry) { return entry.second <= 0; });
-  return out;
-}
+MemoryReplay replay_memory(const Program& program, const RowsBound& rows) { return Replayer(program, rows).run(); }
 
 }  // namespace wt

@@ -1,6 +1,7 @@
 #include "sim/program/build/build.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "configs/spec/support/error.hpp"
 #include "sim/program/build/collective_copies.hpp"
@@ -273,10 +274,10 @@ void check_resident(const Layout& layout, const ProgramOptions& options) {
 namespace {
 
 /// What a stack, or a run, sends less than our trainer.
-void scale_traffic(std::vector<Node>& nodes, const ProgramOptions& options) {
+void scale_traffic(std::vector<Node>& nodes, const ProgramOptions& options, std::set<const void*>& scaled) {
   for (Node& node : nodes) {
     if (Loop* loop = std::get_if<Loop>(&node)) {
-      scale_traffic(loop->body, options);
+      if (scaled.insert(loop->body.shared()).second) scale_traffic(loop->body.of_all(), options, scaled);
       continue;
     }
     Op& op = std::get<Op>(node);
@@ -324,7 +325,10 @@ ProgramSet build_program_set(const ModelSpec& model, const Layout& layout, const
       add_collective_copies(set.programs[static_cast<std::size_t>(expert_rank)].nodes, slice, layout, options,
                             expert_rank);
   if (options.tensor_traffic != 1 || options.gradient_bytes != 4 || options.precisions != Precisions{})
-    for (Program& program : set.programs) scale_traffic(program.nodes, options);
+    for (Program& program : set.programs) {
+      std::set<const void*> scaled;  // bodies that loops share
+      scale_traffic(program.nodes, options, scaled);
+    }
   for (std::int64_t rank = 0; rank < layout.world(); ++rank)
     set.class_of_rank.push_back(
         static_cast<int>(rank / layout.stage_ranks() * classes + layout.data_rank(rank) % classes));

@@ -60,7 +60,8 @@ void add_collective_copies(Nodes& nodes, const ModelSpec& model, const Layout& l
     Copies(model, layout, options, layer.value_or(0), expert_rank).add_to(body, layer.has_value());
     for (Node& node : body)
       if (Loop* loop = std::get_if<Loop>(&node))
-        self(self, loop->body, loop->index == Loop::Index::layer ? std::optional<std::int64_t>(loop->first) : layer);
+        self(self, loop->body.own(),
+             loop->index == Loop::Index::layer ? std::optional<std::int64_t>(loop->first) : layer);
   };
   add(add, nodes, std::nullopt);
 }

@@ -1,6 +1,5 @@
 #include "sim/program/build/overlapped_passes.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace wt {
@@ -11,11 +10,11 @@ bool exchanges_rows(const Node& node) {
   return op && op->exchanges_rows();
 }
 
-/// Cuts a pass behind every exchange of rows, its loops over layers layer by layer.
+/// Loops over layers are cut layer by layer.
 class Pieces {
  public:
-  explicit Pieces(const Loop& pass) : pass_(pass) {
-    for (const Node& node : pass.body) {
+  explicit Pieces(const Body& pass) {
+    for (const Node& node : pass) {
       if (const Loop* layers = std::get_if<Loop>(&node)) {
         const int step = layers->descending ? -1 : 1;
         for (int i = 0; i < layers->count(); ++i) add_layer(layers->first + i * step, layers->body);
@@ -26,7 +25,7 @@ class Pieces {
     end_piece();
   }
 
-  std::vector<Loop> take() { return std::move(pieces_); }
+  std::vector<Body> take() { return std::move(pieces_); }
 
  private:
   void add_layer(int layer, const std::vector<Node>& body) {
@@ -42,25 +41,15 @@ class Pieces {
   }
 
   void end_piece() {
-    if (!piece_.empty())
-      pieces_.push_back({Loop::Index::microbatch, pass_.first, pass_.last, false, std::exchange(piece_, {})});
+    if (!piece_.empty()) pieces_.emplace_back(std::exchange(piece_, {}));
   }
 
-  const Loop& pass_;
   std::vector<Node> piece_;
-  std::vector<Loop> pieces_;
+  std::vector<Body> pieces_;
 };
 
 }  // namespace
 
-std::vector<Node> overlapped(const Loop& one, const Loop& other) {
-  const std::vector<Loop> first = Pieces(one).take(), second = Pieces(other).take();
-  std::vector<Node> out;
-  for (std::size_t i = 0; i < std::max(first.size(), second.size()); ++i) {
-    if (i < first.size()) out.emplace_back(first[i]);
-    if (i < second.size()) out.emplace_back(second[i]);
-  }
-  return out;
-}
+std::vector<Body> pieces_of(const Body& pass) { return Pieces(pass).take(); }
 
 }  // namespace wt

@@ -6,8 +6,7 @@
 
 namespace wt {
 
-/// The ops of both, each in its own order: turn by turn one piece of each, a piece ending with an exchange of rows.
-/// Both are loops over microbatches, of ops and of loops over layers.
-std::vector<Node> overlapped(const Loop& one, const Loop& other);
+/// A pass of one microbatch, ops and loops over layers, cut behind every exchange of rows.
+std::vector<Body> pieces_of(const Body& pass);
 
 }  // namespace wt

@@ -1,6 +1,9 @@
 #include "sim/program/build/pipeline.hpp"
 
+#include <algorithm>
+#include <compare>
 #include <map>
+#include <optional>
 
 #include "sim/program/build/overlapped_passes.hpp"
 #include "sim/program/build/schedule.hpp"
@@ -55,14 +58,11 @@ class StageBuilder : private StepBuilder {
     add_resident();
     add_weights();
     const std::vector<StageWork> schedule = stage_schedule(layout_, stage_, options_.microbatches);
-    for (std::size_t i = 0; i < schedule.size(); ++i) {
-      Loop pass = pass_of(schedule[i]);
-      if (schedule[i].overlapped) {
-        for (Node& piece : overlapped(pass, pass_of(schedule[++i]))) program_.nodes.push_back(std::move(piece));
-      } else {
-        program_.nodes.emplace_back(std::move(pass));
-      }
-    }
+    for (std::size_t i = 0; i < schedule.size(); ++i)
+      if (schedule[i].overlapped)
+        add_overlapped(schedule[i], schedule[i + 1]), ++i;
+      else
+        program_.nodes.emplace_back(of_microbatch(schedule[i], pass_of(schedule[i]).body));
     add_sent();
     if (copy_stage_ > 0 && (stage_ == 0 || stage_ == copy_stage_)) add_copy_sum();
     add_epilogue();
@@ -84,22 +84,72 @@ class StageBuilder : private StepBuilder {
     return chunk.blocks() && chunk.last >= model.layers;
   }
   bool ends(int microbatch) const { return microbatch + 1 == program_.microbatches; }
-  Loop pass_of(const StageWork& work) {
-    Nodes body;
+
+  /// The message before one on the same lane: its layer, and its microbatch counted from this one's.
+  using Behind = std::optional<std::pair<int, int>>;
+  /// What all microbatches do alike in a pass of a chunk, but for the last one, which reduces gradients, and for the
+  /// message that theirs goes behind.
+  struct Alike {
+    StageWork::Pass pass;
+    int chunk;
+    bool last_microbatch;
+    Behind behind;
+    auto operator<=>(const Alike&) const = default;
+  };
+  struct Made {
+    Body body;
+    std::vector<Body> pieces;  ///< of it, where another pass is beside it
+  };
+
+  Made& pass_of(const StageWork& work) {
     const Chunk& chunk = chunks_[static_cast<std::size_t>(work.chunk)];
+    const std::optional<Lane> lane = sends_on(work.pass, chunk);
+    Alike alike{work.pass, work.chunk, ends(work.microbatch), {}};
+    if (const auto before = lane ? sent_.find(*lane) : sent_.end(); before != sent_.end())
+      alike.behind = {before->second.layer, before->second.microbatch - work.microbatch};
+    const auto [made, fresh] = made_.try_emplace(alike);
+    if (fresh) made->second.body = made_pass(work, chunk, alike.behind);
+    if (lane) {
+      const bool forward = work.pass == StageWork::Pass::forward;
+      const int layer = !chunk.blocks() ? -1 : forward ? chunk.last : chunk.first;  // -1: the embedding or the head
+      sent_[*lane] = {work.microbatch, layer, forward ? Direction::forward : Direction::backward};
+    }
+    return made->second;
+  }
+
+  Nodes made_pass(const StageWork& work, const Chunk& chunk, const Behind& behind) {
+    Nodes body;
     switch (work.pass) {
       case StageWork::Pass::forward:
-        add_forward(body, work.microbatch, chunk);
+        add_forward(body, chunk, behind);
         break;
       case StageWork::Pass::backward:
       case StageWork::Pass::inputs:
-        add_backward(body, work.microbatch, chunk, work.pass == StageWork::Pass::inputs);
+        add_backward(body, work.microbatch, chunk, work.pass == StageWork::Pass::inputs, behind);
         break;
       case StageWork::Pass::weights:
         add_weight_gradients(body, work.microbatch, chunk);
         break;
     }
-    return loop(Loop::Index::microbatch, work.microbatch, work.microbatch, std::move(body));
+    return body;
+  }
+
+  static Loop of_microbatch(const StageWork& work, Body body) {
+    return {Loop::Index::microbatch, work.microbatch, work.microbatch, false, std::move(body)};
+  }
+
+  /// The ops of both, each in its own order: turn by turn one piece of each.
+  void add_overlapped(const StageWork& one, const StageWork& other) {
+    const auto pieces = [&](const StageWork& work) -> const std::vector<Body>& {
+      Made& made = pass_of(work);
+      if (made.pieces.empty()) made.pieces = pieces_of(made.body);
+      return made.pieces;
+    };
+    const std::vector<Body>&first = pieces(one), &second = pieces(other);
+    for (std::size_t i = 0; i < std::max(first.size(), second.size()); ++i) {
+      if (i < first.size()) program_.nodes.emplace_back(of_microbatch(one, first[i]));
+      if (i < second.size()) program_.nodes.emplace_back(of_microbatch(other, second[i]));
+    }
   }
 
   /// Ops of one layer.
@@ -147,18 +197,30 @@ class StageBuilder : private StepBuilder {
     return sizes_.x * (before_head && layout_.modules_before_head ? 1 + as_double(model_.mtp_layers) : 1);
   }
 
+  Lane lane_of_message(bool sends, Direction direction, int stages) const {
+    const bool forward = direction == Direction::forward;
+    // From the last stage to the first, and their gradients the other way.
+    if (layout_.schedule == Schedule::dualpipe_v && stages != (sends == forward ? 1 : -1))
+      return sends ? (forward ? Lane::send_activations_back : Lane::send_gradients_back)
+                   : (forward ? Lane::receive_activations_back : Lane::receive_gradients_back);
+    return sends ? (forward ? Lane::send_activations : Lane::send_gradients)
+                 : (forward ? Lane::receive_activations : Lane::receive_gradients);
+  }
+
+  /// Of the message that a pass ends with; none where the next chunk is here, or there is none.
+  std::optional<Lane> sends_on(StageWork::Pass pass, const Chunk& chunk) const {
+    const bool forward = pass == StageWork::Pass::forward;
+    const int stages = forward ? chunk.behind : chunk.before;
+    if (pass == StageWork::Pass::weights || stages == 0 || (forward ? chunk.head : chunk.embedding)) return {};
+    return lane_of_message(true, forward ? Direction::forward : Direction::backward, stages);
+  }
+
   /// A message between neighbouring stages.
   Op message(OpKind kind, Direction direction, double bytes, int stages) const {
-    const bool sends = kind == OpKind::send, forward = direction == Direction::forward;
+    const bool sends = kind == OpKind::send;
     Op o = op((sends ? "send" : "receive") + suffix(direction), Action::exchange_stages, direction);
     o.kind = kind;
-    // From the last stage to the first, and their gradients the other way.
-    const bool back = layout_.schedule == Schedule::dualpipe_v && stages != (sends == forward ? 1 : -1);
-    o.lane = sends ? (forward ? Lane::send_activations : Lane::send_gradients)
-                   : (forward ? Lane::receive_activations : Lane::receive_gradients);
-    if (back)
-      o.lane = sends ? (forward ? Lane::send_activations_back : Lane::send_gradients_back)
-                     : (forward ? Lane::receive_activations_back : Lane::receive_gradients_back);
+    o.lane = lane_of_message(sends, direction, stages);
     o.collective = {Axis::pipeline, fixed(bytes), {}, stages};
     return o;
   }
@@ -185,20 +247,18 @@ class StageBuilder : private StepBuilder {
   }
 
   /// Behind the op `after` and the message before, which thereby gives its buffer back.
-  void add_send(Nodes& out, Direction direction, int microbatch, const Chunk& chunk, const std::string& after) {
+  void add_send(Nodes& out, Direction direction, const Chunk& chunk, const std::string& after,
+                const Behind& behind) const {
     const bool forward = direction == Direction::forward;
     const int stages = forward ? chunk.behind : chunk.before;
     if (stages == 0) return;
-    const int layer = !chunk.blocks() ? -1 : forward ? chunk.last : chunk.first;  // -1: the embedding or the head
     Op send = message(OpKind::send, direction, message_bytes(forward ? chunk.last == program_.layers - 1 : chunk.head),
                       stages);
     send.waits = {{after}};
-    if (const auto before = sent_.find(send.lane); before != sent_.end())
-      send.waits.push_back({send.name, 0, before->second.layer, before->second.microbatch - microbatch});
-    sent_[send.lane] = {microbatch, layer, direction};
+    if (behind) send.waits.push_back({send.name, 0, behind->first, behind->second});
     send.frees = {{forward ? "block.output" : "block.input.gradient"}};
     if (chunk.blocks())
-      at(out, layer, {send});
+      at(out, forward ? chunk.last : chunk.first, {send});
     else
       out.push_back(send);
   }
@@ -215,7 +275,7 @@ class StageBuilder : private StepBuilder {
     }
   }
 
-  void add_forward(Nodes& out, int microbatch, const Chunk& chunk) {
+  void add_forward(Nodes& out, const Chunk& chunk, const Behind& behind) const {
     // Once a microbatch, for all chunks of the stage that need it.
     if (chunk.embedding || (!chunks_.front().embedding && (chunk.head || reads_tokens(model_, chunk)))) {
       Op load = op("data", Action::load_batch);
@@ -235,11 +295,11 @@ class StageBuilder : private StepBuilder {
     if (chunk.head) return;
     const std::string last =
         chunk.blocks() ? blocks(chunk.last).last(Direction::forward) : std::get<Op>(out.back()).name;
-    add_send(out, Direction::forward, microbatch, chunk, last);
+    add_send(out, Direction::forward, chunk, last, behind);
   }
 
   /// `split`: without the gradients of the blocks' weights.
-  void add_backward(Nodes& out, int microbatch, const Chunk& chunk, bool split) {
+  void add_backward(Nodes& out, int microbatch, const Chunk& chunk, bool split, const Behind& behind) const {
     const bool last_microbatch = ends(microbatch);
     std::string last = layer_end();
     if (chunk.head) {
@@ -268,7 +328,7 @@ class StageBuilder : private StepBuilder {
       }
       out.push_back(loop(Loop::Index::layer, layer, run->first, std::move(body)));
     }
-    if (!chunk.embedding) return add_send(out, Direction::backward, microbatch, chunk, last);
+    if (!chunk.embedding) return add_send(out, Direction::backward, chunk, last, behind);
     blocks(0).add_embed(out, Direction::backward, chunk.blocks() ? layer_end() : "arrived.bwd");
     if (!model_.tied || !has_head()) add_sum(out, groups(), model_.tied ? Group::head : Group::embedding, "embed.bwd");
     if (last_microbatch) add_reduced(out, groups(), model_.tied ? Group::head : Group::embedding, "embed.bwd");
@@ -371,6 +431,7 @@ class StageBuilder : private StepBuilder {
   std::vector<Chunk> chunks_;
   std::int64_t copy_stage_;
   std::map<Lane, Sent> sent_;  ///< the last message each way
+  std::map<Alike, Made> made_;
 };
 
 }  // namespace
