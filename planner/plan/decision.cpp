@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "configs/spec/study_keys.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/number.hpp"
 #include "configs/spec/support/quantity.hpp"

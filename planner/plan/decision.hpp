@@ -14,7 +14,8 @@ struct DecisionSpec {
   StudyOptions options = {};            ///< empty ones = the study's
   std::optional<double> within_s = {};  ///< the run has to be done, at the 95 % quantile of simulated runs
   std::optional<double> budget = {};    ///< of money, at the 95 % quantile; in the currency of the options' prices
-  std::optional<Prefer> prefer = {};  ///< of the options that are in time and within budget; none: what the study prefers
+  std::optional<Prefer> prefer =
+      {};  ///< of the options that are in time and within budget; none: what the study prefers
 };
 
 struct PlannedOption {
