@@ -7,6 +7,7 @@
 #include "configs/spec/recompute_mask.hpp"
 #include "configs/spec/support/number.hpp"
 #include "sim/estimate/op_seconds.hpp"
+#include "sim/estimate/pipeline_path.hpp"
 #include "sim/estimate/schedule_seconds.hpp"
 #include "sim/program/build/tensor_slice.hpp"
 
@@ -188,6 +189,19 @@ double GroupBounds::scheduled_s(const LayoutGroup& group) {
     least = std::min(least, scheduled_s(member));
   }
   return least;
+}
+
+double GroupBounds::path_s(const Layout& member) {
+  const SearchProblem& p = problem_;
+  if (member.pipeline == 1 || p.cluster.shared_cores() || !p.cluster.others.empty() || p.cost.synchronous_host())
+    return 0;
+  const auto routing = routing_of(p, member);
+  const Layout layout = dealt(p, member);
+  const std::int64_t rank = busiest_rank(p, layout, *routing) * (layout.whole_experts ? 1 : layout.tensor);
+  const ProgramSet set = build_program_set(p.model, layout, program_options(p, layout));
+  return pipeline_path_s(set, layout, p.cluster, p.cost, layer_loads(p.model, layout, p.cluster, *routing, rank),
+                         of(member, member.microbatch, Exchanges::counted).seconds, rank) +
+         p.cost.once_a_step().seconds;
 }
 
 double GroupBounds::memory_bytes(const LayoutGroup& group) {

@@ -20,6 +20,8 @@ class GroupBounds {
   /// Sharper: with exchanges of rows, and pass by pass where there is a pipeline.
   double scheduled_s(const LayoutGroup& group);
   double scheduled_s(const Layout& member);
+  /// Of a pipeline, sharper again: op by op, with what the member itself keeps and sends. 0 where it is not known.
+  double path_s(const Layout& member);
   /// No member's process needs less, in the words of StepMemory::needed().
   double memory_bytes(const LayoutGroup& group);
 

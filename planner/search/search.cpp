@@ -132,7 +132,7 @@ class Search {
         c.reason = "memory";
         return;
       }
-      if (c.layout.pipeline == 1) raise(c, path_bound(p_, c.layout, *routing_of(p_, c.layout)));
+      raise(c, c.layout.pipeline == 1 ? path_bound(p_, c.layout, *routing_of(p_, c.layout)) : bounds_.path_s(c.layout));
       next = Stage::path;
     } else {
       return simulate(entry.at);
