@@ -48,6 +48,12 @@ Chart front_chart(const Decision& d) {
   return chart;
 }
 
+/// By what share the objective of another layout of the search may be smaller than the chosen one's.
+double could_be_better(const Plan& plan) {
+  const double chosen = plan.search.candidates[plan.search.chosen].value;
+  return 1 - plan.search.certificate.bound / chosen;
+}
+
 Cell millions(const std::optional<CostRange>& range, double CostRange::*which) {
   return range ? Cell((*range).*which / 1e6) : Cell("-");
 }
@@ -55,18 +61,21 @@ Cell millions(const std::optional<CostRange>& range, double CostRange::*which) {
 }  // namespace
 
 Table options_table(const Decision& d) {
-  Table table{.title = "Options",
-              .columns = {{"cluster"},
-                          {"GPUs", "", Align::right},
-                          {"finish", "days", Align::right},
-                          {"95 % of runs", "days", Align::right},
-                          {"GPU-hours", "million", Align::right},
-                          {"money, P50", "million", Align::right},
-                          {"P95", "million", Align::right},
-                          {"step", "s", Align::right},
-                          {"MFU", "%", Align::right},
-                          {"layout"},
-                          {""}}};
+  Table table{
+      .title = "Options",
+      .columns = {{"cluster"},
+                  {"GPUs", "", Align::right},
+                  {"finish", "days", Align::right},
+                  {"95 % of runs", "days", Align::right},
+                  {"GPU-hours", "million", Align::right},
+                  {"money, P50", "million", Align::right},
+                  {"P95", "million", Align::right},
+                  {"step", "s", Align::right},
+                  {"MFU", "%", Align::right},
+                  {"layout"},
+                  {"could be better by", "%", Align::right},
+                  {""}},
+      .note = "Could be better by: how many fewer days, or kWh, another layout of these GPUs may take; 0 is proved."};
   constexpr int kBatchColumn = 2;  // behind cluster and GPUs
   if (d.batches) table.columns.insert(table.columns.begin() + kBatchColumn, {"batch", "sequences", Align::right});
   for (std::size_t i = 0; i < d.options.size(); ++i) {
@@ -79,9 +88,10 @@ Table options_table(const Decision& d) {
                   millions(o.plan->cost.money, &CostRange::p50), millions(o.plan->cost.money, &CostRange::p95),
                   Cell(o.plan->step.step_s), o.plan->step.mfu > 0 ? Cell(100 * o.plan->step.mfu) : Cell("-"),
                   fmt::format("{}, {}, microbatch {}", o.plan->layout.name(), to_string(o.plan->layout.recompute),
-                              o.plan->layout.microbatch)});
+                              o.plan->layout.microbatch),
+                  Cell(100 * could_be_better(*o.plan))});
     else
-      row.insert(row.end(), {"-", "-", "-", "-", "-", "-", "-", "-"});
+      row.insert(row.end(), {"-", "-", "-", "-", "-", "-", "-", "-", "-"});
     row.push_back(verdict(d, i));
     if (d.batches) row.insert(row.begin() + kBatchColumn, Cell(as_double(o.batch)));
     table.rows.push_back(std::move(row));
@@ -101,6 +111,7 @@ nlohmann::json decision_json(const Decision& d) {
       one["layout"] = o.plan->layout.name();
       one["recompute"] = to_string(o.plan->layout.recompute);
       one["microbatch"] = o.plan->layout.microbatch;
+      one["could_be_better"] = could_be_better(*o.plan);
       one["in_time"] = o.in_time;
       one["in_budget"] = o.in_budget;
       if (o.plan->cost.money) one["money_p50"] = o.plan->cost.money->p50, one["money_p95"] = o.plan->cost.money->p95;

@@ -53,6 +53,7 @@ TEST_CASE("model presets have the parameter counts of their sources") {
                                              {"deepseek-v2-lite", 15706357760, 126464},
                                              {"mpt-7b", 6648758272, 266240},
                                              {"llama3-8b", 8029995008, 266240},
+                                             {"llama3-405b", 405849243648, 4145152},
                                              {"falcon-7b", 7216889856, 299904},
                                              {"falcon-180b", 179517784064, 4781056}}) {
     const ModelSpec m = read_model(name);
