@@ -37,6 +37,15 @@ struct PlannedOption {
   bool feasible() const { return in_time && in_budget; }
 };
 
+/// Knowing one class of prices of one cluster before an option is taken.
+struct OptionWorth {
+  std::string cluster, prices;
+  double changes = 0;                  ///< how often another option would be taken
+  double saves = 0;                    ///< expected, of what is preferred: days, money, kWh
+  std::optional<double> minutes = {};  ///< to measure it, and how: Worth
+  std::string how;
+};
+
 struct Decision {
   std::vector<PlannedOption> options;  ///< by cluster, then by GPUs
   std::optional<std::size_t> chosen;   ///< none is in time and within budget
@@ -44,7 +53,12 @@ struct Decision {
   std::vector<std::size_t> front;      ///< no other option is done earlier and spends no more; by days
   bool priced = false;                 ///< every option that is planned has money
   std::string sentence;
+  std::string preferred_unit;     ///< "days", "GPUs", the prices' currency, "kWh"
+  std::vector<OptionWorth> next;  ///< what is worth measuring before one is taken (option_worth.hpp)
 };
+
+/// What `prefer` makes smallest of a planned option.
+double preferred(const PlannedOption& option, Prefer prefer);
 
 /// "256", "256,512" or "256..4096": then doublings from the first number on and the halves between them, up to the
 /// last. Throws Error{usage}.

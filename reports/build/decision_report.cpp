@@ -5,6 +5,7 @@
 
 #include "configs/spec/support/number.hpp"
 #include "configs/spec/support/quantity.hpp"
+#include "reports/build/cells.hpp"
 #include "reports/build/provenance.hpp"
 
 namespace wt {
@@ -84,6 +85,23 @@ Table options_table(const Decision& d) {
   return table;
 }
 
+Table option_worth_table(const Decision& d) {
+  Table table{.title = "What to measure before one is taken",
+              .columns = {{"cluster"},
+                          {"price"},
+                          {"would change the option", "%", Align::right},
+                          {"saves", d.preferred_unit, Align::right},
+                          {"takes", "min", Align::right},
+                          {"how"}}};
+  constexpr std::size_t kShown = 8;
+  for (const OptionWorth& w : d.next) {
+    if (table.rows.size() == kShown) break;
+    table.rows.push_back(
+        {w.cluster, w.prices, percent(w.changes), Cell(w.saves), w.minutes ? Cell(*w.minutes) : Cell("-"), w.how});
+  }
+  return table;
+}
+
 nlohmann::json decision_json(const Decision& d) {
   nlohmann::json options = nlohmann::json::array();
   for (const PlannedOption& o : d.options) {
@@ -109,6 +127,13 @@ nlohmann::json decision_json(const Decision& d) {
   out["chosen"] = d.chosen ? nlohmann::json(*d.chosen) : nlohmann::json();
   out["nearest"] = d.nearest ? nlohmann::json(*d.nearest) : nlohmann::json();
   out["front"] = d.front;
+  out["measure_next"] = nlohmann::json::array();
+  for (const OptionWorth& w : d.next) {
+    nlohmann::json row{{"cluster", w.cluster}, {"price", w.prices},        {"changes", w.changes},
+                       {"saves", w.saves},     {"unit", d.preferred_unit}, {"how", w.how}};
+    row["minutes"] = w.minutes ? nlohmann::json(*w.minutes) : nlohmann::json();
+    out["measure_next"].push_back(std::move(row));
+  }
   return out;
 }
 
@@ -120,6 +145,7 @@ Report decision_report(const Decision& d) {
   report.status = d.chosen ? Status::good : Status::warn;
   Section section{"options", "The options", {}, {options_table(d)}};
   if (d.front.size() > 1) section.items.emplace_back(front_chart(d));
+  if (!d.next.empty()) section.items.emplace_back(option_worth_table(d));
   report.sections.push_back(std::move(section));
   report.provenance = provenance({{"study", o.inputs->study.name}, {"prices", o.inputs->basis}});
   report.payload = decision_json(d);
