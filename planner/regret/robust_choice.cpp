@@ -215,15 +215,13 @@ std::string sentence_of(const SearchProblem& p, const SearchResult& search, cons
   const Layout& chosen = search.candidates[r.layouts[r.chosen]].layout;
   std::string out =
       fmt::format("{}: the chosen one gives up {} at central prices and is at worst {} behind the best, {}", compared,
-                  percent(r.given_up()), percent(r.largest()), r.table.scenarios[r.table.worst(r.chosen)]);
+                  r.given_up() > 0 ? percent(r.given_up()) : "nothing", percent(r.largest()),
+                  r.table.scenarios[r.table.worst(r.chosen)]);
   if (r.given_up() > 0)
     out += fmt::format("; the fastest, {}, is at worst {} behind, {}", name_of(search.candidates[r.layouts[0]].layout),
                        percent(r.table.largest(0)), r.table.scenarios[r.table.worst(0)]);
-  const double least = [&] {
-    double smallest = r.largest();
-    for (std::size_t i = 0; i < r.layouts.size(); ++i) smallest = std::min(smallest, r.table.largest(i));
-    return smallest;
-  }();
+  double least = r.largest();
+  for (std::size_t i = 0; i < r.layouts.size(); ++i) least = std::min(least, r.table.largest(i));
   if (r.largest() > least)
     out += fmt::format(". Within {} of the smallest largest regret, {}, it has the smallest failure domain ({})",
                        percent(p.space.tie), percent(least), counted(chosen.state_ranks(), "GPU"));
