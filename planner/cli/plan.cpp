@@ -142,9 +142,13 @@ void decide_command(const Options& o, const std::string& study, const std::strin
   if (o.json) {
     fmt::print("{}\n", decision_json(decision).dump(1));
   } else {
-    fmt::print("{}\n\n{}", decision.sentence,
-               text_table(options_table(decision), {.color = use_color(Color::automatic, 1)}));
+    const bool color = use_color(Color::automatic, 1);
+    fmt::print("{}\n\n{}", decision.sentence, text_table(options_table(decision), {.color = color}));
     if (decision.batches) fmt::print("{}\n", batch_note(decision));
+    if (!decision.next.empty())
+      fmt::print("\n{}", text_table(option_worth_table(decision), {.color = color}));
+    else if (decision.chosen && decision.prefer != Prefer::gpus)
+      fmt::print("\nNo single price that could be measured would change the choice.\n");
   }
   if (!o.output.empty()) {
     std::vector<std::filesystem::path> files =

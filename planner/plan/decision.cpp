@@ -6,6 +6,7 @@
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/number.hpp"
 #include "configs/spec/support/quantity.hpp"
+#include "planner/plan/option_worth.hpp"
 
 namespace wt {
 namespace {
@@ -81,20 +82,6 @@ void check_prices(const Decision& d, const DecisionSpec& asked) {
   }
 }
 
-double preferred(const PlannedOption& o, Prefer prefer) {
-  switch (prefer) {
-    case Prefer::gpus:
-      return as_double(o.gpus);
-    case Prefer::money:
-      return o.plan->cost.money->p50;
-    case Prefer::energy:
-      return o.plan->cost.energy->p50;
-    case Prefer::days:
-      break;
-  }
-  return o.days();
-}
-
 void weigh(Decision& d, const DecisionSpec& asked) {
   const auto rank = [&](const PlannedOption& o) { return std::pair(preferred(o, d.prefer), o.days()); };
   d.priced = std::ranges::all_of(d.options, [](const PlannedOption& o) { return !o.plan || o.plan->cost.money; });
@@ -115,6 +102,11 @@ void weigh(Decision& d, const DecisionSpec& asked) {
             [&](std::size_t a, std::size_t b) { return d.options[a].days() < d.options[b].days(); });
 }
 
+std::string unit_of(const Decision& d, Prefer prefer) {
+  if (prefer == Prefer::money) return d.options[*d.nearest].plan->cost.prices->currency;
+  return prefer == Prefer::days ? "days" : prefer == Prefer::gpus ? "GPUs" : "kWh";
+}
+
 std::string sentence_of(const Decision& d, const DecisionSpec& asked) {
   static const std::vector<std::string> why{"", ", the fewest GPUs", ", for the least money",
                                             ", with the least energy"};
@@ -133,6 +125,20 @@ std::string sentence_of(const Decision& d, const DecisionSpec& asked) {
 }
 
 }  // namespace
+
+double preferred(const PlannedOption& o, Prefer prefer) {
+  switch (prefer) {
+    case Prefer::gpus:
+      return as_double(o.gpus);
+    case Prefer::money:
+      return o.plan->cost.money->p50;
+    case Prefer::energy:
+      return o.plan->cost.energy->p50;
+    case Prefer::days:
+      break;
+  }
+  return o.days();
+}
 
 double PlannedOption::p95_days() const { return plan->runs.distribution.p95_s / kDay_s; }
 
@@ -172,6 +178,8 @@ Decision decide(const std::string& study_text, const std::string& origin, const 
   if (!d.nearest)
     throw_error(Code::finding, "nothing fits on any of the options; the last: {}", d.options.back().misfit);
   d.sentence = sentence_of(d, asked);
+  d.preferred_unit = unit_of(d, d.prefer);
+  d.next = option_worths(d);
   return d;
 }
 

@@ -34,6 +34,15 @@ struct PlannedOption {
   bool feasible() const { return in_time && in_budget; }
 };
 
+/// Knowing one class of prices of one cluster before an option is taken.
+struct OptionWorth {
+  std::string cluster, prices;
+  double changes = 0;                  ///< how often another option would be taken
+  double saves = 0;                    ///< expected, of what is preferred: days, money, kWh
+  std::optional<double> minutes = {};  ///< to measure it, and how: Worth
+  std::string how;
+};
+
 struct Decision {
   std::vector<PlannedOption> options;  ///< by cluster, then by GPUs, then by batch
   std::optional<std::size_t> chosen;   ///< none is in time and within budget
@@ -43,10 +52,14 @@ struct Decision {
   bool priced = false;   ///< every option that is planned has money
   bool batches = false;  ///< the options differ in their batches
   std::string sentence;
+  std::string preferred_unit;     ///< "days", "GPUs", the prices' currency, "kWh"
+  std::vector<OptionWorth> next;  ///< what is worth measuring before one is taken (option_worth.hpp)
 };
 
 /// What comparing batches leaves out, for people; "" where all options have the same.
 std::string batch_note(const Decision& decision);
+/// What `prefer` makes smallest of a planned option.
+double preferred(const PlannedOption& option, Prefer prefer);
 
 /// Plans the study of this text on each option. Throws Error{usage}: an option that is no study (whole nodes, unknown
 /// names), a budget, or a preference for money or energy, without their prices; Error{finding} where nothing fits on

@@ -1,5 +1,7 @@
 #include "planner/plan/measure_next.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -120,17 +122,23 @@ class Worths {
 
 std::string sentence_of(const MeasureNext& next, const RobustChoice& robust, double tie) {
   if (robust.layouts.size() == 1) return "Nothing to measure for the choice: one layout alone was simulated";
-  if (next.rows.empty() || !(next.rows.front().saves_days > 0))
-    return fmt::format(
-        "No price that could be measured would change the layout: with none of them known it is more than {:.1f} % "
-        "behind the best. Measuring narrows the finish date alone",
+  std::string out;
+  if (next.rows.empty() || !(next.rows.front().saves_days > 0)) {
+    out = fmt::format(
+        "No price that was moved would change the layout: whatever one of them turns out to be, it stays within {:.1f} "
+        "% of the best. Measuring narrows the finish date alone",
         100 * std::max(tie, robust.given_up()));
-  const Worth& first = next.rows.front();
-  return fmt::format(
-      "Measure {} first: knowing it would change the layout in {:.0f} % of cases and saves {:.2g} days "
-      "in the mean, for {}{}",
-      first.what, 100 * first.changes, first.saves_days,
-      first.minutes ? fmt::format("{:.2g} minutes of ", *first.minutes) : "", first.how);
+  } else {
+    const Worth& first = next.rows.front();
+    out = fmt::format(
+        "Measure {} first: knowing it would change the layout in {:.0f} % of cases and saves {:.2g} days "
+        "in the mean, {}{}",
+        first.what, 100 * first.changes, first.saves_days,
+        first.minutes ? fmt::format("for {:.2g} minutes of ", *first.minutes) : "by ", first.how);
+  }
+  if (!robust.not_reached.empty())
+    out += fmt::format(". The budget of simulations did not reach {}", fmt::join(robust.not_reached, ", "));
+  return out;
 }
 
 }  // namespace

@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
-#include <numeric>
+#include <set>
 #include <tuple>
 
 #include "configs/spec/search_space.hpp"
@@ -16,7 +17,7 @@
 namespace wt {
 namespace {
 
-constexpr std::size_t kMostLayouts = 8;
+constexpr std::size_t kMostLayouts = 8, kFewestLayouts = 4;
 constexpr std::int64_t kSimulations = 320;  // a pipeline counts kPipelineSimulations times
 
 /// Layouts that move alike with prices: one of each kind is compared, and the most robust that is a tie with it.
@@ -57,31 +58,29 @@ std::vector<std::size_t> contenders(const SearchProblem& p, const SearchResult& 
     }));
   leaders.insert(leaders.end(), simulated.begin(), simulated.end());
   std::vector<std::size_t> out;
-  std::map<LayoutKind, bool> done;
   const auto add = [&](std::size_t i) {
     if (out.size() < kMostLayouts && std::ranges::find(out, i) == out.end()) out.push_back(i);
   };
   add(search.best);
   add(search.chosen);
+  std::set<LayoutKind> done;
   for (const std::size_t leader : leaders) {
     const LayoutKind kind = kind_of(search.candidates[leader].layout);
-    if (!done.try_emplace(kind, true).second) continue;
-    std::size_t fastest = leader, robust = leader;
-    for (const std::size_t i : simulated)
-      if (kind_of(search.candidates[i].layout) == kind) {
-        fastest = i;
-        break;
-      }
-    robust = fastest;
-    for (const std::size_t i : simulated)
-      if (kind_of(search.candidates[i].layout) == kind &&
-          search.candidates[i].value <= search.candidates[fastest].value * (1 + p.space.tie) &&
-          more_robust(search.candidates[i], search.candidates[robust]))
+    if (!done.insert(kind).second) continue;
+    std::vector<std::size_t> alike;  // the fastest first
+    std::ranges::copy_if(simulated, std::back_inserter(alike),
+                         [&](std::size_t i) { return kind_of(search.candidates[i].layout) == kind; });
+    const double tie_s = search.candidates[alike.front()].value * (1 + p.space.tie);
+    std::size_t robust = alike.front();
+    for (const std::size_t i : alike)
+      if (search.candidates[i].value <= tie_s && more_robust(search.candidates[i], search.candidates[robust]))
         robust = i;
     add(leader);
-    add(fastest);
+    add(alike.front());
     add(robust);
   }
+  for (const std::size_t i : simulated)  // of few kinds, those that differ in how they keep and send
+    if (out.size() < kFewestLayouts) add(i);
   std::stable_sort(out.begin(), out.end(), [&](std::size_t a, std::size_t b) {
     return search.candidates[a].value < search.candidates[b].value;
   });
@@ -116,7 +115,7 @@ class Comparison {
       each_ += cost_of_simulating(candidate(i).layout);
     }
     add("at central prices", std::move(central_s));
-    if (out_.layouts.size() > 1) compare();
+    compare();
     out_.chosen = least_regret(out_.table, p_.space.tie,
                                [&](std::size_t a, std::size_t b) { return more_robust(candidate(a), candidate(b)); });
     return std::move(out_);
@@ -216,15 +215,13 @@ std::string sentence_of(const SearchProblem& p, const SearchResult& search, cons
   const Layout& chosen = search.candidates[r.layouts[r.chosen]].layout;
   std::string out =
       fmt::format("{}: the chosen one gives up {} at central prices and is at worst {} behind the best, {}", compared,
-                  percent(r.given_up()), percent(r.largest()), r.table.scenarios[r.table.worst(r.chosen)]);
+                  r.given_up() > 0 ? percent(r.given_up()) : "nothing", percent(r.largest()),
+                  r.table.scenarios[r.table.worst(r.chosen)]);
   if (r.given_up() > 0)
     out += fmt::format("; the fastest, {}, is at worst {} behind, {}", name_of(search.candidates[r.layouts[0]].layout),
                        percent(r.table.largest(0)), r.table.scenarios[r.table.worst(0)]);
-  const double least = [&] {
-    double smallest = r.largest();
-    for (std::size_t i = 0; i < r.layouts.size(); ++i) smallest = std::min(smallest, r.table.largest(i));
-    return smallest;
-  }();
+  double least = r.largest();
+  for (std::size_t i = 0; i < r.layouts.size(); ++i) least = std::min(least, r.table.largest(i));
   if (r.largest() > least)
     out += fmt::format(". Within {} of the smallest largest regret, {}, it has the smallest failure domain ({})",
                        percent(p.space.tie), percent(least), counted(chosen.state_ranks(), "GPU"));

@@ -5,6 +5,7 @@
 
 #include "configs/spec/support/number.hpp"
 #include "configs/spec/support/quantity.hpp"
+#include "reports/build/cells.hpp"
 #include "reports/build/cost_report.hpp"
 #include "reports/build/provenance.hpp"
 
@@ -99,6 +100,23 @@ Table options_table(const Decision& d) {
   return table;
 }
 
+Table option_worth_table(const Decision& d) {
+  Table table{.title = "What to measure before one is taken",
+              .columns = {{"cluster"},
+                          {"price"},
+                          {"would change the option", "%", Align::right},
+                          {"saves", d.preferred_unit, Align::right},
+                          {"takes", "min", Align::right},
+                          {"how"}}};
+  constexpr std::size_t kShown = 8;
+  for (const OptionWorth& w : d.next) {
+    if (table.rows.size() == kShown) break;
+    table.rows.push_back(
+        {w.cluster, w.prices, percent(w.changes), Cell(w.saves), w.minutes ? Cell(*w.minutes) : Cell("-"), w.how});
+  }
+  return table;
+}
+
 nlohmann::json decision_json(const Decision& d) {
   nlohmann::json options = nlohmann::json::array();
   for (const PlannedOption& o : d.options) {
@@ -125,6 +143,13 @@ nlohmann::json decision_json(const Decision& d) {
   out["chosen"] = d.chosen ? nlohmann::json(*d.chosen) : nlohmann::json();
   out["nearest"] = d.nearest ? nlohmann::json(*d.nearest) : nlohmann::json();
   out["front"] = d.front;
+  out["measure_next"] = nlohmann::json::array();
+  for (const OptionWorth& w : d.next) {
+    nlohmann::json row{{"cluster", w.cluster}, {"price", w.prices},        {"changes", w.changes},
+                       {"saves", w.saves},     {"unit", d.preferred_unit}, {"how", w.how}};
+    row["minutes"] = w.minutes ? nlohmann::json(*w.minutes) : nlohmann::json();
+    out["measure_next"].push_back(std::move(row));
+  }
   return out;
 }
 
@@ -141,6 +166,7 @@ Report decision_report(const Decision& d) {
   for (const PlannedOption& option : d.options)
     if (option.plan) costs.emplace_back(fmt::format("{} {}", option.gpus, option.cluster), &option.plan->cost);
   section.items.emplace_back(cost_stack(costs));
+  if (!d.next.empty()) section.items.emplace_back(option_worth_table(d));
   report.sections.push_back(std::move(section));
   report.provenance = provenance({{"study", o.inputs->study.name}, {"prices", o.inputs->basis}});
   report.payload = decision_json(d);

@@ -8,6 +8,8 @@
 namespace wt {
 
 Table options_table(const Decision& decision);
+/// What is worth measuring before one is taken; without rows where nothing would change the choice.
+Table option_worth_table(const Decision& decision);
 /// Schema "windtunnel.decision/1".
 nlohmann::json decision_json(const Decision& decision);
 /// The sentence, the options, and the front of days against GPU-hours.

@@ -119,7 +119,8 @@ Section robust_section(const Plan& plan) {
   Section s{.id = "robust", .title = "If prices are off"};
   s.paragraphs.push_back(
       "The layouts below were simulated with each class of price at both ends of its 80 % interval, one class at a "
-      "time, and with each recorded load alone. The plan takes the one whose largest regret is the smallest.");
+      "time, and with each recorded load alone. The plan takes the one whose largest regret is the smallest; of those "
+      "within the tie, the smallest failure domain.");
   if (!plan.robust.not_reached.empty())
     s.paragraphs.push_back(
         fmt::format("The budget of simulations did not reach: {}.", fmt::join(plan.robust.not_reached, ", ")));

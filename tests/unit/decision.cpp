@@ -2,6 +2,7 @@
 #include "planner/plan/decision.hpp"
 
 #include <catch2/catch.hpp>
+#include <limits>
 
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/number.hpp"
@@ -95,6 +96,39 @@ TEST_CASE("a budget needs prices and keeps out what costs more") {
   CHECK_THROWS_WITH(decided(least, kPrices), Catch::Contains("--prefer energy without prices"));
   tight.budget = 1;
   CHECK(decided(tight, kPrices).sentence.find("or a budget of") != std::string::npos);
+}
+
+TEST_CASE("what is worth measuring before an option is taken: prices that can turn two clusters around") {
+  const DecisionSpec asked{.clusters = {"hgx-h100", "hgx-h200"}, .gpus = {16}, .within_s = {}, .budget = {}};
+  const Decision d = decided(asked);
+  REQUIRE(d.chosen);
+  CHECK(d.preferred_unit == "days");
+  const PlannedOption &taken = d.options[*d.chosen], &other = d.options[1 - *d.chosen];
+  REQUIRE_FALSE(d.next.empty());
+  double before = std::numeric_limits<double>::infinity();
+  for (const OptionWorth& w : d.next) {
+    INFO(w.cluster << ", " << w.prices);
+    CHECK(w.saves > 0);
+    CHECK(w.saves <= before);
+    before = w.saves;
+    // Either the other cluster's price may be low or the taken one's high: half of the cases at most, and what is saved
+    // is at most the distance at that end.
+    CHECK(w.changes <= 0.5);
+    const PlannedOption& moved = w.cluster == taken.cluster ? taken : other;
+    for (const VariedClass& varied : moved.plan->robust.classes) {
+      if (varied.prices.name != w.prices) continue;
+      const RobustChoice& r = moved.plan->robust;
+      const auto days_at = [&](std::size_t end) {
+        return moved.days() * r.table.steps_s[varied.scenarios[end]][r.chosen] / r.table.steps_s[0][r.chosen];
+      };
+      const double most = &moved == &taken ? days_at(1) - other.days() : taken.days() - days_at(0);
+      CHECK(most > 0);
+      CHECK(w.saves <= w.changes * most);
+    }
+  }
+  DecisionSpec fewest = asked;
+  fewest.prefer = Prefer::gpus;
+  CHECK(decided(fewest).next.empty());
 }
 
 TEST_CASE("an option whose GPUs nothing divides is a misfit, not an error") {

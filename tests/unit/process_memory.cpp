@@ -54,6 +54,47 @@ TEST_CASE("a process takes what its allocator reserves and what is outside, with
   CHECK(sum.evidence[static_cast<std::size_t>(Evidence::published)] == Approx(0.25));
 }
 
+TEST_CASE("quantiles and probabilities of memory are those of Student's t with two degrees of freedom") {
+  const MemoryForecast f{60, 55, 70, {}};
+  CHECK(f.quantile(0.1) == Approx(55));
+  CHECK(f.quantile(0.5) == Approx(60));
+  CHECK(f.quantile(0.9) == Approx(70));
+  CHECK(f.quantile(0.95) == Approx(60 + 10 * 2.919986 / 1.885618));  // tables of t
+  CHECK(f.quantile(0.01) == Approx(60 - 5 * 6.964557 / 1.885618));
+  CHECK(f.exceeds(60) == Approx(0.5));
+  CHECK(f.exceeds(70) == Approx(0.1));
+  CHECK(f.exceeds(55) == Approx(0.9));
+  double before = 1;
+  for (double limit = 30; limit < 120; limit += 1) {
+    CHECK(f.exceeds(limit) < before);
+    before = f.exceeds(limit);
+  }
+  for (const double p : {0.001, 0.05, 0.3, 0.6, 0.99}) CHECK(f.exceeds(f.quantile(1 - p)) == Approx(p));
+  const MemoryForecast exact{60, 60, 60, {}};
+  CHECK(exact.quantile(0.95) == 60);
+  CHECK(exact.exceeds(60) == 0);
+  CHECK(exact.exceeds(59.9) == 1);
+}
+
+TEST_CASE("published memory is above its quantiles as often as they say, each run without its own model") {
+  const PublishedTables tables = read_published_tables("configs/measurements");
+  std::size_t rows = 0, above90 = 0, above95 = 0, above99 = 0;
+  for (const Judged& j : judge_memory(tables.memory_runs, tables.memory_runs, read_stacks())) {
+    if (j.regime != "peak reserved" || !j.forecast.value) continue;
+    const MemoryForecast f{*j.forecast.value, j.forecast.low, j.forecast.high, {}};
+    ++rows;
+    above90 += j.measured > f.high ? 1 : 0;
+    above95 += j.measured > f.quantile(0.95) ? 1 : 0;
+    above99 += j.measured > f.quantile(0.99) ? 1 : 0;
+  }
+  CAPTURE(rows, above90, above95, above99);
+  CHECK(rows > 250);
+  CHECK(static_cast<double>(above90) < 0.13 * static_cast<double>(rows));
+  CHECK(static_cast<double>(above95) < 0.07 * static_cast<double>(rows));
+  CHECK(static_cast<double>(above95) > 0.03 * static_cast<double>(rows));  // nor is it too careful
+  CHECK(static_cast<double>(above99) < 0.02 * static_cast<double>(rows));
+}
+
 TEST_CASE("out-of-memory messages: what contradicts itself is not used") {
   const test::TempDirectory folder;
   const std::filesystem::path file = folder.path() / "rows.csv";

@@ -1,7 +1,9 @@
 // Choosing under prices known to an interval, against numbers worked out by hand and brute force.
 #include "planner/regret/regret.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <limits>
 
 #include "planner/plan/plan.hpp"
 #include "planner/regret/robust_choice.hpp"
@@ -180,6 +182,33 @@ TEST_CASE("a comparison's steps are those of simulations at the prices and loads
     CHECK(robust.table.steps_s[kernels][i] == Approx(simulated(fast, s.problem.scenarios)).epsilon(0.02));
     CHECK(robust.table.steps_s[slow][i] <= simulated(far, s.problem.scenarios) * (1 + 1e-9));
     CHECK(robust.table.steps_s[slow][i] >= c.value);
+  }
+}
+
+TEST_CASE("where a price is off, the best of the compared layouts is close to the best of all") {
+  Small s;
+  const RobustChoice robust = choose_robust(s.problem, search_layouts(s.problem));
+  REQUIRE(robust.classes.size() > 3);
+  for (const VariedClass& varied : robust.classes) {
+    if (varied.prices.single()) continue;
+    for (const IntervalEnd end : {IntervalEnd::low, IntervalEnd::high}) {
+      const ClassAtEnd cost(s.cost, varied.prices, end);
+      SearchProblem p{.model = s.model,
+                      .cluster = s.problem.cluster,
+                      .cost = cost,
+                      .gpus = 16,
+                      .seq = 512,
+                      .global_batch = 32,
+                      .space = s.problem.space,
+                      .memory_limit_bytes = 1e18,
+                      .scenarios = s.problem.scenarios};
+      const std::size_t scenario = varied.scenarios[end == IntervalEnd::low ? 0 : 1];
+      const auto& steps_s = robust.table.steps_s[scenario];
+      const double best_s = search_layouts(p).certificate.incumbent;
+      INFO(robust.table.scenarios[scenario]);
+      CHECK(*std::ranges::min_element(steps_s) >= best_s * (1 - 1e-9));
+      CHECK(*std::ranges::min_element(steps_s) <= best_s * (1 + s.problem.space.tie));
+    }
   }
 }
 

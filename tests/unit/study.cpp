@@ -122,6 +122,11 @@ TEST_CASE("studies are read strictly, and errors name the nearest key") {
 }
 
 TEST_CASE("a share of memory kept free is refused, and the error says what replaced it") {
+  for (const char* bad : {"0", "0.7", "-1", "some"}) {
+    const std::string refused = error_of(kStudy + "search: {memory_risk: " + bad + "}\n");
+    INFO(refused);
+    CHECK_THAT(refused, Catch::Contains("memory_risk") && Catch::Contains(std::string("found '") + bad));
+  }
   const std::string error = error_of(kStudy + "memory_reserve: 0.05\n");
   CHECK_THAT(error, Catch::Contains("memory_reserve") && Catch::Contains("usable_memory"));
 }

@@ -1,25 +1,27 @@
 #include "sim/cost/memory/memory_forecast.hpp"
 
-#include <boost/math/distributions/normal.hpp>
 #include <cmath>
 
 namespace wt {
 namespace {
 
-const boost::math::normal kStandard;
-const double kEnd = boost::math::quantile(kStandard, 0.9);  // of the interval, in standard deviations
+/// Student's t with two degrees of freedom, whose distribution has closed forms.
+double t_quantile(double probability) { return (2 * probability - 1) / std::sqrt(2 * probability * (1 - probability)); }
+double t_above(double t) { return 0.5 - 0.5 * t / std::sqrt(2 + t * t); }
+
+constexpr double kEnd = 0.9;  // the upper end of an 80 % interval
 
 }  // namespace
 
 double MemoryForecast::quantile(double probability) const {
-  const double z = boost::math::quantile(kStandard, probability);
-  return bytes + z / kEnd * (z < 0 ? bytes - low : high - bytes);
+  const double t = t_quantile(probability);
+  return bytes + t / t_quantile(kEnd) * (t < 0 ? bytes - low : high - bytes);
 }
 
 double MemoryForecast::exceeds(double limit) const {
   const double width = limit < bytes ? bytes - low : high - bytes;
   if (!(width > 0)) return limit < bytes ? 1 : 0;
-  return cdf(complement(kStandard, kEnd * (limit - bytes) / width));
+  return t_above(t_quantile(kEnd) * (limit - bytes) / width);
 }
 
 MemoryForecast as_live(const LiveMemory& live) {

@@ -5,8 +5,10 @@
 
 namespace wt {
 
-/// Bytes on a GPU with their 80 % interval: the 10 %, 50 % and 90 % quantile. In between and beyond they are taken for
-/// normal, on either side of the middle with that side's width.
+/// Bytes on a GPU with their 80 % interval: the 10 %, 50 % and 90 % quantile. Other quantiles are Student's t with two
+/// degrees of freedom through these, on either side of the middle with that side's width. Of 277 published figures of
+/// reserved memory, each without its own model (validate memory, "peak reserved"), 10.1 % are above the 90 % quantile,
+/// 5.4 % above the 95 % one and none above that of 99 %; a normal would have 7.6 % and 3.6 % for the latter two.
 struct MemoryForecast {
   double bytes = 0, low = 0, high = 0;
   EvidenceShares evidence{};  ///< sums to 1

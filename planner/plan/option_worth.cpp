@@ -1,0 +1,53 @@
+#include "planner/plan/option_worth.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace wt {
+namespace {
+
+/// An option's step with a class of price at the low end of its interval and at the high end, over the one in between.
+std::array<double, 2> factors(const PlannedOption& o, const std::string& prices) {
+  const RobustChoice& r = o.plan->robust;
+  std::array<double, 2> out{1, 1};
+  for (const VariedClass& varied : r.classes)
+    if (varied.prices.name == prices)
+      for (std::size_t end = 0; end < out.size(); ++end)
+        out[end] = r.table.steps_s[varied.scenarios[end]][r.chosen] / r.table.steps_s[0][r.chosen];
+  return out;
+}
+
+}  // namespace
+
+std::vector<OptionWorth> option_worths(const Decision& d) {
+  std::vector<OptionWorth> out;
+  if (!d.chosen || d.prefer == Prefer::gpus) return out;
+  std::vector<const PlannedOption*> options;
+  std::size_t chosen = 0;
+  for (std::size_t i = 0; i < d.options.size(); ++i) {
+    if (!d.options[i].plan || !d.options[i].feasible()) continue;
+    if (i == *d.chosen) chosen = options.size();
+    options.push_back(&d.options[i]);
+  }
+  std::map<std::pair<std::string, std::string>, const Worth*> classes;  // by cluster and prices
+  for (const PlannedOption* o : options)
+    for (const Worth& w : o->plan->next.rows) classes.try_emplace({o->cluster, w.what}, &w);
+  for (const auto& [key, row] : classes) {
+    const auto& [cluster, prices] = key;
+    std::array<std::vector<double>, 3> cases;
+    for (const PlannedOption* o : options) {
+      const std::array<double, 2> ends = o->cluster == cluster ? factors(*o, prices) : std::array<double, 2>{1, 1};
+      const double value = preferred(*o, d.prefer);  // as long as its steps take: days, money, energy
+      cases[0].push_back(ends[0] * value);
+      cases[1].push_back(value);
+      cases[2].push_back(ends[1] * value);
+    }
+    const Knowing known = knowing(cases, chosen, 0);
+    if (known.changes > 0) out.push_back({cluster, prices, known.changes, known.saves_s, row->minutes, row->how});
+  }
+  std::stable_sort(out.begin(), out.end(),
+                   [](const OptionWorth& a, const OptionWorth& b) { return a.saves > b.saves; });
+  return out;
+}
+
+}  // namespace wt

@@ -1,0 +1,31 @@
+// A plan compares a handful of layouts where prices are off. Searches of the whole space at those prices say what it
+// misses.
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "planner/plan/plan.hpp"
+#include "sim/cost/remembered_cost.hpp"
+
+using namespace wt;
+
+TEST_CASE("where DBRX's prices are off, the best of the compared layouts is within a tie of the best of the space") {
+  const PlanInputs inputs = read_plan_inputs(read_study("dbrx-3072-h100"), false);
+  const Plan plan = make_plan(inputs);
+  for (const VariedClass& varied : plan.robust.classes) {
+    if (varied.prices.single() && !varied.prices.slowdown) continue;  // half a minute is enough
+    for (const IntervalEnd end : {IntervalEnd::low, IntervalEnd::high}) {
+      const ClassAtEnd moved(*inputs.prices, varied.prices, end);
+      const RememberedCost cost(moved);
+      SearchProblem problem = search_problem(inputs, cost);
+      for (const auto& [degree, study] : plan.placements)
+        if (const Placement& p = study.candidates[study.chosen].plan.placement; !p.empty())
+          problem.placements[degree] = p;
+      const double best_s = search_layouts(problem).certificate.incumbent;
+      const std::size_t scenario = varied.scenarios[end == IntervalEnd::low ? 0 : 1];
+      const auto& steps_s = plan.robust.table.steps_s[scenario];
+      INFO(plan.robust.table.scenarios[scenario]);
+      CHECK(*std::ranges::min_element(steps_s) >= best_s * (1 - 1e-9));
+      CHECK(*std::ranges::min_element(steps_s) <= best_s * (1 + problem.space.tie));
+    }
+  }
+}
