@@ -14,6 +14,8 @@ ProgramOptions program_options(const SearchProblem& problem, const Layout& layou
 Layout dealt(const SearchProblem& problem, Layout layout);
 /// Rows that the experts of a rank receive of so many sequences, where all ranks receive as many.
 double even_rows(const SearchProblem& problem, const Layout& layout, std::int64_t sequences);
+/// StepMemory::needed(); of a layout that does not fit, what the first of its stages that shows it needs at least.
+double needed_bytes(const SearchProblem& problem, const Layout& layout);
 /// The mean of the scenarios, each with equal weight, per layer.
 std::unique_ptr<RoutingSource> routing_of(const SearchProblem& problem, const Layout& layout);
 /// The expert coordinate that receives most rows over all layers: its bound is the tightest.
