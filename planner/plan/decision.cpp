@@ -102,9 +102,9 @@ void weigh(Decision& d, const DecisionSpec& asked) {
             [&](std::size_t a, std::size_t b) { return d.options[a].days() < d.options[b].days(); });
 }
 
-std::string unit_of(const Decision& d, Prefer prefer) {
-  if (prefer == Prefer::money) return d.options[*d.nearest].plan->cost.prices->currency;
-  return prefer == Prefer::days ? "days" : prefer == Prefer::gpus ? "GPUs" : "kWh";
+std::string unit_of(const Decision& d) {
+  if (d.prefer == Prefer::money) return d.options[*d.nearest].plan->cost.prices->currency;
+  return d.prefer == Prefer::days ? "days" : d.prefer == Prefer::gpus ? "GPUs" : "kWh";
 }
 
 std::string sentence_of(const Decision& d, const DecisionSpec& asked) {
@@ -178,7 +178,7 @@ Decision decide(const std::string& study_text, const std::string& origin, const 
   if (!d.nearest)
     throw_error(Code::finding, "nothing fits on any of the options; the last: {}", d.options.back().misfit);
   d.sentence = sentence_of(d, asked);
-  d.preferred_unit = unit_of(d, d.prefer);
+  d.preferred_unit = unit_of(d);
   d.next = option_worths(d);
   return d;
 }

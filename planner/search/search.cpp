@@ -200,9 +200,9 @@ class Search {
   }
 
   double needed(const Layout& layout) const {
-    if (!p_.known_memory) return step_memory(p_, layout).needed();
+    if (!p_.known_memory) return needed_bytes(p_, layout);
     double& known = (*p_.known_memory)[key_of(layout)];
-    if (known == 0) known = step_memory(p_, layout).needed();
+    if (known == 0) known = needed_bytes(p_, layout);
     return known;
   }
 
@@ -225,11 +225,11 @@ class Search {
   [[noreturn]] void nothing_fits() const {
     const Layout* nearest = nullptr;
     double bytes = std::numeric_limits<double>::infinity();
-    const auto take = [&](const Layout& layout, double needs) {
-      if (needs < bytes) nearest = &layout, bytes = needs;
+    const auto take = [&](const Layout& layout, double at_least) {
+      if (at_least >= bytes) return;
+      if (const double needs = step_memory(p_, layout).needed(); needs < bytes) nearest = &layout, bytes = needs;
     };
-    for (const UnopenedGroup& g : result_.groups)
-      if (g.memory_bytes < bytes) take(g.layout, needed(g.layout));
+    for (const UnopenedGroup& g : result_.groups) take(g.layout, g.memory_bytes);
     for (const Candidate& c : result_.candidates) take(c.layout, c.memory_bytes);
     throw_error(
         Code::finding,

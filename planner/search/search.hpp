@@ -80,7 +80,7 @@ struct Candidate {
   std::int64_t microbatches = 0;
   Fate fate = Fate::bounded;
   std::string reason;       ///< infeasible: "memory"
-  double memory_bytes = 0;  ///< StepMemory::needed() of one rank at p99 routing; 0 = not asked
+  double memory_bytes = 0;  ///< StepMemory::needed() at p99 routing, of infeasible ones at least so much; 0 = not asked
   double bound_s = 0;       ///< its step takes no less
   double least = 0;         ///< of the objective, from that and its group's bound
   double value = 0;         ///< of the objective, of a simulated one

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 
 #include "configs/spec/support/error.hpp"
@@ -122,31 +123,60 @@ double even_rows(const SearchProblem& problem, const Layout& layout, std::int64_
   return as_double(sequences * problem.seq / layout.context * problem.model.top_k) / as_double(senders);
 }
 
-StepMemory step_memory(const SearchProblem& problem, const Layout& given) {
+namespace {
+
+MemoryForecast process_of(const SearchProblem& problem, const LiveMemory& live) {
+  return problem.memory ? problem.memory->process(live) : as_live(live);
+}
+
+/// Of the rank with most live memory, stage by stage; `enough` of a stage's peak ends it there.
+StepMemory live_step_memory(const SearchProblem& problem, const Layout& given,
+                            const std::function<bool(double peak_bytes)>& enough) {
   const Layout layout = dealt(problem, given);
   const Microbatches all = sequences_of(problem, layout);
   const Microbatches some = all.at_most(microbatches_to_peak(layout) + (all.even() ? 0 : 1));
   ProgramOptions options = program_options(problem, some);
   options.step_microbatches = all.count;
-  const ProgramSet set = build_program_set(problem.model, layout, options);
   const double imbalance = p99_imbalance(problem, layout);
   const RowsBound rows = [&](int microbatch, int) {
     return even_rows(problem, layout, some.of(microbatch)) * imbalance;
   };
   StepMemory out;
   out.accepted_risk = problem.space.memory_risk;
-  for (const Program& program : set.programs) {
-    MemoryReplay replay = replay_memory(program, rows);
-    const LiveMemory live = live_memory(program, replay.peak_bytes);
-    if (live.peak() <= out.live.peak()) continue;
-    out.live = live;
-    out.parts = std::move(replay.at_peak);
+  for (std::int64_t stage = 0; stage < layout.pipeline; ++stage) {
+    for (const Program& program : build_stages(problem.model, layout, options, stage, stage + 1)) {
+      MemoryReplay replay = replay_memory(program, rows);
+      const LiveMemory live = live_memory(program, replay.peak_bytes);
+      if (live.peak() <= out.live.peak()) continue;
+      out.live = live;
+      out.parts = std::move(replay.at_peak);
+    }
+    if (enough(out.live.peak())) break;
   }
+  return out;
+}
+
+}  // namespace
+
+StepMemory step_memory(const SearchProblem& problem, const Layout& layout) {
+  StepMemory out = live_step_memory(problem, layout, [](double) { return false; });
   const StackMemory* model = problem.memory;
   out.allocated = model ? model->of(MemoryOf::peak_allocated, out.live) : as_live(out.live);
   out.reserved = model ? model->of(MemoryOf::peak_reserved, out.live) : as_live(out.live);
-  out.process = model ? model->process(out.live) : as_live(out.live);
+  out.process = process_of(problem, out.live);
   return out;
+}
+
+double needed_bytes(const SearchProblem& problem, const Layout& layout) {
+  const auto needed = [&](const LiveMemory& live) {
+    return process_of(problem, live).quantile(1 - problem.space.memory_risk);
+  };
+  // What a process needs is linear in what is kept and what comes and goes: no way to divide a peak needs less than
+  // both ends do, and the rank with the highest peak counts.
+  const auto least = [&](double peak) { return std::min(needed({peak, 0}), needed({0, peak})); };
+  const LiveMemory live =
+      live_step_memory(problem, layout, [&](double peak) { return least(peak) > problem.memory_limit_bytes; }).live;
+  return least(live.peak()) > problem.memory_limit_bytes ? least(live.peak()) : needed(live);
 }
 
 double lane_bound(const SearchProblem& problem, const Layout& layout, const RoutingSource& routing) {

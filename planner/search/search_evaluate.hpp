@@ -24,6 +24,8 @@ class DealtChunks {
   const SearchProblem& problem_;
   std::map<std::array<std::int64_t, 3>, std::vector<std::int64_t>> known_;  ///< by pipeline, virtual stages, schedule
 };
+/// StepMemory::needed(); of a layout that does not fit, what the first of its stages that shows it needs at least.
+double needed_bytes(const SearchProblem& problem, const Layout& layout);
 /// The mean of the scenarios, each with equal weight, per layer.
 std::unique_ptr<RoutingSource> routing_of(const SearchProblem& problem, const Layout& layout);
 /// The expert coordinate that receives most rows over all layers: its bound is the tightest.

@@ -125,6 +125,7 @@ PlanBeside judge_plan(const PublishedPlan& plan, const PublishedTimes& published
   even.chunk_layers.clear();
   out.deals_otherwise = dealt(problem, even).layers_of_chunks(run.model.layers) !=
                         dealt(problem, files.run.layout).layers_of_chunks(run.model.layers);
+  problem.memory_limit_bytes = std::max(problem.memory_limit_bytes, out.published.memory_bytes);
   SearchResult found = search_layouts(problem, progress);
   Candidate& chosen = found.candidates[found.chosen];
   out.ours = {chosen.layout, *chosen.result, chosen.memory_bytes};

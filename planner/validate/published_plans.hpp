@@ -52,7 +52,8 @@ struct PredictedPlan {
 struct PlanBeside {
   PublishedPlan plan;
   std::string stack = {};
-  double memory_limit_bytes = 0;
+  double memory_limit_bytes =
+      0;  ///< of a GPU. Ours may take what the published layout is predicted to take, which fitted
   SpaceMember member = {};
   PredictedPlan published = {}, ours = {};
   Certificate certificate = {};  ///< of the search that found ours

@@ -76,6 +76,8 @@ wt_command(validate_collectives RUN validate collectives configs/measurements/co
 wt_command(validate_memory RUN validate memory configs/measurements/training_runs.csv EXPECT "bytes a parameter are constant.*peak allocated +31")
 wt_command(validate_runs RUN validate runs configs/measurements/training_runs.csv EXPECT "dense, FSDP .together..*everything from a row's stack left out")
 wt_command(validate_routing RUN validate routing configs/measurements/routing_step_times.csv EXPECT "FSDP over LAER.*recorded are FLEX, FSDP, LAER")
+wt_command(validate_plans RUN validate plans
+  EXPECT "21 of 21 published layouts are in the space.*what the planner chooses for the same model.*Korthikanti")
 wt_command(data_pack RUN data pack --text LICENSE README.md -o ${out}/data --seq-len 64 EXPECT "2 files.*samples of 64")
 wt_command(report RUN report ${out}/plan/report.json -o - AFTER plan_dbrx EXPECT "12T tokens in")
 file(WRITE ${out}/kernel.log "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.\n")

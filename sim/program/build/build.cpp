@@ -297,6 +297,16 @@ void scale_traffic(std::vector<Node>& nodes, const ProgramOptions& options, std:
 }  // namespace
 
 ProgramSet build_program_set(const ModelSpec& model, const Layout& layout, const ProgramOptions& options) {
+  ProgramSet set{build_stages(model, layout, options, 0, layout.pipeline), {}};
+  const std::int64_t classes = std::ssize(set.programs) / layout.pipeline;
+  for (std::int64_t rank = 0; rank < layout.world(); ++rank)
+    set.class_of_rank.push_back(
+        static_cast<int>(rank / layout.stage_ranks() * classes + layout.data_rank(rank) % classes));
+  return set;
+}
+
+std::vector<Program> build_stages(const ModelSpec& model, const Layout& layout, const ProgramOptions& options,
+                                  std::int64_t first, std::int64_t end) {
   layout.check(model, "layout " + layout.name());
   if (options.last_microbatch < 0 || options.last_microbatch > layout.microbatch)
     throw_error(
@@ -311,28 +321,24 @@ ProgramSet build_program_set(const ModelSpec& model, const Layout& layout, const
         "layout {}: overlap_expert_exchange where the stack gathers weights anew; needs a stack that keeps them "
         "(resident_weights), as Megatron-Core does",
         layout.name());
-  ProgramSet set;
+  std::vector<Program> programs;
   const ModelSpec slice = tensor_slice(model, layout.tensor, layout.whole_experts);
   // Stages differ. Copies of experts make expert ranks differ in what they exchange; without them all ranks of a stage
   // are one class.
   const std::int64_t classes = has_copies(model, layout) ? layout.expert : 1;
-  for (std::int64_t stage = 0; stage < layout.pipeline; ++stage)
+  for (std::int64_t stage = first; stage < end; ++stage)
     for (std::int64_t expert_rank = 0; expert_rank < classes; ++expert_rank)
-      set.programs.push_back(resident ? stage_program(slice, layout, options, stage, expert_rank)
-                                      : Builder(slice, layout, options, expert_rank).build());
+      programs.push_back(resident ? stage_program(slice, layout, options, stage, expert_rank)
+                                  : Builder(slice, layout, options, expert_rank).build());
   if (options.memory.collective_copies != CollectiveCopies::none && !resident)
     for (std::int64_t expert_rank = 0; expert_rank < classes; ++expert_rank)
-      add_collective_copies(set.programs[static_cast<std::size_t>(expert_rank)].nodes, slice, layout, options,
-                            expert_rank);
+      add_collective_copies(programs[static_cast<std::size_t>(expert_rank)].nodes, slice, layout, options, expert_rank);
   if (options.tensor_traffic != 1 || options.gradient_bytes != 4 || options.precisions != Precisions{})
-    for (Program& program : set.programs) {
+    for (Program& program : programs) {
       std::set<const void*> scaled;  // bodies that loops share
       scale_traffic(program.nodes, options, scaled);
     }
-  for (std::int64_t rank = 0; rank < layout.world(); ++rank)
-    set.class_of_rank.push_back(
-        static_cast<int>(rank / layout.stage_ranks() * classes + layout.data_rank(rank) % classes));
-  return set;
+  return programs;
 }
 
 }  // namespace wt

@@ -42,6 +42,9 @@ struct ProgramSet {
 /// Throws Error{usage} where the layout does not fit the model (Layout::check), or the last microbatch is larger than
 /// others.
 ProgramSet build_program_set(const ModelSpec& model, const Layout& layout, const ProgramOptions& options);
+/// Its programs of the pipeline stages from `first` to `end` - 1, for what is asked stage by stage.
+std::vector<Program> build_stages(const ModelSpec& model, const Layout& layout, const ProgramOptions& options,
+                                  std::int64_t first, std::int64_t end);
 
 /// Elements of the flat buffer of a parameter group on one rank when gathered, before padding: dense = one layer's
 /// attention, norms, router, FFN; expert = this rank's expert slots of one layer; router_bias = the biases of all
