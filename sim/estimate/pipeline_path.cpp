@@ -11,6 +11,11 @@
 #include "sim/estimate/op_seconds.hpp"
 #include "sim/program/places.hpp"
 
+#ifdef WT_BW
+namespace wt {
+extern std::map<std::string, double>* g_done;
+}
+#endif
 namespace wt {
 namespace {
 
@@ -83,7 +88,7 @@ class StageWalk {
         stages_(static_cast<std::size_t>(layout.pipeline)) {
     for (const Node& node : program.nodes) {
       const Loop* loop = std::get_if<Loop>(&node);
-      const bool pass = loop && loop->index == Loop::Index::microbatch;
+      const bool pass = in_pass_ = loop && loop->index == Loop::Index::microbatch;
       const auto [entry, fresh] = timed_.try_emplace(pass ? static_cast<const void*>(loop->body.shared()) : &node);
       if (fresh && pass)
         add(loop->body, -1, entry->second);
@@ -129,13 +134,15 @@ class StageWalk {
       const int layer = loop.descending ? loop.first - i : loop.first + i;
       const std::size_t first = out.size();
       add(loop.body, layer, out);
-      if (layers_) add_least(layer, std::span(out).subspan(first));
+      if (layers_ && in_pass_) add_least(layer, std::span(out).subspan(first));
     }
   }
 
   /// Of a layer's whole pass, which a slow host may make longer than its ops.
   void add_least(int layer, std::span<TimedOp> ops) const {
-    const auto computes = [](const TimedOp& timed) { return timed.op->kind == OpKind::segment; };
+    const auto computes = [](const TimedOp& timed) {
+      return timed.op->lane == Lane::compute && timed.op->kind != OpKind::host;
+    };
     const auto first = std::ranges::find_if(ops, computes);
     if (first == ops.end()) return;
     const auto last = std::find_if(ops.rbegin(), ops.rend(), computes);
@@ -251,12 +258,21 @@ class StageWalk {
     lane = done;
     end_s_ = std::max(end_s_, done);
     done_[places_.at(timed.name, microbatch, timed.layer)] = {done, reach};
+#ifdef WT_BW
+    if (g_done && getenv("PP"))
+      fmt::print(stderr, "{} {} kind {} lane {} start {:.6f} own {:.6f} rows {} done {:.6f} waits {}\n", stage_,
+                 op.name, (int)op.kind, (int)op.lane, start, timed.own_s,
+                 timed.layer >= 0 && loads_.own.size() > 0 ? loads_.own[timed.layer].rows : -1, done,
+                 timed.behind - timed.waits);
+    if (g_done) (*g_done)[fmt::format("{} {}", stage_, OpInstance{&op, microbatch, timed.layer, {}}.id())] = done;
+#endif
     return true;
   }
 
   const Program& program_;
   const LayerLoads& loads_;
   const LayerSeconds* layers_;
+  bool in_pass_ = false;  ///< the node whose ops are added is one
   double slowdown_;
   OpSeconds seconds_;
   Places places_;
