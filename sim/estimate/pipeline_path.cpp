@@ -11,11 +11,6 @@
 #include "sim/estimate/op_seconds.hpp"
 #include "sim/program/places.hpp"
 
-#ifdef WT_BW
-namespace wt {
-extern std::map<std::string, double>* g_done;
-}
-#endif
 namespace wt {
 namespace {
 
@@ -258,14 +253,6 @@ class StageWalk {
     lane = done;
     end_s_ = std::max(end_s_, done);
     done_[places_.at(timed.name, microbatch, timed.layer)] = {done, reach};
-#ifdef WT_BW
-    if (g_done && getenv("PP"))
-      fmt::print(stderr, "{} {} kind {} lane {} start {:.6f} own {:.6f} rows {} done {:.6f} waits {}\n", stage_,
-                 op.name, (int)op.kind, (int)op.lane, start, timed.own_s,
-                 timed.layer >= 0 && loads_.own.size() > 0 ? loads_.own[timed.layer].rows : -1, done,
-                 timed.behind - timed.waits);
-    if (g_done) (*g_done)[fmt::format("{} {}", stage_, OpInstance{&op, microbatch, timed.layer, {}}.id())] = done;
-#endif
     return true;
   }
 

@@ -169,7 +169,7 @@ TEST_CASE("pipelines of every kind take no less than their bounds, all microbatc
       const double step_s = simulated_step(p.model, dealt(p, layout), program_options(p, layout), p.cluster, cost,
                                            *routing_of(p, layout), all)
                                 .replay.step_s;
-      INFO("seed " << seed << ": " << key_of(layout) << ", " << group.microbatches << " microbatches; slowdown " << cost.slowdown << " launch " << cost.launch_each_s << " shared " << s.model.shared_ffn << " nic " << p.cluster.nic_Bps << " layers " << s.model.layers);
+      INFO("seed " << seed << ": " << key_of(layout) << ", " << group.microbatches << " microbatches");
       CHECK(bounds.step_s(group) <= step_s * (1 + 1e-9));
       CHECK(bounds.scheduled_s(layout) <= step_s * (1 + 1e-9));
       const double path_s = bounds.path_s(layout);
