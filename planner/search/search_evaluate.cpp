@@ -168,15 +168,18 @@ StepMemory step_memory(const SearchProblem& problem, const Layout& layout) {
 }
 
 double needed_bytes(const SearchProblem& problem, const Layout& layout) {
-  const auto needed = [&](const LiveMemory& live) {
-    return process_of(problem, live).quantile(1 - problem.space.memory_risk);
+  const double probability = 1 - problem.space.memory_risk;
+  // What a process needs, and how sure that is, grow with what is kept and with what comes and goes: no way to divide a
+  // peak has less of either than the lesser of both ends. The rank with the highest peak counts.
+  const auto least = [&](double peak) {
+    const MemoryForecast kept = process_of(problem, {peak, 0}), dynamic = process_of(problem, {0, peak});
+    return std::min(kept.bytes, dynamic.bytes) +
+           std::min(kept.quantile(probability) - kept.bytes, dynamic.quantile(probability) - dynamic.bytes);
   };
-  // What a process needs is linear in what is kept and what comes and goes: no way to divide a peak needs less than
-  // both ends do, and the rank with the highest peak counts.
-  const auto least = [&](double peak) { return std::min(needed({peak, 0}), needed({0, peak})); };
   const LiveMemory live =
       live_step_memory(problem, layout, [&](double peak) { return least(peak) > problem.memory_limit_bytes; }).live;
-  return least(live.peak()) > problem.memory_limit_bytes ? least(live.peak()) : needed(live);
+  return least(live.peak()) > problem.memory_limit_bytes ? least(live.peak())
+                                                         : process_of(problem, live).quantile(probability);
 }
 
 double lane_bound(const SearchProblem& problem, const Layout& layout, const RoutingSource& routing) {

@@ -28,6 +28,7 @@ struct RoutingFloor {
   double rows = 0;                           ///< received
   double sent_share = 0;                     ///< of the rows it sends, share that leaves the rank
   double returned_rows = 0;                  ///< received from other ranks, and sent back to them
+  double sent_rows = 0;                      ///< by the source that sends most, its own among them; with the ports
   PortRows dispatched = {}, collected = {};  ///< of layer_loads
 };
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "sim/estimate/layer_seconds.hpp"
 #include "sim/replay/routing_table.hpp"
@@ -79,8 +80,11 @@ LayerLoads layer_loads(const ModelSpec& model, const Layout& layout, const Clust
       RoutingFloor out = floor_of(table, layout, 0, layer, of);
       if (cluster.shared_cores()) return out;
       const PortsOfRank ports(layout, cluster, of, rows_of_token);
-      out.dispatched = ports.rows(table.sends(0, layer, of), false);
-      out.collected = ports.rows(table.sends(0, layer, of), true);
+      const auto& sends = table.sends(0, layer, of);
+      for (auto row = sends.begin(); row != sends.end(); row += layout.expert)
+        out.sent_rows = std::max(out.sent_rows, std::accumulate(row, row + layout.expert, 0.0));
+      out.dispatched = ports.rows(sends, false);
+      out.collected = ports.rows(sends, true);
       return out;
     };
     loads.own.push_back(floor(rank));

@@ -56,11 +56,12 @@ class LayerPass {
     (computes ? out_.compute : out_.exchange) += own_s;
     sum_s_ += all_s;
     (computes ? launch_s_ : exchange_launch_s_) += launch_s;
-    if (op.action == Action::ffn) beside_s_ += own_s;
+    if (!computes) exchange_s_ += all_s;
     if (op.direction == Direction::recompute) out_.again += all_s + launch_s;
   }
   PassSeconds take(const OpCost& cost) {
-    const double beside = compute_ < sum_s_ * (1 - 1e-12) ? beside_s_ : 0;
+    // What a slow host adds may hide rows that travel, where anything is computed beside them.
+    const double beside = compute_ < sum_s_ * (1 - 1e-12) ? exchange_s_ : 0;
     out_.path = std::max(compute_, cost.issued_s(sum_s_, launch_s_ + exchange_launch_s_) - beside);
     out_.compute = cost.issued_s(out_.compute, launch_s_);
     out_.exposed = std::max(0.0, out_.path - out_.compute);
@@ -71,7 +72,7 @@ class LayerPass {
  private:
   std::map<std::string, double> done_;
   double compute_ = 0, exchange_ = 0, sum_s_ = 0, launch_s_ = 0, exchange_launch_s_ = 0;
-  double beside_s_ = 0;  ///< that may run while rows travel
+  double exchange_s_ = 0;
   PassSeconds out_;
 };
 

@@ -88,7 +88,10 @@ OpSeconds::Of OpSeconds::collective(const Op& op, const RoutingFloor& floor) {
         cost_.row_exchange(cost_.collective(op.kind, bytes * as_double(group->size), group->size, group->nodes),
                            layout_.dispatcher, op.collective.row_bytes, group->nodes);
     const double wire_s = std::max(rows.nic / cluster_.nic_per_gpu_Bps(), rows.nvlink / cluster_.nvswitch_Bps);
-    return {price.latency_s + op.collective.row_bytes * wire_s / fullest.efficiency};
+    // Ranks that share a token's rows send a part of them.
+    const bool back = op.collective.bytes.per_row != 0;
+    const double row_bytes = back ? op.collective.bytes.per_row : op.collective.bytes.fixed / floor.sent_rows;
+    return {price.latency_s + row_bytes * wire_s / fullest.efficiency};
   }
   const double leaving = !routed ? bytes * as_double(group->size - 1) / as_double(group->size)
                          : op.collective.bytes.per_row != 0 ? op.collective.bytes.per_row * floor.returned_rows

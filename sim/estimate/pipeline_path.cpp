@@ -83,7 +83,7 @@ class StageWalk {
         stages_(static_cast<std::size_t>(layout.pipeline)) {
     for (const Node& node : program.nodes) {
       const Loop* loop = std::get_if<Loop>(&node);
-      const bool pass = loop && loop->index == Loop::Index::microbatch;
+      const bool pass = in_pass_ = loop && loop->index == Loop::Index::microbatch;
       const auto [entry, fresh] = timed_.try_emplace(pass ? static_cast<const void*>(loop->body.shared()) : &node);
       if (fresh && pass)
         add(loop->body, -1, entry->second);
@@ -129,13 +129,15 @@ class StageWalk {
       const int layer = loop.descending ? loop.first - i : loop.first + i;
       const std::size_t first = out.size();
       add(loop.body, layer, out);
-      if (layers_) add_least(layer, std::span(out).subspan(first));
+      if (layers_ && in_pass_) add_least(layer, std::span(out).subspan(first));
     }
   }
 
   /// Of a layer's whole pass, which a slow host may make longer than its ops.
   void add_least(int layer, std::span<TimedOp> ops) const {
-    const auto computes = [](const TimedOp& timed) { return timed.op->kind == OpKind::segment; };
+    const auto computes = [](const TimedOp& timed) {
+      return timed.op->lane == Lane::compute && timed.op->kind != OpKind::host;
+    };
     const auto first = std::ranges::find_if(ops, computes);
     if (first == ops.end()) return;
     const auto last = std::find_if(ops.rbegin(), ops.rend(), computes);
@@ -257,6 +259,7 @@ class StageWalk {
   const Program& program_;
   const LayerLoads& loads_;
   const LayerSeconds* layers_;
+  bool in_pass_ = false;  ///< the node whose ops are added is one
   double slowdown_;
   OpSeconds seconds_;
   Places places_;

@@ -3,101 +3,12 @@
 #include <set>
 
 #include "configs/spec/support/error.hpp"
-#include "planner/search/group_bounds.hpp"
 #include "planner/search/layout_space.hpp"
 #include "planner/search/search_evaluate.hpp"
-#include "tests/support/fake_cost.hpp"
+#include "tests/support/small_search.hpp"
 
 using namespace wt;
 using namespace wt::test;
-
-namespace {
-
-/// FSDP and HSDP with experts, as plans began.
-StackSpec fsdp_stack() {
-  StackSpec stack;
-  stack.name = "fsdp";
-  stack.dispatchers = {Dispatcher::alltoall};
-  stack.exchange_overlap = stack.cuda_graphs = false;
-  stack.layouts.recompute.clear();
-  for (const char* policy : {"none", "attention", "experts", "attention+experts", "block"})
-    stack.layouts.recompute.push_back(recompute_from_string(policy));
-  return stack;
-}
-
-struct Small {
-  ModelSpec model = small_model(4);
-  FakeCost cost;
-  SearchProblem problem{.model = model,
-                        .cluster = small_cluster(4),
-                        .cost = cost,
-                        .gpus = 16,
-                        .seq = 512,
-                        .global_batch = 32,
-                        .stack = fsdp_stack(),
-                        .memory_limit_bytes = 1e18,
-                        .peak_flops = 1e15};
-  Small() {
-    LoadScenario a{"a", {}, {}}, b{"b", {}, {}};
-    for (int layer = 0; layer < 2; ++layer) {
-      a.counts.emplace_back();
-      b.counts.emplace_back();
-      for (int e = 0; e < 16; ++e) {
-        a.counts.back().push_back(1 + (e * 7 + layer * 5) % 11);
-        b.counts.back().push_back(1 + (e * 3 + layer) % 5);
-      }
-    }
-    problem.scenarios = {a, b};
-    problem.space.simulations = 1000;
-  }
-};
-
-double brute_force(const SearchProblem& p) {
-  double best = 1e300;
-  for (const Layout& layout : all_layouts(p))
-    if (step_memory(p, layout).needed() <= p.memory_limit_bytes)
-      best = std::min(best, simulate_layout(p, layout).step_s);
-  return best;
-}
-
-/// The highest of all ranks' programs.
-double of_all_stages(const SearchProblem& p, const Layout& layout) {
-  const Microbatches all = sequences_of(p, layout);
-  const Microbatches some = all.at_most(microbatches_to_peak(layout) + (all.even() ? 0 : 1));
-  ProgramOptions options = program_options(p, some);
-  options.step_microbatches = all.count;
-  const double imbalance = p99_imbalance(p, layout);
-  return live_memory(build_program_set(p.model, dealt(p, layout), options),
-                     [&](int microbatch, int) {
-                       return static_cast<double>(some.of(microbatch) * p.seq / layout.context * p.model.top_k) /
-                              static_cast<double>(layout.whole_experts ? layout.tensor : 1) * imbalance;
-                     })
-      .peak();
-}
-
-/// Every bound of the layout's group and of the layout, each no sharper than the next.
-void check_bounds(const SearchProblem& p) {
-  GroupBounds bounds(p);
-  const LayoutSpace space(p);
-  for (const LayoutGroup& group : space.groups()) {
-    const double step_s = bounds.step_s(group), scheduled_s = bounds.scheduled_s(group);
-    const double least_bytes = bounds.memory_bytes(group);
-    const std::vector<Layout> members = space.members(group);
-    CHECK(static_cast<std::int64_t>(members.size()) == group.members);
-    for (const Layout& layout : members) {
-      INFO(key_of(layout));
-      CHECK_NOTHROW(layout.check(p.model, "member"));
-      const double simulated_s = simulate_layout(p, layout).step_s, bytes = step_memory(p, layout).needed();
-      CHECK(step_s <= simulated_s * (1 + 1e-9));
-      CHECK(scheduled_s <= simulated_s * (1 + 1e-9));
-      CHECK(bounds.scheduled_s(layout) <= simulated_s * (1 + 1e-9));
-      CHECK(least_bytes <= bytes);
-      CHECK(bytes == Approx(of_all_stages(p, layout)));
-    }
-  }
-}
-
-}  // namespace
 
 TEST_CASE("the search finds what simulating every layout finds, on fast and slow networks") {
   std::int64_t bounded = 0;
@@ -191,92 +102,6 @@ TEST_CASE("a stack that does not run what the study names refuses it by name") {
   refused([](SearchSpec& space) { space.cuda_graphs = {CudaGraphs::full}; }, "cuda_graphs full");
   refused([](SearchSpec& space) { space.recompute = {recompute_from_string("block/int8")}; },
           "activation_compression int8");
-}
-
-TEST_CASE("each axis is searched: the best and every bound are those of brute force") {
-  const auto searched = [](const char* axis, auto allow) {
-    INFO(axis);
-    Small s;
-    s.problem.gpus = 8;
-    s.problem.cluster = small_cluster(2);
-    s.problem.global_batch = 32;
-    s.problem.space.recompute = {Recompute::none};
-    s.problem.space.expert_degrees = {1, 4};
-    s.problem.space.microbatches = {1, 2};
-    s.problem.space.simulations = 10000;
-    const std::size_t without = all_layouts(s.problem).size();
-    allow(s.problem);
-    CHECK(all_layouts(s.problem).size() > without);
-    check_bounds(s.problem);
-    const SearchResult r = search_layouts(s.problem);
-    CHECK(r.certificate.incumbent == brute_force(s.problem));
-    CHECK(r.certificate.proved);
-    CHECK(check_certificate(r).empty());
-    CHECK(r.certificate.enumerated == static_cast<std::int64_t>(all_layouts(s.problem).size()));
-  };
-  searched("tensor", [](SearchProblem& p) { p.stack.layouts.tensor = true; });
-  searched("pipeline", [](SearchProblem& p) { p.stack.layouts.schedules = {Schedule::one_f_one_b}; });
-  searched("interleaved", [](SearchProblem& p) {
-    p.stack.layouts.schedules = {Schedule::one_f_one_b};
-    p.stack.layouts.interleaved = true;
-  });
-  searched("zero bubble", [](SearchProblem& p) { p.stack.layouts.schedules = {Schedule::zero_bubble}; });
-  searched("dualpipe_v", [](SearchProblem& p) { p.stack.layouts.schedules = {Schedule::dualpipe_v}; });
-  searched("overlap", [](SearchProblem& p) {
-    p.stack.layouts.schedules = {Schedule::one_f_one_b, Schedule::dualpipe_v};
-    p.stack.layouts.interleaved = p.stack.exchange_overlap = true;
-  });
-  searched("context", [](SearchProblem& p) {
-    p.stack.layouts.context_ring = {false, true};
-    p.space.context_degrees = {1, 2, 4};
-  });
-  searched("optimizer shard", [](SearchProblem& p) { p.stack.layouts.optimizer_shard = true; });
-  searched("reshard", [](SearchProblem& p) { p.stack.layouts.reshard_after_forward = {true, false}; });
-  searched("reduction", [](SearchProblem& p) { p.stack.layouts.reduce_every_microbatch = {true, false}; });
-  searched("dispatcher", [](SearchProblem& p) {
-    p.stack.dispatchers = {Dispatcher::alltoall, Dispatcher::deepep, Dispatcher::hybridep};
-  });
-  searched("recompute", [](SearchProblem& p) {
-    p.space.recompute = {Recompute::none, recompute_from_string("core+moe_act"), Recompute::block};
-  });
-  searched("recompute of some blocks, which needs no gradient to begin", [](SearchProblem& p) {
-    p.stack.layouts.schedules = {Schedule::one_f_one_b};
-    p.space.recompute = {recompute_from_string("block:first-1"), recompute_from_string("block:first-2")};
-  });
-  searched("the first blocks of each chunk", [](SearchProblem& p) {
-    p.stack.layouts.recompute = {Recompute::none, Recompute::block};
-    p.stack.layouts.recompute_blocks = {Recompute::Blocks::Which::chunk};
-    p.stack.layouts.schedules = {Schedule::one_f_one_b, Schedule::dualpipe_v};
-    p.stack.layouts.interleaved = true;
-    p.space.recompute.clear();
-    p.space.microbatches = {1};
-  });
-  searched("every n-th block, the first of the model", [](SearchProblem& p) {
-    p.stack.layouts.recompute = {Recompute::none, recompute_from_string("core"), Recompute::block};
-    p.stack.layouts.recompute_blocks = {Recompute::Blocks::Which::every, Recompute::Blocks::Which::first};
-    p.space.recompute.clear();
-  });
-  searched("CUDA graphs", [](SearchProblem& p) {
-    p.stack.cuda_graphs = true;
-    p.space.cuda_graphs = {CudaGraphs::none, CudaGraphs::full};
-  });
-  searched("compression", [](SearchProblem& p) {
-    p.space.recompute.clear();
-    p.stack.layouts.recompute = {Recompute::block};
-    p.stack.layouts.compression = {Compression::int8};
-  });
-  searched("smaller last microbatch", [](SearchProblem& p) {
-    p.global_batch = 40;
-    p.space.microbatches.clear();
-    p.stack.layouts.smaller_last_microbatch = true;
-  });
-  searched("everything", [](SearchProblem& p) {
-    p.stack.layouts = StackLayouts::all();
-    p.stack.dispatchers = {Dispatcher::alltoall, Dispatcher::hybridep};
-    p.stack.exchange_overlap = true;
-    p.space.microbatches = {2};
-    p.space.expert_degrees = {4};
-  });
 }
 
 TEST_CASE(
@@ -410,35 +235,6 @@ TEST_CASE("ties go to the smaller failure domain") {
   s.problem.space.tie = 0;
   const SearchResult exact = search_layouts(s.problem);
   CHECK(exact.candidates[exact.chosen].result->step_s == exact.certificate.incumbent);
-}
-
-TEST_CASE("a layout fits where the probability of running out of memory is at most the accepted one") {
-  Small s;
-  const AllocatorMemory::Kind kind{{1e7, 1.1}, Evidence::published, {-0.1, 0.2}};
-  const StackMemory memory(AllocatorMemory(kind, kind, true), {5e7, 2e7, 1e8, only(Evidence::published)});
-  s.problem.memory = &memory;
-  s.problem.memory_limit_bytes = 6e8;
-  std::int64_t before = -1;
-  double best_s = 1e300;
-  for (const double risk : {0.01, 0.05, 0.2, 0.5}) {
-    s.problem.space.memory_risk = risk;
-    std::int64_t fit = 0;
-    GroupBounds bounds(s.problem);
-    for (const LayoutGroup& group : LayoutSpace(s.problem).groups())
-      for (const Layout& layout : LayoutSpace(s.problem).members(group)) {
-        const StepMemory m = step_memory(s.problem, layout);
-        CHECK((m.needed() <= 6e8) == (m.process.exceeds(6e8) <= risk));
-        CHECK(bounds.memory_bytes(group) <= m.needed());
-        fit += m.needed() <= 6e8 ? 1 : 0;
-      }
-    CHECK(fit > before);
-    CHECK(fit > 0);
-    before = fit;
-    const SearchResult r = search_layouts(s.problem);
-    CHECK(r.certificate.incumbent == brute_force(s.problem));
-    CHECK(r.certificate.incumbent <= best_s);
-    best_s = r.certificate.incumbent;
-  }
 }
 
 TEST_CASE("memory is sized for the p99 load, step times for the mean of the scenarios") {

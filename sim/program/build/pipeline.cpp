@@ -3,53 +3,21 @@
 #include <algorithm>
 #include <compare>
 #include <map>
-#include <optional>
 
 #include "sim/program/build/overlapped_passes.hpp"
-#include "sim/program/build/schedule.hpp"
 #include "sim/program/build/split_backward.hpp"
-#include "sim/program/build/step_builder.hpp"
+#include "sim/program/build/stage_messages.hpp"
 
 namespace wt {
 namespace {
 
-/// Neighbouring blocks, with what stands around them.
-struct Chunk {
-  int first, last;         ///< first > last: none
-  bool embedding = false;  ///< the model's first chunk
-  bool head = false;       ///< its last one
-  int before = -1;         ///< where the chunk before it is: stages from this one; 0 = here
-  int behind = 1;          ///< and the one behind it
-  bool blocks() const { return first <= last; }
-};
-
-/// The stage's chunks, in the model's order.
-std::vector<Chunk> stage_chunks(const ModelSpec& model, const Layout& layout, std::int64_t stage) {
-  std::vector<Chunk> out;
-  std::vector<std::int64_t> layers = layout.layers_of_chunks(model.layers);
-  layers.at(layers.size() - (layout.modules_before_head ? 2 : 1)) += model.mtp_layers;
-  // Around the ends where chunks go round, which neighbours do not tell.
-  const auto stages_to = [&](std::int64_t chunk, int step) {
-    return layout.schedule == Schedule::dualpipe_v ? static_cast<int>(layout.stage_of(chunk + step) - stage) : step;
-  };
-  std::int64_t chunk = -1, layer = 0;
-  for (const std::int64_t count : layers) {
-    ++chunk;
-    if (layout.stage_of(chunk) == stage)
-      out.push_back({static_cast<int>(layer), static_cast<int>(layer + count) - 1, chunk == 0,
-                     chunk + 1 == static_cast<std::int64_t>(layers.size()), stages_to(chunk, -1), stages_to(chunk, 1)});
-    layer += count;
-  }
-  return out;
-}
-
-class StageBuilder : private StepBuilder {
+class StageBuilder : private StageMessages {
  public:
   /// `copy_stage`: has a copy of the first stage's embedding, for modules of multi-token prediction or as the head's
   /// matrix; 0 = none has.
   StageBuilder(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t stage,
                std::int64_t expert_rank, std::int64_t copy_stage)
-      : StepBuilder(model, layout, options, expert_rank, part(model, stage_chunks(model, layout, stage))),
+      : StageMessages(model, layout, options, expert_rank, part(model, stage_chunks(model, layout, stage))),
         stage_(stage),
         chunks_(stage_chunks(model, layout, stage)),
         copy_stage_(copy_stage) {}
@@ -85,8 +53,6 @@ class StageBuilder : private StepBuilder {
   }
   bool ends(int microbatch) const { return microbatch + 1 == program_.microbatches; }
 
-  /// The message before one on the same lane: its layer, and its microbatch counted from this one's.
-  using Behind = std::optional<std::pair<int, int>>;
   /// What all microbatches do alike in a pass of a chunk, but for the last one, which reduces gradients, and for the
   /// message that theirs goes behind.
   struct Alike {
@@ -103,17 +69,10 @@ class StageBuilder : private StepBuilder {
 
   Made& pass_of(const StageWork& work) {
     const Chunk& chunk = chunks_[static_cast<std::size_t>(work.chunk)];
-    const std::optional<Lane> lane = sends_on(work.pass, chunk);
-    Alike alike{work.pass, work.chunk, ends(work.microbatch), {}};
-    if (const auto before = lane ? sent_.find(*lane) : sent_.end(); before != sent_.end())
-      alike.behind = {before->second.layer, before->second.microbatch - work.microbatch};
+    const Alike alike{work.pass, work.chunk, ends(work.microbatch), behind(work, chunk)};
     const auto [made, fresh] = made_.try_emplace(alike);
     if (fresh) made->second.body = made_pass(work, chunk, alike.behind);
-    if (lane) {
-      const bool forward = work.pass == StageWork::Pass::forward;
-      const int layer = !chunk.blocks() ? -1 : forward ? chunk.last : chunk.first;  // -1: the embedding or the head
-      sent_[*lane] = {work.microbatch, layer, forward ? Direction::forward : Direction::backward};
-    }
+    note_sent(work, chunk);
     return made->second;
   }
 
@@ -152,11 +111,6 @@ class StageBuilder : private StepBuilder {
     }
   }
 
-  /// Ops of one layer.
-  void at(Nodes& out, int layer, Nodes body) const {
-    out.push_back(loop(Loop::Index::layer, layer, layer, std::move(body)));
-  }
-
   void add_resident() {
     const auto gathered = [](const ModelSpec& m, const Layout& l, Group group, std::int64_t layer) {
       return shard_elements(m, l, group, layer) * Mesh(l).size(shard_axis(group));
@@ -190,89 +144,6 @@ class StageBuilder : private StepBuilder {
       at(program_.nodes, layer, std::move(body));
     }
     if (has_head()) add(program_.nodes, groups(), Group::head);
-  }
-
-  /// Bytes between chunks: one hidden state, or between the modules of multi-token prediction and the head theirs, too.
-  double message_bytes(bool before_head) const {
-    return sizes_.x * (before_head && layout_.modules_before_head ? 1 + as_double(model_.mtp_layers) : 1);
-  }
-
-  Lane lane_of_message(bool sends, Direction direction, int stages) const {
-    const bool forward = direction == Direction::forward;
-    // From the last stage to the first, and their gradients the other way.
-    if (layout_.schedule == Schedule::dualpipe_v && stages != (sends == forward ? 1 : -1))
-      return sends ? (forward ? Lane::send_activations_back : Lane::send_gradients_back)
-                   : (forward ? Lane::receive_activations_back : Lane::receive_gradients_back);
-    return sends ? (forward ? Lane::send_activations : Lane::send_gradients)
-                 : (forward ? Lane::receive_activations : Lane::receive_gradients);
-  }
-
-  /// Of the message that a pass ends with; none where the next chunk is here, or there is none.
-  std::optional<Lane> sends_on(StageWork::Pass pass, const Chunk& chunk) const {
-    const bool forward = pass == StageWork::Pass::forward;
-    const int stages = forward ? chunk.behind : chunk.before;
-    if (pass == StageWork::Pass::weights || stages == 0 || (forward ? chunk.head : chunk.embedding)) return {};
-    return lane_of_message(true, forward ? Direction::forward : Direction::backward, stages);
-  }
-
-  /// A message between neighbouring stages.
-  Op message(OpKind kind, Direction direction, double bytes, int stages) const {
-    const bool sends = kind == OpKind::send;
-    Op o = op((sends ? "send" : "receive") + suffix(direction), Action::exchange_stages, direction);
-    o.kind = kind;
-    o.lane = lane_of_message(sends, direction, stages);
-    o.collective = {Axis::pipeline, fixed(bytes), {}, stages};
-    return o;
-  }
-
-  /// Receives, and lets the compute lane wait for it. What arrives is of the neighbouring block, as its name says; the
-  /// embedding's output and the gradient of the head's input are without a block. Nothing where that chunk is here.
-  void add_receive(Nodes& out, Direction direction, const Chunk& chunk) const {
-    const bool forward = direction == Direction::forward;
-    if ((forward ? chunk.before : chunk.behind) == 0) return;
-    const int from = forward ? chunk.first - 1 : chunk.last + 1;
-    const bool block = from >= 0 && from < program_.layers;
-    const int layer = !block || !chunk.blocks() ? from : forward ? chunk.first : chunk.last;
-    const double bytes = message_bytes(forward ? chunk.head : from == program_.layers);
-    Op receive = message(OpKind::receive, direction, bytes, forward ? chunk.before : chunk.behind);
-    receive.layer_delta = from - layer;
-    receive.allocates = {{forward ? "block.output" : "block.input.gradient", fixed(bytes)}};
-    Op arrived = op("arrived" + suffix(direction), Action::exchange_stages, direction);
-    arrived.kind = OpKind::host;
-    arrived.waits = {{receive.name, receive.layer_delta}};
-    if (block)
-      at(out, layer, {receive, arrived});
-    else
-      out.insert(out.end(), {receive, arrived});
-  }
-
-  /// Behind the op `after` and the message before, which thereby gives its buffer back.
-  void add_send(Nodes& out, Direction direction, const Chunk& chunk, const std::string& after,
-                const Behind& behind) const {
-    const bool forward = direction == Direction::forward;
-    const int stages = forward ? chunk.behind : chunk.before;
-    if (stages == 0) return;
-    Op send = message(OpKind::send, direction, message_bytes(forward ? chunk.last == program_.layers - 1 : chunk.head),
-                      stages);
-    send.waits = {{after}};
-    if (behind) send.waits.push_back({send.name, 0, behind->first, behind->second});
-    send.frees = {{forward ? "block.output" : "block.input.gradient"}};
-    if (chunk.blocks())
-      at(out, forward ? chunk.last : chunk.first, {send});
-    else
-      out.push_back(send);
-  }
-
-  /// The last messages, of the last microbatch, have left.
-  void add_sent() {
-    for (const auto& [lane, message] : sent_) {
-      Op sent = op((goes_back(lane) ? "sent.back" : "sent") + suffix(message.direction), Action::exchange_stages,
-                   message.direction);
-      sent.kind = OpKind::host;
-      sent.lane = Lane::host;
-      sent.waits = {{"send" + suffix(message.direction), 0, message.layer}};
-      program_.nodes.push_back(sent);
-    }
   }
 
   void add_forward(Nodes& out, const Chunk& chunk, const Behind& behind) const {
@@ -421,16 +292,9 @@ class StageBuilder : private StepBuilder {
     program_.nodes.push_back(add);
   }
 
-  static bool goes_back(Lane sent) { return sent == Lane::send_activations_back || sent == Lane::send_gradients_back; }
-
-  struct Sent {
-    int microbatch, layer;
-    Direction direction;
-  };
   std::int64_t stage_;
   std::vector<Chunk> chunks_;
   std::int64_t copy_stage_;
-  std::map<Lane, Sent> sent_;  ///< the last message each way
   std::map<Alike, Made> made_;
 };
 
