@@ -87,6 +87,8 @@ void print_text(const PlanInputs& inputs, const Plan& plan, const std::vector<st
              c.bounded, c.simulated, plan.search_s,
              c.proved ? "the fastest is proved" : fmt::format("gap {:.2f} %", 100 * c.gap));
   if (!plan.search.tie_break.empty()) fmt::print("Tie: {}.\n", plan.search.tie_break);
+  if (!plan.layout.placement.empty()) fmt::print("{}\n", plan.placement_note);
+  if (!plan.drift_note.empty()) fmt::print("{}\n", plan.drift_note);
   fmt::print("{}.\n", evidence_sentence(plan.step.evidence));
   for (const std::string& assumption : plan_assumptions(inputs, plan)) fmt::print("- {}\n", assumption);
   for (const std::string& disturbance : plan_disturbances(inputs, plan)) fmt::print("- {}\n", disturbance);

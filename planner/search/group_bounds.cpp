@@ -78,8 +78,11 @@ const GroupBounds::OneMicrobatch& GroupBounds::of(const Layout& layout, std::int
   if (!layout.recompute.all_layers_alike()) return one = layer_by_layer(layout, microbatch, exchanges);
   const SearchProblem& p = problem_;
   const Layout simple = without_pipeline(layout, microbatch);
+  Layout folded =
+      simple;  // copies alike in all layers, so that these are one loop: what copies send is no part of this
+  for (auto& slots : folded.placement) slots = simple.placement.front();
   const ProgramSet set =
-      build_program_set(p.model, simple, program_options(p, Microbatches(1, microbatch, microbatch)));
+      build_program_set(p.model, folded, program_options(p, Microbatches(1, microbatch, microbatch)));
   const auto routing = routing_of(p, layout);
   const std::int64_t rank = busiest_rank(p, simple, *routing) * (layout.whole_experts ? 1 : layout.tensor);
   const std::size_t kind = p.cluster.kind_of(p.cluster.node_of(rank));
@@ -128,6 +131,7 @@ GroupBounds::Key GroupBounds::key_of_one(const Layout& l, std::int64_t microbatc
           l.context,
           l.context_ring,
           l.expert,
+          l.slots(problem_.model),  // of placements with copies, one for each number
           microbatch,
           exchanges == Exchanges::counted ? static_cast<std::int64_t>(l.dispatcher) : -1,
           policy - policies_.begin(),

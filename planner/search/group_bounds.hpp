@@ -30,7 +30,7 @@ class GroupBounds {
     std::vector<double> saved_bytes;
   };
   enum class Exchanges { left_out, counted };
-  using Key = std::array<std::int64_t, 14>;  ///< what a rank computes, and sends its rows with
+  using Key = std::array<std::int64_t, 15>;  ///< what a rank computes, and sends its rows with
   Key key_of_one(const Layout& layout, std::int64_t microbatch, Exchanges exchanges);
   const OneMicrobatch& of(const Layout& layout, std::int64_t microbatch, Exchanges exchanges);
   double summed_s(const Layout& layout, Exchanges exchanges);
