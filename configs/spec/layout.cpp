@@ -84,6 +84,11 @@ std::int64_t Layout::slots(const ModelSpec& model) const {
 
 std::string Layout::name() const {
   std::string out = fmt::format("{}x{} expert {}", replicate, shard, expert);
+  if (!placement.empty()) {
+    const auto& slots = placement.front();
+    const auto experts = static_cast<std::size_t>(*std::max_element(slots.begin(), slots.end())) + 1;
+    if (slots.size() > experts) out += fmt::format(" slots {}", slots.size());
+  }
   if (context > 1) out += fmt::format(" context {}{}", context, context_ring ? " ring" : "");
   if (optimizer_shard > 1) out += fmt::format(" optimizer {}", shard * optimizer_shard);
   if (tensor > 1) out += fmt::format(" tensor {}{}", tensor, sequence_parallel ? "+sequence" : "");

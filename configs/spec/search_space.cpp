@@ -19,16 +19,16 @@ std::vector<std::string> words(YamlMap& map, const std::string& key, const std::
   return out == std::vector<std::string>{"auto"} ? std::vector<std::string>{} : out;
 }
 
-std::vector<std::int64_t> numbers(YamlMap& map, const std::string& key) {
-  const std::string needs = "whole numbers >= 1";
+std::vector<std::int64_t> numbers(YamlMap& map, const std::string& key, std::int64_t least = 1) {
+  const std::string needs = fmt::format("whole numbers >= {}", least);
   if (!map.has(key)) return {};
   if (map.node(key).IsScalar()) {
     if (map.text(key) == "auto") return {};
-    return {map.integer(key, 1)};
+    return {map.integer(key, least)};
   }
   std::vector<std::int64_t> values = map.integers(key);
   for (std::int64_t value : values)
-    if (value < 1) map.fail(key, fmt::format("found {}, needs {} or auto", value, needs));
+    if (value < least) map.fail(key, fmt::format("found {}, needs {} or auto", value, needs));
   if (values.empty()) map.fail(key, fmt::format("found an empty list, needs {} or auto", needs));
   return values;
 }
@@ -76,6 +76,7 @@ SearchSpec search_from_yaml(YamlMap map) {
   SearchSpec s;
   s.shard_sizes = numbers(map, "shard_sizes");
   s.expert_degrees = numbers(map, "expert_degrees");
+  s.expert_copies = numbers(map, "expert_copies", 0);
   s.microbatches = numbers(map, "microbatch");
   s.recompute = policies(map);
   s.tensor_degrees = numbers(map, "tensor_parallel_degree");
@@ -102,6 +103,7 @@ SearchSpec search_from_yaml(YamlMap map) {
 const std::vector<std::string>& search_axes() {
   static const std::vector<std::string> axes{"shard_sizes",
                                              "expert_degrees",
+                                             "expert_copies",
                                              "microbatch",
                                              "recompute",
                                              "tensor_parallel_degree",

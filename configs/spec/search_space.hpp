@@ -22,6 +22,7 @@ struct SearchSpec {
   std::vector<std::int64_t> expert_tensor_degrees;    ///< 1, the tensor degree, or both
   std::vector<std::int64_t> optimizer_shard_degrees;  ///< ranks that share the optimizer state: shard x a divisor of
                                                       ///< replicate
+  std::vector<std::int64_t> expert_copies;            ///< slots of a rank for copies of busy experts, from 0
   std::vector<Recompute> recompute;
   std::vector<Schedule> schedules;
   std::vector<Dispatcher> dispatchers;

@@ -91,6 +91,15 @@ void read_silent_errors(YamlMap& study, SilentErrorSpec& e) {
   map.finish();
 }
 
+void read_drift(YamlMap& study, DriftSpec& d) {
+  if (!study.has("drift")) return;
+  YamlMap map = study.map("drift");
+  d.loads = words(map, "loads", {});
+  if (d.loads.empty()) map.fail("loads", "found none, needs histograms in the order of time, or a recording");
+  d.every = map.integer("every", 1);
+  map.finish();
+}
+
 void read_replica_loss(YamlMap& study, ReplicaLossSpec& r) {
   if (!study.has("replica_loss")) return;
   YamlMap map = study.map("replica_loss");
@@ -129,6 +138,7 @@ StudySpec read(YamlMap& map, const std::string& text) {
   if (s.tokens < 1) map.fail("tokens", "needs at least one");
   s.precision = map.choice("precision", {"fp32", "amp_bf16"}, "amp_bf16") == "fp32" ? Precision::fp32 : Precision::bf16;
   s.routing = words(map, "routing", routing_for_model(s.model));
+  read_drift(map, s.drift);
   s.failures = map.text("failures", kDefaultFailures);
   s.stragglers = map.text("stragglers", "none");
   read_maintenance(map, s.maintenance);

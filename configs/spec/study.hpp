@@ -64,6 +64,12 @@ struct ReplicaLossSpec {
   Provenance evidence;
 };
 
+/// Loads of experts as they drift: whether to place experts anew while the run goes on.
+struct DriftSpec {
+  std::vector<std::string> loads;  ///< histograms in the order of time, or one recording; empty = not asked
+  std::int64_t every = 0;          ///< steps that each histogram stands for, or into which the recording is cut
+};
+
 inline constexpr std::int64_t kMostSpares = 100'000;  ///< nodes that stand by; more is a slip of the pen
 
 /// What a plan makes smallest, of equal ones days; of given GPUs the fewest days are the least money, too.
@@ -83,6 +89,7 @@ struct StudySpec {
   std::int64_t global_batch = 0;  ///< sequences a step
   Precision precision = Precision::bf16;
   std::vector<std::string> routing;  ///< histograms, families of them, "trained" or "balanced"
+  DriftSpec drift;
   std::string failures;
   std::string stragglers;  ///< the failure preset or file whose slow nodes the run has, or "none"
   MaintenanceSpec maintenance;

@@ -4,77 +4,21 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
-#include <set>
 
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/number.hpp"
 #include "configs/spec/support/quantity.hpp"
 #include "configs/spec/support/statistics.hpp"
 #include "planner/plan/plan_cost.hpp"
+#include "planner/plan/plan_drift.hpp"
 #include "planner/plan/plan_evidence.hpp"
+#include "planner/plan/plan_placement.hpp"
 #include "planner/plan/run_objective.hpp"
-#include "planner/search/layout_space.hpp"
 #include "planner/search/scaled_cost.hpp"
 #include "sim/cost/remembered_cost.hpp"
 
 namespace wt {
 namespace {
-
-/// The search above 16 experts is cut short: its placement only has to be good, and a plan takes seconds.
-constexpr PlacementOptions kPlacementEffort{.node_limit = 20'000, .kicks = 100};
-
-/// Whether it is known which experts are busy: of no trained loads, which no experts of this model have.
-bool recorded(const SearchProblem& problem) {
-  return !problem.scenarios.empty() &&
-         std::ranges::none_of(problem.scenarios, [](const LoadScenario& s) { return s.trained.has_value(); });
-}
-
-/// A placement for each expert degree that the search may choose, planned on the scenarios and judged on unseen ones.
-void plan_placements(SearchProblem& problem, Plan& plan, const SearchProgress& progress) {
-  if (!recorded(problem)) return;
-  std::set<std::int64_t> degrees;
-  for (const LayoutGroup& group : LayoutSpace(problem).groups())
-    if (group.layout.expert > 1) degrees.insert(group.layout.expert);
-  for (std::int64_t degree : degrees) {
-    if (progress)
-      progress("placing experts", static_cast<std::int64_t>(plan.placements.size()),
-               static_cast<std::int64_t>(degrees.size()), fmt::format("on {} ranks", degree));
-    PlacementStudy study = study_placements(problem.scenarios, problem.model.blocks(), degree, kPlacementEffort);
-    const Placement& placement = study.candidates[study.chosen].plan.placement;
-    if (!placement.empty()) problem.placements[degree] = placement;
-    plan.placements.emplace(degree, std::move(study));
-  }
-}
-
-/// The chosen layout against itself with the experts left where they are: a placement has to earn its place.
-void judge_placement(const SearchProblem& problem, Plan& plan) {
-  if (plan.layout.expert == 1) {
-    plan.placement_note =
-        "Every rank gathers all experts of a layer (expert degree 1), so that there is nothing to place.";
-  } else if (!recorded(problem)) {
-    plan.placement_note = "Without recorded loads there is nothing to place experts by; they stay where they are.";
-  } else if (plan.layout.placement.empty()) {
-    plan.placement_note =
-        "No placement is better than leaving the experts where they are on loads it was not planned on.";
-  } else {
-    const PlacementStudy& study = plan.placements.at(plan.layout.expert);
-    Layout identity = plan.layout;
-    identity.placement.clear();
-    const Simulated step = simulate_layout(problem, identity, true);
-    StepMemory memory = step_memory(problem, identity);
-    plan.placement_note = fmt::format(
-        "Experts {}: largest over mean load {:.2f} in the worst scenario instead of {:.2f}, {:.2f} on scenarios not "
-        "planned on; the simulated step is {:.2f} % shorter than with experts in order.",
-        study.candidates[study.chosen].name, study.candidates[study.chosen].worst, study.candidates[0].worst,
-        study.candidates[study.chosen].unseen_mean.value_or(study.candidates[study.chosen].worst),
-        100 * (1 - plan.step.step_s / step.step_s));
-    if (step.step_s > plan.step.step_s || memory.needed() > problem.memory_limit_bytes) return;
-    plan.layout = identity;
-    plan.step = step;
-    plan.memory = std::move(memory);
-    plan.placement_note = "No placement of the experts makes the simulated step shorter; they stay where they are.";
-  }
-}
 
 /// The step with one slow node over the step without, in the mean over nodes: of each kind and health the first stands
 /// for all.
@@ -207,6 +151,7 @@ Plan make_plan(const PlanInputs& inputs, const SearchProgress& progress) {
   plan.memory_limit_bytes = problem.memory_limit_bytes;
   plan.step = simulate_layout(problem, plan.layout, true);
   judge_placement(problem, plan);
+  judge_drift(inputs, problem, plan, progress);
   plan.imbalance = mean_imbalance(problem, plan.layout);
   plan.imbalance_p99 = p99_imbalance(problem, plan.layout);
   plan.priced_by = priced_classes(inputs, plan);
@@ -258,6 +203,7 @@ std::vector<SensitivityRow> sensitivities(const PlanInputs& inputs, const Plan& 
       for (const auto& [degree, study] : plan.placements)
         if (const Placement& p = study.candidates[study.chosen].plan.placement; !p.empty())
           problem.placements[degree] = p;
+      problem.copies = plan.copies;
       if (input.factor != &ScaleSpec::imbalance) problem.known_memory = known_memory;
       step_s = simulate_layout(problem, plan.layout).step_s;
       const auto [best, best_s] = best_at_end(problem, plan.search);

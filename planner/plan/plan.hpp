@@ -10,6 +10,7 @@
 #include "configs/spec/run.hpp"
 #include "planner/cadence/cadence_runs.hpp"
 #include "planner/money/cost.hpp"
+#include "planner/placement/replacement.hpp"
 #include "planner/plan/measure_next.hpp"
 #include "planner/regret/robust_choice.hpp"
 #include "planner/search/search.hpp"
@@ -24,6 +25,7 @@ struct PlanInputs {
       nullptr;             ///< the same with intervals of runs with tensor groups or pipelines; none on shared cores
   std::string basis = {};  ///< Prices::basis
   std::vector<LoadScenario> scenarios = {};  ///< empty = balanced (assumed)
+  std::optional<LoadWindows> drift = {};     ///< the study's
   FailurePreset failures = {};
   std::vector<FailurePreset> other_failures = {};  ///< every shipped preset, to compare the finish date under
   std::optional<StragglerRates> stragglers = {};   ///< of the study's preset; empty = none
@@ -79,8 +81,11 @@ struct Plan {
   std::vector<PricedClass> priced_by;  ///< the largest first; a backward pass counts with what it was derived from
   StepMemory memory;
   double memory_limit_bytes = 0;
-  std::map<std::int64_t, PlacementStudy> placements;  ///< by expert degree over 1, where loads are known
-  std::string placement_note;                         ///< what became of it
+  std::map<std::int64_t, PlacementStudy> placements;      ///< by expert degree over 1, where loads are known
+  std::map<std::int64_t, std::vector<Placement>> copies;  ///< SearchProblem::copies
+  std::string placement_note;                             ///< what became of it
+  std::optional<ReplacementStudy> replacement;  ///< where the study has drifting loads, and experts are placed
+  std::string drift_note;                       ///< what it says; "" without drifting loads
   double imbalance = 1, imbalance_p99 = 1;
   RunSchedule schedule;
   CadenceRuns runs;                    ///< thousand runs with the chosen cadence

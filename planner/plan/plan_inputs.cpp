@@ -101,6 +101,8 @@ void read_prices(PlanInputs& inputs, bool allow_assumed) {
 PlanInputs read_plan_inputs(StudySpec study, bool allow_assumed) {
   PlanInputs inputs{.study = std::move(study)};
   inputs.scenarios = read_scenarios(inputs.study.routing, inputs.study.model);
+  if (const DriftSpec& drift = inputs.study.drift; !drift.loads.empty())
+    inputs.drift = read_load_windows(drift.loads, drift.every, inputs.study.model);
   inputs.failures = read_failures(inputs.study.failures);
   for (const std::string& name : preset_names("faults/rates")) inputs.other_failures.push_back(read_failures(name));
   inputs.stragglers = read_stragglers(inputs.study.stragglers);

@@ -52,9 +52,10 @@ RunObjective::RunObjective(const PlanInputs& inputs, const SearchProblem& proble
 }
 
 RunObjective::Protection& RunObjective::protection_of(const Layout& l) const {
-  const Key key{l.pipeline, l.virtual_stages,  static_cast<std::int64_t>(l.schedule),
-                l.shard,    l.optimizer_shard, l.replicate,
-                l.tensor,   l.expert,          l.whole_experts};
+  const Key key{l.pipeline,     l.virtual_stages,  static_cast<std::int64_t>(l.schedule),
+                l.shard,        l.optimizer_shard, l.replicate,
+                l.tensor,       l.expert,          l.slots(inputs_.study.model),
+                l.whole_experts};
   const auto [entry, fresh] = known_.try_emplace(key);
   Protection& p = entry->second;
   if (!fresh) return p;

@@ -28,7 +28,7 @@ class RunObjective : public Objective {
  private:
   /// What of a layout decides how it saves and restarts.
   using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                         std::int64_t, std::int64_t, bool>;
+                         std::int64_t, std::int64_t, std::int64_t, bool>;
   struct Protection {
     CheckpointSeconds seconds;
     CadenceInput quickest;              ///< without the broadcast of a restart, which has to be simulated

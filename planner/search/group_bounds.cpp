@@ -79,8 +79,11 @@ const GroupBounds::OneMicrobatch& GroupBounds::of(const Layout& layout, std::int
   if (!layout.recompute.all_layers_alike()) return one = layer_by_layer(layout, microbatch, exchanges);
   const SearchProblem& p = problem_;
   const Layout simple = without_pipeline(layout, microbatch);
+  Layout folded =
+      simple;  // copies alike in all layers, so that these are one loop: what copies send is no part of this
+  for (auto& slots : folded.placement) slots = simple.placement.front();
   const ProgramSet set =
-      build_program_set(p.model, simple, program_options(p, Microbatches(1, microbatch, microbatch)));
+      build_program_set(p.model, folded, program_options(p, Microbatches(1, microbatch, microbatch)));
   const auto& [rank, loads] = busiest_of(layout, simple, exchanges);
   const std::size_t kind = p.cluster.kind_of(p.cluster.node_of(rank));
   const ClusterSpec cluster = p.cluster.others.empty() ? p.cluster : p.cluster.all_of(kind);
@@ -95,9 +98,9 @@ const GroupBounds::OneMicrobatch& GroupBounds::of(const Layout& layout, std::int
 
 const GroupBounds::BusiestRank& GroupBounds::busiest_of(const Layout& layout, const Layout& l, Exchanges exchanges) {
   const bool counted = exchanges == Exchanges::counted;
-  const auto [entry, fresh] = busiest_.try_emplace({l.tensor, l.whole_experts, l.context, l.expert, l.microbatch,
-                                                    sequences_of(problem_, layout).each,
-                                                    counted ? static_cast<std::int64_t>(l.dispatcher) : -1});
+  const auto [entry, fresh] = busiest_.try_emplace(
+      {l.tensor, l.whole_experts, l.context, l.expert, l.slots(problem_.model), l.microbatch,
+       sequences_of(problem_, layout).each, counted ? static_cast<std::int64_t>(l.dispatcher) : -1});
   BusiestRank& out = entry->second;
   if (!fresh) return out;
   const SearchProblem& p = problem_;
@@ -144,6 +147,7 @@ GroupBounds::Key GroupBounds::key_of_one(const Layout& l, std::int64_t microbatc
           l.context,
           l.context_ring,
           l.expert,
+          l.slots(problem_.model),  // of placements with copies, one for each number
           microbatch,
           exchanges == Exchanges::counted ? static_cast<std::int64_t>(l.dispatcher) : -1,
           policy - policies_.begin(),

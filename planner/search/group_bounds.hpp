@@ -32,7 +32,7 @@ class GroupBounds {
     std::vector<double> saved_bytes;
   };
   enum class Exchanges { left_out, counted };
-  using Key = std::array<std::int64_t, 14>;  ///< what a rank computes, and sends its rows with
+  using Key = std::array<std::int64_t, 15>;  ///< what a rank computes, and sends its rows with
   Key key_of_one(const Layout& layout, std::int64_t microbatch, Exchanges exchanges);
   const OneMicrobatch& of(const Layout& layout, std::int64_t microbatch, Exchanges exchanges);
   /// What the busiest rank of a group of experts receives.
@@ -49,7 +49,7 @@ class GroupBounds {
 
   const SearchProblem& problem_;
   std::map<Key, OneMicrobatch> known_;
-  std::map<std::array<std::int64_t, 7>, BusiestRank> busiest_;  ///< by what loads depend on: recompute is no part of it
+  std::map<std::array<std::int64_t, 8>, BusiestRank> busiest_;  ///< by what loads depend on: recompute is no part of it
   std::vector<Recompute> policies_;                             ///< by their number in keys
   DealtChunks chunks_{problem_};
 };

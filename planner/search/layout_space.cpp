@@ -94,6 +94,10 @@ void check_asked(const SearchProblem& p) {
   });
   check(s.cuda_graphs, [](Layout& l, CudaGraphs v) { l.cuda_graphs = v; });
   check(s.recompute, [](Layout& l, const Recompute& v) { l.recompute = v; });
+  for (const std::int64_t copies : s.expert_copies)
+    if (copies > 0 && stack.placement != PlacementSupport::copies)
+      throw_error(Code::usage, "stack {}: found expert_copies {}, which its trainer does not run", p.stack.name,
+                  copies);
 }
 
 }  // namespace
@@ -232,8 +236,6 @@ std::optional<LayoutGroup> LayoutSpace::group_of(Layout l, const Microbatches& s
   l.replicate = problem_.gpus / (l.tensor * l.pipeline * l.shard);
   l.reshard_after_forward = least->reshard, l.reduce_every_microbatch = least->reduce_every;
   l.dispatcher = least->dispatcher, l.exchange_overlap = least->overlap, l.cuda_graphs = least->graphs;
-  if (const auto placed = problem_.placements.find(l.expert); placed != problem_.placements.end())
-    l.placement = placed->second;
   group.layout = std::move(l);
   return group;
 }
@@ -289,7 +291,10 @@ std::vector<LayoutGroup> LayoutSpace::groups() const {
                   l.context = context, l.context_ring = ring;
                   l.sequence_parallel = sequence, l.expert = expert, l.whole_experts = whole;
                   l.shard = p.gpus / (tensor * pipeline);
-                  if (l.shard * (whole ? tensor : 1) % expert == 0 && fits_model(l)) add_groups(l, out);
+                  for (Placement& placement : placements(expert, whole)) {
+                    l.placement = std::move(placement);
+                    if (l.shard * (whole ? tensor : 1) % expert == 0 && fits_model(l)) add_groups(l, out);
+                  }
                 }
     }
   return out;
@@ -300,6 +305,17 @@ std::vector<Layout> all_layouts(const SearchProblem& problem) {
   std::vector<Layout> out;
   for (const LayoutGroup& group : space.groups())
     for (Layout& layout : space.members(group)) out.push_back(std::move(layout));
+  return out;
+}
+
+std::vector<Placement> LayoutSpace::placements(std::int64_t expert, bool whole) const {
+  const std::vector<std::int64_t>& asked = problem_.space.expert_copies;
+  std::vector<Placement> out;
+  const auto planned = problem_.placements.find(expert);
+  if (asked.empty() || std::find(asked.begin(), asked.end(), 0) != asked.end())
+    out.push_back(planned == problem_.placements.end() ? Placement{} : planned->second);
+  const auto copies = problem_.copies.find(expert);
+  if (copies != problem_.copies.end() && !whole) out.insert(out.end(), copies->second.begin(), copies->second.end());
   return out;
 }
 

@@ -51,6 +51,8 @@ class LayoutSpace {
   std::vector<bool> sequence_parallel(std::int64_t tensor) const;
   /// And whether tensor ranks have experts of their own.
   std::vector<std::pair<std::int64_t, bool>> expert_degrees(std::int64_t tensor) const;
+  /// Of an expert degree: with the experts that every layout has, and with copies.
+  std::vector<Placement> placements(std::int64_t expert, bool whole) const;
   bool fits_model(const Layout& layout) const;
   /// Policies for all layers, and for some of them where the study names none.
   std::vector<Recompute> recompute_of(const Layout& layout) const;

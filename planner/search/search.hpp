@@ -42,6 +42,8 @@ struct SearchProblem {
   std::vector<LoadScenario> scenarios = {};
   double peak_flops = 0;                              ///< of one GPU, for MFU; 0 = unknown
   std::map<std::int64_t, Placement> placements = {};  ///< by expert degree; a degree without one keeps the identity
+  /// By expert degree: placements with copies of experts, each an option beside the one without.
+  std::map<std::int64_t, std::vector<Placement>> copies = {};
   /// Prices of layouts with tensor groups or a pipeline where their intervals are others than `cost` has.
   const OpCost* staged_cost = nullptr;
   const Objective* objective = nullptr;  ///< none: the step

@@ -198,6 +198,24 @@ std::string comment(const std::string& text) {
   return out + line + "\n";
 }
 
+/// null where the study has no drifting loads.
+json drift_json(const Plan& plan) {
+  if (plan.drift_note.empty()) return nullptr;
+  json out{{"answer", plan.drift_note}};
+  if (!plan.replacement) return out;
+  const ReplacementStudy& study = *plan.replacement;
+  out["windows"] = study.windows, out["window_steps"] = study.window_steps, out["chosen"] = study.chosen;
+  out["gain"] = study.gain(), out["options"] = json::array();
+  for (const ReplacementOption& o : study.options)
+    out["options"].push_back({{"every_steps", o.every_steps},
+                              {"moves", o.moves},
+                              {"imbalance", o.load},
+                              {"step_s", o.step_s},
+                              {"move_s", o.move_s},
+                              {"step_with_moves_s", o.with_moves_s}});
+  return out;
+}
+
 }  // namespace
 
 json evidence_json(const EvidenceShares& shares) {
@@ -257,6 +275,7 @@ json plan_json(const PlanInputs& inputs, const Plan& plan) {
         {"at_peak", plan.memory.parts}}},
       {"routing",
        {{"imbalance_mean", plan.imbalance}, {"imbalance_p99", plan.imbalance_p99}, {"placement", plan.placement_note}}},
+      {"drift", drift_json(plan)},
       {"cadence", cadence_json(plan.schedule)},
       {"finish", finish_json(inputs, plan)},
       {"cost", cost_json(plan.cost)},

@@ -72,7 +72,11 @@ Table layout_table(const PlanInputs& inputs, const Plan& plan) {
                        : "share each sequence; keys and values are gathered");
   if (model.experts > 0)
     row("experts", fmt::format("over {} {}", l.expert, ranks),
-        l.expert > 1 ? fmt::format("each computes {} of a layer's {} experts{}", l.slots_per_rank(model), model.experts,
+        l.expert > 1 ? fmt::format("each computes {} of a layer's {}{}", l.slots_per_rank(model),
+                                   l.slots(model) > model.experts
+                                       ? fmt::format("{} slots, which {} experts and their copies share",
+                                                     l.slots(model), model.experts)
+                                       : fmt::format("{} experts", model.experts),
                                    l.placement.empty() ? "" : ", placed by recorded loads")
                      : "each computes all experts of a layer");
   if (l.expert > 1)
@@ -152,6 +156,28 @@ Section layout_section(const PlanInputs& inputs, const Plan& plan) {
   return {"layout", "The plan", plan_doubts(inputs, plan), {layout_table(inputs, plan), step_facts(inputs, plan)}};
 }
 
+namespace {
+
+Table replacement_table(const ReplacementStudy& study) {
+  Table table{.title = "Experts placed anew while loads drift",
+              .columns = {{"every", "steps", Align::right},
+                          {"moves", "", Align::right},
+                          {"largest over mean load", "", Align::right},
+                          {"step", "s", Align::right},
+                          {"a move", "s", Align::right},
+                          {"step with moves", "s", Align::right},
+                          {""}}};
+  for (std::size_t i = 0; i < study.options.size(); ++i) {
+    const ReplacementOption& o = study.options[i];
+    table.rows.push_back({o.every_steps > 0 ? Cell(as_double(o.every_steps)) : Cell("never"), Cell(as_double(o.moves)),
+                          Cell(o.load), Cell(o.step_s), o.moves > 0 ? Cell(o.move_s) : Cell("-"), Cell(o.with_moves_s),
+                          i == study.chosen ? Cell("chosen", Status::good) : Cell("")});
+  }
+  return table;
+}
+
+}  // namespace
+
 Section search_section(const PlanInputs& inputs, const Plan& plan) {
   const Certificate& c = plan.search.certificate;
   std::int64_t infeasible = 0;
@@ -167,7 +193,9 @@ Section search_section(const PlanInputs& inputs, const Plan& plan) {
                                      c.simulated, proof_words(c)));
   if (!plan.robust.sentence.empty()) s.paragraphs.push_back(plan.robust.sentence + ".");
   s.paragraphs.push_back(plan.placement_note);
+  if (!plan.drift_note.empty()) s.paragraphs.push_back(plan.drift_note);
   s.items.push_back(candidate_table(inputs, plan, 12));
+  if (plan.replacement) s.items.push_back(replacement_table(*plan.replacement));
   return s;
 }
 

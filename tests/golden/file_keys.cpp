@@ -98,7 +98,8 @@ TEST_CASE("every key of a study stands in docs/files.md, and no other") {
   const std::string study =
       "{model: dbrx, cluster: hgx-h100, gpus: 64, tokens: 1T, max_seq_len: 4096, global_train_batch_size: 128, "
       "maintenance: {every: 30d, duration: 4h}, silent_errors: {rate: llama3, verify: 2s, source: 'assumed: a'}, "
-      "replica_loss: {recover: 10m, stall: 3m, source: 'assumed: a'}, checkpoint: {copy_bandwidth: 1GB/s, source: "
+      "drift: {loads: [olmoe-c4], every: 1}, replica_loss: {recover: 10m, stall: 3m, source: 'assumed: a'}, "
+      "checkpoint: {copy_bandwidth: 1GB/s, source: "
       "'assumed: a', local: {every: 5m, survival: 0.5, source: 'assumed: a'}}, search: {tie: 0.01}, scale: {clock: 1}}";
   CHECK(accepted({study}, [](const std::string& text) { study_from_text(text, "sample"); }) == documented("Study"));
 }

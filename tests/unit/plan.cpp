@@ -6,6 +6,7 @@
 #include "configs/spec/profile.hpp"
 #include "configs/spec/study_keys.hpp"
 #include "configs/spec/support/error.hpp"
+#include "planner/plan/plan_drift.hpp"
 #include "planner/search/scaled_cost.hpp"
 #include "reports/build/plan_report.hpp"
 #include "reports/build/whatif_report.hpp"
@@ -219,12 +220,56 @@ TEST_CASE("nobody places experts by loads that were not recorded, and imbalance 
   CHECK(plan.imbalance_p99 > plan.imbalance);
 }
 
+TEST_CASE("copies and drifting loads: what a study asks for is in the plan, what nobody knows is refused") {
+  const std::string placed = set_study_keys(kStudy,
+                                            {{"routing", "[olmoe]"},
+                                             {"stack", "windtunnel-train"},
+                                             {"search.shard_sizes", "[16]"},
+                                             {"search.expert_degrees", "[16]"},
+                                             {"search.expert_copies", "[1]"},
+                                             {"search.microbatch", "[1]"},
+                                             {"search.context_parallel_degree", "1"},
+                                             {"search.recompute", "none"},
+                                             {"drift", "{loads: [olmoe-c4, olmoe-github, olmoe-github], every: 500}"}},
+                                            "s");
+  const PlanInputs inputs = inputs_of(placed);
+  const Plan plan = make_plan(inputs);
+  CHECK(plan.layout.slots(inputs.study.model) == 64 + 16);
+  CHECK_THAT(plan.placement_note, Catch::Contains("Each rank has one slot for copies of busy experts"));
+  REQUIRE(plan.replacement);
+  CHECK(plan.replacement->windows == 2);
+  CHECK(plan.replacement->options.size() == 3);  // never, each window, each second
+  CHECK_THAT(plan.drift_note, Catch::Contains("2 windows of 500 steps"));
+  const nlohmann::json document = plan_json(inputs, plan);
+  CHECK(document["drift"]["options"].size() == 3);
+  CHECK_THAT(text_report(report_of(inputs, plan)), Catch::Contains("Experts placed anew while loads drift"));
+
+  // All experts of all layers from one rank to the next: masters and two moments at NVLink's or the adapter's rate.
+  const ScaledCost cost(*inputs.prices, inputs.study.scale);
+  const SearchProblem problem = search_problem(inputs, cost);
+  Layout layout;
+  layout.shard = layout.expert = 2, layout.replicate = 8;
+  Placement turned(16);
+  for (auto& slots : turned)
+    for (std::int64_t e = 0; e < 64; ++e) slots.push_back((e + 32) % 64);
+  const double bytes = 16 * 32 * 12 * static_cast<double>(problem.model.expert_parameters());
+  CHECK(move_seconds(problem, layout, {}, turned) == Approx(bytes / problem.cluster.nvswitch_Bps));
+  layout.shard = layout.expert = 16, layout.replicate = 1;
+  CHECK(move_seconds(problem, layout, {}, turned) == Approx(bytes / 8 / problem.cluster.nic_per_gpu_Bps()));
+
+  CHECK_THROWS_WITH(make_plan(inputs_of(set_study_key(placed, "routing", "[trained]", "s"))),
+                    Catch::Contains("search.expert_copies: found 1, and no recorded loads"));
+  CHECK_THROWS_WITH(make_plan(inputs_of(set_study_key(placed, "stack", "torchtitan", "s"))),
+                    Catch::Contains("expert_copies 1, which its trainer does not run"));
+}
+
 TEST_CASE("a study's microbatch may leave a smaller last one") {
   const std::string uneven = set_study_keys(kStudy,
                                             {{"global_train_batch_size", "48"},
                                              {"search.shard_sizes", "[16]"},
                                              {"search.context_parallel_degree", "1"},
                                              {"search.recompute", "none"},
+                                             {"search.expert_copies", "0"},
                                              {"stack", "windtunnel-train"}},
                                             "s");
   const PlanInputs inputs = inputs_of(set_study_key(uneven, "search.microbatch", "[2]", "s"));

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "configs/spec/support/error.hpp"
+#include "planner/placement/expert_slots.hpp"
 #include "planner/search/layout_space.hpp"
 #include "planner/search/search_evaluate.hpp"
 #include "tests/support/small_search.hpp"
@@ -272,6 +273,27 @@ TEST_CASE("a placement given for an expert degree is used by its layouts") {
     for (std::int64_t e = 15; e >= 0; --e) row.push_back(e);
   s.problem.placements[4] = reversed;
   for (const Layout& layout : all_layouts(s.problem)) CHECK(layout.placement.empty() == (layout.expert != 4));
+}
+
+TEST_CASE("copies are an option of their expert degree, which a study may ask for or leave out") {
+  Small s;
+  s.problem.stack.layouts.placement = PlacementSupport::copies;
+  s.problem.copies[4] = {fill_slots(s.problem.scenarios, 4, 4, {.further = 1})};
+  const auto slots = [&] {
+    std::map<std::int64_t, std::set<std::int64_t>> out;
+    for (const Layout& layout : all_layouts(s.problem)) out[layout.expert].insert(layout.slots(s.model));
+    return out;
+  };
+  using Slots = std::map<std::int64_t, std::set<std::int64_t>>;
+  CHECK(slots() == Slots{{1, {16}}, {2, {16}}, {4, {16, 20}}, {8, {16}}, {16, {16}}});
+  s.problem.space.expert_copies = {1};
+  CHECK(slots() == Slots{{4, {20}}});
+  Layout with = all_layouts(s.problem).front(), without = with;
+  without.placement.clear();
+  CHECK(with.name().find(" slots 20") != std::string::npos);
+  CHECK(step_memory(s.problem, with).needed() > step_memory(s.problem, without).needed());
+  s.problem.stack.layouts.placement = PlacementSupport::order;
+  CHECK_THROWS_WITH(search_layouts(s.problem), Catch::Contains("stack fsdp: found expert_copies 1"));
 }
 
 TEST_CASE("the same problem gives the same search") {

@@ -2,6 +2,7 @@
 // less memory.
 #include <catch2/catch.hpp>
 
+#include "planner/placement/expert_slots.hpp"
 #include "planner/search/group_bounds.hpp"
 #include "sim/replay/simulated_step.hpp"
 #include "tests/support/random_layout.hpp"
@@ -125,6 +126,12 @@ TEST_CASE("each axis is searched: the best and every bound are those of brute fo
     p.stack.layouts.recompute = {Recompute::none, recompute_from_string("core"), Recompute::block};
     p.stack.layouts.recompute_blocks = {Recompute::Blocks::Which::every, Recompute::Blocks::Which::first};
     p.space.recompute.clear();
+  });
+  searched("copies of experts", [](SearchProblem& p) {
+    p.stack.layouts.placement = PlacementSupport::copies;
+    p.stack.layouts.schedules = {Schedule::one_f_one_b};
+    for (const std::int64_t further : {1, 2})
+      p.copies[4].push_back(fill_slots(p.scenarios, p.model.blocks(), 4, {.further = further}));
   });
   searched("CUDA graphs", [](SearchProblem& p) {
     p.stack.cuda_graphs = true;

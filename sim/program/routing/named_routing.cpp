@@ -15,14 +15,6 @@ namespace {
 constexpr std::string_view kStretched = "stretched-", kTrained = "trained-", kCapacity = "capacity-";
 constexpr double kMostCapacity = 1000;
 
-/// A trainer's routing.csv has one column an expert; a histogram has the columns layer, expert, count.
-bool is_recording(const std::string& file) {
-  std::ifstream in(file);
-  for (std::string line; std::getline(in, line);)
-    if (!line.empty() && line.front() != '#') return line.starts_with("step,microbatch,layer,rank");
-  return false;
-}
-
 std::optional<Balancing> balancing_named(const std::string& word) {
   for (const Balancing one : {Balancing::loss, Balancing::bias, Balancing::none})
     if (word == to_string(one)) return one;
@@ -62,6 +54,13 @@ std::string described(const LoadScenario& trained, const std::vector<double>& ke
 }
 
 }  // namespace
+
+bool is_recording(const std::string& file) {
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);)
+    if (!line.empty() && line.front() != '#') return line.starts_with("step,microbatch,layer,rank");
+  return false;
+}
 
 std::vector<LoadScenario> read_scenarios(const std::vector<std::string>& names, const ModelSpec& model) {
   std::vector<LoadScenario> out;

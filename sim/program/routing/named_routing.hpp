@@ -9,6 +9,9 @@
 
 namespace wt {
 
+/// A trainer's routing.csv (one column an expert), not a histogram (layer, expert, count).
+bool is_recording(const std::string& file);
+
 /// The histograms that names stand for: files, names in configs/routing, families of them ("dbrx-proxy" is every
 /// dbrx-proxy-*); "stretched-NAME" = those of NAME stretched over the model's experts; "balanced" alone = none.
 /// "trained" = as models train that are balanced as this one (trained_loads.hpp), "trained-loss", "trained-bias" and

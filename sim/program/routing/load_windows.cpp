@@ -1,0 +1,78 @@
+#include "sim/program/routing/load_windows.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <numeric>
+
+#include "configs/spec/find.hpp"
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/number.hpp"
+#include "sim/program/routing/named_routing.hpp"
+
+namespace wt {
+namespace {
+
+/// First and last step of a recording whose lines recorded_routing has read.
+std::pair<std::int64_t, std::int64_t> recorded_steps(const std::string& file) {
+  std::int64_t first = std::numeric_limits<std::int64_t>::max(), last = -1;
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);) {
+    if (line.empty() || line.front() < '0' || line.front() > '9') continue;
+    const std::int64_t step = std::stoll(line.substr(0, line.find(',')));
+    first = std::min(first, step), last = std::max(last, step);
+  }
+  return {first, last};
+}
+
+std::vector<LoadScenario> windows_of(const std::string& file, std::int64_t steps, const ModelSpec& model) {
+  const auto routing = recorded_routing(file, model, {1, 1, 1});
+  const auto [first, last] = recorded_steps(file);
+  std::vector<LoadScenario> out;
+  for (std::int64_t begin = first; begin + steps - 1 <= last; begin += steps)
+    out.push_back(load_scenario(*routing, fmt::format("steps {} to {}", begin, begin + steps - 1), model.blocks(), 1,
+                                begin, begin + steps - 1, {Evidence::measured, file}));
+  return out;
+}
+
+/// Shares of `b` on top of those of `a`, row by row.
+void add_shares(LoadScenario& a, const LoadScenario& b, std::int64_t layers) {
+  std::vector<std::vector<double>> sum;
+  for (std::int64_t layer = 0; layer < layers; ++layer) {
+    sum.push_back(shares_of(a, layer));
+    const std::vector<double> more = shares_of(b, layer);
+    for (std::size_t e = 0; e < more.size(); ++e) sum.back()[e] += more[e];
+  }
+  a.counts = std::move(sum);
+  a.name += " and " + b.name;
+}
+
+}  // namespace
+
+LoadWindows read_load_windows(const std::vector<std::string>& names, std::int64_t steps, const ModelSpec& model) {
+  if (model.experts == 0)
+    throw_error(Code::usage, "drift: found loads of experts for model {}, which has none; drop the section",
+                model.name);
+  LoadWindows out{{}, steps};
+  if (const std::string file = names.size() == 1 ? find_config("routing", names[0]).string() : "";
+      !file.empty() && is_recording(file))
+    out.loads = windows_of(file, steps, model);
+  else
+    for (const std::string& name : names) out.loads.push_back(read_load_scenario(name, model.experts));
+  if (out.loads.size() < 2)
+    throw_error(Code::usage,
+                "drift: found {} of {} steps in {}, needs two windows at least: histograms in the order of time, or a "
+                "recording of twice as many steps",
+                out.loads.empty() ? "no window" : "one window", steps, names.empty() ? "an empty list" : names[0]);
+  while (out.loads.size() > kMostWindows) {
+    if (out.loads.size() % 2 == 1) out.loads.pop_back();  // which would be half as long as the others
+    for (std::size_t i = 0; i + 1 < out.loads.size(); ++i) {
+      add_shares(out.loads[i], out.loads[i + 1], model.blocks());
+      out.loads.erase(out.loads.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    }
+    out.steps *= 2;
+  }
+  return out;
+}
+
+}  // namespace wt

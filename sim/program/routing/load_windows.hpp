@@ -1,0 +1,23 @@
+// Loads of experts as they drift: one window of training after the other.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/program/routing/load_scenario.hpp"
+
+namespace wt {
+
+struct LoadWindows {
+  std::vector<LoadScenario> loads;  ///< in the order of time
+  std::int64_t steps = 0;           ///< that each stands for
+};
+
+inline constexpr std::size_t kMostWindows = 16;  ///< each takes some simulated steps
+
+/// Histograms in the order of time, each of `steps` steps; or one recording (routing.csv of a training run), cut into
+/// windows of so many steps. More than kMostWindows are summed to fewer, longer ones. Throws Error{usage}: fewer than
+/// two windows, a model without experts.
+LoadWindows read_load_windows(const std::vector<std::string>& names, std::int64_t steps, const ModelSpec& model);
+
+}  // namespace wt
