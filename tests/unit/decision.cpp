@@ -99,7 +99,7 @@ TEST_CASE("a budget needs prices and keeps out what costs more") {
 }
 
 TEST_CASE("what is worth measuring before an option is taken: prices that can turn two clusters around") {
-  const DecisionSpec asked{.clusters = {"hgx-h100", "hgx-h200"}, .gpus = {16}, .within_s = {}, .budget = {}};
+  const DecisionSpec asked{.options = {.clusters = {"hgx-h100", "hgx-h200"}, .gpus = {16}, .batches = {}}};
   const Decision d = decided(asked);
   REQUIRE(d.chosen);
   CHECK(d.preferred_unit == "days");
