@@ -11,7 +11,9 @@ namespace {
 constexpr std::int64_t kEnds = 2;         ///< embedding and output projection, which may stand for a layer each
 constexpr std::int64_t kMostMissing = 3;  ///< layers at the ends of chunks that are equal otherwise: 61 stand for 64
 constexpr std::int64_t kParts = 4;        ///< of a chunk, one to three of which are recomputed; or every n-th up to it
-constexpr std::int64_t kFewestTokens = 1024;  ///< of a sequence on each context rank, where the study names no degrees
+/// Of a sequence on each context rank, where the study names no degrees: no published run has fewer
+/// (configs/measurements).
+constexpr std::int64_t kFewestTokens = 4096;
 
 std::vector<std::int64_t> divisors(std::int64_t n) {
   std::vector<std::int64_t> out;

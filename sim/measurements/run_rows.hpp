@@ -31,7 +31,7 @@ enum class MemoryOf {
 
 struct RunRow {
   std::int64_t line = 0;  ///< in the file
-  std::string id;  ///< row_id of tables that have one
+  std::string id;         ///< row_id of tables that have one
   std::string name, source, framework, gpu;
   Interconnect interconnect;
   std::string group;   ///< framework and width of the model: rows that err alike

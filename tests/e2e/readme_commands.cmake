@@ -78,6 +78,7 @@ wt_command(validate_runs RUN validate runs configs/measurements/training_runs.cs
 wt_command(validate_routing RUN validate routing configs/measurements/routing_step_times.csv EXPECT "FSDP over LAER.*recorded are FLEX, FSDP, LAER")
 wt_command(validate_plans RUN validate plans
   EXPECT "21 of 21 published layouts are in the space.*what the planner chooses for the same model.*Korthikanti")
+set_property(TEST command_validate_plans APPEND PROPERTY LABELS sweep)  # two minutes of one core
 wt_command(data_pack RUN data pack --text LICENSE README.md -o ${out}/data --seq-len 64 EXPECT "2 files.*samples of 64")
 wt_command(report RUN report ${out}/plan/report.json -o - AFTER plan_dbrx EXPECT "12T tokens in")
 file(WRITE ${out}/kernel.log "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.\n")
