@@ -1,6 +1,6 @@
 // Which of a search's layouts regrets least: the fastest ones of each kind are simulated again with every class of
 // price at both ends of its 80 % interval, one class at a time, and with each recorded load alone. A few dozen
-// simulations of each layout: two CPU seconds for DBRX on 3,072 GPUs.
+// simulations of each layout: three CPU seconds for DBRX on 3,072 GPUs.
 #pragma once
 #include <array>
 #include <optional>

@@ -57,8 +57,8 @@ struct StepMemory {
   LiveMemory live;
   std::map<std::string, double> parts;  ///< live, by buffer
   MemoryForecast allocated, reserved;
-  MemoryForecast process;      ///< reserved, and what is outside of the allocator
-  double accepted_risk = 0.1;  ///< SearchSpec::memory_risk
+  MemoryForecast process;                           ///< reserved, and what is outside of the allocator
+  double accepted_risk = SearchSpec{}.memory_risk;  ///< SearchSpec::memory_risk
   /// Has to fit: the process takes no more, but for the accepted risk.
   double needed() const { return process.quantile(1 - accepted_risk); }
 };
