@@ -184,7 +184,8 @@ class Search {
     result_.groups.push_back({g.layout, g.members, Fate::bounded, group_s_[entry.at], entry.least, 0});
   }
 
-  /// Of a group's members: more ranks that share weights and states never need more, whatever the dispatcher.
+  /// Of a group's members, as far as one that fits: more ranks that share weights and states never need more, whatever
+  /// the dispatcher.
   double least_needed(const std::vector<Layout>& members) const {
     const auto narrower = [](const Layout& a, const Layout& b) {
       const std::pair weights{a.shard, b.shard}, states{a.shard * a.optimizer_shard, b.shard * b.optimizer_shard};
@@ -192,10 +193,12 @@ class Search {
              (weights.first < weights.second || states.first < states.second);
     };
     double least = std::numeric_limits<double>::infinity();
-    for (const Layout& layout : members)
+    for (const Layout& layout : members) {
+      if (least <= p_.memory_limit_bytes) break;  // one fits
       if (layout.dispatcher == members.front().dispatcher &&
           std::ranges::none_of(members, [&](const Layout& other) { return narrower(layout, other); }))
         least = std::min(least, needed(layout));
+    }
     return least;
   }
 

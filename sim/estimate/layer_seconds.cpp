@@ -27,6 +27,7 @@ bool of_every_layout(const Op& op) {
       return op.lane == Lane::compute;
     case Action::dispatch:
     case Action::collect:
+    case Action::gather_kv:
       return op.collective_kind();
     default:
       return false;
@@ -40,29 +41,26 @@ void operator+=(PassSeconds& sum, const PassSeconds& more) {
 
 void operator+=(PassSeconds& sum, double compute_s) { sum.compute += compute_s, sum.path += compute_s; }
 
-/// One pass through one layer: its ops in their order on two lanes.
+/// One pass through one layer: its ops in their order on their lanes.
 class LayerPass {
  public:
   /// `own_s`: what the rank itself takes for it, `all_s`: until the last of its group is through.
   void add(const Op& op, double own_s, double all_s, double launch_s) {
-    double start = 0;
-    for (const Ref& wait : op.waits)
-      if (const auto before = done_.find(wait.name); before != done_.end() && wait.layer_delta == 0)
-        start = std::max(start, before->second);
+    const bool gathers = op.action == Action::gather_kv;
+    with_keys_.add(op, all_s);
+    if (op.direction == Direction::recompute) out_.again += all_s + (gathers ? 0 : launch_s);
+    if (gathers) return;  // no host waits for it, and it does not count as an exchange of rows
+    without_keys_.add(op, all_s);
     const bool computes = op.lane == Lane::compute;
-    double& lane = computes ? compute_ : exchange_;
-    lane = std::max(lane, start) + all_s;
-    done_[op.name] = lane;
+    if (!computes) exchange_s_ += all_s;
     (computes ? out_.compute : out_.exchange) += own_s;
     sum_s_ += all_s;
     (computes ? launch_s_ : exchange_launch_s_) += launch_s;
-    if (!computes) exchange_s_ += all_s;
-    if (op.direction == Direction::recompute) out_.again += all_s + launch_s;
   }
   PassSeconds take(const OpCost& cost) {
     // What a slow host adds may hide rows that travel, where anything is computed beside them.
-    const double beside = compute_ < sum_s_ * (1 - 1e-12) ? exchange_s_ : 0;
-    out_.path = std::max(compute_, cost.issued_s(sum_s_, launch_s_ + exchange_launch_s_) - beside);
+    const double beside = without_keys_.compute_s() < sum_s_ * (1 - 1e-12) ? exchange_s_ : 0;
+    out_.path = std::max(with_keys_.compute_s(), cost.issued_s(sum_s_, launch_s_ + exchange_launch_s_) - beside);
     out_.compute = cost.issued_s(out_.compute, launch_s_);
     out_.exposed = std::max(0.0, out_.path - out_.compute);
     out_.again = std::min(out_.again, out_.path);
@@ -70,9 +68,24 @@ class LayerPass {
   }
 
  private:
-  std::map<std::string, double> done_;
-  double compute_ = 0, exchange_ = 0, sum_s_ = 0, launch_s_ = 0, exchange_launch_s_ = 0;
-  double exchange_s_ = 0;
+  class Lanes {
+   public:
+    void add(const Op& op, double seconds) {
+      double& lane = lane_s_[static_cast<std::size_t>(op.lane)];
+      for (const Ref& wait : op.waits)
+        if (const auto before = done_.find(wait.name); before != done_.end() && wait.layer_delta == 0)
+          lane = std::max(lane, before->second);
+      done_[op.name] = lane += seconds;
+    }
+    double compute_s() const { return lane_s_[static_cast<std::size_t>(Lane::compute)]; }
+
+   private:
+    std::map<std::string, double> done_;
+    std::array<double, kLanes> lane_s_{};
+  };
+
+  Lanes with_keys_, without_keys_;  ///< that context parallelism gathers
+  double sum_s_ = 0, launch_s_ = 0, exchange_launch_s_ = 0, exchange_s_ = 0;
   PassSeconds out_;
 };
 

@@ -225,7 +225,9 @@ class StageWalk {
           (stage_ + stages_ + static_cast<std::size_t>(op.collective.stages + static_cast<int>(stages_))) % stages_;
       if (op.kind == OpKind::send) {
         messages.send(stage_, other, op.direction, done);
-        if (reach.computed >= 0 && reach.in_flight_s == 0) sent_ = {reach.computed, timed.own_s};
+        // Those of a tied matrix have other messages before them on the receiver's lane.
+        if (reach.computed >= 0 && reach.in_flight_s == 0 && op.direction != Direction::recompute)
+          sent_ = {reach.computed, timed.own_s};
       } else {
         std::size_t& received = received_[other * kDirections + static_cast<std::size_t>(op.direction)];
         const double sent = messages.done_s(other, stage_, op.direction, received);
@@ -288,12 +290,12 @@ double pipeline_path_s(const ProgramSet& programs, const Layout& layout, const C
                        const LayerLoads& loads, const LayerSeconds& layers, std::int64_t rank) {
   // Elsewhere passes are cut, or have another beside them.
   const bool whole_passes = layout.schedule == Schedule::one_f_one_b && !layout.exchange_overlap;
-  const std::size_t stages = static_cast<std::size_t>(layout.pipeline), classes = programs.programs.size() / stages;
+  const std::size_t stages = static_cast<std::size_t>(layout.pipeline);
+  if (programs.programs.size() != stages) return 0;  // copies of experts: ranks of a stage differ
   std::vector<StageWalk> walks;
   walks.reserve(stages);
   for (std::size_t s = 0; s < stages; ++s)
-    walks.emplace_back(programs.programs[s * classes], layout, cluster, cost, loads, whole_passes ? &layers : nullptr,
-                       rank, s);
+    walks.emplace_back(programs.programs[s], layout, cluster, cost, loads, whole_passes ? &layers : nullptr, rank, s);
   Messages messages(stages);
   for (bool moved = true; moved;) {
     moved = false;

@@ -12,7 +12,8 @@
 namespace wt {
 
 /// `programs`: of all stages with all microbatches of the step. `loads`, by layer, of `rank` on the first stage, which
-/// stands for its peers on the others. `layers`: layer_seconds of the layout without its pipeline. GPUs of one kind.
+/// stands for its peers on the others. `layers`: layer_seconds of the layout without its pipeline. GPUs of one kind; 0
+/// where the ranks of a stage differ in their programs.
 double pipeline_path_s(const ProgramSet& programs, const Layout& layout, const ClusterSpec& cluster, const OpCost& cost,
                        const LayerLoads& loads, const LayerSeconds& layers, std::int64_t rank);
 

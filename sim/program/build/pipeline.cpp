@@ -58,7 +58,7 @@ class StageBuilder : private StageMessages {
   struct Alike {
     StageWork::Pass pass;
     int chunk;
-    bool last_microbatch;
+    bool reduces;
     Behind behind;
     auto operator<=>(const Alike&) const = default;
   };
@@ -69,7 +69,8 @@ class StageBuilder : private StageMessages {
 
   Made& pass_of(const StageWork& work) {
     const Chunk& chunk = chunks_[static_cast<std::size_t>(work.chunk)];
-    const Alike alike{work.pass, work.chunk, ends(work.microbatch), behind(work, chunk)};
+    const bool reduces = work.pass != StageWork::Pass::forward && ends(work.microbatch);
+    const Alike alike{work.pass, work.chunk, reduces, behind(work, chunk)};
     const auto [made, fresh] = made_.try_emplace(alike);
     if (fresh) made->second.body = made_pass(work, chunk, alike.behind);
     note_sent(work, chunk);
