@@ -97,6 +97,7 @@ void read_drift(YamlMap& study, DriftSpec& d) {
   d.loads = words(map, "loads", {});
   if (d.loads.empty()) map.fail("loads", "found none, needs histograms in the order of time, or a recording");
   d.every = map.integer("every", 1);
+  if (map.has("pause")) d.pause_s = seconds(map, "pause");
   map.finish();
 }
 

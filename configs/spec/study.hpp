@@ -68,6 +68,7 @@ struct ReplicaLossSpec {
 struct DriftSpec {
   std::vector<std::string> loads;  ///< histograms in the order of time, or one recording; empty = not asked
   std::int64_t every = 0;          ///< steps that each histogram stands for, or into which the recording is cut
+  double pause_s = 0;              ///< that a move costs beside the moving: a restart, where the trainer needs one
 };
 
 inline constexpr std::int64_t kMostSpares = 100'000;  ///< nodes that stand by; more is a slip of the pen

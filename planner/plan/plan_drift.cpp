@@ -46,17 +46,19 @@ void judge_drift(const PlanInputs& inputs, const SearchProblem& problem, Plan& p
     return;
   }
   std::int64_t simulated = 0;
-  const ReplacementCosts costs{
-      .step_s =
-          [&](const LoadScenario& loads, const Placement& placement) {
-            if (progress) progress("simulating drifting loads", simulated++, 0, loads.name);
-            SearchProblem window = problem;
-            window.scenarios = {loads};
-            Layout placed = layout;
-            placed.placement = placement;
-            return simulate_layout(window, placed).step_s;
-          },
-      .move_s = [&](const Placement& from, const Placement& to) { return move_seconds(problem, layout, from, to); }};
+  const ReplacementCosts costs{.step_s =
+                                   [&](const LoadScenario& loads, const Placement& placement) {
+                                     if (progress) progress("simulating drifting loads", simulated++, 0, loads.name);
+                                     SearchProblem window = problem;
+                                     window.scenarios = {loads};
+                                     Layout placed = layout;
+                                     placed.placement = placement;
+                                     return simulate_layout(window, placed).step_s;
+                                   },
+                               .move_s =
+                                   [&](const Placement& from, const Placement& to) {
+                                     return inputs.study.drift.pause_s + move_seconds(problem, layout, from, to);
+                                   }};
   const SlotOptions slots{.further = layout.slots_per_rank(problem.model) - problem.model.experts / layout.expert};
   plan.replacement = study_replacement(*inputs.drift, problem.model.blocks(), layout.expert, slots, costs);
   plan.drift_note = note_of(*plan.replacement);

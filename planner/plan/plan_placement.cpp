@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 
 #include "configs/spec/support/error.hpp"
@@ -35,9 +36,23 @@ double worst_load(const SearchProblem& problem, const Placement& placement, std:
   return worst;
 }
 
-/// What the study names; else, where the stack runs it, a slot a rank if that lowers the largest load enough.
-/// `without`: the largest load of the placement without copies.
-std::vector<Placement> placements_with_copies(const SearchProblem& problem, std::int64_t degree, double without) {
+/// Mean over the scenarios, each with copies that were planned on the others; none of one scenario alone.
+std::optional<double> unseen_load(const SearchProblem& problem, std::int64_t degree, std::int64_t further) {
+  if (problem.scenarios.size() < 2) return {};
+  double sum = 0;
+  for (std::size_t s = 0; s < problem.scenarios.size(); ++s) {
+    std::vector<LoadScenario> others = problem.scenarios;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(s));
+    const Placement placement = fill_slots(others, problem.model.blocks(), degree, {.further = further});
+    sum += slots_load(problem.scenarios[s], placement, problem.model.blocks(), degree);
+  }
+  return sum / static_cast<double>(problem.scenarios.size());
+}
+
+/// What the study names; else, where the stack runs it, a slot a rank if that lowers the largest load enough, also on
+/// scenarios that it was not planned on.
+std::vector<Placement> placements_with_copies(const SearchProblem& problem, std::int64_t degree,
+                                              const PlacementCandidate& without) {
   std::vector<std::int64_t> numbers = problem.space.expert_copies;
   const bool automatic = numbers.empty();
   if (automatic && problem.stack.layouts.placement == PlacementSupport::copies) numbers = {kUsualCopies};
@@ -48,7 +63,9 @@ std::vector<Placement> placements_with_copies(const SearchProblem& problem, std:
   for (const std::int64_t further : numbers) {
     if (further == 0 || further > most) continue;
     Placement placement = fill_slots(problem.scenarios, problem.model.blocks(), degree, {.further = further});
-    if (!automatic || worst_load(problem, placement, degree) < (1 - kLeastGain) * without)
+    const auto lowers = [](double with, double before) { return with < (1 - kLeastGain) * before; };
+    if (!automatic || (lowers(worst_load(problem, placement, degree), without.worst) &&
+                       lowers(unseen_load(problem, degree, further).value_or(0), without.unseen_mean.value_or(1))))
       out.push_back(std::move(placement));
   }
   return out;
@@ -79,7 +96,8 @@ std::vector<Alternative> alternatives(const SearchProblem& problem, const Plan& 
   const std::int64_t further = further_slots(problem, chosen);
   const auto planned = problem.placements.find(chosen.expert);
   const std::int64_t of_node = problem.cluster.gpus_per_node / (chosen.whole_experts ? 1 : chosen.tensor);
-  if (of_node > 1 && of_node < chosen.expert && chosen.expert % of_node == 0)
+  const bool placed = !chosen.placement.empty();  // else no placement carried over to loads that it had not seen
+  if (placed && of_node > 1 && of_node < chosen.expert && chosen.expert % of_node == 0)
     add("evened out over nodes first", fill_slots(problem.scenarios, problem.model.blocks(), chosen.expert,
                                                   {.further = further, .ranks_per_node = of_node}));
   if (further > 0 && planned != problem.placements.end()) add("without copies", planned->second);
@@ -122,8 +140,8 @@ void plan_placements(SearchProblem& problem, Plan& plan, const SearchProgress& p
     PlacementStudy study = study_placements(problem.scenarios, problem.model.blocks(), degree, kPlacementEffort);
     const Placement& placement = study.candidates[study.chosen].plan.placement;
     if (!placement.empty()) problem.placements[degree] = placement;
-    const double without_copies = worst_load(problem, placement, degree);
-    if (std::vector<Placement> copies = placements_with_copies(problem, degree, without_copies); !copies.empty())
+    if (std::vector<Placement> copies = placements_with_copies(problem, degree, study.candidates[study.chosen]);
+        !copies.empty())
       problem.copies[degree] = std::move(copies);
     plan.placements.emplace(degree, std::move(study));
   }
@@ -157,15 +175,16 @@ void judge_placement(const SearchProblem& problem, Plan& plan) {
   const std::int64_t further = further_slots(problem, plan.layout);
   const bool by_node = best != &all.front() && best->name == "evened out over nodes first";
   const std::string how = by_node ? best->name : planned.name;
+  const std::optional<double> unseen_mean =
+      further > 0 ? unseen_load(problem, plan.layout.expert, further) : planned.unseen_mean;
+  const std::string unseen =
+      unseen_mean && !by_node ? fmt::format(", {:.2f} on scenarios not planned on", *unseen_mean) : "";
   plan.placement_note = fmt::format(
       "{}: largest over mean load {:.2f} in the worst scenario instead of {:.2f}{}; the simulated step is {}.",
       further > 0 ? fmt::format("Each rank has {} for copies of busy experts{}",
                                 further == 1 ? "one slot" : fmt::format("{} slots", further), by_node ? ", " + how : "")
                   : "Experts " + how,
-      worst_load(problem, plan.layout.placement, plan.layout.expert), study.candidates[0].worst,
-      further > 0 || by_node
-          ? ""
-          : fmt::format(", {:.2f} on scenarios not planned on", planned.unseen_mean.value_or(planned.worst)),
+      worst_load(problem, plan.layout.placement, plan.layout.expert), study.candidates[0].worst, unseen,
       compared(all, *best));
 }
 

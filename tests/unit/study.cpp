@@ -146,6 +146,21 @@ TEST_CASE("slow nodes and maintenance are none unless a study names them") {
         std::string::npos);
 }
 
+TEST_CASE("drifting loads and copies of experts are off or automatic unless a study names them") {
+  const StudySpec off = study_from_text(kStudy, "s");
+  CHECK(off.drift.loads.empty());
+  CHECK(off.search.expert_copies.empty());
+  const StudySpec s =
+      study_from_text(kStudy + "drift: {loads: [olmoe-c4, olmoe-github], every: 500, pause: 5m}\n", "s");
+  CHECK(s.drift.loads.size() == 2);
+  CHECK(s.drift.every == 500);
+  CHECK(s.drift.pause_s == 300);
+  CHECK(error_of(kStudy + "drift: {every: 500}").find("found none, needs histograms") != std::string::npos);
+  CHECK(error_of(kStudy + "drift: {loads: [], every: 500}").find("loads") != std::string::npos);
+  CHECK(error_of(kStudy + "drift: {loads: [olmoe-c4]}").find("every") != std::string::npos);
+  CHECK(error_of(kStudy + "drift: {loads: [olmoe-c4], every: 0}").find("every") != std::string::npos);
+}
+
 TEST_CASE("local saves, silent errors and replica loss are off unless a study names them") {
   const StudySpec off = study_from_text(kStudy, "s");
   CHECK(off.checkpoint.local_every_s == 0);
