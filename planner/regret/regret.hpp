@@ -10,7 +10,8 @@
 
 namespace wt {
 
-/// Steps of the same layouts in each scenario.
+/// Steps of the same layouts in each scenario; where the search makes something else smallest, that, in proportion to
+/// the best layout's step.
 struct RegretTable {
   std::vector<std::string> scenarios;        ///< "with all_gather between nodes at the slow end"; the first is central
   std::vector<std::vector<double>> steps_s;  ///< [scenario][layout]

@@ -111,7 +111,7 @@ class Comparison {
     out_.layouts = contenders(p_, search_);
     std::vector<double> central_s;
     for (std::size_t i = 0; i < out_.layouts.size(); ++i) {
-      central_s.push_back(candidate(i).value);
+      central_s.push_back(in_seconds(candidate(i).layout, *candidate(i).result));
       each_ += cost_of_simulating(candidate(i).layout);
     }
     add("at central prices", std::move(central_s));
@@ -122,6 +122,12 @@ class Comparison {
   }
 
  private:
+  /// The step, or the search's objective in the proportion that the best layout's step has to its own.
+  double in_seconds(const Layout& layout, const Simulated& step) const {
+    const Candidate& best = search_.candidates[search_.best];
+    return p_.objective ? p_.objective->of(layout, step) * best.result->step_s / best.value : step.step_s;
+  }
+
   const Candidate& candidate(std::size_t layout) const { return search_.candidates[out_.layouts[layout]]; }
 
   std::size_t add(std::string scenario, std::vector<double> steps_s) {
@@ -188,7 +194,7 @@ class Comparison {
     std::vector<double> out;
     for (std::size_t i = 0; i < layouts; ++i) {
       spent_ += cost_of_simulating(candidate(i).layout);
-      out.push_back(simulate_layout(p, candidate(i).layout).step_s);
+      out.push_back(in_seconds(candidate(i).layout, simulate_layout(p, candidate(i).layout)));
     }
     return out;
   }

@@ -57,6 +57,8 @@ Table regret_table(const Plan& plan) {
   for (const std::size_t s : order)
     table.rows.push_back({r.table.scenarios[s], Cell(r.table.steps_s[s][r.chosen]),
                           percent(r.table.regret(s, r.chosen)), name_of(plan, best_in(r.table, s))});
+  table.note =
+      "Steps stand for expected days: what a layout's saves and restarts add beyond the fastest one's counts, too.";
   return table;
 }
 

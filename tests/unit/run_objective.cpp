@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "configs/spec/support/error.hpp"
+#include "planner/regret/robust_choice.hpp"
 #include "planner/search/layout_space.hpp"
 #include "planner/search/scaled_cost.hpp"
 #include "planner/search/search_evaluate.hpp"
@@ -137,4 +138,21 @@ TEST_CASE("state of the stages sums to that of the model") {
         Approx(static_cast<double>(model.total_parameters())).epsilon(1e-4));
   CHECK(elements[0] > elements[1]);  // the embedding
   CHECK(elements[3] > elements[1]);  // the output projection
+}
+
+TEST_CASE("regrets are of what the search makes smallest, in seconds of the best layout's step") {
+  Planned p(kReplicas);
+  const SearchResult r = search_layouts(p.problem);
+  const RobustChoice robust = choose_robust(p.problem, r);
+  const Candidate& best = r.candidates[r.best];
+  REQUIRE(robust.layouts.size() > 1);
+  REQUIRE(robust.table.scenarios.size() > 1);
+  for (std::size_t i = 0; i < robust.layouts.size(); ++i) {
+    const Candidate& c = r.candidates[robust.layouts[i]];
+    CHECK(robust.table.steps_s[0][i] / best.result->step_s == Approx(c.value / best.value));
+    for (const std::vector<double>& steps_s : robust.table.steps_s) {
+      CHECK(steps_s[i] > 0.4 * robust.table.steps_s[0][i]);
+      CHECK(steps_s[i] < 2.5 * robust.table.steps_s[0][i]);
+    }
+  }
 }
