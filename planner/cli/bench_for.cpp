@@ -101,7 +101,8 @@ void keep_the_best(const Options& o, const PlanInputs& inputs, double seconds, S
                 format_seconds(least));
   }
   shapes.missing.clear();
-  if (best.taken.empty()) fmt::print(stderr, "  no kernel without its own measurement decides anything of the plan\n");
+  if (best.taken.empty())
+    fmt::print(stderr, "  no kernel without its own measurement is known to decide anything of the plan\n");
   for (const WorthMinutes::Part& part : best.taken) {
     fmt::print(stderr, "  measures {}: {} of {} shapes; saves {:.2g} days, narrows the finish by {:.2g}\n",
                part.row.what, part.shapes.size(), part.row.shapes.size(), part.row.saves_days, part.row.width_days);

@@ -136,6 +136,7 @@ std::string asked_study(const Options& o, const std::string& origin) {
 }
 
 void decide_command(const Options& o, const std::string& study, const std::string& origin, const DecisionSpec& asked) {
+  if (!o.output.empty()) make_folder(o.output);
   Progress bar("planning options");
   const Decision decision = decide(study, origin, asked, o.allow_assumed,
                                    [&](const std::string& part, std::int64_t done, std::int64_t total,
@@ -153,8 +154,7 @@ void decide_command(const Options& o, const std::string& study, const std::strin
       fmt::print("\nNo single price that could be measured would change the choice.\n");
   }
   if (!o.output.empty()) {
-    std::vector<std::filesystem::path> files =
-        write_report(decision_report(decision), make_folder(o.output), "options");
+    std::vector<std::filesystem::path> files = write_report(decision_report(decision), o.output, "options");
     if (decision.chosen) {
       const PlannedOption& best = decision.options[*decision.chosen];
       for (auto& file : write_plan(*best.inputs, *best.plan, plan_details(*best.inputs, *best.plan),

@@ -101,7 +101,10 @@ class Worths {
             seconds += estimated_s(shape, !inputs_.study.cluster.shared_cores(), samples_);
             out.shapes.push_back(shape);
           }
-      out.how = out.shapes.empty() ? "nothing: its profiles have these shapes" : "windtunnel bench --for";
+      const bool several_kinds = !inputs_.study.cluster.others.empty();
+      out.how = !out.shapes.empty() ? "windtunnel bench --for"
+                : several_kinds     ? "windtunnel bench, on each kind of node"
+                                    : "nothing: its profiles have these shapes";
       if (!out.shapes.empty()) out.minutes = seconds / kMinute_s;
     } else if (prices.slowdown) {
       out.how = "windtunnel bench collectives, on two GPUs";
@@ -129,7 +132,9 @@ std::string sentence_of(const MeasureNext& next, const RobustChoice& robust, dou
         "% of the best. Measuring narrows the finish date alone",
         100 * std::max(tie, robust.given_up()));
   } else {
-    const Worth& first = next.rows.front();
+    const auto measurable =
+        std::ranges::find_if(next.rows, [](const Worth& w) { return !w.how.starts_with("nothing"); });
+    const Worth& first = measurable == next.rows.end() ? next.rows.front() : *measurable;
     out = fmt::format(
         "Measure {} first: knowing it would change the layout in {:.0f} % of cases and saves {:.2g} days "
         "in the mean, {}{}",
@@ -145,6 +150,10 @@ std::string sentence_of(const MeasureNext& next, const RobustChoice& robust, dou
 
 MeasureNext measure_next(const PlanInputs& inputs, const Plan& plan, int samples) {
   MeasureNext out;
+  if (inputs.study.prefer == Prefer::energy) {
+    out.sentence = "What is worth measuring is weighed in days, and energy is preferred: nothing is listed";
+    return out;
+  }
   const Worths worths(inputs, plan, samples);
   for (const VariedClass& varied : plan.robust.classes) out.rows.push_back(worths.of(varied));
   if (!plan.robust.loads.empty()) out.rows.push_back(worths.of_loads());

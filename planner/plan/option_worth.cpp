@@ -34,6 +34,10 @@ std::vector<OptionWorth> option_worths(const Decision& d) {
     for (const Worth& w : o->plan->next.rows) classes.try_emplace({o->cluster, w.what}, &w);
   for (const auto& [key, row] : classes) {
     const auto& [cluster, prices] = key;
+    if (std::ranges::any_of(options, [&](const PlannedOption* o) {
+          return o->cluster == cluster && std::ranges::count(o->plan->robust.not_reached, prices) > 0;
+        }))
+      continue;  // how far it moves that option is not known
     std::array<std::vector<double>, 3> cases;
     for (const PlannedOption* o : options) {
       const std::array<double, 2> ends = o->cluster == cluster ? factors(*o, prices) : std::array<double, 2>{1, 1};

@@ -41,7 +41,11 @@ void judge_drift(const PlanInputs& inputs, const SearchProblem& problem, Plan& p
     plan.drift_note = "Loads drift, and every rank gathers all experts of a layer, so that nothing has to move.";
     return;
   }
-  if (problem.cluster.shared_cores() || problem.stack.layouts.placement == PlacementSupport::none) {
+  if (problem.cluster.shared_cores()) {
+    plan.drift_note = "Loads drift; moves of experts between ranks of one host are not timed.";
+    return;
+  }
+  if (problem.stack.layouts.placement == PlacementSupport::none) {
     plan.drift_note = "Loads drift, and the trainer cannot place experts: they stay where they are.";
     return;
   }

@@ -5,6 +5,15 @@
 #include <algorithm>
 
 namespace wt {
+namespace {
+
+/// Of a time with such a half width; a wide one stays above 0.
+double at_end(double relative_spread, IntervalEnd end) {
+  constexpr double kLeast = 0.1;
+  return end == IntervalEnd::low ? std::max(kLeast, 1 - relative_spread) : 1 + relative_spread;
+}
+
+}  // namespace
 
 double ClassAtEnd::factor(const WorkItem& item, const Price& price) const {
   if (!moved_.kernels.contains(item.kernel) || !(price.seconds > 0)) return 1;
@@ -32,7 +41,7 @@ Price ClassAtEnd::segment(const Op& op, const BoundRows& rows, Clock clock) cons
 CollectivePrice ClassAtEnd::collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const {
   CollectivePrice price = wrapped().collective(kind, bytes, ranks, nodes);
   if (!moved_.collectives.contains({kind, nodes > 1})) return price;
-  const double factor = end_ == IntervalEnd::low ? 1 - price.relative_spread : 1 + price.relative_spread;
+  const double factor = at_end(price.relative_spread, end_);
   price.latency_s *= factor;
   price.cpu_s *= factor;
   price.efficiency = std::min(1.0, price.efficiency / factor);  // the pools give no more than they have

@@ -49,10 +49,9 @@ Chart front_chart(const Decision& d) {
   return chart;
 }
 
-/// By what share the objective of another layout of the search may be smaller than the chosen one's.
+/// By what share the objective of another layout may be smaller than the best one's that was simulated.
 double could_be_better(const Plan& plan) {
-  const double chosen = plan.search.candidates[plan.search.chosen].value;
-  return 1 - plan.search.certificate.bound / chosen;
+  return 1 - plan.search.certificate.bound / plan.search.certificate.incumbent;
 }
 
 Cell millions(const std::optional<CostRange>& range, double CostRange::*which) {
@@ -62,21 +61,22 @@ Cell millions(const std::optional<CostRange>& range, double CostRange::*which) {
 }  // namespace
 
 Table options_table(const Decision& d) {
-  Table table{
-      .title = "Options",
-      .columns = {{"cluster"},
-                  {"GPUs", "", Align::right},
-                  {"finish", "days", Align::right},
-                  {"95 % of runs", "days", Align::right},
-                  {"GPU-hours", "million", Align::right},
-                  {"money, P50", "million", Align::right},
-                  {"P95", "million", Align::right},
-                  {"step", "s", Align::right},
-                  {"MFU", "%", Align::right},
-                  {"layout"},
-                  {"could be better by", "%", Align::right},
-                  {""}},
-      .note = "Could be better by: how many fewer days, or kWh, another layout of these GPUs may take; 0 is proved."};
+  Table table{.title = "Options",
+              .columns = {{"cluster"},
+                          {"GPUs", "", Align::right},
+                          {"finish", "days", Align::right},
+                          {"95 % of runs", "days", Align::right},
+                          {"GPU-hours", "million", Align::right},
+                          {"money, P50", "million", Align::right},
+                          {"P95", "million", Align::right},
+                          {"step", "s", Align::right},
+                          {"MFU", "%", Align::right},
+                          {"layout"},
+                          {"could be better by", "%", Align::right},
+                          {""}},
+              .note =
+                  "Could be better by: how many fewer days, or kWh, a layout of these GPUs that was not simulated may "
+                  "take; 0 is proved."};
   constexpr int kBatchColumn = 2;  // behind cluster and GPUs
   if (d.batches) table.columns.insert(table.columns.begin() + kBatchColumn, {"batch", "sequences", Align::right});
   for (std::size_t i = 0; i < d.options.size(); ++i) {
@@ -164,7 +164,10 @@ Report decision_report(const Decision& d) {
   if (d.front.size() > 1) section.items.emplace_back(front_chart(d));
   std::vector<std::pair<std::string, const Cost*>> costs;
   for (const PlannedOption& option : d.options)
-    if (option.plan) costs.emplace_back(fmt::format("{} {}", option.gpus, option.cluster), &option.plan->cost);
+    if (option.plan)
+      costs.emplace_back(fmt::format("{} {}{}", option.gpus, option.cluster,
+                                     d.batches ? fmt::format(", batch {}", option.batch) : std::string()),
+                         &option.plan->cost);
   section.items.emplace_back(cost_stack(costs));
   if (!d.next.empty()) section.items.emplace_back(option_worth_table(d));
   report.sections.push_back(std::move(section));
