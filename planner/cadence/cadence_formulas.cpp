@@ -66,6 +66,7 @@ double replica_goodput(std::int64_t replicas, double mtbf, double recover, doubl
 double replicas_lost_mtbf(std::int64_t replicas, double mtbf, double away) {
   constexpr double kAsGoodAsNever_s = 1e15;
   if (!(away > 0)) return kAsGoodAsNever_s;
+  if (away / mtbf >= static_cast<double>(replicas) / 2) return mtbf;  // half of them are away in the mean
   const boost::math::poisson_distribution<double> number_away(away / mtbf);
   return std::min(kAsGoodAsNever_s, mtbf / boost::math::pdf(number_away, static_cast<double>(replicas / 2)));
 }

@@ -46,6 +46,7 @@ class ShapesOf {
     if (s.cluster.one_gpu(s.gpus).empty())
       throw_error(Code::usage, "study {}: found {}, and a benchmark is of one GPU; needs a study of nodes of one kind",
                   s.name, s.cluster.nodes_text(s.gpus));
+    problem_.space.expert_copies.clear();  // placements are not planned here: layouts without copies have the shapes
     out_.gpu = s.cluster.shared_cores() ? "" : s.cluster.one_gpu(s.gpus);
   }
   const SearchProblem& problem() const { return problem_; }

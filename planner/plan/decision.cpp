@@ -78,7 +78,6 @@ void check_prices(const Decision& d, const DecisionSpec& asked) {
     };
     needs(!asked.budget || o.plan->cost.money, "--budget");
     needs(d.prefer != Prefer::money || o.plan->cost.money, "--prefer money");
-    needs(d.prefer != Prefer::energy || o.plan->cost.energy, "--prefer energy");
   }
 }
 

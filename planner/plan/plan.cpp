@@ -95,6 +95,9 @@ CadenceInput cadence_input_of(const PlanInputs& inputs, const Layout& layout, co
   if (inputs.silent_errors) in.silent = {inputs.silent_errors->job_mean_s(s.cluster.nodes), s.silent_errors.verify_s};
   if (s.replica_loss.recover_s > 0 && layout.replicate > layout.optimizer_shard)
     in.tolerance = {layout.replicate / layout.optimizer_shard, s.replica_loss.recover_s, s.replica_loss.stall_s};
+  if (in.tolerance.replicas > 0 && !(in.mtbf_s.value > s.replica_loss.stall_s))
+    throw_error(Code::usage, "replica_loss: found a stall of {} and {} between failures, needs failures further apart",
+                format_seconds(s.replica_loss.stall_s), format_seconds(in.mtbf_s.value));
   if (checkpoint.reload_s.value > in.recovery.reload_s.value)
     in.recovery.reload_s = checkpoint.reload_s;  // the preset's cluster may have had faster storage
   return in;

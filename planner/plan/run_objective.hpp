@@ -1,5 +1,6 @@
 // What the search of a plan makes smallest: the expected days of the whole run, or its energy. Money of given GPUs
-// grows with the days and nothing else, so that the layout of the fewest days is the cheapest, too.
+// grows with the days and nothing else, so that the layout of the fewest days is the cheapest, too. Energy counts lost
+// steps as time without steps.
 //
 // Days are steps x step / goodput, by the closed form, where the saves and restarts of this layout and the replicas it
 // may lose decide the goodput. The save interval is not rounded to whole steps here, so that days are proportional to

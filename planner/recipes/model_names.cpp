@@ -21,6 +21,7 @@ constexpr std::array kModels{
     ModelNames{"gpt-oss-120b", "gpt_oss/120b", "gpt_oss_120b_pretrain_config", "openai/gpt-oss-120b"},
     ModelNames{"gpt-oss-20b", "gpt_oss/20b", "gpt_oss_20b_pretrain_config", "openai/gpt-oss-20b"},
     ModelNames{"kimi-k2", "", "", "moonshotai/Kimi-K2-Base"},
+    ModelNames{"llama3-405b", "llama3/405B", "llama31_405b_pretrain_config", "meta-llama/Llama-3.1-405B"},
     ModelNames{"llama3-8b", "llama3/8B", "llama31_8b_pretrain_config", "meta-llama/Llama-3.1-8B"},
     ModelNames{"llama4-maverick", "llama4/17bx128e", "", "meta-llama/Llama-4-Maverick-17B-128E"},
     ModelNames{"llama4-scout", "llama4/17bx16e", "", "meta-llama/Llama-4-Scout-17B-16E"},

@@ -99,7 +99,8 @@ SearchProblem question(const SearchProblem& p, const OpCost& cost, const OpCost*
           .space = p.space,
           .stack = p.stack,
           .scenarios = alone ? std::vector{*alone} : p.scenarios,
-          .staged_cost = staged};
+          .staged_cost = staged,
+          .precisions = p.precisions};
 }
 
 class Comparison {

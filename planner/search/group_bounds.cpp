@@ -209,6 +209,7 @@ double GroupBounds::path_s(const Layout& member) {
 }
 
 double GroupBounds::memory_bytes(const LayoutGroup& group) {
+  if (problem_.precisions != Precisions{}) return 0;  // whose states take fewer bytes
   const Layout& layout = group.layout;
   const ModelSpec model = tensor_slice(problem_.model, layout.tensor, layout.whole_experts);
   const OneMicrobatch& one = of(layout, layout.microbatch, Exchanges::left_out);

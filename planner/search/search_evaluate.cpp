@@ -129,7 +129,7 @@ MemoryForecast process_of(const SearchProblem& problem, const LiveMemory& live) 
   return problem.memory ? problem.memory->process(live) : as_live(live);
 }
 
-/// Of the rank with most live memory, stage by stage; `enough` of a stage's peak ends it there.
+/// Of the stage whose process needs most; `enough` of the highest peak so far ends it there.
 StepMemory live_step_memory(const SearchProblem& problem, const Layout& given,
                             const std::function<bool(double peak_bytes)>& enough) {
   const Layout layout = dealt(problem, given);
@@ -143,15 +143,22 @@ StepMemory live_step_memory(const SearchProblem& problem, const Layout& given,
   };
   StepMemory out;
   out.accepted_risk = problem.space.memory_risk;
+  double most = -1, peak = 0;
   for (std::int64_t stage = 0; stage < layout.pipeline; ++stage) {
     for (const Program& program : build_stages(problem.model, layout, options, stage, stage + 1)) {
       MemoryReplay replay = replay_memory(program, rows);
       const LiveMemory live = live_memory(program, replay.peak_bytes);
-      if (live.peak() <= out.live.peak()) continue;
+      peak = std::max(peak, live.peak());
+      const double needs = process_of(problem, live).quantile(1 - out.accepted_risk);
+      if (needs <= most) continue;
+      most = needs;
       out.live = live;
       out.parts = std::move(replay.at_peak);
     }
-    if (enough(out.live.peak())) break;
+    if (enough(peak)) {
+      out.live = {0, peak};
+      break;
+    }
   }
   return out;
 }
@@ -170,7 +177,7 @@ StepMemory step_memory(const SearchProblem& problem, const Layout& layout) {
 double needed_bytes(const SearchProblem& problem, const Layout& layout) {
   const double probability = 1 - problem.space.memory_risk;
   // What a process needs, and how sure that is, grow with what is kept and with what comes and goes: no way to divide a
-  // peak has less of either than the lesser of both ends. The rank with the highest peak counts.
+  // peak has less of either than the lesser of both ends.
   const auto least = [&](double peak) {
     const MemoryForecast kept = process_of(problem, {peak, 0}), dynamic = process_of(problem, {0, peak});
     return std::min(kept.bytes, dynamic.bytes) +

@@ -35,8 +35,8 @@ const OpCost& cost_of(const SearchProblem& problem, const Layout& layout);
 /// Seconds that its step takes at least: of lanes and, sharper, of the critical path. Of layouts without a pipeline.
 double lane_bound(const SearchProblem& problem, const Layout& layout, const RoutingSource& routing);
 double path_bound(const SearchProblem& problem, const Layout& layout, const RoutingSource& routing);
-/// More robust first: the smaller failure domain (the ranks whose state a lost node takes along), then the shorter
-/// step.
+/// More robust first: the smaller failure domain (the ranks whose state a lost node takes along), then less of the
+/// objective.
 bool more_robust(const Candidate& a, const Candidate& b);
 /// Words for a layout with its recompute policy and microbatch: no two layouts of a space have the same.
 std::string key_of(const Layout& layout);

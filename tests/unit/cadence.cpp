@@ -286,6 +286,7 @@ TEST_CASE("O14: goodput with tolerated losses is that of simulated runs, of two 
     CHECK(std::abs(simulated - plan.goodput.value) < 4e-3);
   }
   CHECK(replicas_lost_mtbf(2, 100, 10) == Approx(100 / (0.1 * std::exp(-0.1))));  // one is away, the other fails
+  CHECK(replicas_lost_mtbf(8, 600, 7200) == 600);  // more are away in the mean than may be
   CHECK(replicas_lost_mtbf(400, 100, 0) == 1e15);
   CHECK(replicas_lost_mtbf(400, 1e6, 1) == 1e15);
 }

@@ -93,7 +93,7 @@ TEST_CASE("a budget needs prices and keeps out what costs more") {
   least.prefer = Prefer::money;
   CHECK(decided(least, kPrices).sentence.find("for the least money") != std::string::npos);
   least.prefer = Prefer::energy;
-  CHECK_THROWS_WITH(decided(least, kPrices), Catch::Contains("--prefer energy without prices"));
+  CHECK_THROWS_WITH(decided(least, kPrices), Catch::Contains("prefer: energy without prices"));
   tight.budget = 1;
   CHECK(decided(tight, kPrices).sentence.find("or a budget of") != std::string::npos);
 }

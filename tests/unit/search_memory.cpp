@@ -3,6 +3,7 @@
 
 #include "planner/search/group_bounds.hpp"
 #include "planner/search/layout_space.hpp"
+#include "planner/search/search_evaluate.hpp"
 #include "tests/support/small_search.hpp"
 
 using namespace wt;
@@ -35,4 +36,29 @@ TEST_CASE("a layout fits where the probability of running out of memory is at mo
     CHECK(r.certificate.incumbent <= best_s);
     best_s = r.certificate.incumbent;
   }
+}
+
+TEST_CASE("of a pipeline the stage whose process needs most counts, and a shortcut decides as all stages do") {
+  Small s;
+  s.problem.stack.layouts.schedules = {Schedule::one_f_one_b};
+  s.problem.space.microbatches = {1};
+  const AllocatorMemory::Kind kind{{1e7, 1.4}, Evidence::published, {-0.1, 0.2}};
+  const StackMemory memory(AllocatorMemory(kind, kind, true), {5e7, 2e7, 1e8, only(Evidence::published)});
+  s.problem.memory = &memory;
+  GroupBounds bounds(s.problem);
+  std::int64_t pipelines = 0;
+  for (const LayoutGroup& group : LayoutSpace(s.problem).groups())
+    for (const Layout& layout : LayoutSpace(s.problem).members(group)) {
+      if (layout.pipeline == 1) continue;
+      ++pipelines;
+      s.problem.memory_limit_bytes = 1e18;
+      const double needed = step_memory(s.problem, layout).needed();
+      CHECK(bounds.memory_bytes(group) <= needed);
+      CHECK(needed_bytes(s.problem, layout) == needed);
+      for (const double share : {0.5, 0.9, 0.999, 1.0}) {
+        s.problem.memory_limit_bytes = share * needed;
+        CHECK((needed_bytes(s.problem, layout) > s.problem.memory_limit_bytes) == (share < 1));
+      }
+    }
+  CHECK(pipelines > 10);
 }

@@ -65,7 +65,10 @@ LoadWindows read_load_windows(const std::vector<std::string>& names, std::int64_
                 "recording of twice as many steps",
                 out.loads.empty() ? "no window" : "one window", steps, names.empty() ? "an empty list" : names[0]);
   while (out.loads.size() > kMostWindows) {
-    if (out.loads.size() % 2 == 1) out.loads.pop_back();  // which would be half as long as the others
+    if (out.loads.size() % 2 == 1) {  // the last would be half as long as the others
+      out.loads.pop_back();
+      continue;
+    }
     for (std::size_t i = 0; i + 1 < out.loads.size(); ++i) {
       add_shares(out.loads[i], out.loads[i + 1], model.blocks());
       out.loads.erase(out.loads.begin() + static_cast<std::ptrdiff_t>(i) + 1);
