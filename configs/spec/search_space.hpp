@@ -34,7 +34,7 @@ struct SearchSpec {
   /// the error validated on your machine.
   double tie = 0.02;
   /// The largest accepted probability that a rank's process needs more memory than it may use.
-  double memory_risk = 0.05;
+  double memory_risk = 0.1;
 };
 
 /// Strict. Throws Error{usage} with file, line, found, allowed.

@@ -11,9 +11,6 @@ namespace {
 constexpr std::int64_t kEnds = 2;         ///< embedding and output projection, which may stand for a layer each
 constexpr std::int64_t kMostMissing = 3;  ///< layers at the ends of chunks that are equal otherwise: 61 stand for 64
 constexpr std::int64_t kParts = 4;        ///< of a chunk, one to three of which are recomputed; or every n-th up to it
-/// Of a sequence on each context rank, where the study names no degrees: no published run has fewer
-/// (configs/measurements).
-constexpr std::int64_t kFewestTokens = 4096;
 
 std::vector<std::int64_t> divisors(std::int64_t n) {
   std::vector<std::int64_t> out;
@@ -156,7 +153,8 @@ std::vector<std::int64_t> LayoutSpace::context_degrees(std::int64_t data) const 
   std::vector<std::int64_t> usual{1};
   if (!problem_.stack.layouts.context_ring.empty())
     for (const std::int64_t degree : divisors(data))
-      if (degree > 1 && problem_.seq % degree == 0 && problem_.seq / degree >= kFewestTokens) usual.push_back(degree);
+      if (degree > 1 && problem_.seq % degree == 0 && problem_.seq / degree >= kFewestContextTokens)
+        usual.push_back(degree);
   std::vector<std::int64_t> wanted = choices(problem_.space.context_degrees, usual);
   std::erase_if(wanted, [&](std::int64_t degree) { return data % degree != 0 || problem_.seq % degree != 0; });
   return wanted;

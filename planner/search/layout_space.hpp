@@ -9,6 +9,10 @@
 
 namespace wt {
 
+/// Tokens of a sequence on each context rank at least, where the study names no degrees: no published run has fewer
+/// (configs/measurements).
+inline constexpr std::int64_t kFewestContextTokens = 4096;
+
 /// How members exchange rows, and who launches what.
 struct Exchange {
   Dispatcher dispatcher = Dispatcher::alltoall;

@@ -5,6 +5,7 @@
 #include "configs/spec/support/number.hpp"
 #include "configs/spec/support/quantity.hpp"
 #include "configs/spec/support/text.hpp"
+#include "planner/search/layout_space.hpp"
 #include "reports/build/collective_basis.hpp"
 #include "reports/build/plan_report.hpp"
 
@@ -72,7 +73,10 @@ std::string plan_scope(const PlanInputs& inputs) {
   if (inputs.study.model.experts > 0) add(true, space.expert_degrees, "expert");
   add(stack.tensor, space.tensor_degrees, "tensor");
   add(!stack.schedules.empty(), space.pipeline_degrees, "pipeline");
-  add(!stack.context_ring.empty(), space.context_degrees, "context parallelism");
+  const bool long_enough = inputs.study.seq >= 2 * kFewestContextTokens || !space.context_degrees.empty();
+  add(!stack.context_ring.empty() && long_enough, space.context_degrees,
+      space.context_degrees.empty() && long_enough ? "context parallelism of 4,096 tokens a rank or more"
+                                                   : "context parallelism");
   return fmt::format("Searched, of what {} runs: {}, with recompute and microbatch in {}; not {}", inputs.stack.name,
                      searched, format, left_out);
 }

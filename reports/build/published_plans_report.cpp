@@ -111,7 +111,7 @@ Table why_table(const std::vector<PlanBeside>& plans) {
               .note =
                   "Ours minus the published layout's, in percent of the latter's step. Communication: that "
                   "computation does not hide. Stages: waiting for other pipeline stages. Memory: of a process, "
-                  "which needs more with a probability of 5 %. Where the published layout is predicted above the limit "
+                  "which needs more with a probability of 10 %. Where the published layout is predicted above the limit "
                   "although it ran, ours may take as much."};
   constexpr double kGiB = 1 << 30;
   for (const PlanBeside& p : plans) {
