@@ -98,21 +98,22 @@ Table steps_table(const std::vector<PlanBeside>& plans) {
 }
 
 Table why_table(const std::vector<PlanBeside>& plans) {
-  Table table{.columns = {{"run"},
-                          {"published layout"},
-                          {"ours"},
-                          {"computation", "%", Align::right},
-                          {"recompute", "%", Align::right},
-                          {"communication", "%", Align::right},
-                          {"stages", "%", Align::right},
-                          {"memory", "GiB", Align::right},
-                          {"ours", "GiB", Align::right},
-                          {"limit", "GiB", Align::right}},
-              .note =
-                  "Ours minus the published layout's, in percent of the latter's step. Communication: that "
-                  "computation does not hide. Stages: waiting for other pipeline stages. Memory: of a process, "
-                  "which needs more with a probability of 10 %. Where the published layout is predicted above the limit "
-                  "although it ran, ours may take as much."};
+  Table table{
+      .columns = {{"run"},
+                  {"published layout"},
+                  {"ours"},
+                  {"computation", "%", Align::right},
+                  {"recompute", "%", Align::right},
+                  {"communication", "%", Align::right},
+                  {"stages", "%", Align::right},
+                  {"memory", "GiB", Align::right},
+                  {"ours", "GiB", Align::right},
+                  {"limit", "GiB", Align::right}},
+      .note =
+          "Ours minus the published layout's, in percent of the latter's step. Communication: that "
+          "computation does not hide. Stages: waiting for other pipeline stages. Memory: of a process, "
+          "which needs more with a probability of 10 %. Where the published layout is predicted above the limit "
+          "although it ran, ours may take as much."};
   constexpr double kGiB = 1 << 30;
   for (const PlanBeside& p : plans) {
     const StepTerms theirs = terms_of(p.published.step), ours = terms_of(p.ours.step);
