@@ -393,7 +393,7 @@ TEST_CASE("the fastest layouts are listed with the chosen one, wherever it is") 
   CHECK(candidate_table(inputs, plan, 1000).rows.size() < 1000);
   CHECK_THAT(
       table.note,
-      Catch::Contains("GiB a process. A layout takes more than the column says with a probability of 5 %. MFU: "));
+      Catch::Contains("GiB a process. A layout takes more than the column says with a probability of 10 %. MFU: "));
   CHECK_THAT(plan_range(inputs),
              Catch::Contains("from the 5 % quantile of 50 simulated runs at the low end of the step's 80 % "));
 }
