@@ -8,7 +8,6 @@
 
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/quantity.hpp"
-#include "configs/spec/support/text.hpp"
 #include "planner/search/group_bounds.hpp"
 #include "planner/search/search_evaluate.hpp"
 
@@ -26,14 +25,6 @@ void choose(const SearchProblem& p, SearchResult& r) {
   r.chosen = r.ties.front();
   for (std::size_t i : r.ties)
     if (more_robust(r.candidates[i], r.candidates[r.chosen])) r.chosen = i;
-  if (r.ties.size() == 1) return;
-  const Candidate &c = r.candidates[r.chosen], &f = r.candidates[r.best];
-  r.tie_break = fmt::format("{} layouts are within {:.1f} % of the best. Chosen: the smallest failure domain ({})",
-                            r.ties.size(), 100 * p.space.tie, counted(c.layout.state_ranks(), "GPU"));
-  if (r.chosen != r.best)
-    r.tie_break += fmt::format(". The best, {} ({}, microbatch {}), takes {:.2f} % less {}", f.layout.name(),
-                               to_string(f.layout.recompute), f.layout.microbatch, 100 * (1 - f.value / c.value),
-                               p.objective && p.objective->unit() == "kWh" ? "energy" : "time");
 }
 
 class Search {

@@ -115,9 +115,8 @@ struct SearchResult {
   std::vector<Candidate> candidates;  ///< of opened groups, in the order in which they were opened
   std::vector<UnopenedGroup> groups;  ///< the others
   std::size_t best = 0;
-  std::size_t chosen = 0;         ///< the most robust of the ties
+  std::size_t chosen = 0;         ///< the most robust of the ties; a plan weighs regret instead (planner/regret)
   std::vector<std::size_t> ties;  ///< by the objective, the best first
-  std::string tie_break;          ///< why chosen is not simply the best; "" where it is
   Certificate certificate;
 };
 

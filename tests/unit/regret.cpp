@@ -7,8 +7,7 @@
 
 #include "planner/plan/plan.hpp"
 #include "planner/regret/robust_choice.hpp"
-#include "planner/search/search_evaluate.hpp"
-#include "tests/support/fake_cost.hpp"
+#include "tests/support/small_search.hpp"
 
 using namespace wt;
 using namespace wt::test;
@@ -17,30 +16,16 @@ namespace {
 
 constexpr auto kNoPreference = [](std::size_t, std::size_t) { return false; };
 
-struct Small {
-  ModelSpec model = small_model(4);
-  FakeCost cost;
-  SearchProblem problem{.model = model,
-                        .cluster = small_cluster(4),
-                        .cost = cost,
-                        .gpus = 16,
-                        .seq = 512,
-                        .global_batch = 32,
-                        .memory_limit_bytes = 1e18};
-  Small() {
+/// Of layouts without tensor groups, context ranks and pipelines, on a slower network.
+struct Compared : Small {
+  Compared() {
     problem.cluster.nic_Bps = 5e9;
-    LoadScenario a{"a", {}, {}}, b{"b", {}, {}};
-    for (int e = 0; e < 16; ++e) {
-      a.counts.resize(1), b.counts.resize(1);
-      a.counts[0].push_back(1 + e * 7 % 11);
-      b.counts[0].push_back(1 + e * 3 % 5);
-    }
-    problem.scenarios = {a, b};
+    problem.stack = {};
+    problem.peak_flops = 0;
+    for (LoadScenario& load : problem.scenarios) load.counts.resize(1);  // all layers alike
     problem.space.simulations = 200;
     problem.space.microbatches = {1};
-    problem.space.pipeline_degrees = {1};
-    problem.space.tensor_degrees = {1};
-    problem.space.context_degrees = {1};
+    problem.space.pipeline_degrees = problem.space.tensor_degrees = problem.space.context_degrees = {1};
   }
 };
 
@@ -155,7 +140,7 @@ TEST_CASE("classes by themselves and together") {
 }
 
 TEST_CASE("a comparison's steps are those of simulations at the prices and loads that it names") {
-  Small s;
+  Compared s;
   const SearchResult search = search_layouts(s.problem);
   const RobustChoice robust = choose_robust(s.problem, search);
   REQUIRE(robust.layouts.size() > 2);
@@ -186,7 +171,7 @@ TEST_CASE("a comparison's steps are those of simulations at the prices and loads
 }
 
 TEST_CASE("where a price is off, the best of the compared layouts is close to the best of all") {
-  Small s;
+  Compared s;
   const RobustChoice robust = choose_robust(s.problem, search_layouts(s.problem));
   REQUIRE(robust.classes.size() > 3);
   for (const VariedClass& varied : robust.classes) {
@@ -213,7 +198,7 @@ TEST_CASE("where a price is off, the best of the compared layouts is close to th
 }
 
 TEST_CASE("without a tie the chosen layout has the smallest largest regret, and the sentence says it") {
-  Small s;
+  Compared s;
   s.problem.space.tie = 0;
   const SearchResult search = search_layouts(s.problem);
   const RobustChoice robust = choose_robust(s.problem, search);
