@@ -13,6 +13,7 @@
 namespace wt {
 namespace {
 
+constexpr const char* kKeys[] = {"cluster", "gpus", "global_train_batch_size"};
 constexpr std::int64_t kMost = 1'000'000'000;  ///< GPUs, or sequences a step; more is a slip of the pen
 
 std::int64_t whole(const std::string& text, const std::string& all, const std::string& where) {
@@ -90,11 +91,13 @@ std::string set_options(const std::string& text, const StudyOptions& options, co
   return set_study_keys(text, std::move(set), origin);
 }
 
+bool names_options(const std::string& key) { return std::ranges::find(kKeys, key) != std::end(kKeys); }
+
 void refuse_options(YamlMap& study) {
-  for (const char* key : {"cluster", "gpus", "global_train_batch_size"}) {
+  for (const std::string key : kKeys) {
     if (!study.has(key)) continue;
     const YAML::Node node = study.node(key);
-    if (node.IsSequence() || (node.IsScalar() && std::string(key) != "cluster" && is_list(study.text(key))))
+    if (node.IsSequence() || (node.IsScalar() && key != "cluster" && is_list(study.text(key))))
       study.fail(key,
                  fmt::format("found {}, which are options of a decision: only windtunnel plan takes several; needs "
                              "one value here",

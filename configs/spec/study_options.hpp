@@ -27,6 +27,9 @@ StudyOptions study_options(const std::string& text, const std::string& origin);
 /// The text with these in place of its own, the first of each; nothing of it changes where all are empty.
 std::string set_options(const std::string& text, const StudyOptions& options, const std::string& origin);
 
+/// A key that may list options.
+bool names_options(const std::string& key);
+
 /// Throws Error{usage} where the study lists several values of one of these keys.
 void refuse_options(YamlMap& study);
 

@@ -29,13 +29,27 @@ namespace {
 
 struct Options {
   std::string study, model, stack, output, gpus, finish_within, budget, prefer;
-  std::vector<std::string> routing, clusters;
+  std::vector<std::string> routing, clusters, set;
   bool json = false, allow_assumed = false;
 };
 
+/// What --set says: of keys that may list options, and of the others.
+struct Settings {
+  Assignments options, others;
+};
+
+Settings settings_of(const Options& o) {
+  std::vector<KeyValuesOf> settings;
+  for (const std::string& one : o.set) settings.push_back(parse_assignment(one, false));
+  Settings out;
+  for (auto& [key, value] : assignments_of(settings))
+    (names_options(key) ? out.options : out.others).emplace_back(std::move(key), std::move(value));
+  return out;
+}
+
 /// The text of the study behind --model, --cluster and --gpus: 1T tokens in steps of about 4M, loads of the model's
-/// family.
-std::string quick_study(const Options& o) {
+/// family. What --set says is no assumption; it is set by the caller, but for the sequence, which the batch follows.
+std::string quick_study(const Options& o, const Settings& settings) {
   if (o.model.empty() || o.clusters.empty() || o.gpus.empty())
     throw Error(Code::usage,
                 "plan: found neither a study nor all of --model, --cluster and --gpus; give a study file, or "
@@ -46,7 +60,14 @@ std::string quick_study(const Options& o) {
     throw_error(Code::usage, "--gpus: found {}, needs whole nodes of {} GPUs ({})", gpus, cluster.gpus_per_node,
                 cluster.name);
   const ModelSpec model = read_model(o.model);
-  const std::int64_t seq = 4096, wanted = 4'194'304;  // tokens a step: usual for models of this size
+  const auto given = [](const Assignments& assignments, const std::string& key) {
+    return std::ranges::find(assignments, key, &Assignments::value_type::first);
+  };
+  const auto sequence = given(settings.others, "max_seq_len");
+  const bool seq_given = sequence != settings.others.end();
+  const std::int64_t seq =
+      seq_given ? static_cast<std::int64_t>(parse_count(sequence->second, "--set max_seq_len")) : 4096;
+  const std::int64_t wanted = 4'194'304;  // tokens a step: usual for models of this size
   const auto nearest = [&](std::int64_t multiple) {
     return multiple *
            std::max<std::int64_t>(1, std::llround(static_cast<double>(wanted) / static_cast<double>(seq * multiple)));
@@ -57,20 +78,27 @@ std::string quick_study(const Options& o) {
   const std::int64_t batch = nearest(common * seq <= 2 * wanted ? common : gpus);
   // A file is named in full, so that the study written beside the plan can be used from anywhere; JSON strings are
   // YAML.
-  const auto named = [](const std::string& given) {
-    return nlohmann::json(std::filesystem::is_regular_file(given) ? std::filesystem::absolute(given).string() : given)
+  const auto named = [](const std::string& name) {
+    return nlohmann::json(std::filesystem::is_regular_file(name) ? std::filesystem::absolute(name).string() : name)
         .dump();
   };
-  std::string text =
-      "# Made by windtunnel plan from --model, --cluster and --gpus. Assumed: tokens, batch, sequence.\n";
+  std::vector<std::string> assumed;
+  if (given(settings.others, "tokens") == settings.others.end()) assumed.push_back("1T tokens");
+  if (!seq_given) assumed.push_back("4,096 tokens a sequence");
+  if (given(settings.options, "global_train_batch_size") == settings.options.end())
+    assumed.push_back("about 4M tokens a step");
+  if (given(settings.others, "failures") == settings.others.end())
+    assumed.push_back(fmt::format("the failure rates of {}", kDefaultFailures));
+  std::string text = "# Made by windtunnel plan from --model, --cluster and --gpus.\n";
   text += fmt::format("name: {}-{}\nmodel: {}\ncluster: {}\ngpus: {}\ntokens: 1T\nmax_seq_len: {}\n", model.name, gpus,
                       named(o.model), named(o.clusters.front()), gpus, seq);
   text += fmt::format("global_train_batch_size: {}\nprecision: amp_bf16\nrouting: [{}]\n", batch,
                       routing_for_model(model)[0]);
-  text += fmt::format(
-      "assumptions: [\"Made from a model, a cluster and a number of GPUs: 1T tokens, 4,096 tokens a sequence, about 4M "
-      "tokens a step and the failure rates of {} are assumed; write a study to say otherwise.\"]\n",
-      kDefaultFailures);
+  if (!assumed.empty())
+    text += fmt::format(
+        "assumptions: [\"Made from a model, a cluster and a number of GPUs. Assumed: {}; --set or a study says "
+        "otherwise.\"]\n",
+        fmt::join(assumed, ", "));
   return text;
 }
 
@@ -98,8 +126,9 @@ void print_text(const PlanInputs& inputs, const Plan& plan, const std::vector<st
 }
 
 /// The study's options, and what flags say in place of them.
-DecisionSpec asked_options(const Options& o, const std::string& text, const std::string& origin) {
-  DecisionSpec asked{.options = study_options(text, origin)};
+DecisionSpec asked_options(const Options& o, const std::string& text, const std::string& origin,
+                           const Assignments& assignments) {
+  DecisionSpec asked{.options = study_options(text, origin), .assignments = assignments};
   if (!o.clusters.empty()) asked.options.clusters = o.clusters;
   if (!o.gpus.empty()) asked.options.gpus = parse_numbers(o.gpus, "--gpus");
   if (!o.finish_within.empty()) {
@@ -125,14 +154,15 @@ bool several(const DecisionSpec& asked) {
   return asked.options.several() || asked.within_s || asked.budget || asked.prefer;
 }
 
-/// The study's text with what flags say in place of its keys; options apart.
-std::string asked_study(const Options& o, const std::string& origin) {
-  std::string text = o.study.empty() ? quick_study(o) : read_file(origin, "a study file");
+/// The study's text with what flags say in place of its keys; --cluster, --gpus and what --set says of no options
+/// apart.
+std::string asked_study(const Options& o, const std::string& origin, const Settings& settings) {
+  std::string text = o.study.empty() ? quick_study(o, settings) : read_file(origin, "a study file");
   if (!o.routing.empty()) text = set_study_key(text, "routing", nlohmann::json(o.routing).dump(), "--routing");
   if (!o.stack.empty()) text = set_study_key(text, "stack", o.stack, "--stack");
   if (!o.study.empty() && !o.model.empty())
     text = set_study_key(text, "model", nlohmann::json(o.model).dump(), "--model");
-  return text;
+  return set_study_keys(text, settings.options, origin);
 }
 
 void decide_command(const Options& o, const std::string& study, const std::string& origin, const DecisionSpec& asked) {
@@ -169,10 +199,11 @@ void decide_command(const Options& o, const std::string& study, const std::strin
 void plan_command(const Options& o) {
   // A study without a name is called as its file is, and errors name that file.
   const std::string origin = o.study.empty() ? "--model " + o.model : find_config("studies", o.study).string();
-  const std::string text = asked_study(o, origin);
-  const DecisionSpec asked = asked_options(o, text, origin);
+  const Settings settings = settings_of(o);
+  const std::string text = asked_study(o, origin, settings);
+  const DecisionSpec asked = asked_options(o, text, origin, settings.others);
   if (several(asked)) return decide_command(o, text, origin, asked);
-  const StudySpec study = study_from_text(set_options(text, asked.options, origin), origin);
+  const StudySpec study = assigned_study(set_options(text, asked.options, origin), origin, asked.assignments);
   if (!o.output.empty()) make_folder(o.output);
   Progress bar("reading prices");
   const SearchProgress progress = [&](const std::string& part, std::int64_t done, std::int64_t total,
@@ -199,7 +230,7 @@ void add_plan(CLI::App& app) {
       "Layouts searched: what the stack runs of FSDP, HSDP, expert, tensor, pipeline and context\n"
       "parallelism, with recompute and microbatch, in bf16. Not searched: fp8.\n"
       "Example: windtunnel plan dbrx-3072-h100 -o out/plan\n"
-      "         windtunnel plan --model config.json --cluster hgx-h100 --gpus 256\n"
+      "         windtunnel plan --model config.json --cluster hgx-h100 --gpus 256 --set tokens=2T\n"
       "         windtunnel plan dbrx-3072-h100 --gpus 1024..4096 --cluster hgx-h100 --cluster hgx-b200 "
       "--finish-within 30d");
   auto o = std::make_shared<Options>();
@@ -210,10 +241,13 @@ void add_plan(CLI::App& app) {
               "Cluster file, or a name in configs/clusters, in place of the study's (repeatable)")
       .one_a_mention();
   command.option("--gpus", o->gpus, "GPUs to plan for: 256, 256,512 or 256..4096 (doublings, and the halves between)");
-  command.option("--finish-within", o->finish_within, "95 % of runs have to be done in this time, as 30d");
-  command.option("--budget", o->budget, "95 % of runs have to cost no more, as 5M, in the currency of the prices");
+  command.option("--finish-within", o->finish_within,
+                 "95 % of simulated runs, with steps drawn from their interval, are done in this time, as 30d");
+  command.option("--budget", o->budget, "95 % of them cost no more, as 5M, in the currency of the prices");
   command.option("--prefer", o->prefer,
                  "What to make smallest: days, gpus, money or energy (default: the study's, or days)");
+  command.option("--set", o->set, "key=value, a dotted key of the study, cluster.* or model.*; may be repeated")
+      .one_a_mention();
   command.option("--stack", o->stack, "The stack that runs it (configs/stacks; default: the study's, or torchtitan)");
   command.option("--routing", o->routing, "Loads in place of the study's: histograms (repeatable), or 'balanced'")
       .one_a_mention();

@@ -10,7 +10,7 @@
 namespace wt {
 namespace {
 
-constexpr double kHour_s = 3600, kTB_bytes = 1e12, kJ_per_kWh = 3.6e6;
+constexpr double kHour_s = 3600, kDay_hours = 24, kTB_bytes = 1e12, kJ_per_kWh = 3.6e6;
 constexpr double kAt90 = 1.2815515655446004;  // standard deviations from the middle to the ends of an 80 % interval
 
 using BucketSeconds = std::array<double, kBuckets>;
@@ -154,12 +154,14 @@ class CostSum {
     const double n = static_cast<double>(cost_.draws.size());
     for (BucketCost& bucket : cost_.buckets) bucket.gpu_hours /= n, bucket.money /= n, bucket.kWh /= n;
     for (double* sum : {&cost_.spare_gpu_hours, &cost_.storage_money, &cost_.egress_money}) *sum /= n;
-    std::vector<double> hours, money, kWh;
+    std::vector<double> days, hours, money, kWh;
     for (const CostDraw& draw : cost_.draws) {
+      days.push_back(draw.gpu_hours / static_cast<double>(input_.gpus) / kDay_hours);
       hours.push_back(draw.gpu_hours);
       money.push_back(money_at(draw, middle_price()));
       kWh.push_back(draw.kWh);
     }
+    cost_.days = range_of(days);
     cost_.gpu_hours = range_of(hours);
     if (gpu_ || storage_ || egress_) cost_.money = range_of(money);
     if (power_) cost_.energy = range_of(kWh);

@@ -55,6 +55,7 @@ struct CostDraw {
 
 struct Cost {
   std::optional<PriceSpec> prices;
+  CostRange days;                   ///< of wall time
   CostRange gpu_hours;              ///< without spare nodes
   double spare_gpu_hours = 0;       ///< mean
   std::optional<CostRange> money;   ///< where anything has a price

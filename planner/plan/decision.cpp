@@ -38,7 +38,7 @@ std::string name_of(const Decision& d, const PlannedOption& o) {
 }
 
 std::string finish_of(const PlannedOption& o) {
-  return fmt::format("{:.1f} days (95 % of runs within {:.1f})", o.days(), o.p95_days());
+  return fmt::format("{:.1f} days (95 % of simulated runs within {:.1f})", o.days(), o.p95_days());
 }
 
 double money_p95(const PlannedOption& o) { return o.plan->cost.money->p95; }
@@ -139,8 +139,6 @@ double preferred(const PlannedOption& o, Prefer prefer) {
   return o.days();
 }
 
-double PlannedOption::p95_days() const { return plan->runs.distribution.p95_s / kDay_s; }
-
 std::string batch_note(const Decision& d) {
   return d.batches ? "All batches train on the same tokens. What a larger batch costs in loss is not part of this; the "
                      "range is the study's."
@@ -159,7 +157,7 @@ Decision decide(const std::string& study_text, const std::string& origin, const 
   for (const auto& cluster : one_each(o.clusters))
     for (const auto& gpus : one_each(o.gpus))
       for (const auto& batch : one_each(o.batches))
-        studies.push_back(study_from_text(set_options(text, {cluster, gpus, batch}, origin), origin));
+        studies.push_back(assigned_study(set_options(text, {cluster, gpus, batch}, origin), origin, asked.assignments));
   d.prefer = studies.front().prefer;
   d.batches = o.batches.size() > 1;
   const auto total = static_cast<std::int64_t>(studies.size());

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "configs/spec/study_assignments.hpp"
 #include "configs/spec/study_options.hpp"
 #include "planner/plan/plan.hpp"
 
@@ -12,7 +13,8 @@ namespace wt {
 
 struct DecisionSpec {
   StudyOptions options = {};            ///< empty ones = the study's
-  std::optional<double> within_s = {};  ///< the run has to be done, at the 95 % quantile of simulated runs
+  Assignments assignments = {};         ///< of the study's other keys, in each option
+  std::optional<double> within_s = {};  ///< the run has to be done, at the 95 % quantile of simulated runs and steps
   std::optional<double> budget = {};    ///< of money, at the 95 % quantile; in the currency of the options' prices
   std::optional<Prefer> prefer =
       {};  ///< of the options that are in time and within budget; none: what the study prefers
@@ -25,8 +27,8 @@ struct PlannedOption {
   std::optional<PlanInputs> inputs = {};
   std::optional<Plan> plan = {};  ///< nothing: `misfit` says why
   std::string misfit = {};
-  double days() const { return plan->schedule.days(); }
-  double p95_days() const;
+  double days() const { return plan->cost.days.p50; }
+  double p95_days() const { return plan->cost.days.p95; }
   double gpu_hours() const { return plan->cost.gpu_hours.p50; }  ///< of the GPUs that train
   /// Money at P50 where every option has prices, else GPU-hours.
   double spent(bool priced) const { return priced ? plan->cost.money->p50 : gpu_hours(); }

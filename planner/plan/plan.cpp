@@ -44,13 +44,6 @@ SourcedNumber slow_step_factor(const SearchProblem& problem, const Plan& plan, c
                        to_string(node_compute.evidence.kind), node_compute.evidence.source)}};
 }
 
-/// Days at one end of the step's interval: quantile `q` of simulated runs with that step time.
-double days_at(const RunScenario& scenario, double step_s, double q, std::int64_t runs, std::uint64_t seed) {
-  RunScenario other = scenario;
-  other.step_s = step_s;
-  return quantile(simulate_runs(other, runs, seed).wall_s, q) / kDay_s;
-}
-
 /// The fastest layout under other prices or loads, and its step: of the whole space where it is small, else of those
 /// that the plan's search simulated.
 std::pair<Layout, double> best_at_end(const SearchProblem& problem, const SearchResult& search) {
@@ -164,8 +157,6 @@ Plan make_plan(const PlanInputs& inputs, const SearchProgress& progress) {
   if (auto& slow = plan.schedule.input.stragglers; slow && slow->step_factor.value == 0)
     slow->step_factor = slow_step_factor(problem, plan, slow->node_compute);
   plan.runs = simulate_cadence(plan.schedule.input, plan.schedule.cadence, plan.schedule.steps, s.runs, s.seed);
-  plan.days_low = days_at(plan.runs.scenario, plan.step.low_s, 0.05, s.runs, s.seed);
-  plan.days_high = days_at(plan.runs.scenario, plan.step.high_s, 0.95, s.runs, s.seed);
   for (const FailurePreset& preset : inputs.other_failures) {
     const RunSchedule schedule = make_schedule(inputs, plan.layout, plan.schedule.checkpoint, plan.step.step_s, preset);
     plan.presets.push_back({preset.name, preset.title, schedule.input.mtbf_s.value, schedule.cadence.interval_s.value,

@@ -88,10 +88,9 @@ struct Plan {
   std::string drift_note;                       ///< what it says; "" without drifting loads
   double imbalance = 1, imbalance_p99 = 1;
   RunSchedule schedule;
-  CadenceRuns runs;                    ///< thousand runs with the chosen cadence
-  double days_low = 0, days_high = 0;  ///< 5 % of runs at the step's low end, 95 % at its high end
+  CadenceRuns runs;  ///< thousand runs with the chosen cadence and this step
   std::vector<PresetRow> presets;
-  Cost cost;            ///< in GPU-hours alone where the study has no prices
+  Cost cost;            ///< of runs with steps drawn from the interval; no money where the study has no prices
   MeasureNext next;     ///< what is worth measuring before the run
   double search_s = 0;  ///< wall time of the search
 };

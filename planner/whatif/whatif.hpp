@@ -2,21 +2,14 @@
 #pragma once
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "configs/spec/study_assignments.hpp"
 #include "configs/spec/support/error.hpp"
 #include "planner/plan/plan.hpp"
 #include "planner/whatif/swept_axis.hpp"
 
 namespace wt {
-
-struct KeyValuesOf {
-  std::string key;                  ///< dotted, of the study, its cluster or its model: "cluster.nic.bandwidth"
-  std::vector<std::string> values;  ///< YAML
-};
-/// "key=a,b,c"; commas inside brackets and braces do not split. Throws Error{usage} without a key or a value.
-KeyValuesOf parse_assignment(const std::string& text, bool several);
 
 struct WhatIfRow {
   std::vector<std::string> values;  ///< of the swept keys, in their order
@@ -25,7 +18,7 @@ struct WhatIfRow {
   std::string misfit;            ///< why
   Code failure = Code::finding;  ///< of a row without a plan; else than finding, something in it is refused
 
-  double days() const { return plan->runs.distribution.p50_s / 86400; }  ///< of half of the simulated runs
+  double days() const { return plan->cost.days.p50; }
 };
 
 struct WhatIf {

@@ -43,8 +43,8 @@ Chart front_chart(const Decision& d) {
     chart.labels.push_back(fmt::format("{} {}", o.gpus, o.cluster) +
                            (d.batches ? fmt::format(", batch {}", o.batch) : ""));
     series.values.push_back(o.days());
-    series.low.push_back(o.plan->days_low);
-    series.high.push_back(o.plan->days_high);
+    series.low.push_back(o.plan->cost.days.p05);
+    series.high.push_back(o.plan->cost.days.p95);
   }
   return chart;
 }

@@ -48,14 +48,10 @@ Cell verdict_cell(const OfferRow& row) {
   return {};
 }
 
-/// Wall time of the run that takes so many GPU-hours.
-double days_of(const OfferRow& row, double gpu_hours) { return gpu_hours / as_double(row.inputs.study.gpus) / 24; }
-
 std::vector<Cell> offer_cells(const OfferRow& row) {
   const Cost& cost = row.plan->cost;
   std::vector<Cell> cells{row.offer.name, whole(row.inputs.study.gpus)};
-  for (const double value : {days_of(row, cost.gpu_hours.p50), days_of(row, cost.gpu_hours.p95), cost.gpu_hours.p50,
-                             cost.money->p50, cost.money->p95})
+  for (const double value : {cost.days.p50, cost.days.p95, cost.gpu_hours.p50, cost.money->p50, cost.money->p95})
     cells.emplace_back(value);
   cells.push_back(cost.energy ? Cell(cost.energy->p50 / 1000) : Cell("-"));
   cells.push_back(row.break_even ? Cell(*row.break_even) : Cell("-"));
@@ -106,8 +102,8 @@ json row_json(const OfferRow& row) {
               {"low_s", p.step.low_s},
               {"high_s", p.step.high_s},
               {"evidence", evidence_json(p.step.evidence)},
-              {"p50_days", days_of(row, p.cost.gpu_hours.p50)},
-              {"p95_days", days_of(row, p.cost.gpu_hours.p95)},
+              {"p50_days", p.cost.days.p50},
+              {"p95_days", p.cost.days.p95},
               {"cost", cost_json(p.cost)},
               {"break_even_gpu_hour", or_null(row.break_even)},
               {"dearer", row.dearer},
@@ -120,8 +116,7 @@ std::string cheapest_offer(const OfferComparison& comparison) {
   const OfferRow& least = comparison.rows[*comparison.cheapest];
   return fmt::format("Cheapest is {}: {} (P50; P95 {}), done in {:.1f} days.", least.offer.name,
                      format_money(least.plan->cost.money->p50, comparison.currency),
-                     format_money(least.plan->cost.money->p95, comparison.currency),
-                     days_of(least, least.plan->cost.gpu_hours.p50));
+                     format_money(least.plan->cost.money->p95, comparison.currency), least.plan->cost.days.p50);
 }
 
 std::string other_offers(const OfferComparison& comparison) {

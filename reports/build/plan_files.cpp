@@ -145,8 +145,8 @@ json finish_json(const PlanInputs& inputs, const Plan& plan) {
           {"failures", runs.failures},
           {"buckets_s", buckets},
           {"disturbances", disturbances_json(inputs, plan.schedule.input, runs)},
-          {"days_low", plan.days_low},
-          {"days_high", plan.days_high}};
+          {"days_low", plan.cost.days.p05},
+          {"days_high", plan.cost.days.p95}};
 }
 
 json presets_json(const std::vector<PresetRow>& presets) {

@@ -27,11 +27,12 @@ Section goodput_section(const PlanInputs& inputs, const Plan& plan, const PlanDe
   const CadencePlan& c = plan.schedule.cadence;
   const RunDistribution& d = plan.runs.distribution;
   Section s{.id = "goodput", .title = "Finish date and goodput"};
-  s.paragraphs.push_back(fmt::format(
-      "{} simulated runs of {} steps with the failures of {}: half are done after {:.1f} days, 90 % after {:.1f}, 95 % "
-      "after {:.1f}. A run has {:.0f} failures. Goodput is {:.1f} %.",
-      format_number(as_double(d.runs)), format_number(as_double(plan.schedule.steps)), inputs.failures.name,
-      d.p50_s / kDay_s, d.p90_s / kDay_s, d.p95_s / kDay_s, d.failures, 100 * d.goodput));
+  s.paragraphs.push_back(
+      fmt::format("{} simulated runs of {} steps with the failures of {}, at the predicted step: half are done after "
+                  "{:.1f} days, 90 % after {:.1f}, 95 % "
+                  "after {:.1f}. A run has {:.0f} failures. Goodput is {:.1f} %.",
+                  format_number(as_double(d.runs)), format_number(as_double(plan.schedule.steps)), inputs.failures.name,
+                  d.p50_s / kDay_s, d.p90_s / kDay_s, d.p95_s / kDay_s, d.failures, 100 * d.goodput));
   for (const std::string& sentence : plan_disturbances(inputs, plan)) s.paragraphs.push_back(sentence);
   if (c.persist_bound)
     s.paragraphs.push_back(

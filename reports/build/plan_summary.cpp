@@ -41,14 +41,12 @@ std::string plan_answer(const PlanInputs& inputs, const Plan& plan) {
   const StudySpec& s = inputs.study;
   return fmt::format("{} on {} {} {}: {} tokens in {:.1f} days ({:.1f} to {:.1f}).", s.model.name,
                      format_number(as_double(s.gpus)), s.cluster.name, s.cluster.shared_cores() ? "ranks" : "GPUs",
-                     format_tokens(s.tokens), plan.runs.distribution.p50_s / kDay_s, plan.days_low, plan.days_high);
+                     format_tokens(s.tokens), plan.cost.days.p50, plan.cost.days.p05, plan.cost.days.p95);
 }
 
 std::string plan_range(const PlanInputs& inputs) {
-  return fmt::format(
-      "from the 5 % quantile of {} simulated runs at the low end of the step's 80 % interval to the 95 % quantile at "
-      "its high end",
-      format_number(as_double(inputs.study.runs)));
+  return fmt::format("the 5 % to the 95 % quantile of {} simulated runs, each with a step drawn from its interval",
+                     format_number(as_double(inputs.study.runs)));
 }
 
 std::string memory_sentence(const PlanInputs& inputs, const Plan& plan) {

@@ -56,8 +56,8 @@ Chart line_chart(const WhatIf& result) {
     const WhatIfRow& row = result.at({place});
     chart.x.push_back(axis.numbers[place]);
     series.values.push_back(days(row));
-    series.low.push_back(row.plan ? row.plan->days_low : kGap);
-    series.high.push_back(row.plan ? row.plan->days_high : kGap);
+    series.low.push_back(row.plan ? row.plan->cost.days.p05 : kGap);
+    series.high.push_back(row.plan ? row.plan->cost.days.p95 : kGap);
   }
   chart.series = {std::move(series)};
   chart.note = "Range: " + plan_range(result.rows.front().inputs) + ".";
@@ -88,8 +88,8 @@ Chart bar_chart(const WhatIf& result) {
     chart.labels.push_back(result.axes.empty() ? row.inputs.study.name
                                                : fmt::format("{}", fmt::join(row.values, ", ")));
     series.values.push_back(row.days());
-    series.low.push_back(row.plan->days_low);
-    series.high.push_back(row.plan->days_high);
+    series.low.push_back(row.plan->cost.days.p05);
+    series.high.push_back(row.plan->cost.days.p95);
     if (chart.labels.size() == kMostBars) break;
   }
   if (chart.labels.size() < result.rows.size())
@@ -199,8 +199,8 @@ void put_answer(const WhatIf& result, Report& report) {
     report.answer_range = result.rows.front().misfit;
   } else if (first == last) {
     report.answer = fmt::format("{}: {:.1f} days.", study.name, first->days());
-    report.answer_range = fmt::format("{:.1f} to {:.1f} days, {}.", first->plan->days_low, first->plan->days_high,
-                                      plan_range(first->inputs));
+    report.answer_range = fmt::format("{:.1f} to {:.1f} days, {}.", first->plan->cost.days.p05,
+                                      first->plan->cost.days.p95, plan_range(first->inputs));
   } else {
     report.answer = fmt::format("{}: {:.1f} to {:.1f} days over {}.", study.name, first->days(), last->days(), of);
     report.answer_range =
@@ -245,8 +245,8 @@ std::string what_if_csv(const WhatIf& result) {
                                          "high_s",        "tokens_per_s_per_gpu",
                                          "mfu",           "exposed_communication_s",
                                          "process_bytes", "interval_s",
-                                         "goodput",       "p50_s",
-                                         "p95_s",         "gpu_hours_p50",
+                                         "goodput",       "days_p50",
+                                         "days_p95",      "gpu_hours_p50",
                                          "money_p50",     "money_p95",
                                          "kwh_p50",       "layout",
                                          "recompute",     "microbatch"};

@@ -77,7 +77,6 @@ Table what_if_table(const WhatIf& result) {
     std::vector<Cell> cells(row.values.begin(), row.values.end());
     if (row.plan) {
       const Plan& p = *row.plan;
-      const RunDistribution& runs = p.runs.distribution;
       const double extrapolated = 100 * extrapolated_share(row);
       cells.emplace_back(p.step.step_s);
       cells.emplace_back(format_range(p.step.low_s, p.step.high_s));
@@ -86,7 +85,7 @@ Table what_if_table(const WhatIf& result) {
       cells.push_back(p.step.mfu > 0 ? Cell(100 * p.step.mfu) : Cell("-"));
       for (double value :
            {p.step.exposed_s, p.memory.process.bytes / kGiB_bytes, p.schedule.cadence.interval_s.value / 60,
-            100 * runs.goodput, runs.p50_s / kDay_s, runs.p95_s / kDay_s})
+            100 * p.runs.distribution.goodput, p.cost.days.p50, p.cost.days.p95})
         cells.emplace_back(value);
       if (any_money(result)) cells.push_back(money_cell(p.cost));
       cells.emplace_back(fmt::format("{}, {}, microbatch {}{}", p.layout.name(), to_string(p.layout.recompute),
@@ -140,8 +139,8 @@ nlohmann::json what_if_json(const WhatIf& result) {
                   {"process_bytes", p.memory.process.bytes},
                   {"interval_s", p.schedule.cadence.interval_s.value},
                   {"goodput", p.runs.distribution.goodput},
-                  {"p50_s", p.runs.distribution.p50_s},
-                  {"p95_s", p.runs.distribution.p95_s},
+                  {"days_p50", p.cost.days.p50},
+                  {"days_p95", p.cost.days.p95},
                   {"gpu_hours_p50", p.cost.gpu_hours.p50},
                   {"money_p50", p.cost.money ? nlohmann::json(p.cost.money->p50) : nlohmann::json()},
                   {"money_p95", p.cost.money ? nlohmann::json(p.cost.money->p95) : nlohmann::json()},

@@ -50,7 +50,8 @@ TEST_CASE("the answer is one short sentence with its range") {
   CHECK(std::regex_match(
       answer, std::regex(R"(olmoe-1b-7b on 16 hgx-h100 GPUs: 20B tokens in [0-9.]+ days \([0-9.]+ to [0-9.]+\)\.)")));
   CHECK(planned().document["answer"] == answer);
-  CHECK_THAT(planned().report.answer_range, Catch::StartsWith("Range: from the 5 % quantile of 50 simulated runs"));
+  CHECK_THAT(planned().report.answer_range,
+             Catch::StartsWith("Range: the 5 % to the 95 % quantile of 50 simulated runs"));
 }
 
 TEST_CASE("the layout is a table of axes, values and meanings") {
