@@ -47,31 +47,32 @@ std::string microbatch_text(const Microbatches& n) {
 Table layout_table(const PlanInputs& inputs, const Plan& plan) {
   const Layout& l = plan.layout;
   const ModelSpec& model = inputs.study.model;
-  const char* ranks = inputs.study.cluster.shared_cores() ? "ranks" : "GPUs";
+  const char* rank = inputs.study.cluster.shared_cores() ? "rank" : "GPU";
   Table table{.title = "The layout", .columns = {{"axis"}, {"value"}, {"what it means"}}};
   const auto row = [&](const char* axis, std::string value, std::string meaning) {
     table.rows.push_back({axis, std::move(value), std::move(meaning)});
   };
   row("replicas", std::to_string(l.replicate), "copies of the model, each with its share of the batch");
-  row("shard", fmt::format("{} {}", l.shard, ranks),
-      "hold one copy of weights, gradients and optimizer state together");
+  row("shard", counted(l.shard, rank),
+      l.shard > 1 ? "hold one copy of weights, gradients and optimizer state together"
+                  : "holds a whole copy of weights, gradients and optimizer state");
   if (l.optimizer_shard > 1)
-    row("optimizer", fmt::format("{} {}", l.shard * l.optimizer_shard, ranks), "share the optimizer's state");
+    row("optimizer", counted(l.shard * l.optimizer_shard, rank), "share the optimizer's state");
   if (l.pipeline > 1)
     row("pipeline",
         fmt::format("{}, {}{}", counted(l.pipeline, "stage"), to_string(l.schedule),
                     l.virtual_stages > 1 ? fmt::format(", {} chunks each", l.virtual_stages) : ""),
         "each has its share of the layers");
   if (l.tensor > 1)
-    row("tensor", fmt::format("{} {}", l.tensor, ranks),
+    row("tensor", counted(l.tensor, rank),
         l.sequence_parallel ? "share every product of a layer, and its norms by tokens"
                             : "share every product of a layer");
   if (l.context > 1)
-    row("context", fmt::format("{} {}", l.context, ranks),
+    row("context", counted(l.context, rank),
         l.context_ring ? "share each sequence; keys and values go round"
                        : "share each sequence; keys and values are gathered");
   if (model.experts > 0)
-    row("experts", fmt::format("over {} {}", l.expert, ranks),
+    row("experts", "over " + counted(l.expert, rank),
         l.expert > 1 ? fmt::format("each computes {} of a layer's {}{}", l.slots_per_rank(model),
                                    l.slots(model) > model.experts
                                        ? fmt::format("{} slots, which {} experts and their copies share",
@@ -94,7 +95,7 @@ Table layout_table(const PlanInputs& inputs, const Plan& plan) {
   row("save every",
       fmt::format("{} ({})", format_seconds(cadence.interval_s.value), counted(cadence.interval_steps, "step")),
       fmt::format("training stands still for {} each time", format_seconds(plan.schedule.input.blocking_s.value)));
-  row("spare nodes", fmt::format("{:.0f}", cadence.spares.value), "stand by for those that fail");
+  row("spare nodes", fmt::format("{:.0f}", cadence.spares.value), "in reserve for those that fail");
   return table;
 }
 
