@@ -52,8 +52,8 @@ wt_command(plan_too_many STATUS 2 RUN plan --model llama3-8b --cluster hgx-h100 
   EXPECT "--gpus: found .100000000000000000000000., needs whole numbers from 1")
 wt_command(plan_scope RUN plan --model llama3-8b --cluster hgx-h100 --gpus 64
   EXPECT "Range:[^\n]*\nSearched, of what torchtitan runs: FSDP and HSDP, tensor, pipeline, with recompute and microbatch in bf16; not fp8, context parallelism")
-wt_command(plan_options RUN plan --model llama3-8b --cluster hgx-h100 --cluster hgx-b200 --gpus 128..512 --finish-within 10d --prefer gpus -o ${out}/options
-  EXPECT "256 hgx-h100 GPUs|128 hgx-b200 GPUs.*the fewest GPUs of those that are done within 10.0 days.*chosen.*options.html")
+wt_command(plan_options RUN plan --model llama3-8b --cluster hgx-h100 --cluster hgx-b200 --gpus 128..512 --set tokens=2T --finish-within 30d --prefer gpus -o ${out}/options
+  EXPECT "128 hgx-(h100|b200) GPUs: 2T tokens.*the fewest GPUs of those that are done within 30.0 days.*chosen.*options.html")
 wt_command(plan_too_late STATUS 1 RUN plan --model llama3-8b --cluster hgx-h100 --gpus 64 --finish-within 2d  # 1: not in time
   EXPECT "None is done within 2.0 days. The nearest, 64 hgx-h100 GPUs, takes .* shorter or .* tokens instead of 1T, or more GPUs, would do")
 wt_command(plan_budget_unpriced STATUS 2 RUN plan --model llama3-8b --cluster hgx-h100 --gpus 64 --budget 5M
