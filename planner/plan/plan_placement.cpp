@@ -178,9 +178,11 @@ void judge_placement(const SearchProblem& problem, Plan& plan) {
   const std::optional<double> unseen_mean =
       further > 0 ? unseen_load(problem, plan.layout.expert, further) : planned.unseen_mean;
   const std::string unseen =
-      unseen_mean && !by_node ? fmt::format(", {:.2f} on scenarios not planned on", *unseen_mean) : "";
+      unseen_mean && !by_node ? fmt::format(", {:.2f} times on scenarios not planned on", *unseen_mean) : "";
   plan.placement_note = fmt::format(
-      "{}: largest over mean load {:.2f} in the worst scenario instead of {:.2f}{}; the simulated step is {}.",
+      "{}: in the worst scenario the fullest rank has {:.2f} times the mean load instead of {:.2f} times{}; the "
+      "simulated "
+      "step is {}.",
       further > 0 ? fmt::format("Each rank has {} for copies of busy experts{}",
                                 further == 1 ? "one slot" : fmt::format("{} slots", further), by_node ? ", " + how : "")
                   : "Experts " + how,

@@ -37,8 +37,9 @@ KeyValues step_facts(const PlanInputs& inputs, const Plan& plan) {
   return facts;
 }
 
-std::string microbatch_text(const Microbatches& n) {
-  return fmt::format("{}, {} a step{}", counted(n.each, "sequence"), n.count,
+std::string microbatches_text(const Microbatches& n) {
+  return fmt::format("through each rank at once; {} a step{}",
+                     n.count == 1 ? "1 microbatch" : fmt::format("{} microbatches", n.count),
                      n.even() ? "" : fmt::format(", the last of {}", n.last));
 }
 
@@ -89,7 +90,7 @@ Table layout_table(const PlanInputs& inputs, const Plan& plan) {
     row("gradients", l.reduce_every_microbatch ? "each microbatch" : "once a step", "summed over the ranks");
   }
   const Microbatches n = Microbatches::split(inputs.study.global_batch / l.data_ranks(), l.microbatch);
-  row("microbatch", microbatch_text(n), "go through the model at once");
+  row("microbatch", counted(n.each, "sequence"), microbatches_text(n));
   row("recompute", to_string(l.recompute), "is computed again in backward instead of kept");
   const CadencePlan& cadence = plan.schedule.cadence;
   row("save every",
@@ -149,7 +150,14 @@ Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t ro
       inputs.memory ? fmt::format("process. A layout takes more than the column says with a probability of {:g} %",
                                   100 * inputs.study.search.memory_risk)
                     : "rank");
-  if (inputs.peak_flops > 0) table.note += "MFU: " + mfu_definition(inputs) + ".";
+  if (inputs.peak_flops > 0) table.note += "MFU: " + mfu_definition(inputs) + ". ";
+  const Layout& chosen = plan.search.candidates[plan.search.chosen].layout;
+  table.note += fmt::format(
+      "{}x{}: {} of {}. Bound: no such step is shorter. Exposed: communication that nothing hides. Of layouts that "
+      "differ "
+      "in replicas and shards alone one is shown, and always the chosen one.",
+      chosen.replicate, chosen.shard, counted(chosen.replicate, "replica"),
+      counted(chosen.shard, inputs.study.cluster.shared_cores() ? "rank" : "GPU"));
   return table;
 }
 

@@ -1,4 +1,6 @@
 // What a plan says in sentences: for the terminal, the run file and the report alike.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "configs/spec/support/error.hpp"
@@ -52,7 +54,7 @@ std::string plan_range(const PlanInputs& inputs) {
 std::string memory_sentence(const PlanInputs& inputs, const Plan& plan) {
   const MemoryForecast& process = plan.memory.process;
   const std::string of =
-      fmt::format("Memory: {} of {}", format_bytes(process.bytes), format_bytes(plan.memory_limit_bytes));
+      fmt::format("Memory: {} (median) of {}", format_bytes(process.bytes), format_bytes(plan.memory_limit_bytes));
   if (!inputs.memory) return of + " a rank, tensors alone";
   return fmt::format(
       "{} a process at p99 load; out of memory with a probability of {:.2g} %, at most {:g} % is accepted", of,
@@ -62,21 +64,24 @@ std::string memory_sentence(const PlanInputs& inputs, const Plan& plan) {
 std::string plan_scope(const PlanInputs& inputs) {
   const StackLayouts& stack = inputs.stack.layouts;
   const SearchSpec& space = inputs.study.search;
-  const char* format = inputs.study.precision == Precision::bf16 ? "bf16" : "fp32";
-  std::string searched = stack.replicas ? "FSDP and HSDP" : "FSDP", left_out = "fp8";
+  std::vector<std::string> searched{stack.replicas ? "FSDP and HSDP" : "FSDP"}, fixed, not_run, others{"fp8"};
   const auto add = [&](bool runs, const std::vector<std::int64_t>& degrees, const char* what) {
     const bool more = degrees.empty() || *std::max_element(degrees.begin(), degrees.end()) > 1;
-    (runs && more ? searched : left_out) += std::string(", ") + what;
+    (!runs ? not_run : more ? searched : fixed).emplace_back(what);
   };
   if (inputs.study.model.experts > 0) add(true, space.expert_degrees, "expert");
   add(stack.tensor, space.tensor_degrees, "tensor");
   add(!stack.schedules.empty(), space.pipeline_degrees, "pipeline");
-  const bool long_enough = inputs.study.seq >= 2 * kFewestContextTokens || !space.context_degrees.empty();
-  add(!stack.context_ring.empty() && long_enough, space.context_degrees,
-      space.context_degrees.empty() && long_enough ? "context parallelism of 4,096 tokens a rank or more"
-                                                   : "context parallelism");
-  return fmt::format("Searched, of what {} runs: {}, with recompute and microbatch in {}; not {}", inputs.stack.name,
-                     searched, format, left_out);
+  if (space.context_degrees.empty() && inputs.study.seq < 2 * kFewestContextTokens)
+    others.insert(others.begin(), "context parallelism of fewer than 4,096 tokens a rank");
+  else
+    add(!stack.context_ring.empty(), space.context_degrees,
+        space.context_degrees.empty() ? "context parallelism (of 4,096 tokens a rank or more)" : "context parallelism");
+  const char* format = inputs.study.precision == Precision::bf16 ? "bf16" : "fp32";
+  std::string out = fmt::format("Searched: {}, with recompute and microbatch in {}", fmt::join(searched, ", "), format);
+  if (!fixed.empty()) out += fmt::format(". Left at 1 by the study: {}", fmt::join(fixed, ", "));
+  if (!not_run.empty()) out += fmt::format(". {} does not run: {}", inputs.stack.name, fmt::join(not_run, ", "));
+  return out + fmt::format(". Not searched: {}", fmt::join(others, ", "));
 }
 
 std::string proof_words(const Certificate& c) {

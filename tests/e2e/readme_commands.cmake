@@ -51,7 +51,7 @@ wt_command(plan_half_a_node STATUS 2 RUN plan --model llama3-8b --cluster hgx-h1
 wt_command(plan_too_many STATUS 2 RUN plan --model llama3-8b --cluster hgx-h100 --gpus 100000000000000000000000  # 2: usage
   EXPECT "--gpus: found .100000000000000000000000., needs whole numbers from 1")
 wt_command(plan_scope RUN plan --model llama3-8b --cluster hgx-h100 --gpus 64
-  EXPECT "Range:[^\n]*\nSearched, of what torchtitan runs: FSDP and HSDP, tensor, pipeline, with recompute and microbatch in bf16; not fp8, context parallelism")
+  EXPECT "Range:[^\n]*\nSearched: FSDP and HSDP, tensor, pipeline, with recompute and microbatch in bf16. Not searched: context parallelism of fewer than 4,096 tokens a rank, fp8")
 wt_command(plan_options RUN plan --model llama3-8b --cluster hgx-h100 --cluster hgx-b200 --gpus 128..512 --set tokens=2T --finish-within 30d --prefer gpus -o ${out}/options
   EXPECT "128 hgx-(h100|b200) GPUs: 2T tokens.*the fewest GPUs of those that are done within 30.0 days.*chosen.*options.html")
 wt_command(plan_too_late STATUS 1 RUN plan --model llama3-8b --cluster hgx-h100 --gpus 64 --finish-within 2d  # 1: not in time
