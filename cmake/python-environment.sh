@@ -9,9 +9,10 @@ set -euo pipefail
 
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 packages=$here/python-packages.txt
+sources=$here/python-sources.txt
 nvidia=$here/nvidia-wheels.txt
 cache=${WINDTUNNEL_CACHE:-${XDG_CACHE_HOME:-${HOME:?is not set; set it, or WINDTUNNEL_CACHE}/.cache}/windtunnel}
-pip_options=(--no-deps --no-cache-dir --disable-pip-version-check --no-input --only-binary=:all: --require-hashes --timeout 30 --retries 2)
+pip_options=(--no-deps --no-cache-dir --disable-pip-version-check --no-input --require-hashes --timeout 30 --retries 2)
 
 # skip REASON: there can be no environment here; what needs it is skipped.
 skip() { printf 'SKIPPED: no Python environment: %s\n' "$*" >&2; exit 77; }
@@ -24,7 +25,7 @@ shift 2
 # _C.cpython-311-x86_64-linux-gnu.so: the wheel says which Python it is for.
 extension=$(compgen -G "$libtorch/torch/_C.cpython-*.so") || skip "$libtorch/torch holds no Python extension: it is not an unpacked torch wheel"
 [[ $extension =~ _C\.cpython-3([0-9]+)- ]] && version=3.${BASH_REMATCH[1]}
-key=$( { cat "$packages" "$nvidia"; echo "$libtorch" "$version"; } | sha256sum | cut -c1-12)
+key=$( { cat "$packages" "$sources" "$nvidia"; echo "$libtorch" "$version"; } | sha256sum | cut -c1-12)
 environment=$cache/python-$key
 
 # Libraries that `import torch` wants and the loader does not find.
@@ -41,12 +42,18 @@ fetch_libraries() {
     done
     [[ -s $work/wanted.txt ]] || return 0
     printf 'fetching %s\n' "$(sed 's/==.*//' "$work/wanted.txt" | tr '\n' ' ')" >&2
-    "$python" -m pip download "${pip_options[@]}" -q -d "$work/wheels" -r "$work/wanted.txt" >&2 || skip "NVIDIA's libraries could not be fetched (see above)"
+    "$python" -m pip download "${pip_options[@]}" --only-binary=:all: -q -d "$work/wheels" -r "$work/wanted.txt" >&2 || skip "NVIDIA's libraries could not be fetched (see above)"
     for wheel in "$work"/wheels/*.whl; do
       "$python" -m zipfile -e "$wheel" "$libtorch" || skip "$wheel could not be unpacked into $libtorch"
       rm -f "$wheel"
     done
   done
+}
+
+# install PIP_ARG..: into the new environment.
+install() {
+  "$python" -m pip --python "$environment.new/bin/python" install "${pip_options[@]}" -q "$@" >&2 ||
+    { rm -rf "$environment.new"; skip "Python packages could not be fetched or built (see above)"; }
 }
 
 make_environment() {
@@ -62,8 +69,8 @@ make_environment() {
   rm -rf "$environment.new"
   "$python" -m venv --without-pip "$environment.new" || skip "python$version -m venv failed (see above)"
   printf 'installing the packages of %s into %s\n' "$packages" "$environment" >&2
-  "$python" -m pip --python "$environment.new/bin/python" install "${pip_options[@]}" -q -r "$packages" >&2 ||
-    { rm -rf "$environment.new"; skip "Python packages could not be fetched (see above)"; }
+  install --only-binary=:all: -r "$packages"
+  install --no-binary=:all: --no-build-isolation -r "$sources"
   echo "$libtorch" >"$environment.new/lib/python$version/site-packages/torch.pth"
   mv -T "$environment.new" "$environment"
 }

@@ -93,9 +93,8 @@ std::pair<std::int64_t, std::int64_t> extent(const Recompute::Blocks& blocks, st
       const std::int64_t start = std::max<std::int64_t>((layers - 1) / 2 - blocks.a / 2, 0);
       return {start, std::min(start + blocks.a, layers)};
     }
-    case Which::every:  // the first of them to the last block
-      return {blocks.a - 1, layers};
     case Which::chunk:
+    case Which::every:  // which blocks it is depends on the chunks
       return {0, layers};
     case Which::range:
       break;
@@ -126,6 +125,21 @@ bool covers(const Recompute::Rule& rule, std::int64_t layer, std::int64_t layers
 
 bool counted_in_chunks(const Recompute::Rule& rule) {
   return std::ranges::any_of(rule.blocks, [](const Recompute::Blocks& b) { return b.counted_in_chunks(); });
+}
+
+/// Throws Error{usage} where no block of the model is meant, or of a chunk that has some.
+void check_blocks(const Recompute::Blocks& blocks, std::int64_t layers, const std::string& where,
+                  std::vector<std::int64_t> chunk_layers) {
+  using Which = Recompute::Blocks::Which;
+  if (const auto [begin, end] = extent(blocks, layers); begin >= end)
+    throw_error(Code::usage, "{}: {} holds none of the {} blocks; allowed are blocks 0 to {}", where, to_string(blocks),
+                layers, layers - 1);
+  if (blocks.which != Which::every) return;
+  if (chunk_layers.empty()) chunk_layers = {layers};
+  for (std::size_t chunk = 0; chunk < chunk_layers.size(); ++chunk)
+    if (const std::int64_t has = chunk_layers[chunk]; has > 0 && has < blocks.a)
+      throw_error(Code::usage, "{}: {} holds none of the {} blocks{}; needs every-{} or less", where, to_string(blocks),
+                  has, layers == has ? "" : fmt::format(" of chunk {} of {}", chunk + 1, chunk_layers.size()), has);
 }
 
 Module module_from_string(const std::string& word) {
@@ -201,6 +215,12 @@ const Recompute Recompute::block = everywhere(Module::block);
 
 std::string to_string(Module module) { return kModules[static_cast<std::size_t>(module)].word; }
 
+std::vector<Module> every_module() {
+  std::vector<Module> out;
+  for (const ModuleWord& known : kModules) out.push_back(known.module);
+  return out;
+}
+
 std::string to_string(Compression compression) {
   static const char* names[] = {"none", "int8", "fp8"};
   return names[static_cast<int>(compression)];
@@ -260,9 +280,7 @@ void Recompute::check(std::int64_t layers, const std::string& where,
                       const std::vector<std::int64_t>& chunk_layers) const {
   for (const Rule& rule : rules_)
     for (const Blocks& blocks : rule.blocks)
-      if (const auto [begin, end] = extent(blocks, layers); begin >= end)
-        throw_error(Code::usage, "{}: recompute of {}: {} holds none of the {} blocks; allowed are blocks 0 to {}",
-                    where, to_string(rule.module), to_string(blocks), layers, layers - 1);
+      check_blocks(blocks, layers, fmt::format("{}: recompute of {}", where, to_string(rule.module)), chunk_layers);
   bool inputs = false;
   for (std::int64_t layer = 0; layer < layers; ++layer) {
     const LayerRecompute recompute = of(layer, layers, chunk_layers);

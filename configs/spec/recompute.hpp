@@ -31,6 +31,7 @@ enum class Module {
   shared_experts,  ///< from their input
 };
 std::string to_string(Module module);
+std::vector<Module> every_module();
 
 /// What one layer computes again, a flag for each Module. `block` stands alone, or with `products`, which it then is
 /// without; others combine unless one is part of the other.
@@ -86,8 +87,8 @@ class Recompute {
   bool counts_in_chunks() const;
   /// The same with ranges in place of what is counted in chunks, for who has no word for that.
   Recompute as_ranges(std::int64_t layers, const std::vector<std::int64_t>& chunk_layers = {}) const;
-  /// Throws Error{usage}: a rule without a block in this model, a block or a module both whole and in parts,
-  /// compression of inputs that nothing is computed from again.
+  /// Throws Error{usage}: a rule without a block in this model, every-n in a chunk of fewer layers, a block or a module
+  /// both whole and in parts, compression of inputs that nothing is computed from again.
   void check(std::int64_t layers, const std::string& where, const std::vector<std::int64_t>& chunk_layers = {}) const;
   friend bool operator==(const Recompute&, const Recompute&) = default;
 

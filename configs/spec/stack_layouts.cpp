@@ -27,6 +27,7 @@ std::vector<T> values(YamlMap& map, const std::string& key, const std::vector<st
       map.fail(key, fmt::format("found '{}' twice, needs each word once", word));
     out.push_back(found->second);
   }
+  if (out.empty() && !fallback.empty()) map.fail(key, "needs one at least");
   return out;
 }
 
@@ -44,6 +45,12 @@ std::vector<Recompute> policies(YamlMap& map, std::vector<Recompute> fallback) {
 std::vector<Recompute> recompute_from_strings(const std::vector<std::string>& words) {
   std::vector<Recompute> out;
   for (const std::string& word : words) out.push_back(recompute_from_string(word));
+  return out;
+}
+
+std::vector<std::pair<std::string, Module>> module_words() {
+  std::vector<std::pair<std::string, Module>> out;
+  for (const Module module : every_module()) out.emplace_back(to_string(module), module);
   return out;
 }
 
@@ -66,7 +73,21 @@ StackLayouts StackLayouts::all() {
                               "core+moe_act", "mla_up_proj", "mla_up_proj+norm+moe_act", "products+block", "block"});
   all.compression = {Compression::int8, Compression::fp8};
   all.placement = PlacementSupport::copies;
+  all.sequence_parallel = {true, false};
+  all.recompute_also = every_module();
+  all.recompute_anywhere = true;
   return all;
+}
+
+bool StackLayouts::runs(const Recompute& wanted) const {
+  return std::ranges::all_of(wanted.rules(), [&](const Recompute::Rule& rule) {
+    const bool known = has(recompute_also, rule.module) ||
+                       std::ranges::any_of(recompute, [&](const Recompute& r) { return r.has(rule.module); });
+    const bool worded = rule.module == Module::block && std::ranges::all_of(rule.blocks, [&](const auto& blocks) {
+                          return has(recompute_blocks, blocks.which);
+                        });
+    return known && (rule.blocks.empty() || worded || recompute_anywhere);
+  });
 }
 
 void StackLayouts::check(const Layout& l, const std::string& name) const {
@@ -79,6 +100,8 @@ void StackLayouts::check(const Layout& l, const std::string& name) const {
   needs(l.optimizer_shard == 1 || optimizer_shard,
         fmt::format("optimizer_shard_degree {}", l.shard * l.optimizer_shard));
   needs(l.tensor == 1 || tensor, fmt::format("tensor_parallel_degree {}", l.tensor));
+  needs(l.tensor == 1 || has(sequence_parallel, l.sequence_parallel),
+        fmt::format("tensor_parallel_degree {} with sequence_parallel: {}", l.tensor, l.sequence_parallel));
   needs(l.pipeline == 1 || has(schedules, l.schedule),
         fmt::format("pipeline_parallel_degree {} with pipeline_schedule {}", l.pipeline, to_string(l.schedule)));
   needs(l.virtual_stages == 1 || interleaved || l.schedule == Schedule::dualpipe_v,
@@ -91,6 +114,7 @@ void StackLayouts::check(const Layout& l, const std::string& name) const {
         fmt::format("gradient_reduction: {}", l.reduce_every_microbatch ? "microbatch" : "step"));
   needs(l.recompute.compression == Compression::none || has(compression, l.recompute.compression),
         "activation_compression " + to_string(l.recompute.compression));
+  needs(runs(l.recompute), "recompute " + to_string(l.recompute));
   needs(!l.exchange_overlap || has(overlaps, l.schedule),
         fmt::format("overlap_expert_exchange with pipeline_schedule {}", to_string(l.schedule)));
   needs(l.placement.empty() || placement != PlacementSupport::none, "expert_placement");
@@ -118,6 +142,8 @@ StackLayouts stack_layouts_from_yaml(YamlMap map) {
   s.recompute_blocks =
       values<Which>(map, "recompute_blocks",
                     {{"first", Which::first}, {"chunk", Which::chunk}, {"every", Which::every}}, s.recompute_blocks);
+  s.recompute_also = values<Module>(map, "recompute_also", module_words(), s.recompute_also);
+  s.recompute_anywhere = map.boolean("recompute_anywhere", s.recompute_anywhere);
   s.compression =
       values<Compression>(map, "compression", {{"int8", Compression::int8}, {"fp8", Compression::fp8}}, s.compression);
   s.smaller_last_microbatch = map.boolean("smaller_last_microbatch", s.smaller_last_microbatch);

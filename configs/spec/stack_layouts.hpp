@@ -21,9 +21,10 @@ struct StackLayouts {
   std::vector<bool> reshard_after_forward = {true};
   std::vector<bool> reduce_every_microbatch = {true};
   bool tensor = false;
-  std::vector<bool> sequence_parallel = {true};  ///< of tensor groups
-  std::vector<Schedule> schedules = {};          ///< of a pipeline; empty = no pipeline
-  bool interleaved = false;                      ///< 1F1B with several chunks a stage
+  /// Of tensor groups; a search takes the first unless the study says otherwise.
+  std::vector<bool> sequence_parallel = {true};
+  std::vector<Schedule> schedules = {};  ///< of a pipeline; empty = no pipeline
+  bool interleaved = false;              ///< 1F1B with several chunks a stage
   std::vector<Schedule> overlaps = {Schedule::one_f_one_b,
                                     Schedule::dualpipe_v};  ///< with which exchanges of rows run beside another
                                                             ///< microbatch, where the stack has that
@@ -31,11 +32,15 @@ struct StackLayouts {
   std::vector<Recompute> recompute = {Recompute::none, Recompute::block};
   /// How it names the blocks where only some are recomputed as a whole; first: of the model, which has no pipeline.
   std::vector<Recompute::Blocks::Which> recompute_blocks = {};
+  std::vector<Module> recompute_also = {};    ///< modules beside those of `recompute`, which no search tries
+  bool recompute_anywhere = false;            ///< any of its modules in any blocks, as LLM Foundry's targets say them
   std::vector<Compression> compression = {};  ///< of block inputs, beside none
   bool smaller_last_microbatch = false;
   /// Another order is a renaming: any trainer runs it once expert weights and router rows are permuted.
   PlacementSupport placement = PlacementSupport::order;
 
+  /// Its modules are recomputed, in all layers, or in blocks that it has a word for; whatever the compression.
+  bool runs(const Recompute& recompute) const;
   /// Everything that can be simulated: of the typical stack.
   static StackLayouts all();
   /// Throws Error{usage} naming what of the layout the stack `name` does not run, in the words of run files.

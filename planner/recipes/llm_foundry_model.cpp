@@ -191,12 +191,12 @@ void read_mpt(RecipeReading& reading) {
   read_mpt_ffn(reading);
 }
 
+/// Whose classes it finds. MegaBlocks' experts are no target: it has a function in place of their class, which
+/// isinstance() does not take (models/utils/act_ckpt.py, layers/ffn.py).
 const RecipeWords<Module> kFoundryModules{{"mptblock", Module::block},
                                           {"MPTBlock", Module::block},
                                           {"grouped_query_attention", Module::attention},
-                                          {"multihead_attention", Module::attention},
-                                          {"mb_dmoe", Module::experts},
-                                          {"mb_moe", Module::experts}};
+                                          {"multihead_attention", Module::attention}};
 const char* const kTarget = "model.activation_checkpointing_target";
 
 }  // namespace
@@ -234,7 +234,7 @@ void read_foundry_model(RecipeReading& reading) {
 void write_foundry_recompute(RecipeDraft& draft) {
   const Recompute recompute = draft.run.layout.recompute.as_ranges(draft.run.model.layers);
   draft.out.put("fsdp_config.activation_checkpointing", recompute.any());
-  draft.why["fsdp_config.activation_checkpointing_target"] = "LLM Foundry recomputes blocks, attention or FFNs";
+  draft.why["fsdp_config.activation_checkpointing_target"] = "LLM Foundry recomputes blocks or attention";
   if (modules_of(recompute) == std::vector{Module::block} && recompute.rules().front().blocks.empty()) return;
   for (const Recompute::Rule& rule : recompute.rules()) {
     const std::string word = word_of(kFoundryModules, rule.module, "mptblock");

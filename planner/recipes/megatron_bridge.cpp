@@ -16,6 +16,35 @@ const RecipeWords<std::string> kBridgePrecisions{{"bf16_mixed", "amp_bf16"},
                                                  {"bf16_with_mxfp8_mixed", "amp_mxfp8"},
                                                  {"bf16_with_nvfp4_mixed", "amp_nvfp4"}};
 
+/// Moments of AdamW as torch.dtype, which overrides name (training/utils/omegaconf_utils.py).
+const RecipeWords<NumberFormat> kBridgeMoments{{"torch.float32", NumberFormat::fp32},
+                                               {"torch.bfloat16", NumberFormat::bf16},
+                                               {"torch.float16", NumberFormat::fp16},
+                                               {"torch.uint8", NumberFormat::fp8}};
+const char* const kMoment = "optimizer.exp_avg_dtype";
+
+/// All of the optimizer's formats: recipes of DeepSeek's models have narrow ones, which Megatron-Core refuses without
+/// the precision-aware optimizer (optimizer_config.py).
+void write_bridge_optimizer(RecipeDraft& draft, MegatronKeys& keys) {
+  const NumberFormat moments = draft.run.precisions.moments;
+  if (moments != NumberFormat::fp32) keys.put_flag("use_precision_aware_optimizer", true);
+  for (const char* key : {"optimizer.main_params_dtype", "optimizer.main_grads_dtype"})
+    draft.out.put(key, "torch.float32");
+  for (const char* key : {kMoment, "optimizer.exp_avg_sq_dtype"})
+    draft.out.put(key, word_of(kBridgeMoments, moments, "torch.bfloat16"));
+  draft.why["precisions"] = "a ConfigContainer has no field for this class of operations alone";
+}
+
+void read_bridge_optimizer(RecipeReading& reading) {
+  const std::string word = reading.in.text(kMoment, "torch.float32");
+  const auto moments = meaning_of(kBridgeMoments, word);
+  if (!moments)
+    reading.in.fail(kMoment, fmt::format("found {}, needs torch.float32, bfloat16, float16 or uint8", word));
+  reading.run.precisions.moments = *moments;
+  for (const char* key : {"main_params_dtype", "main_grads_dtype", "exp_avg_sq_dtype"})
+    reading.in.text(std::string("optimizer.") + key, "");
+}
+
 /// Of a model whose activation and attention are of the same kind.
 const char* like_recipe(const ModelSpec& m) {
   if (m.attention.mla.on()) return "deepseek_v2_lite_pretrain_config";
@@ -43,7 +72,7 @@ void write_bridge(RecipeDraft& draft) {
   const bool half = run.precision == Precision::bf16;
   draft.out.put("mixed_precision", half ? Settings::Value(word_of(kBridgePrecisions, precision_word(run), "bf16_mixed"))
                                         : Settings::Value());
-  draft.why["precisions"] = "these are torch.dtype in a ConfigContainer, which overrides cannot set";
+  write_bridge_optimizer(draft, keys);
   draft.command = torchrun_command(run.layout.world(), "scripts/training/run_recipe.py");
   draft.next_step = "bash pretrain.sh in a checkout of Megatron-Bridge 0.3.1";
 }
@@ -103,6 +132,7 @@ void read_bridge(RecipeReading& reading) {
   if (!precision && word != "fp32")
     reading.in.fail("mixed_precision", fmt::format("found {}, needs bf16_mixed or another of Megatron-Bridge's", word));
   set_precision(reading.run, precision ? *precision : "fp32");
+  read_bridge_optimizer(reading);
 }
 
 Settings parse_bridge(const std::string& text, const std::string& origin) {

@@ -42,25 +42,39 @@ void set_titan_defaults(RunSpec& run) {
   run.optimizer = {.lr = 8e-4, .warmup_steps = 200, .final_lr_fraction = 0};
 }
 
-/// Recompute of every n-th layer, the n-th first (activation_checkpoint.py, _apply_layer_sac).
-Recompute titan_layers(std::int64_t n, std::int64_t layers) {
-  Recompute out;
+/// Recompute of every n-th layer of a rank, the n-th first, through all its chunks (activation_checkpoint.py,
+/// _apply_layer_sac).
+Recompute titan_layers(std::int64_t n, const Layout& l, std::int64_t layers) {
+  using Which = Recompute::Blocks::Which;
   if (n <= 1) return Recompute::block;
-  if (n <= layers) out.add({Module::block, {{Recompute::Blocks::Which::every, n, 0}}});
+  Recompute::Rule rule{Module::block, {{Which::every, n, 0}}};
+  const std::vector<std::int64_t> chunks = l.layers_of_chunks(layers);
+  if (std::ranges::any_of(chunks, [&](std::int64_t chunk) { return chunk > 0 && chunk < n; })) {
+    rule.blocks.clear();
+    std::vector<std::int64_t> passed(static_cast<std::size_t>(l.pipeline));
+    std::int64_t layer = 0;
+    for (std::size_t chunk = 0; chunk < chunks.size(); ++chunk)
+      for (std::int64_t i = 0; i < chunks[chunk]; ++i, ++layer)
+        if (++passed[static_cast<std::size_t>(l.stage_of(static_cast<std::int64_t>(chunk)))] % n == 0)
+          rule.blocks.push_back({Which::range, layer, layer + 1});
+    if (rule.blocks.empty()) return Recompute::none;
+  }
+  Recompute out;
+  out.add(std::move(rule));
   return out;
 }
 
 /// The n of every n-th layer, else 0.
-std::int64_t titan_step(const Recompute& recompute, std::int64_t layers) {
-  const auto& rules = recompute.rules();
-  if (rules.empty() || rules[0].blocks.empty()) return 0;
-  const std::int64_t n = rules[0].blocks[0].a;
-  return recompute == titan_layers(n, layers) ? n : 0;
+std::int64_t titan_step(const RunSpec& run) {
+  for (std::int64_t n = 2; n <= run.model.layers; ++n)
+    if (run.layout.recompute == titan_layers(n, run.layout, run.model.layers))
+      return run.layout.recompute.any() ? n : 0;
+  return 0;
 }
 
 void write_titan_recompute(RecipeDraft& draft) {
   const Recompute& recompute = draft.run.layout.recompute;
-  const std::int64_t n = titan_step(recompute, draft.run.model.layers);
+  const std::int64_t n = titan_step(draft.run);
   const std::string mode = recompute == Recompute::block ? "full" : recompute.any() ? "selective" : "none";
   draft.out.put("activation_checkpoint.mode", mode);
   draft.out.put("activation_checkpoint.selective_ac_option", n > 0 ? std::to_string(n) : "op");
@@ -84,7 +98,7 @@ void read_titan_recompute(RecipeReading& reading) {
     if (!n.is_number_integer() || n < 1)
       reading.in.fail("activation_checkpoint.selective_ac_option",
                       fmt::format("found {}, needs op or a number from 1", option));
-    out = titan_layers(n.get<std::int64_t>(), reading.run.model.layers);
+    out = titan_layers(n.get<std::int64_t>(), reading.run.layout, reading.run.model.layers);
   }
 }
 

@@ -73,7 +73,12 @@ void check_asked(const SearchProblem& p) {
   };
   const SearchSpec& s = p.space;
   const Schedule usual = stack.schedules.empty() ? Schedule::one_f_one_b : stack.schedules.front();
-  check(s.tensor_degrees, [](Layout& l, std::int64_t v) { l.tensor = v; });
+  const bool parallel = p.model.attention.parallel != AttentionSpec::Parallel::none;  // which has no norms to cut
+  check(s.tensor_degrees,
+        [&](Layout& l, std::int64_t v) { l.tensor = v, l.sequence_parallel = stack.sequence_parallel.front(); });
+  check(s.sequence_parallel, [&](Layout& l, bool v) {
+    if (v || !parallel) l.tensor = 2, l.sequence_parallel = v;
+  });
   check(s.pipeline_degrees, [&](Layout& l, std::int64_t v) { l.pipeline = v, l.schedule = usual; });
   check(s.schedules, [](Layout& l, Schedule v) {
     if (v != Schedule::one_f_one_b) l.pipeline = 2, l.schedule = v;
@@ -106,16 +111,17 @@ LayoutSpace::LayoutSpace(const SearchProblem& problem) : problem_(problem) {
   for (const Recompute& policy : choices(problem.space.recompute, policies(problem.stack.layouts))) {
     Layout one;
     one.recompute = policy;
-    if (!problem.space.recompute.empty() || fits_model(one)) recompute_.push_back(policy);
+    if (!problem.space.recompute.empty() || refusal(one).empty()) recompute_.push_back(policy);
   }
 }
 
-bool LayoutSpace::fits_model(const Layout& layout) const {
+std::string LayoutSpace::refusal(const Layout& layout) const {
   try {
     layout.check(problem_.model, "");
-    return true;
-  } catch (const Error&) {
-    return false;
+    if (layout.recompute.counts_in_chunks()) layout.recompute.check(problem_.model.layers, "", chunks_.of(layout));
+    return "";
+  } catch (const Error& error) {
+    return error.what();
   }
 }
 
@@ -124,7 +130,9 @@ std::vector<Recompute> LayoutSpace::recompute_of(const Layout& l) const {
   std::vector<Recompute> out = recompute_;
   if (!problem_.space.recompute.empty()) return out;
   const std::vector<std::int64_t>& chunks = chunks_.of(l);
-  const std::int64_t most = *std::max_element(chunks.begin(), chunks.end());  // layers of the fullest chunk
+  std::int64_t least = problem_.model.layers, most = 0;  // layers of the emptiest chunk that has some, and the fullest
+  for (const std::int64_t chunk : chunks)
+    if (chunk > 0) least = std::min(least, chunk), most = std::max(most, chunk);
   const auto add = [&](Which which, std::int64_t n) {
     Recompute some;
     some.add({Module::block, {{which, n, 0}}});
@@ -133,7 +141,7 @@ std::vector<Recompute> LayoutSpace::recompute_of(const Layout& l) const {
   for (const Which which : problem_.stack.layouts.recompute_blocks)
     for (std::int64_t part = 1; part < kParts; ++part)
       if (const std::int64_t n = which == Which::every ? part + 1 : (most * part + kParts - 1) / kParts;
-          which == Which::every ? n <= most : n < most)
+          which == Which::every ? n <= least : n < most)
         add(which, n);
   return out;
 }
@@ -258,7 +266,10 @@ void LayoutSpace::add_groups(Layout l, std::vector<LayoutGroup>& out) const {
     if (!group) continue;
     for (const Recompute& policy : policies) {
       group->layout.recompute = policy;
-      if (fits_model(group->layout)) out.push_back(*group);
+      if (const std::string why = refusal(group->layout); why.empty())
+        out.push_back(*group);
+      else if (!s.recompute.empty())
+        refused_.try_emplace(to_string(policy), group->layout.name() + why);
     }
   }
 }
@@ -293,11 +304,21 @@ std::vector<LayoutGroup> LayoutSpace::groups() const {
                   l.shard = p.gpus / (tensor * pipeline);
                   for (Placement& placement : placements(expert, whole)) {
                     l.placement = std::move(placement);
-                    if (l.shard * (whole ? tensor : 1) % expert == 0 && fits_model(l)) add_groups(l, out);
+                    if (l.shard * (whole ? tensor : 1) % expert == 0 && refusal(l).empty()) add_groups(l, out);
                   }
                 }
     }
+  check_recompute(out);
   return out;
+}
+
+void LayoutSpace::check_recompute(const std::vector<LayoutGroup>& groups) const {
+  for (const Recompute& asked : problem_.space.recompute)
+    if (const auto refused = refused_.find(to_string(asked));
+        refused != refused_.end() &&
+        std::ranges::none_of(groups, [&](const LayoutGroup& group) { return group.layout.recompute == asked; }))
+      throw_error(Code::finding, "search.recompute: found {}, which no layout takes: {}", refused->first,
+                  refused->second);
 }
 
 std::vector<Layout> all_layouts(const SearchProblem& problem) {
@@ -322,8 +343,7 @@ std::vector<Placement> LayoutSpace::placements(std::int64_t expert, bool whole) 
 std::vector<bool> LayoutSpace::sequence_parallel(std::int64_t tensor) const {
   if (tensor == 1) return {false};
   const bool parallel = problem_.model.attention.parallel != AttentionSpec::Parallel::none;
-  return choices(problem_.space.sequence_parallel,
-                 parallel ? std::vector<bool>{false} : problem_.stack.layouts.sequence_parallel);
+  return choices(problem_.space.sequence_parallel, {!parallel && problem_.stack.layouts.sequence_parallel.front()});
 }
 
 std::vector<std::pair<std::int64_t, bool>> LayoutSpace::expert_degrees(std::int64_t tensor) const {

@@ -3,6 +3,8 @@
 // optimizer state are kept and sent.
 #pragma once
 #include <functional>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "planner/search/search_evaluate.hpp"
@@ -32,7 +34,8 @@ class LayoutSpace {
  public:
   /// The problem must outlive it. Throws Error{usage} where the study asks for what the stack does not run.
   explicit LayoutSpace(const SearchProblem& problem);
-  /// In a fixed order; each layout of the space is a member of one group.
+  /// In a fixed order; each layout of the space is a member of one group. Throws Error{finding} where no layout takes a
+  /// recompute that the study names.
   std::vector<LayoutGroup> groups() const;
   std::vector<Layout> members(const LayoutGroup& group) const;
 
@@ -57,13 +60,16 @@ class LayoutSpace {
   std::vector<std::pair<std::int64_t, bool>> expert_degrees(std::int64_t tensor) const;
   /// Of an expert degree: with the experts that every layout has, and with copies.
   std::vector<Placement> placements(std::int64_t expert, bool whole) const;
-  bool fits_model(const Layout& layout) const;
+  /// Why the model, or the chunks that the stack deals it to, do not take the layout; empty = they do.
+  std::string refusal(const Layout& layout) const;
+  void check_recompute(const std::vector<LayoutGroup>& groups) const;
   /// Policies for all layers, and for some of them where the study names none.
   std::vector<Recompute> recompute_of(const Layout& layout) const;
 
   const SearchProblem& problem_;
   std::vector<Recompute> recompute_;
   mutable DealtChunks chunks_{problem_};
+  mutable std::map<std::string, std::string> refused_;  ///< recompute, and the first refusal of a layout with it
 };
 
 /// Every member of every group: for small spaces, which tests search by brute force.

@@ -8,6 +8,7 @@
 
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/text.hpp"
+#include "sim/measurements/run_line.hpp"
 #include "sim/measurements/run_tables.hpp"
 
 namespace wt {
@@ -57,117 +58,6 @@ const std::vector<std::string> kOptional = {"row_id",
                                             "mem_gb",
                                             "tokens_per_s_per_gpu"};
 
-/// One line, its cells by column.
-class Line {
- public:
-  Line(const CsvTable& table, const CsvRow& row) : table_(table), row_(row) {}
-  const std::string& text(const std::string& column) const { return row_.cells[table_.at(column)]; }
-  bool has(const std::string& column, const std::string& part) const {
-    return text(column).find(part) != std::string::npos;
-  }
-  double real(const std::string& column) const { return number(table_, row_, table_.at(column), 0).value_or(0); }
-  /// A whole number; 0 says as little as an empty cell.
-  std::optional<std::int64_t> count(const std::string& column, double highest = 1e6) const {
-    const auto value = whole_number(table_, row_, table_.at(column), 0, highest);
-    return value == 0 ? std::nullopt : value;
-  }
-  /// `allowed`: the empty cell first.
-  std::string one_of(const std::string& column, const std::vector<std::string>& allowed) const {
-    const std::string& found = text(column);
-    if (std::find(allowed.begin(), allowed.end(), found) == allowed.end())
-      throw_error(Code::usage, "{}: found '{}', allowed {}, or nothing", column, found,
-                  fmt::join(allowed.begin() + 1, allowed.end(), ", "));
-    return found;
-  }
-  std::int64_t needed(const std::string& column, double highest = 1e6) const {
-    if (const auto value = count(column, highest)) return *value;
-    throw_error(Code::usage, "{} not said", column);
-  }
-
- private:
-  const CsvTable& table_;
-  const CsvRow& row_;
-};
-
-/// Whether the embedding is the output projection, too: of GPTs and MPTs it is; elsewhere the number of parameters
-/// tells.
-bool tied(const ModelSpec& model, double parameters) {
-  if (model.activation == Activation::gelu) return true;
-  if (parameters == 0) return false;
-  ModelSpec shared = model;
-  shared.tied = true;
-  return std::abs(static_cast<double>(shared.total_parameters()) - parameters) <
-         std::abs(static_cast<double>(model.total_parameters()) - parameters);
-}
-
-bool gated(const std::string& said) {
-  if (said == "1" || said == "1.0" || said == "True" || said == "true" || said == "TRUE") return true;
-  if (said.empty() || said == "0" || said == "0.0" || said == "False" || said == "false" || said == "FALSE")
-    return false;
-  throw_error(Code::usage, "gated: found '{}', allowed 1 or 0", said);
-}
-
-/// Of configs/models, with as many layers as the run had. Multi-token prediction is off, as no row without a
-/// pipeline_layout says otherwise.
-ModelSpec preset_model(const std::string& preset, std::int64_t layers) {
-  ModelSpec m = read_model(preset);
-  m.layers = layers;
-  m.mtp_layers = 0;
-  return m;
-}
-
-void fill_model(const Line& line, RunRow& row) {
-  ModelSpec& m = row.model;
-  if (line.has("arch_type", "hybrid") && line.text("preset").empty())
-    throw_error(Code::usage, "layers of several kinds, needs a preset");
-  if (line.has("arch_evidence", "sparse attention"))
-    throw_error(Code::usage, "sparse attention and hyper-connections are not modelled");
-  if (line.has("framework", "expert loop")) throw_error(Code::usage, "experts one by one in Python are not modelled");
-  if (const std::string& preset = line.text("preset"); !preset.empty()) {
-    const std::string name = m.name;
-    m = preset_model(preset, line.needed("layers", 1e4));
-    m.name = name;
-    return;
-  }
-  m.layers = line.needed("layers", 1e4);
-  m.d_model = line.needed("hidden");
-  m.activation = gated(line.text("gated")) ? Activation::swiglu : Activation::gelu;
-  const auto heads = line.count("heads");
-  m.heads = heads.value_or(std::max<std::int64_t>(1, m.d_model / 128));
-  if (!heads) row.assumed.emplace_back("heads of 128");
-  m.kv_heads = line.count("kv_heads").value_or(m.heads);
-  m.head_dim = line.count("head_dim").value_or(m.d_model / m.heads);  // Qwen3's together are wider than the model
-  m.experts = line.count("experts").value_or(0);
-  if (m.experts > 0) {
-    m.ffn = line.text("expert_ffn").empty() ? line.needed("ffn_hidden") : line.needed("expert_ffn");
-    m.top_k = line.needed("top_k");
-    m.shared_ffn = line.count("shared_experts").value_or(0) * m.ffn;
-  } else if (const auto ffn = line.count("ffn_hidden")) {
-    m.ffn = *ffn;
-  } else {
-    // Llama's rule: 4 d_model, two thirds of it for the gate's sake, in multiples of 256.
-    const std::int64_t width = m.activation == Activation::swiglu ? 8 * m.d_model / 3 : 4 * m.d_model;
-    m.ffn = (width + 255) / 256 * 256;
-    row.assumed.push_back(fmt::format("FFN of {}", m.ffn));
-  }
-  const auto parameters = line.real("params_total");
-  if (const auto vocab = line.count("vocab", 1e7)) {
-    m.vocab = *vocab;
-  } else {
-    if (parameters == 0) throw_error(Code::usage, "neither vocabulary nor parameters said");
-    m.vocab = 1;  // both matrices of it are what the layers leave of the parameters
-    const double left = parameters - static_cast<double>(m.total_parameters());
-    m.vocab = std::max<std::int64_t>(1, std::llround(left / static_cast<double>(2 * m.d_model)));
-    row.assumed.push_back(fmt::format("vocabulary of {}", m.vocab));
-  }
-  m.norm = m.activation == Activation::swiglu ? Norm::rmsnorm : Norm::layernorm;
-  if (line.has("framework", "Megatron") && m.norm == Norm::layernorm) {  // GPT: biases everywhere
-    m.norm_bias = true;
-    m.attention.bias = AttentionSpec::Bias::all;
-  }
-  m.tied = tied(m, parameters);
-}
-
 bool found(const std::string& text, const char* words) {
   return std::regex_search(text, std::regex(words, std::regex::icase));
 }
@@ -176,12 +66,12 @@ bool found(const std::string& text, const char* words) {
 bool trained_by_nemo(const std::string& framework) { return found(framework, "NeMo(?! ?AutoModel)"); }
 
 /// Whether the framework is built on Megatron-Core, whose recipes shard the optimizer's state (ZeRO-1).
-bool on_megatron_core(const Line& line) {
+bool on_megatron_core(const RunLine& line) {
   return found(line.text("framework"), "Megatron-Core|SimuMax|Megatron-Bridge") ||
          trained_by_nemo(line.text("framework"));
 }
 
-void fill_sharding(const Line& line, RunRow& row) {
+void fill_sharding(const RunLine& line, RunRow& row) {
   const std::string& mode = line.text("fsdp_mode");
   if (found(mode, "ZeRO[- ]?(stage ?)?[12]|SHARD_GRAD_OP|distributed optimizer")) {  // weights stay
     row.zero_stage = 1;
@@ -206,7 +96,7 @@ void fill_sharding(const Line& line, RunRow& row) {
   row.experts_beside_shards = row.zero_stage == 3 && row.shard_group < row.dp * row.cp && !found(mode, "HSDP|HYBRID");
 }
 
-void fill_recompute(const Line& line, RunRow& row) {
+void fill_recompute(const RunLine& line, RunRow& row) {
   const std::string& text = row.recompute_text = line.text("act_ckpt");
   // "selective: layernorm+moe_act": Megatron-Core's recompute_modules.
   static const std::regex kModules(R"(selective: *(.+))"), kSeparators(" *[,+] *");
@@ -233,7 +123,7 @@ void fill_recompute(const Line& line, RunRow& row) {
 }
 
 /// Of tensor groups, stages and replicas whatever is not said follows from the number of GPUs, or is not there.
-void fill_degrees(const Line& line, RunRow& row) {
+void fill_degrees(const RunLine& line, RunRow& row) {
   const auto tp = line.count("tp", 1e4), pp = line.count("pp", 1e4), dp = line.count("dp");
   row.cp = line.count("cp", 1e4).value_or(1);
   row.pp = pp.value_or(1);
@@ -244,7 +134,7 @@ void fill_degrees(const Line& line, RunRow& row) {
   row.dp = dp.value_or(std::max<std::int64_t>(1, row.gpus / (row.tp * row.pp * row.cp)));
 }
 
-void fill_mesh(const Line& line, RunRow& row) {
+void fill_mesh(const RunLine& line, RunRow& row) {
   row.gpus = line.needed("n_gpus");
   row.gpus_per_node = line.count("gpus_per_node").value_or(8);
   fill_degrees(line, row);
@@ -275,7 +165,7 @@ void fill_mesh(const Line& line, RunRow& row) {
 }
 
 /// What the chunks of the pipeline have, and whether the model has modules of multi-token prediction.
-void fill_chunks(const Line& line, RunRow& row) {
+void fill_chunks(const RunLine& line, RunRow& row) {
   const std::string& said = line.text("pipeline_layout");
   if (said.empty()) return;
   row.pipeline_layout = pipeline_layout_from_string(said, "pipeline_layout");
@@ -283,7 +173,7 @@ void fill_chunks(const Line& line, RunRow& row) {
 }
 
 /// What recipes of the framework do where a source says nothing of its routing.
-void fill_recipe_routing(const Line& line, RunRow& row) {
+void fill_recipe_routing(const RunLine& line, RunRow& row) {
   if (row.routing != RunRow::Routing::unsaid || row.model.experts == 0) return;
   // moe_pad_expert_input_to_capacity with a moe_expert_capacity_factor of 1: NVIDIA/dgxc-benchmarking
   // grok1/grok1_314b.yaml; MegatronTokenDropCallback of NVIDIA/NeMo's performance recipes (mixtral_8x7b.py).
@@ -297,7 +187,7 @@ void fill_recipe_routing(const Line& line, RunRow& row) {
   row.routing = RunRow::Routing::balanced;
 }
 
-void fill_experts(const Line& line, RunRow& row) {
+void fill_experts(const RunLine& line, RunRow& row) {
   const std::string dispatcher = line.one_of("dispatcher", {"", "alltoall", "deepep", "deepep-uccl", "hybridep"});
   if (dispatcher == "deepep") row.dispatcher = Dispatcher::deepep;
   if (dispatcher == "deepep-uccl") row.dispatcher = Dispatcher::uccl;
@@ -322,7 +212,7 @@ void fill_experts(const Line& line, RunRow& row) {
                                               : RunRow::Routing::unsaid;
 }
 
-void fill_microbatch(const Line& line, RunRow& row) {
+void fill_microbatch(const RunLine& line, RunRow& row) {
   if (const auto said = line.count("micro_batch", 1e5)) {
     row.microbatch = *said;
   } else if (row.accumulation > 0 && row.global_batch > 0) {
@@ -335,7 +225,7 @@ void fill_microbatch(const Line& line, RunRow& row) {
 
 /// "amp_bf16/DEFAULT", "FP8", "fp8 (MXFP8)", "bf16 (fp32 grad accum)": the first of these words that it has. What says
 /// no more than fp32 has products without tensor cores, as PyTorch by default.
-std::string precision_word(const Line& line, RunRow& row) {
+std::string precision_word(const RunLine& line, RunRow& row) {
   const std::string said = lower(line.text("precision"));
   if (said.empty()) {
     row.assumed.emplace_back("16-bit products");
@@ -354,7 +244,7 @@ std::string precision_word(const Line& line, RunRow& row) {
   return said;
 }
 
-void fill_memory(const Line& line, RunRow& row) {
+void fill_memory(const RunLine& line, RunRow& row) {
   row.memory_bytes = line.real("mem_gb") * (1 << 30);  // all sources print GiB, as GB or GiB
   if (row.memory_bytes == 0) return;
   if (line.has("framework", "SimuMax")) {
@@ -369,7 +259,7 @@ void fill_memory(const Line& line, RunRow& row) {
   }
 }
 
-void fill_time(const Line& line, RunRow& row) {
+void fill_time(const RunLine& line, RunRow& row) {
   const double rate = line.real("tokens_per_s_per_gpu") * static_cast<double>(row.gpus);
   row.step_s = line.real("step_time_s");
   if (row.step_s == 0 && rate > 0) row.step_s = static_cast<double>(row.tokens()) / rate;
@@ -380,7 +270,7 @@ void fill_time(const Line& line, RunRow& row) {
 std::vector<RunRow> read_training_runs(const std::filesystem::path& file) {
   const CsvTable table = read_csv(file, kNeeded, OtherColumns::ignored, kOptional);
   return run_rows(table, [&](const CsvRow& cells, RunRow& row) {
-    const Line line(table, cells);
+    const RunLine line(table, cells);
     row.id = line.text("row_id");
     row.source = line.text("source_id");
     row.origin = line.text("origin");

@@ -1,11 +1,12 @@
-"""What windtunnel export writes is what the real packages read: torchtitan's and Automodel's parsers, Megatron-Core's configuration.
+"""What windtunnel export writes is what the real packages read: parsers and configurations of every format's framework.
 
-LLM Foundry and Megatron-Bridge do not install beside this PyTorch; their keys are checked against lists (tests/property/recipes.cpp).
-The environment variable WINDTUNNEL names the program.
+recipes_test.py [CHECK..]: each in a process of its own, because Megatron-Bridge and LLM Foundry import packages that are stood for here
+(absent_packages.py), which the others would find. The environment variable WINDTUNNEL names the program.
 """
 
 import ast
 import dataclasses
+import importlib
 import os
 import shlex
 import subprocess
@@ -13,6 +14,8 @@ import sys
 import tempfile
 import types
 from pathlib import Path
+
+from absent_packages import AbsentPackages
 
 RUNS = Path("configs/runs")
 # 64 GPUs of everything: stages in chunks, tensor groups, whole experts, DeepEP, recompute of modules.
@@ -40,6 +43,22 @@ fsdp_config:
   token_dispatcher: deepep
   activation_checkpointing: true
   activation_checkpointing_target: [norm, core]
+"""
+# What LLM Foundry runs: data and experts sharded, attention of some blocks and others as a whole computed again.
+SHARDED = """
+run_name: sharded
+model: mixtral-8x7b
+max_duration: 100ba
+max_seq_len: 4096
+global_train_batch_size: 128
+device_train_microbatch_size: 1
+precision: amp_bf16
+device: cuda
+fsdp_config:
+  data_parallel_shard_degree: 64
+  expert_parallel_degree: 8
+  activation_checkpointing: true
+  activation_checkpointing_target: {attention: 'first-4, last-2', block: range-6-9}
 """
 
 
@@ -92,11 +111,16 @@ def automodel(runs, folder):
         print(f"Automodel reads {run}: {sizes}")
 
 
-def flags_of(text):
-    """{flag: values} of the command line in a shell file."""
+def words_behind(script, text):
+    """Of the command line in a shell file."""
     words = shlex.split("".join(line for line in text.splitlines(True) if not line.startswith("#")).replace("\\\n", " "))
+    return words[words.index(script) + 1:]
+
+
+def flags_of(text):
+    """{flag: values} of Megatron-LM's command line."""
     found = {}
-    for word in words[words.index("pretrain_gpt.py") + 1:]:
+    for word in words_behind("pretrain_gpt.py", text):
         if word.startswith("--"):
             values = found.setdefault(word, [])
         else:
@@ -126,40 +150,127 @@ def field_value(field, values):
 RENAMED = {"--num-experts": "num_moe_experts", "--norm-epsilon": "layernorm_epsilon", "--fp8-format": "fp8", "--fp4-format": "fp4"}
 
 
-def megatron_core(runs, folder):
+def megatron_fields(run):
+    """The class of Megatron-Core's configuration, and the fields that the flags set."""
     import torch
-    from megatron.core import utils
     from megatron.core.transformer import MLATransformerConfig, TransformerConfig
+
+    flags = flags_of(export(run, "megatron-core"))
+    kind = MLATransformerConfig if "--multi-latent-attention" in flags else TransformerConfig
+    names = {f.name for f in dataclasses.fields(kind)}
+    given = {"pipeline_dtype": torch.bfloat16, "add_bias_linear": "--disable-bias-linear" not in flags}
+    for flag, values in flags.items():
+        field = RENAMED.get(flag, flag[2:].replace("-", "_"))
+        if field in names:
+            given[field] = field_value(field, values)
+    if "--swiglu" in flags:
+        given.update(gated_linear_unit=True, activation_func=torch.nn.functional.silu)
+    return kind, given
+
+
+def megatron_core(runs, folder):
+    from megatron.core import utils
 
     utils.get_te_version = lambda: utils.PkgVersion("2.9.0")  # as if Transformer Engine were installed
     for run, gpus in runs:
-        flags = flags_of(export(run, "megatron-core"))
-        kind = MLATransformerConfig if "--multi-latent-attention" in flags else TransformerConfig
-        names = {f.name for f in dataclasses.fields(kind)}
-        given = {"pipeline_dtype": torch.bfloat16, "add_bias_linear": "--disable-bias-linear" not in flags}
-        for flag, values in flags.items():
-            field = RENAMED.get(flag, flag[2:].replace("-", "_"))
-            if field in names:
-                given[field] = field_value(field, values)
-        if "--swiglu" in flags:
-            given.update(gated_linear_unit=True, activation_func=torch.nn.functional.silu)
+        kind, given = megatron_fields(run)
         config = kind(**given)  # __post_init__ checks words and combinations
         assert config.num_layers > 0 and config.tensor_model_parallel_size * config.pipeline_model_parallel_size <= gpus
         print(f"Megatron-Core takes {run}: {len(given)} fields of {kind.__name__}")
 
 
-if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        staged = folder / "staged.yaml"
+# The model's own, which a recipe of Megatron-Bridge takes from Hugging Face.
+SHAPE = ("num_layers", "mtp_num_layers", "hidden_size", "num_attention_heads", "num_query_groups", "ffn_hidden_size", "num_moe_experts",
+         "moe_ffn_hidden_size", "moe_router_topk", "moe_layer_freq", "moe_shared_expert_intermediate_size", "moe_grouped_gemm",
+         "multi_latent_attention", "kv_lora_rank", "q_lora_rank")
+
+
+def megatron_bridge(runs, folder):
+    AbsentPackages("PIL", "datasets", "einops", "megatron.energon", "rich", "six", "transformer_engine", "triton")
+    bare_package("megatron.bridge.recipes")  # its own __init__ imports models of images, too
+    import torch
+    from megatron.bridge.models import AutoBridge, GPTModelProvider
+    from megatron.bridge.models.mla_provider import MLAModelProvider
+    from megatron.bridge.training import config as training_config
+    from megatron.bridge.training.utils.omegaconf_utils import process_config_with_overrides
+
+    from transformer_engine.pytorch import optimizers
+
+    def fused_adam(master_weight_dtype, exp_avg_dtype, exp_avg_sq_dtype, use_decoupled_grad):
+        """What Megatron-Core asks Transformer Engine's FusedAdam for."""
+
+    optimizers.FusedAdam = fused_adam
+    torch.cuda.get_device_properties = lambda *_: types.SimpleNamespace(name="NVIDIA H100 80GB HBM3", major=9, minor=0)
+    folders = [Path(p) for p in sys.modules["megatron.bridge.recipes"].__path__]
+    for run, gpus in runs:
+        words = words_behind("scripts/training/run_recipe.py", export(run, "megatron-bridge"))
+        recipe = words[words.index("--recipe") + 1]
+        kind, given = megatron_fields(run)
+        provider = (MLAModelProvider if kind.__name__.startswith("MLA") else GPTModelProvider)
+        model = provider(**{name: given[name] for name in SHAPE if name in given})
+        AutoBridge.from_hf_pretrained = lambda *_, **__: types.SimpleNamespace(to_megatron_provider=lambda *_, **__: model)
+        family = next(f.parent.name for d in folders for f in d.glob("*/__init__.py") if recipe in f.read_text())
+        config = getattr(importlib.import_module("megatron.bridge.recipes." + family), recipe)()
+        process_config_with_overrides(config, cli_overrides=[w for w in words if "=" in w])  # refuses unknown keys
+        training_config.get_world_size_safe = lambda: gpus
+        training_config.runtime_config_update(config)  # precision, overlap, then every check
+        assert isinstance(config.optimizer.exp_avg_dtype, torch.dtype), config.optimizer.exp_avg_dtype
+        assert config.train.global_batch_size % (config.train.micro_batch_size * config.data_parallel_size) == 0, run
+        print(f"Megatron-Bridge takes {run}: {recipe}, {config.data_parallel_size} data-parallel ranks")
+
+
+def llm_foundry(runs, folder):
+    AbsentPackages("PIL", "bs4", "coolname", "cpuinfo", "datasets", "einops", "git", "importlib_metadata", "mcli", "megablocks", "mlflow",
+                   "pkg_resources", "psutil", "streaming", "tabulate", "tenacity", "torchmetrics", "torchvision")
+    import torch
+    from composer.core import Time
+    from composer.optim import CosineAnnealingWithWarmupScheduler, DecoupledAdamW
+    from composer.utils.parallelism import FSDPConfig
+    from llmfoundry.models.layers.blocks import MPTBlock
+    from llmfoundry.models.mpt.configuration_mpt import MPTConfig
+    from llmfoundry.models.utils.act_ckpt import build_act_ckpt_mod_to_blocks, check_mapping_blocks_overlap
+    from llmfoundry.utils.config_utils import TRAIN_CONFIG_KEYS, TrainConfig, make_dataclass_and_log_config
+    from omegaconf import OmegaConf
+
+    for run, gpus in runs:
+        job = make_dataclass_and_log_config(OmegaConf.create(export(run, "llm-foundry")), TrainConfig, TRAIN_CONFIG_KEYS, transforms="all")[1]
+        model, optimizer, scheduler = dict(job.model), dict(job.optimizer), dict(job.scheduler)
+        target = model.pop("activation_checkpointing_target", None)
+        assert (model.pop("name"), optimizer.pop("name"), scheduler.pop("name")) == ("mpt_causal_lm", "decoupled_adamw", "cosine_with_warmup")
+        layers = MPTConfig(**model).n_layers
+        blocks = build_act_ckpt_mod_to_blocks(target, MPTBlock, layers - 1)
+        check_mapping_blocks_overlap(blocks, layers - 1)
+        assert all(isinstance(module, type) for module in blocks), blocks  # modules are looked for by isinstance()
+        fsdp = FSDPConfig(**job.fsdp_config)
+        assert fsdp.data_parallel_shard_degree * fsdp.data_parallel_replicate_degree == gpus, fsdp
+        DecoupledAdamW([torch.nn.Parameter(torch.zeros(1))], **optimizer)
+        CosineAnnealingWithWarmupScheduler(**scheduler)
+        assert Time.from_timestring(job.max_duration).value > 0
+        assert job.global_train_batch_size % (job.device_train_microbatch_size * gpus) == 0, run
+        print(f"LLM Foundry takes {run}: {fsdp.sharding_strategy}, recompute {({m.__name__: b for m, b in blocks.items()})}")
+
+
+def check(name):
+    """77: the package is not here."""
+    with tempfile.TemporaryDirectory() as folder:
+        staged, sharded = Path(folder, "staged.yaml"), Path(folder, "sharded.yaml")
         staged.write_text(STAGED.format(model="qwen3-30b-a3b"))
-        runs = [(RUNS / "dbrx-3072-h100.yaml", 3072), (RUNS / "llama3-8b-128-h100.yaml", 128), (RUNS / "deepseek-v3-2048-h800.yaml", 2048),
-                (RUNS / "tiny-moe.yaml", 4), (staged, 64)]
-        checked = 0
-        for check in (torchtitan, automodel, megatron_core):
-            try:
-                check(runs, folder)
-                checked += 1
-            except ImportError as error:
-                print(f"SKIPPED: {check.__name__} cannot be imported here: {error}")
-        sys.exit(0 if checked else 77)
+        sharded.write_text(SHARDED)
+        dense = (RUNS / "llama3-8b-128-h100.yaml", 128)
+        runs = [(RUNS / "dbrx-3072-h100.yaml", 3072), dense, (RUNS / "deepseek-v3-2048-h800.yaml", 2048), (RUNS / "tiny-moe.yaml", 4),
+                (staged, 64)]
+        try:
+            CHECKS[name]([dense, (sharded, 64)] if name == "llm_foundry" else runs, Path(folder))
+        except ImportError as error:
+            print(f"SKIPPED: {name} cannot be imported here: {error}")
+            return 77
+        return 0
+
+
+CHECKS = {c.__name__: c for c in (torchtitan, automodel, megatron_core, megatron_bridge, llm_foundry)}
+
+if __name__ == "__main__":
+    if len(sys.argv) == 2:
+        sys.exit(check(sys.argv[1]))
+    ended = [subprocess.run([sys.executable, __file__, name]).returncode for name in sys.argv[1:] or CHECKS]
+    sys.exit(77 if set(ended) == {77} else max((status for status in ended if status != 77), key=abs, default=0))

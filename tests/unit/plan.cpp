@@ -3,36 +3,16 @@
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/find.hpp"
-#include "configs/spec/profile.hpp"
 #include "configs/spec/study_keys.hpp"
-#include "configs/spec/support/error.hpp"
-#include "planner/plan/plan_drift.hpp"
-#include "planner/search/scaled_cost.hpp"
-#include "reports/build/plan_report.hpp"
-#include "reports/build/whatif_report.hpp"
 #include "reports/render/text.hpp"
+#include "tests/support/small_plan.hpp"
 #include "tests/support/temp_directory.hpp"
 
 using namespace wt;
 using namespace wt::test;
 
-namespace {
-
-const std::string kStudy =
-    "name: tiny\nmodel: olmoe-1b-7b\ncluster: hgx-h100\ngpus: 16\nstack: torchtitan\ntokens: 20B\n"
-    "max_seq_len: 2048\nglobal_train_batch_size: 64\nrouting: [olmoe-c4, olmoe-arxiv]\nfailures: llama3\nruns: 50\n"
-    "search: {expert_degrees: [1, 8], microbatch: [1, 2], shard_sizes: [8, 16]}\n";
-
-PlanInputs inputs_of(const std::string& text) { return read_plan_inputs(study_from_text(text, "study.yaml"), false); }
-
-Report report_of(const PlanInputs& inputs, const Plan& plan) {
-  return plan_report(inputs, plan, plan_details(inputs, plan), plan_json(inputs, plan));
-}
-
-}  // namespace
-
 TEST_CASE("plan.yaml is a run file that reads back to the plan") {
-  const PlanInputs inputs = inputs_of(kStudy);
+  const PlanInputs inputs = inputs_of(kSmallStudy);
   const Plan plan = make_plan(inputs);
   const TempDirectory folder;
   write_bytes(folder / "plan.yaml", plan_yaml(inputs, plan));
@@ -51,7 +31,7 @@ TEST_CASE("plan.yaml is a run file that reads back to the plan") {
 
 TEST_CASE("the same GPU with more and faster memory, or a faster network, is never planned slower") {
   const auto fastest_s = [](const std::string& cluster, const std::string& more) {
-    std::string text = kStudy + more;
+    std::string text = kSmallStudy + more;
     text.replace(text.find("cluster: hgx-h100"), 17, "cluster: " + cluster);
     const Plan plan = make_plan(inputs_of(text));
     CHECK(plan.step.evidence[static_cast<std::size_t>(Evidence::published)] > 0.99);  // one kind of evidence
@@ -71,7 +51,7 @@ TEST_CASE("a plan for nodes of two kinds fits the smaller GPU, at the pace of th
       "nvswitch: {bandwidth: 300GB/s}, source: 'published: data sheets'}\n";
   write_bytes(folder / "mixed.yaml", mixed);
   const auto on = [&](const std::string& cluster, const std::string& prices) {
-    std::string text = kStudy;
+    std::string text = kSmallStudy;
     text.replace(text.find("cluster: hgx-h100"), 17, "cluster: " + cluster);
     text.replace(text.find("stack: torchtitan\n"), 18, prices);
     return inputs_of(text);
@@ -100,171 +80,8 @@ TEST_CASE("a plan for nodes of two kinds fits the smaller GPU, at the pace of th
                     Catch::Contains("a profile or machine model is of one GPU"));
 }
 
-TEST_CASE("a plan mentions slow nodes and maintenance where the study names them") {
-  const PlanInputs plain = inputs_of(kStudy);
-  const PlanInputs inputs = inputs_of(kStudy + "stragglers: bloom\nmaintenance: {every: 3h, duration: 10m}\n");
-  const Plan before = make_plan(plain), plan = make_plan(inputs);
-  CHECK(plan_disturbances(plain, before).empty());
-  CHECK(plan.step.step_s == before.step.step_s);
-  CHECK(plan.runs.distribution.mean_s > before.runs.distribution.mean_s);
-  const std::string report = text_report(report_of(inputs, plan));
-  CHECK_THAT(report,
-             Catch::Contains("Slow nodes as in bloom") && Catch::Contains("Maintenance of 10.0 min every 3.00 h"));
-  const auto document = plan_json(inputs, plan);
-  CHECK(document["finish"]["disturbances"]["stragglers"]["step_factor"]["value"] == 1.064);
-  CHECK(document["finish"]["disturbances"]["maintenance"]["a_run"] == plan.runs.distribution.planned_stops);
-}
-
-TEST_CASE("a plan mentions local saves, silent errors and replica loss where the study names them") {
-  const PlanInputs inputs = inputs_of(kStudy +
-                                      "checkpoint: {local: {every: 5s, survival: 0.8, source: 'assumed: a test'}}\n"
-                                      "silent_errors: {rate: llama3, verify: 3s, source: 'assumed: a test'}\n"
-                                      "replica_loss: {recover: 10m, stall: 1m, source: 'assumed: a test'}\n");
-  const Plan plan = make_plan(inputs);
-  const std::string report = text_report(report_of(inputs, plan));
-  CHECK_THAT(report,
-             Catch::Contains("Local saves to host memory every") && Catch::Contains("Silent errors as in llama3"));
-  const auto disturbances = plan_json(inputs, plan)["finish"]["disturbances"];
-  CHECK(disturbances["local_checkpoints"]["survival"]["value"] == 0.8);
-  CHECK(disturbances["silent_errors"]["verify_s"]["source"] == "a test");
-  CHECK(plan.schedule.cadence.interval_steps % plan.schedule.input.local.interval_steps == 0);
-  CHECK(plan.runs.distribution.bucket_mean_s[static_cast<std::size_t>(Bucket::custom_events)] > 0);
-  if (plan.layout.replicate > 1) {
-    CHECK_THAT(report, Catch::Contains("A failure stops one of"));
-    CHECK(disturbances["replica_loss"]["replicas"] == plan.layout.replicate);
-  } else {
-    CHECK_THAT(report, Catch::Contains("replica_loss does nothing here"));
-    CHECK_FALSE(disturbances.contains("replica_loss"));
-  }
-}
-
-TEST_CASE("local saves no more frequent than saves are left out, and the plan says so") {
-  const auto with_local = [](double every_s) {
-    return inputs_of(
-        kStudy +
-        fmt::format("checkpoint: {{local: {{every: {}s, survival: 0.8, source: 'assumed: a test'}}}}\n", every_s));
-  };
-  const CadencePlan plain = make_plan(inputs_of(kStudy)).schedule.cadence;
-  for (double every_s : {1.01 * plain.interval_s.value, 300 * 86400.0}) {
-    const PlanInputs inputs = with_local(every_s);
-    const Plan plan = make_plan(inputs);
-    CHECK(plan.schedule.input.local.interval_steps == 0);
-    CHECK(plan.schedule.cadence.interval_steps == plain.interval_steps);
-    CHECK_THAT(plan_disturbances(inputs, plan).front(), Catch::Contains("does nothing here and is left out"));
-    CHECK(plan_json(inputs, plan)["finish"]["disturbances"]["local_checkpoints"]["left_out"] == true);
-  }
-  const RunSchedule halved = make_plan(with_local(plain.interval_s.value / 2)).schedule;
-  CHECK(halved.input.local.interval_steps > 0);
-  CHECK(halved.cadence.interval_steps <= plain.interval_steps);
-}
-
-TEST_CASE("names that a study gets wrong are refused before prices are made") {
-  for (const auto& [key, value] : {std::pair{"failures", "no-such-cluster"}, {"routing", "no-such-loads"}})
-    CHECK_THROWS_WITH(inputs_of(set_study_key(kStudy + "profiles: [no-such-profile]\n", key, value, "s")),
-                      Catch::Contains(value));
-}
-
-TEST_CASE("silent errors rarer than runs can be simulated with are refused before the search") {
-  const TempDirectory folder;
-  std::string text = read_bytes("configs/faults/rates/llama3.yaml");
-  const std::size_t at = text.find("node_days: 110592");
-  REQUIRE(at != std::string::npos);
-  write_bytes(folder / "rare.yaml", text.insert(at + 17, "00"));  // 500 years on these two nodes
-  const auto silent = [](const std::string& rate) {
-    return inputs_of(kStudy + "silent_errors: {rate: " + rate + ", verify: 3s, source: 'assumed: a test'}\n");
-  };
-  CHECK(silent("llama3").silent_errors);
-  CHECK_THROWS_WITH(silent((folder / "rare.yaml").string()), Catch::Contains("70 years"));
-}
-
-TEST_CASE("the step with a slow node is simulated where its file gives how fast the node computes") {
-  const TempDirectory folder;
-  const auto factor_at = [&](double compute) {
-    std::string text = read_bytes("configs/faults/rates/bloom.yaml");
-    const std::size_t at = text.find("  step_factor:\n    value: 1.064");
-    REQUIRE(at != std::string::npos);
-    text.replace(at, std::string("  step_factor:\n    value: 1.064").size(),
-                 fmt::format("  node_compute:\n    value: {}", compute));
-    write_bytes(folder / "slow.yaml", text);
-    const PlanInputs inputs = inputs_of(kStudy + "stragglers: " + (folder / "slow.yaml").string() + "\n");
-    return make_plan(inputs).schedule.input.stragglers->step_factor.value;
-  };
-  CHECK(factor_at(1) == Approx(1).margin(1e-9));
-  const double half = factor_at(0.5);
-  CHECK(half > 1.15);  // of a step whose host is as slow as before
-  CHECK(half <= 2 + 1e-9);
-}
-
-TEST_CASE("placed experts reach the run file where the expert degree is fixed") {
-  const PlanInputs inputs = inputs_of(set_study_key(kStudy, "search.expert_degrees", "8", "s"));
-  const Plan plan = make_plan(inputs);
-  REQUIRE_FALSE(plan.layout.placement.empty());
-  const TempDirectory folder;
-  write_bytes(folder / "plan.yaml", plan_yaml(inputs, plan));
-  CHECK(read_run(folder / "plan.yaml").layout.placement == plan.layout.placement);
-  CHECK(plan.memory.process.high <= plan.memory_limit_bytes);
-  CHECK(plan.memory.live.peak() < plan.memory.allocated.bytes);
-  CHECK(plan.memory.allocated.bytes < plan.memory.reserved.bytes);
-  CHECK(plan.memory.reserved.bytes < plan.memory.process.bytes);
-}
-
-TEST_CASE("nobody places experts by loads that were not recorded, and imbalance is still scaled") {
-  const std::string text =
-      set_study_key(set_study_key(kStudy, "routing", "trained", "s"), "search.expert_degrees", "[8]", "s");
-  const Plan plan = make_plan(inputs_of(text)),
-             even = make_plan(inputs_of(set_study_key(text, "scale.imbalance", "0", "s")));
-  CHECK(plan.placements.empty());
-  CHECK(plan.layout.placement.empty());
-  CHECK(plan.placement_note.find("Without recorded loads") != std::string::npos);
-  CHECK(plan.imbalance > even.imbalance);
-  CHECK(plan.imbalance_p99 > plan.imbalance);
-}
-
-TEST_CASE("copies and drifting loads: what a study asks for is in the plan, what nobody knows is refused") {
-  const std::string placed = set_study_keys(kStudy,
-                                            {{"routing", "[olmoe]"},
-                                             {"stack", "windtunnel-train"},
-                                             {"search.shard_sizes", "[16]"},
-                                             {"search.expert_degrees", "[16]"},
-                                             {"search.expert_copies", "[1]"},
-                                             {"search.microbatch", "[1]"},
-                                             {"search.context_parallel_degree", "1"},
-                                             {"search.recompute", "none"},
-                                             {"drift", "{loads: [olmoe-c4, olmoe-github, olmoe-github], every: 500}"}},
-                                            "s");
-  const PlanInputs inputs = inputs_of(placed);
-  const Plan plan = make_plan(inputs);
-  CHECK(plan.layout.slots(inputs.study.model) == 64 + 16);
-  CHECK_THAT(plan.placement_note, Catch::Contains("Each rank has one slot for copies of busy experts"));
-  REQUIRE(plan.replacement);
-  CHECK(plan.replacement->windows == 2);
-  CHECK(plan.replacement->options.size() == 3);  // never, each window, each second
-  CHECK_THAT(plan.drift_note, Catch::Contains("2 windows of 500 steps"));
-  const nlohmann::json document = plan_json(inputs, plan);
-  CHECK(document["drift"]["options"].size() == 3);
-  CHECK_THAT(text_report(report_of(inputs, plan)), Catch::Contains("Experts placed anew while loads drift"));
-
-  // All experts of all layers from one rank to the next: masters and two moments at NVLink's or the adapter's rate.
-  const ScaledCost cost(*inputs.prices, inputs.study.scale);
-  const SearchProblem problem = search_problem(inputs, cost);
-  Layout layout;
-  layout.shard = layout.expert = 2, layout.replicate = 8;
-  Placement turned(16);
-  for (auto& slots : turned)
-    for (std::int64_t e = 0; e < 64; ++e) slots.push_back((e + 32) % 64);
-  const double bytes = 16 * 32 * 12 * static_cast<double>(problem.model.expert_parameters());
-  CHECK(move_seconds(problem, layout, {}, turned) == Approx(bytes / problem.cluster.nvswitch_Bps));
-  layout.shard = layout.expert = 16, layout.replicate = 1;
-  CHECK(move_seconds(problem, layout, {}, turned) == Approx(bytes / 8 / problem.cluster.nic_per_gpu_Bps()));
-
-  CHECK_THROWS_WITH(make_plan(inputs_of(set_study_key(placed, "routing", "[trained]", "s"))),
-                    Catch::Contains("search.expert_copies: found 1, and no recorded loads"));
-  CHECK_THROWS_WITH(make_plan(inputs_of(set_study_key(placed, "stack", "torchtitan", "s"))),
-                    Catch::Contains("expert_copies 1, which its trainer does not run"));
-}
-
 TEST_CASE("a study's microbatch may leave a smaller last one") {
-  const std::string uneven = set_study_keys(kStudy,
+  const std::string uneven = set_study_keys(kSmallStudy,
                                             {{"global_train_batch_size", "48"},
                                              {"search.shard_sizes", "[16]"},
                                              {"search.context_parallel_degree", "1"},
@@ -296,55 +113,8 @@ TEST_CASE("DBRX state on a rank is 16 bytes a parameter over the shard size") {
   CHECK(state == Approx(16.0 * static_cast<double>(s.model.total_parameters()) / 128).epsilon(1e-6));
 }
 
-TEST_CASE("checkpoint times follow from bytes and bandwidths") {
-  PlanInputs inputs = read_plan_inputs(read_study("dbrx-3072-h100"), true);
-  Layout layout;
-  layout.replicate = 48, layout.shard = 64;
-  const CheckpointTimes t = checkpoint_times(inputs, layout);
-  const double total = 12.0 * static_cast<double>(inputs.study.model.total_parameters());
-  CHECK(t.total_bytes == total);
-  CHECK(t.blocking_s.value == Approx(total / 64 / 25e9));
-  CHECK(t.persist_s.value == Approx(total / 32e9));  // 8 nodes at 4 GB/s, less than the file system's 80
-  const double wire_s = total / 64 / 50e9;  // each rank's shard over its own NIC, behind what NCCL reaches of it
-  CHECK(t.reload_s.value - total / 64e9 > wire_s);
-  CHECK(t.reload_s.value - total / 64e9 < 2.5 * wire_s);  // in training NCCL reaches half of a NIC over 48 nodes
-  CHECK_THAT(t.reload_s.evidence.source, Catch::Contains("broadcasts its shards to 47 others"));
-  CHECK(t.persist_s.evidence.kind == Evidence::assumed);
-  inputs.study.scale.storage_bandwidth = 2;
-  CHECK(checkpoint_times(inputs, layout).persist_s.value == Approx(total / 64e9));
-  layout.replicate = 1;  // nobody to send it to
-  CHECK(checkpoint_times(inputs, layout).reload_s.value == Approx(total / 128e9));
-}
-
-TEST_CASE("copies to host memory go at half of what a profile measured of one GPU, unless the study says") {
-  const TempDirectory folder;
-  Profile profile;
-  profile.fingerprint = {{"device", "H100"}};
-  for (const auto& [bytes, seconds] :
-       {std::pair{std::int64_t{1} << 20, 1e-3}, std::pair{std::int64_t{256} << 20, 5e-3}}) {
-    Measurement m;
-    m.kernel = "device_to_host", m.pass = "", m.shape = {{"bytes", bytes}}, m.clock = "device", m.samples = {seconds};
-    m.evidence = {Evidence::measured, "test"};
-    profile.measurements.push_back(m);
-  }
-  Measurement product;  // what a profile of copies alone could not be calibrated on
-  product.kernel = "gemm", product.pass = "forward", product.dtype = "bf16", product.clock = "device";
-  product.shape = {{"rows", 4096}, {"n", 4096}, {"k", 4096}}, product.samples = {3e-4};
-  product.evidence = {Evidence::measured, "test"};
-  profile.measurements.push_back(product);
-  write_profile(profile, folder / "copies.json");
-  StudySpec study = read_study("dbrx-3072-h100");
-  study.profiles.push_back((folder / "copies.json").string());
-  const CheckpointSpec measured = read_plan_inputs(study, true).study.checkpoint;
-  CHECK(measured.copy_Bps == Approx(0.5 * (256 << 20) / 5e-3));  // the larger copy
-  CHECK(measured.evidence.kind == Evidence::assumed);            // the half
-  CHECK_THAT(measured.evidence.source, Catch::Contains("half of the 53.7 GB/s"));
-  study.checkpoint.copy_given = true;
-  CHECK(read_plan_inputs(study, true).study.checkpoint.copy_Bps == 25e9);
-}
-
 TEST_CASE("a plan names what its computation rests on, and on how many measurements") {
-  const PlanInputs inputs = inputs_of(kStudy);
+  const PlanInputs inputs = inputs_of(kSmallStudy);
   const Plan plan = make_plan(inputs);
   const std::vector<PricedClass>& sources = plan.priced_by;
   double sum = 0;
@@ -383,7 +153,7 @@ TEST_CASE("the DBRX plan is proved, fits, and its MFU is a share of the peak") {
 }
 
 TEST_CASE("the fastest layouts are listed with the chosen one, wherever it is") {
-  const PlanInputs inputs = inputs_of(set_study_key(kStudy, "search.tie", "1", "s"));
+  const PlanInputs inputs = inputs_of(set_study_key(kSmallStudy, "search.tie", "1", "s"));
   const Plan plan = make_plan(inputs);
   REQUIRE(plan.search.chosen != plan.search.best);
   const Table table = candidate_table(inputs, plan, 1);
@@ -399,7 +169,7 @@ TEST_CASE("the fastest layouts are listed with the chosen one, wherever it is") 
 }
 
 TEST_CASE("plan, document and report say the same, twice") {
-  const PlanInputs inputs = inputs_of(kStudy);
+  const PlanInputs inputs = inputs_of(kSmallStudy);
   const Plan first = make_plan(inputs), second = make_plan(inputs);
   const nlohmann::json document = plan_json(inputs, first);
   CHECK(document == plan_json(inputs, second));
@@ -414,146 +184,11 @@ TEST_CASE("plan, document and report say the same, twice") {
 }
 
 TEST_CASE("all files of a plan are written") {
-  const PlanInputs inputs = inputs_of(kStudy);
+  const PlanInputs inputs = inputs_of(kSmallStudy);
   const TempDirectory folder;
   const Plan plan = make_plan(inputs);
   const auto files = write_plan(inputs, plan, plan_details(inputs, plan), plan_json(inputs, plan), folder / "plan");
   CHECK(files.size() == 6);
   for (const auto& file : files) CHECK(std::filesystem::file_size(file) > 100);
   CHECK(read_bytes(folder / "plan/study.yaml") == study_yaml(inputs.study));
-}
-
-TEST_CASE("what-if plans each combination of values") {
-  const WhatIf r =
-      what_if(kStudy, "s", {parse_assignment("search.expert_degrees=[1, 8]", false)},
-              {parse_assignment("scale.compute_rate=0.5,1", true), parse_assignment("scale.mtbf=1,2", true)}, false);
-  REQUIRE(r.rows.size() == 4);
-  CHECK(r.rows[1].values == std::vector<std::string>{"0.5", "2"});
-  CHECK(r.rows[0].plan->step.step_s > 1.1 * r.rows[2].plan->step.step_s);
-  CHECK(r.rows[0].plan->step.step_s == r.rows[1].plan->step.step_s);
-  CHECK(r.rows[0].plan->schedule.cadence.goodput.value < r.rows[1].plan->schedule.cadence.goodput.value);
-  const Table table = what_if_table(r);
-  CHECK(table.rows.size() == 4);
-  for (const auto& row : table.rows) CHECK(row.size() == table.columns.size());
-  CHECK(what_if_json(r)["rows"].size() == 4);
-}
-
-TEST_CASE("what-if says of each row how sure it is, on whose times it rests and what its MFU is") {
-  const WhatIf r = what_if(kStudy, "s", {parse_assignment("search.expert_degrees=[1]", false)},
-                           {parse_assignment("cluster=hgx-h100,hgx-b200", true)}, false);
-  const Table table = what_if_table(r);
-  const auto column = [&](const std::string& name) {
-    return static_cast<std::size_t>(
-        std::find_if(table.columns.begin(), table.columns.end(), [&](const Column& c) { return c.name == name; }) -
-        table.columns.begin());
-  };
-  REQUIRE(column("80 % interval") < table.columns.size());
-  CHECK_THAT(table.rows[0][column("80 % interval")].text, Catch::Contains(" to "));
-  CHECK(table.rows[0][column("extrapolated")].text == "0");  // products are published by shape
-  CHECK(*table.rows[1][column("extrapolated")].number > 50);
-  CHECK_THAT(table.note, Catch::Contains("over 989 TFLOP/s; row 2: ") && Catch::Contains("over 2250 TFLOP/s."));
-  for (std::size_t i = 0; i < 2; ++i)
-    CHECK_THAT(what_if_notes(r)[std::min(1 + i, what_if_notes(r).size() - 1)],  // behind what is set
-               Catch::EndsWith(evidence_sentence(r.rows[i].plan->step.evidence) + "."));
-  const nlohmann::json document = what_if_json(r);
-  CHECK(document["notes"] == what_if_notes(r));
-  CHECK(document["rows"][1]["evidence"] == evidence_json(r.rows[1].plan->step.evidence));
-  CHECK(document["rows"][1]["extrapolated"] > 0.5);
-  CHECK(document["rows"][1]["mfu_definition"]["peak_flops"] == r.rows[1].inputs.peak_flops);
-}
-
-TEST_CASE("what-if says which rows a profile's collectives have a say in") {
-  const WhatIf r = what_if(kStudy, "s", {parse_assignment("search.expert_degrees=[1]", false)},
-                           {parse_assignment("profiles=[],[tests/data/h100-profile.json]", true)}, false);
-  const std::vector<std::string> notes = what_if_notes(r), basis = plan_collectives(r.rows[1].inputs);
-  REQUIRE_FALSE(basis.empty());
-  CHECK(plan_collectives(r.rows[0].inputs).empty());
-  for (const std::string& sentence : basis)
-    CHECK(std::find(notes.begin(), notes.end(), "row 2: " + sentence) != notes.end());
-}
-
-TEST_CASE("the clock scales what arithmetic limits, and nothing else") {
-  const PlanInputs inputs = inputs_of(kStudy);
-  ScaleSpec half;
-  half.clock = 0.5;
-  const ScaledCost scaled(*inputs.prices, half);
-  const auto ratio = [&](const WorkItem& item) {
-    return scaled.item(item, 0).seconds / inputs.prices->item(item, 0).seconds;
-  };
-  const WorkItem large = make_item(Kernel::gemm, Pass::forward, Precision::bf16, {4096, 0}, {4096, 4096});
-  const WorkItem few_rows = make_item(Kernel::gemm, Pass::forward, Precision::bf16, {16, 0}, {4096, 4096});
-  const WorkItem norm = make_item(Kernel::rmsnorm, Pass::forward, Precision::bf16, {4096, 0}, {4096});
-  CHECK(ratio(large) == Approx(2));
-  CHECK(ratio(few_rows) == 1);  // 16 FLOP a byte: the weights have to come by
-  CHECK(ratio(norm) == 1);
-  Op op;
-  op.work = {large, norm};
-  const double product_s = inputs.prices->item(large, 0).seconds, norm_s = inputs.prices->item(norm, 0).seconds;
-  CHECK(scaled.segment(op, 0).seconds ==
-        Approx(inputs.prices->segment(op, 0).seconds * (2 * product_s + norm_s) / (product_s + norm_s)).epsilon(0.05));
-  CHECK(scaled.collective(OpKind::all_gather, 1e9, 8, 1).latency_s ==
-        inputs.prices->collective(OpKind::all_gather, 1e9, 8, 1).latency_s);
-}
-
-TEST_CASE("a study that no schedule can be made for is refused before the search") {
-  const TempDirectory folder;
-  const PlanInputs good = inputs_of(kStudy);
-  check_schedule(good);
-  int looked = 0;
-  const auto refused = [&](const PlanInputs& inputs, const char* why) {
-    CHECK_THROWS_WITH(make_plan(inputs, [&](const auto&...) { ++looked; }), Catch::Contains(why));
-    CHECK(looked == 0);
-  };
-  PlanInputs bad = good;
-  bad.study.cluster.storage_write_Bps = 0;
-  refused(bad, "describes no storage");
-  bad = good;
-  bad.failures.recovery.detect_s.value = 1e10;
-  refused(bad, "70 years");
-  make_plan(good, [&](const auto&...) { ++looked; });
-  CHECK(looked > 0);  // of a study that is planned, each part says where it is
-}
-
-TEST_CASE("what-if names the value that is refused, before it plans, and keeps the rows of the others") {
-  int planned = 0;
-  const auto count = [&](const std::string& part, auto...) { planned += part == "planning rows" ? 1 : 0; };
-  CHECK_THROWS_WITH(what_if(kStudy, "s", {}, {parse_assignment("failures=llama3,no-such-cluster", true)}, false, count),
-                    Catch::Contains("failures=no-such-cluster: ") && Catch::Contains("nothing was planned"));
-  CHECK_THROWS_WITH(what_if(kStudy, "s", {}, {parse_assignment("search.tie=0.01,7", true)}, false, count),
-                    Catch::Contains("search.tie=7: "));
-  CHECK(planned == 0);
-  // That no expert degree divides shows only when layouts are enumerated.
-  const WhatIf r = what_if(kStudy, "s", {}, {parse_assignment("search.shard_sizes=auto,[7]", true)}, false, count);
-  CHECK(planned > 0);
-  CHECK(r.rows[0].plan.has_value());
-  CHECK(r.rows[1].failure == Code::finding);
-  CHECK_THAT(r.rows[1].misfit, Catch::Contains("divides"));
-  CHECK(what_if_table(r).rows[1].back().text == "does not fit");
-}
-
-TEST_CASE("what-if refuses keys that a study does not have, before it plans") {
-  const auto with = [](const std::string& sweep) {
-    return what_if(kStudy, "s", {}, {parse_assignment(sweep, true)}, false);
-  };
-  CHECK_THROWS_WITH(with("scale.network_bandwith=1"), Catch::Contains("did you mean 'scale.network_bandwidth' (s)?"));
-  CHECK_THROWS_WITH(with("tokns=1T"), Catch::Contains("tokns: unknown key; did you mean 'tokens' (s)?"));
-  CHECK_THROWS_WITH(with("gpus=16,17"), Catch::Contains("whole nodes"));
-  CHECK_THROWS_WITH(parse_assignment("gpus", true), Catch::Contains("needs key=a,b,c"));
-  CHECK_THROWS_WITH(parse_assignment("gpus=8,,16", true), Catch::Contains("empty value"));
-  CHECK(parse_assignment("a=[1,2],3", true).values == std::vector<std::string>{"[1,2]", "3"});
-}
-
-TEST_CASE("a row that does not fit says so and the others are planned") {
-  const std::string balanced = set_study_key(kStudy, "routing", "balanced", "s");
-  const WhatIf r = what_if(balanced, "s", {}, {parse_assignment("model=olmoe-1b-7b,dbrx", true)}, false);
-  CHECK(r.rows[0].plan.has_value());
-  CHECK_FALSE(r.rows[1].plan.has_value());
-  CHECK(r.rows[1].misfit.find("nearest miss") != std::string::npos);
-}
-
-TEST_CASE("balanced stands alone among the loads") {
-  CHECK(inputs_of(set_study_key(kStudy, "routing", "balanced", "s")).scenarios.empty());
-  CHECK(inputs_of(set_study_key(kStudy, "routing", "olmoe", "s")).scenarios.size() == 6);
-  CHECK_THROWS_WITH(inputs_of(set_study_key(kStudy, "routing", "[balanced, olmoe-c4]", "s")),
-                    Catch::Contains("balanced alone"));
 }

@@ -144,14 +144,14 @@ TEST_CASE("data, weights to start from and weights at the end go to LLM Foundry,
   run.layout.shard = 16;
   run.data = "s3://bucket/text", run.load_path = "start", run.export_path = "end", run.shuffle_seed = 3;
   run.export_precision = Precision::bf16;
-  run.layout.recompute = recompute_from_string("attention:first-4+experts");
+  run.layout.recompute = recompute_from_string("attention:first-4");
   run.model = read_model("mixtral-8x7b");
   const Recipe recipe = export_run(run, RecipeFormat::llm_foundry);
   CHECK(recipe.not_expressed.empty());
   const RunSpec back = import_run(recipe.text, recipe.file_name, {}).run;
   CHECK(back.data == run.data);
   CHECK(back.export_path == run.export_path);
-  CHECK(to_string(back.layout.recompute) == "attention:first-4+experts");
+  CHECK(to_string(back.layout.recompute) == "attention:first-4");
 }
 
 TEST_CASE("recompute of some blocks goes to targets that have a word for it, and is named for the others") {
@@ -175,7 +175,44 @@ TEST_CASE("recompute of some blocks goes to targets that have a word for it, and
   CHECK(there_and_back(run, "block:chunk-2", RecipeFormat::torchtitan) == "products, named");
   run.model = read_model("mixtral-8x7b");
   CHECK(there_and_back(run, "block:first-8", RecipeFormat::llm_foundry) == "block:first-8");
+  // MegaBlocks' experts are no target there: with attention they are left, alone they are whole blocks.
+  CHECK(there_and_back(run, "attention:first-4+experts", RecipeFormat::llm_foundry) == "attention:first-4, named");
+  CHECK(there_and_back(run, "experts:range-6-9", RecipeFormat::llm_foundry) == "block:range-6-9, named");
   CHECK(there_and_back(run, "block:every-16", RecipeFormat::llm_foundry) == "block:range-15-16,range-31-32, named");
+}
+
+TEST_CASE("Megatron-Bridge's optimizer formats are all said, whatever its recipe has") {
+  RunSpec run = with_stages();
+  std::string text = exported(run, RecipeFormat::megatron_bridge);
+  CHECK_THAT(text, Contains("optimizer.use_precision_aware_optimizer=false") &&
+                       Contains("optimizer.main_grads_dtype=torch.float32") &&
+                       Contains("optimizer.exp_avg_dtype=torch.float32"));
+  run.precisions.moments = NumberFormat::bf16;
+  text = exported(run, RecipeFormat::megatron_bridge);
+  CHECK_THAT(text, Contains("optimizer.use_precision_aware_optimizer=true") &&
+                       Contains("optimizer.exp_avg_dtype=torch.bfloat16") &&
+                       Contains("optimizer.exp_avg_sq_dtype=torch.bfloat16") && !Contains("precisions.moments"));
+  CHECK(import_run(text, "pretrain.sh", {}).run.precisions.moments == NumberFormat::bf16);
+  text.replace(text.find("exp_avg_dtype=torch.bfloat16"), 28, "exp_avg_dtype=torch.int8    ");
+  CHECK_THROWS_WITH(import_run(text, "pretrain.sh", {}), Contains("optimizer.exp_avg_dtype: found torch.int8"));
+}
+
+TEST_CASE("torchtitan counts a rank's blocks through its chunks, where every n-th is more than a chunk has") {
+  RunSpec run = with_stages();  // 4 stages of 2 chunks, 32 layers: 4 layers each
+  run.model = read_model("llama3-8b");
+  run.layout.expert = 1;
+  run.layout.recompute = recompute_from_string("block:every-4");
+  std::string text = export_run(run, RecipeFormat::torchtitan).text;
+  const auto imported = [&] { return import_run(text, "job.toml", {}).run.layout.recompute; };
+  CHECK(to_string(imported()) == "block:every-4");
+  const std::string said = "selective_ac_option = \"4\"";
+  REQUIRE(text.find(said) != std::string::npos);
+  text.replace(text.find(said), said.size(), "selective_ac_option = \"7\"");
+  // The seventh of a stage's 8 is the third of its second chunk, whose layers start at 16.
+  CHECK(to_string(imported()) == "block:range-18-19,range-22-23,range-26-27,range-30-31");
+  run.layout.recompute = imported();
+  CHECK(to_string(import_run(export_run(run, RecipeFormat::torchtitan).text, "job.toml", {}).run.layout.recompute) ==
+        to_string(run.layout.recompute));
 }
 
 TEST_CASE("what a target says otherwise is named by our keys") {

@@ -88,6 +88,26 @@ TEST_CASE("chunk-n and every-n count in each chunk of a pipeline, without one in
                     Catch::Contains("attention and core of block 0"));
 }
 
+TEST_CASE("every-n is refused where a chunk has fewer blocks than n, by the chunk") {
+  const auto every = [](std::int64_t n, const std::vector<std::int64_t>& chunks) {
+    recompute_from_string("block:every-" + std::to_string(n)).check(10, "here", chunks);
+  };
+  const std::vector<std::int64_t> chunks{0, 3, 4, 3, 0};  // a chunk without blocks has none to recompute
+  for (std::int64_t n = 1; n <= 3; ++n) CHECK_NOTHROW(every(n, chunks));
+  CHECK_THROWS_WITH(
+      every(4, chunks),
+      "here: recompute of block: every-4 holds none of the 3 blocks of chunk 2 of 5; needs every-3 or less");
+  CHECK_THROWS_WITH(every(5, {5, 2, 3}), Catch::Contains("every-5 holds none of the 2 blocks of chunk 2 of 3"));
+  CHECK_NOTHROW(every(10, {}));
+  CHECK_THROWS_WITH(every(11, {}),
+                    "here: recompute of block: every-11 holds none of the 10 blocks; needs every-10 or less");
+  const std::string staged =
+      "{pipeline_parallel_degree: 3, reshard_after_forward: false, gradient_reduction: step, "
+      "activation_checkpointing: true, activation_checkpointing_target: {block: every-";
+  CHECK(error_of(staged + "2}}") == "no error");
+  CHECK_THAT(error_of(staged + "3}}"), Catch::Contains("every-3 holds none of the 2 blocks of chunk 1 of 3"));
+}
+
 TEST_CASE("run files take a module, a list of modules, a map to numbers, lists and words") {
   CHECK(read("{activation_checkpointing: false}").layout.recompute == Recompute::none);
   CHECK(read("{activation_checkpointing: true}").layout.recompute == Recompute::block);

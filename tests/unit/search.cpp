@@ -103,6 +103,76 @@ TEST_CASE("a stack that does not run what the study names refuses it by name") {
   refused([](SearchSpec& space) { space.cuda_graphs = {CudaGraphs::full}; }, "cuda_graphs full");
   refused([](SearchSpec& space) { space.recompute = {recompute_from_string("block/int8")}; },
           "activation_compression int8");
+  refused([](SearchSpec& space) { space.recompute = {recompute_from_string("core")}; }, "recompute core");
+  refused(
+      [](SearchSpec& space) {
+        space.recompute = {Recompute::none, recompute_from_string("block:every-2")};
+      },
+      "recompute block:every-2");
+  refused([](SearchSpec& space) { space.sequence_parallel = {true}; }, "tensor_parallel_degree 2");
+}
+
+TEST_CASE("of what a stack runs and no search tries, a study gets what it names") {
+  Small s;
+  s.model.experts = s.model.top_k = 0;  // tensor groups of experts have sequence parallelism always
+  s.model.dense_ffn = s.model.ffn;
+  s.problem.scenarios.clear();
+  s.problem.stack.layouts.tensor = true;
+  s.problem.stack.layouts.recompute = {Recompute::none};
+  s.problem.space.tensor_degrees = {2};
+  const auto all = [&](auto is) {
+    const std::vector<Layout> layouts = all_layouts(s.problem);
+    return !layouts.empty() && std::all_of(layouts.begin(), layouts.end(), is);
+  };
+  s.problem.space.sequence_parallel = {false};
+  CHECK_THROWS_WITH(all_layouts(s.problem), Catch::Contains("tensor_parallel_degree 2 with sequence_parallel: false, "
+                                                            "which its trainer does not run"));
+  s.problem.stack.layouts.sequence_parallel = {true, false};
+  CHECK(all([](const Layout& l) { return !l.sequence_parallel; }));
+  s.problem.space.sequence_parallel.clear();
+  CHECK(all([](const Layout& l) { return l.sequence_parallel; }));
+
+  s.problem.space.recompute = {recompute_from_string("mlp")};
+  CHECK_THROWS_WITH(all_layouts(s.problem), Catch::Contains("recompute mlp, which its trainer does not run"));
+  s.problem.stack.layouts.recompute_also = {Module::mlp};
+  CHECK(all([](const Layout& l) { return l.recompute.has(Module::mlp); }));
+  s.problem.space.recompute = {recompute_from_string("mlp:first-1")};
+  CHECK_THROWS_WITH(all_layouts(s.problem), Catch::Contains("recompute mlp:first-1, which"));
+  s.problem.stack.layouts.recompute_anywhere = true;
+  CHECK(all([](const Layout& l) { return to_string(l.recompute) == "mlp:first-1"; }));
+}
+
+TEST_CASE("every-n that a study names is left out where a chunk has fewer blocks, and refused if that is everywhere") {
+  Small s;
+  s.model.layers = 8;
+  s.problem.stack.layouts.recompute_blocks = {Recompute::Blocks::Which::every};
+  s.problem.stack.layouts.schedules = {Schedule::one_f_one_b};
+  s.problem.space.pipeline_degrees = {2, 4};
+  s.problem.space.recompute = {Recompute::none, recompute_from_string("block:every-3")};
+  for (const Layout& layout : all_layouts(s.problem)) CHECK((layout.pipeline == 2 || !layout.recompute.any()));
+  s.problem.space.pipeline_degrees = {4};
+  CHECK_THROWS_WITH(all_layouts(s.problem),
+                    Catch::Contains("search.recompute: found block:every-3, which no layout takes") &&
+                        Catch::Contains("pipeline 4") && Catch::Contains("none of the 2 blocks of chunk 1 of 4"));
+  s.problem.space.pipeline_degrees = {1};
+  s.problem.space.recompute = {recompute_from_string("block:every-9")};
+  CHECK_THROWS_WITH(search_layouts(s.problem), Catch::Contains("every-9 holds none of the 8 blocks"));
+}
+
+TEST_CASE("the blocks that are searched hold some of every chunk") {
+  Small s;
+  s.model.layers = 7;  // three chunks of 2, 3 and 2
+  s.problem.gpus = 12, s.problem.global_batch = 12;
+  s.problem.stack.layouts.recompute_blocks = {Recompute::Blocks::Which::every};
+  s.problem.stack.layouts.schedules = {Schedule::one_f_one_b};
+  s.problem.space.pipeline_degrees = {3};
+  std::set<std::string> words;
+  for (const Layout& layout : all_layouts(s.problem)) {
+    CHECK_NOTHROW(dealt(s.problem, layout).check(s.model, "dealt"));
+    words.insert(to_string(layout.recompute));
+  }
+  CHECK(words.count("block:every-2") == 1);
+  CHECK(words.count("block:every-3") == 0);
 }
 
 TEST_CASE(
@@ -128,8 +198,8 @@ TEST_CASE(
   CHECK(policies(Which::every, 1) == Words{"none", "block:every-2", "block:every-3", "block:every-4"});
   Small s;
   s.problem.stack.layouts.recompute_blocks = {Which::every};
-  s.problem.space.recompute = {recompute_from_string("block:last-1")};
-  for (const Layout& layout : all_layouts(s.problem)) CHECK(to_string(layout.recompute) == "block:last-1");
+  s.problem.space.recompute = {recompute_from_string("block:every-1")};
+  for (const Layout& layout : all_layouts(s.problem)) CHECK(to_string(layout.recompute) == "block:every-1");
 }
 
 TEST_CASE("the more blocks are recomputed, the less memory and the more time a step takes") {

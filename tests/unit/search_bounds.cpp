@@ -108,10 +108,12 @@ TEST_CASE("each axis is searched: the best and every bound are those of brute fo
     p.stack.dispatchers = {Dispatcher::alltoall, Dispatcher::deepep, Dispatcher::hybridep};
   });
   searched("recompute", [](SearchProblem& p) {
+    p.stack.layouts.recompute_also = {Module::core, Module::moe_act};
     p.space.recompute = {Recompute::none, recompute_from_string("core+moe_act"), Recompute::block};
   });
   searched("recompute of some blocks, which needs no gradient to begin", [](SearchProblem& p) {
     p.stack.layouts.schedules = {Schedule::one_f_one_b};
+    p.stack.layouts.recompute_anywhere = true;
     p.space.recompute = {recompute_from_string("block:first-1"), recompute_from_string("block:first-2")};
   });
   searched("the first blocks of each chunk", [](SearchProblem& p) {

@@ -134,6 +134,33 @@ TEST_CASE("a stack says what it has, and refuses a layout with more") {
   CHECK_THROWS_WITH(stack_from_yaml(none), Contains("needs one at least"));
 }
 
+TEST_CASE("a stack runs the modules and blocks that it has words for") {
+  const auto runs = [](const char* stack, const char* recompute) {
+    return read_stack(stack).layouts.runs(recompute_from_string(recompute));
+  };
+  for (const char* recompute : {"none", "block", "products", "products+block", "block:every-3"})
+    CHECK(runs("torchtitan", recompute));
+  for (const char* recompute : {"core", "norm", "block:chunk-2", "products:every-2+block:every-2"})
+    CHECK_FALSE(runs("torchtitan", recompute));
+  for (const char* recompute : {"norm", "norm+core+moe_act", "moe", "mlp+shared_experts", "block:chunk-2"})
+    CHECK(runs("megatron-core", recompute));
+  for (const char* recompute : {"attention", "experts", "products", "block:every-2", "core:chunk-2"})
+    CHECK_FALSE(runs("megatron-core", recompute));
+  for (const char* recompute : {"attention:last-8", "block:first-2,last-2+attention:range-4-6", "block:every-2"})
+    CHECK((runs("llm-foundry", recompute) && runs("windtunnel-train", recompute) && runs("typical", recompute)));
+  CHECK((runs("windtunnel-train", "experts:last-2") && !runs("llm-foundry", "experts:last-2")));
+  CHECK((runs("windtunnel-train", "norm:first-3") && !runs("llm-foundry", "norm:first-3")));
+  CHECK((runs("typical", "mlp:middle-2") && !runs("windtunnel-train", "mlp")));
+}
+
+TEST_CASE("a list that a stack cannot be without is refused empty") {
+  for (const char* key : {"reshard_after_forward", "gradient_reduction", "sequence_parallel", "placement"}) {
+    YamlMap map = YamlMap::from_text(std::string("name: mine\nframeworks: []\nsource: s\nlayouts: {") + key + ": []}\n",
+                                     "mine.yaml");
+    CHECK_THROWS_WITH(stack_from_yaml(map), Contains(std::string("layouts.") + key) && Contains("needs one at least"));
+  }
+}
+
 TEST_CASE("a stack says where its host waits for rows") {
   CHECK(read_stack("torchtitan").sync_points == SyncPoints::exchange);
   CHECK(read_stack("maxtext").sync_points == SyncPoints::none);

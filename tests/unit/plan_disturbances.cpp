@@ -1,0 +1,86 @@
+// Plans beside slow nodes, maintenance, silent errors, local saves and lost replicas.
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "reports/render/text.hpp"
+#include "tests/support/small_plan.hpp"
+#include "tests/support/temp_directory.hpp"
+
+using namespace wt;
+using namespace wt::test;
+
+TEST_CASE("a plan mentions slow nodes and maintenance where the study names them") {
+  const PlanInputs plain = inputs_of(kSmallStudy);
+  const PlanInputs inputs = inputs_of(kSmallStudy + "stragglers: bloom\nmaintenance: {every: 3h, duration: 10m}\n");
+  const Plan before = make_plan(plain), plan = make_plan(inputs);
+  CHECK(plan_disturbances(plain, before).empty());
+  CHECK(plan.step.step_s == before.step.step_s);
+  CHECK(plan.runs.distribution.mean_s > before.runs.distribution.mean_s);
+  const std::string report = text_report(report_of(inputs, plan));
+  CHECK_THAT(report,
+             Catch::Contains("Slow nodes as in bloom") && Catch::Contains("Maintenance of 10.0 min every 3.00 h"));
+  const auto document = plan_json(inputs, plan);
+  CHECK(document["finish"]["disturbances"]["stragglers"]["step_factor"]["value"] == 1.064);
+  CHECK(document["finish"]["disturbances"]["maintenance"]["a_run"] == plan.runs.distribution.planned_stops);
+}
+
+TEST_CASE("a plan mentions local saves, silent errors and replica loss where the study names them") {
+  const PlanInputs inputs = inputs_of(kSmallStudy +
+                                      "checkpoint: {local: {every: 5s, survival: 0.8, source: 'assumed: a test'}}\n"
+                                      "silent_errors: {rate: llama3, verify: 3s, source: 'assumed: a test'}\n"
+                                      "replica_loss: {recover: 10m, stall: 1m, source: 'assumed: a test'}\n");
+  const Plan plan = make_plan(inputs);
+  const std::string report = text_report(report_of(inputs, plan));
+  CHECK_THAT(report,
+             Catch::Contains("Local saves to host memory every") && Catch::Contains("Silent errors as in llama3"));
+  const auto disturbances = plan_json(inputs, plan)["finish"]["disturbances"];
+  CHECK(disturbances["local_checkpoints"]["survival"]["value"] == 0.8);
+  CHECK(disturbances["silent_errors"]["verify_s"]["source"] == "a test");
+  CHECK(plan.schedule.cadence.interval_steps % plan.schedule.input.local.interval_steps == 0);
+  CHECK(plan.runs.distribution.bucket_mean_s[static_cast<std::size_t>(Bucket::custom_events)] > 0);
+  if (plan.layout.replicate > 1) {
+    CHECK_THAT(report, Catch::Contains("A failure stops one of"));
+    CHECK(disturbances["replica_loss"]["replicas"] == plan.layout.replicate);
+  } else {
+    CHECK_THAT(report, Catch::Contains("replica_loss does nothing here"));
+    CHECK_FALSE(disturbances.contains("replica_loss"));
+  }
+}
+
+TEST_CASE("local saves no more frequent than saves are left out, and the plan says so") {
+  const auto with_local = [](double every_s) {
+    return inputs_of(
+        kSmallStudy +
+        fmt::format("checkpoint: {{local: {{every: {}s, survival: 0.8, source: 'assumed: a test'}}}}\n", every_s));
+  };
+  const CadencePlan plain = make_plan(inputs_of(kSmallStudy)).schedule.cadence;
+  for (double every_s : {1.01 * plain.interval_s.value, 300 * 86400.0}) {
+    const PlanInputs inputs = with_local(every_s);
+    const Plan plan = make_plan(inputs);
+    CHECK(plan.schedule.input.local.interval_steps == 0);
+    CHECK(plan.schedule.cadence.interval_steps == plain.interval_steps);
+    CHECK_THAT(plan_disturbances(inputs, plan).front(), Catch::Contains("does nothing here and is left out"));
+    CHECK(plan_json(inputs, plan)["finish"]["disturbances"]["local_checkpoints"]["left_out"] == true);
+  }
+  const RunSchedule halved = make_plan(with_local(plain.interval_s.value / 2)).schedule;
+  CHECK(halved.input.local.interval_steps > 0);
+  CHECK(halved.cadence.interval_steps <= plain.interval_steps);
+}
+
+TEST_CASE("the step with a slow node is simulated where its file gives how fast the node computes") {
+  const TempDirectory folder;
+  const auto factor_at = [&](double compute) {
+    std::string text = read_bytes("configs/faults/rates/bloom.yaml");
+    const std::size_t at = text.find("  step_factor:\n    value: 1.064");
+    REQUIRE(at != std::string::npos);
+    text.replace(at, std::string("  step_factor:\n    value: 1.064").size(),
+                 fmt::format("  node_compute:\n    value: {}", compute));
+    write_bytes(folder / "slow.yaml", text);
+    const PlanInputs inputs = inputs_of(kSmallStudy + "stragglers: " + (folder / "slow.yaml").string() + "\n");
+    return make_plan(inputs).schedule.input.stragglers->step_factor.value;
+  };
+  CHECK(factor_at(1) == Approx(1).margin(1e-9));
+  const double half = factor_at(0.5);
+  CHECK(half > 1.15);  // of a step whose host is as slow as before
+  CHECK(half <= 2 + 1e-9);
+}

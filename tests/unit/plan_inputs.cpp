@@ -1,0 +1,126 @@
+// What a plan is made from: what a study names is read, scaled or refused before the search.
+#include <catch2/catch.hpp>
+
+#include "configs/spec/profile.hpp"
+#include "configs/spec/study_keys.hpp"
+#include "planner/search/scaled_cost.hpp"
+#include "tests/support/small_plan.hpp"
+#include "tests/support/temp_directory.hpp"
+
+using namespace wt;
+using namespace wt::test;
+
+TEST_CASE("names that a study gets wrong are refused before prices are made") {
+  for (const auto& [key, value] : {std::pair{"failures", "no-such-cluster"}, {"routing", "no-such-loads"}})
+    CHECK_THROWS_WITH(inputs_of(set_study_key(kSmallStudy + "profiles: [no-such-profile]\n", key, value, "s")),
+                      Catch::Contains(value));
+}
+
+TEST_CASE("silent errors rarer than runs can be simulated with are refused before the search") {
+  const TempDirectory folder;
+  std::string text = read_bytes("configs/faults/rates/llama3.yaml");
+  const std::size_t at = text.find("node_days: 110592");
+  REQUIRE(at != std::string::npos);
+  write_bytes(folder / "rare.yaml", text.insert(at + 17, "00"));  // 500 years on these two nodes
+  const auto silent = [](const std::string& rate) {
+    return inputs_of(kSmallStudy + "silent_errors: {rate: " + rate + ", verify: 3s, source: 'assumed: a test'}\n");
+  };
+  CHECK(silent("llama3").silent_errors);
+  CHECK_THROWS_WITH(silent((folder / "rare.yaml").string()), Catch::Contains("70 years"));
+}
+
+TEST_CASE("checkpoint times follow from bytes and bandwidths") {
+  PlanInputs inputs = read_plan_inputs(read_study("dbrx-3072-h100"), true);
+  Layout layout;
+  layout.replicate = 48, layout.shard = 64;
+  const CheckpointTimes t = checkpoint_times(inputs, layout);
+  const double total = 12.0 * static_cast<double>(inputs.study.model.total_parameters());
+  CHECK(t.total_bytes == total);
+  CHECK(t.blocking_s.value == Approx(total / 64 / 25e9));
+  CHECK(t.persist_s.value == Approx(total / 32e9));  // 8 nodes at 4 GB/s, less than the file system's 80
+  const double wire_s = total / 64 / 50e9;  // each rank's shard over its own NIC, behind what NCCL reaches of it
+  CHECK(t.reload_s.value - total / 64e9 > wire_s);
+  CHECK(t.reload_s.value - total / 64e9 < 2.5 * wire_s);  // in training NCCL reaches half of a NIC over 48 nodes
+  CHECK_THAT(t.reload_s.evidence.source, Catch::Contains("broadcasts its shards to 47 others"));
+  CHECK(t.persist_s.evidence.kind == Evidence::assumed);
+  inputs.study.scale.storage_bandwidth = 2;
+  CHECK(checkpoint_times(inputs, layout).persist_s.value == Approx(total / 64e9));
+  layout.replicate = 1;  // nobody to send it to
+  CHECK(checkpoint_times(inputs, layout).reload_s.value == Approx(total / 128e9));
+}
+
+TEST_CASE("copies to host memory go at half of what a profile measured of one GPU, unless the study says") {
+  const TempDirectory folder;
+  Profile profile;
+  profile.fingerprint = {{"device", "H100"}};
+  for (const auto& [bytes, seconds] :
+       {std::pair{std::int64_t{1} << 20, 1e-3}, std::pair{std::int64_t{256} << 20, 5e-3}}) {
+    Measurement m;
+    m.kernel = "device_to_host", m.pass = "", m.shape = {{"bytes", bytes}}, m.clock = "device", m.samples = {seconds};
+    m.evidence = {Evidence::measured, "test"};
+    profile.measurements.push_back(m);
+  }
+  Measurement product;  // what a profile of copies alone could not be calibrated on
+  product.kernel = "gemm", product.pass = "forward", product.dtype = "bf16", product.clock = "device";
+  product.shape = {{"rows", 4096}, {"n", 4096}, {"k", 4096}}, product.samples = {3e-4};
+  product.evidence = {Evidence::measured, "test"};
+  profile.measurements.push_back(product);
+  write_profile(profile, folder / "copies.json");
+  StudySpec study = read_study("dbrx-3072-h100");
+  study.profiles.push_back((folder / "copies.json").string());
+  const CheckpointSpec measured = read_plan_inputs(study, true).study.checkpoint;
+  CHECK(measured.copy_Bps == Approx(0.5 * (256 << 20) / 5e-3));  // the larger copy
+  CHECK(measured.evidence.kind == Evidence::assumed);            // the half
+  CHECK_THAT(measured.evidence.source, Catch::Contains("half of the 53.7 GB/s"));
+  study.checkpoint.copy_given = true;
+  CHECK(read_plan_inputs(study, true).study.checkpoint.copy_Bps == 25e9);
+}
+
+TEST_CASE("the clock scales what arithmetic limits, and nothing else") {
+  const PlanInputs inputs = inputs_of(kSmallStudy);
+  ScaleSpec half;
+  half.clock = 0.5;
+  const ScaledCost scaled(*inputs.prices, half);
+  const auto ratio = [&](const WorkItem& item) {
+    return scaled.item(item, 0).seconds / inputs.prices->item(item, 0).seconds;
+  };
+  const WorkItem large = make_item(Kernel::gemm, Pass::forward, Precision::bf16, {4096, 0}, {4096, 4096});
+  const WorkItem few_rows = make_item(Kernel::gemm, Pass::forward, Precision::bf16, {16, 0}, {4096, 4096});
+  const WorkItem norm = make_item(Kernel::rmsnorm, Pass::forward, Precision::bf16, {4096, 0}, {4096});
+  CHECK(ratio(large) == Approx(2));
+  CHECK(ratio(few_rows) == 1);  // 16 FLOP a byte: the weights have to come by
+  CHECK(ratio(norm) == 1);
+  Op op;
+  op.work = {large, norm};
+  const double product_s = inputs.prices->item(large, 0).seconds, norm_s = inputs.prices->item(norm, 0).seconds;
+  CHECK(scaled.segment(op, 0).seconds ==
+        Approx(inputs.prices->segment(op, 0).seconds * (2 * product_s + norm_s) / (product_s + norm_s)).epsilon(0.05));
+  CHECK(scaled.collective(OpKind::all_gather, 1e9, 8, 1).latency_s ==
+        inputs.prices->collective(OpKind::all_gather, 1e9, 8, 1).latency_s);
+}
+
+TEST_CASE("a study that no schedule can be made for is refused before the search") {
+  const TempDirectory folder;
+  const PlanInputs good = inputs_of(kSmallStudy);
+  check_schedule(good);
+  int looked = 0;
+  const auto refused = [&](const PlanInputs& inputs, const char* why) {
+    CHECK_THROWS_WITH(make_plan(inputs, [&](const auto&...) { ++looked; }), Catch::Contains(why));
+    CHECK(looked == 0);
+  };
+  PlanInputs bad = good;
+  bad.study.cluster.storage_write_Bps = 0;
+  refused(bad, "describes no storage");
+  bad = good;
+  bad.failures.recovery.detect_s.value = 1e10;
+  refused(bad, "70 years");
+  make_plan(good, [&](const auto&...) { ++looked; });
+  CHECK(looked > 0);  // of a study that is planned, each part says where it is
+}
+
+TEST_CASE("balanced stands alone among the loads") {
+  CHECK(inputs_of(set_study_key(kSmallStudy, "routing", "balanced", "s")).scenarios.empty());
+  CHECK(inputs_of(set_study_key(kSmallStudy, "routing", "olmoe", "s")).scenarios.size() == 6);
+  CHECK_THROWS_WITH(inputs_of(set_study_key(kSmallStudy, "routing", "[balanced, olmoe-c4]", "s")),
+                    Catch::Contains("balanced alone"));
+}
