@@ -12,8 +12,8 @@ namespace wt {
 
 class YamlMap;
 
-/// Simulations of a layout without a pipeline that take as long as one with.
-inline constexpr std::int64_t kPipelineSimulations = 4;
+/// Ops of simulated ranks that a budget of simulations counts as one, about 30 ms: a larger one counts as several.
+inline constexpr std::int64_t kOpsOfSimulation = 32'000;
 
 /// The map `search` of a study. Empty lists are `auto`.
 struct SearchSpec {
@@ -28,7 +28,7 @@ struct SearchSpec {
   std::vector<Dispatcher> dispatchers;
   std::vector<CudaGraphs> cuda_graphs;
   std::vector<bool> context_ring, sequence_parallel, reshard_after_forward, reduce_every_microbatch, exchange_overlap;
-  /// Budget; the search ends earlier when its bound proves the answer. A pipeline counts kPipelineSimulations times.
+  /// Budget (kOpsOfSimulation); the search ends earlier when its bound proves the answer.
   std::int64_t simulations = 128;
   /// Layouts this close to the best are a tie, broken by robustness. 0.02 is the regret that we aim for; replace it by
   /// the error validated on your machine.

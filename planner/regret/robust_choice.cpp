@@ -4,91 +4,27 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
-#include <map>
-#include <set>
-#include <tuple>
+#include <cstring>
+#include <functional>
+#include <numeric>
 
 #include "configs/spec/search_space.hpp"
 #include "configs/spec/support/text.hpp"
+#include "planner/regret/contenders.hpp"
 #include "planner/search/search_evaluate.hpp"
+#include "sim/cluster/child.hpp"
 #include "sim/cost/remembered_cost.hpp"
 
 namespace wt {
 namespace {
 
-constexpr std::size_t kMostLayouts = 8, kFewestLayouts = 4;
-constexpr std::int64_t kSimulations = 320;  // a pipeline counts kPipelineSimulations times
+constexpr std::int64_t kBudget = 96 * kOpsOfSimulation;  // of Simulated::work
+constexpr std::size_t kFewestCompared = 3;               // the best, the chosen one and one of another kind
+constexpr std::int64_t kScenarios = 50;                  // as many as prices usually have, two of each class
 
-/// Layouts that move alike with prices: one of each kind is compared, and the most robust that is a tie with it.
-using LayoutKind = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, int, std::string>;
-LayoutKind kind_of(const Layout& l) {
-  return {
-      l.expert, l.tensor, l.pipeline, l.context, l.microbatch, static_cast<int>(l.schedule), to_string(l.recompute)};
-}
-
-std::int64_t cost_of_simulating(const Layout& l) { return l.pipeline > 1 ? kPipelineSimulations : 1; }
-
-/// A step whose computation and communication take that many times as long, by what its critical rank did: to find out
-/// who is worth simulating.
-double guessed_s(const Simulated& step, double computation, double communication) {
-  std::map<Lane, double> busy_s;
-  for (const OpClassTotal& t : step.totals)
-    if (t.lane != Lane::compute) busy_s[t.lane] += t.busy_s;
-  double out = computation * (step.step_s - step.exposed_s) + communication * step.exposed_s;
-  for (const auto& [lane, seconds] : busy_s) out = std::max(out, communication * seconds);
-  return out;
-}
-
-/// Candidates worth comparing: the search's choice and its fastest, and of each kind of layout that is the fastest
-/// under some prices, or next in line, the fastest and the most robust of its ties.
-std::vector<std::size_t> contenders(const SearchProblem& p, const SearchResult& search) {
-  std::vector<std::size_t> simulated;
-  for (std::size_t i = 0; i < search.candidates.size(); ++i)
-    if (search.candidates[i].result) simulated.push_back(i);
-  std::stable_sort(simulated.begin(), simulated.end(), [&](std::size_t a, std::size_t b) {
-    return search.candidates[a].value < search.candidates[b].value;
-  });
-  std::vector<std::size_t> leaders{search.best, search.chosen};
-  constexpr double kFar = 1.5;  // about the ends of published steps' intervals
-  for (const auto& [computation, communication] :
-       {std::pair{1.0, kFar}, {1.0, 1 / kFar}, {kFar, 1.0}, {1 / kFar, 1.0}, {1.0, 2 * kFar}})
-    leaders.push_back(*std::ranges::min_element(simulated, {}, [&](std::size_t i) {
-      return guessed_s(*search.candidates[i].result, computation, communication);
-    }));
-  leaders.insert(leaders.end(), simulated.begin(), simulated.end());
-  std::vector<std::size_t> out;
-  const auto add = [&](std::size_t i) {
-    if (out.size() < kMostLayouts && std::ranges::find(out, i) == out.end()) out.push_back(i);
-  };
-  add(search.best);
-  add(search.chosen);
-  std::set<LayoutKind> done;
-  for (const std::size_t leader : leaders) {
-    const LayoutKind kind = kind_of(search.candidates[leader].layout);
-    if (!done.insert(kind).second) continue;
-    std::vector<std::size_t> alike;  // the fastest first
-    std::ranges::copy_if(simulated, std::back_inserter(alike),
-                         [&](std::size_t i) { return kind_of(search.candidates[i].layout) == kind; });
-    const double tie_s = search.candidates[alike.front()].value * (1 + p.space.tie);
-    std::size_t robust = alike.front();
-    for (const std::size_t i : alike)
-      if (search.candidates[i].value <= tie_s && more_robust(search.candidates[i], search.candidates[robust]))
-        robust = i;
-    add(leader);
-    add(alike.front());
-    add(robust);
-  }
-  for (const std::size_t i : simulated)  // of few kinds, those that differ in how they keep and send
-    if (out.size() < kFewestLayouts) add(i);
-  std::stable_sort(out.begin(), out.end(), [&](std::size_t a, std::size_t b) {
-    return search.candidates[a].value < search.candidates[b].value;
-  });
-  return out;
-}
-
-/// The same question at other prices, or under one load alone.
-SearchProblem question(const SearchProblem& p, const OpCost& cost, const OpCost* staged, const LoadScenario* alone) {
+/// The same question at other prices and loads; without any, even ones.
+SearchProblem question(const SearchProblem& p, const OpCost& cost, const OpCost* staged,
+                       std::vector<LoadScenario> loads) {
   return {.model = p.model,
           .cluster = p.cluster,
           .cost = cost,
@@ -98,10 +34,28 @@ SearchProblem question(const SearchProblem& p, const OpCost& cost, const OpCost*
           .precision = p.precision,
           .space = p.space,
           .stack = p.stack,
-          .scenarios = alone ? std::vector{*alone} : p.scenarios,
+          .scenarios = std::move(loads),
           .staged_cost = staged,
           .precisions = p.precisions};
 }
+
+/// Of the layouts [first, last) that are compared.
+struct Some {
+  std::size_t first, last;
+};
+
+/// Some layouts with a class at an end of its interval.
+struct MovedSteps {
+  const PriceClass& prices;
+  IntervalEnd end;
+  Some layouts;
+};
+
+/// A class, and what is known of the steps with it at its slow end: those of the first layouts.
+struct SlowClass {
+  PriceClass prices;
+  std::vector<double> steps_s = {};
+};
 
 class Comparison {
  public:
@@ -109,12 +63,10 @@ class Comparison {
       : p_(problem), search_(search), progress_(progress) {}
 
   RobustChoice run() {
-    out_.layouts = contenders(p_, search_);
+    take_layouts();
     std::vector<double> central_s;
-    for (std::size_t i = 0; i < out_.layouts.size(); ++i) {
+    for (std::size_t i = 0; i < out_.layouts.size(); ++i)
       central_s.push_back(in_seconds(candidate(i).layout, *candidate(i).result));
-      each_ += cost_of_simulating(candidate(i).layout);
-    }
     add("at central prices", std::move(central_s));
     compare();
     out_.chosen = least_regret(out_.table, p_.space.tie,
@@ -123,6 +75,29 @@ class Comparison {
   }
 
  private:
+  /// As many as can be compared in all scenarios: with their own loads, if that is enough of them, else with even ones.
+  void take_layouts() {
+    out_.layouts = contenders(p_, search_);
+    const std::size_t fewest = std::min(kFewestCompared, out_.layouts.size());
+    const auto affordable = [&](bool even) {
+      std::int64_t sum = 0;
+      std::size_t layouts = 0;
+      while (layouts < out_.layouts.size() && kScenarios * (sum += expected_work(layouts, even)) <= kBudget) ++layouts;
+      return layouts;
+    };
+    std::size_t layouts = affordable(false);
+    out_.even_loads = layouts < fewest && !p_.scenarios.empty();
+    if (out_.even_loads) layouts = affordable(true);
+    out_.layouts.resize(std::max(layouts, fewest));
+    std::ranges::stable_sort(out_.layouts, {}, [&](std::size_t i) { return search_.candidates[i].value; });
+  }
+
+  /// Of simulating a layout once more; with even loads one rank of each stage stands for all.
+  std::int64_t expected_work(std::size_t layout, bool even) const {
+    const Simulated& step = *candidate(layout).result;
+    return even ? step.work / step.ranks * candidate(layout).layout.pipeline + 2 * kOpsOfStart : step.work;
+  }
+
   /// The step, or the search's objective in the proportion that the best layout's step has to its own.
   double in_seconds(const Layout& layout, const Simulated& step) const {
     const Candidate& best = search_.candidates[search_.best];
@@ -130,6 +105,7 @@ class Comparison {
   }
 
   const Candidate& candidate(std::size_t layout) const { return search_.candidates[out_.layouts[layout]]; }
+  Some all() const { return {0, out_.layouts.size()}; }
 
   std::size_t add(std::string scenario, std::vector<double> steps_s) {
     out_.table.scenarios.push_back(std::move(scenario));
@@ -139,72 +115,172 @@ class Comparison {
 
   void compare() {
     const PriceClass asked = asked_prices();
-    for (const PriceClass& joint : joint_classes(asked)) vary(joint);
-    if (p_.scenarios.size() > 1)
-      for (const LoadScenario& load : p_.scenarios)
-        if (affordable(each_, "loads of " + load.name))
-          out_.loads.push_back(
-              add("with loads of " + load.name + " alone",
-                  steps_s(question(p_, p_.cost, p_.staged_cost, &load), "loads of " + load.name, out_.layouts.size())));
-    for (const PriceClass& single : single_classes(asked)) vary(single);
+    std::vector<SlowClass> joint;
+    for (PriceClass& prices : joint_classes(asked)) joint.push_back({std::move(prices)});
+    vary(std::move(joint));
+    if (!out_.even_loads) compare_loads();
+    vary(by_effect(single_classes(asked)));
+    if (out_.even_loads) compare_loads();
   }
 
-  /// What any of the layouts asks for.
+  /// What any of the layouts asks for, in the step at central prices that moved ones are compared with.
   PriceClass asked_prices() {
     PriceClass asked;
     asked.slowdown = p_.cost.communication_slowdown().share > 0;
     const AskedPrices cost(p_.cost, asked), staged(p_.staged_cost ? *p_.staged_cost : p_.cost, asked);
-    steps_s(question(p_, cost, p_.staged_cost ? &staged : nullptr, nullptr), "prices", out_.layouts.size());
+    const SearchProblem p = question(p_, cost, p_.staged_cost ? &staged : nullptr, loads());
+    for (std::size_t i = 0; i < out_.layouts.size(); ++i) {
+      say("prices");
+      const Simulated step = simulate_layout(p, candidate(i).layout);
+      work_.push_back(step.work);
+      spent_ += step.work;
+      central_s_.push_back(in_seconds(candidate(i).layout, step));
+    }
     return asked;
   }
 
-  std::vector<double> steps_at(const PriceClass& prices, IntervalEnd end, std::size_t layouts) {
-    const ClassAtEnd moved(p_.cost, prices, end), moved_staged(p_.staged_cost ? *p_.staged_cost : p_.cost, prices, end);
-    const RememberedCost cost(moved), staged(moved_staged);
-    return steps_s(question(p_, cost, p_.staged_cost ? &staged : nullptr, nullptr), prices.name, layouts);
+  /// Where prices are moved.
+  std::vector<LoadScenario> loads() const { return out_.even_loads ? std::vector<LoadScenario>{} : p_.scenarios; }
+
+  std::int64_t work(Some layouts) const {
+    return std::accumulate(work_.begin() + static_cast<std::ptrdiff_t>(layouts.first),
+                           work_.begin() + static_cast<std::ptrdiff_t>(layouts.last), std::int64_t{0});
   }
 
-  bool moves(const std::vector<double>& steps_s) const {
-    for (std::size_t i = 0; i < steps_s.size(); ++i)
-      if (std::abs(steps_s[i] / out_.table.steps_s[0][i] - 1) >= RobustChoice::kLeastEffect) return true;
-    return false;
-  }
-
-  /// All layouts compute with the same kernels: whether one moves the fastest says whether it moves any.
-  void vary(const PriceClass& prices) {
-    if (!affordable(2 * each_, prices.name)) return;
-    if (!prices.kernels.empty() && !moves(steps_at(prices, IntervalEnd::high, 1)))
-      return out_.left_out.push_back(prices.name);
-    std::vector<double> slow_s = steps_at(prices, IntervalEnd::high, out_.layouts.size());
-    if (!moves(slow_s)) return out_.left_out.push_back(prices.name);
-    std::vector<double> fast_s = steps_at(prices, IntervalEnd::low, out_.layouts.size());
-    const std::size_t low = add(fmt::format("with {} at the fast end", prices.name), std::move(fast_s));
-    out_.classes.push_back(
-        {prices, {low, add(fmt::format("with {} at the slow end", prices.name), std::move(slow_s))}});
-  }
-
-  bool affordable(std::int64_t simulations, const std::string& what) {
-    if (spent_ + simulations <= kSimulations) return true;
+  /// Whether the budget has it, too: it is spent then.
+  bool spend(std::int64_t work, const std::string& what) {
+    if (spent_ + work <= kBudget) return spent_ += work, true;
     out_.not_reached.push_back(what);
     return false;
   }
 
-  /// Of the first so many layouts.
-  std::vector<double> steps_s(const SearchProblem& p, const std::string& what, std::size_t layouts) {
-    if (progress_) progress_("comparing layouts", spent_, 0, what);
+  void compare_loads() {
+    if (p_.scenarios.size() < 2) return;
+    std::int64_t each = 0;
+    for (std::size_t i = 0; i < out_.layouts.size(); ++i) each += expected_work(i, false);
+    std::vector<const LoadScenario*> reached;
+    for (const LoadScenario& load : p_.scenarios)
+      if (spend(each, "loads of " + load.name)) reached.push_back(&load);
+    std::vector<std::vector<double>> steps_s = beside_each_other(
+        reached.size(), [&](std::size_t i) { return "loads of " + reached[i]->name; },
+        [&](std::size_t i) { return steps(question(p_, p_.cost, p_.staged_cost, {*reached[i]}), all()); });
+    for (std::size_t i = 0; i < reached.size(); ++i)
+      out_.loads.push_back(add("with loads of " + reached[i]->name + " alone", std::move(steps_s[i])));
+  }
+
+  /// Those first that move the fastest layout most. All layouts compute with the same kernels: those that do not move
+  /// the fastest move none.
+  std::vector<SlowClass> by_effect(std::vector<PriceClass> classes) {
+    std::vector<SlowClass> out;
+    for (PriceClass& prices : classes) out.push_back({std::move(prices)});
+    const std::int64_t work = static_cast<std::int64_t>(out.size()) * work_[0];
+    if (work > (kBudget - spent_) / 2) return out;  // too little would be left for the others
+    spent_ += work;
+    extend(out, 1);
+    std::erase_if(out, [&](const SlowClass& each) {
+      const bool none = !each.prices.kernels.empty() && !moves(each.steps_s);
+      if (none) out_.left_out.push_back(each.prices.name);
+      return none;
+    });
+    std::ranges::stable_sort(out, std::greater<>(), [&](const SlowClass& each) { return effect(each.steps_s, 0); });
+    return out;
+  }
+
+  void vary(std::vector<SlowClass> classes) {
+    std::erase_if(classes, [&](const SlowClass& each) {
+      return !spend(work({each.steps_s.size(), all().last}) + work(all()), each.prices.name);
+    });
+    extend(classes, all().last);
+    std::erase_if(classes, [&](const SlowClass& each) {
+      if (moves(each.steps_s)) return false;
+      spent_ -= work(all());
+      return out_.left_out.push_back(each.prices.name), true;
+    });
+    std::vector<MovedSteps> fast;
+    for (const SlowClass& each : classes) fast.push_back({each.prices, IntervalEnd::low, all()});
+    std::vector<std::vector<double>> fast_s = moved_steps(fast);
+    for (std::size_t i = 0; i < classes.size(); ++i) {
+      const std::string& name = classes[i].prices.name;
+      const std::size_t low = add(fmt::format("with {} at the fast end", name), std::move(fast_s[i]));
+      const std::size_t high = add(fmt::format("with {} at the slow end", name), std::move(classes[i].steps_s));
+      out_.classes.push_back({std::move(classes[i].prices), {low, high}});
+    }
+  }
+
+  /// Steps of the first so many layouts at each class's slow end.
+  void extend(std::vector<SlowClass>& classes, std::size_t layouts) const {
+    std::vector<MovedSteps> slow;
+    for (const SlowClass& each : classes)
+      slow.push_back({each.prices, IntervalEnd::high, {each.steps_s.size(), layouts}});
+    const std::vector<std::vector<double>> more = moved_steps(slow);
+    for (std::size_t i = 0; i < classes.size(); ++i)
+      classes[i].steps_s.insert(classes[i].steps_s.end(), more[i].begin(), more[i].end());
+  }
+
+  /// Of a layout's step, the part by which it is another.
+  double effect(const std::vector<double>& steps_s, std::size_t layout) const {
+    return std::abs(steps_s[layout] / out_.table.steps_s[0][layout] - 1);
+  }
+
+  bool moves(const std::vector<double>& steps_s) const {
+    for (std::size_t i = 0; i < steps_s.size(); ++i)
+      if (effect(steps_s, i) >= RobustChoice::kLeastEffect) return true;
+    return false;
+  }
+
+  std::vector<std::vector<double>> moved_steps(const std::vector<MovedSteps>& moved) const {
+    return beside_each_other(
+        moved.size(), [&](std::size_t i) { return moved[i].prices.name; },
+        [&](std::size_t i) {
+          const MovedSteps& m = moved[i];
+          const ClassAtEnd prices(p_.cost, m.prices, m.end),
+              staged_prices(p_.staged_cost ? *p_.staged_cost : p_.cost, m.prices, m.end);
+          const RememberedCost cost(prices), staged(staged_prices);
+          std::vector<double> out = steps(question(p_, cost, p_.staged_cost ? &staged : nullptr, loads()), m.layouts);
+          if (out_.even_loads)
+            for (std::size_t k = 0; k < out.size(); ++k)
+              out[k] *= out_.table.steps_s[0][m.layouts.first + k] / central_s_[m.layouts.first + k];
+          return out;
+        });
+  }
+
+  std::vector<double> steps(const SearchProblem& p, Some layouts) const {
     std::vector<double> out;
-    for (std::size_t i = 0; i < layouts; ++i) {
-      spent_ += cost_of_simulating(candidate(i).layout);
+    for (std::size_t i = layouts.first; i < layouts.last; ++i)
       out.push_back(in_seconds(candidate(i).layout, simulate_layout(p, candidate(i).layout)));
+    return out;
+  }
+
+  /// steps_of(i) for each of so many, which do not wait for each other.
+  std::vector<std::vector<double>> beside_each_other(
+      std::size_t count, const std::function<std::string(std::size_t)>& name_of,
+      const std::function<std::vector<double>(std::size_t)>& steps_of) const {
+    std::vector<std::function<std::string()>> works;
+    for (std::size_t i = 0; i < count; ++i)
+      works.emplace_back([&steps_of, i] {
+        const std::vector<double> steps_s = steps_of(i);
+        return std::string(reinterpret_cast<const char*>(steps_s.data()), steps_s.size() * sizeof(double));
+      });
+    std::vector<std::vector<double>> out;
+    for (const std::string& bytes : run_in_children(works, [&](std::size_t i) { say(name_of(i)); })) {
+      out.emplace_back(bytes.size() / sizeof(double));
+      std::memcpy(out.back().data(), bytes.data(), bytes.size());
     }
     return out;
+  }
+
+  void say(const std::string& what) const {
+    if (progress_) progress_("comparing layouts", said_++, 0, what);
   }
 
   const SearchProblem& p_;
   const SearchResult& search_;
   const SearchProgress& progress_;
   RobustChoice out_;
-  std::int64_t each_ = 0, spent_ = 0;  ///< simulations of one scenario; so far
+  std::vector<std::int64_t> work_;  ///< of simulating each layout where prices are moved
+  std::vector<double> central_s_;   ///< its step there at central prices
+  std::int64_t spent_ = 0;          ///< of kBudget
+  mutable std::int64_t said_ = 0;
 };
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
@@ -216,8 +292,9 @@ std::string name_of(const Layout& l) {
 /// Why it, and what it gives up.
 std::string sentence_of(const SearchProblem& p, const SearchResult& search, const RobustChoice& r) {
   if (r.layouts.size() == 1) return "";
-  const std::string compared = fmt::format("{} layouts compared in {}", r.layouts.size(),
-                                           counted(static_cast<std::int64_t>(r.table.scenarios.size()), "scenario"));
+  const std::string compared = fmt::format("{} layouts compared in {}{}", r.layouts.size(),
+                                           counted(static_cast<std::int64_t>(r.table.scenarios.size()), "scenario"),
+                                           r.even_loads ? ", prices moved at even loads" : "");
   if (r.largest() == 0) return compared + ": the chosen one is the fastest in each";
   const Layout& chosen = search.candidates[r.layouts[r.chosen]].layout;
   std::string out =

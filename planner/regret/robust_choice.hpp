@@ -1,6 +1,9 @@
 // Which of a search's layouts regrets least: the fastest ones of each kind are simulated again with every class of
 // price at both ends of its 80 % interval, one class at a time, and with each recorded load alone. A few dozen
-// simulations of each layout: three CPU seconds for DBRX on 3,072 GPUs.
+// simulations of each layout, within a budget of work: about three CPU seconds.
+//
+// Where the budget does not have them for three layouts, prices are moved at even loads, where one rank of a stage
+// stands for all: a layout's step then changes in the proportion in which it changes there.
 #pragma once
 #include <array>
 #include <optional>
@@ -24,6 +27,7 @@ struct RobustChoice {
   std::size_t chosen = 0;            ///< of `layouts`
   RegretTable table;
   std::vector<VariedClass> classes;      ///< joint ones, then single ones
+  bool even_loads = false;               ///< prices were moved at even loads
   std::vector<std::size_t> loads;        ///< scenarios of one load alone
   std::vector<std::string> left_out;     ///< classes that move no step by kLeastEffect: they decide nothing
   std::vector<std::string> not_reached;  ///< classes and loads that the budget of simulations did not reach

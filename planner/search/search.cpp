@@ -36,7 +36,7 @@ class Search {
     queue_groups();
     while (!open_.empty()) {
       const Entry top = open_.top();
-      if (top.stage == Stage::path && spent_ >= p_.space.simulations) break;
+      if (top.stage == Stage::path && spent_ >= p_.space.simulations * kOpsOfSimulation) break;
       open_.pop();
       const double guess = top.least * above_bound(top);
       if (guess > top.guess)  // learned since
@@ -207,7 +207,7 @@ class Search {
     c.fate = Fate::simulated;
     c.value = p_.objective ? p_.objective->of(c.layout, *c.result) : c.result->step_s;
     ++simulated_;
-    spent_ += c.layout.pipeline > 1 ? kPipelineSimulations : 1;
+    spent_ += std::max(c.result->work, kOpsOfSimulation);
     for (std::optional<double>* above : {&above_bound_[kind_of(c.layout)], &siblings_above_[sibling_of_[at]]})
       *above = std::min(above->value_or(kMostAbove), std::max(1.0, c.value / c.least));
     if (c.value < incumbent_) {
@@ -268,7 +268,7 @@ class Search {
   std::vector<std::size_t> sibling_of_;                ///< of candidates: those of a group with the same exchanges
   std::vector<std::optional<double>> siblings_above_;  ///< by that number
   double incumbent_ = std::numeric_limits<double>::infinity();
-  std::int64_t simulated_ = 0, spent_ = 0;  ///< layouts; of the budget
+  std::int64_t simulated_ = 0, spent_ = 0;  ///< layouts; ops of the budget
   SearchResult result_;
 };
 

@@ -73,6 +73,8 @@ struct Simulated {
   std::vector<OpClassTotal> totals;      ///< of the critical rank
   std::optional<StepTimeline> critical;  ///< of the critical rank, where timelines were asked for
   double wall_s = 0;                     ///< what the simulation took
+  std::int64_t work = 0;                 ///< ReplayResult::work
+  std::int64_t ranks = 0;                ///< that were simulated
 };
 
 enum class Fate { infeasible, bounded, simulated };

@@ -211,6 +211,7 @@ double path_bound(const SearchProblem& problem, const Layout& layout, const Rout
 Simulated simulate_layout(const SearchProblem& problem, const Layout& layout, bool timeline) {
   StepOptions how;
   how.replay.timelines = timeline;
+  how.replay.critical_alone = true;
   const ReplayResult replayed =
       simulated_step(problem.model, dealt(problem, layout), program_options(problem, layout), problem.cluster,
                      cost_of(problem, layout), *routing_of(problem, layout), how)
@@ -229,8 +230,9 @@ Simulated simulate_layout(const SearchProblem& problem, const Layout& layout, bo
   for (std::size_t i = 0; i < out.evidence.size(); ++i) out.evidence[i] = sum > 0 ? replayed.evidence_s[i] / sum : 0;
   out.totals = replayed.totals;
   out.wall_s = replayed.wall_s;
-  for (const StepTimeline& one : replayed.timelines)
-    if (one.rank == replayed.critical_rank) out.critical = one;
+  out.work = replayed.work;
+  out.ranks = replayed.simulated_ranks;
+  if (timeline) out.critical = replayed.timelines.front();
   return out;
 }
 

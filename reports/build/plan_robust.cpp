@@ -73,6 +73,7 @@ json robust_json(const Plan& plan) {
           {"largest_regret", r.largest()},
           {"largest_regret_where", r.table.scenarios[r.table.worst(r.chosen)]},
           {"scenarios", scenarios},
+          {"at_even_loads", r.even_loads},
           {"decide_nothing", r.left_out},
           {"not_reached", r.not_reached}};
 }
@@ -123,6 +124,10 @@ Section robust_section(const Plan& plan) {
       "The layouts below were simulated with each class of price at both ends of its 80 % interval, one class at a "
       "time, and with each recorded load alone. The plan takes the one whose largest regret is the smallest; of those "
       "within the tie, the smallest failure domain.");
+  if (plan.robust.even_loads)
+    s.paragraphs.push_back(
+        "Prices were moved at even loads: simulations of these layouts with their own loads would take too long. Each "
+        "step changes in the proportion in which it changes there.");
   if (!plan.robust.not_reached.empty())
     s.paragraphs.push_back(
         fmt::format("The budget of simulations did not reach: {}.", fmt::join(plan.robust.not_reached, ", ")));

@@ -3,10 +3,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <deque>
+#include <exception>
+#include <thread>
 
 #include "configs/spec/support/error.hpp"
 
@@ -49,9 +53,13 @@ std::string read_all(int file) {
   _exit(0);  // no destructors: SimGrid's engine would complain about what is still running
 }
 
-}  // namespace
+/// A child at work, and where its answer comes out.
+struct Child {
+  pid_t pid;
+  int answer;
+};
 
-std::string run_in_child(const std::function<std::string()>& work) {
+Child start(const std::function<std::string()>& work) {
   int ends[2];
   if (::pipe(ends) != 0)
     throw_error(Code::runtime, "simulation: no pipe: {}; raise the limit on open files", std::strerror(errno));
@@ -68,10 +76,15 @@ std::string run_in_child(const std::function<std::string()>& work) {
     child(ends[1], work);
   }
   ::close(ends[1]);
-  std::string answer = read_all(ends[0]);
-  ::close(ends[0]);
+  return {pid, ends[0]};
+}
+
+/// What it answered, when it has ended.
+std::string answer_of(const Child& child) {
+  std::string answer = read_all(child.answer);
+  ::close(child.answer);
   int status = 0;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  while (::waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
   }
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || answer.empty())
     throw_error(Code::runtime, "simulation: its process ended by {} {} without a result; what it said is on stderr",
@@ -79,6 +92,39 @@ std::string run_in_child(const std::function<std::string()>& work) {
                 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
   if (answer[0] != 0) throw Error(static_cast<Code>(answer[0]), answer.substr(1));
   return answer.substr(1);
+}
+
+}  // namespace
+
+std::string run_in_child(const std::function<std::string()>& work) { return answer_of(start(work)); }
+
+std::vector<std::string> run_in_children(const std::vector<std::function<std::string()>>& works,
+                                         const std::function<void(std::size_t)>& done) {
+  const std::size_t most = std::max(1U, std::thread::hardware_concurrency());
+  std::deque<Child> running;
+  std::vector<std::string> answers;
+  std::exception_ptr error;  // the first one; children that have been started are waited for
+  while (answers.size() < works.size()) {
+    try {
+      while (!error && running.size() < most && answers.size() + running.size() < works.size())
+        running.push_back(start(works[answers.size() + running.size()]));
+    } catch (...) {
+      error = std::current_exception();
+    }
+    if (running.empty()) break;
+    const Child first = running.front();
+    running.pop_front();
+    try {
+      std::string answer = answer_of(first);
+      if (error) continue;
+      answers.push_back(std::move(answer));
+      if (done) done(answers.size() - 1);
+    } catch (...) {
+      if (!error) error = std::current_exception();
+    }
+  }
+  if (error) std::rethrow_exception(error);
+  return answers;
 }
 
 }  // namespace wt

@@ -1,7 +1,6 @@
 #include "sim/cluster/pool_users.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "configs/spec/support/hash.hpp"
@@ -37,14 +36,15 @@ bool PoolUsers::covers(const Pool& a, const Pool& b) {
 }
 
 std::vector<std::size_t> PoolUsers::binding(const PoolLoad& amounts) const {
-  std::vector<std::size_t> order(amounts.pools.size()), front;
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto loads = [&](std::size_t i) { return pools_[static_cast<std::size_t>(amounts.pools[i])].loads; };
-  std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(loads(i), amounts.pools[i]); });
+  order_.clear();
+  for (std::size_t i = 0; i < amounts.pools.size(); ++i)
+    order_.push_back({pools_[static_cast<std::size_t>(amounts.pools[i])].loads, amounts.pools[i], i});
+  std::ranges::sort(order_);
+  std::vector<std::size_t> front;
   std::size_t first = 0;  // in front, of those with the same loads
-  for (std::size_t k = 0; k < order.size(); ++k) {
-    if (k > 0 && loads(order[k]) != loads(order[k - 1])) first = front.size();
-    add_to_front(front, first, amounts, order[k]);
+  for (std::size_t k = 0; k < order_.size(); ++k) {
+    if (k > 0 && order_[k].loads != order_[k - 1].loads) first = front.size();
+    add_to_front(front, first, amounts, order_[k].index);
   }
   std::ranges::sort(front);
   return front;

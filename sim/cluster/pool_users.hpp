@@ -40,10 +40,19 @@ class PoolUsers {
     std::vector<Use> uses;    ///< by load, ascending
   };
 
+  /// A pool of a load.
+  struct Place {
+    std::uint64_t loads;  ///< Pool::loads
+    int pool;
+    std::size_t index;  ///< in the load
+    auto operator<=>(const Place&) const = default;
+  };
+
   static bool covers(const Pool& a, const Pool& b);
   void add_to_front(std::vector<std::size_t>& front, std::size_t first, const PoolLoad& amounts, std::size_t i) const;
 
   std::vector<Pool> pools_;
+  mutable std::vector<Place> order_;  ///< of the pools that binding() looks at
 };
 
 }  // namespace wt

@@ -61,6 +61,13 @@ class Binder {
     int microbatch = -1, layer = -1;
   };
 
+  /// An exchange's load, and what it rests on.
+  struct Exchange {
+    int load = -1;
+    std::vector<const Op*> ops = {};
+    std::vector<double> bytes = {};
+  };
+
   std::vector<std::int64_t> expert_groups(const Representatives& ranks) const {
     std::set<std::int64_t> groups;  // those of several tensor ranks and stages route the same tokens
     for (std::int64_t rank : ranks.ranks) groups.insert(layout_.row_rank(rank) / layout_.expert);
@@ -220,10 +227,7 @@ class Binder {
       set_evidence(c, price, std::nullopt);
       return;
     }
-    if (op.kind == OpKind::all_to_all) {
-      task.load = static_cast<int>(bound_->tasks.loads.size());
-      bound_->tasks.loads.push_back(exchange_load(pending, ops, bytes));
-    }
+    if (op.kind == OpKind::all_to_all) task.load = exchange_load(pending, ops, bytes);
     const double largest = *std::ranges::max_element(bytes);
     const std::vector<std::size_t>& kinds = kinds_[static_cast<std::size_t>(pending.group)];
     const CollectivePrice* slowest = nullptr;
@@ -297,8 +301,8 @@ class Binder {
                           : task.scale * traffic_.alone_s(bound_->tasks.loads[static_cast<std::size_t>(task.load)]));
   }
 
-  PoolLoad exchange_load(const Pending& pending, const std::vector<const Op*>& ops,
-                         const std::vector<double>& bytes) const {
+  /// Microbatches of equal routing repeat a layer's exchanges: they have one load, unless kinds of nodes scale each.
+  int exchange_load(const Pending& pending, const std::vector<const Op*>& ops, const std::vector<double>& bytes) {
     const GroupInstance& group = groups_[static_cast<std::size_t>(pending.group)];
     if (static_cast<std::int64_t>(bytes.size()) != group.size)
       throw_error(Code::runtime, "simulation: {} over axis {} has members that are not simulated; switch folding off",
@@ -306,7 +310,12 @@ class Binder {
     const bool bound = group.axis == Axis::expert && pending.layer >= 0;
     static const std::vector<double> kEven;
     const auto& sends = bound ? bound_->routing->sends(pending.microbatch, pending.layer, group.members[0]) : kEven;
-    return traffic_.all_to_all(group, exchange_bytes(ops, sends, bytes), pending.op->collective.rows_of_token);
+    Exchange& known = exchanges_[{pending.group, pending.op, &sends}];
+    if (known.load >= 0 && known.ops == ops && known.bytes == bytes && cluster_.others.empty()) return known.load;
+    known = {static_cast<int>(bound_->tasks.loads.size()), ops, bytes};
+    bound_->tasks.loads.push_back(
+        traffic_.all_to_all(group, exchange_bytes(ops, sends, bytes), pending.op->collective.rows_of_token));
+    return known.load;
   }
 
   void set_evidence(int c, const CollectivePrice& price, std::optional<AllReduce> algorithm) {
@@ -343,6 +352,7 @@ class Binder {
   std::vector<GroupInstance> groups_;
   std::vector<std::array<int, kAllReduces.size() + 1>> loads_;  ///< group -> all-reduces by algorithm, and the gather
   std::map<std::pair<int, std::vector<double>>, int> loads_by_kind_;
+  std::map<std::tuple<int, const Op*, const std::vector<double>*>, Exchange> exchanges_;  ///< by group, op and routing
   std::vector<std::int64_t> present_;                                ///< simulated members of each group
   std::vector<std::vector<std::size_t>> kinds_;                      ///< group -> kinds of its members' nodes
   std::vector<std::vector<int>> instances_;                          ///< group -> call number -> collective

@@ -212,16 +212,17 @@ ReplayResult replay(const ProgramSet& programs, const Layout& layout, const Mode
   result.folded = ranks.folded;
   result.uplink_shares = ranks.uplink_shares;
   result.simulated_ranks = static_cast<std::int64_t>(ranks.ranks.size());
+  result.work = static_cast<std::int64_t>(numbers.size()) + kOpsOfStart;
   result.digest = digest_of(times);
   const std::vector<double> ends = ends_of(times, numbers, bound->ranks.size());
   const auto times_of = [&](std::size_t r) { return RankTimes{times, numbers, r}; };
   const auto exposure_of = [&](std::size_t r) {
     return expose(*bound->tasks.ranks[r].program, times_of(r), bound->tasks.synchronous_host);
   };
-  if (options.timelines)
-    for (std::size_t r = 0; r < ends.size(); ++r)
-      result.timelines.push_back(timeline(*bound, times_of(r), exposure_of(r), ends[r], options.step));
   const std::size_t critical = static_cast<std::size_t>(std::ranges::max_element(ends) - ends.begin());
+  for (std::size_t r = 0; options.timelines && r < ends.size(); ++r)
+    if (r == critical || !options.critical_alone)
+      result.timelines.push_back(timeline(*bound, times_of(r), exposure_of(r), ends[r], options.step));
   result.step_s = ends[critical];
   result.critical_rank = bound->ranks[critical];
   const Exposure exposure = exposure_of(critical);

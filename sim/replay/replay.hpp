@@ -26,7 +26,11 @@ struct ReplayOptions {
   /// Draw every op's seconds around its price by OpCost::variation, so that ranks wait for whoever is slow by chance.
   /// By step, rank and op: the same step gives the same draws. Error{usage} with fold.
   bool vary = false;
+  bool critical_alone = false;  ///< of the timelines give the critical rank's
 };
+
+/// Work of a replay's start, in ops: its process, its pools.
+inline constexpr std::int64_t kOpsOfStart = 16'000;
 
 /// Ops of one kind of work on the critical rank.
 struct OpClassTotal {
@@ -49,6 +53,7 @@ struct ReplayResult {
   bool folded = false;
   bool uplink_shares = false;  ///< folded with approximate uplinks: see representatives.hpp
   std::int64_t simulated_ranks = 0;
+  std::int64_t work = 0;                ///< ops of the simulated ranks, and kOpsOfStart: the same on every machine
   std::vector<StepTimeline> timelines;  ///< of the simulated ranks, ascending
   std::vector<OpClassTotal> totals;     ///< of the critical rank, in order of first issue
   std::array<double, kLanes>

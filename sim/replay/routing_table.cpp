@@ -9,9 +9,15 @@ namespace wt {
 
 RoutingTable::RoutingTable(const RoutingSource& routing, const Layout& layout, int layers, int microbatches,
                            std::int64_t step, std::vector<std::int64_t> groups)
-    : layout_(layout), expert_(layout.expert), layers_(layers), groups_(std::move(groups)) {
+    : layout_(layout),
+      expert_(layout.expert),
+      layers_(layers),
+      last_(microbatches - 1),
+      alike_(routing.same_in_every_microbatch()),
+      groups_(std::move(groups)) {
   const std::size_t n = static_cast<std::size_t>(expert_);
-  for (int microbatch = 0; microbatch < microbatches; ++microbatch)
+  for (int microbatch = 0; microbatch < microbatches; ++microbatch) {
+    if (alike_ && microbatch > 0 && microbatch < last_) continue;
     for (int layer = 0; layer < layers; ++layer)
       for (std::int64_t group : groups_) {
         std::vector<double> sends(n * n), received;
@@ -36,12 +42,14 @@ RoutingTable::RoutingTable(const RoutingSource& routing, const Layout& layout, i
         sends_.push_back(std::move(sends));
         slots_.push_back(std::move(received));
       }
+  }
 }
 
 std::size_t RoutingTable::at(int microbatch, int layer, std::int64_t rank) const {
   const auto group =
       std::lower_bound(groups_.begin(), groups_.end(), layout_.row_rank(rank) / expert_) - groups_.begin();
-  return static_cast<std::size_t>((microbatch * layers_ + layer)) * groups_.size() + static_cast<std::size_t>(group);
+  const int kept = !alike_ ? microbatch : microbatch < last_ ? 0 : std::min(last_, 1);
+  return static_cast<std::size_t>((kept * layers_ + layer)) * groups_.size() + static_cast<std::size_t>(group);
 }
 
 double RoutingTable::rows(int microbatch, int layer, std::int64_t rank) const {

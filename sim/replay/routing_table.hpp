@@ -28,6 +28,8 @@ class RoutingTable {
   Layout layout_;
   std::int64_t expert_;
   int layers_;
+  int last_;    ///< microbatch, which may have fewer tokens than the others
+  bool alike_;  ///< those others are routed alike: the first stands for all
   std::vector<std::int64_t> groups_;
   std::vector<std::vector<double>> sends_, slots_;  ///< of a microbatch, layer and group
   std::vector<double> rows_;                        ///< of a microbatch, layer, group and expert coordinate

@@ -25,10 +25,10 @@ SimulatedStep simulated_step(const ModelSpec& model, const Layout& layout, Progr
                              const StepOptions& how) {
   options.tensor_traffic = cost.tensor_traffic();
   const std::int64_t all = options.step_microbatches = options.microbatches;
-  const auto replayed = [&](std::int64_t count) {
+  const auto replayed = [&](std::int64_t count, const ReplayOptions& replay_options) {
     options.microbatches = count;
     SimulatedStep out{build_program_set(model, layout, options), {}, all, count};
-    out.replay = replay(out.programs, layout, model, cluster, cost, routing, how.replay);
+    out.replay = replay(out.programs, layout, model, cluster, cost, routing, replay_options);
     return out;
   };
   // A pipeline is full with as many microbatches as stages, and its chunks want multiples of these. Passes stand beside
@@ -39,11 +39,14 @@ SimulatedStep simulated_step(const ModelSpec& model, const Layout& layout, Progr
   const bool uneven = options.last_microbatch != 0 && options.last_microbatch != layout.microbatch;
   SimulatedStep out;
   if (how.every_microbatch || uneven || !routing.same_in_every_microbatch() || all <= full + period) {
-    out = replayed(all);
+    out = replayed(all, how.replay);
   } else {
-    const ReplayResult before = replayed(full).replay;
-    out = replayed(full + period);
+    ReplayOptions sums = how.replay;
+    sums.timelines = false;
+    const ReplayResult before = replayed(full, sums).replay;
+    out = replayed(full + period, how.replay);
     ReplayResult& r = out.replay;
+    r.work += before.work;
     const double more = static_cast<double>(all - full - period) / static_cast<double>(period);
     const auto extend = [&](double ReplayResult::*part) { r.*part += more * std::max(0.0, r.*part - before.*part); };
     for (double ReplayResult::*part : {&ReplayResult::step_s, &ReplayResult::low_s, &ReplayResult::high_s,

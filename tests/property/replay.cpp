@@ -1,4 +1,6 @@
 // The simulator against closed forms, and what must hold for every layout: bounds, conservation, determinism.
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 
 #include "configs/spec/support/error.hpp"
@@ -302,6 +304,26 @@ TEST_CASE("errors and crashes of a simulation come back as errors") {
   CHECK(run_in_child([] { return std::string(200000, 'x'); }) == std::string(200000, 'x'));
   CHECK_THROWS_WITH(run_in_child([]() -> std::string { throw_error(Code::usage, "no {}", 7); }), "no 7");
   CHECK_THROWS_WITH(run_in_child([]() -> std::string { std::abort(); }), Catch::Contains("signal 6"));
+}
+
+TEST_CASE("children beside each other answer in order, and the first error of that order comes back") {
+  std::vector<std::function<std::string()>> works;
+  for (int i = 0; i < 9; ++i)
+    works.emplace_back([i] {
+      ::usleep(static_cast<useconds_t>(1000 * (9 - i)));  // later ones end earlier
+      return std::string(static_cast<std::size_t>(30000 * i), static_cast<char>('a' + i));
+    });
+  std::vector<std::size_t> done;
+  const std::vector<std::string> answers = run_in_children(works, [&](std::size_t i) { done.push_back(i); });
+  REQUIRE(answers.size() == works.size());
+  for (std::size_t i = 0; i < works.size(); ++i) {
+    CHECK(answers[i] == works[i]());
+    CHECK(done[i] == i);
+  }
+  works[2] = []() -> std::string { throw_error(Code::usage, "no {}", 2); };
+  works[3] = []() -> std::string { std::abort(); };
+  CHECK_THROWS_WITH(run_in_children(works), "no 2");
+  CHECK(run_in_children({}).empty());
 }
 
 TEST_CASE("how rows fall on a rank's experts counts, not their sum alone") {

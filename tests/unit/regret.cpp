@@ -170,6 +170,43 @@ TEST_CASE("a comparison's steps are those of simulations at the prices and loads
   }
 }
 
+TEST_CASE("layouts too large for the budget are compared at even loads, in proportion") {
+  Compared s;
+  SearchResult search = search_layouts(s.problem);
+  for (Candidate& c : search.candidates)
+    if (c.result) c.result->work = 10'000'000 * c.result->ranks;  // as if their ranks did so much
+  const RobustChoice robust = choose_robust(s.problem, search);
+  CHECK(robust.even_loads);
+  REQUIRE(robust.layouts.size() == 3);
+  CHECK(std::ranges::count(robust.layouts, search.best) == 1);
+  CHECK(std::ranges::count(robust.layouts, search.chosen) == 1);
+  CHECK(robust.not_reached == std::vector<std::string>{"loads of a", "loads of b"});
+  CHECK_THAT(robust.sentence, Catch::Contains("even loads"));
+  const std::size_t slow = scenario_of(robust.table, "with all collectives between nodes at the slow end");
+  const VariedClass* between = nullptr;
+  for (const VariedClass& each : robust.classes)
+    if (each.scenarios[1] == slow) between = &each;
+  REQUIRE(between);
+  const ClassAtEnd far(s.cost, between->prices, IntervalEnd::high);
+  for (std::size_t i = 0; i < robust.layouts.size(); ++i) {
+    const Candidate& c = search.candidates[robust.layouts[i]];
+    const auto even_s = [&](const OpCost& cost) {
+      const SearchProblem p{.model = s.model,
+                            .cluster = s.problem.cluster,
+                            .cost = cost,
+                            .gpus = 16,
+                            .seq = 512,
+                            .global_batch = 32,
+                            .space = s.problem.space};
+      return simulate_layout(p, c.layout).step_s;
+    };
+    CHECK(robust.table.steps_s[0][i] == c.value);
+    CHECK(robust.table.steps_s[slow][i] == Approx(c.value * even_s(far) / even_s(s.cost)));
+  }
+  for (std::size_t k = 1; k < robust.classes.size(); ++k)  // joint classes first
+    CHECK(robust.classes[k - 1].prices.single() <= robust.classes[k].prices.single());
+}
+
 TEST_CASE("where a price is off, the best of the compared layouts is close to the best of all") {
   Compared s;
   const RobustChoice robust = choose_robust(s.problem, search_layouts(s.problem));

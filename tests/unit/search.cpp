@@ -1,5 +1,7 @@
 // The search against brute force: every layout simulated, on machines small enough for it.
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <numeric>
 #include <set>
 
 #include "configs/spec/support/error.hpp"
@@ -275,6 +277,24 @@ TEST_CASE("a small budget leaves a gap that the certificate admits") {
   CHECK(check_certificate(r).empty());
   CHECK(r.certificate.bound <= brute_force(s.problem));
   CHECK(r.certificate.proved == (r.certificate.incumbent == r.certificate.bound));
+}
+
+TEST_CASE("the search ends with the simulation that reaches its budget of work") {
+  Small s;
+  s.problem.cluster.nic_Bps = 1e9;
+  s.problem.space.simulations = 5;
+  const SearchResult r = search_layouts(s.problem);
+  REQUIRE_FALSE(r.certificate.proved);
+  std::vector<std::int64_t> counted;
+  for (const Candidate& c : r.candidates)
+    if (c.result) {
+      CHECK(c.result->work == simulate_layout(s.problem, c.layout).work);
+      counted.push_back(std::max(c.result->work, kOpsOfSimulation));
+    }
+  const std::int64_t all = std::accumulate(counted.begin(), counted.end(), std::int64_t{0}),
+                     most = 5 * kOpsOfSimulation;
+  CHECK(all >= most);
+  CHECK(all - *std::ranges::max_element(counted) < most);
 }
 
 TEST_CASE("the checker sees a certificate that claims too much") {
