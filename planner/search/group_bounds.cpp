@@ -9,6 +9,7 @@
 #include "sim/estimate/op_seconds.hpp"
 #include "sim/estimate/pipeline_path.hpp"
 #include "sim/estimate/schedule_seconds.hpp"
+#include "sim/program/build/expert_copies.hpp"
 #include "sim/program/build/tensor_slice.hpp"
 
 namespace wt {
@@ -104,16 +105,26 @@ const GroupBounds::BusiestRank& GroupBounds::busiest_of(const Layout& layout, co
   BusiestRank& out = entry->second;
   if (!fresh) return out;
   const SearchProblem& p = problem_;
-  const auto routing = routing_of(p, layout);
-  out.rank = busiest_rank(p, l, *routing) * (l.whole_experts ? 1 : l.tensor);
+  const RoutingSource& rows = routing(layout);
+  out.rank = busiest_rank(p, l, rows) * (l.whole_experts ? 1 : l.tensor);
   if (!counted) {
-    out.loads = own_loads(p.model, l, *routing, out.rank);
+    out.loads = own_loads(p.model, l, rows, out.rank);
     return out;
   }
   const std::size_t kind = p.cluster.kind_of(p.cluster.node_of(out.rank));
-  out.loads =
-      layer_loads(p.model, l, p.cluster.others.empty() ? p.cluster : p.cluster.all_of(kind), *routing, out.rank);
+  out.loads = layer_loads(p.model, l, p.cluster.others.empty() ? p.cluster : p.cluster.all_of(kind), rows, out.rank);
   return out;
+}
+
+const GroupBounds::BusiestRank& GroupBounds::busiest_of(const Layout& member) {
+  return busiest_of(member, without_pipeline(member, member.microbatch), Exchanges::counted);
+}
+
+const RoutingSource& GroupBounds::routing(const Layout& l) {
+  const Microbatches n = sequences_of(problem_, l);
+  std::unique_ptr<RoutingSource>& known = routings_[{n.count, n.each, n.last, l.context, l.expert}];
+  if (!known) known = routing_of(problem_, l);
+  return *known;
 }
 
 GroupBounds::OneMicrobatch GroupBounds::layer_by_layer(const Layout& layout, std::int64_t microbatch,
@@ -195,15 +206,32 @@ double GroupBounds::scheduled_s(const LayoutGroup& group) {
   return least;
 }
 
+bool GroupBounds::uniform(const Layout& layout) const {
+  const SearchProblem& p = problem_;
+  return !p.cluster.shared_cores() && p.cluster.others.empty() && !p.cost.synchronous_host() &&
+         sequences_of(p, layout).even() && !has_copies(p.model, layout);
+}
+
+double GroupBounds::lane_s(const Layout& member) {
+  if (member.pipeline > 1) return 0;
+  const SearchProblem& p = problem_;
+  if (!uniform(member)) return lane_bound(p, member, routing(member));
+  const auto& [rank, loads] = busiest_of(member);
+  const ProgramOptions options = program_options(p, member);
+  const RoutingFloor floor = loads.own.empty() ? RoutingFloor{} : lowest(loads.own);
+  const std::vector<RoutingFloor> floors(static_cast<std::size_t>(options.microbatches), floor);
+  return bound0(build_stages(p.model, member, options, 0, 1).front(), member, p.cluster, p.cost, floors, rank) +
+         p.cost.once_a_step().seconds;
+}
+
 double GroupBounds::path_s(const Layout& member) {
   const SearchProblem& p = problem_;
-  if (member.pipeline == 1 || p.cluster.shared_cores() || !p.cluster.others.empty() || p.cost.synchronous_host())
-    return 0;
-  const auto routing = routing_of(p, member);
+  const bool staged = member.pipeline > 1;
+  if (!uniform(member)) return staged ? 0 : path_bound(p, member, routing(member));
+  const auto& [rank, loads] = busiest_of(member);
   const Layout layout = dealt(p, member);
-  const std::int64_t rank = busiest_rank(p, layout, *routing) * (layout.whole_experts ? 1 : layout.tensor);
-  const ProgramSet set = build_program_set(p.model, layout, program_options(p, layout));
-  return pipeline_path_s(set, layout, p.cluster, p.cost, layer_loads(p.model, layout, p.cluster, *routing, rank),
+  const std::vector<Program> programs = build_stages(p.model, layout, program_options(p, layout), 0, layout.pipeline);
+  return pipeline_path_s(programs, layout, p.cluster, p.cost, loads,
                          of(member, member.microbatch, Exchanges::counted).seconds, rank) +
          p.cost.once_a_step().seconds;
 }

@@ -3,6 +3,7 @@
 #pragma once
 #include <array>
 #include <map>
+#include <memory>
 #include <vector>
 
 #include "planner/search/layout_space.hpp"
@@ -20,7 +21,9 @@ class GroupBounds {
   /// Sharper: with exchanges of rows, and pass by pass where there is a pipeline.
   double scheduled_s(const LayoutGroup& group);
   double scheduled_s(const Layout& member);
-  /// Of a pipeline, sharper again: op by op, with what the member itself keeps and sends. 0 where it is not known.
+  /// With what the member itself keeps and sends: its fullest lane. 0 of a pipeline.
+  double lane_s(const Layout& member);
+  /// The same, sharper: its critical path. 0 where it is not known.
   double path_s(const Layout& member);
   /// No member's process needs less, in the words of StepMemory::needed().
   double memory_bytes(const LayoutGroup& group);
@@ -42,6 +45,10 @@ class GroupBounds {
   };
   /// `simple`: one microbatch of `layout`.
   const BusiestRank& busiest_of(const Layout& layout, const Layout& simple, Exchanges exchanges);
+  const BusiestRank& busiest_of(const Layout& member);
+  const RoutingSource& routing(const Layout& layout);
+  /// One rank stands for all, and each microbatch for the others.
+  bool uniform(const Layout& layout) const;
   double summed_s(const Layout& layout, Exchanges exchanges);
   /// Of a policy for some layers: each layer is as in a model where all are recomputed as it is.
   OneMicrobatch layer_by_layer(const Layout& layout, std::int64_t microbatch, Exchanges exchanges);
@@ -50,7 +57,8 @@ class GroupBounds {
   const SearchProblem& problem_;
   std::map<Key, OneMicrobatch> known_;
   std::map<std::array<std::int64_t, 8>, BusiestRank> busiest_;  ///< by what loads depend on: recompute is no part of it
-  std::vector<Recompute> policies_;                             ///< by their number in keys
+  std::map<std::array<std::int64_t, 5>, std::unique_ptr<RoutingSource>> routings_;
+  std::vector<Recompute> policies_;  ///< by their number in keys
   DealtChunks chunks_{problem_};
 };
 

@@ -115,7 +115,7 @@ class Search {
     Candidate& c = result_.candidates[entry.at];
     Stage next = Stage::lanes;
     if (entry.stage == Stage::opened) {
-      if (c.layout.pipeline == 1) raise(c, lane_bound(p_, c.layout, *routing_of(p_, c.layout)));
+      raise(c, bounds_.lane_s(c.layout));
     } else if (entry.stage == Stage::lanes) {
       c.memory_bytes = needed(c.layout);
       if (c.memory_bytes > p_.memory_limit_bytes) {
@@ -123,7 +123,7 @@ class Search {
         c.reason = "memory";
         return;
       }
-      raise(c, c.layout.pipeline == 1 ? path_bound(p_, c.layout, *routing_of(p_, c.layout)) : bounds_.path_s(c.layout));
+      raise(c, bounds_.path_s(c.layout));
       next = Stage::path;
     } else {
       return simulate(entry.at);

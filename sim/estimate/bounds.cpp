@@ -20,14 +20,6 @@ RoutingFloor lower(const RoutingFloor& a, const RoutingFloor& b) {
   return {std::min(a.rows, b.rows), std::min(a.sent_share, b.sent_share), std::min(a.returned_rows, b.returned_rows)};
 }
 
-/// Of microbatches first to last.
-RoutingFloor lowest(const std::vector<RoutingFloor>& floors, int first, int last) {
-  RoutingFloor out = kHighestFloor;
-  for (int microbatch = first; microbatch <= last; ++microbatch)
-    out = lower(out, floors.at(static_cast<std::size_t>(microbatch)));
-  return out;
-}
-
 class LaneSums {
  public:
   /// `cluster` has nodes of one kind, the rank's; `mixed`, where there is one, is the cluster with all kinds.
@@ -54,9 +46,14 @@ class LaneSums {
         continue;
       }
       const Loop& loop = std::get<Loop>(node);
-      if (loop.index == Loop::Index::microbatch) floor_ = lowest(floors_, loop.first, loop.last);
+      if (loop.index == Loop::Index::microbatch) floor_ = of_microbatches(loop);
       visit(loop.body, times * loop.count(), loop.index == Loop::Index::layer ? &loop : over_layers);
     }
+  }
+
+  RoutingFloor of_microbatches(const Loop& loop) const {
+    return lowest(
+        std::span(floors_).subspan(static_cast<std::size_t>(loop.first), static_cast<std::size_t>(loop.count())));
   }
 
   /// Share of a loop's rounds in which the op's layer exists: a prefetch of the next one is void in the last.
@@ -89,6 +86,12 @@ class LaneSums {
 };
 
 }  // namespace
+
+RoutingFloor lowest(std::span<const RoutingFloor> floors) {
+  RoutingFloor out = kHighestFloor;
+  for (const RoutingFloor& floor : floors) out = lower(out, floor);
+  return out;
+}
 
 RoutingFloor floor_of(const RoutingTable& table, const Layout& layout, int microbatch, int layer, std::int64_t rank) {
   const auto& sends = table.sends(microbatch, layer, rank);

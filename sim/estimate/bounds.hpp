@@ -8,6 +8,7 @@
 // grow.
 #pragma once
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "configs/spec/cluster.hpp"
@@ -32,6 +33,8 @@ struct RoutingFloor {
   PortRows dispatched = {}, collected = {};  ///< of layer_loads
 };
 
+/// The smallest of each of these numbers.
+RoutingFloor lowest(std::span<const RoutingFloor> floors);
 RoutingFloor floor_of(const RoutingTable& table, const Layout& layout, int microbatch, int layer, std::int64_t rank);
 /// By microbatch, of `rank`; on shared cores the smallest over all ranks. All zero where the expert axis is 1.
 std::vector<RoutingFloor> routing_floors(const Program& program, const Layout& layout, const ClusterSpec& cluster,

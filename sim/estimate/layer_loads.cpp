@@ -2,19 +2,26 @@
 #include <map>
 #include <numeric>
 
+#include "configs/spec/support/number.hpp"
 #include "sim/estimate/layer_seconds.hpp"
-#include "sim/replay/routing_table.hpp"
+#include "sim/program/build/expert_copies.hpp"
 
 namespace wt {
 namespace {
 
-/// What exchanges of rows put on one rank's ports.
-class PortsOfRank {
+/// Rows that each rank of an expert group sends to each expert rank: every source sends alike.
+std::vector<double> rows_sent(const Layout& layout, const RoutingSource& routing, std::int64_t layer) {
+  std::vector<double> rows = rows_received({routing.counts(0, 0, layer, 0)}, layout, layer);
+  if (layout.whole_experts)  // each of the data rank's tensor ranks has its share of the tokens
+    for (double& each : rows) each /= as_double(layout.tensor);
+  return rows;
+}
+
+/// What exchanges of rows put on a member's ports: of its own rows on the way out, of all others' on the way in.
+class Ports {
  public:
-  PortsOfRank(const Layout& layout, const ClusterSpec& cluster, std::int64_t rank, std::int64_t rows_of_token)
-      : n_(static_cast<std::size_t>(layout.expert)),
-        own_(static_cast<std::size_t>(layout.row_rank(rank) % layout.expert)),
-        rows_of_token_(rows_of_token) {
+  Ports(const Layout& layout, const ClusterSpec& cluster, std::int64_t rank, std::int64_t rows_of_token)
+      : rows_of_token_(rows_of_token) {
     const Mesh mesh(layout);
     std::map<std::int64_t, std::size_t> numbers;
     for (const std::int64_t member : mesh.members(Axis::expert, mesh.group_index(Axis::expert, rank)))
@@ -23,38 +30,35 @@ class PortsOfRank {
     for (const std::size_t node : node_of_) members_on_[node] += 1;
   }
 
-  /// `sends`: [source * n + expert rank]; `back`: the other way.
-  PortRows rows(const std::vector<double>& sends, bool back) const {
+  /// `sent`: rows from each member to every other. Towards the experts, or `back`: as many the other way.
+  PortRows of(std::size_t own, const std::vector<double>& sent, bool back) const {
+    const std::size_t here = node_of_[own];
+    const double all = back ? as_double(std::ssize(sent)) : std::accumulate(sent.begin(), sent.end(), 0.0);
+    std::vector<double> to_node(members_on_.size(), 0.0);
+    const auto share = [&](std::size_t member) { return all > 0 ? (back ? 1 : sent[member]) / all : 0; };
+    for (std::size_t j = 0; j < sent.size(); ++j) to_node[node_of_[j]] += share(j);
+    for (double& place : to_node) place = sent_once(place);
+    const double to_own = sent_once(share(own));
     double nic_out = 0, nic_in = 0, nvlink_out = 0, nvlink_in = 0;
-    std::vector<double> to_node(members_on_.size());
-    for (std::size_t i = 0; i < n_; ++i) {
-      double all = 0;
-      std::fill(to_node.begin(), to_node.end(), 0.0);
-      const auto row = [&](std::size_t j) { return back ? sends[j * n_ + i] : sends[i * n_ + j]; };
-      for (std::size_t j = 0; j < n_; ++j) all += row(j), to_node[node_of_[j]] += row(j);
-      const auto once = [&](double rows, double there) {
-        return rows_of_token_ > 0 && all > 0 ? rows * share_sent_once(there / all, rows_of_token_) : rows;
-      };
-      if (i == own_) {
-        for (std::size_t j = 0; j < n_; ++j)
-          if (j != i && node_of_[j] == node_of_[i])
-            nvlink_out += once(row(j), row(j));
-          else if (j != i)
-            nic_out += once(row(j), to_node[node_of_[j]]);
-      } else if (node_of_[i] == node_of_[own_]) {
-        nvlink_in += once(row(own_), row(own_));
-      } else {
-        nic_in += once(row(own_), to_node[node_of_[own_]]);
-        if (rows_of_token_ == 0) continue;
-        const double passed = once(row(own_), row(own_)) * (1 - 1 / members_on_[node_of_[own_]]);
-        nvlink_out += passed, nvlink_in += passed;
+    for (std::size_t j = 0; j < sent.size(); ++j) {
+      if (j == own) continue;
+      const double out = sent[back ? own : j], in = sent[back ? j : own];
+      if (node_of_[j] == here) {
+        nvlink_out += out * sent_once(share(j)), nvlink_in += in * to_own;
+        continue;
       }
+      nic_out += out * to_node[node_of_[j]], nic_in += in * to_node[here];
+      if (rows_of_token_ == 0) continue;
+      const double passed = in * to_own * (1 - 1 / members_on_[here]);
+      nvlink_out += passed, nvlink_in += passed;
     }
     return {std::max(nic_out, nic_in), std::max(nvlink_out, nvlink_in)};
   }
 
  private:
-  std::size_t n_, own_;
+  /// Of a row to a place that gets this share of a member's.
+  double sent_once(double place) const { return rows_of_token_ > 0 ? share_sent_once(place, rows_of_token_) : 1; }
+
   std::int64_t rows_of_token_;
   std::vector<std::size_t> node_of_;  ///< by member, nodes numbered from 0
   std::vector<double> members_on_;    ///< by node
@@ -67,28 +71,23 @@ LayerLoads layer_loads(const ModelSpec& model, const Layout& layout, const Clust
   LayerLoads loads;
   loads.sent = true;
   if (layout.expert == 1) return loads;
-  const std::int64_t rows_of_token = layout.dispatcher == Dispatcher::alltoall ? 0 : model.top_k;
-  const Mesh mesh(layout);
-  const std::vector<std::int64_t> members = mesh.members(Axis::expert, mesh.group_index(Axis::expert, rank));
-  const int layers = static_cast<int>(model.blocks());
-  const RoutingTable table(routing, layout, layers, 1, 0, {layout.row_rank(rank) / layout.expert});
-  for (int layer = 0; layer < layers; ++layer) {
-    const std::int64_t fullest = *std::max_element(members.begin(), members.end(), [&](std::int64_t a, std::int64_t b) {
-      return table.rows(0, layer, a) < table.rows(0, layer, b);
-    });
-    const auto floor = [&](std::int64_t of) {
-      RoutingFloor out = floor_of(table, layout, 0, layer, of);
+  const Ports ports(layout, cluster, rank, layout.dispatcher == Dispatcher::alltoall ? 0 : model.top_k);
+  const std::size_t own = static_cast<std::size_t>(layout.row_rank(rank) % layout.expert);
+  for (std::int64_t layer = 0; layer < model.blocks(); ++layer) {
+    const std::vector<double> sent = rows_sent(layout, routing, layer);
+    const double all = std::accumulate(sent.begin(), sent.end(), 0.0);
+    const auto floor = [&](std::size_t of) {
+      const double received = as_double(layout.expert) * sent[of];
+      RoutingFloor out{received, all > 0 ? 1 - sent[of] / all : 0, received - sent[of]};
       if (cluster.shared_cores()) return out;
-      const PortsOfRank ports(layout, cluster, of, rows_of_token);
-      const auto& sends = table.sends(0, layer, of);
-      for (auto row = sends.begin(); row != sends.end(); row += layout.expert)
-        out.sent_rows = std::max(out.sent_rows, std::accumulate(row, row + layout.expert, 0.0));
-      out.dispatched = ports.rows(sends, false);
-      out.collected = ports.rows(sends, true);
+      out.sent_rows = all;
+      out.dispatched = ports.of(of, sent, false);
+      out.collected = ports.of(of, sent, true);
       return out;
     };
-    loads.own.push_back(floor(rank));
-    loads.fullest.push_back(fullest == rank ? loads.own.back() : floor(fullest));
+    const auto fullest = static_cast<std::size_t>(std::max_element(sent.begin(), sent.end()) - sent.begin());
+    loads.own.push_back(floor(own));
+    loads.fullest.push_back(fullest == own ? loads.own.back() : floor(fullest));
   }
   return loads;
 }
@@ -96,9 +95,9 @@ LayerLoads layer_loads(const ModelSpec& model, const Layout& layout, const Clust
 LayerLoads own_loads(const ModelSpec& model, const Layout& layout, const RoutingSource& routing, std::int64_t rank) {
   LayerLoads loads;
   if (layout.expert == 1) return loads;
-  const int layers = static_cast<int>(model.blocks());
-  const RoutingTable table(routing, layout, layers, 1, 0, {layout.row_rank(rank) / layout.expert});
-  for (int layer = 0; layer < layers; ++layer) loads.own.push_back({table.rows(0, layer, rank), 0, 0});
+  const std::size_t own = static_cast<std::size_t>(layout.row_rank(rank) % layout.expert);
+  for (std::int64_t layer = 0; layer < model.blocks(); ++layer)
+    loads.own.push_back({as_double(layout.expert) * rows_sent(layout, routing, layer)[own], 0, 0});
   return loads;
 }
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <map>
 #include <numeric>
-#include <string>
+#include <string_view>
 
 #include "configs/spec/support/number.hpp"
 #include "sim/estimate/op_seconds.hpp"
@@ -41,21 +41,36 @@ void operator+=(PassSeconds& sum, const PassSeconds& more) {
 
 void operator+=(PassSeconds& sum, double compute_s) { sum.compute += compute_s, sum.path += compute_s; }
 
+/// An op of a pass through a layer, and which of the pass's ops it waits for.
+struct PassOp {
+  const Op* op;
+  double launch_s;
+  std::vector<std::size_t> waits;
+  bool gathers_keys() const { return op->action == Action::gather_kv; }
+};
+
 /// One pass through one layer: its ops in their order on their lanes.
 class LayerPass {
  public:
-  /// `own_s`: what the rank itself takes for it, `all_s`: until the last of its group is through.
-  void add(const Op& op, double own_s, double all_s, double launch_s) {
-    const bool gathers = op.action == Action::gather_kv;
-    with_keys_.add(op, all_s);
-    if (op.direction == Direction::recompute) out_.again += all_s + (gathers ? 0 : launch_s);
-    if (gathers) return;  // no host waits for it, and it does not count as an exchange of rows
-    without_keys_.add(op, all_s);
+  explicit LayerPass(const std::vector<PassOp>& ops) : ops_(ops) {
+    with_keys_.done_s.reserve(ops.size()), without_keys_.done_s.reserve(ops.size());
+  }
+  /// The next one. `own_s`: what the rank itself takes for it, `all_s`: until the last of its group is through.
+  void add(double own_s, double all_s) {
+    const PassOp& next = ops_[with_keys_.done_s.size()];
+    const Op& op = *next.op;
+    with_keys_.add(next, all_s);
+    if (op.direction == Direction::recompute) out_.again += all_s + (next.gathers_keys() ? 0 : next.launch_s);
+    if (next.gathers_keys()) {  // no host waits for it, and it does not count as an exchange of rows
+      without_keys_.done_s.push_back(0);
+      return;
+    }
+    without_keys_.add(next, all_s);
     const bool computes = op.lane == Lane::compute;
     if (!computes) exchange_s_ += all_s;
     (computes ? out_.compute : out_.exchange) += own_s;
     sum_s_ += all_s;
-    (computes ? launch_s_ : exchange_launch_s_) += launch_s;
+    (computes ? launch_s_ : exchange_launch_s_) += next.launch_s;
   }
   PassSeconds take(const OpCost& cost) {
     // What a slow host adds may hide rows that travel, where anything is computed beside them.
@@ -68,22 +83,19 @@ class LayerPass {
   }
 
  private:
-  class Lanes {
-   public:
-    void add(const Op& op, double seconds) {
-      double& lane = lane_s_[static_cast<std::size_t>(op.lane)];
-      for (const Ref& wait : op.waits)
-        if (const auto before = done_.find(wait.name); before != done_.end() && wait.layer_delta == 0)
-          lane = std::max(lane, before->second);
-      done_[op.name] = lane += seconds;
-    }
-    double compute_s() const { return lane_s_[static_cast<std::size_t>(Lane::compute)]; }
+  struct Lanes {
+    std::vector<double> done_s;  ///< by op
+    std::array<double, kLanes> lane_s{};
 
-   private:
-    std::map<std::string, double> done_;
-    std::array<double, kLanes> lane_s_{};
+    void add(const PassOp& next, double seconds) {
+      double& lane = lane_s[static_cast<std::size_t>(next.op->lane)];
+      for (const std::size_t before : next.waits) lane = std::max(lane, done_s[before]);
+      done_s.push_back(lane += seconds);
+    }
+    double compute_s() const { return lane_s[static_cast<std::size_t>(Lane::compute)]; }
   };
 
+  const std::vector<PassOp>& ops_;
   Lanes with_keys_, without_keys_;  ///< that context parallelism gathers
   double sum_s_ = 0, launch_s_ = 0, exchange_launch_s_ = 0, exchange_s_ = 0;
   PassSeconds out_;
@@ -114,23 +126,44 @@ class LayerSums {
 
  private:
   void add_layers(const Loop& loop) {
+    const std::vector<PassOp> forward = pass_of(loop.body, true), backward = pass_of(loop.body, false);
     for (int i = 0; i < loop.count(); ++i) {
       const std::size_t layer = static_cast<std::size_t>(loop.descending ? loop.first - i : loop.first + i);
-      const bool routed = layer < loads_.own.size();
-      const RoutingFloor own = routed ? loads_.own[layer] : RoutingFloor{},
-                         fullest = layer < loads_.fullest.size() ? loads_.fullest[layer] : own;
-      std::array<LayerPass, 2> passes;
-      for (const Node& node : loop.body) {
-        const Op* op = std::get_if<Op>(&node);
-        if (!op || op->layer_delta != 0 || !of_every_layout(*op)) continue;
-        if (op->exchanges_rows() && !loads_.sent) continue;
-        const double own_s = seconds_.of(*op, own).seconds, all_s = routed ? seconds_.of(*op, fullest).seconds : own_s;
-        passes[op->direction == Direction::forward ? 0 : 1].add(*op, own_s, std::max(own_s, all_s),
-                                                                loads_.sent ? cost_.launch_s(*op, layout_) : 0);
-      }
-      out_.forward[layer] += passes[0].take(cost_);
-      out_.backward[layer] += passes[1].take(cost_);
+      out_.forward[layer] += seconds_of(forward, layer);
+      out_.backward[layer] += seconds_of(backward, layer);
     }
+  }
+
+  /// Of a layer's body, the ops of one direction.
+  std::vector<PassOp> pass_of(const std::vector<Node>& body, bool forward) const {
+    std::vector<PassOp> out;
+    std::map<std::string_view, std::size_t> numbers;
+    for (const Node& node : body) {
+      const Op* op = std::get_if<Op>(&node);
+      if (!op || op->layer_delta != 0 || !of_every_layout(*op)) continue;
+      if (op->exchanges_rows() && !loads_.sent) continue;
+      if ((op->direction == Direction::forward) != forward) continue;
+      PassOp next{op, loads_.sent ? cost_.launch_s(*op, layout_) : 0, {}};
+      for (const Ref& wait : op->waits)
+        if (const auto before = numbers.find(wait.name); before != numbers.end() && wait.layer_delta == 0)
+          next.waits.push_back(before->second);
+      numbers[op->name] = out.size();
+      out.push_back(std::move(next));
+    }
+    return out;
+  }
+
+  PassSeconds seconds_of(const std::vector<PassOp>& ops, std::size_t layer) {
+    const bool routed = layer < loads_.own.size();
+    const RoutingFloor own = routed ? loads_.own[layer] : RoutingFloor{},
+                       fullest = layer < loads_.fullest.size() ? loads_.fullest[layer] : own;
+    LayerPass pass(ops);
+    for (const PassOp& each : ops) {
+      const double own_s = seconds_.of(*each.op, own).seconds,
+                   all_s = routed ? seconds_.of(*each.op, fullest).seconds : own_s;
+      pass.add(own_s, std::max(own_s, all_s));
+    }
+    return pass.take(cost_);
   }
 
   /// Outside of the layers: an op of the embedding or of the head.

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "configs/spec/support/number.hpp"
+#include "sim/replay/rank_program.hpp"
 
 namespace wt {
 namespace {
@@ -55,6 +56,13 @@ OpSeconds::OpSeconds(const Layout& layout, const ClusterSpec& cluster, const OpC
       rank_(rank) {}
 
 OpSeconds::Of OpSeconds::of(const Op& op, const RoutingFloor& floor) {
+  if (op.exchanges_rows() || depends_on_rows(op)) return seconds_of(op, floor);
+  const auto [entry, fresh] = known_.try_emplace(&op);
+  if (fresh) entry->second = seconds_of(op, floor);
+  return entry->second;
+}
+
+OpSeconds::Of OpSeconds::seconds_of(const Op& op, const RoutingFloor& floor) {
   if (op.kind == OpKind::host) return {};
   if (op.kind != OpKind::segment && op.kind != OpKind::copy) return collective(op, floor);
   const double seconds = cost_.segment(op, floor.rows).seconds * crowding_;

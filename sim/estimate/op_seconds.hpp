@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <optional>
+#include <unordered_map>
 
 #include "sim/estimate/bounds.hpp"
 #include "sim/replay/traffic.hpp"
@@ -25,10 +26,12 @@ class OpSeconds {
   /// objects must outlive it.
   OpSeconds(const Layout& layout, const ClusterSpec& cluster, const OpCost& cost, std::int64_t rank,
             const ClusterSpec* mixed);
-  /// Nothing for ops of the host.
+  /// Nothing for ops of the host. What routing does not change is remembered by the op's address: programs must outlive
+  /// this.
   Of of(const Op& op, const RoutingFloor& floor);
 
  private:
+  Of seconds_of(const Op& op, const RoutingFloor& floor);
   Of collective(const Op& op, const RoutingFloor& floor);
   double reduce_s_per_byte(const GroupShape& group, AllReduce algorithm) const;
   GroupShape shape(Axis axis) const;
@@ -41,6 +44,7 @@ class OpSeconds {
   Mesh mesh_;
   std::int64_t rank_;
   std::array<std::optional<GroupShape>, kAxes> groups_;
+  std::unordered_map<const Op*, Of> known_;
 };
 
 }  // namespace wt

@@ -10,12 +10,14 @@
 #include "configs/spec/support/error.hpp"
 #include "sim/estimate/op_seconds.hpp"
 #include "sim/program/places.hpp"
+#include "sim/replay/rank_program.hpp"
 
 namespace wt {
 namespace {
 
 constexpr double kNotYet = -1;
 constexpr std::size_t kDirections = 3;
+constexpr std::size_t kOwn = 0;  ///< communicator of ops that share theirs with no other lane's
 
 /// When messages are through at the earliest, by sender, receiver and way.
 class Messages {
@@ -48,6 +50,7 @@ struct TimedOp {
   bool routed;         ///< computes rows that an exchange brought
   std::size_t waits;   ///< the first of them
   std::size_t behind;  ///< the last of them
+  std::size_t communicator = kOwn;
   bool begins_layer = false;
   double least_s = 0;  ///< since the op that began the layer
 };
@@ -77,6 +80,8 @@ class StageWalk {
         loads_(loads),
         layers_(layers),
         slowdown_(cost.communication_slowdown().share),
+        one_communicator_(!cost.separate_reduce_group()),
+        mesh_(layout),
         seconds_(layout, cluster, cost, rank + static_cast<std::int64_t>(stage) * layout.stage_ranks(), nullptr),
         places_(program.microbatches, program.layers),
         stage_(stage),
@@ -91,7 +96,8 @@ class StageWalk {
         add_layers(*loop, entry->second);
       else if (fresh)
         add(std::get<Op>(node), -1, entry->second);
-      work_.push_back({pass ? loop->first : -1, &entry->second});
+      for (int i = 0; i < (pass ? loop->count() : 1); ++i)
+        work_.push_back({pass ? loop->first + i : -1, &entry->second});
     }
     for (Wait& wait : waits_) wait.exchange = exchanges_.contains(wait.name);
     done_.assign(places_.size(names_.size()), {});
@@ -160,6 +166,7 @@ class StageWalk {
       waits_.push_back({number(ref.name), ref.microbatch_delta, target, false});
     }
     timed.behind = waits_.size();
+    if (one_communicator_ && of_shard_group(op)) timed.communicator = communicator_of(op.collective.axis);
     const auto at = static_cast<std::size_t>(own_layer);
     const bool routed = own_layer >= 0 && at < loads_.own.size();
     const RoutingFloor own = routed ? loads_.own[at] : RoutingFloor{};
@@ -169,6 +176,13 @@ class StageWalk {
       timed.routed = op.action == Action::experts && op.kind == OpKind::segment;
     }
     out.push_back(timed);
+  }
+
+  /// Of shard groups of the same ranks, the same one.
+  std::size_t communicator_of(Axis axis) const {
+    const auto same = [&](auto of) { return of(axis) == of(Axis::shard); };
+    const bool shards = same([&](Axis a) { return mesh_.size(a); }) && same([&](Axis a) { return mesh_.stride(a); });
+    return shards ? 1 : 2;
   }
 
   struct Done {
@@ -207,7 +221,7 @@ class StageWalk {
     const Op& op = *timed.op;
     double& lane = lane_s_[static_cast<std::size_t>(op.lane)];
     const bool computes = op.lane == Lane::compute;
-    double start = lane, brought = 0;
+    double start = std::max(lane, communicator_s_[timed.communicator]), brought = 0;
     Reach reach;
     for (std::size_t w = timed.waits; w < timed.behind; ++w) {
       const Wait& wait = waits_[w];
@@ -218,6 +232,9 @@ class StageWalk {
       reach = std::max(reach, before.reach);
       if (computes && before.reach.in_flight_s > 0) start = std::max(start, slowed_s(before.reach));
     }
+    if (!computes)
+      reach =
+          std::max({reach, lane_reach_[static_cast<std::size_t>(op.lane)], communicator_reach_[timed.communicator]});
     double& others = others_s_[op.direction == Direction::forward ? 0 : 1];
     double done = start + timed.own_s;
     if (op.kind == OpKind::send || op.kind == OpKind::receive) {
@@ -253,6 +270,9 @@ class StageWalk {
       reach.in_flight_s += op.collective_kind() ? timed.fullest_s : 0;
     }
     lane = done;
+    lane_reach_[static_cast<std::size_t>(op.lane)] = reach;
+    if (timed.communicator != kOwn)
+      communicator_s_[timed.communicator] = done, communicator_reach_[timed.communicator] = reach;
     end_s_ = std::max(end_s_, done);
     done_[places_.at(timed.name, microbatch, timed.layer)] = {done, reach};
     return true;
@@ -263,6 +283,8 @@ class StageWalk {
   const LayerSeconds* layers_;
   bool in_pass_ = false;  ///< the node whose ops are added is one
   double slowdown_;
+  bool one_communicator_;
+  Mesh mesh_;
   OpSeconds seconds_;
   Places places_;
   std::size_t stage_, stages_;
@@ -278,6 +300,9 @@ class StageWalk {
   Reach sent_;
   std::vector<std::size_t> received_;
   std::array<double, kLanes> lane_s_{};
+  std::array<double, 3> communicator_s_{};
+  std::array<Reach, kLanes> lane_reach_{};  ///< of what was last on it
+  std::array<Reach, 3> communicator_reach_{};
   /// When the fullest rank of the expert group has computed what the last exchange brought: forward, and backward.
   std::array<double, 2> others_s_{};
   double layer_s_ = 0;  ///< when the layer began
@@ -286,16 +311,15 @@ class StageWalk {
 
 }  // namespace
 
-double pipeline_path_s(const ProgramSet& programs, const Layout& layout, const ClusterSpec& cluster, const OpCost& cost,
-                       const LayerLoads& loads, const LayerSeconds& layers, std::int64_t rank) {
-  // Elsewhere passes are cut, or have another beside them.
-  const bool whole_passes = layout.schedule == Schedule::one_f_one_b && !layout.exchange_overlap;
-  const std::size_t stages = static_cast<std::size_t>(layout.pipeline);
-  if (programs.programs.size() != stages) return 0;  // copies of experts: ranks of a stage differ
+double pipeline_path_s(const std::vector<Program>& programs, const Layout& layout, const ClusterSpec& cluster,
+                       const OpCost& cost, const LayerLoads& loads, const LayerSeconds& layers, std::int64_t rank) {
+  // Elsewhere passes are cut, have another beside them, or compute with gradients of other layers.
+  const bool whole_passes = layout.pipeline > 1 && layout.schedule == Schedule::one_f_one_b && !layout.exchange_overlap;
+  const std::size_t stages = programs.size();
   std::vector<StageWalk> walks;
   walks.reserve(stages);
   for (std::size_t s = 0; s < stages; ++s)
-    walks.emplace_back(programs.programs[s], layout, cluster, cost, loads, whole_passes ? &layers : nullptr, rank, s);
+    walks.emplace_back(programs[s], layout, cluster, cost, loads, whole_passes ? &layers : nullptr, rank, s);
   Messages messages(stages);
   for (bool moved = true; moved;) {
     moved = false;

@@ -5,7 +5,6 @@
 #include <map>
 
 namespace wt {
-namespace {
 
 bool depends_on_rows(const Op& op) {
   return op.collective.bytes.per_row != 0 ||
@@ -16,8 +15,6 @@ bool of_shard_group(const Op& op) {
   return (op.collective.axis == Axis::shard || op.collective.axis == Axis::expert_shard) &&
          (op.lane == Lane::all_gather || op.lane == Lane::reduce_scatter);
 }
-
-}  // namespace
 
 bool RankProgram::collective(int i) const { return ops[static_cast<std::size_t>(i)].op->collective_kind(); }
 

@@ -7,6 +7,11 @@
 
 namespace wt {
 
+/// Price or bytes change with the rows received.
+bool depends_on_rows(const Op& op);
+/// Gathers and reductions that share a communicator (OpCost::separate_reduce_group) with the others of their group.
+bool of_shard_group(const Op& op);
+
 struct RankProgram {
   /// `shared`: the mesh whose shard groups have one communicator for gathers and reductions
   /// (OpCost::separate_reduce_group); none = every lane its own. The program must outlive it. Throws what unroll()

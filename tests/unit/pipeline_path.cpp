@@ -16,7 +16,7 @@ double path_of(const ModelSpec& model, const Layout& layout, std::int64_t microb
   LayerSeconds layers;
   layers.forward.resize(static_cast<std::size_t>(model.blocks()));
   layers.backward = layers.forward;
-  return pipeline_path_s(programs(model, layout, microbatches), layout, cluster, cost, {}, layers, 0);
+  return pipeline_path_s(programs(model, layout, microbatches).programs, layout, cluster, cost, {}, layers, 0);
 }
 
 double in_layers_at_least(std::int64_t layers, const Layout& layout, std::int64_t microbatches) {
