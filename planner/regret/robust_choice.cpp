@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::int64_t kBudget = 96 * kOpsOfSimulation;  // of Simulated::work
 constexpr std::size_t kFewestCompared = 3;               // the best, the chosen one and one of another kind
-constexpr std::int64_t kScenarios = 50;                  // as many as prices usually have, two of each class
+constexpr std::int64_t kScenarios = 40;                  // two of each class of usual prices
 
 /// The same question at other prices and loads; without any, even ones.
 SearchProblem question(const SearchProblem& p, const OpCost& cost, const OpCost* staged,

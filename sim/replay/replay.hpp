@@ -30,7 +30,7 @@ struct ReplayOptions {
 };
 
 /// Work of a replay's start, in ops: its process, its pools.
-inline constexpr std::int64_t kOpsOfStart = 16'000;
+inline constexpr std::int64_t kOpsOfStart = 8'000;
 
 /// Ops of one kind of work on the critical rank.
 struct OpClassTotal {
