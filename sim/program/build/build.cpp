@@ -19,6 +19,11 @@ class Builder : private StepBuilder {
   Builder(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t expert_rank)
       : StepBuilder(model, layout, options, expert_rank, whole(model)) {}
 
+  std::vector<Buffer> resident() {
+    add_resident();
+    return std::move(program_.resident);
+  }
+
   Program build() {
     add_resident();
     const int last = program_.microbatches - 1,
@@ -303,6 +308,13 @@ ProgramSet build_program_set(const ModelSpec& model, const Layout& layout, const
     set.class_of_rank.push_back(
         static_cast<int>(rank / layout.stage_ranks() * classes + layout.data_rank(rank) % classes));
   return set;
+}
+
+std::vector<Buffer> resident_buffers(const ModelSpec& model, const Layout& layout, const ProgramOptions& options,
+                                     std::int64_t stage) {
+  const ModelSpec slice = tensor_slice(model, layout.tensor, layout.whole_experts);
+  return resident_weights(layout, options) ? stage_resident(slice, layout, options, stage)
+                                           : Builder(slice, layout, options, 0).resident();
 }
 
 std::vector<Program> build_stages(const ModelSpec& model, const Layout& layout, const ProgramOptions& options,

@@ -22,6 +22,11 @@ class StageBuilder : private StageMessages {
         chunks_(stage_chunks(model, layout, stage)),
         copy_stage_(copy_stage) {}
 
+  std::vector<Buffer> resident() {
+    add_resident();
+    return std::move(program_.resident);
+  }
+
   Program build() {
     add_resident();
     add_weights();
@@ -299,19 +304,31 @@ class StageBuilder : private StageMessages {
   std::map<Alike, Made> made_;
 };
 
-}  // namespace
-
-Program stage_program(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t stage,
-                      std::int64_t expert_rank) {
+/// What `make` makes of the stage's builder.
+template <class Make>
+auto on_stage(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t stage,
+              std::int64_t expert_rank, const Make& make) {
   // Embedding and head are on one stage without a pipeline, and with dualpipe_v.
   if (layout.stage_of(0) == layout.stage_of(layout.pipeline * layout.virtual_stages - 1))
-    return StageBuilder(model, layout, options, stage, expert_rank, 0).build();
+    return make(StageBuilder(model, layout, options, stage, expert_rank, 0));
   ModelSpec own = model;  // a tied embedding has a copy on the first stage
   own.tied = false;
   const std::int64_t last = layout.pipeline - 1, copy = layout.modules_before_head           ? last - 1
                                                         : model.tied || model.mtp_layers > 0 ? last
                                                                                              : 0;
-  return StageBuilder(own, layout, options, stage, expert_rank, copy).build();
+  return make(StageBuilder(own, layout, options, stage, expert_rank, copy));
+}
+
+}  // namespace
+
+Program stage_program(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t stage,
+                      std::int64_t expert_rank) {
+  return on_stage(model, layout, options, stage, expert_rank, [](StageBuilder builder) { return builder.build(); });
+}
+
+std::vector<Buffer> stage_resident(const ModelSpec& model, const Layout& layout, const ProgramOptions& options,
+                                   std::int64_t stage) {
+  return on_stage(model, layout, options, stage, 0, [](StageBuilder builder) { return builder.resident(); });
 }
 
 }  // namespace wt
