@@ -164,11 +164,11 @@ class StageBuilder : private StageMessages {
       blocks(0).add_embed(out, Direction::forward);
     else
       add_receive(out, Direction::forward, chunk);
-    for (const LayerRange& run : equal_layers(chunk.first, chunk.last)) {
+    add_loops(out, equal_layers(chunk.first, chunk.last), false, [&](int layer) {
       Nodes body;
-      blocks(run.first).add_block(body, Direction::forward, recompute_of(run.first));
-      out.push_back(loop(Loop::Index::layer, run.first, run.last, std::move(body)));
-    }
+      blocks(layer).add_block(body, Direction::forward, recompute_of(layer));
+      return body;
+    });
     if (chunk.head) return;
     const std::string last =
         chunk.blocks() ? blocks(chunk.last).last(Direction::forward) : std::get<Op>(out.back()).name;
@@ -187,9 +187,7 @@ class StageBuilder : private StageMessages {
     } else {
       add_receive(out, Direction::backward, chunk);
     }
-    const std::vector<LayerRange> runs = equal_layers(chunk.first, chunk.last);
-    for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
-      const int layer = run->last;
+    add_loops(out, equal_layers(chunk.first, chunk.last), true, [&](int layer) {
       const LayerRecompute recompute = recompute_of(layer);
       Nodes body;
       if (recompute.block) blocks(layer).add_block(body, Direction::recompute, recompute);
@@ -203,8 +201,8 @@ class StageBuilder : private StageMessages {
         add_sums(body, layer, split);
         if (last_microbatch) add_layer_reduced(body, layer, split);
       }
-      out.push_back(loop(Loop::Index::layer, layer, run->first, std::move(body)));
-    }
+      return body;
+    });
     if (!chunk.embedding) return add_send(out, Direction::backward, chunk, last, behind);
     blocks(0).add_embed(out, Direction::backward, chunk.blocks() ? layer_end() : "arrived.bwd");
     if (!model_.tied || !has_head()) add_sum(out, groups(), model_.tied ? Group::head : Group::embedding, "embed.bwd");
@@ -212,17 +210,16 @@ class StageBuilder : private StageMessages {
   }
 
   void add_weight_gradients(Nodes& out, int microbatch, const Chunk& chunk) const {
-    const std::vector<LayerRange> runs = equal_layers(chunk.first, chunk.last);
-    for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
-      const LayerRecompute recompute = recompute_of(run->last);
+    add_loops(out, equal_layers(chunk.first, chunk.last), true, [&](int layer) {
+      const LayerRecompute recompute = recompute_of(layer);
       Nodes body;
-      blocks(run->last).add_ffn_backward(body, recompute);
-      blocks(run->last).add_attention(body, Direction::backward, recompute);
+      blocks(layer).add_ffn_backward(body, recompute);
+      blocks(layer).add_attention(body, Direction::backward, recompute);
       body = {weight_gradients(body)};
-      add_sums(body, run->last, true);
-      if (ends(microbatch)) add_layer_reduced(body, run->last, true);
-      out.push_back(loop(Loop::Index::layer, run->last, run->first, std::move(body)));
-    }
+      add_sums(body, layer, true);
+      if (ends(microbatch)) add_layer_reduced(body, layer, true);
+      return body;
+    });
   }
 
   /// Where products do not add to the step's gradients themselves, a kernel does, after the op that ends so: it reads
