@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <set>
 
 #include "configs/spec/recompute_mask.hpp"
 #include "configs/spec/support/number.hpp"
@@ -26,7 +27,7 @@ Layout without_pipeline(Layout layout, std::int64_t microbatch) {
   return layout;
 }
 
-/// Bytes that one layer's forward pass leaves behind, at `rows` of its experts.
+/// Bytes that one layer's forward pass leaves behind, at `rows` of its experts, and that the head makes.
 class SavedBytes {
  public:
   explicit SavedBytes(double rows, int layers) : rows_(rows), out_(static_cast<std::size_t>(layers), 0) {}
@@ -40,7 +41,8 @@ class SavedBytes {
         continue;
       }
       const Op& op = std::get<Op>(node);
-      if (!over_layers || op.direction != Direction::forward || op.asynchronous() || op.layer_delta != 0) continue;
+      if (op.action == Action::head_loss) head_bytes_ = std::max(head_bytes_, made_by(op));
+      if (!over_layers || op.direction != Direction::forward || op.action == Action::unshard) continue;
       for (const Buffer& buffer : op.allocates) made[buffer.name] += buffer.bytes.at(rows_);
       for (const Ref& ref : op.frees) made.erase(ref.name);
     }
@@ -54,9 +56,17 @@ class SavedBytes {
             bytes;
   }
   std::vector<double> take() { return std::move(out_); }
+  double head_bytes() const { return head_bytes_; }
 
  private:
-  double rows_;
+  double made_by(const Op& op) const {
+    double bytes = 0, moment = 0;
+    for (const Buffer& buffer : op.allocates) bytes += buffer.bytes.at(rows_);
+    for (const Amount& each : op.transient) moment = std::max(moment, each.at(rows_));
+    return bytes + moment;
+  }
+
+  double rows_, head_bytes_ = 0;
   std::vector<double> out_;
 };
 
@@ -94,6 +104,7 @@ const GroupBounds::OneMicrobatch& GroupBounds::of(const Layout& layout, std::int
   SavedBytes saved(even_rows(p, layout, microbatch) * p99_imbalance(p, layout), set.programs[0].layers);
   saved.visit(set.programs[0].nodes, nullptr);
   one.saved_bytes = saved.take();
+  one.head_bytes = saved.head_bytes();
   return one;
 }
 
@@ -236,28 +247,53 @@ double GroupBounds::path_s(const Layout& member) {
          p.cost.once_a_step().seconds;
 }
 
-double GroupBounds::memory_bytes(const LayoutGroup& group) {
-  if (problem_.precisions != Precisions{}) return 0;  // whose states take fewer bytes
-  const Layout& layout = group.layout;
-  const ModelSpec model = tensor_slice(problem_.model, layout.tensor, layout.whole_experts);
-  const OneMicrobatch& one = of(layout, layout.microbatch, Exchanges::left_out);
-  const std::vector<std::int64_t>& chunks = chunks_of(layout);
-  const std::vector<std::int64_t> held = in_flight(layout, group.microbatches);
+const LiveMemory& GroupBounds::resident(const Layout& l, std::int64_t stage) {
+  const auto [entry, fresh] = resident_.try_emplace(
+      {l.tensor, l.sequence_parallel, l.whole_experts, l.context, l.context_ring, l.expert, l.slots(problem_.model),
+       l.pipeline, l.virtual_stages, static_cast<std::int64_t>(l.schedule), l.shard, l.optimizer_shard, l.replicate,
+       l.reshard_after_forward * 2 + l.reduce_every_microbatch, stage,
+       problem_.stack.memory.late_reuse ? l.microbatch : 0});
+  LiveMemory& out = entry->second;
+  if (!fresh) return out;
+  const SearchProblem& p = problem_;
+  for (const Buffer& buffer : resident_buffers(p.model, dealt(p, l), program_options(p, l), stage))
+    (buffer.comes_and_goes ? out.dynamic : out.kept) += buffer.bytes.at(0);
+  return out;
+}
+
+LiveMemory GroupBounds::live_on(const Layout& l, std::int64_t microbatches, std::int64_t stage) {
+  const OneMicrobatch& one = of(l, l.microbatch, Exchanges::left_out);
+  const std::vector<std::int64_t>& chunks = chunks_of(l);
+  const std::vector<std::int64_t> held = in_flight(l, microbatches);
+  const bool heads = stage == l.stage_of(std::ssize(chunks) - 1);
+  double full = 0, at_head = heads ? one.head_bytes : 0;  // before its first backward pass; at the first head
   std::size_t layer = 0, own = 0;
-  LiveMemory live;
   for (std::size_t chunk = 0; chunk < chunks.size(); layer += static_cast<std::size_t>(chunks[chunk++])) {
-    if (layout.stage_of(static_cast<std::int64_t>(chunk)) != 0) continue;
-    for (std::size_t l = layer; l < layer + static_cast<std::size_t>(chunks[chunk]); ++l) {
-      const auto number = static_cast<std::int64_t>(l);
-      live.dynamic += one.saved_bytes[l] * as_double(held.at(own));
-      for (const Group part : {Group::dense, Group::expert})
-        if (part == Group::dense || model.moe(number))
-          live.kept += problem_.stack.memory.optimizer_bytes * as_double(state_elements(model, layout, part, number));
+    if (l.stage_of(static_cast<std::int64_t>(chunk)) != stage) continue;
+    for (std::size_t i = layer; i < layer + static_cast<std::size_t>(chunks[chunk]); ++i) {
+      full += one.saved_bytes[i] * as_double(stage == 0 ? held.at(own) : 1);
+      at_head += one.saved_bytes[i];
     }
     ++own;
   }
-  const MemoryForecast process = problem_.memory ? problem_.memory->process(live) : as_live(live);
-  return process.quantile(1 - problem_.space.memory_risk);
+  LiveMemory live = resident(l, stage);
+  live.dynamic += std::max(full, at_head);
+  return live;
+}
+
+double GroupBounds::memory_bytes(const LayoutGroup& group) {
+  const std::int64_t head = group.layout.stage_of(std::ssize(chunks_of(group.layout)) - 1);
+  double least = std::numeric_limits<double>::infinity();
+  for (const Layout& member : space_.narrowest(group)) {
+    double most = 0;
+    for (const std::int64_t stage : std::set{std::int64_t{0}, head}) {
+      const LiveMemory live = live_on(member, group.microbatches, stage);
+      const MemoryForecast process = problem_.memory ? problem_.memory->process(live) : as_live(live);
+      most = std::max(most, process.quantile(1 - problem_.space.memory_risk));
+    }
+    least = std::min(least, most);
+  }
+  return least;
 }
 
 }  // namespace wt

@@ -33,6 +33,7 @@ class GroupBounds {
     LayerSeconds seconds;
     /// By layer: from its forward pass to its backward pass, at p99 routing. With exchanges left out alone.
     std::vector<double> saved_bytes;
+    double head_bytes = 0;  ///< that the head makes while all of these are there
   };
   enum class Exchanges { left_out, counted };
   using Key = std::array<std::int64_t, 15>;  ///< what a rank computes, and sends its rows with
@@ -52,6 +53,10 @@ class GroupBounds {
   double summed_s(const Layout& layout, Exchanges exchanges);
   /// Of a policy for some layers: each layer is as in a model where all are recomputed as it is.
   OneMicrobatch layer_by_layer(const Layout& layout, std::int64_t microbatch, Exchanges exchanges);
+  /// What a rank of a stage holds all the time: kept, and what comes and goes.
+  const LiveMemory& resident(const Layout& member, std::int64_t stage);
+  /// Of that stage, which has the layout's first chunk or its last one: with what its layers leave behind.
+  LiveMemory live_on(const Layout& member, std::int64_t microbatches, std::int64_t stage);
   const std::vector<std::int64_t>& chunks_of(const Layout& layout) { return chunks_.of(layout); }
 
   const SearchProblem& problem_;
@@ -59,6 +64,8 @@ class GroupBounds {
   std::map<std::array<std::int64_t, 8>, BusiestRank> busiest_;  ///< by what loads depend on: recompute is no part of it
   std::map<std::array<std::int64_t, 5>, std::unique_ptr<RoutingSource>> routings_;
   std::vector<Recompute> policies_;  ///< by their number in keys
+  std::map<std::array<std::int64_t, 16>, LiveMemory> resident_;
+  LayoutSpace space_{problem_};
   DealtChunks chunks_{problem_};
 };
 

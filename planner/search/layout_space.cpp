@@ -214,15 +214,33 @@ void LayoutSpace::each_keeping(const Layout& l, std::int64_t microbatches,
   }
 }
 
+void LayoutSpace::keep(Layout& l, const Keeping& k) const {
+  l.shard = k.shard, l.optimizer_shard = k.optimizer_shard;
+  l.replicate = problem_.gpus / (l.tensor * l.pipeline * k.shard);
+  l.reshard_after_forward = k.reshard, l.reduce_every_microbatch = k.reduce_every;
+  l.dispatcher = k.dispatcher, l.exchange_overlap = k.overlap, l.cuda_graphs = k.graphs;
+}
+
 std::vector<Layout> LayoutSpace::members(const LayoutGroup& group) const {
   std::vector<Layout> out;
+  each_keeping(group.layout, group.microbatches, [&](const Keeping& k) { keep(out.emplace_back(group.layout), k); });
+  return out;
+}
+
+std::vector<Layout> LayoutSpace::narrowest(const LayoutGroup& group) const {
+  const auto shared = [](const Keeping& k) { return std::pair(k.shard, k.shard * k.optimizer_shard); };
+  const auto wider = [&](const Keeping& a, const Keeping& b) {
+    return shared(a) != shared(b) && shared(a).first <= shared(b).first && shared(a).second <= shared(b).second;
+  };
+  std::vector<Keeping> found;
   each_keeping(group.layout, group.microbatches, [&](const Keeping& k) {
-    Layout& l = out.emplace_back(group.layout);
-    l.shard = k.shard, l.optimizer_shard = k.optimizer_shard;
-    l.replicate = problem_.gpus / (l.tensor * l.pipeline * k.shard);
-    l.reshard_after_forward = k.reshard, l.reduce_every_microbatch = k.reduce_every;
-    l.dispatcher = k.dispatcher, l.exchange_overlap = k.overlap, l.cuda_graphs = k.graphs;
+    if (k.dispatcher != group.layout.dispatcher || k.graphs != group.layout.cuda_graphs) return;
+    if (std::ranges::any_of(found, [&](const Keeping& other) { return wider(k, other); })) return;
+    std::erase_if(found, [&](const Keeping& other) { return wider(other, k); });
+    found.push_back(k);
   });
+  std::vector<Layout> out(found.size(), group.layout);
+  for (std::size_t i = 0; i < found.size(); ++i) keep(out[i], found[i]);
   return out;
 }
 
@@ -240,10 +258,7 @@ std::optional<LayoutGroup> LayoutSpace::group_of(Layout l, const Microbatches& s
     if (!least || rank(k) > rank(*least)) least = k;
   });
   if (!least) return {};
-  l.shard = least->shard, l.optimizer_shard = least->optimizer_shard;
-  l.replicate = problem_.gpus / (l.tensor * l.pipeline * l.shard);
-  l.reshard_after_forward = least->reshard, l.reduce_every_microbatch = least->reduce_every;
-  l.dispatcher = least->dispatcher, l.exchange_overlap = least->overlap, l.cuda_graphs = least->graphs;
+  keep(l, *least);
   group.layout = std::move(l);
   return group;
 }

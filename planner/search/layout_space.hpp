@@ -38,6 +38,9 @@ class LayoutSpace {
   /// recompute that the study names.
   std::vector<LayoutGroup> groups() const;
   std::vector<Layout> members(const LayoutGroup& group) const;
+  /// Those of them that may need the least memory: more ranks that share weights and states never need more, whatever
+  /// the dispatcher and whoever launches.
+  std::vector<Layout> narrowest(const LayoutGroup& group) const;
 
  private:
   /// How a member keeps and sends what all members compute with.
@@ -48,6 +51,7 @@ class LayoutSpace {
     bool overlap;
     CudaGraphs graphs;
   };
+  void keep(Layout& layout, const Keeping& keeping) const;
   void each_keeping(const Layout& computes, std::int64_t microbatches,
                     const std::function<void(const Keeping&)>& take) const;
   void add_groups(Layout layout, std::vector<LayoutGroup>& out) const;

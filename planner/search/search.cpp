@@ -30,7 +30,9 @@ void choose(const SearchProblem& p, SearchResult& r) {
 class Search {
  public:
   Search(const SearchProblem& problem, const SearchProgress& progress)
-      : p_(problem), progress_(progress), space_(problem), bounds_(problem) {}
+      : p_(problem), progress_(progress), space_(problem), bounds_(problem), known_memory_(problem.known_memory) {
+    if (!known_memory_) known_memory_ = std::make_shared<std::map<std::string, double>>();
+  }
 
   SearchResult run() {
     queue_groups();
@@ -113,22 +115,18 @@ class Search {
     if (entry.stage == Stage::group) return schedule(entry);
     if (entry.stage == Stage::scheduled) return open(entry);
     Candidate& c = result_.candidates[entry.at];
-    Stage next = Stage::lanes;
-    if (entry.stage == Stage::opened) {
-      raise(c, bounds_.lane_s(c.layout));
-    } else if (entry.stage == Stage::lanes) {
-      c.memory_bytes = needed(c.layout);
-      if (c.memory_bytes > p_.memory_limit_bytes) {
-        c.fate = Fate::infeasible;
-        c.reason = "memory";
-        return;
-      }
-      raise(c, bounds_.path_s(c.layout));
-      next = Stage::path;
-    } else {
-      return simulate(entry.at);
-    }
-    push(c.least, next, entry.at);
+    if (entry.stage == Stage::path) return simulate(entry.at);
+    if (entry.stage == Stage::opened && !fits(c)) return;
+    raise(c, entry.stage == Stage::opened ? bounds_.lane_s(c.layout) : bounds_.path_s(c.layout));
+    push(c.least, entry.stage == Stage::opened ? Stage::lanes : Stage::path, entry.at);
+  }
+
+  bool fits(Candidate& c) {
+    c.memory_bytes = needed(c.layout);
+    if (c.memory_bytes <= p_.memory_limit_bytes) return true;
+    c.fate = Fate::infeasible;
+    c.reason = "memory";
+    return false;
   }
 
   void raise(Candidate& c, double bound_s) const {
@@ -153,10 +151,9 @@ class Search {
   /// Its members become candidates, unless the one that needs least does not fit.
   void open(const Entry& entry) {
     const LayoutGroup& g = groups_[entry.at];
-    std::vector<Layout> members = space_.members(g);
-    if (const double bytes = least_needed(members); bytes > p_.memory_limit_bytes) return drop(entry, bytes);
+    if (const double bytes = least_needed(g); bytes > p_.memory_limit_bytes) return drop(entry, bytes);
     std::map<std::pair<Dispatcher, bool>, std::size_t> siblings;
-    for (Layout& layout : members) {
+    for (Layout& layout : space_.members(g)) {
       const auto [sibling, fresh] =
           siblings.try_emplace({layout.dispatcher, layout.exchange_overlap}, siblings_above_.size());
       if (fresh) siblings_above_.emplace_back();
@@ -175,27 +172,18 @@ class Search {
     result_.groups.push_back({g.layout, g.members, Fate::bounded, group_s_[entry.at], entry.least, 0});
   }
 
-  /// Of a group's members, as far as one that fits: more ranks that share weights and states never need more, whatever
-  /// the dispatcher.
-  double least_needed(const std::vector<Layout>& members) const {
-    const auto narrower = [](const Layout& a, const Layout& b) {
-      const std::pair weights{a.shard, b.shard}, states{a.shard * a.optimizer_shard, b.shard * b.optimizer_shard};
-      return weights.first <= weights.second && states.first <= states.second &&
-             (weights.first < weights.second || states.first < states.second);
-    };
+  /// Of a group's members, as far as one that fits.
+  double least_needed(const LayoutGroup& group) {
     double least = std::numeric_limits<double>::infinity();
-    for (const Layout& layout : members) {
-      if (least <= p_.memory_limit_bytes) break;  // one fits
-      if (layout.dispatcher == members.front().dispatcher &&
-          std::ranges::none_of(members, [&](const Layout& other) { return narrower(layout, other); }))
-        least = std::min(least, needed(layout));
-    }
+    for (const Layout& layout : space_.narrowest(group))
+      if (least > p_.memory_limit_bytes) least = std::min(least, needed(layout));
     return least;
   }
 
-  double needed(const Layout& layout) const {
-    if (!p_.known_memory) return needed_bytes(p_, layout);
-    double& known = (*p_.known_memory)[key_of(layout)];
+  /// The same whatever the dispatcher and whoever launches.
+  double needed(Layout layout) {
+    layout.dispatcher = Dispatcher::alltoall, layout.cuda_graphs = CudaGraphs::none;
+    double& known = (*known_memory_)[key_of(layout)];
     if (known == 0) known = needed_bytes(p_, layout);
     return known;
   }
@@ -261,6 +249,7 @@ class Search {
   const SearchProgress& progress_;
   LayoutSpace space_;
   GroupBounds bounds_;
+  std::shared_ptr<std::map<std::string, double>> known_memory_;  ///< by key_of
   std::vector<LayoutGroup> groups_;
   std::vector<double> group_s_;  ///< by group
   std::priority_queue<Entry> open_;

@@ -194,6 +194,11 @@ TEST_CASE("layouts of every kind take no less than their bounds, all microbatche
                                            *routing_of(p, layout), all)
                                 .replay.step_s;
       INFO("seed " << seed << ": " << key_of(layout) << ", " << group.microbatches << " microbatches");
+      const double needed = step_memory(p, layout).needed();
+      CHECK(bounds.memory_bytes(group) <= needed);
+      Layout same = layout;
+      same.dispatcher = Dispatcher::alltoall;
+      CHECK(step_memory(p, same).needed() == needed);
       CHECK(bounds.step_s(group) <= step_s * (1 + 1e-9));
       CHECK(bounds.scheduled_s(layout) <= step_s * (1 + 1e-9));
       const double path_s = bounds.path_s(layout);

@@ -19,6 +19,11 @@ class Builder : private StepBuilder {
   Builder(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t expert_rank)
       : StepBuilder(model, layout, options, expert_rank, whole(model)) {}
 
+  std::vector<Buffer> resident() {
+    add_resident();
+    return std::move(program_.resident);
+  }
+
   Program build() {
     add_resident();
     const int last = program_.microbatches - 1,
@@ -154,15 +159,12 @@ class Builder : private StepBuilder {
     out.push_back(loop(Loop::Index::layer, 0, 0, first));
     blocks(0).add_embed(out, Direction::forward);
 
-    for (const LayerRange& run : equal_layers(0, last - 1))
-      out.push_back(loop(Loop::Index::layer, run.first, run.last, forward_layer(run.first, first_microbatch)));
+    add_loops(out, equal_layers(0, last - 1), false, [&](int layer) { return forward_layer(layer, first_microbatch); });
     out.push_back(loop(Loop::Index::layer, last, last, forward_layer(last, first_microbatch)));
     blocks(last).add_head(out);
     if (reduces && !model_.tied) groups().add_reduce(out, Group::head, {{"head"}});
     out.push_back(loop(Loop::Index::layer, last, last, backward_layer(last, last_microbatch)));
-    const std::vector<LayerRange> middle = equal_layers(1, last - 1);
-    for (auto run = middle.rbegin(); run != middle.rend(); ++run)
-      out.push_back(loop(Loop::Index::layer, run->last, run->first, backward_layer(run->first, last_microbatch)));
+    add_loops(out, equal_layers(1, last - 1), true, [&](int layer) { return backward_layer(layer, last_microbatch); });
     if (last > 0) out.push_back(loop(Loop::Index::layer, 0, 0, backward_layer(0, last_microbatch)));
 
     const Group outermost = model_.tied ? Group::head : Group::embedding;
@@ -303,6 +305,13 @@ ProgramSet build_program_set(const ModelSpec& model, const Layout& layout, const
     set.class_of_rank.push_back(
         static_cast<int>(rank / layout.stage_ranks() * classes + layout.data_rank(rank) % classes));
   return set;
+}
+
+std::vector<Buffer> resident_buffers(const ModelSpec& model, const Layout& layout, const ProgramOptions& options,
+                                     std::int64_t stage) {
+  const ModelSpec slice = tensor_slice(model, layout.tensor, layout.whole_experts);
+  return resident_weights(layout, options) ? stage_resident(slice, layout, options, stage)
+                                           : Builder(slice, layout, options, 0).resident();
 }
 
 std::vector<Program> build_stages(const ModelSpec& model, const Layout& layout, const ProgramOptions& options,

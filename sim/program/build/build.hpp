@@ -45,6 +45,9 @@ ProgramSet build_program_set(const ModelSpec& model, const Layout& layout, const
 /// Its programs of the pipeline stages from `first` to `end` - 1, for what is asked stage by stage.
 std::vector<Program> build_stages(const ModelSpec& model, const Layout& layout, const ProgramOptions& options,
                                   std::int64_t first, std::int64_t end);
+/// What their ranks of one stage hold through the whole step (Program::resident).
+std::vector<Buffer> resident_buffers(const ModelSpec& model, const Layout& layout, const ProgramOptions& options,
+                                     std::int64_t stage);
 
 /// Elements of the flat buffer of a parameter group on one rank when gathered, before padding: dense = one layer's
 /// attention, norms, router, FFN; expert = this rank's expert slots of one layer; router_bias = the biases of all

@@ -56,11 +56,12 @@ class Copies : OpFactory {
 
 void add_collective_copies(Nodes& nodes, const ModelSpec& model, const Layout& layout, const ProgramOptions& options,
                            std::int64_t expert_rank) {
+  std::set<const void*> done;  // bodies that loops share
   const auto add = [&](auto&& self, Nodes& body, std::optional<std::int64_t> layer) -> void {
     Copies(model, layout, options, layer.value_or(0), expert_rank).add_to(body, layer.has_value());
     for (Node& node : body)
-      if (Loop* loop = std::get_if<Loop>(&node))
-        self(self, loop->body.own(),
+      if (Loop* loop = std::get_if<Loop>(&node); loop && done.insert(loop->body.shared()).second)
+        self(self, loop->body.of_all(),
              loop->index == Loop::Index::layer ? std::optional<std::int64_t>(loop->first) : layer);
   };
   add(add, nodes, std::nullopt);

@@ -22,6 +22,11 @@ class StageBuilder : private StageMessages {
         chunks_(stage_chunks(model, layout, stage)),
         copy_stage_(copy_stage) {}
 
+  std::vector<Buffer> resident() {
+    add_resident();
+    return std::move(program_.resident);
+  }
+
   Program build() {
     add_resident();
     add_weights();
@@ -159,11 +164,11 @@ class StageBuilder : private StageMessages {
       blocks(0).add_embed(out, Direction::forward);
     else
       add_receive(out, Direction::forward, chunk);
-    for (const LayerRange& run : equal_layers(chunk.first, chunk.last)) {
+    add_loops(out, equal_layers(chunk.first, chunk.last), false, [&](int layer) {
       Nodes body;
-      blocks(run.first).add_block(body, Direction::forward, recompute_of(run.first));
-      out.push_back(loop(Loop::Index::layer, run.first, run.last, std::move(body)));
-    }
+      blocks(layer).add_block(body, Direction::forward, recompute_of(layer));
+      return body;
+    });
     if (chunk.head) return;
     const std::string last =
         chunk.blocks() ? blocks(chunk.last).last(Direction::forward) : std::get<Op>(out.back()).name;
@@ -182,9 +187,7 @@ class StageBuilder : private StageMessages {
     } else {
       add_receive(out, Direction::backward, chunk);
     }
-    const std::vector<LayerRange> runs = equal_layers(chunk.first, chunk.last);
-    for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
-      const int layer = run->last;
+    add_loops(out, equal_layers(chunk.first, chunk.last), true, [&](int layer) {
       const LayerRecompute recompute = recompute_of(layer);
       Nodes body;
       if (recompute.block) blocks(layer).add_block(body, Direction::recompute, recompute);
@@ -198,8 +201,8 @@ class StageBuilder : private StageMessages {
         add_sums(body, layer, split);
         if (last_microbatch) add_layer_reduced(body, layer, split);
       }
-      out.push_back(loop(Loop::Index::layer, layer, run->first, std::move(body)));
-    }
+      return body;
+    });
     if (!chunk.embedding) return add_send(out, Direction::backward, chunk, last, behind);
     blocks(0).add_embed(out, Direction::backward, chunk.blocks() ? layer_end() : "arrived.bwd");
     if (!model_.tied || !has_head()) add_sum(out, groups(), model_.tied ? Group::head : Group::embedding, "embed.bwd");
@@ -207,17 +210,16 @@ class StageBuilder : private StageMessages {
   }
 
   void add_weight_gradients(Nodes& out, int microbatch, const Chunk& chunk) const {
-    const std::vector<LayerRange> runs = equal_layers(chunk.first, chunk.last);
-    for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
-      const LayerRecompute recompute = recompute_of(run->last);
+    add_loops(out, equal_layers(chunk.first, chunk.last), true, [&](int layer) {
+      const LayerRecompute recompute = recompute_of(layer);
       Nodes body;
-      blocks(run->last).add_ffn_backward(body, recompute);
-      blocks(run->last).add_attention(body, Direction::backward, recompute);
+      blocks(layer).add_ffn_backward(body, recompute);
+      blocks(layer).add_attention(body, Direction::backward, recompute);
       body = {weight_gradients(body)};
-      add_sums(body, run->last, true);
-      if (ends(microbatch)) add_layer_reduced(body, run->last, true);
-      out.push_back(loop(Loop::Index::layer, run->last, run->first, std::move(body)));
-    }
+      add_sums(body, layer, true);
+      if (ends(microbatch)) add_layer_reduced(body, layer, true);
+      return body;
+    });
   }
 
   /// Where products do not add to the step's gradients themselves, a kernel does, after the op that ends so: it reads
@@ -299,19 +301,31 @@ class StageBuilder : private StageMessages {
   std::map<Alike, Made> made_;
 };
 
-}  // namespace
-
-Program stage_program(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t stage,
-                      std::int64_t expert_rank) {
+/// What `make` makes of the stage's builder.
+template <class Make>
+auto on_stage(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t stage,
+              std::int64_t expert_rank, const Make& make) {
   // Embedding and head are on one stage without a pipeline, and with dualpipe_v.
   if (layout.stage_of(0) == layout.stage_of(layout.pipeline * layout.virtual_stages - 1))
-    return StageBuilder(model, layout, options, stage, expert_rank, 0).build();
+    return make(StageBuilder(model, layout, options, stage, expert_rank, 0));
   ModelSpec own = model;  // a tied embedding has a copy on the first stage
   own.tied = false;
   const std::int64_t last = layout.pipeline - 1, copy = layout.modules_before_head           ? last - 1
                                                         : model.tied || model.mtp_layers > 0 ? last
                                                                                              : 0;
-  return StageBuilder(own, layout, options, stage, expert_rank, copy).build();
+  return make(StageBuilder(own, layout, options, stage, expert_rank, copy));
+}
+
+}  // namespace
+
+Program stage_program(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t stage,
+                      std::int64_t expert_rank) {
+  return on_stage(model, layout, options, stage, expert_rank, [](StageBuilder builder) { return builder.build(); });
+}
+
+std::vector<Buffer> stage_resident(const ModelSpec& model, const Layout& layout, const ProgramOptions& options,
+                                   std::int64_t stage) {
+  return on_stage(model, layout, options, stage, 0, [](StageBuilder builder) { return builder.resident(); });
 }
 
 }  // namespace wt

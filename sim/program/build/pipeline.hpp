@@ -10,5 +10,8 @@ namespace wt {
 /// "block.input.gradient" of the one behind.
 Program stage_program(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t stage,
                       std::int64_t expert_rank);
+/// Its Program::resident alone.
+std::vector<Buffer> stage_resident(const ModelSpec& model, const Layout& layout, const ProgramOptions& options,
+                                   std::int64_t stage);
 
 }  // namespace wt

@@ -60,10 +60,13 @@ std::vector<StepBuilder::LayerRange> StepBuilder::equal_layers(int first, int la
   };
   std::vector<LayerRange> out;
   for (int layer = first; layer <= last; ++layer)
-    if (!out.empty() && same(out.back().first, layer))
+    if (!out.empty() && same(out.back().first, layer)) {
       out.back().last = layer;
-    else
-      out.push_back({layer, layer});
+    } else {
+      const auto like = std::ranges::find_if(
+          out, [&](const LayerRange& run) { return run.like == run.first && same(run.first, layer); });
+      out.push_back({layer, layer, like == out.end() ? layer : like->first});
+    }
   return out;
 }
 

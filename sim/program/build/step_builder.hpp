@@ -2,6 +2,7 @@
 // end of the step.
 #pragma once
 #include <algorithm>
+#include <map>
 
 #include "sim/program/build/block_ops.hpp"
 #include "sim/program/build/group_ops.hpp"
@@ -19,7 +20,7 @@ class StepBuilder : protected OpFactory {
   StepBuilder(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t expert_rank,
               Part part);
   static Part whole(const ModelSpec& model);
-  static Loop loop(Loop::Index index, int first, int last, Nodes body) {
+  static Loop loop(Loop::Index index, int first, int last, Body body) {
     return {index, first, last, first > last, std::move(body)};
   }
 
@@ -36,8 +37,22 @@ class StepBuilder : protected OpFactory {
   /// body gathers for a neighbour.
   struct LayerRange {
     int first, last;
+    int like;  ///< the first layer of the first range with the same body
   };
   std::vector<LayerRange> equal_layers(int first, int last) const;
+  /// A loop over each range; ranges with the same body share what `body` makes of their first layer. In order, or the
+  /// last first.
+  template <class MakeBody>
+  static void add_loops(Nodes& out, const std::vector<LayerRange>& ranges, bool descending, const MakeBody& body) {
+    std::map<int, Body> made;
+    for (std::size_t i = 0; i < ranges.size(); ++i) {
+      const LayerRange& run = ranges[descending ? ranges.size() - 1 - i : i];
+      const auto [entry, fresh] = made.try_emplace(run.like);
+      if (fresh) entry->second = body(run.like);
+      const int from = descending ? run.last : run.first, to = descending ? run.first : run.last;
+      out.push_back(loop(Loop::Index::layer, from, to, entry->second));
+    }
+  }
 
   /// Sum of a size over all groups of this rank.
   double over_groups(std::int64_t (*elements)(const ModelSpec&, const Layout&, Group, std::int64_t)) const;
