@@ -89,18 +89,10 @@ std::vector<std::size_t> contenders(const SearchProblem& p, const SearchResult& 
 
 /// The same question at other prices, or under one load alone.
 SearchProblem question(const SearchProblem& p, const OpCost& cost, const OpCost* staged, const LoadScenario* alone) {
-  return {.model = p.model,
-          .cluster = p.cluster,
-          .cost = cost,
-          .gpus = p.gpus,
-          .seq = p.seq,
-          .global_batch = p.global_batch,
-          .precision = p.precision,
-          .space = p.space,
-          .stack = p.stack,
-          .scenarios = alone ? std::vector{*alone} : p.scenarios,
-          .staged_cost = staged,
-          .precisions = p.precisions};
+  SearchProblem out = p;
+  out.cost = cost, out.staged_cost = staged;
+  if (alone) out.scenarios = {*alone};
+  return out;
 }
 
 class Comparison {
@@ -152,14 +144,15 @@ class Comparison {
   /// What any of the layouts asks for.
   PriceClass asked_prices() {
     PriceClass asked;
-    asked.slowdown = p_.cost.communication_slowdown().share > 0;
-    const AskedPrices cost(p_.cost, asked), staged(p_.staged_cost ? *p_.staged_cost : p_.cost, asked);
+    asked.slowdown = p_.cost.get().communication_slowdown().share > 0;
+    const AskedPrices cost(p_.cost, asked), staged(p_.staged_cost ? *p_.staged_cost : p_.cost.get(), asked);
     steps_s(question(p_, cost, p_.staged_cost ? &staged : nullptr, nullptr), "prices", out_.layouts.size());
     return asked;
   }
 
   std::vector<double> steps_at(const PriceClass& prices, IntervalEnd end, std::size_t layouts) {
-    const ClassAtEnd moved(p_.cost, prices, end), moved_staged(p_.staged_cost ? *p_.staged_cost : p_.cost, prices, end);
+    const ClassAtEnd moved(p_.cost, prices, end),
+        moved_staged(p_.staged_cost ? *p_.staged_cost : p_.cost.get(), prices, end);
     const RememberedCost cost(moved), staged(moved_staged);
     return steps_s(question(p_, cost, p_.staged_cost ? &staged : nullptr, nullptr), prices.name, layouts);
   }

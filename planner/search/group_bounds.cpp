@@ -87,7 +87,7 @@ const GroupBounds::OneMicrobatch& GroupBounds::of(const Layout& layout, std::int
   const auto& [rank, loads] = busiest_of(layout, simple, exchanges);
   const std::size_t kind = p.cluster.kind_of(p.cluster.node_of(rank));
   const ClusterSpec cluster = p.cluster.others.empty() ? p.cluster : p.cluster.all_of(kind);
-  const OpCost& cost = p.cluster.others.empty() ? p.cost : p.cost.on(kind);
+  const OpCost& cost = p.cluster.others.empty() ? p.cost.get() : p.cost.get().on(kind);
   one.seconds = layer_seconds(set.programs[0], simple, cluster, cost, loads, rank);
   if (exchanges == Exchanges::counted) return one;
   SavedBytes saved(even_rows(p, layout, microbatch) * p99_imbalance(p, layout), set.programs[0].layers);
@@ -170,7 +170,7 @@ double GroupBounds::summed_s(const Layout& given, Exchanges exchanges) {
     return least_step_s(of(layout, size, exchanges).seconds, layout, chunks, count);
   };
   return (all.even() ? least(all.each, all.count) : least(all.each, all.count - 1) + least(all.last, 1)) +
-         problem_.cost.once_a_step().seconds;
+         problem_.cost.get().once_a_step().seconds;
 }
 
 double GroupBounds::scheduled_s(const Layout& layout) {
@@ -182,7 +182,7 @@ double GroupBounds::scheduled_s(const Layout& layout) {
   return scheduled_step_s(of(layout, layout.microbatch, Exchanges::counted).seconds, layout, chunks_of(layout),
                           sequences_of(problem_, layout).count,
                           least_message_s(problem_.cluster, problem_.cost, bytes, layout.stage_ranks())) +
-         problem_.cost.once_a_step().seconds;
+         problem_.cost.get().once_a_step().seconds;
 }
 
 double GroupBounds::scheduled_s(const LayoutGroup& group) {
@@ -197,7 +197,7 @@ double GroupBounds::scheduled_s(const LayoutGroup& group) {
 
 double GroupBounds::path_s(const Layout& member) {
   const SearchProblem& p = problem_;
-  if (member.pipeline == 1 || p.cluster.shared_cores() || !p.cluster.others.empty() || p.cost.synchronous_host())
+  if (member.pipeline == 1 || p.cluster.shared_cores() || !p.cluster.others.empty() || p.cost.get().synchronous_host())
     return 0;
   const auto routing = routing_of(p, member);
   const Layout layout = dealt(p, member);
@@ -205,7 +205,7 @@ double GroupBounds::path_s(const Layout& member) {
   const ProgramSet set = build_program_set(p.model, layout, program_options(p, layout));
   return pipeline_path_s(set, layout, p.cluster, p.cost, layer_loads(p.model, layout, p.cluster, *routing, rank),
                          of(member, member.microbatch, Exchanges::counted).seconds, rank) +
-         p.cost.once_a_step().seconds;
+         p.cost.get().once_a_step().seconds;
 }
 
 double GroupBounds::memory_bytes(const LayoutGroup& group) {

@@ -28,7 +28,7 @@ namespace wt {
 struct SearchProblem {
   const ModelSpec& model;
   ClusterSpec cluster;
-  const OpCost& cost;
+  std::reference_wrapper<const OpCost> cost;
   std::int64_t gpus = 0;
   std::int64_t seq = 0;
   std::int64_t global_batch = 0;
