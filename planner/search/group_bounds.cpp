@@ -84,15 +84,18 @@ const GroupBounds::OneMicrobatch& GroupBounds::of(const Layout& layout, std::int
   for (auto& slots : folded.placement) slots = simple.placement.front();
   const ProgramSet set =
       build_program_set(p.model, folded, program_options(p, Microbatches(1, microbatch, microbatch)));
-  const auto& [rank, loads] = busiest_of(layout, simple, exchanges);
+  const BusiestRank& busiest = busiest_of(layout, simple, exchanges);
+  const std::int64_t rank = busiest.rank;
   const std::size_t kind = p.cluster.kind_of(p.cluster.node_of(rank));
   const ClusterSpec cluster = p.cluster.others.empty() ? p.cluster : p.cluster.all_of(kind);
   const OpCost& cost = p.cluster.others.empty() ? p.cost.get() : p.cost.get().on(kind);
-  one.seconds = layer_seconds(set.programs[0], simple, cluster, cost, loads, rank);
+  one.seconds = layer_seconds(set.programs[0], simple, cluster, cost, busiest.loads, rank);
   if (exchanges == Exchanges::counted) return one;
   SavedBytes saved(even_rows(p, layout, microbatch) * p99_imbalance(p, layout), set.programs[0].layers);
   saved.visit(set.programs[0].nodes, nullptr);
   one.saved_bytes = saved.take();
+  for (const LayerLoads& each : busiest.of_ranks)
+    one.of_ranks.push_back(layer_seconds(set.programs[0], simple, cluster, cost, each, rank));
   return one;
 }
 
@@ -106,13 +109,16 @@ const GroupBounds::BusiestRank& GroupBounds::busiest_of(const Layout& layout, co
   const SearchProblem& p = problem_;
   const auto routing = routing_of(p, layout);
   out.rank = busiest_rank(p, l, *routing) * (l.whole_experts ? 1 : l.tensor);
+  const double share = as_double(l.microbatch) / as_double(layout.microbatch);  // of a smaller last microbatch
   if (!counted) {
-    out.loads = own_loads(p.model, l, *routing, out.rank);
+    out.loads = own_loads(p.model, l, *routing, out.rank).times(share);
+    if (counts_computing())
+      for (const LayerLoads& each : group_loads(p.model, l, *routing)) out.of_ranks.push_back(each.times(share));
     return out;
   }
   const std::size_t kind = p.cluster.kind_of(p.cluster.node_of(out.rank));
-  out.loads =
-      layer_loads(p.model, l, p.cluster.others.empty() ? p.cluster : p.cluster.all_of(kind), *routing, out.rank);
+  out.loads = layer_loads(p.model, l, p.cluster.others.empty() ? p.cluster : p.cluster.all_of(kind), *routing, out.rank)
+                  .times(share);
   return out;
 }
 
@@ -132,7 +138,11 @@ GroupBounds::OneMicrobatch GroupBounds::layer_by_layer(const Layout& layout, std
   OneMicrobatch out = of_layer(0);
   for (std::size_t layer = 1; layer < out.seconds.forward.size(); ++layer) {
     const OneMicrobatch& one = of_layer(static_cast<std::int64_t>(layer));
-    out.seconds.forward[layer] = one.seconds.forward[layer], out.seconds.backward[layer] = one.seconds.backward[layer];
+    const auto take = [&](LayerSeconds& to, const LayerSeconds& from) {
+      to.forward[layer] = from.forward[layer], to.backward[layer] = from.backward[layer];
+    };
+    take(out.seconds, one.seconds);
+    for (std::size_t rank = 0; rank < out.of_ranks.size(); ++rank) take(out.of_ranks[rank], one.of_ranks[rank]);
     if (!out.saved_bytes.empty()) out.saved_bytes[layer] = one.saved_bytes[layer];
   }
   return out;
@@ -171,6 +181,31 @@ double GroupBounds::summed_s(const Layout& given, Exchanges exchanges) {
   };
   return (all.even() ? least(all.each, all.count) : least(all.each, all.count - 1) + least(all.last, 1)) +
          problem_.cost.get().once_a_step().seconds;
+}
+
+bool GroupBounds::counts_computing() const {
+  const ClusterSpec& cluster = problem_.cluster;
+  return problem_.objective && problem_.objective->counts_computing() && cluster.others.empty() &&
+         !cluster.shared_cores();
+}
+
+double GroupBounds::computing_s(const Layout& layout) {
+  if (!counts_computing()) return 0;
+  const Microbatches all = sequences_of(problem_, layout);
+  const OneMicrobatch &each = of(layout, all.each, Exchanges::left_out),
+                      &last = all.even() ? each : of(layout, all.last, Exchanges::left_out);
+  const auto chunks = [&](const LayerSeconds& rank) { return chunk_seconds(rank, layout, chunks_of(layout)); };
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t rank = 0; rank < each.of_ranks.size(); ++rank) {
+    const std::vector<ChunkSeconds> usual = chunks(each.of_ranks[rank]), smaller = chunks(last.of_ranks[rank]);
+    std::vector<double> stages(static_cast<std::size_t>(layout.pipeline), 0);
+    for (std::size_t c = 0; c < usual.size(); ++c)
+      stages[static_cast<std::size_t>(layout.stage_of(static_cast<std::int64_t>(c)))] +=
+          as_double(all.count - 1) * (usual[c].forward.compute + usual[c].backward.compute) +
+          smaller[c].forward.compute + smaller[c].backward.compute;
+    least = std::min(least, std::ranges::min(stages));
+  }
+  return least;
 }
 
 double GroupBounds::scheduled_s(const Layout& layout) {

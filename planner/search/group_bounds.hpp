@@ -22,6 +22,9 @@ class GroupBounds {
   double scheduled_s(const Layout& member);
   /// Of a pipeline, sharper again: op by op, with what the member itself keeps and sends. 0 where it is not known.
   double path_s(const Layout& member);
+  /// Seconds of a step in which the kernels of any rank run at least, of all layouts that compute as this one: those of
+  /// the layers on the rank that has the least of them. 0 where nodes are of several kinds or ranks share cores.
+  double computing_s(const Layout& layout);
   /// No member's process needs less, in the words of StepMemory::needed().
   double memory_bytes(const LayoutGroup& group);
 
@@ -30,6 +33,7 @@ class GroupBounds {
     LayerSeconds seconds;
     /// By layer: from its forward pass to its backward pass, at p99 routing. With exchanges left out alone.
     std::vector<double> saved_bytes;
+    std::vector<LayerSeconds> of_ranks;  ///< of each rank of a group of experts alone; where computing_s is asked for
   };
   enum class Exchanges { left_out, counted };
   using Key = std::array<std::int64_t, 15>;  ///< what a rank computes, and sends its rows with
@@ -39,12 +43,14 @@ class GroupBounds {
   struct BusiestRank {
     std::int64_t rank = 0;
     LayerLoads loads;
+    std::vector<LayerLoads> of_ranks;  ///< of each rank of its group
   };
   /// `simple`: one microbatch of `layout`.
   const BusiestRank& busiest_of(const Layout& layout, const Layout& simple, Exchanges exchanges);
   double summed_s(const Layout& layout, Exchanges exchanges);
   /// Of a policy for some layers: each layer is as in a model where all are recomputed as it is.
   OneMicrobatch layer_by_layer(const Layout& layout, std::int64_t microbatch, Exchanges exchanges);
+  bool counts_computing() const;
   const std::vector<std::int64_t>& chunks_of(const Layout& layout) { return chunks_.of(layout); }
 
   const SearchProblem& problem_;

@@ -124,6 +124,7 @@ class LayerSums {
         const Op* op = std::get_if<Op>(&node);
         if (!op || op->layer_delta != 0 || !of_every_layout(*op)) continue;
         if (op->exchanges_rows() && !loads_.sent) continue;
+        if (op->collective_kind() && loads_.kernels_alone) continue;
         const double own_s = seconds_.of(*op, own).seconds, all_s = routed ? seconds_.of(*op, fullest).seconds : own_s;
         passes[op->direction == Direction::forward ? 0 : 1].add(*op, own_s, std::max(own_s, all_s),
                                                                 loads_.sent ? cost_.launch_s(*op, layout_) : 0);
@@ -135,7 +136,7 @@ class LayerSums {
 
   /// Outside of the layers: an op of the embedding or of the head.
   void add_around(const Op& op) {
-    if (op.lane != Lane::compute) return;
+    if (op.lane != Lane::compute || (op.collective_kind() && loads_.kernels_alone)) return;
     const double seconds = seconds_.of(op, {}).seconds;
     if (op.action == Action::head_loss || op.group == Group::head)
       out_.head += seconds;
