@@ -67,6 +67,9 @@ struct Cost {
   std::vector<CostDraw> draws;                 ///< draw i has run i
 };
 
+/// Whether anything of a run has a price, so that there is Cost::money.
+bool costs_money(const std::optional<PriceSpec>& prices);
+
 /// Throws Error{usage} as simulate_run.
 Cost estimate_cost(const CostInput& input);
 
