@@ -20,6 +20,7 @@ CostInput cost_input(const PlanInputs& inputs, const Plan& plan) {
   CostInput in;
   in.scenario = plan.runs.scenario;
   in.step = step_use(plan.step);
+  in.step.low_s *= plan.drift, in.step.high_s *= plan.drift;
   in.runs = s.runs;
   in.seed = s.seed;
   in.step_seed = s.seed;
