@@ -91,6 +91,7 @@ std::optional<double> worth_seconds(const Options& o) {
 void keep_the_best(const Options& o, const PlanInputs& inputs, double seconds, StudyShapes& shapes) {
   const MeasureNext next = measure_next(inputs, make_plan(inputs), o.samples);
   const WorthMinutes best = worth_minutes(next, seconds, !shapes.gpu.empty(), o.samples);
+  const char* narrowed = next.unit == "days" ? "finish" : "energy";
   fmt::print(stderr, "windtunnel bench: {}.\n", next.sentence);
   if (best.taken.empty() && !best.left_out.empty()) {
     double least = std::numeric_limits<double>::infinity();
@@ -104,17 +105,18 @@ void keep_the_best(const Options& o, const PlanInputs& inputs, double seconds, S
   if (best.taken.empty())
     fmt::print(stderr, "  no kernel without its own measurement is known to decide anything of the plan\n");
   for (const WorthMinutes::Part& part : best.taken) {
-    fmt::print(stderr, "  measures {}: {} of {} shapes; saves {:.2g} days, narrows the finish by {:.2g}\n",
-               part.row.what, part.shapes.size(), part.row.shapes.size(), part.row.saves_days, part.row.width_days);
+    fmt::print(stderr, "  measures {}: {} of {} shapes; saves {}, narrows the {} by {:.2g}\n", part.row.what,
+               part.shapes.size(), part.row.shapes.size(), amount_text(part.row.saves, next.unit), narrowed,
+               part.row.width);
     shapes.missing.insert(shapes.missing.end(), part.shapes.begin(), part.shapes.end());
   }
   for (const Worth& row : best.left_out)
-    fmt::print(stderr, "  leaves out {}: {:.2g} min; saves {:.2g} days, narrows the finish by {:.2g}\n", row.what,
-               *row.minutes, row.saves_days, row.width_days);
+    fmt::print(stderr, "  leaves out {}: {:.2g} min; saves {}, narrows the {} by {:.2g}\n", row.what, *row.minutes,
+               amount_text(row.saves, next.unit), narrowed, row.width);
   for (const Worth& row : next.rows)
-    if (row.shapes.empty() && row.saves_days > 0)
-      fmt::print(stderr, "  not of these kernels: {} saves {:.2g} days; measured by {}\n", row.what, row.saves_days,
-                 row.how);
+    if (row.shapes.empty() && row.saves > 0)
+      fmt::print(stderr, "  not of these kernels: {} saves {}; measured by {}\n", row.what,
+                 amount_text(row.saves, next.unit), row.how);
 }
 
 /// A file that only this process and what it becomes can read.

@@ -180,8 +180,8 @@ void decide_command(const Options& o, const std::string& study, const std::strin
     if (decision.batches) fmt::print("{}\n", batch_note(decision));
     if (!decision.next.empty())
       fmt::print("\n{}", text_table(option_worth_table(decision), {.color = color}));
-    else if (decision.chosen && decision.prefer != Prefer::gpus)
-      fmt::print("\nNo single price that could be measured would change the choice.\n");
+    else if (!decision.next_sentence.empty())
+      fmt::print("\n{}.\n", decision.next_sentence);
   }
   if (!o.output.empty()) {
     std::vector<std::filesystem::path> files = write_report(decision_report(decision), o.output, "options");

@@ -163,7 +163,7 @@ class CostSum {
     }
     cost_.days = range_of(days);
     cost_.gpu_hours = range_of(hours);
-    if (gpu_ || storage_ || egress_) cost_.money = range_of(money);
+    if (costs_money(input_.prices)) cost_.money = range_of(money);
     if (power_) cost_.energy = range_of(kWh);
     if (power_ && carbon_) cost_.carbon = range_of(carbon_kg_);
     cost_.prices = input_.prices;
@@ -183,6 +183,10 @@ class CostSum {
 };
 
 }  // namespace
+
+bool costs_money(const std::optional<PriceSpec>& prices) {
+  return prices && (prices->gpu_hour || prices->storage_tb_month || prices->egress_tb);
+}
 
 Cost estimate_cost(const CostInput& input) {
   CostSum sum(input);

@@ -18,7 +18,7 @@ inline constexpr double kMonth_s = 30 * 86400.0;  ///< that storage is charged b
 /// A step of the critical rank, which stands for all; the rest of it the GPU waits without kernels.
 struct StepUse {
   double low_s = 0, high_s = 0;             ///< 80 % interval of RunScenario::step_s
-  double computing = 1, communicating = 0;  ///< shares of the step; communicating: not hidden by computation
+  double computing = 1, communicating = 0;  ///< shares of the step; communicating: it waits
 };
 
 struct CostInput {
@@ -66,6 +66,9 @@ struct Cost {
   std::vector<std::string> not_priced;         ///< "storage (storage_tb_month)"
   std::vector<CostDraw> draws;                 ///< draw i has run i
 };
+
+/// Whether anything of a run has a price, so that there is Cost::money.
+bool costs_money(const std::optional<PriceSpec>& prices);
 
 /// Throws Error{usage} as simulate_run.
 Cost estimate_cost(const CostInput& input);

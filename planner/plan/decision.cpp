@@ -20,16 +20,11 @@ std::vector<std::vector<T>> one_each(const std::vector<T>& wanted) {
   return out;
 }
 
-PlannedOption planned(StudySpec study, bool allow_assumed, const SearchProgress& progress) {
-  PlannedOption out{.cluster = study.cluster.name, .gpus = study.gpus, .batch = study.global_batch};
-  out.inputs = read_plan_inputs(std::move(study), allow_assumed);
-  try {
-    out.plan = make_plan(*out.inputs, progress);
-  } catch (const Error& error) {
-    if (error.code() != Code::finding) throw;  // nothing fits, or nothing divides its GPUs and the batch
-    out.misfit = error.what();
-  }
-  return out;
+void make_plan(PlannedOption& option, const SearchProgress& progress) try {
+  option.plan = make_plan(*option.inputs, progress);
+} catch (const Error& error) {
+  if (error.code() != Code::finding) throw;  // nothing fits, or nothing divides its GPUs and the batch
+  option.misfit = error.what();
 }
 
 std::string name_of(const Decision& d, const PlannedOption& o) {
@@ -61,23 +56,25 @@ std::string remedy(const PlannedOption& o, const DecisionSpec& asked) {
   return out + " would do";
 }
 
-void check_prices(const Decision& d, const DecisionSpec& asked) {
-  const PlannedOption* first = nullptr;
-  for (const PlannedOption& o : d.options) {
-    if (!o.plan) continue;
-    if (o.plan->cost.money) {
-      if (first && first->plan->cost.prices->currency != o.plan->cost.prices->currency)
-        throw_error(Code::usage, "plan: found prices of {} in {} and of {} in {}; needs one currency", first->cluster,
-                    first->plan->cost.prices->currency, o.cluster, o.plan->cost.prices->currency);
-      first = &o;
+/// Before anything is planned, which takes minutes.
+void check_prices(const std::vector<StudySpec>& studies, const DecisionSpec& asked) {
+  const StudySpec* first = nullptr;
+  for (const StudySpec& s : studies) {
+    const bool money = costs_money(s.prices);
+    if (money) {
+      if (first && first->prices->currency != s.prices->currency)
+        throw_error(Code::usage, "plan: found prices of {} in {} and of {} in {}; needs one currency",
+                    first->cluster.name, first->prices->currency, s.cluster.name, s.prices->currency);
+      first = &s;
     }
     const auto needs = [&](bool there, const char* what) {
       if (!there)
         throw_error(Code::usage, "plan: found {} without prices of {}; needs a map prices in the cluster or the study",
-                    what, o.cluster);
+                    what, s.cluster.name);
     };
-    needs(!asked.budget || o.plan->cost.money, "--budget");
-    needs(d.prefer != Prefer::money || o.plan->cost.money, "--prefer money");
+    needs(!asked.budget || money, "--budget");
+    needs(s.prefer != Prefer::money || money, "prefer: money");
+    needs(s.prefer != Prefer::energy || (s.prices && s.prices->power), "prefer: energy");
   }
 }
 
@@ -160,23 +157,29 @@ Decision decide(const std::string& study_text, const std::string& origin, const 
         studies.push_back(assigned_study(set_options(text, {cluster, gpus, batch}, origin), origin, asked.assignments));
   d.prefer = studies.front().prefer;
   d.batches = o.batches.size() > 1;
-  const auto total = static_cast<std::int64_t>(studies.size());
+  check_prices(studies, asked);
   for (StudySpec& study : studies) {
+    d.options.push_back({.cluster = study.cluster.name, .gpus = study.gpus, .batch = study.global_batch});
+    d.options.back().inputs = read_plan_inputs(std::move(study), allow_assumed);
+  }
+  std::int64_t done = 0;
+  for (PlannedOption& option : d.options) {
     const std::string name =
-        fmt::format("{} GPUs{}", study.gpus, d.batches ? fmt::format(", batch {}", study.global_batch) : std::string());
+        fmt::format("{} GPUs{}", option.gpus, d.batches ? fmt::format(", batch {}", option.batch) : std::string());
     const auto part = [&](const std::string& what, std::int64_t, std::int64_t, const std::string& layout) {
-      progress("planning options", static_cast<std::int64_t>(d.options.size()), total,
+      progress("planning options", done, static_cast<std::int64_t>(d.options.size()),
                fmt::format("{}, {}{}", name, what, layout.empty() ? "" : ", " + layout));
     };
-    d.options.push_back(planned(std::move(study), allow_assumed, progress ? SearchProgress(part) : SearchProgress()));
+    make_plan(option, progress ? SearchProgress(part) : SearchProgress());
+    ++done;
   }
-  check_prices(d, asked);
   weigh(d, asked);
   if (!d.nearest)
     throw_error(Code::finding, "nothing fits on any of the options; the last: {}", d.options.back().misfit);
   d.sentence = sentence_of(d, asked);
   d.preferred_unit = unit_of(d);
   d.next = option_worths(d);
+  d.next_sentence = option_worth_sentence(d);
   return d;
 }
 

@@ -56,6 +56,7 @@ struct Decision {
   std::string sentence;
   std::string preferred_unit;     ///< "days", "GPUs", the prices' currency, "kWh"
   std::vector<OptionWorth> next;  ///< what is worth measuring before one is taken (option_worth.hpp)
+  std::string next_sentence;      ///< of the first; "" where no price is asked for
 };
 
 /// What comparing batches leaves out, for people; "" where all options have the same.
@@ -63,9 +64,9 @@ std::string batch_note(const Decision& decision);
 /// What `prefer` makes smallest of a planned option.
 double preferred(const PlannedOption& option, Prefer prefer);
 
-/// Plans the study of this text on each option. Throws Error{usage}: an option that is no study (whole nodes, unknown
-/// names), a budget, or a preference for money or energy, without their prices; Error{finding} where nothing fits on
-/// any.
+/// Plans the study of this text on each option, after prices and inputs of all were read. Throws Error{usage}: an
+/// option that is no study (whole nodes, unknown names), a budget, or a preference for money or energy, without their
+/// prices; Error{finding} where nothing fits on any.
 Decision decide(const std::string& study_text, const std::string& origin, const DecisionSpec& asked, bool allow_assumed,
                 const SearchProgress& progress = {});
 

@@ -55,7 +55,7 @@ class Worths {
         worth(varied.prices.name, knowing({table.steps_s[low], table.steps_s[0], table.steps_s[high]},
                                           plan_.robust.chosen, inputs_.study.search.tie, plan_.robust.given_up()));
     const std::size_t chosen = plan_.robust.chosen;
-    out.width_days = days_of(table.steps_s[high][chosen] - table.steps_s[low][chosen]);
+    out.width = amount_of(table.steps_s[high][chosen] - table.steps_s[low][chosen]);
     out.joint = !varied.prices.single();
     measured_by(varied.prices, out);
     return out;
@@ -73,22 +73,27 @@ class Worths {
     }
     const std::vector<double> alike(steps_s.size(), 1 / static_cast<double>(steps_s.size()));
     Worth out = worth("expert loads", knowing(steps_s, alike, r.chosen, inputs_.study.search.tie, r.given_up()));
-    out.width_days = days_of(most_s - least_s);
+    out.width = amount_of(most_s - least_s);
     out.how = "a recording of this model's routing";
     return out;
   }
 
  private:
-  double days_of(double step_s) const { return plan_.schedule.days() * step_s / plan_.step.step_s; }
+  bool energy() const { return inputs_.study.prefer == Prefer::energy; }
+  /// The table's seconds are what is preferred, in proportion.
+  double share_of(double step_s) const { return step_s / plan_.robust.table.steps_s[0][plan_.robust.chosen]; }
+  double amount_of(double step_s) const {
+    return share_of(step_s) * (energy() ? plan_.cost.energy->p50 : plan_.schedule.days());
+  }
 
   Worth worth(const std::string& what, const Knowing& known) const {
     Worth out;
     out.what = what;
     out.changes = known.changes;
-    out.saves_days = days_of(known.saves_s);
-    const double share = known.saves_s / plan_.step.step_s;
-    out.saves_gpu_hours = share * plan_.cost.gpu_hours.p50;
-    if (plan_.cost.money) out.saves_money = share * plan_.cost.money->p50;
+    out.saves = amount_of(known.saves_s);
+    if (energy()) return out;
+    out.saves_gpu_hours = share_of(known.saves_s) * plan_.cost.gpu_hours.p50;
+    if (plan_.cost.money) out.saves_money = share_of(known.saves_s) * plan_.cost.money->p50;
     return out;
   }
 
@@ -126,19 +131,18 @@ class Worths {
 std::string sentence_of(const MeasureNext& next, const RobustChoice& robust, double tie) {
   if (robust.layouts.size() == 1) return "Nothing to measure for the choice: one layout alone was simulated";
   std::string out;
-  if (next.rows.empty() || !(next.rows.front().saves_days > 0)) {
+  if (next.rows.empty() || !(next.rows.front().saves > 0)) {
     out = fmt::format(
         "No price that was moved would change the layout: whatever one of them turns out to be, it stays within {:.1f} "
-        "% of the best. Measuring narrows the finish date alone",
-        100 * std::max(tie, robust.given_up()));
+        "% of the best. Measuring narrows the {} alone",
+        100 * std::max(tie, robust.given_up()), next.unit == "days" ? "finish date" : "energy");
   } else {
     const auto measurable =
         std::ranges::find_if(next.rows, [](const Worth& w) { return !w.how.starts_with("nothing"); });
     const Worth& first = measurable == next.rows.end() ? next.rows.front() : *measurable;
     out = fmt::format(
-        "Measure {} first: knowing it would change the layout in {:.0f} % of cases and saves {:.2g} days "
-        "in the mean, {}{}",
-        first.what, 100 * first.changes, first.saves_days,
+        "Measure {} first: knowing it would change the layout in {:.0f} % of cases and saves {} in the mean, {}{}",
+        first.what, 100 * first.changes, amount_text(first.saves, next.unit),
         first.minutes ? fmt::format("for {:.2g} minutes of ", *first.minutes) : "by ", first.how);
   }
   if (!robust.not_reached.empty())
@@ -148,19 +152,19 @@ std::string sentence_of(const MeasureNext& next, const RobustChoice& robust, dou
 
 }  // namespace
 
+std::string amount_text(double amount, const std::string& unit) {
+  return amount < 100 ? fmt::format("{:.2g} {}", amount, unit) : fmt::format("{:.0f} {}", amount, unit);
+}
+
 MeasureNext measure_next(const PlanInputs& inputs, const Plan& plan, int samples) {
   MeasureNext out;
-  if (inputs.study.prefer == Prefer::energy) {
-    out.sentence = "What is worth measuring is weighed in days, and energy is preferred: nothing is listed";
-    return out;
-  }
+  if (inputs.study.prefer == Prefer::energy) out.unit = "kWh";
   const Worths worths(inputs, plan, samples);
   for (const VariedClass& varied : plan.robust.classes) out.rows.push_back(worths.of(varied));
   if (!plan.robust.loads.empty()) out.rows.push_back(worths.of_loads());
   const auto rank = [](const Worth& w) {
-    const auto rate = [&](double days) { return w.minutes ? days / std::max(*w.minutes, 1e-9) : days; };
-    return std::tuple(w.saves_days > 0, !w.joint, w.minutes.has_value(),
-                      rate(w.saves_days > 0 ? w.saves_days : w.width_days));
+    const auto rate = [&](double saves) { return w.minutes ? saves / std::max(*w.minutes, 1e-9) : saves; };
+    return std::tuple(w.saves > 0, !w.joint, w.minutes.has_value(), rate(w.saves > 0 ? w.saves : w.width));
   };
   std::stable_sort(out.rows.begin(), out.rows.end(), [&](const Worth& a, const Worth& b) { return rank(a) > rank(b); });
   out.sentence = sentence_of(out, plan.robust, inputs.study.search.tie);

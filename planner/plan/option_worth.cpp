@@ -1,5 +1,7 @@
 #include "planner/plan/option_worth.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 
@@ -17,11 +19,13 @@ std::array<double, 2> factors(const PlannedOption& o, const std::string& prices)
   return out;
 }
 
+bool asks_prices(const Decision& d) { return d.chosen && d.prefer != Prefer::gpus; }
+
 }  // namespace
 
 std::vector<OptionWorth> option_worths(const Decision& d) {
   std::vector<OptionWorth> out;
-  if (!d.chosen || d.prefer == Prefer::gpus) return out;
+  if (!asks_prices(d)) return out;
   std::vector<const PlannedOption*> options;
   std::size_t chosen = 0;
   for (std::size_t i = 0; i < d.options.size(); ++i) {
@@ -52,6 +56,15 @@ std::vector<OptionWorth> option_worths(const Decision& d) {
   std::stable_sort(out.begin(), out.end(),
                    [](const OptionWorth& a, const OptionWorth& b) { return a.saves > b.saves; });
   return out;
+}
+
+std::string option_worth_sentence(const Decision& d) {
+  if (!asks_prices(d)) return "";
+  if (d.next.empty()) return "No single price that could be measured would change the choice";
+  const OptionWorth& first = d.next.front();
+  return fmt::format(
+      "Measure {} of {} first: knowing it would change the option in {:.0f} % of cases and saves {} in the mean",
+      first.prices, first.cluster, 100 * first.changes, amount_text(first.saves, d.preferred_unit));
 }
 
 }  // namespace wt

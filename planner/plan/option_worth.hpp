@@ -13,5 +13,7 @@ namespace wt {
 /// those that would change the option. Options of one cluster move together, those of others stay. Each keeps its
 /// plan's layout. None where the fewest GPUs are asked for: a price changes no number of GPUs.
 std::vector<OptionWorth> option_worths(const Decision& decision);
+/// What to measure first, of Decision::next, or that nothing would change the option; "" where no price is asked for.
+std::string option_worth_sentence(const Decision& decision);
 
 }  // namespace wt

@@ -13,9 +13,7 @@
 #include "planner/plan/plan_drift.hpp"
 #include "planner/plan/plan_evidence.hpp"
 #include "planner/plan/plan_placement.hpp"
-#include "planner/plan/run_objective.hpp"
-#include "planner/search/scaled_cost.hpp"
-#include "sim/cost/remembered_cost.hpp"
+#include "planner/plan/plan_search.hpp"
 
 namespace wt {
 namespace {
@@ -42,31 +40,6 @@ SourcedNumber slow_step_factor(const SearchProblem& problem, const Plan& plan, c
           {Evidence::derived,
            fmt::format("this step simulated with a node that computes at {:g} of its rate; {}: {}", node_compute.value,
                        to_string(node_compute.evidence.kind), node_compute.evidence.source)}};
-}
-
-/// The fastest layout under other prices or loads, and its step: of the whole space where it is small, else of those
-/// that the plan's search simulated.
-std::pair<Layout, double> best_at_end(const SearchProblem& problem, const SearchResult& search) {
-  constexpr std::int64_t kSmallSpace = 5000;
-  if (search.certificate.enumerated <= kSmallSpace) try {
-      const SearchResult found = search_layouts(problem);
-      const Candidate& best = found.candidates[found.best];
-      return {best.layout, best.result->step_s};
-    } catch (const Error& error) {
-      if (error.code() != Code::finding) throw;  // nothing fits: the plan's layouts are all that there is
-    }
-  constexpr std::size_t kMost = 8;
-  std::vector<const Candidate*> simulated;
-  for (const Candidate& c : search.candidates)
-    if (c.result) simulated.push_back(&c);
-  std::stable_sort(simulated.begin(), simulated.end(),
-                   [](const Candidate* a, const Candidate* b) { return a->value < b->value; });
-  simulated.resize(std::min(simulated.size(), kMost));
-  std::pair<Layout, double> best{{}, std::numeric_limits<double>::infinity()};
-  for (const Candidate* c : simulated)
-    if (const double step_s = simulate_layout(problem, c->layout).step_s; step_s < best.second)
-      best = {c->layout, step_s};
-  return best;
 }
 
 }  // namespace
@@ -126,13 +99,8 @@ void check_schedule(const PlanInputs& inputs) {
 Plan make_plan(const PlanInputs& inputs, const SearchProgress& progress) {
   const StudySpec& s = inputs.study;
   check_schedule(inputs);
-  const ScaledCost scaled(*inputs.prices, s.scale);
-  const RememberedCost cost(scaled);
-  SearchProblem problem = search_problem(inputs, cost);
-  std::optional<ScaledCost> staged;
-  if (inputs.staged_prices) problem.staged_cost = &staged.emplace(*inputs.staged_prices, s.scale);
-  const RunObjective objective(inputs, problem);
-  problem.objective = &objective;
+  PlanSearch asked(inputs);
+  SearchProblem& problem = asked.problem;
   Plan plan;
   const auto begin = std::chrono::steady_clock::now();
   plan_placements(problem, plan, progress);
@@ -153,69 +121,19 @@ Plan make_plan(const PlanInputs& inputs, const SearchProgress& progress) {
   plan.priced_by = priced_classes(inputs, plan);
 
   plan.schedule =
-      make_schedule(inputs, plan.layout, checkpoint_times(inputs, plan.layout), plan.step.step_s, inputs.failures);
+      make_schedule(inputs, plan.layout, checkpoint_times(inputs, plan.layout), plan.run_step_s(), inputs.failures);
   if (auto& slow = plan.schedule.input.stragglers; slow && slow->step_factor.value == 0)
     slow->step_factor = slow_step_factor(problem, plan, slow->node_compute);
   plan.runs = simulate_cadence(plan.schedule.input, plan.schedule.cadence, plan.schedule.steps, s.runs, s.seed);
   for (const FailurePreset& preset : inputs.other_failures) {
-    const RunSchedule schedule = make_schedule(inputs, plan.layout, plan.schedule.checkpoint, plan.step.step_s, preset);
+    const RunSchedule schedule =
+        make_schedule(inputs, plan.layout, plan.schedule.checkpoint, plan.run_step_s(), preset);
     plan.presets.push_back({preset.name, preset.title, schedule.input.mtbf_s.value, schedule.cadence.interval_s.value,
                             schedule.cadence.goodput.value, schedule.days()});
   }
   plan.cost = estimate_cost(cost_input(inputs, plan));
   plan.next = measure_next(inputs, plan);
   return plan;
-}
-
-std::vector<SensitivityRow> sensitivities(const PlanInputs& inputs, const Plan& plan, const SearchProgress& progress) {
-  struct Input {
-    const char* name;
-    double ScaleSpec::*factor;
-    double low, high;
-    bool step;  ///< changes the step, not only what happens between steps
-  };
-  const std::vector<Input> varied{{"NIC bandwidth", &ScaleSpec::network_bandwidth, 0.5, 1.5, true},
-                                  {"collective latency", &ScaleSpec::network_latency, 0.5, 8, true},
-                                  {"compute rate", &ScaleSpec::compute_rate, 0.9, 1.1, true},
-                                  {"routing imbalance", &ScaleSpec::imbalance, 0, 2, true},
-                                  {"time between failures", &ScaleSpec::mtbf, 0.5, 2, false},
-                                  {"storage bandwidth", &ScaleSpec::storage_bandwidth, 0.5, 2, false}};
-  std::int64_t evaluated = 0;
-  const auto known_memory = std::make_shared<std::map<std::string, double>>();
-  const auto evaluate = [&](const Input& input, double factor) {
-    if (progress)
-      progress("varying inputs", evaluated++, static_cast<std::int64_t>(2 * varied.size()),
-               fmt::format("{} x {:g}", input.name, factor));
-    PlanInputs other = inputs;
-    other.study.scale.*input.factor *= factor;
-    SensitivityEnd end;
-    double step_s = plan.step.step_s;
-    if (input.step) {
-      const ScaledCost scaled(*other.prices, other.study.scale);
-      const RememberedCost cost(scaled);
-      SearchProblem problem = search_problem(other, cost);
-      for (const auto& [degree, study] : plan.placements)
-        if (const Placement& p = study.candidates[study.chosen].plan.placement; !p.empty())
-          problem.placements[degree] = p;
-      problem.copies = plan.copies;
-      if (input.factor != &ScaleSpec::imbalance) problem.known_memory = known_memory;
-      step_s = simulate_layout(problem, plan.layout).step_s;
-      const auto [best, best_s] = best_at_end(problem, plan.search);
-      end.regret = std::max(0.0, step_s / best_s - 1);
-      if (end.regret > problem.space.tie)
-        end.best = fmt::format("{}, {}, microbatch {}", best.name(), to_string(best.recompute), best.microbatch);
-    }
-    end.days = make_schedule(other, plan.layout, checkpoint_times(other, plan.layout), step_s, other.failures).days();
-    return end;
-  };
-  std::vector<SensitivityRow> out;
-  for (const Input& input : varied) {
-    if (input.factor == &ScaleSpec::imbalance && inputs.scenarios.empty()) continue;
-    if (input.factor == &ScaleSpec::network_bandwidth && inputs.study.cluster.shared_cores()) continue;
-    out.push_back({fmt::format("{}, x {:g} to x {:g}", input.name, input.low, input.high), evaluate(input, input.low),
-                   evaluate(input, input.high)});
-  }
-  return out;
 }
 
 RunSpec plan_run(const PlanInputs& inputs, const Plan& plan) {

@@ -86,6 +86,8 @@ struct Plan {
   std::string placement_note;                             ///< what became of it
   std::optional<ReplacementStudy> replacement;  ///< where the study has drifting loads, and experts are placed
   std::string drift_note;                       ///< what it says; "" without drifting loads
+  /// Mean while loads drift, moves of experts included, over `step`, which has the loads of `routing`; 1 = no drift.
+  double drift = 1;
   double imbalance = 1, imbalance_p99 = 1;
   RunSchedule schedule;
   CadenceRuns runs;  ///< thousand runs with the chosen cadence and this step
@@ -93,6 +95,7 @@ struct Plan {
   Cost cost;            ///< of runs with steps drawn from the interval; no money where the study has no prices
   MeasureNext next;     ///< what is worth measuring before the run
   double search_s = 0;  ///< wall time of the search
+  double run_step_s() const { return drift * step.step_s; }  ///< mean over the run
 };
 
 /// Error{usage} for what a schedule could not be made of whatever layout is found: better said before a search than
@@ -102,20 +105,6 @@ void check_schedule(const PlanInputs& inputs);
 Plan make_plan(const PlanInputs& inputs, const SearchProgress& progress = {});
 /// With the study's factors put on prices, cluster and loads. `inputs` and `cost` must outlive it.
 SearchProblem search_problem(const PlanInputs& inputs, const OpCost& cost);
-
-/// One input at an end of its range.
-struct SensitivityEnd {
-  double days = 0;    ///< of the plan's layout, cadence chosen anew
-  double regret = 0;  ///< its step over the best layout's there, minus 1; 0 for inputs that do not touch the step
-  std::string best;   ///< that layout, "" where the plan's is within the tie
-};
-struct SensitivityRow {
-  std::string input;
-  SensitivityEnd low, high;
-};
-/// One input at a time at its low and its high end. Searches again at each end that changes the step: seconds.
-std::vector<SensitivityRow> sensitivities(const PlanInputs& inputs, const Plan& plan,
-                                          const SearchProgress& progress = {});
 
 /// Layout, cadence and model as a run.
 RunSpec plan_run(const PlanInputs& inputs, const Plan& plan);

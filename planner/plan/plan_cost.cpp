@@ -9,9 +9,9 @@ namespace wt {
 StepUse step_use(const Simulated& step) {
   StepUse use{.low_s = step.low_s, .high_s = step.high_s, .computing = 0};
   for (const OpClassTotal& total : step.totals)
-    if (total.lane == Lane::compute) use.computing += total.busy_s;
+    if (total.lane == Lane::compute && total.action != Action::share_tensor) use.computing += total.busy_s;
   use.computing = std::clamp(use.computing / step.step_s, 0.0, 1.0);
-  use.communicating = std::clamp(step.exposed_s / step.step_s, 0.0, 1 - use.computing);
+  use.communicating = 1 - use.computing;
   return use;
 }
 
@@ -20,6 +20,7 @@ CostInput cost_input(const PlanInputs& inputs, const Plan& plan) {
   CostInput in;
   in.scenario = plan.runs.scenario;
   in.step = step_use(plan.step);
+  in.step.low_s *= plan.drift, in.step.high_s *= plan.drift;
   in.runs = s.runs;
   in.seed = s.seed;
   in.step_seed = s.seed;

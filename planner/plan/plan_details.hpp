@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "planner/plan/plan.hpp"
+#include "planner/plan/sensitivities.hpp"
 
 namespace wt {
 
@@ -14,11 +14,11 @@ struct IntervalRow {
 };
 
 struct PlanDetails {
-  std::vector<SensitivityRow> sensitivities;
+  Sensitivities sensitivities;
   std::vector<IntervalRow> intervals;  ///< the chosen one first
 };
 
-/// Searches again at each end of each input that changes the step: seconds.
+/// Searches again at each end of each input: seconds.
 PlanDetails plan_details(const PlanInputs& inputs, const Plan& plan, const SearchProgress& progress = {});
 
 }  // namespace wt

@@ -34,19 +34,31 @@ double move_seconds(const SearchProblem& problem, const Layout& layout, const Pl
   return bytes / (inside ? cluster.nvswitch_Bps : cluster.nic_per_gpu_Bps());
 }
 
+namespace {
+
+/// Of experts that stay where the layout has them.
+double mean_step_s(const std::vector<LoadScenario>& windows, const ReplacementCosts& costs, const Layout& layout) {
+  double sum_s = 0;
+  for (const LoadScenario& loads : windows) sum_s += costs.step_s(loads, layout.placement);
+  return sum_s / as_double(static_cast<std::int64_t>(windows.size()));
+}
+
+/// Why nothing can move; "" where it can.
+std::string no_moves(const SearchProblem& problem) {
+  if (problem.cluster.shared_cores())
+    return "Loads drift; moves of experts between ranks of one host are not timed: experts stay where they are.";
+  if (problem.stack.layouts.placement == PlacementSupport::none)
+    return "Loads drift, and the trainer cannot place experts: they stay where they are.";
+  return "";
+}
+
+}  // namespace
+
 void judge_drift(const PlanInputs& inputs, const SearchProblem& problem, Plan& plan, const SearchProgress& progress) {
   if (!inputs.drift) return;
   const Layout& layout = plan.layout;
   if (layout.expert == 1) {
     plan.drift_note = "Loads drift, and every rank gathers all experts of a layer, so that nothing has to move.";
-    return;
-  }
-  if (problem.cluster.shared_cores()) {
-    plan.drift_note = "Loads drift; moves of experts between ranks of one host are not timed.";
-    return;
-  }
-  if (problem.stack.layouts.placement == PlacementSupport::none) {
-    plan.drift_note = "Loads drift, and the trainer cannot place experts: they stay where they are.";
     return;
   }
   std::int64_t simulated = 0;
@@ -63,9 +75,17 @@ void judge_drift(const PlanInputs& inputs, const SearchProblem& problem, Plan& p
                                    [&](const Placement& from, const Placement& to) {
                                      return inputs.study.drift.pause_s + move_seconds(problem, layout, from, to);
                                    }};
+  const auto counts = [&](double step_s) {
+    plan.drift = step_s / plan.step.step_s;
+    plan.drift_note += fmt::format(" The finish date counts a step of {} instead of {}.", format_seconds(step_s),
+                                   format_seconds(plan.step.step_s));
+  };
+  plan.drift_note = no_moves(problem);
+  if (!plan.drift_note.empty()) return counts(mean_step_s(inputs.drift->loads, costs, layout));
   const SlotOptions slots{.further = layout.slots_per_rank(problem.model) - problem.model.experts / layout.expert};
   plan.replacement = study_replacement(*inputs.drift, problem.model.blocks(), layout.expert, slots, costs);
   plan.drift_note = note_of(*plan.replacement);
+  counts(plan.replacement->options[plan.replacement->chosen].with_moves_s);
 }
 
 }  // namespace wt

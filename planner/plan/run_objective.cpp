@@ -81,10 +81,15 @@ double RunObjective::days(const CadenceInput& in, double interval_s, double step
   return steps_ * step_s / goodput_at(in, std::max(interval_s, step_s), in.mtbf_s.value) / kDay_s;
 }
 
-double RunObjective::in_unit(double days, double step_s, double step_W) const {
+double RunObjective::in_unit(double days, double step_J) const {
   if (!energy()) return days;
   constexpr double kJ_per_kWh = 3.6e6;
-  return (days * kDay_s * idle_W_ + steps_ * step_s * step_W) / kJ_per_kWh;
+  return (days * kDay_s * idle_W_ + steps_ * step_J) / kJ_per_kWh;
+}
+
+double RunObjective::least_J(const LeastStep& step) const {
+  const double other_W = std::min(compute_W_, communicate_W_);
+  return step.step_s * other_W + std::min(step.computing_s, step.step_s) * (compute_W_ - other_W);
 }
 
 double RunObjective::of(const Layout& layout, const Simulated& step) const {
@@ -95,17 +100,17 @@ double RunObjective::of(const Layout& layout, const Simulated& step) const {
     p.whole = protected_input(layout, p.seconds, copies ? restore_broadcast_s(problem_, layout, bytes) : 0);
   }
   const StepUse use = step_use(step);
-  return in_unit(days(*p.whole, p.interval_s, step.step_s), step.step_s,
-                 use.computing * compute_W_ + use.communicating * communicate_W_);
+  return in_unit(days(*p.whole, p.interval_s, step.step_s),
+                 step.step_s * (use.computing * compute_W_ + use.communicating * communicate_W_));
 }
 
-double RunObjective::least(const Layout& layout, double step_s) const {
+double RunObjective::least(const Layout& layout, const LeastStep& step) const {
   const Protection& p = protection_of(layout);
-  return in_unit(days(p.quickest, p.interval_s, step_s), step_s, least_W());
+  return in_unit(days(p.quickest, p.interval_s, step.step_s), least_J(step));
 }
 
-double RunObjective::least_of_any(double step_s) const {
-  return in_unit(steps_ * step_s / best_goodput_ / kDay_s, step_s, least_W());
+double RunObjective::least_of_any(const LeastStep& step) const {
+  return in_unit(steps_ * step.step_s / best_goodput_ / kDay_s, least_J(step));
 }
 
 }  // namespace wt

@@ -6,7 +6,6 @@
 // may lose decide the goodput. The save interval is not rounded to whole steps here, so that days are proportional to
 // the step; a plan's cadence is.
 #pragma once
-#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -23,8 +22,9 @@ class RunObjective : public Objective {
   RunObjective(const PlanInputs& inputs, const SearchProblem& problem);
   std::string unit() const override { return energy() ? "kWh" : "days"; }
   double of(const Layout& layout, const Simulated& step) const override;
-  double least(const Layout& layout, double step_s) const override;
-  double least_of_any(double step_s) const override;
+  double least(const Layout& layout, const LeastStep& step) const override;
+  double least_of_any(const LeastStep& step) const override;
+  bool counts_computing() const override { return energy(); }
 
  private:
   /// What of a layout decides how it saves and restarts.
@@ -39,10 +39,11 @@ class RunObjective : public Objective {
   Protection& protection_of(const Layout& layout) const;
   CadenceInput protected_input(const Layout& layout, const CheckpointSeconds& seconds, double broadcast_s) const;
   double days(const CadenceInput& in, double interval_s, double step_s) const;
-  /// `step_W`: of the whole job, in steps, beyond what it takes when it stands still.
-  double in_unit(double days, double step_s, double step_W) const;
+  /// `step_J`: of the whole job in a step, beyond what it takes when it stands still.
+  double in_unit(double days, double step_J) const;
   bool energy() const { return inputs_.study.prefer == Prefer::energy; }
-  double least_W() const { return std::min({0.0, compute_W_, communicate_W_}); }
+  /// What a step takes at least, beyond standing still: what is not surely computing may be the cheaper of both.
+  double least_J(const LeastStep& step) const;
 
   const PlanInputs& inputs_;
   const SearchProblem& problem_;

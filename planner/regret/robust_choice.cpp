@@ -25,18 +25,9 @@ constexpr std::int64_t kScenarios = 40;                  // two of each class of
 /// The same question at other prices and loads; without any, even ones.
 SearchProblem question(const SearchProblem& p, const OpCost& cost, const OpCost* staged,
                        std::vector<LoadScenario> loads) {
-  return {.model = p.model,
-          .cluster = p.cluster,
-          .cost = cost,
-          .gpus = p.gpus,
-          .seq = p.seq,
-          .global_batch = p.global_batch,
-          .precision = p.precision,
-          .space = p.space,
-          .stack = p.stack,
-          .scenarios = std::move(loads),
-          .staged_cost = staged,
-          .precisions = p.precisions};
+  SearchProblem out = p;
+  out.cost = cost, out.staged_cost = staged, out.scenarios = std::move(loads);
+  return out;
 }
 
 /// Of the layouts [first, last) that are compared.
@@ -126,8 +117,8 @@ class Comparison {
   /// What any of the layouts asks for, in the step at central prices that moved ones are compared with.
   PriceClass asked_prices() {
     PriceClass asked;
-    asked.slowdown = p_.cost.communication_slowdown().share > 0;
-    const AskedPrices cost(p_.cost, asked), staged(p_.staged_cost ? *p_.staged_cost : p_.cost, asked);
+    asked.slowdown = p_.cost.get().communication_slowdown().share > 0;
+    const AskedPrices cost(p_.cost, asked), staged(p_.staged_cost ? *p_.staged_cost : p_.cost.get(), asked);
     const SearchProblem p = question(p_, cost, p_.staged_cost ? &staged : nullptr, loads());
     for (std::size_t i = 0; i < out_.layouts.size(); ++i) {
       say("prices");
@@ -234,7 +225,7 @@ class Comparison {
         [&](std::size_t i) {
           const MovedSteps& m = moved[i];
           const ClassAtEnd prices(p_.cost, m.prices, m.end),
-              staged_prices(p_.staged_cost ? *p_.staged_cost : p_.cost, m.prices, m.end);
+              staged_prices(p_.staged_cost ? *p_.staged_cost : p_.cost.get(), m.prices, m.end);
           const RememberedCost cost(prices), staged(staged_prices);
           std::vector<double> out = steps(question(p_, cost, p_.staged_cost ? &staged : nullptr, loads()), m.layouts);
           if (out_.even_loads)

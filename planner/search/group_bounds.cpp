@@ -95,16 +95,19 @@ const GroupBounds::OneMicrobatch& GroupBounds::of(const Layout& layout, std::int
   for (auto& slots : folded.placement) slots = simple.placement.front();
   const ProgramSet set =
       build_program_set(p.model, folded, program_options(p, Microbatches(1, microbatch, microbatch)));
-  const auto& [rank, loads] = busiest_of(layout, simple, exchanges);
+  const BusiestRank& busiest = busiest_of(layout, simple, exchanges);
+  const std::int64_t rank = busiest.rank;
   const std::size_t kind = p.cluster.kind_of(p.cluster.node_of(rank));
   const ClusterSpec cluster = p.cluster.others.empty() ? p.cluster : p.cluster.all_of(kind);
-  const OpCost& cost = p.cluster.others.empty() ? p.cost : p.cost.on(kind);
-  one.seconds = layer_seconds(set.programs[0], simple, cluster, cost, loads, rank);
+  const OpCost& cost = p.cluster.others.empty() ? p.cost.get() : p.cost.get().on(kind);
+  one.seconds = layer_seconds(set.programs[0], simple, cluster, cost, busiest.loads, rank);
   if (exchanges == Exchanges::counted) return one;
   SavedBytes saved(even_rows(p, layout, microbatch) * p99_imbalance(p, layout), set.programs[0].layers);
   saved.visit(set.programs[0].nodes, nullptr);
   one.saved_bytes = saved.take();
   one.head_bytes = saved.head_bytes();
+  for (const LayerLoads& each : busiest.of_ranks)
+    one.of_ranks.push_back(layer_seconds(set.programs[0], simple, cluster, cost, each, rank));
   return one;
 }
 
@@ -118,12 +121,16 @@ const GroupBounds::BusiestRank& GroupBounds::busiest_of(const Layout& layout, co
   const SearchProblem& p = problem_;
   const RoutingSource& rows = routing(layout);
   out.rank = busiest_rank(p, l, rows) * (l.whole_experts ? 1 : l.tensor);
+  const double share = as_double(l.microbatch) / as_double(layout.microbatch);  // of a smaller last microbatch
   if (!counted) {
-    out.loads = own_loads(p.model, l, rows, out.rank);
+    out.loads = own_loads(p.model, l, rows, out.rank).times(share);
+    if (counts_computing())
+      for (const LayerLoads& each : group_loads(p.model, l, rows)) out.of_ranks.push_back(each.times(share));
     return out;
   }
   const std::size_t kind = p.cluster.kind_of(p.cluster.node_of(out.rank));
-  out.loads = layer_loads(p.model, l, p.cluster.others.empty() ? p.cluster : p.cluster.all_of(kind), rows, out.rank);
+  out.loads = layer_loads(p.model, l, p.cluster.others.empty() ? p.cluster : p.cluster.all_of(kind), rows, out.rank)
+                  .times(share);
   return out;
 }
 
@@ -154,7 +161,11 @@ GroupBounds::OneMicrobatch GroupBounds::layer_by_layer(const Layout& layout, std
   OneMicrobatch out = of_layer(0);
   for (std::size_t layer = 1; layer < out.seconds.forward.size(); ++layer) {
     const OneMicrobatch& one = of_layer(static_cast<std::int64_t>(layer));
-    out.seconds.forward[layer] = one.seconds.forward[layer], out.seconds.backward[layer] = one.seconds.backward[layer];
+    const auto take = [&](LayerSeconds& to, const LayerSeconds& from) {
+      to.forward[layer] = from.forward[layer], to.backward[layer] = from.backward[layer];
+    };
+    take(out.seconds, one.seconds);
+    for (std::size_t rank = 0; rank < out.of_ranks.size(); ++rank) take(out.of_ranks[rank], one.of_ranks[rank]);
     if (!out.saved_bytes.empty()) out.saved_bytes[layer] = one.saved_bytes[layer];
   }
   return out;
@@ -192,7 +203,32 @@ double GroupBounds::summed_s(const Layout& given, Exchanges exchanges) {
     return least_step_s(of(layout, size, exchanges).seconds, layout, chunks, count);
   };
   return (all.even() ? least(all.each, all.count) : least(all.each, all.count - 1) + least(all.last, 1)) +
-         problem_.cost.once_a_step().seconds;
+         problem_.cost.get().once_a_step().seconds;
+}
+
+bool GroupBounds::counts_computing() const {
+  const ClusterSpec& cluster = problem_.cluster;
+  return problem_.objective && problem_.objective->counts_computing() && cluster.others.empty() &&
+         !cluster.shared_cores();
+}
+
+double GroupBounds::computing_s(const Layout& layout) {
+  if (!counts_computing()) return 0;
+  const Microbatches all = sequences_of(problem_, layout);
+  const OneMicrobatch &each = of(layout, all.each, Exchanges::left_out),
+                      &last = all.even() ? each : of(layout, all.last, Exchanges::left_out);
+  const auto chunks = [&](const LayerSeconds& rank) { return chunk_seconds(rank, layout, chunks_of(layout)); };
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t rank = 0; rank < each.of_ranks.size(); ++rank) {
+    const std::vector<ChunkSeconds> usual = chunks(each.of_ranks[rank]), smaller = chunks(last.of_ranks[rank]);
+    std::vector<double> stages(static_cast<std::size_t>(layout.pipeline), 0);
+    for (std::size_t c = 0; c < usual.size(); ++c)
+      stages[static_cast<std::size_t>(layout.stage_of(static_cast<std::int64_t>(c)))] +=
+          as_double(all.count - 1) * (usual[c].forward.compute + usual[c].backward.compute) +
+          smaller[c].forward.compute + smaller[c].backward.compute;
+    least = std::min(least, std::ranges::min(stages));
+  }
+  return least;
 }
 
 double GroupBounds::scheduled_s(const Layout& layout) {
@@ -204,7 +240,7 @@ double GroupBounds::scheduled_s(const Layout& layout) {
   return scheduled_step_s(of(layout, layout.microbatch, Exchanges::counted).seconds, layout, chunks_of(layout),
                           sequences_of(problem_, layout).count,
                           least_message_s(problem_.cluster, problem_.cost, bytes, layout.stage_ranks())) +
-         problem_.cost.once_a_step().seconds;
+         problem_.cost.get().once_a_step().seconds;
 }
 
 double GroupBounds::scheduled_s(const LayoutGroup& group) {
@@ -219,7 +255,7 @@ double GroupBounds::scheduled_s(const LayoutGroup& group) {
 
 bool GroupBounds::uniform(const Layout& layout) const {
   const SearchProblem& p = problem_;
-  return !p.cluster.shared_cores() && p.cluster.others.empty() && !p.cost.synchronous_host() &&
+  return !p.cluster.shared_cores() && p.cluster.others.empty() && !p.cost.get().synchronous_host() &&
          sequences_of(p, layout).even() && !has_copies(p.model, layout);
 }
 
@@ -227,24 +263,24 @@ double GroupBounds::lane_s(const Layout& member) {
   if (member.pipeline > 1) return 0;
   const SearchProblem& p = problem_;
   if (!uniform(member)) return lane_bound(p, member, routing(member));
-  const auto& [rank, loads] = busiest_of(member);
+  const BusiestRank& busiest = busiest_of(member);
   const ProgramOptions options = program_options(p, member);
-  const RoutingFloor floor = loads.own.empty() ? RoutingFloor{} : lowest(loads.own);
+  const RoutingFloor floor = busiest.loads.own.empty() ? RoutingFloor{} : lowest(busiest.loads.own);
   const std::vector<RoutingFloor> floors(static_cast<std::size_t>(options.microbatches), floor);
-  return bound0(build_stages(p.model, member, options, 0, 1).front(), member, p.cluster, p.cost, floors, rank) +
-         p.cost.once_a_step().seconds;
+  return bound0(build_stages(p.model, member, options, 0, 1).front(), member, p.cluster, p.cost, floors, busiest.rank) +
+         p.cost.get().once_a_step().seconds;
 }
 
 double GroupBounds::path_s(const Layout& member) {
   const SearchProblem& p = problem_;
   const bool staged = member.pipeline > 1;
   if (!uniform(member)) return staged ? 0 : path_bound(p, member, routing(member));
-  const auto& [rank, loads] = busiest_of(member);
+  const BusiestRank& busiest = busiest_of(member);
   const Layout layout = dealt(p, member);
   const std::vector<Program> programs = build_stages(p.model, layout, program_options(p, layout), 0, layout.pipeline);
-  return pipeline_path_s(programs, layout, p.cluster, p.cost, loads,
-                         of(member, member.microbatch, Exchanges::counted).seconds, rank) +
-         p.cost.once_a_step().seconds;
+  return pipeline_path_s(programs, layout, p.cluster, p.cost, busiest.loads,
+                         of(member, member.microbatch, Exchanges::counted).seconds, busiest.rank) +
+         p.cost.get().once_a_step().seconds;
 }
 
 const LiveMemory& GroupBounds::resident(const Layout& l, std::int64_t stage) {

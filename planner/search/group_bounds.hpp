@@ -25,6 +25,9 @@ class GroupBounds {
   double lane_s(const Layout& member);
   /// The same, sharper: its critical path. 0 where it is not known.
   double path_s(const Layout& member);
+  /// Seconds of a step in which the kernels of any rank run at least, of all layouts that compute as this one: those of
+  /// the layers on the rank that has the least of them. 0 where nodes are of several kinds or ranks share cores.
+  double computing_s(const Layout& layout);
   /// No member's process needs less, in the words of StepMemory::needed().
   double memory_bytes(const LayoutGroup& group);
 
@@ -34,6 +37,7 @@ class GroupBounds {
     /// By layer: from its forward pass to its backward pass, at p99 routing. With exchanges left out alone.
     std::vector<double> saved_bytes;
     double head_bytes = 0;  ///< that the head makes while all of these are there
+    std::vector<LayerSeconds> of_ranks;  ///< of each rank of a group of experts alone; where computing_s is asked for
   };
   enum class Exchanges { left_out, counted };
   using Key = std::array<std::int64_t, 15>;  ///< what a rank computes, and sends its rows with
@@ -43,6 +47,7 @@ class GroupBounds {
   struct BusiestRank {
     std::int64_t rank = 0;
     LayerLoads loads;
+    std::vector<LayerLoads> of_ranks;  ///< of each rank of its group
   };
   /// `simple`: one microbatch of `layout`.
   const BusiestRank& busiest_of(const Layout& layout, const Layout& simple, Exchanges exchanges);
@@ -57,6 +62,7 @@ class GroupBounds {
   const LiveMemory& resident(const Layout& member, std::int64_t stage);
   /// Of that stage, which has the layout's first chunk or its last one: with what its layers leave behind.
   LiveMemory live_on(const Layout& member, std::int64_t microbatches, std::int64_t stage);
+  bool counts_computing() const;
   const std::vector<std::int64_t>& chunks_of(const Layout& layout) { return chunks_.of(layout); }
 
   const SearchProblem& problem_;

@@ -85,10 +85,12 @@ class Search {
     open_.push(entry);
   }
 
-  double least(const Layout& layout, double step_s) const {
-    return p_.objective ? p_.objective->least(layout, step_s) : step_s;
+  double least(const Candidate& c) const {
+    return p_.objective ? p_.objective->least(c.layout, {c.bound_s, c.computing_s}) : c.bound_s;
   }
-  double least_of_any(double step_s) const { return p_.objective ? p_.objective->least_of_any(step_s) : step_s; }
+  double least_of_any(const LeastStep& step) const {
+    return p_.objective ? p_.objective->least_of_any(step) : step.step_s;
+  }
 
   void say(const char* part, std::int64_t done, std::int64_t total, const Layout& layout) const {
     if (progress_) progress_(part, done, total, layout.name());
@@ -106,8 +108,8 @@ class Search {
       const LayoutGroup& g = groups_[i];
       if (i % 64 == 0)
         say("bounding layouts", static_cast<std::int64_t>(i), static_cast<std::int64_t>(groups_.size()), g.layout);
-      group_s_.push_back(bounds_.step_s(g));
-      push(least_of_any(group_s_.back()), Stage::group, i);
+      group_.push_back({bounds_.step_s(g), bounds_.computing_s(g.layout)});
+      push(least_of_any(group_.back()), Stage::group, i);
     }
   }
 
@@ -131,21 +133,21 @@ class Search {
 
   void raise(Candidate& c, double bound_s) const {
     c.bound_s = std::max(c.bound_s, bound_s);
-    c.least = std::max(c.least, least(c.layout, c.bound_s));
+    c.least = std::max(c.least, least(c));
   }
 
   /// Sharper: pass by pass. Groups that do not fit whatever their members do are dropped first.
   void schedule(const Entry& entry) {
     const LayoutGroup& g = groups_[entry.at];
     if (const double bytes = bounds_.memory_bytes(g); bytes > p_.memory_limit_bytes) return drop(entry, bytes);
-    double& seconds = group_s_[entry.at];
-    seconds = std::max(seconds, bounds_.scheduled_s(g));
-    push(std::max(entry.least, least_of_any(seconds)), Stage::scheduled, entry.at);
+    LeastStep& step = group_[entry.at];
+    step.step_s = std::max(step.step_s, bounds_.scheduled_s(g));
+    push(std::max(entry.least, least_of_any(step)), Stage::scheduled, entry.at);
   }
 
   void drop(const Entry& entry, double bytes) {
     const LayoutGroup& g = groups_[entry.at];
-    result_.groups.push_back({g.layout, g.members, Fate::infeasible, group_s_[entry.at], entry.least, bytes});
+    result_.groups.push_back({g.layout, g.members, Fate::infeasible, group_[entry.at].step_s, entry.least, bytes});
   }
 
   /// Its members become candidates, unless the one that needs least does not fit.
@@ -162,14 +164,15 @@ class Search {
       c.layout = std::move(layout);
       c.microbatches = g.microbatches;
       c.bound_s = bounds_.scheduled_s(c.layout);
-      c.least = std::max(entry.least, least(c.layout, c.bound_s));
+      c.computing_s = group_[entry.at].computing_s;
+      c.least = std::max(entry.least, least(c));
       push(c.least, Stage::opened, result_.candidates.size() - 1);
     }
   }
 
   void leave(const Entry& entry) {
     const LayoutGroup& g = groups_[entry.at];
-    result_.groups.push_back({g.layout, g.members, Fate::bounded, group_s_[entry.at], entry.least, 0});
+    result_.groups.push_back({g.layout, g.members, Fate::bounded, group_[entry.at].step_s, entry.least, 0});
   }
 
   /// Of a group's members, as far as one that fits.
@@ -251,7 +254,7 @@ class Search {
   GroupBounds bounds_;
   std::shared_ptr<std::map<std::string, double>> known_memory_;  ///< by key_of
   std::vector<LayoutGroup> groups_;
-  std::vector<double> group_s_;  ///< by group
+  std::vector<LeastStep> group_;  ///< by group: of any member
   std::priority_queue<Entry> open_;
   std::array<std::optional<double>, 7> above_bound_;   ///< by kind_of
   std::vector<std::size_t> sibling_of_;                ///< of candidates: those of a group with the same exchanges

@@ -28,7 +28,7 @@ namespace wt {
 struct SearchProblem {
   const ModelSpec& model;
   ClusterSpec cluster;
-  const OpCost& cost;
+  std::reference_wrapper<const OpCost> cost;
   std::int64_t gpus = 0;
   std::int64_t seq = 0;
   std::int64_t global_batch = 0;
@@ -86,6 +86,7 @@ struct Candidate {
   std::string reason;       ///< infeasible: "memory"
   double memory_bytes = 0;  ///< StepMemory::needed() at p99 routing, of infeasible ones at least so much; 0 = not asked
   double bound_s = 0;       ///< its step takes no less
+  double computing_s = 0;   ///< no rank computes less of it; 0 where the objective does not ask
   double least = 0;         ///< of the objective, from that and its group's bound
   double value = 0;         ///< of the objective, of a simulated one
   std::optional<Simulated> result;

@@ -63,7 +63,7 @@ std::string key_of(const Layout& layout) {
 }
 
 const OpCost& cost_of(const SearchProblem& problem, const Layout& layout) {
-  return problem.staged_cost && (layout.tensor > 1 || layout.pipeline > 1) ? *problem.staged_cost : problem.cost;
+  return problem.staged_cost && (layout.tensor > 1 || layout.pipeline > 1) ? *problem.staged_cost : problem.cost.get();
 }
 
 ProgramOptions program_options(const SearchProblem& problem, const Layout& layout) {
@@ -74,7 +74,7 @@ ProgramOptions program_options(const SearchProblem& problem, const Microbatches&
   ProgramOptions options = program_options(problem.seq, sequences, problem.precision, problem.cluster.shared_cores());
   take_memory(problem.stack, options);
   options.precisions = problem.precisions;
-  options.tensor_traffic = problem.cost.tensor_traffic();
+  options.tensor_traffic = problem.cost.get().tensor_traffic();
   return options;
 }
 
@@ -197,7 +197,7 @@ double lane_bound(const SearchProblem& problem, const Layout& layout, const Rout
     const auto floors = routing_floors(program, layout, problem.cluster, routing, 0, rank);
     bound = std::max(bound, bound0(program, layout, problem.cluster, problem.cost, floors, rank));
   }
-  return bound + problem.cost.once_a_step().seconds;
+  return bound + problem.cost.get().once_a_step().seconds;
 }
 
 double path_bound(const SearchProblem& problem, const Layout& layout, const RoutingSource& routing) {
@@ -205,7 +205,7 @@ double path_bound(const SearchProblem& problem, const Layout& layout, const Rout
   double bound = 0;
   for (const std::int64_t rank : bounding_ranks(problem, layout, routing))
     bound = std::max(bound, bound1(set, layout, problem.cluster, problem.cost, routing, 0, rank));
-  return bound + problem.cost.once_a_step().seconds;
+  return bound + problem.cost.get().once_a_step().seconds;
 }
 
 Simulated simulate_layout(const SearchProblem& problem, const Layout& layout, bool timeline) {

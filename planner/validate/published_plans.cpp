@@ -58,7 +58,9 @@ std::vector<PublishedPlan> read_published_plans(const std::filesystem::path& fil
   YamlMap map = YamlMap::from_file(file);
   const std::int64_t simulations = map.integer("simulations", 1);
   std::vector<PublishedPlan> out;
-  for (YamlMap& entry : map.maps("plans")) {
+  std::vector<YamlMap> entries = map.maps("plans");
+  if (entries.empty()) map.fail("plans", "found an empty list, needs a run or more: {run: ROW_ID, good: WHY}");
+  for (YamlMap& entry : entries) {
     const auto row = rows.find(entry.text("run"));
     if (row == rows.end())
       entry.fail("run", fmt::format("found '{}', needs a row_id of the tables of runs in configs/measurements",
@@ -67,8 +69,12 @@ std::vector<PublishedPlan> read_published_plans(const std::filesystem::path& fil
       entry.fail("run",
                  fmt::format("found '{}', of which nothing can be predicted: {}", row->first, row->second.unusable));
     out.push_back({row->second, entry.text("stack", ""), entry.text("good"), {}});
-    if (entry.has("search")) out.back().search = search_from_yaml(entry.map("search"));
-    out.back().search.simulations = simulations;
+    bool own = false;
+    if (entry.has("search")) {
+      own = entry.map("search").has("simulations");
+      out.back().search = search_from_yaml(entry.map("search"));
+    }
+    if (!own) out.back().search.simulations = simulations;
     entry.finish();
   }
   map.finish();

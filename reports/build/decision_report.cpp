@@ -7,6 +7,7 @@
 #include "configs/spec/support/quantity.hpp"
 #include "reports/build/cells.hpp"
 #include "reports/build/cost_report.hpp"
+#include "reports/build/json_parts.hpp"
 #include "reports/build/provenance.hpp"
 
 namespace wt {
@@ -143,13 +144,15 @@ nlohmann::json decision_json(const Decision& d) {
   out["chosen"] = d.chosen ? nlohmann::json(*d.chosen) : nlohmann::json();
   out["nearest"] = d.nearest ? nlohmann::json(*d.nearest) : nlohmann::json();
   out["front"] = d.front;
-  out["measure_next"] = nlohmann::json::array();
-  for (const OptionWorth& w : d.next) {
-    nlohmann::json row{{"cluster", w.cluster}, {"price", w.prices},        {"changes", w.changes},
-                       {"saves", w.saves},     {"unit", d.preferred_unit}, {"how", w.how}};
-    row["minutes"] = w.minutes ? nlohmann::json(*w.minutes) : nlohmann::json();
-    out["measure_next"].push_back(std::move(row));
-  }
+  nlohmann::json rows = nlohmann::json::array();
+  for (const OptionWorth& w : d.next)
+    rows.push_back({{"cluster", w.cluster},
+                    {"price", w.prices},
+                    {"changes", w.changes},
+                    {"saves", w.saves},
+                    {"minutes", or_null(w.minutes)},
+                    {"how", w.how}});
+  out["measure_next"] = {{"sentence", d.next_sentence}, {"unit", d.preferred_unit}, {"rows", rows}};
   return out;
 }
 

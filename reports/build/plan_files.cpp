@@ -201,7 +201,7 @@ std::string comment(const std::string& text) {
 /// null where the study has no drifting loads.
 json drift_json(const Plan& plan) {
   if (plan.drift_note.empty()) return nullptr;
-  json out{{"answer", plan.drift_note}};
+  json out{{"answer", plan.drift_note}, {"run_step_s", plan.run_step_s()}};
   if (!plan.replacement) return out;
   const ReplacementStudy& study = *plan.replacement;
   out["windows"] = study.windows, out["window_steps"] = study.window_steps, out["chosen"] = study.chosen;

@@ -72,33 +72,43 @@ Section goodput_section(const PlanInputs& inputs, const Plan& plan, const PlanDe
   return s;
 }
 
-Section sensitivity_section(const Plan& plan, const PlanDetails& details) {
+Section sensitivity_section(const PlanDetails& details) {
   Section s{.id = "sensitivity", .title = "What it depends on"};
   s.paragraphs.push_back(
       "One input at a time: this layout simulated again with the cadence chosen anew, and beside it "
       "the layout that would then be best. A cluster that is not InfiniBand may lie outside these "
       "ranges: a real EFA fleet reached 28 and 11 GB/s bus bandwidth in 256 MB all-gathers over 32 and "
       "64 nodes (HF Ultrascale Playbook).");
+  const Sensitivities& all = details.sensitivities;
+  const std::string what = all.unit == "days" ? "days" : "energy";
   std::vector<Sensitivity> bars;
-  Table table{.title = "Would another layout be better?",
-              .columns = {{"input"},
-                          {"at its low end", "days", Align::right},
-                          {"better then"},
-                          {"at its high end", "days", Align::right},
-                          {"better then"}},
-              .note =
-                  "Days of this layout, by the closed form. Better: the layout whose step is shortest there, where "
-                  "it is shorter by more than a tie."};
-  const auto better = [](const SensitivityEnd& end) {
+  Table table{
+      .title = "Would another layout be better?",
+      .columns = {{"input"},
+                  {"at its low end", all.unit, Align::right},
+                  {"better then"},
+                  {"at its high end", all.unit, Align::right},
+                  {"better then"}},
+      .note = fmt::format("{} of this layout, by the closed form. Better: the layout with the least of it there, "
+                          "where it has less by more than a tie.",
+                          all.unit == "days" ? "Days" : "Energy")};
+  const auto better = [&](const SensitivityEnd& end) {
     return end.best.empty() ? Cell("none", Status::good)
-                            : Cell(fmt::format("{}; this one's step takes {:.1f} % longer", end.best, 100 * end.regret),
+                            : Cell(fmt::format("{}; this one takes {:.1f} % more {}", end.best, 100 * end.regret, what),
                                    Status::warn);
   };
-  for (const SensitivityRow& row : details.sensitivities) {
-    bars.push_back({row.input, row.low.days, row.high.days});
-    table.rows.push_back({row.input, Cell(row.low.days), better(row.low), Cell(row.high.days), better(row.high)});
+  bool searched = true;
+  for (const SensitivityRow& row : all.rows) {
+    bars.push_back({row.input, row.low.value, row.high.value});
+    table.rows.push_back({row.input, Cell(row.low.value), better(row.low), Cell(row.high.value), better(row.high)});
+    searched = searched && row.low.searched && row.high.searched;
   }
-  s.items.push_back(tornado("Expected days", "days", {plan.schedule.days(), "plan"}, std::move(bars)));
+  if (!searched)
+    table.note += fmt::format(
+        " Not every end was searched again: there the {} best layouts of the plan's search are "
+        "compared.",
+        Sensitivities::kComparedLayouts);
+  s.items.push_back(tornado("Expected " + what, all.unit, {all.value, "plan"}, std::move(bars)));
   s.items.push_back(table);
   return s;
 }

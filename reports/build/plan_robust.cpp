@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reports/build/cells.hpp"
+#include "reports/build/json_parts.hpp"
 #include "reports/build/plan_report.hpp"
 #include "reports/build/plan_sections.hpp"
 
@@ -58,7 +59,9 @@ Table regret_table(const Plan& plan) {
     table.rows.push_back({r.table.scenarios[s], Cell(r.table.steps_s[s][r.chosen]),
                           percent(r.table.regret(s, r.chosen)), name_of(plan, best_in(r.table, s))});
   table.note =
-      "Steps stand for expected days: what a layout's saves and restarts add beyond the fastest one's counts, too.";
+      plan.next.unit == "days"
+          ? "Steps stand for expected days: what a layout's saves and restarts add beyond the fastest one's counts, too."
+          : "Steps stand for energy, as far as layouts differ in it.";
   return table;
 }
 
@@ -83,18 +86,25 @@ Table measure_table(const Plan& plan, std::size_t rows) {
   Table table{.title = "What to measure next",
               .columns = {{"price"},
                           {"would change the layout", "%", Align::right},
-                          {"saves", "days", Align::right},
+                          {"saves", plan.next.unit, Align::right},
                           {"saves", "GPU-hours", Align::right},
                           {"moves the finish by", "days", Align::right},
                           {"takes", "min", Align::right},
                           {"how"}}};
-  const bool money = std::ranges::any_of(all, [](const Worth& w) { return w.saves_money.has_value(); });
-  if (money) table.columns[3] = {"saves", plan.cost.prices->currency, Align::right};
+  constexpr std::size_t kSpent = 3;
+  const bool energy = plan.next.unit != "days";
+  if (std::ranges::any_of(all, [](const Worth& w) { return w.saves_money.has_value(); }))
+    table.columns[kSpent] = {"saves", plan.cost.prices->currency, Align::right};
+  if (energy) {
+    table.columns[kSpent + 1] = {"moves the energy by", plan.next.unit, Align::right};
+    table.columns.erase(table.columns.begin() + kSpent);
+  }
   for (const Worth& w : all) {
     if (rows > 0 && table.rows.size() == rows) break;
-    table.rows.push_back({w.what, percent(w.changes), Cell(w.saves_days),
-                          Cell(w.saves_money.value_or(w.saves_gpu_hours)), Cell(w.width_days),
-                          w.minutes ? Cell(*w.minutes) : Cell("-"), w.how});
+    std::vector<Cell> row{w.what, percent(w.changes), Cell(w.saves)};
+    if (!energy) row.emplace_back(w.saves_money ? *w.saves_money : *w.saves_gpu_hours);
+    row.insert(row.end(), {Cell(w.width), w.minutes ? Cell(*w.minutes) : Cell("-"), w.how});
+    table.rows.push_back(std::move(row));
   }
   table.note = plan.next.sentence + ".";
   return table;
@@ -102,20 +112,18 @@ Table measure_table(const Plan& plan, std::size_t rows) {
 
 json measure_json(const Plan& plan) {
   json rows = json::array();
-  for (const Worth& w : plan.next.rows) {
-    json row{{"price", w.what},
-             {"changes", w.changes},
-             {"saves_days", w.saves_days},
-             {"saves_gpu_hours", w.saves_gpu_hours},
-             {"width_days", w.width_days},
-             {"joint", w.joint},
-             {"shapes", w.shapes.size()},
-             {"how", w.how}};
-    row["saves_money"] = w.saves_money ? json(*w.saves_money) : json();
-    row["minutes"] = w.minutes ? json(*w.minutes) : json();
-    rows.push_back(std::move(row));
-  }
-  return {{"sentence", plan.next.sentence}, {"rows", rows}};
+  for (const Worth& w : plan.next.rows)
+    rows.push_back({{"price", w.what},
+                    {"changes", w.changes},
+                    {"saves", w.saves},
+                    {"saves_gpu_hours", or_null(w.saves_gpu_hours)},
+                    {"saves_money", or_null(w.saves_money)},
+                    {"width", w.width},
+                    {"joint", w.joint},
+                    {"shapes", w.shapes.size()},
+                    {"minutes", or_null(w.minutes)},
+                    {"how", w.how}});
+  return {{"sentence", plan.next.sentence}, {"unit", plan.next.unit}, {"rows", rows}};
 }
 
 Section robust_section(const Plan& plan) {

@@ -19,6 +19,6 @@ Section step_section(const PlanInputs& inputs, const Plan& plan);
 Section memory_section(const PlanInputs& inputs, const Plan& plan);
 /// The finish date, saves, and what is lost to failures.
 Section goodput_section(const PlanInputs& inputs, const Plan& plan, const PlanDetails& details);
-Section sensitivity_section(const Plan& plan, const PlanDetails& details);
+Section sensitivity_section(const PlanDetails& details);
 
 }  // namespace wt

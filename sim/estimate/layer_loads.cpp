@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "configs/spec/support/number.hpp"
 #include "sim/estimate/layer_seconds.hpp"
@@ -66,6 +67,16 @@ class Ports {
 
 }  // namespace
 
+LayerLoads LayerLoads::times(double factor) const {
+  LayerLoads out = *this;
+  for (std::vector<RoutingFloor>* floors : {&out.own, &out.fullest})
+    for (RoutingFloor& f : *floors) {
+      for (double* rows : {&f.rows, &f.returned_rows, &f.sent_rows}) *rows *= factor;
+      for (PortRows* ports : {&f.dispatched, &f.collected}) ports->nic *= factor, ports->nvlink *= factor;
+    }
+  return out;
+}
+
 LayerLoads layer_loads(const ModelSpec& model, const Layout& layout, const ClusterSpec& cluster,
                        const RoutingSource& routing, std::int64_t rank) {
   LayerLoads loads;
@@ -99,6 +110,25 @@ LayerLoads own_loads(const ModelSpec& model, const Layout& layout, const Routing
   for (std::int64_t layer = 0; layer < model.blocks(); ++layer)
     loads.own.push_back({as_double(layout.expert) * rows_sent(layout, routing, layer)[own], 0, 0});
   return loads;
+}
+
+std::vector<LayerLoads> group_loads(const ModelSpec& model, const Layout& layout, const RoutingSource& routing) {
+  LayerLoads kernels;
+  kernels.kernels_alone = true;
+  if (layout.expert == 1) return {kernels};
+  const int layers = static_cast<int>(model.blocks());
+  const RoutingTable table(routing, layout, layers, 1, 0, {0});
+  std::set<std::vector<double>> known;
+  std::vector<LayerLoads> out;
+  for (std::int64_t e = 0; e < layout.expert; ++e) {
+    std::vector<double> rows;
+    for (int layer = 0; layer < layers; ++layer)
+      rows.push_back(table.rows(0, layer, e * (layout.whole_experts ? 1 : layout.tensor)));
+    if (!known.insert(rows).second) continue;
+    LayerLoads& loads = out.emplace_back(kernels);
+    for (const double each : rows) loads.own.push_back({each, 0, 0});
+  }
+  return out;
 }
 
 }  // namespace wt

@@ -142,6 +142,7 @@ class LayerSums {
       const Op* op = std::get_if<Op>(&node);
       if (!op || op->layer_delta != 0 || !of_every_layout(*op)) continue;
       if (op->exchanges_rows() && !loads_.sent) continue;
+      if (op->collective_kind() && loads_.kernels_alone) continue;
       if ((op->direction == Direction::forward) != forward) continue;
       PassOp next{op, loads_.sent ? cost_.launch_s(*op, layout_) : 0, {}};
       for (const Ref& wait : op->waits)
@@ -168,7 +169,7 @@ class LayerSums {
 
   /// Outside of the layers: an op of the embedding or of the head.
   void add_around(const Op& op) {
-    if (op.lane != Lane::compute) return;
+    if (op.lane != Lane::compute || (op.collective_kind() && loads_.kernels_alone)) return;
     const double seconds = seconds_.of(op, {}).seconds;
     if (op.action == Action::head_loss || op.group == Group::head)
       out_.head += seconds;

@@ -28,9 +28,13 @@ struct LayerSeconds {
 
 /// Routing by layer; empty where rows stay.
 struct LayerLoads {
+  /// Of so many times as many rows.
+  LayerLoads times(double factor) const;
+
   std::vector<RoutingFloor> own;      ///< of a rank: what it computes
   std::vector<RoutingFloor> fullest;  ///< of each layer's fullest rank, for which all ranks of its group wait
   bool sent = false;                  ///< count what exchanges take and hosts add, which depend on the dispatcher
+  bool kernels_alone = false;         ///< leave out what a tensor group sends on the compute lane, too
 };
 
 /// Of the first microbatch. On GPUs with what crosses the ranks' ports, as Traffic::all_to_all counts it.
@@ -39,6 +43,8 @@ LayerLoads layer_loads(const ModelSpec& model, const Layout& layout, const Clust
 
 /// What ranks compute alone: nothing is sent, and nobody waits for others.
 LayerLoads own_loads(const ModelSpec& model, const Layout& layout, const RoutingSource& routing, std::int64_t rank);
+/// The kernels of every rank of the first group of experts alone; of ranks with the same rows once.
+std::vector<LayerLoads> group_loads(const ModelSpec& model, const Layout& layout, const RoutingSource& routing);
 
 /// Of `program`'s first microbatch, a program without a pipeline.
 LayerSeconds layer_seconds(const Program& program, const Layout& layout, const ClusterSpec& cluster, const OpCost& cost,

@@ -98,6 +98,15 @@ TEST_CASE("a budget needs prices and keeps out what costs more") {
   CHECK(decided(tight, kPrices).sentence.find("or a budget of") != std::string::npos);
 }
 
+TEST_CASE("prices that are missing on one option are refused before any is planned") {
+  const DecisionSpec asked{.options = {.clusters = {}, .gpus = {16, 32}, .batches = {}}, .budget = 1e9};
+  std::int64_t planned = 0;
+  CHECK_THROWS_WITH(decide(kStudy, "s", asked, false,
+                           [&](const std::string&, std::int64_t, std::int64_t, const std::string&) { ++planned; }),
+                    Catch::Contains("--budget without prices"));
+  CHECK(planned == 0);
+}
+
 TEST_CASE("what is worth measuring before an option is taken: prices that can turn two clusters around") {
   const DecisionSpec asked{.options = {.clusters = {"hgx-h100", "hgx-h200"}, .gpus = {16}, .batches = {}}};
   const Decision d = decided(asked);

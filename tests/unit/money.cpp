@@ -207,7 +207,7 @@ TEST_CASE("at its break-even price a run costs as much as the other") {
   CHECK_FALSE(break_even_gpu_hour(estimate_cost(in), 10));
 }
 
-TEST_CASE("what a step leaves to computation and communication is idle") {
+TEST_CASE("where a step does not compute, it waits") {
   Simulated step;
   step.step_s = 10, step.low_s = 9, step.high_s = 12, step.exposed_s = 2;
   step.totals.resize(2);
@@ -215,7 +215,7 @@ TEST_CASE("what a step leaves to computation and communication is idle") {
   step.totals[1].lane = Lane::all_gather, step.totals[1].busy_s = 5;
   const StepUse use = step_use(step);
   CHECK(use.computing == Approx(0.7));
-  CHECK(use.communicating == Approx(0.2));
+  CHECK(use.communicating == Approx(0.3));
   CHECK(use.low_s == 9);
   CHECK(use.high_s == 12);
 }

@@ -107,7 +107,7 @@ TEST_CASE("what failures take is told in words and adds up to the goodput") {
 }
 
 TEST_CASE("every input of the sensitivities has a bar and a row") {
-  const std::size_t inputs = planned().details.sensitivities.size();
+  const std::size_t inputs = planned().details.sensitivities.rows.size();
   CHECK(inputs == 6);
   CHECK(item<Chart>("sensitivity", "Expected days").labels.size() == inputs);
   CHECK(item<Table>("sensitivity", "Would another layout be better?").rows.size() == inputs);

@@ -280,11 +280,11 @@ TEST_CASE("a plan says what to measure next, the most days a minute first") {
   for (const Worth& w : plan.next.rows) {
     CHECK(w.changes >= 0);
     CHECK(w.changes <= 1);
-    CHECK((w.changes > 0) == (w.saves_days > 0));
-    CHECK(w.saves_days <= plan.schedule.days() * plan.robust.largest());
-    if (w.joint || !w.minutes || w.saves_days == 0) continue;
-    CHECK(w.saves_days / *w.minutes <= before);
-    before = w.saves_days / *w.minutes;
+    CHECK((w.changes > 0) == (w.saves > 0));
+    CHECK(w.saves <= plan.schedule.days() * plan.robust.largest());
+    if (w.joint || !w.minutes || w.saves == 0) continue;
+    CHECK(w.saves / *w.minutes <= before);
+    before = w.saves / *w.minutes;
   }
   // More samples take longer and save the same.
   const MeasureNext thorough = measure_next(inputs, plan, 90);
@@ -292,6 +292,6 @@ TEST_CASE("a plan says what to measure next, the most days a minute first") {
     for (const Worth& quick : plan.next.rows)
       if (w.what == quick.what && !w.shapes.empty()) {
         CHECK(*w.minutes > *quick.minutes);
-        CHECK(w.saves_days == quick.saves_days);
+        CHECK(w.saves == quick.saves);
       }
 }

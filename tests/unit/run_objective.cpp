@@ -5,12 +5,16 @@
 
 #include "configs/spec/support/error.hpp"
 #include "planner/regret/robust_choice.hpp"
+#include "planner/search/group_bounds.hpp"
 #include "planner/search/layout_space.hpp"
 #include "planner/search/scaled_cost.hpp"
 #include "planner/search/search_evaluate.hpp"
 #include "sim/program/build/restore.hpp"
+#include "tests/support/random_layout.hpp"
+#include "tests/support/small_search.hpp"
 
 using namespace wt;
+using test::Draw, test::Small;
 
 namespace {
 
@@ -56,12 +60,69 @@ TEST_CASE("a search by days or energy finds what simulating every layout finds, 
       const Simulated step = simulate_layout(p.problem, layout);
       const double value = p.objective.of(layout, step);
       least = std::min(least, value);
-      CHECK(p.objective.least(layout, step.step_s) <= value);
-      CHECK(p.objective.least_of_any(step.step_s) <= p.objective.least(layout, step.step_s));
-      CHECK(p.objective.least(layout, 0.9 * step.step_s) < p.objective.least(layout, step.step_s));
+      CHECK(p.objective.least(layout, {step.step_s}) <= value);
+      CHECK(p.objective.least_of_any({step.step_s}) <= p.objective.least(layout, {step.step_s}));
+      CHECK(p.objective.least(layout, {0.9 * step.step_s}) < p.objective.least(layout, {step.step_s}));
     }
     CHECK(r.certificate.incumbent == least);
     CHECK(r.certificate.unit == (more.find("energy") == std::string::npos ? "days" : "kWh"));
+    CHECK(r.certificate.proved);
+    CHECK(check_certificate(r).empty());
+  }
+}
+
+TEST_CASE("the least energy of small spaces is that of brute force and proved, whichever state takes more power") {
+  PlanInputs inputs = read_plan_inputs(study_from_text(kStudy + kPower + "prefer: energy\n", "s"), false);
+  for (std::uint64_t seed = 1; seed <= 16; ++seed) {
+    Draw draw(seed);
+    Small s;
+    s.cost.latency_s = draw.of<double>({1e-6, 2e-5});
+    s.cost.slowdown = draw.of<double>({0, 0.16});
+    s.model.layers = draw.between(3, 6);
+    SearchProblem& p = s.problem;
+    p.cluster.nic_Bps = draw.of<double>({5e8, 5e9, 50e9});
+    p.global_batch = draw.of<std::int64_t>({32, 64});
+    p.space.microbatches = {1};
+    p.space.recompute = {draw.of<Recompute>({Recompute::none, recompute_from_string("block:first-2")})};
+    p.space.expert_degrees = {1, 4};
+    p.space.simulations = 10000;
+    if (draw.once_in(2)) {
+      p.stack.layouts = StackLayouts::all();
+      if (p.global_batch == 64) p.space.microbatches = {3};  // of 4 sequences: 3 and 1
+      p.stack.layouts.optimizer_shard = false;
+      p.space.context_degrees = {1}, p.space.tensor_degrees = {1, 2};
+    }
+    if (draw.once_in(4)) p.scenarios.clear();
+    PowerSpec& power = *inputs.study.prices->power;
+    power.communicate_W.low = power.communicate_W.high = draw.of<double>({50, 400, 900});
+    p.cluster.storage_write_Bps = p.cluster.storage_read_Bps = 1e11;
+    p.cluster.storage_node_write_Bps = p.cluster.storage_node_read_Bps = 1e10;
+    inputs.study.model = s.model, inputs.study.cluster = p.cluster, inputs.study.gpus = p.gpus;
+    const RunObjective objective(inputs, p);
+    p.objective = &objective;
+    GroupBounds bounds(p);
+    const LayoutSpace space(p);
+    double least = 1e300;
+    for (const LayoutGroup& group : space.groups()) {
+      const LeastStep any{bounds.step_s(group), bounds.computing_s(group.layout)};
+      CHECK(any.computing_s > 0);
+      for (const Layout& layout : space.members(group)) {
+        const Simulated step = simulate_layout(p, layout);
+        double busy_s = 0;
+        for (const OpClassTotal& total : step.totals)
+          if (total.lane == Lane::compute && total.action != Action::share_tensor) busy_s += total.busy_s;
+        INFO("seed " << seed << ": " << key_of(layout));
+        CHECK(any.step_s <= step.step_s * (1 + 1e-9));
+        CHECK(any.computing_s <= busy_s * (1 + 1e-9));
+        const double value = objective.of(layout, step);
+        CHECK(objective.least_of_any(any) <= value * (1 + 1e-9));
+        CHECK(objective.least(layout, any) <= value * (1 + 1e-9));
+        least = std::min(least, value);
+      }
+    }
+    const SearchResult r = search_layouts(p);
+    CHECK(r.certificate.incumbent == least);
+    CHECK(r.certificate.proved);
     CHECK(check_certificate(r).empty());
   }
 }
@@ -95,17 +156,17 @@ TEST_CASE("replicas that may be lost are worth more than a slightly shorter step
   CHECK(job.objective.of(stages(1, 16, 1, 1), step) >= job.objective.of(stages(1, 1, 16, 1), step));  // a larger save
 }
 
-TEST_CASE("energy is that of the job standing still and, in steps, what computing and communicating add") {
+TEST_CASE("energy is that of the job standing still and, in steps, what computing and waiting add") {
   Planned p(kPower + "prefer: energy\nspare_nodes: 1\n");
   Simulated step;
-  step.step_s = 2, step.exposed_s = 0.5;
+  step.step_s = 2;
   step.totals.resize(1);
   step.totals[0].lane = Lane::compute, step.totals[0].busy_s = 1;
   Planned days(kPower);
   const Layout layout = stages(1, 2, 8, 1);
   const double wall_s = 86400 * days.objective.of(layout, step);
   const double steps_s = 2 * static_cast<double>(p.inputs.study.steps());
-  const double idle_W = 24 * 100 + 3 * 2000, extra_W = 16 * (0.5 * 600 + 0.25 * 300);  // one spare of three nodes
+  const double idle_W = 24 * 100 + 3 * 2000, extra_W = 16 * (0.5 * 600 + 0.5 * 300);  // one spare of three nodes
   CHECK(p.objective.of(layout, step) == Approx(1.25 * (wall_s * idle_W + steps_s * extra_W) / 3.6e6));
   CHECK_THROWS_WITH(Planned("prefer: energy\n"), Catch::Contains("energy without prices of hgx-h100"));
 }

@@ -95,4 +95,15 @@ TEST_CASE("a list of published plans names what it cannot take") {
   CHECK_THAT(reading("simulations: 8\nplans:\n  - {run: r00424}\n"), Catch::Contains("good"));
   CHECK_THAT(reading("simulations: 8\nplans:\n  - {run: r00424, good: so, sear: {}}\n"), Catch::Contains("search"));
   CHECK_THAT(reading("plans: []\n"), Catch::Contains("simulations"));
+  CHECK_THAT(reading("simulations: 8\nplans: []\n"), Catch::Contains("plans.yaml:2") && Catch::Contains("empty list"));
+}
+
+TEST_CASE("an entry's own number of simulations stands in place of the list's") {
+  const TempDirectory folder;
+  const std::filesystem::path file = folder.path() / "plans.yaml";
+  std::ofstream(file) << "simulations: 8\nplans:\n  - {run: r00424, good: so, search: {simulations: 3}}\n"
+                         "  - {run: r00428, good: so, search: {recompute: [none]}}\n";
+  const std::vector<PublishedPlan> read = read_published_plans(file);
+  CHECK(read[0].search.simulations == 3);
+  CHECK(read[1].search.simulations == 8);
 }
