@@ -58,10 +58,9 @@ Table regret_table(const Plan& plan) {
   for (const std::size_t s : order)
     table.rows.push_back({r.table.scenarios[s], Cell(r.table.steps_s[s][r.chosen]),
                           percent(r.table.regret(s, r.chosen)), name_of(plan, best_in(r.table, s))});
-  table.note =
-      plan.next.unit == "days"
-          ? "Steps stand for expected days: what a layout's saves and restarts add beyond the fastest one's counts, too."
-          : "Steps stand for energy, as far as layouts differ in it.";
+  table.note = plan.next.unit == "days" ? "Steps stand for expected days: what a layout's saves and restarts add "
+                                          "beyond the fastest one's counts, too."
+                                        : "Steps stand for energy, as far as layouts differ in it.";
   return table;
 }
 
