@@ -16,6 +16,8 @@
 namespace wt {
 namespace {
 
+constexpr double kMostPairs = 20'000;
+
 /// Whose ranks compute one microbatch of one layer as the layout's do.
 Layout without_pipeline(Layout layout, std::int64_t microbatch) {
   layout.pipeline = layout.virtual_stages = 1;
@@ -278,9 +280,13 @@ double GroupBounds::path_s(const Layout& member) {
   const BusiestRank& busiest = busiest_of(member);
   const Layout layout = dealt(p, member);
   const std::vector<Program> programs = build_stages(p.model, layout, program_options(p, layout), 0, layout.pipeline);
-  return pipeline_path_s(programs, layout, p.cluster, p.cost, busiest.loads,
-                         of(member, member.microbatch, Exchanges::counted).seconds, busiest.rank) +
-         p.cost.get().once_a_step().seconds;
+  const double walked_s = pipeline_path_s(programs, layout, p.cluster, p.cost, busiest.loads,
+                                          of(member, member.microbatch, Exchanges::counted).seconds, busiest.rank) +
+                          p.cost.get().once_a_step().seconds;
+  // Bound to all of its prices it is sharper by what hosts and fullest links add. The pairs of ranks that exchange rows
+  // are then asked one by one, which takes as long as a simulation where they are many.
+  const double pairs = as_double(member.expert * member.expert * p.model.blocks() * sequences_of(p, member).count);
+  return staged || pairs > kMostPairs ? walked_s : std::max(walked_s, path_bound(p, member, routing(member)));
 }
 
 const LiveMemory& GroupBounds::resident(const Layout& l, std::int64_t stage) {
