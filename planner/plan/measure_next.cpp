@@ -107,7 +107,7 @@ class Worths {
             out.shapes.push_back(shape);
           }
       const bool several_kinds = !inputs_.study.cluster.others.empty();
-      out.how = !out.shapes.empty() ? "windtunnel bench --for"
+      out.how = !out.shapes.empty() ? "windtunnel bench --for STUDY"
                 : several_kinds     ? "windtunnel bench, on each kind of node"
                                     : "nothing: its profiles have these shapes";
       if (!out.shapes.empty()) out.minutes = seconds / kMinute_s;

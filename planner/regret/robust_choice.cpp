@@ -286,20 +286,23 @@ std::string sentence_of(const SearchProblem& p, const SearchResult& search, cons
   const std::string compared = fmt::format("{} layouts compared in {}{}", r.layouts.size(),
                                            counted(static_cast<std::int64_t>(r.table.scenarios.size()), "scenario"),
                                            r.even_loads ? ", prices moved at even loads" : "");
-  if (r.largest() == 0) return compared + ": the chosen one is the fastest in each";
+  if (r.largest() == 0) return compared + ": the chosen one is the best in each";
   const Layout& chosen = search.candidates[r.layouts[r.chosen]].layout;
   std::string out =
       fmt::format("{}: the chosen one gives up {} at central prices and is at worst {} behind the best, {}", compared,
                   r.given_up() > 0 ? percent(r.given_up()) : "nothing", percent(r.largest()),
                   r.table.scenarios[r.table.worst(r.chosen)]);
   if (r.given_up() > 0)
-    out += fmt::format("; the fastest, {}, is at worst {} behind, {}", name_of(search.candidates[r.layouts[0]].layout),
-                       percent(r.table.largest(0)), r.table.scenarios[r.table.worst(0)]);
+    out += fmt::format("; the best at central prices, {}, is at worst {} behind, {}",
+                       name_of(search.candidates[r.layouts[0]].layout), percent(r.table.largest(0)),
+                       r.table.scenarios[r.table.worst(0)]);
   double least = r.largest();
   for (std::size_t i = 0; i < r.layouts.size(); ++i) least = std::min(least, r.table.largest(i));
   if (r.largest() > least)
-    out += fmt::format(". Within {} of the smallest largest regret, {}, it has the smallest failure domain ({})",
-                       percent(p.space.tie), percent(least), counted(chosen.state_ranks(), "GPU"));
+    out += fmt::format(
+        ". The least that any is behind at worst is {}; of those up to {:.1f} points above it, the chosen one has the "
+        "smallest failure domain ({})",
+        percent(least), 100 * p.space.tie, counted(chosen.state_ranks(), "GPU"));
   return out;
 }
 
