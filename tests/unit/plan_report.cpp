@@ -18,7 +18,7 @@ namespace {
 const std::string kStudy =
     "name: tiny\nmodel: olmoe-1b-7b\ncluster: hgx-h100\ngpus: 16\nstack: torchtitan\ntokens: 20B\n"
     "max_seq_len: 2048\nglobal_train_batch_size: 64\nrouting: [olmoe-c4, olmoe-arxiv]\nfailures: llama3\nruns: 50\n"
-    "search: {expert_degrees: [8], microbatch: [2], shard_sizes: [16], recompute: experts}\n";
+    "search: {expert_degrees: [8], microbatch: [2], shard_sizes: [16], recompute: block}\n";
 
 struct Planned {
   PlanInputs inputs = read_plan_inputs(study_from_text(kStudy, "study.yaml"), false);
@@ -64,7 +64,7 @@ TEST_CASE("the layout is a table of axes, values and meanings") {
   CHECK(value.at("experts") == "over 8 GPUs");
   CHECK_THAT(meaning.at("experts"), Catch::StartsWith("each computes 8 of a layer's 64 experts"));
   CHECK(value.at("microbatch") == "2 sequences, 2 a step");
-  CHECK(value.at("recompute") == "experts");
+  CHECK(value.at("recompute") == "block");
   CHECK(value.at("save every").find(counted(planned().plan.schedule.cadence.interval_steps, "step")) !=
         std::string::npos);
   CHECK(value.contains("spare nodes"));
