@@ -63,9 +63,10 @@ class Binder {
 
   /// An exchange's load, and what it rests on.
   struct Exchange {
-    int load = -1;
-    std::vector<const Op*> ops = {};
-    std::vector<double> bytes = {};
+    int load;
+    const std::vector<double>* sends;  ///< of the routing table
+    std::vector<const Op*> ops;
+    std::vector<double> bytes;
   };
 
   std::vector<std::int64_t> expert_groups(const Representatives& ranks) const {
@@ -301,7 +302,8 @@ class Binder {
                           : task.scale * traffic_.alone_s(bound_->tasks.loads[static_cast<std::size_t>(task.load)]));
   }
 
-  /// Microbatches of equal routing repeat a layer's exchanges: they have one load, unless kinds of nodes scale each.
+  /// Layers and microbatches of equal routing repeat their exchanges: they have one load, unless kinds of nodes scale
+  /// each.
   int exchange_load(const Pending& pending, const std::vector<const Op*>& ops, const std::vector<double>& bytes) {
     const GroupInstance& group = groups_[static_cast<std::size_t>(pending.group)];
     if (static_cast<std::int64_t>(bytes.size()) != group.size)
@@ -310,12 +312,15 @@ class Binder {
     const bool bound = group.axis == Axis::expert && pending.layer >= 0;
     static const std::vector<double> kEven;
     const auto& sends = bound ? bound_->routing->sends(pending.microbatch, pending.layer, group.members[0]) : kEven;
-    Exchange& known = exchanges_[{pending.group, pending.op, &sends}];
-    if (known.load >= 0 && known.ops == ops && known.bytes == bytes && cluster_.others.empty()) return known.load;
-    known = {static_cast<int>(bound_->tasks.loads.size()), ops, bytes};
+    std::vector<Exchange>& known = exchanges_[{pending.group, pending.op}];
+    const auto same = std::ranges::find_if(known, [&](const Exchange& e) {
+      return e.bytes == bytes && e.ops == ops && (e.sends == &sends || *e.sends == sends);
+    });
+    if (same != known.end() && cluster_.others.empty()) return same->load;
+    known.push_back({static_cast<int>(bound_->tasks.loads.size()), &sends, ops, bytes});
     bound_->tasks.loads.push_back(
         traffic_.all_to_all(group, exchange_bytes(ops, sends, bytes), pending.op->collective.rows_of_token));
-    return known.load;
+    return known.back().load;
   }
 
   void set_evidence(int c, const CollectivePrice& price, std::optional<AllReduce> algorithm) {
@@ -352,12 +357,12 @@ class Binder {
   std::vector<GroupInstance> groups_;
   std::vector<std::array<int, kAllReduces.size() + 1>> loads_;  ///< group -> all-reduces by algorithm, and the gather
   std::map<std::pair<int, std::vector<double>>, int> loads_by_kind_;
-  std::map<std::tuple<int, const Op*, const std::vector<double>*>, Exchange> exchanges_;  ///< by group, op and routing
-  std::vector<std::int64_t> present_;                                ///< simulated members of each group
-  std::vector<std::vector<std::size_t>> kinds_;                      ///< group -> kinds of its members' nodes
-  std::vector<std::vector<int>> instances_;                          ///< group -> call number -> collective
-  std::vector<Pending> pending_;                                     ///< by collective
-  std::map<std::pair<const WorkItem*, std::size_t>, double> items_;  ///< on a kind of node
+  std::map<std::pair<int, const Op*>, std::vector<Exchange>> exchanges_;  ///< by group and op
+  std::vector<std::int64_t> present_;                                     ///< simulated members of each group
+  std::vector<std::vector<std::size_t>> kinds_;                           ///< group -> kinds of its members' nodes
+  std::vector<std::vector<int>> instances_;                               ///< group -> call number -> collective
+  std::vector<Pending> pending_;                                          ///< by collective
+  std::map<std::pair<const WorkItem*, std::size_t>, double> items_;       ///< on a kind of node
   std::vector<double> bytes_;  ///< of the members of the collective being priced, and their ops
   std::vector<const Op*> ops_;
 };

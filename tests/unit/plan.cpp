@@ -95,7 +95,7 @@ TEST_CASE("a study's microbatch may leave a smaller last one") {
   CHECK(plan.layout.microbatch == 2);
   CHECK(plan.step.step_s < one.step.step_s);  // 2 + 1 gathers weights twice, 1 + 1 + 1 three times
   CHECK(plan.memory.live.peak() > one.memory.live.peak());
-  CHECK_THAT(text_report(report_of(inputs, plan)), Catch::Contains("2 sequences, 2 a step, the last of 1"));
+  CHECK_THAT(text_report(report_of(inputs, plan)), Catch::Contains("2 microbatches a step, the last of 1"));
   const TempDirectory folder;
   write_bytes(folder / "plan.yaml", plan_yaml(inputs, plan));
   CHECK(read_run(folder / "plan.yaml").microbatches() == 2);

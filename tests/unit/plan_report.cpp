@@ -63,7 +63,7 @@ TEST_CASE("the layout is a table of axes, values and meanings") {
   CHECK(value.at("shard") == "16 GPUs");
   CHECK(value.at("experts") == "over 8 GPUs");
   CHECK_THAT(meaning.at("experts"), Catch::StartsWith("each computes 8 of a layer's 64 experts"));
-  CHECK(value.at("microbatch") == "2 sequences, 2 a step");
+  CHECK(value.at("microbatch") == "2 sequences");
   CHECK(value.at("recompute") == "block");
   CHECK(value.at("save every").find(counted(planned().plan.schedule.cadence.interval_steps, "step")) !=
         std::string::npos);
