@@ -36,7 +36,7 @@ class GroupBounds {
     LayerSeconds seconds;
     /// By layer: from its forward pass to its backward pass, at p99 routing. With exchanges left out alone.
     std::vector<double> saved_bytes;
-    double head_bytes = 0;  ///< that the head makes while all of these are there
+    double head_bytes = 0;               ///< that the head makes while all of these are there
     std::vector<LayerSeconds> of_ranks;  ///< of each rank of a group of experts alone; where computing_s is asked for
   };
   enum class Exchanges { left_out, counted };

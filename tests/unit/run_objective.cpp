@@ -92,6 +92,7 @@ TEST_CASE("the least energy of small spaces is that of brute force and proved, w
       p.stack.layouts.optimizer_shard = false;
       p.space.context_degrees = {1}, p.space.tensor_degrees = {1, 2};
     }
+    p.stack.layouts.recompute_anywhere = true;  // also in the first two blocks alone
     if (draw.once_in(4)) p.scenarios.clear();
     PowerSpec& power = *inputs.study.prices->power;
     power.communicate_W.low = power.communicate_W.high = draw.of<double>({50, 400, 900});
