@@ -50,8 +50,12 @@ Assignments assignments_of(const std::vector<KeyValuesOf>& settings) {
 StudySpec assigned_study(const std::string& text, const std::string& origin, const Assignments& assignments) {
   const auto refuse = [&](const std::string& key, const std::string& unknown, const std::set<std::string>& asked) {
     const std::string base = set_study_keys(text, named_ones(assignments), origin);
-    std::optional<MeantKey> meant = meant_key(key, base, origin, asked);
-    if (!meant) meant = meant_key(unknown, base, origin, asked);
+    std::optional<MeantKey> meant;
+    try {
+      meant = meant_key(key, base, origin, asked);
+      if (!meant) meant = meant_key(unknown, base, origin, asked);
+    } catch (const Error&) {  // the study needs what else is assigned: no hint
+    }
     throw_error(Code::usage, "{}: unknown key{}", key,
                 meant
                     ? fmt::format("; did you mean '{}' ({})?", meant->key, meant->file)

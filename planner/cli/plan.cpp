@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
+#include <set>
 
 #include "configs/spec/find.hpp"
 #include "configs/spec/study_keys.hpp"
@@ -38,9 +40,20 @@ struct Settings {
   Assignments options, others;
 };
 
+/// Throws Error{usage} for a key that is set twice, or by a flag of its own, too.
 Settings settings_of(const Options& o) {
+  const std::map<std::string, bool> by_flag{{"cluster", !o.clusters.empty()}, {"gpus", !o.gpus.empty()},
+                                            {"model", !o.model.empty()},      {"stack", !o.stack.empty()},
+                                            {"routing", !o.routing.empty()},  {"prefer", !o.prefer.empty()}};
   std::vector<KeyValuesOf> settings;
-  for (const std::string& one : o.set) settings.push_back(parse_assignment(one, false));
+  std::set<std::string> seen;
+  for (const std::string& one : o.set) {
+    settings.push_back(parse_assignment(one, false));
+    const std::string& key = settings.back().key;
+    if (!seen.insert(key).second) throw_error(Code::usage, "--set {}: found twice, needs one value", key);
+    if (const auto flag = by_flag.find(key); flag != by_flag.end() && flag->second)
+      throw_error(Code::usage, "--set {}: found beside --{}, which says it, too; give one of them", key, key);
+  }
   Settings out;
   for (auto& [key, value] : assignments_of(settings))
     (names_options(key) ? out.options : out.others).emplace_back(std::move(key), std::move(value));
@@ -56,13 +69,14 @@ std::string quick_study(const Options& o, const Settings& settings) {
                 "--model config.json --cluster hgx-h100 --gpus 256");
   const std::int64_t gpus = parse_numbers(o.gpus, "--gpus").front();
   const ClusterSpec cluster = read_cluster(o.clusters.front());
-  if (gpus > cluster.gpus_per_node && gpus % cluster.gpus_per_node != 0)  // said of the flag, not of the study's line
-    throw_error(Code::usage, "--gpus: found {}, needs whole nodes of {} GPUs ({})", gpus, cluster.gpus_per_node,
-                cluster.name);
-  const ModelSpec model = read_model(o.model);
   const auto given = [](const Assignments& assignments, const std::string& key) {
     return std::ranges::find(assignments, key, &Assignments::value_type::first);
   };
+  const bool node_given = given(settings.others, "cluster.gpus_per_node") != settings.others.end();
+  if (!node_given && gpus > cluster.gpus_per_node && gpus % cluster.gpus_per_node != 0)  // said of the flag
+    throw_error(Code::usage, "--gpus: found {}, needs whole nodes of {} GPUs ({})", gpus, cluster.gpus_per_node,
+                cluster.name);
+  const ModelSpec model = read_model(o.model);
   const auto sequence = given(settings.others, "max_seq_len");
   const bool seq_given = sequence != settings.others.end();
   const std::int64_t seq =

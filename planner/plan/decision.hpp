@@ -43,6 +43,7 @@ struct OptionWorth {
   double saves = 0;                    ///< expected, of what is preferred: days, money, kWh
   std::optional<double> minutes = {};  ///< to measure it, and how: Worth
   std::string how;
+  bool joint = false;  ///< several classes at once: after the single ones
 };
 
 struct Decision {

@@ -137,8 +137,7 @@ std::string sentence_of(const MeasureNext& next, const RobustChoice& robust, dou
         "% of the best. Measuring narrows the {} alone",
         100 * std::max(tie, robust.given_up()), next.unit == "days" ? "finish date" : "energy");
   } else {
-    const auto measurable =
-        std::ranges::find_if(next.rows, [](const Worth& w) { return !w.how.starts_with("nothing"); });
+    const auto measurable = std::ranges::find_if(next.rows, &Worth::measurable);
     const Worth& first = measurable == next.rows.end() ? next.rows.front() : *measurable;
     out = fmt::format(
         "Measure {} first: knowing it would change the layout in {:.0f} % of cases and saves {} in the mean, {}{}",

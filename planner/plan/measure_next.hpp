@@ -23,6 +23,7 @@ struct Worth {
   bool joint = false;                     ///< several classes at once, each in a row of its own, too
   std::string how;                        ///< "windtunnel bench --for", "nccl-tests, windtunnel import"
   std::vector<MissingShape> shapes = {};  ///< that bench --for would measure
+  bool measurable() const { return !how.starts_with("nothing"); }
 };
 
 /// The most saved a minute first, then those of unknown duration, then joint ones; where nothing is saved, the

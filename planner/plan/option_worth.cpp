@@ -35,7 +35,8 @@ std::vector<OptionWorth> option_worths(const Decision& d) {
   }
   std::map<std::pair<std::string, std::string>, const Worth*> classes;  // by cluster and prices
   for (const PlannedOption* o : options)
-    for (const Worth& w : o->plan->next.rows) classes.try_emplace({o->cluster, w.what}, &w);
+    for (const Worth& w : o->plan->next.rows)
+      if (w.measurable()) classes.try_emplace({o->cluster, w.what}, &w);
   for (const auto& [key, row] : classes) {
     const auto& [cluster, prices] = key;
     if (std::ranges::any_of(options, [&](const PlannedOption* o) {
@@ -51,16 +52,22 @@ std::vector<OptionWorth> option_worths(const Decision& d) {
       cases[2].push_back(ends[1] * value);
     }
     const Knowing known = knowing(cases, chosen, 0);
-    if (known.changes > 0) out.push_back({cluster, prices, known.changes, known.saves_s, row->minutes, row->how});
+    if (known.changes > 0)
+      out.push_back({cluster, prices, known.changes, known.saves_s, row->minutes, row->how, row->joint});
   }
-  std::stable_sort(out.begin(), out.end(),
-                   [](const OptionWorth& a, const OptionWorth& b) { return a.saves > b.saves; });
+  std::ranges::stable_sort(out, {}, [](const OptionWorth& w) { return std::pair(w.joint, -w.saves); });
   return out;
 }
 
 std::string option_worth_sentence(const Decision& d) {
   if (!asks_prices(d)) return "";
-  if (d.next.empty()) return "No single price that could be measured would change the choice";
+  if (d.next.empty()) {
+    const bool all = std::ranges::all_of(d.options, [](const PlannedOption& o) {
+      return !o.plan || !o.feasible() || o.plan->robust.not_reached.empty();
+    });
+    return std::string("No single price that could be measured would change the choice") +
+           (all ? "" : ", of those that the budget of simulations reached");
+  }
   const OptionWorth& first = d.next.front();
   return fmt::format(
       "Measure {} of {} first: knowing it would change the option in {:.0f} % of cases and saves {} in the mean",

@@ -11,7 +11,6 @@
 #include "sim/estimate/pipeline_path.hpp"
 #include "sim/estimate/schedule_seconds.hpp"
 #include "sim/program/build/expert_copies.hpp"
-#include "sim/program/build/tensor_slice.hpp"
 
 namespace wt {
 namespace {
@@ -104,8 +103,12 @@ const GroupBounds::OneMicrobatch& GroupBounds::of(const Layout& layout, std::int
   const OpCost& cost = p.cluster.others.empty() ? p.cost.get() : p.cost.get().on(kind);
   one.seconds = layer_seconds(set.programs[0], simple, cluster, cost, busiest.loads, rank);
   if (exchanges == Exchanges::counted) return one;
-  SavedBytes saved(even_rows(p, layout, microbatch) * p99_imbalance(p, layout), set.programs[0].layers);
-  saved.visit(set.programs[0].nodes, nullptr);
+  // Where gradients are reduced once a step, the head's is no buffer of its own: what comes with it is in resident().
+  folded.reduce_every_microbatch = false;
+  const std::vector<Program> once =
+      build_stages(p.model, folded, program_options(p, Microbatches(1, microbatch, microbatch)), 0, 1);
+  SavedBytes saved(even_rows(p, layout, microbatch) * p99_imbalance(p, layout), once.front().layers);
+  saved.visit(once.front().nodes, nullptr);
   one.saved_bytes = saved.take();
   one.head_bytes = saved.head_bytes();
   for (const LayerLoads& each : busiest.of_ranks)

@@ -77,7 +77,7 @@ void check_asked(const SearchProblem& p) {
   check(s.tensor_degrees,
         [&](Layout& l, std::int64_t v) { l.tensor = v, l.sequence_parallel = stack.sequence_parallel.front(); });
   check(s.sequence_parallel, [&](Layout& l, bool v) {
-    if (v || !parallel) l.tensor = 2, l.sequence_parallel = v;
+    if (v || (stack.tensor && !parallel)) l.tensor = 2, l.sequence_parallel = v;
   });
   check(s.pipeline_degrees, [&](Layout& l, std::int64_t v) { l.pipeline = v, l.schedule = usual; });
   check(s.schedules, [](Layout& l, Schedule v) {

@@ -145,6 +145,7 @@ json finish_json(const PlanInputs& inputs, const Plan& plan) {
           {"failures", runs.failures},
           {"buckets_s", buckets},
           {"disturbances", disturbances_json(inputs, plan.schedule.input, runs)},
+          {"days_p50", plan.cost.days.p50},
           {"days_low", plan.cost.days.p05},
           {"days_high", plan.cost.days.p95}};
 }

@@ -72,10 +72,12 @@ std::string plan_scope(const PlanInputs& inputs) {
   if (inputs.study.model.experts > 0) add(true, space.expert_degrees, "expert");
   add(stack.tensor, space.tensor_degrees, "tensor");
   add(!stack.schedules.empty(), space.pipeline_degrees, "pipeline");
-  if (space.context_degrees.empty() && inputs.study.seq < 2 * kFewestContextTokens)
+  if (stack.context_ring.empty())
+    add(false, space.context_degrees, "context parallelism");
+  else if (space.context_degrees.empty() && inputs.study.seq < 2 * kFewestContextTokens)
     others.insert(others.begin(), "context parallelism of fewer than 4,096 tokens a rank");
   else
-    add(!stack.context_ring.empty(), space.context_degrees,
+    add(true, space.context_degrees,
         space.context_degrees.empty() ? "context parallelism (of 4,096 tokens a rank or more)" : "context parallelism");
   const char* format = inputs.study.precision == Precision::bf16 ? "bf16" : "fp32";
   std::string out = fmt::format("Searched: {}, with recompute and microbatch in {}", fmt::join(searched, ", "), format);

@@ -17,6 +17,8 @@
 namespace wt {
 namespace {
 
+constexpr unsigned kMostChildren = 16;  ///< at a time: each has memory of its own
+
 void write_all(int file, const std::string& bytes) {
   for (std::size_t done = 0; done < bytes.size();) {
     const ssize_t wrote = ::write(file, bytes.data() + done, bytes.size() - done);
@@ -36,8 +38,9 @@ std::string read_all(int file) {
   }
 }
 
-/// First byte: 0 = a result follows, else an exit code and its message.
-[[noreturn]] void child(int file, const std::function<std::string()>& work) {
+/// First byte: 0 = a result follows, else an exit code and its message. What it throws ends the process: nothing of the
+/// parent's may go on in it.
+[[noreturn]] void child(int file, const std::function<std::string()>& work) noexcept {
   for (int number : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTERM})
     std::signal(number, SIG_DFL);        // the parent's are not ours
   ::dup2(STDERR_FILENO, STDOUT_FILENO);  // standard output is for results
@@ -104,7 +107,7 @@ std::string run_in_child(const std::function<std::string()>& work) { return answ
 
 std::vector<std::string> run_in_children(const std::vector<std::function<std::string()>>& works,
                                          const std::function<void(std::size_t)>& done) {
-  const std::size_t most = std::max(1U, std::thread::hardware_concurrency());
+  std::size_t most = std::clamp(std::thread::hardware_concurrency(), 1U, kMostChildren);
   std::deque<Child> running;
   std::vector<std::string> answers;
   std::exception_ptr error;  // the first one; children that have been started are waited for
@@ -113,7 +116,10 @@ std::vector<std::string> run_in_children(const std::vector<std::function<std::st
       while (!error && running.size() < most && answers.size() + running.size() < works.size())
         running.push_back(start(works[answers.size() + running.size()]));
     } catch (...) {
-      error = std::current_exception();
+      if (running.empty())
+        error = std::current_exception();
+      else
+        most = running.size();  // as many as the system has room for
     }
     if (running.empty()) break;
     const Child first = running.front();

@@ -313,14 +313,16 @@ class Binder {
     static const std::vector<double> kEven;
     const auto& sends = bound ? bound_->routing->sends(pending.microbatch, pending.layer, group.members[0]) : kEven;
     std::vector<Exchange>& known = exchanges_[{pending.group, pending.op}];
+    const bool shared = cluster_.others.empty();
     const auto same = std::ranges::find_if(known, [&](const Exchange& e) {
-      return e.bytes == bytes && e.ops == ops && (e.sends == &sends || *e.sends == sends);
+      return (e.sends == &sends || *e.sends == sends) && e.bytes == bytes && e.ops == ops;
     });
-    if (same != known.end() && cluster_.others.empty()) return same->load;
-    known.push_back({static_cast<int>(bound_->tasks.loads.size()), &sends, ops, bytes});
+    if (same != known.end()) return same->load;
+    const int load = static_cast<int>(bound_->tasks.loads.size());
     bound_->tasks.loads.push_back(
         traffic_.all_to_all(group, exchange_bytes(ops, sends, bytes), pending.op->collective.rows_of_token));
-    return known.back().load;
+    if (shared) known.push_back({load, &sends, ops, bytes});
+    return load;
   }
 
   void set_evidence(int c, const CollectivePrice& price, std::optional<AllReduce> algorithm) {

@@ -18,6 +18,8 @@ wt_command(plan_model RUN plan --model tests/data/models/dbrx_config.json --clus
   EXPECT "dbrx on 256 hgx-h100 GPUs.*Step time rests on [0-9]+ % measured, [0-9]+ % published")
 wt_command(plan_set RUN plan --model llama3-8b --cluster hgx-h100 --gpus 128 --set tokens=2T --set max_seq_len=8192
   EXPECT "llama3-8b on 128 hgx-h100 GPUs: 2T tokens in.*Assumed: about 4M tokens a step, the failure rates of llama3;")
+wt_command(plan_set_twice STATUS 2 RUN plan dbrx-3072-h100 --gpus 512 --set gpus=256
+  EXPECT "--set gpus: found beside --gpus, which says it, too; give one of them")
 wt_command(plan_set_misspelt STATUS 2 RUN plan dbrx-3072-h100 --set cluster.nic.bandwith=200Gb/s
   EXPECT "cluster.nic.bandwith: unknown key; did you mean 'cluster.nic.bandwidth'")
 wt_command(plan_dbrx RUN plan dbrx-3072-h100 -o ${out}/plan EXPECT "12T tokens in.*the fewest days are proved.*Choice: .* gives up .* at central prices.*What to measure next.*report.html")

@@ -62,3 +62,21 @@ TEST_CASE("of a pipeline the stage whose process needs most counts, and a shortc
     }
   CHECK(pipelines > 10);
 }
+
+TEST_CASE("a large head's gradient is in a group's memory bound once, reduced once a step or each microbatch") {
+  Small s;
+  s.model.vocab = 131072;
+  s.problem.space.microbatches = {1};
+  s.problem.space.recompute = {recompute_from_string("block")};
+  for (const char* stack : {"", "megatron-core", "torchtitan"}) {
+    if (*stack) s.problem.stack.memory = read_stack(stack).memory;
+    s.problem.stack.layouts.schedules = {Schedule::one_f_one_b};
+    s.problem.stack.layouts.reduce_every_microbatch = {true, false};
+    GroupBounds bounds(s.problem);
+    for (const LayoutGroup& group : LayoutSpace(s.problem).groups())
+      for (const Layout& layout : LayoutSpace(s.problem).members(group)) {
+        INFO(stack << ": " << key_of(layout));
+        CHECK(bounds.memory_bytes(group) <= step_memory(s.problem, layout).needed());
+      }
+  }
+}
