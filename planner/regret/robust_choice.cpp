@@ -255,7 +255,7 @@ class Comparison {
     std::vector<std::vector<double>> out;
     for (const std::string& bytes : run_in_children(works, [&](std::size_t i) { say(name_of(i)); })) {
       out.emplace_back(bytes.size() / sizeof(double));
-      std::memcpy(out.back().data(), bytes.data(), bytes.size());
+      if (!bytes.empty()) std::memcpy(out.back().data(), bytes.data(), bytes.size());
     }
     return out;
   }
