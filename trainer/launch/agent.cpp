@@ -75,7 +75,8 @@ void name_first_failure(const c10::intrusive_ptr<c10d::TCPStore>& store, int gen
                         int& status) {
   c10d::PrefixStore of_ranks(store_prefix(generation), store);
   const auto first = first_failure(of_ranks);
-  if (!first || WIFSIGNALED(status)) return;
+  // One that had no time to hear of it ended with a status of its own.
+  if (!first || WIFSIGNALED(status) || WEXITSTATUS(status) != first->status) return;
   failure.rank = first->rank;
   failure.message = first->text;
   failure.cause = fmt::format("exit status {}", first->status);
