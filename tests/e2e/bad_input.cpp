@@ -119,7 +119,7 @@ TEST_CASE("no such run file, no data, no shard, a shard that is cut off") {
 }
 
 TEST_CASE("data that does not fit the model: found by the ranks, before the first step is done") {
-  const std::vector<std::string> begun{"metrics.jsonl", "run.yaml"};
+  const std::vector<std::string> begun{"generations.jsonl", "metrics.jsonl", "run.yaml"};
   RunSpec run = run_of_two();
   run.model.vocab = 100;
   CHECK_THAT(refused(run_to_yaml(run), {}, begun), Contains("token 1") && Contains("vocab_size is 100"));
