@@ -105,8 +105,13 @@ std::filesystem::file_time_type summary_time(const std::filesystem::path& folder
   return std::filesystem::last_write_time(folder / "summary.json", none);
 }
 
-/// What a finished run is worth a line for; metrics.jsonl and summary.json have the rest.
-void print_result(const RunSpec& run, const std::filesystem::path& folder) {
+/// What a finished run is worth a line for; metrics.jsonl and summary.json have the rest. `before`: summary_time() at
+/// its start.
+void print_result(const RunSpec& run, const std::filesystem::path& folder, std::filesystem::file_time_type before) {
+  if (summary_time(folder) == before) {
+    fmt::print("nothing to do: {} holds the checkpoint of step {}, the run ends there\n", folder.string(), run.steps);
+    return;
+  }
   const auto summary = read_json(folder / "summary.json");
   std::ifstream metrics(folder / "metrics.jsonl");
   std::string line, last;
@@ -145,7 +150,7 @@ RunSpec read_trainable(const TrainOptions& o, WorkerOptions& worker) {
 
 /// A rank whose run file is wrong still meets the others, so that one of them says it and all end.
 void train_one_rank(const TrainOptions& o) {
-  end_with_agent();
+  end_with_launcher();
   const RankEnvironment environment = RankEnvironment::read();
   RunSpec run;
   WorkerOptions worker;
@@ -155,10 +160,12 @@ void train_one_rank(const TrainOptions& o) {
   } catch (const Error&) {
     refused = std::current_exception();
   }
+  const auto summary_before = summary_time(worker.folder);
   run_watched(environment, refused ? kMeetRefused_s : run.dist_timeout_s, [&](RankWatch& watch) {
     if (refused) std::rethrow_exception(refused);
     train_as_rank(run, environment, worker, watch);
   });
+  if (environment.rank == 0) print_result(run, worker.folder, summary_before);
 }
 
 void train(const TrainOptions& o) {
@@ -178,7 +185,6 @@ void train(const TrainOptions& o) {
                 "torchrun --no-python, "
                 "or choose a smaller layout",
                 o.run, run.layout.name(), run.layout.world(), std::thread::hardware_concurrency());
-  const auto summary_before = summary_time(worker.folder);
 
   MdsReader{run.data};  // throws before anything is made or started; so do the next two
   if (!run.load_path.empty()) PretrainedWeights(run.load_path, run.model);
@@ -205,11 +211,6 @@ void train(const TrainOptions& o) {
                         {"steps_done", r.reached.steps_done}});
   write_file_atomically(worker.folder / "agent.json",
                         nlohmann::json{{"wall_s", result.wall_s}, {"restarts", restarts}}.dump(1) + "\n");
-  if (summary_time(worker.folder) == summary_before)
-    fmt::print("nothing to do: {} holds the checkpoint of step {}, the run ends there\n", worker.folder.string(),
-               run.steps);
-  else
-    print_result(run, worker.folder);
 }
 
 }  // namespace

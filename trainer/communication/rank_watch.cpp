@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "trainer/communication/first_failure.hpp"
+#include "trainer/communication/generation.hpp"
 #include "trainer/device/clocks.hpp"
 #include "trainer/pch.hpp"
 
@@ -53,6 +54,7 @@ struct RankWatch::Impl {
 
   RankEnvironment environment;
   double timeout_s = 0;
+  int generation = 0;
   StorePtr store;      ///< of the main thread
   StorePtr own_store;  ///< of the publisher: a client that waits blocks its other users
 
@@ -66,7 +68,7 @@ struct RankWatch::Impl {
   double awaited_since = 0;
   double failed_elsewhere_at = 0;  ///< 0: not as far as is known
   std::atomic<bool> ending{false};
-  std::thread publisher, enforcer;
+  std::thread publisher, enforcer, greeter;
 
   std::string position() const { return step > 0 ? fmt::format("{} of step {}", op, step) : op; }
 
@@ -96,6 +98,29 @@ struct RankWatch::Impl {
       }
     } catch (const std::exception&) {
       // The store is gone, and with it the rank or agent that hosts it: the next call finds out.
+    }
+  }
+
+  /// The store is one that generations before this one have used.
+  bool store_is_shared() const { return environment.torchrun && environment.agent_store; }
+
+  /// A store of this generation alone needs no number: it is the launcher's, or rank 0 has just made it.
+  int find_generation(c10d::Store& launch) {
+    if (!store_is_shared()) return environment.agent_store ? environment.restart_count : 0;
+    if (environment.rank == 0) return open_generation(launch);
+    try {
+      return ask_generation(launch, environment.rank);
+    } catch (const std::exception& e) {
+      throw_error(Code::runtime, "rank {}: rank 0 has not come to the rendezvous store within {:g} s (dist_timeout): {}",
+                  environment.rank, timeout_s, e.what());
+    }
+  }
+
+  void greet(c10d::Store& launch) {
+    try {
+      answer_arrivals(launch, environment.world, generation, [&](double seconds) { return sleep(seconds); });
+    } catch (const std::exception&) {
+      // As when publishing.
     }
   }
 
@@ -214,18 +239,24 @@ RankWatch::RankWatch(const RankEnvironment& environment, double timeout_s) : imp
   options.numWorkers = static_cast<std::size_t>(environment.world);
   options.waitWorkers = false;
   options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * timeout_s));
+  StorePtr tcp;
   try {
-    const auto tcp = c10::make_intrusive<c10d::TCPStore>(environment.master_address, options);
-    impl_->store = c10::make_intrusive<c10d::PrefixStore>(store_prefix(environment.restart_count), tcp);
+    tcp = c10::make_intrusive<c10d::TCPStore>(environment.master_address, options);
+    impl_->generation = impl_->find_generation(*tcp);
+    impl_->store = c10::make_intrusive<c10d::PrefixStore>(store_prefix(impl_->generation), tcp);
     impl_->own_store = impl_->store->clone();
     // Waits end by the watch, which knows why; the store's own limit is only a second line.
     impl_->store->setTimeout(std::chrono::milliseconds(static_cast<std::int64_t>(2000 * timeout_s + 60'000)));
+  } catch (const Error&) {
+    throw;
   } catch (const std::exception& e) {
     throw_error(Code::runtime, "rank {}: no rendezvous store at {}:{}: {}", environment.rank,
                 environment.master_address, environment.master_port, e.what());
   }
   impl_->publisher = std::thread([this] { impl_->publish(); });
   impl_->enforcer = std::thread([this] { impl_->enforce(); });
+  if (environment.rank == 0 && impl_->store_is_shared())
+    impl_->greeter = std::thread([this, own = tcp->clone()] { impl_->greet(*own); });
 }
 
 RankWatch::~RankWatch() { finish(); }
@@ -238,9 +269,11 @@ void RankWatch::finish() {
   impl_->stopped.notify_all();
   if (impl_->publisher.joinable()) impl_->publisher.join();
   if (impl_->enforcer.joinable()) impl_->enforcer.join();
+  if (impl_->greeter.joinable()) impl_->greeter.join();
 }
 
 double RankWatch::timeout_s() const { return impl_->timeout_s; }
+int RankWatch::generation() const { return impl_->generation; }
 c10d::Store& RankWatch::store() const { return *impl_->store; }
 
 int RankWatch::add_group(const std::string& name, std::vector<std::int64_t> members) {

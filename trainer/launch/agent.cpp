@@ -12,7 +12,7 @@
 
 #include "configs/spec/support/error.hpp"
 #include "trainer/communication/first_failure.hpp"
-#include "trainer/communication/rank_environment.hpp"
+#include "trainer/communication/generation.hpp"
 #include "trainer/device/clocks.hpp"
 #include "trainer/pch.hpp"
 
@@ -97,11 +97,12 @@ void catch_stop_signals() {
 
 int stop_requested() { return stop_signal; }
 
-void end_with_agent() {
-  const char* parent = std::getenv("WINDTUNNEL_PARENT");
-  if (!parent) return;
+void end_with_launcher() {
+  const char* agent = std::getenv("WINDTUNNEL_PARENT");
+  if (!agent && !std::getenv("TORCHELASTIC_RUN_ID")) return;
+  const std::string parent = agent ? agent : std::to_string(getppid());
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (std::to_string(getppid()) != parent) throw_error(Code::runtime, "the agent {} is gone", parent);
+  if (std::to_string(getppid()) != parent) throw_error(Code::runtime, "the launcher {} is gone", parent);
 }
 
 AgentResult run_ranks(const std::vector<std::string>& command, const AgentOptions& options) {

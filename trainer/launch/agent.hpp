@@ -43,9 +43,10 @@ void catch_stop_signals();
 /// The signal that came, 0 = none.
 int stop_requested();
 
-/// In a rank: it is killed when its agent dies, which could not stop it any more. Throws Error{runtime} where the agent
-/// is gone already. Nothing in a process that names none in WINDTUNNEL_PARENT (a process id).
-void end_with_agent();
+/// In a rank: it is killed when its launcher dies, which could not stop it any more: the agent that WINDTUNNEL_PARENT (a
+/// process id) names, or torchrun's. Throws Error{runtime} where that is gone already. Nothing under Slurm and MPI, which
+/// end what they started, nor in a rank that was started by hand.
+void end_with_launcher();
 
 /// `command`: program and arguments of a rank. Returns when all ranks of a generation ended well. Throws Error{runtime}
 /// (or Error{usage} when a rank ended with status 2) after max_restarts failures, with the first failing rank's cause.

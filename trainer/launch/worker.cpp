@@ -48,7 +48,9 @@ void train_as_rank(const RunSpec& run, const RankEnvironment& environment, const
     throw_error(Code::usage, "world size: launched with {} ranks, the run's layout {} needs replicate x shard = {}",
                 environment.world, run.layout.name(), run.layout.world());
   const MdsReader data(run.data);
-  if (environment.rank == 0) make_way(options.folder, run.autoresume, launch_name(), is_restart());
+  std::filesystem::create_directories(options.folder);
+  if (environment.rank == 0)
+    make_way(options.folder, run.autoresume, launch_name(), watch.generation() > 0 || is_restart());
   const auto clock = make_step_clock(prepare_rank_process(run, environment.local_rank));
   if (options.fault && environment.restart_count == 0) arm_fault(*options.fault, environment.rank);
 
