@@ -148,8 +148,10 @@ RunSpec read_trainable(const TrainOptions& o, WorkerOptions& worker) {
   return run;
 }
 
-/// A rank whose run file is wrong still meets the others, so that one of them says it and all end.
-void train_one_rank(const TrainOptions& o) {
+/// A rank whose run file is wrong still meets the others, so that one of them says it and all end. Returns its exit
+/// status.
+int train_one_rank(const TrainOptions& o) {
+  take_notice();
   end_with_launcher();
   const RankEnvironment environment = RankEnvironment::read();
   RunSpec run;
@@ -161,18 +163,24 @@ void train_one_rank(const TrainOptions& o) {
     refused = std::current_exception();
   }
   const auto summary_before = summary_time(worker.folder);
+  bool finished = true;
   run_watched(environment, refused ? kMeetRefused_s : run.dist_timeout_s, [&](RankWatch& watch) {
     if (refused) std::rethrow_exception(refused);
-    train_as_rank(run, environment, worker, watch);
+    finished = train_as_rank(run, environment, worker, watch);
   });
+  if (!finished) return kEndedOnRequest;
   if (environment.rank == 0) print_result(run, worker.folder, summary_before);
+  return 0;
 }
 
-void train(const TrainOptions& o) {
+int train(const TrainOptions& o) {
   if (o.run.empty() == o.rehearsed.empty())
     throw_error(Code::usage, "train: found {}; needs either a run file to train, or --rehearse with one to rehearse",
                 o.run.empty() ? "no run file" : "both a run file and --rehearse");
-  if (!o.rehearsed.empty()) return rehearse_as_is(o);
+  if (!o.rehearsed.empty()) {
+    rehearse_as_is(o);
+    return 0;
+  }
   if (!o.machine.empty() || o.json)
     throw_error(Code::usage, "train: found {} without --rehearse, to which it belongs; leave it out",
                 o.json ? "--json" : "--machine");
@@ -194,7 +202,7 @@ void train(const TrainOptions& o) {
   make_way(worker.folder, run.autoresume, launch_name(), is_restart());
   std::vector<std::string> command{self(), "train", o.run, "-o", o.folder};
   if (!o.fault.empty()) command.insert(command.end(), {"--inject", o.fault});
-  AgentOptions agent{run.layout.world(), o.max_restarts, {}};
+  AgentOptions agent{run.layout.world(), o.max_restarts, {}, run.resilience.grace_period_s};
   agent.progress = [folder = worker.folder] { return progress_of(folder); };
   const AgentResult result = run_ranks(command, agent);
   nlohmann::json restarts = nlohmann::json::array();
@@ -211,6 +219,7 @@ void train(const TrainOptions& o) {
                         {"steps_done", r.reached.steps_done}});
   write_file_atomically(worker.folder / "agent.json",
                         nlohmann::json{{"wall_s", result.wall_s}, {"restarts", restarts}}.dump(1) + "\n");
+  return result.ended_on_request ? kEndedOnRequest : 0;
 }
 
 }  // namespace
@@ -244,8 +253,7 @@ int main(int argc, char** argv) {
   add_health_command(app);
   try {
     app.parse(argc, argv);
-    if (train_command->parsed()) train(options);
-    return 0;
+    return train_command->parsed() ? train(options) : 0;
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : static_cast<int>(Code::usage);
   } catch (const Error& e) {

@@ -19,9 +19,6 @@
 namespace wt {
 namespace {
 
-volatile sig_atomic_t stop_signal = 0;
-void remember(int signal) { stop_signal = signal; }
-
 /// The environment of this process with `own` entries replaced.
 std::vector<std::string> environment_with(const std::map<std::string, std::string>& own) {
   std::vector<std::string> out;
@@ -88,15 +85,6 @@ constexpr useconds_t kPollMicroseconds = 5000;
 
 }  // namespace
 
-void catch_stop_signals() {
-  struct sigaction action {};
-  action.sa_handler = remember;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-}
-
-int stop_requested() { return stop_signal; }
-
 void end_with_launcher() {
   const char* agent = std::getenv("WINDTUNNEL_PARENT");
   if (!agent && !std::getenv("TORCHELASTIC_RUN_ID")) return;
@@ -107,6 +95,7 @@ void end_with_launcher() {
 
 AgentResult run_ranks(const std::vector<std::string>& command, const AgentOptions& options) {
   catch_stop_signals();
+  GracePeriod grace(options.grace_period_s);
   AgentResult result;
   const double begin = Clocks::now().wall_s;
   std::string reached_before;
@@ -131,10 +120,10 @@ AgentResult run_ranks(const std::vector<std::string>& command, const AgentOption
     while (!running.empty()) {
       int status = 0;
       const pid_t pid = waitpid(-1, &status, WNOHANG);
-      if (stop_signal != 0) {
+      if (grace.over(running)) {
         stop_all(running);
         throw_error(Code::runtime, "stopped by signal {}; the ranks are gone, the newest checkpoint stays",
-                    static_cast<int>(stop_signal));
+                    stop_requested());
       }
       if (pid <= 0 || !running.count(pid)) {
         if (failure.rank >= 0 && Clocks::now().wall_s - started - failure.detected_s > kGraceSeconds) break;
@@ -143,7 +132,9 @@ AgentResult run_ranks(const std::vector<std::string>& command, const AgentOption
       }
       const std::int64_t rank = running[pid];
       running.erase(pid);
-      const bool ended_well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+      const bool on_request = WIFEXITED(status) && WEXITSTATUS(status) == kEndedOnRequest;
+      result.ended_on_request |= on_request;
+      const bool ended_well = on_request || (WIFEXITED(status) && WEXITSTATUS(status) == 0);
       // A rank that was killed, or refused its configuration, explains more than one that lost its peer.
       if (!ended_well && (failure.rank < 0 || WIFSIGNALED(status) || WEXITSTATUS(status) == 2)) {
         if (failure.rank < 0) {
@@ -158,6 +149,9 @@ AgentResult run_ranks(const std::vector<std::string>& command, const AgentOption
     if (failure.rank < 0) break;
     name_first_failure(store, generation, failure, failed_status);
     stop_all(running);
+    if (stop_requested() != 0)
+      throw_error(Code::runtime, "stopped by signal {}; rank {} ended with {} meanwhile, the newest checkpoint stays",
+                  stop_requested(), failure.rank, failure.cause);
     failure.generation = generation;
     failure.stopped_s = Clocks::now().wall_s - started;
     result.restarts.push_back(failure);

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "trainer/launch/notice.hpp"
+
 namespace wt {
 
 /// What a run has safely reached: its newest checkpoint, and the last step whose metrics were written.
@@ -20,6 +22,7 @@ struct AgentOptions {
   /// Asked at each failure. Two failures in a row with the same checkpoint end the run: a fault that comes back at the
   /// same place is not cured by starting again.
   std::function<RunProgress()> progress;
+  double grace_period_s = 0;  ///< that ranks get to end by themselves after SIGTERM or SIGUSR1
 };
 
 struct RestartRecord {
@@ -36,20 +39,17 @@ struct RestartRecord {
 struct AgentResult {
   std::vector<RestartRecord> restarts;
   double wall_s = 0;
+  bool ended_on_request = false;  ///< the ranks were asked to end, and have saved
 };
-
-/// SIGINT and SIGTERM no longer end this process: run_ranks stops its ranks, and stop_requested() tells others.
-void catch_stop_signals();
-/// The signal that came, 0 = none.
-int stop_requested();
 
 /// In a rank: it is killed when its launcher dies, which could not stop it any more: the agent that WINDTUNNEL_PARENT (a
 /// process id) names, or torchrun's. Throws Error{runtime} where that is gone already. Nothing under Slurm and MPI, which
 /// end what they started, nor in a rank that was started by hand.
 void end_with_launcher();
 
-/// `command`: program and arguments of a rank. Returns when all ranks of a generation ended well. Throws Error{runtime}
-/// (or Error{usage} when a rank ended with status 2) after max_restarts failures, with the first failing rank's cause.
+/// `command`: program and arguments of a rank. Returns when all ranks of a generation ended well, or on request. Throws
+/// Error{runtime} (or Error{usage} when a rank ended with status 2) after max_restarts failures, with the first failing
+/// rank's cause, and when it is stopped.
 AgentResult run_ranks(const std::vector<std::string>& command, const AgentOptions& options);
 
 }  // namespace wt
