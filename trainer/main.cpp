@@ -21,6 +21,7 @@
 #include "trainer/checkpoint/earlier_run.hpp"
 #include "trainer/data/mds_reader.hpp"
 #include "trainer/launch/agent.hpp"
+#include "trainer/launch/local_run.hpp"
 #include "trainer/launch/rehearsal.hpp"
 #include "trainer/launch/worker.hpp"
 #include "trainer/parameters/hugging_face.hpp"
@@ -28,8 +29,6 @@
 namespace {
 
 using namespace wt;
-
-std::string self() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
 
 /// More ranks than this a core only wait for each other; a plan for a cluster is not meant for this machine.
 constexpr std::int64_t kRanksPerCore = 16;
@@ -42,21 +41,6 @@ struct TrainOptions {
   int max_restarts = 3;
   bool json = false;
 };
-
-RunProgress progress_of(const std::filesystem::path& folder) {
-  RunProgress progress;
-  std::ifstream latest(folder / "checkpoints" / "latest"), metrics(folder / "metrics.jsonl");
-  std::getline(latest, progress.checkpoint);
-  for (std::string line; std::getline(metrics, line);)
-    if (const auto entry = nlohmann::json::parse(line, nullptr, false); entry.is_object())
-      progress.steps_done = entry.value("step", progress.steps_done);
-  return progress;
-}
-
-/// "step-00000005" -> 5; 0 when there is no checkpoint.
-std::int64_t step_of(const std::string& checkpoint) {
-  return checkpoint.starts_with("step-") ? std::stoll(checkpoint.substr(5)) : 0;
-}
 
 /// What the trainer's segments and kernels take of the models that can be described.
 void check_model(const RunSpec& run, const std::string& where) {
@@ -200,26 +184,9 @@ int train(const TrainOptions& o) {
   std::filesystem::create_directories(worker.folder);
   // Here, too: a rank that fails before rank 0 has come to it makes the next generation a restart.
   make_way(worker.folder, run.autoresume, launch_name(), is_restart());
-  std::vector<std::string> command{self(), "train", o.run, "-o", o.folder};
-  if (!o.fault.empty()) command.insert(command.end(), {"--inject", o.fault});
-  AgentOptions agent{run.layout.world(), o.max_restarts, {}, run.resilience.grace_period_s};
-  agent.progress = [folder = worker.folder] { return progress_of(folder); };
-  const AgentResult result = run_ranks(command, agent);
-  nlohmann::json restarts = nlohmann::json::array();
-  for (const RestartRecord& r : result.restarts)
-    restarts.push_back({{"generation", r.generation},
-                        {"rank", r.rank},
-                        {"cause", r.cause},
-                        {"message", r.message},
-                        {"detected_s", r.detected_s},
-                        {"detected_unix_s", r.detected_unix_s},
-                        {"stopped_s", r.stopped_s},
-                        {"checkpoint", r.reached.checkpoint},
-                        {"resumed_after", step_of(r.reached.checkpoint)},
-                        {"steps_done", r.reached.steps_done}});
-  write_file_atomically(worker.folder / "agent.json",
-                        nlohmann::json{{"wall_s", result.wall_s}, {"restarts", restarts}}.dump(1) + "\n");
-  return result.ended_on_request ? kEndedOnRequest : 0;
+  LocalRun local{o.run, run, worker.folder, {}, {}, o.max_restarts};
+  if (!o.fault.empty()) local.arguments = {"--inject", o.fault};
+  return train_on_this_machine(local) ? 0 : kEndedOnRequest;
 }
 
 }  // namespace

@@ -145,12 +145,17 @@ struct RankWatch::Impl {
   std::map<std::int64_t, json> read_progress(c10d::Store& from) const {
     std::map<std::int64_t, json> out;
     for (std::int64_t rank = 0; rank < environment.world; ++rank)
-      if (from.check({progress_key(rank)})) out[rank] = json::parse(from.get_to_str(progress_key(rank)));
+      if (const std::string last = last_progress(from, rank); !last.empty()) out[rank] = json::parse(last);
     return out;
   }
 
+  struct Missing {
+    std::string text;
+    std::vector<std::int64_t> ranks;
+  };
+
   /// Why the call cannot end: ranks that are silent, ranks that have not issued it, and where those are.
-  std::string missing(c10d::Store& from, const AwaitedCall& call) const {
+  Missing missing(c10d::Store& from, const AwaitedCall& call) const {
     const auto before = read_progress(from);
     pause_for(kSilentTicks * tick_s(environment.world));
     const auto after = read_progress(from);
@@ -159,14 +164,15 @@ struct RankWatch::Impl {
       const std::lock_guard lock(mutex);
       group = groups[static_cast<std::size_t>(call.group)];
     }
-    std::vector<std::string> causes;
-    std::vector<std::string> elsewhere;
+    std::vector<std::string> causes, elsewhere;
+    std::vector<std::int64_t> silent, busy, late;  // busy: wait for nobody, which is why the others wait
     for (std::int64_t rank = 0; rank < environment.world; ++rank) {
       if (rank == environment.rank) continue;
       const bool member = !group || std::count(group->members.begin(), group->members.end(), rank) > 0;
       const auto it = after.find(rank);
       if (it == after.end()) {
         causes.push_back(fmt::format("rank {} has not started", rank));
+        silent.push_back(rank);
         continue;
       }
       const json& last = it->second;
@@ -174,16 +180,21 @@ struct RankWatch::Impl {
       if (const auto earlier = before.find(rank);
           earlier != before.end() && earlier->second.at("beat") == last.at("beat")) {
         causes.push_back(fmt::format("rank {} is silent (stopped, dead or cut off), last seen at {}", rank, at));
-      } else if (member && (!group || last.at("issued").value(group->name, std::int64_t{0}) < call.number)) {
+        silent.push_back(rank);
+        continue;
+      }
+      if (awaits.empty()) busy.push_back(rank);
+      if (member && (!group || last.at("issued").value(group->name, std::int64_t{0}) < call.number)) {
         elsewhere.push_back(fmt::format("rank {} {} {}{}", rank, group ? "has not issued it: it is at" : "is at", at,
                                         awaits.empty() || awaits == at ? "" : fmt::format(", waiting for {}", awaits)));
+        late.push_back(rank);
       }
     }
     if (group || causes.empty()) causes.insert(causes.end(), elsewhere.begin(), elsewhere.end());
-    if (causes.empty()) return "every rank has issued it: the network between them does not deliver";
-    std::string out;
-    for (std::size_t i = 0; i < std::min(causes.size(), kNamed); ++i) out += (i ? "; " : "") + causes[i];
-    if (causes.size() > kNamed) out += fmt::format("; and {} more", causes.size() - kNamed);
+    if (causes.empty()) return {"every rank has issued it: the network between them does not deliver", {}};
+    Missing out{"", !silent.empty() ? silent : !busy.empty() ? busy : late};
+    for (std::size_t i = 0; i < std::min(causes.size(), kNamed); ++i) out.text += (i ? "; " : "") + causes[i];
+    if (causes.size() > kNamed) out.text += fmt::format("; and {} more", causes.size() - kNamed);
     return out;
   }
 
@@ -197,7 +208,11 @@ struct RankWatch::Impl {
   /// All that an ending rank does with the store. `lost`: the call whose end is the failure.
   int settle(Failure own, const std::optional<AwaitedCall>& lost) const {
     const StorePtr from = store->clone();
-    if (lost && !first_failure(*from)) own.text += ": " + missing(*from, *lost);
+    if (lost && !first_failure(*from)) {
+      const Missing why = missing(*from, *lost);
+      own.text += ": " + why.text;
+      own.missed = why.ranks;
+    }
     const int status = settle_failure(*from, own).status;
     if (environment.rank == 0 && !environment.agent_store) wait_until_settled(*from, environment.world - 1, 4);
     return status;
@@ -316,6 +331,11 @@ void RankWatch::end(const std::exception& failure) {
   if (const auto* peer = dynamic_cast<const PeerLost*>(&failure)) lost = peer->call;
   if (const auto* torch = dynamic_cast<const c10::Error*>(&failure)) own.text = torch->what_without_backtrace();
   impl_->end(own, lost);
+}
+
+std::string last_progress(c10d::Store& store, std::int64_t rank) {
+  const std::string key = progress_key(rank);
+  return store.check({key}) ? store.get_to_str(key) : "";
 }
 
 void run_watched(const RankEnvironment& environment, double timeout_s, const std::function<void(RankWatch&)>& body) {

@@ -81,6 +81,9 @@ class RankWatch {
   std::unique_ptr<Impl> impl_;
 };
 
+/// What a rank has published last, for comparison alone: it changes as long as the rank lives. Empty: nothing yet.
+std::string last_progress(c10d::Store& store, std::int64_t rank);
+
 /// Runs `body` under a watch. When it throws, the process ends: with the status of the run's first failure, which is
 /// printed once.
 void run_watched(const RankEnvironment& environment, double timeout_s, const std::function<void(RankWatch&)>& body);

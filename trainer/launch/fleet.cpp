@@ -8,7 +8,8 @@
 
 namespace wt {
 
-Fleet::Fleet(const RunSpec& run, const NodeShape& shape) : whole_(run), run_(run), shape_(shape) {
+Fleet::Fleet(const RunSpec& run, const NodeShape& shape, std::int64_t min_replicas)
+    : whole_(run), run_(run), shape_(shape), min_replicas_(min_replicas) {
   const std::int64_t world = run.layout.world();
   if (world % shape.ranks != 0)
     throw_error(Code::usage, "nodes.ranks: found {}, the {} ranks of {} are no whole number of such nodes", shape.ranks,
@@ -47,40 +48,38 @@ bool Fleet::replace(const Losses& lost) {
   return true;
 }
 
-bool Fleet::shrink(const Losses& lost, std::int64_t min_replicas) {
+bool Fleet::shrink(const Losses& lost) {
   const Losses before = lost_;
   lost_.insert(lost.begin(), lost.end());
-  std::vector<std::int64_t> left = healthy();
-  const std::int64_t ranks = std::min(static_cast<std::int64_t>(left.size()) * shape_.ranks, world() - 1);
-  const auto layouts = remaining_layouts(whole_, ranks, shape_.ranks, min_replicas);
+  const std::int64_t ranks = std::min(static_cast<std::int64_t>(healthy().size()) * shape_.ranks, world() - 1);
+  const auto layouts = remaining_layouts(whole_, ranks, shape_.ranks, min_replicas_);
   if (layouts.empty()) {
     lost_ = before;
     return false;
   }
-  run_ = layouts.front();
-  left.resize(static_cast<std::size_t>(world() / shape_.ranks));
-  nodes_ = left;
+  settle(layouts.front());
   return true;
 }
 
-void Fleet::take_back(double now) {
-  std::erase_if(lost_, [&](const auto& loss) { return loss.second && *loss.second <= now; });
+void Fleet::settle(const RunSpec& run) {
+  run_ = run;
+  nodes_ = healthy();
+  nodes_.resize(static_cast<std::size_t>(world() / shape_.ranks));
 }
 
-bool Fleet::grow() {
-  std::vector<std::int64_t> there = healthy();
-  const auto ranks = std::min(static_cast<std::int64_t>(there.size()) * shape_.ranks, whole_.layout.world());
-  RunSpec larger = whole_;
-  if (ranks < whole_.layout.world()) {
-    const auto layouts = remaining_layouts(whole_, ranks, shape_.ranks);
-    if (layouts.empty()) return false;
-    larger = layouts.front();
-  }
-  if (larger.layout.world() <= world()) return false;
-  run_ = larger;
-  there.resize(static_cast<std::size_t>(world() / shape_.ranks));
-  nodes_ = there;
-  return true;
+bool Fleet::take_back(double now) {
+  return std::erase_if(lost_, [&](const auto& loss) { return loss.second && *loss.second <= now; }) > 0;
 }
+
+std::optional<RunSpec> Fleet::larger() const {
+  const std::int64_t ranks = static_cast<std::int64_t>(healthy().size()) * shape_.ranks;
+  if (full()) return std::nullopt;
+  if (ranks >= whole_.layout.world()) return whole_;
+  const auto layouts = remaining_layouts(whole_, ranks, shape_.ranks, min_replicas_);
+  if (layouts.empty() || layouts.front().layout.world() <= world()) return std::nullopt;
+  return layouts.front();
+}
+
+void Fleet::grow() { settle(*larger()); }
 
 }  // namespace wt

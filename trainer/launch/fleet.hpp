@@ -13,9 +13,9 @@ namespace wt {
 
 class Fleet {
  public:
-  /// Nodes 0.. hold the ranks of `run` in order; spares have the numbers after them. Throws Error{usage} where the world
-  /// is no whole number of nodes.
-  Fleet(const RunSpec& run, const NodeShape& shape);
+  /// Nodes 0.. hold the ranks of `run` in order; spares have the numbers after them. Smaller worlds have `min_replicas`
+  /// at least. Throws Error{usage} where the world is no whole number of nodes.
+  Fleet(const RunSpec& run, const NodeShape& shape, std::int64_t min_replicas = 1);
 
   /// The run in the layout that it has on the nodes in use.
   const RunSpec& run() const { return run_; }
@@ -32,20 +32,25 @@ class Fleet {
   using Losses = std::map<std::int64_t, std::optional<double>>;
   /// Idle nodes take the places of the lost ones. False: there are too few, and nothing is changed.
   bool replace(const Losses& lost);
-  /// The best layout on the nodes that are left, with `min_replicas` at least. False: there is none, and nothing is
-  /// changed.
-  bool shrink(const Losses& lost, std::int64_t min_replicas);
-  /// Nodes that are back at `now` stand by again.
-  void take_back(double now);
-  /// A larger world, if the nodes that stand by allow one; the run's own layout once there are nodes enough for it.
-  bool grow();
+  /// The best layout on the nodes that are left. False: there is none, and nothing is changed.
+  bool shrink(const Losses& lost);
+  /// Nodes that are back at `now` stand by again. False: there are none.
+  bool take_back(double now);
+  /// Whether the nodes that stand by allow a larger world.
+  bool can_grow() const { return larger().has_value(); }
+  /// That world: the run's own layout once there are nodes enough for it. Needs can_grow().
+  void grow();
 
  private:
+  std::optional<RunSpec> larger() const;
+  /// The first nodes that are not lost hold the ranks of `run`.
+  void settle(const RunSpec& run);
   std::vector<std::int64_t> healthy() const;
   std::vector<std::int64_t> idle() const;
 
   RunSpec whole_, run_;
   NodeShape shape_;
+  std::int64_t min_replicas_;
   std::int64_t count_;  ///< of all nodes
   std::vector<std::int64_t> nodes_;
   Losses lost_;

@@ -32,7 +32,7 @@ std::optional<Decision> Recoveries::possible(Recovery recovery, const Fleet::Los
       if (!fleet_.replace(lost)) return std::nullopt;
       return Decision{true, "spare"};
     case Recovery::shrink:
-      if (!fleet_.shrink(lost, policy_.min_replicas)) return std::nullopt;
+      if (!fleet_.shrink(lost)) return std::nullopt;
       return Decision{true, fmt::format("shrink to {} ranks", fleet_.world())};
     case Recovery::restart:
       if (comes_back) return std::nullopt;
