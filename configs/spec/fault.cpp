@@ -37,7 +37,7 @@ FaultCase read_case(YamlMap& map) {
 
 }  // namespace
 
-std::string to_string(FaultKind) { return "kill"; }
+std::string to_string(KilledKind) { return "kill"; }
 std::string to_string(FaultExpectation) { return "bitwise"; }
 
 FaultSpec read_fault_spec(const std::string& name_or_file) {

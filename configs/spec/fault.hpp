@@ -10,14 +10,14 @@ namespace wt {
 
 struct RunSpec;
 
-enum class FaultKind { kill };            ///< SIGKILL to the rank's process
+enum class KilledKind { kill };            ///< SIGKILL to the rank's process
 enum class FaultExpectation { bitwise };  ///< losses and state after recovery equal the undisturbed run's, bit for bit
-std::string to_string(FaultKind kind);
+std::string to_string(KilledKind kind);
 std::string to_string(FaultExpectation expectation);
 
 struct FaultCase {
   std::string name;
-  FaultKind kind = FaultKind::kill;
+  KilledKind kind = KilledKind::kill;
   std::int64_t rank = 0;
   std::int64_t step = 1;  ///< counted from 1, as checkpoints are named; with at_checkpoint the save after that step
   /// Id of an op of the step program ("mb0.L1.experts.bwd"), struck when the rank issues it; "" with at_checkpoint.

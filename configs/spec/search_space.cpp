@@ -12,14 +12,14 @@ namespace wt {
 namespace {
 
 /// Words of a list, or the one word; empty: `auto`, or not there.
-std::vector<std::string> words(YamlMap& map, const std::string& key, const std::string& needs) {
+std::vector<std::string> searched_words(YamlMap& map, const std::string& key, const std::string& needs) {
   if (!map.has(key)) return {};
   std::vector<std::string> out = map.node(key).IsScalar() ? std::vector<std::string>{map.text(key)} : map.texts(key);
   if (out.empty()) map.fail(key, fmt::format("found an empty list, needs {} or auto", needs));
   return out == std::vector<std::string>{"auto"} ? std::vector<std::string>{} : out;
 }
 
-std::vector<std::int64_t> numbers(YamlMap& map, const std::string& key, std::int64_t least = 1) {
+std::vector<std::int64_t> searched_numbers(YamlMap& map, const std::string& key, std::int64_t least = 1) {
   const std::string needs = fmt::format("whole numbers >= {}", least);
   if (!map.has(key)) return {};
   if (map.node(key).IsScalar()) {
@@ -38,7 +38,7 @@ std::vector<T> named(YamlMap& map, const std::string& key, const std::vector<std
                      const std::function<std::optional<T>(const std::string&)>& value_of) {
   std::vector<T> out;
   const std::string needs = fmt::format("{}", fmt::join(allowed, ", "));
-  for (const std::string& word : words(map, key, needs)) {
+  for (const std::string& word : searched_words(map, key, needs)) {
     const std::optional<T> value = value_of(word);
     if (!value) map.fail(key, fmt::format("found '{}', allowed {} and auto", word, needs));
     out.push_back(*value);
@@ -61,7 +61,7 @@ std::optional<CudaGraphs> graphs_from_string(const std::string& word) {
 
 std::vector<Recompute> policies(YamlMap& map) {
   std::vector<Recompute> out;
-  for (const std::string& word : words(map, "recompute", "policies")) try {
+  for (const std::string& word : searched_words(map, "recompute", "policies")) try {
       out.push_back(recompute_from_string(word));
     } catch (const Error& error) {
       map.fail("recompute", fmt::format("{}, or none, or auto for the planner's own list", error.what()));
@@ -74,17 +74,17 @@ std::vector<Recompute> policies(YamlMap& map) {
 SearchSpec search_from_yaml(YamlMap map) {
   constexpr double kLeastMemoryRisk = 1e-6;  // no published run says more of the tail
   SearchSpec s;
-  s.shard_sizes = numbers(map, "shard_sizes");
-  s.expert_degrees = numbers(map, "expert_degrees");
-  s.expert_copies = numbers(map, "expert_copies", 0);
-  s.microbatches = numbers(map, "microbatch");
+  s.shard_sizes = searched_numbers(map, "shard_sizes");
+  s.expert_degrees = searched_numbers(map, "expert_degrees");
+  s.expert_copies = searched_numbers(map, "expert_copies", 0);
+  s.microbatches = searched_numbers(map, "microbatch");
   s.recompute = policies(map);
-  s.tensor_degrees = numbers(map, "tensor_parallel_degree");
-  s.expert_tensor_degrees = numbers(map, "expert_tensor_parallel_degree");
-  s.pipeline_degrees = numbers(map, "pipeline_parallel_degree");
-  s.virtual_stages = numbers(map, "virtual_pipeline_degree");
-  s.context_degrees = numbers(map, "context_parallel_degree");
-  s.optimizer_shard_degrees = numbers(map, "optimizer_shard_degree");
+  s.tensor_degrees = searched_numbers(map, "tensor_parallel_degree");
+  s.expert_tensor_degrees = searched_numbers(map, "expert_tensor_parallel_degree");
+  s.pipeline_degrees = searched_numbers(map, "pipeline_parallel_degree");
+  s.virtual_stages = searched_numbers(map, "virtual_pipeline_degree");
+  s.context_degrees = searched_numbers(map, "context_parallel_degree");
+  s.optimizer_shard_degrees = searched_numbers(map, "optimizer_shard_degree");
   s.schedules = named<Schedule>(map, "pipeline_schedule", schedule_names(), schedule_from_string);
   s.dispatchers = named<Dispatcher>(map, "token_dispatcher", dispatcher_names(), dispatcher_from_string);
   s.cuda_graphs = named<CudaGraphs>(map, "cuda_graphs", {"none", "partial", "full"}, graphs_from_string);
