@@ -30,7 +30,7 @@ void run_local_ranks(const Arguments& a) {
       std::filesystem::read_symlink("/proc/self/exe").string(), "health", "-o", a.output, "--storage", a.storage};
   if (a.options.quick) command.push_back("--quick");
   if (a.ranks > 0) command.push_back("--rank-is-node");
-  run_ranks(command, {.ranks = ranks});
+  run_ranks(command, {ranks, 0, {}});
 }
 
 void check(Arguments& a) {
