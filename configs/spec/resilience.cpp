@@ -48,8 +48,8 @@ std::vector<BatchRange> read_skipped(YamlMap& map) {
   for (const std::string& text : map.texts("skip_batches")) {
     const BatchRange range = read_range(map, text, out.size());
     if (!out.empty() && range.first <= out.back().last)
-      map.fail("skip_batches",
-               fmt::format("found {} after {}, needs ascending batches", range.first, out.back().last), out.size());
+      map.fail("skip_batches", fmt::format("found {} after {}, needs ascending batches", range.first, out.back().last),
+               out.size());
     out.push_back(range);
   }
   return out;

@@ -34,10 +34,10 @@ struct BatchRange {
 
 struct ResilienceSpec {
   LocalCheckpointSpec local;
-  bool verify_saves = true;           ///< files are read back and compared before a checkpoint counts
-  std::int64_t verify_interval = 0;   ///< steps between comparisons of what replicas hold; 0 = none
-  std::vector<BatchRange> skipped;    ///< drawn and not trained on, ascending
-  double grace_period_s = 60;         ///< from a notice to end until the ranks are killed
+  bool verify_saves = true;          ///< files are read back and compared before a checkpoint counts
+  std::int64_t verify_interval = 0;  ///< steps between comparisons of what replicas hold; 0 = none
+  std::vector<BatchRange> skipped;   ///< drawn and not trained on, ascending
+  double grace_period_s = 60;        ///< from a notice to end until the ranks are killed
   bool skips(std::int64_t batch) const;
   friend bool operator==(const ResilienceSpec&, const ResilienceSpec&) = default;
 };

@@ -24,10 +24,12 @@ std::int64_t now_ns() {
 }
 
 void remember(int signal) {
-  if (first_signal == 0)
-    first_at_ns = now_ns(), first_signal = signal;
-  else if (now_ns() - first_at_ns > kEcho_ns)
+  if (first_signal == 0) {
+    first_at_ns = now_ns();
+    first_signal = signal;
+  } else if (now_ns() - first_at_ns > kEcho_ns) {
     came_again = 1;
+  }
 }
 
 void remember_or_end(int signal) {

@@ -13,7 +13,8 @@ namespace wt {
 /// Slurm queues such a job again where RequeueExit lists it.
 inline constexpr int kEndedOnRequest = 75;
 
-/// SIGINT, SIGTERM and SIGUSR1 no longer end this process: run_ranks stops its ranks, and stop_requested() tells others.
+/// SIGINT, SIGTERM and SIGUSR1 no longer end this process: run_ranks stops its ranks, and stop_requested() tells
+/// others.
 void catch_stop_signals();
 /// In a rank, before it starts threads: SIGTERM and SIGUSR1 are a notice from now on. A second one ends the process,
 /// unless it comes within two seconds: a scheduler and the launcher that it asks both tell the ranks.

@@ -102,8 +102,9 @@ bool train_as_rank(const RunSpec& run, const RankEnvironment& environment, const
   saver.finish();
   if (stopped) {
     if (environment.rank == 0)
-      fmt::print(stderr, "asked to end: stopped after step {}, {}\n", done,
-                 run.save ? "which is saved; the same command goes on from there" : "and nothing is saved (save: false)");
+      fmt::print(
+          stderr, "asked to end: stopped after step {}, {}\n", done,
+          run.save ? "which is saved; the same command goes on from there" : "and nothing is saved (save: false)");
     communicators->barrier();
     return false;
   }
