@@ -19,6 +19,12 @@ RunSpec run_of(std::int64_t replicate, std::int64_t shard, std::int64_t expert, 
   return run;
 }
 
+RecoveryPolicy on_loss(std::vector<Recovery> recoveries, std::int64_t retries_same_place = 1) {
+  RecoveryPolicy policy;
+  policy.on_loss = std::move(recoveries), policy.retries_same_place = retries_same_place;
+  return policy;
+}
+
 using Nodes = std::vector<std::int64_t>;
 RankFailure killed(const Nodes& ranks, const Fleet::Losses& lost, const std::string& checkpoint = "") {
   return {ranks, "signal 9 (Killed)", lost, checkpoint};
@@ -43,12 +49,15 @@ TEST_CASE("the remaining layouts are those that the batch and the model allow, t
 }
 
 TEST_CASE("of equally many ranks the layout comes first that sends fewest bytes") {
-  // Replicas exchange gradients alone, once: 2 (n - 1) / n of them. Shards gather the weights in each pass, too.
-  const auto layouts = remaining_layouts(run_of(4, 1, 1, 8), 2);
-  REQUIRE(layouts.size() >= 2);
-  for (std::size_t i = 1; i < layouts.size() && layouts[i].layout.world() == 2; ++i)
-    CHECK(step_traffic_bytes(layouts[i - 1]) <= step_traffic_bytes(layouts[i]));
-  CHECK(layouts.front().layout.name() == "2x1");
+  // Without experts: replicas exchange gradients alone, shards gather the weights in each pass, too.
+  RunSpec dense = run_of(4, 1, 1, 8);
+  dense.model.experts = 0, dense.model.top_k = 0;
+  const auto layouts = remaining_layouts(dense, 2);
+  REQUIRE(layouts.size() == 3);
+  CHECK(layouts[0].layout.name() == "2x1 expert 1");
+  CHECK(layouts[1].layout.name() == "1x2 expert 1");
+  CHECK(step_traffic_bytes(layouts[0]) < step_traffic_bytes(layouts[1]));
+  CHECK(layouts[2].layout.world() == 1);
 }
 
 TEST_CASE("one rank sends nothing, and all-reduces of n replicas send 2 (n - 1) / n of what they sum") {
@@ -65,7 +74,7 @@ TEST_CASE("the layout keeps whole nodes and as many replicas as the policy wants
 
 TEST_CASE("a spare takes the ranks of a lost node; the node stays out until it is back") {
   Fleet fleet(run_of(2, 2, 2, 16), {1, 0, 1});
-  Recoveries recoveries({{Recovery::spare, Recovery::restart}}, fleet);
+  Recoveries recoveries(on_loss({Recovery::spare, Recovery::restart}), fleet);
   CHECK(recoveries.after(killed({1}, {{1, 100.0}}), 0).action == "spare");
   CHECK(fleet.nodes() == Nodes{0, 4, 2, 3});
   CHECK(fleet.excluded() == Nodes{1});
@@ -80,7 +89,7 @@ TEST_CASE("a spare takes the ranks of a lost node; the node stays out until it i
 
 TEST_CASE("a lost rack takes as many spares, or none of them") {
   Fleet fleet(run_of(2, 2, 2, 16), {1, 2, 1});
-  Recoveries recoveries({{Recovery::spare, Recovery::shrink}}, fleet);
+  Recoveries recoveries(on_loss({Recovery::spare, Recovery::shrink}), fleet);
   CHECK(recoveries.after(killed({2, 3}, {{2, {}}, {3, {}}}), 0).action == "shrink to 2 ranks");  // 16 over 3 nodes: 2
   CHECK(fleet.nodes() == Nodes{0, 1});
   CHECK(fleet.excluded() == Nodes{2, 3});
@@ -109,7 +118,7 @@ TEST_CASE("nothing is left to shrink to: nothing is changed, and the next recove
   Fleet fleet(run_of(1, 1, 1, 4), {});
   CHECK_FALSE(fleet.shrink({{0, std::nullopt}}));
   CHECK(fleet.excluded().empty());
-  Recoveries recoveries({{Recovery::shrink, Recovery::wait}}, fleet);
+  Recoveries recoveries(on_loss({Recovery::shrink, Recovery::wait}), fleet);
   const Decision wait = recoveries.after(killed({0}, {{0, 25.0}}), 5);
   CHECK(wait.action == "wait");
   CHECK(wait.wait_s == 20);
@@ -132,7 +141,7 @@ TEST_CASE("the same failure without a new checkpoint in between ends a run; anot
 
 TEST_CASE("a process that fails on a living node is tried again there; then the node counts as lost") {
   Fleet fleet(run_of(2, 2, 2, 16), {1, 0, 1});
-  Recoveries recoveries({{Recovery::spare}, 1, 2, {}}, fleet);
+  Recoveries recoveries(on_loss({Recovery::spare}, 2), fleet);
   const RankFailure failure{{3}, "exit status 7", {}, ""};
   CHECK(recoveries.after(failure, 0).action == "restart");
   CHECK(recoveries.after(failure, 0).action == "restart");

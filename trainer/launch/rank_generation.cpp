@@ -19,8 +19,8 @@ namespace {
 
 /// Ranks that report an error themselves end within this time of each other; the first one seen may be a victim.
 constexpr double kGrace_s = 0.3;
-/// Between two looks at whether any rank has published.
-constexpr double kLook_s = 1;
+/// Between two looks at what the ranks publish.
+constexpr double kLook_s = 0.5;
 
 c10::intrusive_ptr<c10d::TCPStore> host_store() {
   c10d::TCPStoreOptions options;
@@ -106,9 +106,17 @@ class Watched {
       throw_error(Code::runtime, "stopped by signal {}; the ranks are gone, the newest checkpoint stays",
                   stop_requested());
     }
-    if (asked_ || !generation_.asks_to_end || !generation_.asks_to_end()) return;
+    if (asked_ || !generation_.asks_to_end || now_s() - looked_ < kLook_s) return;
+    if (!in_steps() || !generation_.asks_to_end()) return;
     asked_ = true;
     for (const auto& [pid, rank] : processes_.running()) kill(pid, SIGTERM);
+  }
+
+  /// Ranks that still start would end without a save.
+  bool in_steps() {
+    for (std::int64_t rank = 0; rank < generation_.world; ++rank)
+      if (last_progress(*of_ranks_, rank).find(" of step ") == std::string::npos) return false;
+    return true;
   }
 
   /// Ranks miss one another; nobody misses them all.

@@ -16,8 +16,9 @@ struct Generation {
   std::int64_t world = 1;
   /// More of a rank's environment: where it is placed.
   std::function<std::map<std::string, std::string>(std::int64_t rank)> place = {};
-  double silence_s = 0;                       ///< all ranks silent for so long: none of them can tell; 0 = not watched
-  std::function<bool()> asks_to_end = {};     ///< asked all the time: whether the ranks are to save and end
+  double silence_s = 0;  ///< all ranks silent for so long: none of them can tell; 0 = not watched
+  /// Whether the ranks are to save and end: asked about twice a second while they train.
+  std::function<bool()> asks_to_end = {};
 };
 
 /// Times from the start of the generation.
