@@ -21,6 +21,7 @@
 #include "trainer/checkpoint/earlier_run.hpp"
 #include "trainer/data/mds_reader.hpp"
 #include "trainer/launch/agent.hpp"
+#include "trainer/launch/local_run.hpp"
 #include "trainer/launch/rehearsal.hpp"
 #include "trainer/launch/worker.hpp"
 #include "trainer/parameters/hugging_face.hpp"
@@ -28,8 +29,6 @@
 namespace {
 
 using namespace wt;
-
-std::string self() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
 
 /// More ranks than this a core only wait for each other; a plan for a cluster is not meant for this machine.
 constexpr std::int64_t kRanksPerCore = 16;
@@ -42,21 +41,6 @@ struct TrainOptions {
   int max_restarts = 3;
   bool json = false;
 };
-
-RunProgress progress_of(const std::filesystem::path& folder) {
-  RunProgress progress;
-  std::ifstream latest(folder / "checkpoints" / "latest"), metrics(folder / "metrics.jsonl");
-  std::getline(latest, progress.checkpoint);
-  for (std::string line; std::getline(metrics, line);)
-    if (const auto entry = nlohmann::json::parse(line, nullptr, false); entry.is_object())
-      progress.steps_done = entry.value("step", progress.steps_done);
-  return progress;
-}
-
-/// "step-00000005" -> 5; 0 when there is no checkpoint.
-std::int64_t step_of(const std::string& checkpoint) {
-  return checkpoint.starts_with("step-") ? std::stoll(checkpoint.substr(5)) : 0;
-}
 
 /// What the trainer's segments and kernels take of the models that can be described.
 void check_model(const RunSpec& run, const std::string& where) {
@@ -100,8 +84,13 @@ std::filesystem::file_time_type summary_time(const std::filesystem::path& folder
   return std::filesystem::last_write_time(folder / "summary.json", none);
 }
 
-/// What a finished run is worth a line for; metrics.jsonl and summary.json have the rest.
-void print_result(const RunSpec& run, const std::filesystem::path& folder) {
+/// What a finished run is worth a line for; metrics.jsonl and summary.json have the rest. `before`: summary_time() at
+/// its start.
+void print_result(const RunSpec& run, const std::filesystem::path& folder, std::filesystem::file_time_type before) {
+  if (summary_time(folder) == before) {
+    fmt::print("nothing to do: {} holds the checkpoint of step {}, the run ends there\n", folder.string(), run.steps);
+    return;
+  }
   const auto summary = read_json(folder / "summary.json");
   std::ifstream metrics(folder / "metrics.jsonl");
   std::string line, last;
@@ -138,9 +127,11 @@ RunSpec read_trainable(const TrainOptions& o, WorkerOptions& worker) {
   return run;
 }
 
-/// A rank whose run file is wrong still meets the others, so that one of them says it and all end.
-void train_one_rank(const TrainOptions& o) {
-  end_with_agent();
+/// A rank whose run file is wrong still meets the others, so that one of them says it and all end. Returns its exit
+/// status.
+int train_one_rank(const TrainOptions& o) {
+  take_notice();
+  end_with_launcher();
   const RankEnvironment environment = RankEnvironment::read();
   RunSpec run;
   WorkerOptions worker;
@@ -150,17 +141,25 @@ void train_one_rank(const TrainOptions& o) {
   } catch (const Error&) {
     refused = std::current_exception();
   }
+  const auto summary_before = summary_time(worker.folder);
+  bool finished = true;
   run_watched(environment, refused ? kMeetRefused_s : run.dist_timeout_s, [&](RankWatch& watch) {
     if (refused) std::rethrow_exception(refused);
-    train_as_rank(run, environment, worker, watch);
+    finished = train_as_rank(run, environment, worker, watch);
   });
+  if (!finished) return kEndedOnRequest;
+  if (environment.rank == 0) print_result(run, worker.folder, summary_before);
+  return 0;
 }
 
-void train(const TrainOptions& o) {
+int train(const TrainOptions& o) {
   if (o.run.empty() == o.rehearsed.empty())
     throw_error(Code::usage, "train: found {}; needs either a run file to train, or --rehearse with one to rehearse",
                 o.run.empty() ? "no run file" : "both a run file and --rehearse");
-  if (!o.rehearsed.empty()) return rehearse_as_is(o);
+  if (!o.rehearsed.empty()) {
+    rehearse_as_is(o);
+    return 0;
+  }
   if (!o.machine.empty() || o.json)
     throw_error(Code::usage, "train: found {} without --rehearse, to which it belongs; leave it out",
                 o.json ? "--json" : "--machine");
@@ -173,7 +172,6 @@ void train(const TrainOptions& o) {
                 "torchrun --no-python, "
                 "or choose a smaller layout",
                 o.run, run.layout.name(), run.layout.world(), std::thread::hardware_concurrency());
-  const auto summary_before = summary_time(worker.folder);
 
   MdsReader{run.data};  // throws before anything is made or started; so do the next two
   if (!run.load_path.empty()) PretrainedWeights(run.load_path, run.model);
@@ -181,30 +179,9 @@ void train(const TrainOptions& o) {
   std::filesystem::create_directories(worker.folder);
   // Here, too: a rank that fails before rank 0 has come to it makes the next generation a restart.
   make_way(worker.folder, run.autoresume, launch_name(), is_restart());
-  std::vector<std::string> command{self(), "train", o.run, "-o", o.folder};
-  if (!o.faults.empty()) command.insert(command.end(), {"--faults", o.faults});
-  AgentOptions agent{run.layout.world(), o.max_restarts, {}};
-  agent.progress = [folder = worker.folder] { return progress_of(folder); };
-  const AgentResult result = run_ranks(command, agent);
-  nlohmann::json restarts = nlohmann::json::array();
-  for (const RestartRecord& r : result.restarts)
-    restarts.push_back({{"generation", r.generation},
-                        {"rank", r.rank},
-                        {"cause", r.cause},
-                        {"message", r.message},
-                        {"detected_s", r.detected_s},
-                        {"detected_unix_s", r.detected_unix_s},
-                        {"stopped_s", r.stopped_s},
-                        {"checkpoint", r.reached.checkpoint},
-                        {"resumed_after", step_of(r.reached.checkpoint)},
-                        {"steps_done", r.reached.steps_done}});
-  write_file_atomically(worker.folder / "agent.json",
-                        nlohmann::json{{"wall_s", result.wall_s}, {"restarts", restarts}}.dump(1) + "\n");
-  if (summary_time(worker.folder) == summary_before)
-    fmt::print("nothing to do: {} holds the checkpoint of step {}, the run ends there\n", worker.folder.string(),
-               run.steps);
-  else
-    print_result(run, worker.folder);
+  LocalRun local{o.run, run, worker.folder, worker.faults, {}, o.max_restarts};
+  if (worker.faults) local.arguments = {"--faults", o.faults};
+  return train_on_this_machine(local) ? 0 : kEndedOnRequest;
 }
 
 }  // namespace
@@ -239,8 +216,7 @@ int main(int argc, char** argv) {
   add_health_command(app);
   try {
     app.parse(argc, argv);
-    if (train_command->parsed()) train(options);
-    return 0;
+    return train_command->parsed() ? train(options) : 0;
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : static_cast<int>(Code::usage);
   } catch (const Error& e) {

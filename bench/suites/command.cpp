@@ -135,7 +135,7 @@ class RankSuites {
     for (std::int64_t size : bytes) command.insert(command.end(), {"--bytes", std::to_string(size)});
     std::string failure;
     try {
-      run_ranks(command, {ranks, 0, {}});
+      run_ranks(command, ranks);
     } catch (const Error& e) {
       failure = e.what();
     }

@@ -30,11 +30,11 @@ void run_local_ranks(const Arguments& a) {
       std::filesystem::read_symlink("/proc/self/exe").string(), "health", "-o", a.output, "--storage", a.storage};
   if (a.options.quick) command.push_back("--quick");
   if (a.ranks > 0) command.push_back("--rank-is-node");
-  run_ranks(command, {ranks, 0, {}});
+  run_ranks(command, ranks);
 }
 
 void check(Arguments& a) {
-  end_with_agent();
+  end_with_launcher();
   if (RankEnvironment::present() && a.ranks > 0)
     throw_error(Code::usage,
                 "health --fabric: found --ranks {} under a launcher, which has started the ranks; leave it out",

@@ -8,21 +8,6 @@
 namespace wt {
 namespace {
 
-/// "40ba" = 40 batches (steps), LLM Foundry's time string; other units are refused.
-std::int64_t steps_of(YamlMap& map, const std::string& key, std::int64_t fallback = -1) {
-  if (fallback >= 0 && !map.has(key)) return fallback;
-  const std::string text = map.text(key);
-  std::size_t used = 0;
-  std::int64_t steps = -1;
-  try {
-    steps = std::stoll(text, &used);
-  } catch (const std::exception&) {  // not a number: reported below
-  }
-  if (steps < 0 || text.substr(used) != "ba")
-    map.fail(key, fmt::format("found '{}', needs a number of batches such as 40ba", text));
-  return steps;
-}
-
 void read_optimizer(YamlMap& map, OptimizerSpec& o) {
   if (map.has("optimizer")) {
     YamlMap m = map.map("optimizer");
@@ -41,7 +26,7 @@ void read_optimizer(YamlMap& map, OptimizerSpec& o) {
   if (map.has("scheduler")) {
     YamlMap m = map.map("scheduler");
     m.choice("name", {"cosine_with_warmup"}, "cosine_with_warmup");
-    o.warmup_steps = steps_of(m, "t_warmup", 0);
+    o.warmup_steps = read_batches(m, "t_warmup", 0);
     o.final_lr_fraction = m.number_or("alpha_f", o.final_lr_fraction, 0.0, 1.0);
     m.finish();
   }
@@ -196,7 +181,7 @@ RunSpec run_from_map(YamlMap map, const std::filesystem::path& file) {
   run.layout.microbatch = map.integer("device_train_microbatch_size", 1);
   run.global_batch = map.integer("global_train_batch_size", 1);
   run.seq = map.integer("max_seq_len", 1);
-  run.steps = steps_of(map, "max_duration");
+  run.steps = read_batches(map, "max_duration");
   const PrecisionRecipe recipe = read_precisions(map);
   run.precision = recipe.compute;
   run.precisions = recipe.precisions;
@@ -210,7 +195,7 @@ RunSpec run_from_map(YamlMap map, const std::filesystem::path& file) {
     dataset.finish();
     loader.finish();
   }
-  run.save_interval = steps_of(map, "save_interval", 0);
+  run.save_interval = read_batches(map, "save_interval", 0);
   run.keep_checkpoints = map.integer_or("save_num_checkpoints_to_keep", 2, -1);
   run.save = map.boolean("save", true);
   run.autoresume = map.boolean("autoresume", true);
@@ -226,6 +211,7 @@ RunSpec run_from_map(YamlMap map, const std::filesystem::path& file) {
     callbacks.finish();
   }
   run.dist_timeout_s = map.number_or("dist_timeout", 600, 1);
+  run.resilience = read_resilience(map);
   if (map.has("rehearsal")) {
     YamlMap rehearsal = map.map("rehearsal");
     run.rehearsal = read_rehearsal(rehearsal);
@@ -320,6 +306,7 @@ std::string run_to_yaml(const RunSpec& run) {
   out << YAML::Key << "save" << YAML::Value << run.save;
   if (!run.autoresume) out << YAML::Key << "autoresume" << YAML::Value << run.autoresume;
   out << YAML::Key << "dist_timeout" << YAML::Value << shortest(run.dist_timeout_s);
+  resilience_to_yaml(run.resilience, out);
   if (run.rehearsal != RehearsalSpec{})
     rehearsal_to_yaml(run.rehearsal, out << YAML::Key << "rehearsal" << YAML::Value);
   out << YAML::EndMap;

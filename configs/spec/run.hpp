@@ -11,6 +11,7 @@
 #include "configs/spec/model.hpp"
 #include "configs/spec/precisions.hpp"
 #include "configs/spec/rehearsal.hpp"
+#include "configs/spec/resilience.hpp"
 
 namespace wt {
 
@@ -56,7 +57,8 @@ struct RunSpec {
   std::filesystem::path export_path;  ///< Hugging Face folder that the weights are written to at the end; empty = none
   Precision export_precision = Precision::fp32;
   double dist_timeout_s = 600;  ///< a collective that takes longer ends the run and names who is missing
-  RehearsalSpec rehearsal;      ///< only read by windtunnel train --rehearse
+  ResilienceSpec resilience;
+  RehearsalSpec rehearsal;  ///< only read by windtunnel train --rehearse
 
   /// Sequences of a rank in the microbatches of a step.
   Microbatches sequences() const { return Microbatches::split(global_batch / layout.data_ranks(), layout.microbatch); }

@@ -129,6 +129,7 @@ DrillResult run_drill(const std::vector<DrillInput>& inputs, const fs::path& fol
     }
     DrillCase out;
     out.name = scenario.name;
+    out.compared = scenario.expect.state;
     fs::copy_file(scenario.file, place / "scenario.yaml");
     const int status = train_with_faults(run_file, scenario, place, out);
     judge(scenario, run, status, reference->second, place, out);

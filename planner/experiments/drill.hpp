@@ -17,8 +17,9 @@ struct DrillCase {
   std::string name;
   std::vector<std::string> struck;  ///< what the proofs say, one sentence a strike
   std::vector<DrillRestart> restarts;
-  std::int64_t relaunches = 0;  ///< times that train was called again
-  std::int64_t steps_lost = 0;  ///< done and done again
+  std::int64_t relaunches = 0;                                ///< times that train was called again
+  std::int64_t steps_lost = 0;                                ///< done and done again
+  Expectation::State compared = Expectation::State::bitwise;  ///< how; what was not compared is not equal
   bool losses_equal = false, samples_equal = false, parameters_equal = false, optimizer_equal = false;
   std::vector<std::string> differences;  ///< all that is not as it must be
   bool passed() const { return !struck.empty() && differences.empty(); }

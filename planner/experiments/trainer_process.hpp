@@ -17,7 +17,7 @@ std::string tail_of(const std::filesystem::path& log);
 void run_trainer(const std::vector<std::string>& arguments, const std::filesystem::path& log);
 
 /// Runs it to its end with this process's own output; it is killed when this process dies, if it asks to be
-/// (end_with_agent). Its exit status, 128 + signal.
+/// (end_with_launcher). Its exit status, 128 + signal.
 int run_trainer_here(const std::vector<std::string>& arguments);
 
 }  // namespace wt

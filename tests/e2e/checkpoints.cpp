@@ -1,5 +1,7 @@
 // A run that was interrupted goes on as if nothing had happened, from the newest checkpoint that is whole, on any
 // layout.
+#include <unistd.h>
+
 #include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -109,6 +111,57 @@ TEST_CASE("damaged checkpoints are named and passed over, whatever is wrong with
     CHECK_THAT(ended.said, Catch::Contains(said));
   CHECK(steps_of(folder) == steps_of(trained(saved_run(12))));
   CHECK((state_of(latest_checkpoint(folder)) == state_of(latest_checkpoint(trained(saved_run(12))))));
+}
+
+TEST_CASE("a manifest that names files outside of its folder, or another step, is refused") {
+  const fs::path folder = copy_of_straight_run("foreign-files");
+  const auto change = [&](std::int64_t step, const std::function<void(nlohmann::json&)>& spoil) {
+    const fs::path file = checkpoint_of(folder, step) / "manifest.json";
+    nlohmann::json manifest = read_json(file);
+    spoil(manifest);
+    write_bytes(file, manifest.dump());
+  };
+  const auto first_file = [](nlohmann::json& manifest) -> nlohmann::json& { return manifest["files"][0]["name"]; };
+  const auto elsewhere = [&](std::int64_t step, const fs::path& other) {  // the very bytes, so that no checksum tells
+    change(step, [&](nlohmann::json& m) {
+      const std::string name = first_file(m);
+      fs::rename(checkpoint_of(folder, step) / name, other.is_absolute() ? other : checkpoint_of(folder, step) / other);
+      first_file(m) = other.string();
+    });
+  };
+  elsewhere(12, "../aside.safetensors");
+  elsewhere(10, fs::absolute(folder / "aside-10.safetensors"));
+  change(8, [](nlohmann::json& m) { m["step"] = 6; });
+  change(6, [](nlohmann::json& m) { m["files"].push_back(m["files"][0]); });
+  change(4, [](nlohmann::json& m) { m["files"][0]["name"] = 7; });
+  const Ended ended = train(saved_run(12), folder);
+  INFO(ended.said);
+  REQUIRE(ended.status == 0);
+  for (const std::string& said :
+       {"step-00000012 cannot be read and is passed over: manifest.json names '../aside"s,
+        "step-00000010 cannot be read and is passed over: manifest.json names '/"s,
+        "manifest.json is of step-00000006, its folder is step-00000008"s,
+        "step-00000006 cannot be read and is passed over: manifest.json names shard-"s,
+        "step-00000004 cannot be read and is passed over: manifest.json: "s, "continuing after step 2 "s})
+    CHECK_THAT(ended.said, Catch::Contains(said));
+  CHECK((state_of(latest_checkpoint(folder)) == state_of(latest_checkpoint(trained(saved_run(12))))));
+}
+
+TEST_CASE("what a killed save leaves half written is gone at the next start, and nothing else") {
+  const fs::path folder = scratch("half-written");
+  Launch launch;
+  launch.more = {"--faults", fault_file("in-save", {killed(1, "step: 6, at: checkpoint, after: 0.5")}),
+                 "--max-restarts", "0"};
+  CHECK(train(saved_run(12), folder, launch).status != 0);
+  CHECK(!leftovers(folder).empty());
+  const std::string dead = ".windtunnel-4194305-0.tmp";  // above every process id that Linux gives
+  const std::string living = fmt::format(".windtunnel-{}-7.tmp", getpid());
+  for (const std::string& name : {dead, living}) write_bytes(folder / name, "half");
+  write_bytes(folder / "checkpoints" / dead, "half");
+  write_bytes(folder / "mine.partial", "of the user");
+  continue_run(folder, saved_run(4), "continuing after step 4 ");  // no step is left, so that none is saved
+  CHECK(leftovers(folder).size() == 2);
+  CHECK((fs::exists(folder / living) && fs::exists(folder / "mine.partial")));
 }
 
 TEST_CASE(

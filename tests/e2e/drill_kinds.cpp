@@ -1,6 +1,5 @@
 // Every scenario of configs/faults on real processes: it strikes, and the run ends as the file says.
 #include <catch2/catch.hpp>
-#include <set>
 
 #include "configs/spec/find.hpp"
 #include "planner/experiments/drill.hpp"
@@ -9,13 +8,9 @@
 using namespace wt;
 using namespace wt::test;
 
-/// Saves at a notice, and restarts without a new checkpoint between two faults: not in the trainer yet.
-const std::set<std::string> kNeedMore{"kill-in-reload", "maintenance", "preemption"};
-
 TEST_CASE("every kind of fault strikes, and the run recovers as its scenario says") {
   std::vector<DrillInput> inputs;
   for (const std::string& name : preset_names("faults")) {
-    if (kNeedMore.count(name)) continue;
     DrillInput input{read_scenario(name), {}};
     CHECK(input.scenario.name == name);
     if (input.scenario.run.empty()) continue;  // of simulated months alone

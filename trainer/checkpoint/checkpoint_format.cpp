@@ -4,7 +4,6 @@
 #include <thread>
 
 #include "configs/spec/support/error.hpp"
-#include "configs/spec/support/json_reader.hpp"
 #include "trainer/device/clocks.hpp"
 
 namespace wt {
@@ -12,13 +11,7 @@ namespace wt {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-namespace {
-constexpr std::string_view kStepPrefix = "step-";
-}
-
-fs::path step_folder(const fs::path& folder, std::int64_t step) {
-  return folder / fmt::format("{}{:08}", kStepPrefix, step);
-}
+fs::path step_folder(const fs::path& folder, std::int64_t step) { return folder / step_name(step); }
 
 std::vector<fs::path> checkpoint_folders(const fs::path& folder) {
   std::vector<fs::path> steps;
@@ -36,15 +29,6 @@ std::vector<fs::path> checkpoint_folders(const fs::path& folder) {
                 folder.string(), failed.message());
   std::sort(steps.rbegin(), steps.rend());
   return steps;
-}
-
-json read_manifest(const fs::path& checkpoint) {
-  json manifest = read_json(checkpoint / "manifest.json");
-  if (const std::string schema = manifest.value("schema", ""); schema != kCheckpointSchema)
-    throw_error(Code::usage, "manifest.json has schema '{}', this build reads {}", schema, kCheckpointSchema);
-  for (const char* key : {"step", "data", "model", "sampler", "files"})
-    if (!manifest.contains(key)) throw_error(Code::usage, "manifest.json lacks {}", key);
-  return manifest;
 }
 
 std::string shard_file_name(std::int64_t rank, std::size_t index, std::size_t files) {

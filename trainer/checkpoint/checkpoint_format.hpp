@@ -13,11 +13,10 @@
 #include "configs/spec/run.hpp"
 #include "trainer/communication/communicator.hpp"
 #include "trainer/parameters/weights.hpp"
+#include "trainer/safetensors/manifest.hpp"
 #include "trainer/safetensors/tensor_parts.hpp"
 
 namespace wt {
-
-inline constexpr const char* kCheckpointSchema = "windtunnel.checkpoint/2";
 
 /// Ranks 0..n-1 hold the training state once between them; the others hold copies of it.
 inline std::int64_t state_ranks(const Layout& layout) { return Mesh(layout).size(Axis::state); }
@@ -25,9 +24,6 @@ inline std::int64_t state_ranks(const Layout& layout) { return Mesh(layout).size
 std::filesystem::path step_folder(const std::filesystem::path& folder, std::int64_t step);
 /// What has the name of a checkpoint, newest first. Throws Error{usage} where something is there that cannot be listed.
 std::vector<std::filesystem::path> checkpoint_folders(const std::filesystem::path& folder);
-/// The manifest. Throws where it cannot be read, is of another schema or lacks a key: then this is no checkpoint of
-/// ours.
-nlohmann::json read_manifest(const std::filesystem::path& checkpoint);
 /// The name that PyTorch gives to file `index` of `files` of a rank; both count from 0 here.
 std::string shard_file_name(std::int64_t rank, std::size_t index, std::size_t files);
 

@@ -37,12 +37,8 @@ bool is_checkpoint(const fs::path& folder) {
   }
 }
 
-/// Keeps so many (-1: all), `newest` among them. What was left half written goes.
+/// Keeps so many (-1: all), `newest` among them.
 void remove_old(const fs::path& newest, std::int64_t keep) {
-  for (const auto& entry : fs::directory_iterator(newest.parent_path()))
-    if (const std::string name = entry.path().filename().string();
-        name.starts_with("step-") && name.ends_with(".partial"))
-      fs::remove_all(entry.path());
   std::int64_t kept = 0;
   for (const fs::path& step : checkpoint_folders(newest.parent_path()))
     if (keep >= 0 && step.filename() <= newest.filename() && is_checkpoint(step) && ++kept > keep) fs::remove_all(step);

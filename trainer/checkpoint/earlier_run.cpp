@@ -1,11 +1,14 @@
 #include "trainer/checkpoint/earlier_run.hpp"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <fstream>
 #include <string_view>
+#include <vector>
 
 #include "configs/spec/support/atomic_file.hpp"
 #include "configs/spec/support/error.hpp"
@@ -64,7 +67,26 @@ fs::path move_earlier_run(const fs::path& folder) try {
               folder.string(), e.what(), unfinished_move(folder).string());
 }
 
+/// A temporary of write_file_atomically(), whose process is gone.
+bool is_abandoned(const std::string& name) {
+  int process = 0, number = 0, read = 0;
+  return std::sscanf(name.c_str(), ".windtunnel-%d-%d.tmp%n", &process, &number, &read) == 2 &&
+         read == static_cast<int>(name.size()) && kill(process, 0) != 0 && errno == ESRCH;
+}
+
 }  // namespace
+
+void remove_half_written(const fs::path& folder) {
+  for (const fs::path& each : {folder, folder / "checkpoints"}) {
+    if (!fs::is_directory(each)) continue;
+    std::vector<fs::path> gone;
+    for (const auto& entry : fs::directory_iterator(each))
+      if (const std::string name = entry.path().filename().string();
+          (name.starts_with("step-") && name.ends_with(".partial")) || is_abandoned(name))
+        gone.push_back(entry.path());
+    for (const fs::path& path : gone) fs::remove_all(path);
+  }
+}
 
 fs::path free_name(const fs::path& path) {
   fs::path name = path;

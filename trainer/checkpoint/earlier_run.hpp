@@ -20,6 +20,10 @@ std::filesystem::path free_name(const std::filesystem::path& path);
 /// `launch`: see launch_name(); `restart`: the launcher has started it before.
 void make_way(const std::filesystem::path& folder, bool autoresume, const std::string& launch, bool restart);
 
+/// Removes what a killed process has left half written of checkpoints and other files, and no process of this machine
+/// writes any more. Not of a folder of which nothing could be read: see throw_nothing_to_resume().
+void remove_half_written(const std::filesystem::path& folder);
+
 /// The file of an output folder that is there from the first save on, and stays where `checkpoints` is moved, emptied
 /// or not mounted.
 std::filesystem::path trace_of_saves(const std::filesystem::path& folder);

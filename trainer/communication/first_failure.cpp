@@ -41,12 +41,14 @@ void print(const Failure& failure) {
 std::optional<Failure> first_failure(c10d::Store& store) {
   if (!store.check({kFailure})) return std::nullopt;
   const json found = json::parse(store.get_to_str(kFailure));
-  return Failure{found.at("rank"), found.at("status"), found.at("text")};
+  return Failure{found.at("rank"), found.at("status"), found.at("text"), found.at("missed")};
 }
 
 Failure settle_failure(c10d::Store& store, const Failure& own) {
   const bool first = store.add("failure/claims", 1) == 1;
-  if (first) store.set(kFailure, json{{"rank", own.rank}, {"status", own.status}, {"text", own.text}}.dump());
+  if (first)
+    store.set(kFailure,
+              json{{"rank", own.rank}, {"status", own.status}, {"text", own.text}, {"missed", own.missed}}.dump());
   const bool there = wait_until(kSpeakerMayTake_s, [&] { return store.check({kFailure}); });
   const Failure cause = there ? *first_failure(store) : own;
   const auto spoken = [&] { return store.check({kSpoken}); };

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace c10d {
 class Store;
@@ -15,6 +16,7 @@ struct Failure {
   std::int64_t rank = 0;
   int status = 0;  ///< exit status, see Code
   std::string text;
+  std::vector<std::int64_t> missed = {};  ///< ranks that others wait for and that do not answer, ascending
 };
 
 /// What the first failed rank put down, if one has. Throws what the store throws.

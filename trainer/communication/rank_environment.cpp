@@ -49,6 +49,7 @@ RankEnvironment RankEnvironment::read() {
   if (const char* address = first_set({"MASTER_ADDR"})) e.master_address = address;
   const char* agent = first_set({"TORCHELASTIC_USE_AGENT_STORE"});
   e.agent_store = agent && std::string(agent) == "True";
+  e.torchrun = first_set({"TORCHELASTIC_RUN_ID"}) != nullptr;
   return e;
 }
 
@@ -60,7 +61,5 @@ std::string launch_name() {
 }
 
 bool is_restart() { return number({"TORCHELASTIC_RESTART_COUNT"}, 0) > 0 || number({"SLURM_RESTART_COUNT"}, 0) > 0; }
-
-std::string store_prefix(int generation) { return fmt::format("windtunnel/{}", generation); }
 
 }  // namespace wt

@@ -12,7 +12,8 @@ struct RankEnvironment {
   std::string master_address = "127.0.0.1";
   int master_port = 29500;
   bool agent_store = false;  ///< the launcher hosts the store (TORCHELASTIC_USE_AGENT_STORE)
-  int restart_count = 0;
+  int restart_count = 0;     ///< as this rank's launcher counts; two torchrun agents may differ
+  bool torchrun = false;     ///< started by it: the store that it hosts serves all generations of the launch
 
   /// True when RANK and WORLD_SIZE are set, or Slurm's or MPI's variables.
   static bool present();
@@ -25,9 +26,5 @@ struct RankEnvironment {
 std::string launch_name();
 /// torchrun or our agent has started these ranks before, or Slurm has queued their job again.
 bool is_restart();
-
-/// In front of every key of a generation in the rendezvous store: what a failed generation left there is not seen
-/// again.
-std::string store_prefix(int generation);
 
 }  // namespace wt

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "trainer/communication/first_failure.hpp"
+#include "trainer/communication/generation.hpp"
 #include "trainer/device/clocks.hpp"
 #include "trainer/pch.hpp"
 
@@ -53,6 +54,7 @@ struct RankWatch::Impl {
 
   RankEnvironment environment;
   double timeout_s = 0;
+  int generation = 0;
   StorePtr store;      ///< of the main thread
   StorePtr own_store;  ///< of the publisher: a client that waits blocks its other users
 
@@ -66,7 +68,7 @@ struct RankWatch::Impl {
   double awaited_since = 0;
   double failed_elsewhere_at = 0;  ///< 0: not as far as is known
   std::atomic<bool> ending{false};
-  std::thread publisher, enforcer;
+  std::thread publisher, enforcer, greeter;
 
   std::string position() const { return step > 0 ? fmt::format("{} of step {}", op, step) : op; }
 
@@ -99,6 +101,30 @@ struct RankWatch::Impl {
     }
   }
 
+  /// The store is one that generations before this one have used.
+  bool store_is_shared() const { return environment.torchrun && environment.agent_store; }
+
+  /// A store of this generation alone needs no number: it is the launcher's, or rank 0 has just made it.
+  int find_generation(c10d::Store& launch) {
+    if (!store_is_shared()) return environment.agent_store ? environment.restart_count : 0;
+    if (environment.rank == 0) return open_generation(launch);
+    try {
+      return ask_generation(launch, environment.rank);
+    } catch (const std::exception& e) {
+      throw_error(Code::runtime,
+                  "rank {}: rank 0 has not come to the rendezvous store within {:g} s (dist_timeout): {}",
+                  environment.rank, timeout_s, e.what());
+    }
+  }
+
+  void greet(c10d::Store& launch) {
+    try {
+      answer_arrivals(launch, environment.world, generation, [&](double seconds) { return sleep(seconds); });
+    } catch (const std::exception&) {
+      // As when publishing.
+    }
+  }
+
   void enforce() {
     while (sleep(std::min(0.1, timeout_s / 4))) {
       std::unique_lock lock(mutex);
@@ -120,12 +146,17 @@ struct RankWatch::Impl {
   std::map<std::int64_t, json> read_progress(c10d::Store& from) const {
     std::map<std::int64_t, json> out;
     for (std::int64_t rank = 0; rank < environment.world; ++rank)
-      if (from.check({progress_key(rank)})) out[rank] = json::parse(from.get_to_str(progress_key(rank)));
+      if (const std::string last = last_progress(from, rank); !last.empty()) out[rank] = json::parse(last);
     return out;
   }
 
+  struct Missing {
+    std::string text;
+    std::vector<std::int64_t> ranks;
+  };
+
   /// Why the call cannot end: ranks that are silent, ranks that have not issued it, and where those are.
-  std::string missing(c10d::Store& from, const AwaitedCall& call) const {
+  Missing missing(c10d::Store& from, const AwaitedCall& call) const {
     const auto before = read_progress(from);
     pause_for(kSilentTicks * tick_s(environment.world));
     const auto after = read_progress(from);
@@ -134,14 +165,15 @@ struct RankWatch::Impl {
       const std::lock_guard lock(mutex);
       group = groups[static_cast<std::size_t>(call.group)];
     }
-    std::vector<std::string> causes;
-    std::vector<std::string> elsewhere;
+    std::vector<std::string> causes, elsewhere;
+    std::vector<std::int64_t> silent, busy, late;  // busy: wait for nobody, which is why the others wait
     for (std::int64_t rank = 0; rank < environment.world; ++rank) {
       if (rank == environment.rank) continue;
       const bool member = !group || std::count(group->members.begin(), group->members.end(), rank) > 0;
       const auto it = after.find(rank);
       if (it == after.end()) {
         causes.push_back(fmt::format("rank {} has not started", rank));
+        silent.push_back(rank);
         continue;
       }
       const json& last = it->second;
@@ -149,16 +181,21 @@ struct RankWatch::Impl {
       if (const auto earlier = before.find(rank);
           earlier != before.end() && earlier->second.at("beat") == last.at("beat")) {
         causes.push_back(fmt::format("rank {} is silent (stopped, dead or cut off), last seen at {}", rank, at));
-      } else if (member && (!group || last.at("issued").value(group->name, std::int64_t{0}) < call.number)) {
+        silent.push_back(rank);
+        continue;
+      }
+      if (awaits.empty()) busy.push_back(rank);
+      if (member && (!group || last.at("issued").value(group->name, std::int64_t{0}) < call.number)) {
         elsewhere.push_back(fmt::format("rank {} {} {}{}", rank, group ? "has not issued it: it is at" : "is at", at,
                                         awaits.empty() || awaits == at ? "" : fmt::format(", waiting for {}", awaits)));
+        late.push_back(rank);
       }
     }
     if (group || causes.empty()) causes.insert(causes.end(), elsewhere.begin(), elsewhere.end());
-    if (causes.empty()) return "every rank has issued it: the network between them does not deliver";
-    std::string out;
-    for (std::size_t i = 0; i < std::min(causes.size(), kNamed); ++i) out += (i ? "; " : "") + causes[i];
-    if (causes.size() > kNamed) out += fmt::format("; and {} more", causes.size() - kNamed);
+    if (causes.empty()) return {"every rank has issued it: the network between them does not deliver", {}};
+    Missing out{"", !silent.empty() ? silent : !busy.empty() ? busy : late};
+    for (std::size_t i = 0; i < std::min(causes.size(), kNamed); ++i) out.text += (i ? "; " : "") + causes[i];
+    if (causes.size() > kNamed) out.text += fmt::format("; and {} more", causes.size() - kNamed);
     return out;
   }
 
@@ -172,7 +209,11 @@ struct RankWatch::Impl {
   /// All that an ending rank does with the store. `lost`: the call whose end is the failure.
   int settle(Failure own, const std::optional<AwaitedCall>& lost) const {
     const StorePtr from = store->clone();
-    if (lost && !first_failure(*from)) own.text += ": " + missing(*from, *lost);
+    if (lost && !first_failure(*from)) {
+      const Missing why = missing(*from, *lost);
+      own.text += ": " + why.text;
+      own.missed = why.ranks;
+    }
     const int status = settle_failure(*from, own).status;
     if (environment.rank == 0 && !environment.agent_store) wait_until_settled(*from, environment.world - 1, 4);
     return status;
@@ -214,18 +255,24 @@ RankWatch::RankWatch(const RankEnvironment& environment, double timeout_s) : imp
   options.numWorkers = static_cast<std::size_t>(environment.world);
   options.waitWorkers = false;
   options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * timeout_s));
+  StorePtr tcp;
   try {
-    const auto tcp = c10::make_intrusive<c10d::TCPStore>(environment.master_address, options);
-    impl_->store = c10::make_intrusive<c10d::PrefixStore>(store_prefix(environment.restart_count), tcp);
+    tcp = c10::make_intrusive<c10d::TCPStore>(environment.master_address, options);
+    impl_->generation = impl_->find_generation(*tcp);
+    impl_->store = c10::make_intrusive<c10d::PrefixStore>(store_prefix(impl_->generation), tcp);
     impl_->own_store = impl_->store->clone();
     // Waits end by the watch, which knows why; the store's own limit is only a second line.
     impl_->store->setTimeout(std::chrono::milliseconds(static_cast<std::int64_t>(2000 * timeout_s + 60'000)));
+  } catch (const Error&) {
+    throw;
   } catch (const std::exception& e) {
     throw_error(Code::runtime, "rank {}: no rendezvous store at {}:{}: {}", environment.rank,
                 environment.master_address, environment.master_port, e.what());
   }
   impl_->publisher = std::thread([this] { impl_->publish(); });
   impl_->enforcer = std::thread([this] { impl_->enforce(); });
+  if (environment.rank == 0 && impl_->store_is_shared())
+    impl_->greeter = std::thread([this, own = tcp->clone()] { impl_->greet(*own); });
 }
 
 RankWatch::~RankWatch() { finish(); }
@@ -238,9 +285,11 @@ void RankWatch::finish() {
   impl_->stopped.notify_all();
   if (impl_->publisher.joinable()) impl_->publisher.join();
   if (impl_->enforcer.joinable()) impl_->enforcer.join();
+  if (impl_->greeter.joinable()) impl_->greeter.join();
 }
 
 double RankWatch::timeout_s() const { return impl_->timeout_s; }
+int RankWatch::generation() const { return impl_->generation; }
 c10d::Store& RankWatch::store() const { return *impl_->store; }
 
 int RankWatch::add_group(const std::string& name, std::vector<std::int64_t> members) {
@@ -283,6 +332,11 @@ void RankWatch::end(const std::exception& failure) {
   if (const auto* peer = dynamic_cast<const PeerLost*>(&failure)) lost = peer->call;
   if (const auto* torch = dynamic_cast<const c10::Error*>(&failure)) own.text = torch->what_without_backtrace();
   impl_->end(own, lost);
+}
+
+std::string last_progress(c10d::Store& store, std::int64_t rank) {
+  const std::string key = progress_key(rank);
+  return store.check({key}) ? store.get_to_str(key) : "";
 }
 
 void run_watched(const RankEnvironment& environment, double timeout_s, const std::function<void(RankWatch&)>& body) {

@@ -38,13 +38,15 @@ struct PeerLost : Error {
 class RankWatch {
  public:
   /// Connects to the rendezvous store; rank 0 hosts it where no launcher does. Throws Error{runtime} naming its
-  /// address.
+  /// address, or rank 0 where that does not come.
   RankWatch(const RankEnvironment& environment, double timeout_s);
   ~RankWatch();
   RankWatch(const RankWatch&) = delete;
   RankWatch& operator=(const RankWatch&) = delete;
 
   double timeout_s() const;
+  /// How many generations of this launch came before; the same on all ranks.
+  int generation() const;
   /// The store of this generation, for use by the main thread.
   c10d::Store& store() const;
 
@@ -78,6 +80,9 @@ class RankWatch {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+/// What a rank has published last, for comparison alone: it changes as long as the rank lives. Empty: nothing yet.
+std::string last_progress(c10d::Store& store, std::int64_t rank);
 
 /// Runs `body` under a watch. When it throws, the process ends: with the status of the run's first failure, which is
 /// printed once.

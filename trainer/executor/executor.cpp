@@ -54,7 +54,7 @@ Executor::Executor(const RunSpec& run, Communicators& communicators, StepClock& 
     head_gradient_ = GradientBuffer::make(groups_[1].layout, device_);
   }
   norm_ = at::zeros({1}, on_device.dtype(at::kFloat));
-  losses_ = at::zeros({3 + run.model.mtp_layers}, on_device.dtype(at::kFloat));
+  losses_ = at::zeros({kStepTerms + run.model.mtp_layers}, on_device.dtype(at::kFloat));
   cross_entropy_ = at::zeros({1 + run.model.mtp_layers}, on_device.dtype(at::kDouble));
   give_tensors_to_faults([this](const FaultEffect& what, const auto& change) { give_tensor(what, change); });
 }
@@ -214,7 +214,8 @@ StepResult Executor::run_step(std::int64_t step, double learning_rate, const std
   result_.timeline.peak_bytes = peak;
   const float* values = losses.data_ptr<float>();
   result_.loss = values[0], result_.aux_loss = values[1], result_.z_loss = values[2];
-  result_.mtp_losses.assign(values + 3, values + losses.numel());
+  result_.stop = values[3] > 0;
+  result_.mtp_losses.assign(values + kStepTerms, values + losses.numel());
   return std::move(result_);
 }
 

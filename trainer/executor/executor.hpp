@@ -22,6 +22,7 @@ struct StepResult {
   std::vector<double> mtp_losses;
   double aux_loss = 0, z_loss = 0;
   double gradient_norm = 0;
+  bool stop = false;  ///< a rank was asked to end after this step: the same on all ranks
   StepTimeline timeline;
   /// [microbatch][layer] -> rows per logical expert that this rank sent.
   std::vector<std::vector<std::vector<std::int64_t>>> routing;
@@ -39,6 +40,9 @@ class Executor {
 
   /// From the next step on, the router's choice of experts (T, k) is what `experts` says, not what its scores say.
   void force_routing(std::function<at::Tensor(int microbatch, int layer)> experts) { forced_ = std::move(experts); }
+
+  /// From the next step on, each asks this rank whether it was asked to end, and tells the others (StepResult::stop).
+  void ask_for_stop(std::function<bool()> requested) { stop_requested_ = std::move(requested); }
 
   const Program& program() const { return program_; }
   /// All groups this rank owns shards of, in a fixed order.
@@ -131,6 +135,7 @@ class Executor {
   Segments segments_;
 
   std::function<at::Tensor(int, int)> forced_;
+  std::function<bool()> stop_requested_;
 
   // of the step under way
   std::int64_t step_ = 0;

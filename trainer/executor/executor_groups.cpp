@@ -144,9 +144,11 @@ void Executor::optimizer_step() {
   }
   losses_.zero_();
   for (std::int64_t depth = 0; depth < cross_entropy_.size(0); ++depth)
-    losses_.select(0, depth == 0 ? 0 : 2 + depth).copy_(cross_entropy_.select(0, depth) / segments_.loss_tokens(depth));
+    losses_.select(0, depth == 0 ? 0 : kStepTerms - 1 + depth)
+        .copy_(cross_entropy_.select(0, depth) / segments_.loss_tokens(depth));
   if (router_loss_.aux.defined()) losses_.select(0, 1).copy_(router_loss_.aux);
   if (router_loss_.z.defined()) losses_.select(0, 2).copy_(router_loss_.z);
+  if (stop_requested_ && stop_requested_()) losses_.select(0, 3).fill_(1);
 }
 
 Tensor Executor::router_bias(std::int64_t layer) const {

@@ -1,181 +1,185 @@
 #include "trainer/launch/agent.hpp"
 
+#include <fmt/ranges.h>
 #include <signal.h>
-#include <spawn.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
-#include <map>
 
 #include "configs/spec/support/error.hpp"
-#include "trainer/communication/first_failure.hpp"
-#include "trainer/communication/rank_environment.hpp"
-#include "trainer/device/clocks.hpp"
-#include "trainer/pch.hpp"
+#include "trainer/launch/rank_processes.hpp"
+#include "trainer/launch/recovery.hpp"
 
 namespace wt {
 namespace {
 
-volatile sig_atomic_t stop_signal = 0;
-void remember(int signal) { stop_signal = signal; }
+/// The ranks' own limit comes first; until they first publish, a machine that is busy may take some time.
+constexpr double kSilenceMore_s = 30;
 
-/// The environment of this process with `own` entries replaced.
-std::vector<std::string> environment_with(const std::map<std::string, std::string>& own) {
-  std::vector<std::string> out;
-  for (char** entry = environ; *entry; ++entry) {
-    const std::string text = *entry;
-    if (!own.count(text.substr(0, text.find('=')))) out.push_back(text);
+std::string who_and_how(const GenerationEnd& end) { return fmt::format("rank {} ended with {}", end.rank, end.cause); }
+
+[[noreturn]] void refuse(const GenerationEnd& end) {
+  throw_error(Code::usage, "{}; see its message above", who_and_how(end));
+}
+
+bool refused(const GenerationEnd& end) { return end.exit_status == static_cast<int>(Code::usage); }
+
+class Agent {
+ public:
+  explicit Agent(const AgentOptions& options)
+      : options_(options),
+        fleet_(options.run, options.nodes, options.policy.min_replicas),
+        recoveries_(options.policy, fleet_),
+        grace_(options.run.resilience.grace_period_s) {}
+
+  AgentResult run() {
+    for (int number = 0;; ++number) {
+      const GenerationEnd end = run_generation(number);
+      if (end.how == GenerationEnd::How::finished || (end.how == GenerationEnd::How::on_request && !growing_)) {
+        result_.ended_on_request = end.how == GenerationEnd::How::on_request;
+        note();
+        return result_;
+      }
+      RestartRecord record{number, end, {}, options_.progress(), {}, {}, {}, {}};
+      if (std::exchange(growing_, false) && end.how == GenerationEnd::How::on_request)
+        grow(record);
+      else
+        recover(record);
+    }
   }
-  for (const auto& [key, value] : own) out.push_back(key + "=" + value);
-  return out;
-}
 
-std::vector<char*> pointers(std::vector<std::string>& strings) {
-  std::vector<char*> out;
-  for (auto& s : strings) out.push_back(s.data());
-  out.push_back(nullptr);
-  return out;
-}
+ private:
+  GenerationEnd run_generation(int number) {
+    Generation generation;
+    generation.number = number;
+    generation.command = options_.command(fleet_.run());
+    generation.world = fleet_.world();
+    generation.silence_s = options_.run.dist_timeout_s + kSilenceMore_s;
+    generation.place = [&](std::int64_t rank) -> std::map<std::string, std::string> {
+      return {{"WINDTUNNEL_NODE", std::to_string(fleet_.node_of(rank))},
+              {"GROUP_RANK", std::to_string(rank / fleet_.ranks_per_node())}};
+    };
+    generation.asks_to_end = [&] { return can_grow(); };
+    return wt::run_generation(generation, grace_);
+  }
 
-pid_t start_rank(std::vector<std::string> command, std::int64_t rank, std::int64_t world, int port, int generation) {
-  std::vector<std::string> environment = environment_with({{"RANK", std::to_string(rank)},
-                                                           {"WORLD_SIZE", std::to_string(world)},
-                                                           {"LOCAL_RANK", std::to_string(rank)},
-                                                           {"LOCAL_WORLD_SIZE", std::to_string(world)},
-                                                           {"MASTER_ADDR", "127.0.0.1"},
-                                                           {"MASTER_PORT", std::to_string(port)},
-                                                           {"TORCHELASTIC_RESTART_COUNT", std::to_string(generation)},
-                                                           {"TORCHELASTIC_USE_AGENT_STORE", "True"},
-                                                           {"OMP_NUM_THREADS", "1"},
-                                                           {"WINDTUNNEL_PARENT", std::to_string(getpid())}});
-  auto argv = pointers(command), envp = pointers(environment);
-  pid_t pid = -1;
-  if (const int failed = posix_spawn(&pid, argv[0], nullptr, nullptr, argv.data(), envp.data()); failed != 0)
-    throw_error(Code::runtime, "rank {}: {} could not be started: {}", rank, command[0], strerror(failed));
-  return pid;
-}
+  /// Only where the ranks lose nothing by it: what they end with is saved.
+  bool can_grow() {
+    growing_ = fleet_.take_back(now_s()) && options_.run.save && fleet_.can_grow();
+    return growing_;
+  }
 
-std::string cause_of(int status) {
-  if (WIFSIGNALED(status)) return fmt::format("signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
-  return fmt::format("exit status {}", WEXITSTATUS(status));
-}
+  std::string grow() {
+    fleet_.grow();
+    return fmt::format("grow to {} ranks", fleet_.world());
+  }
 
-void stop_all(std::map<pid_t, std::int64_t>& running) {
-  for (const auto& [pid, rank] : running) kill(pid, SIGKILL);
-  for (const auto& [pid, rank] : running) waitpid(pid, nullptr, 0);
-  running.clear();
-}
+  void grow(RestartRecord& record) {
+    record.end.cause = "nodes are back";
+    record.policy = grow();
+    go_on(record);
+  }
 
-/// A rank that ended by itself has told the others why, unless it was a victim: then the first failure is another
-/// rank's.
-void name_first_failure(const c10::intrusive_ptr<c10d::TCPStore>& store, int generation, RestartRecord& failure,
-                        int& status) {
-  c10d::PrefixStore of_ranks(store_prefix(generation), store);
-  const auto first = first_failure(of_ranks);
-  // One that had no time to hear of it ended with a status of its own.
-  if (!first || WIFSIGNALED(status) || WEXITSTATUS(status) != first->status) return;
-  failure.rank = first->rank;
-  failure.message = first->text;
-  failure.cause = fmt::format("exit status {}", first->status);
-  status = first->status << 8;  // as waitpid gives it
-}
+  void recover(RestartRecord& record) {
+    const GenerationEnd& end = record.end;
+    for (const std::int64_t rank : end.ranks) record.ranks_nodes.push_back(fleet_.node_of(rank));
+    if (refused(end)) refuse(end);
+    if (stop_requested() != 0)
+      throw_error(Code::runtime, "stopped by signal {}; {} meanwhile, the newest checkpoint stays", stop_requested(),
+                  who_and_how(end));
+    if (failures_ >= options_.max_restarts)
+      give_up(record, Code::runtime, fmt::format("{} restarts were allowed", options_.max_restarts));
+    ++failures_;
+    fleet_.take_back(now_s());
+    const Decision decision =
+        recoveries_.after({end.ranks, end.cause, lost_nodes(record), record.reached.checkpoint}, now_s());
+    if (!decision.goes_on) give_up(record, Code::final, decision.action);
+    record.policy = decision.action + (fleet_.can_grow() ? ", " + grow() : "");
+    go_on(record);
+    wait(decision.wait_s);
+  }
 
-/// Ranks that report an error themselves end within this time of each other; the first one seen may be a victim.
-constexpr double kGraceSeconds = 0.3;
-constexpr useconds_t kPollMicroseconds = 5000;
+  /// Those whose ranks were all killed.
+  Fleet::Losses lost_nodes(const RestartRecord& record) const {
+    std::map<std::int64_t, std::int64_t> killed;
+    for (const std::int64_t rank : record.end.killed) ++killed[fleet_.node_of(rank)];
+    Fleet::Losses out;
+    for (const auto& [node, ranks] : killed) {
+      if (ranks < fleet_.ranks_per_node()) continue;
+      const auto repair = options_.repair_s ? options_.repair_s(record.generation, node) : std::nullopt;
+      out[node] = repair ? std::optional(now_s() + *repair) : std::nullopt;
+    }
+    return out;
+  }
+
+  [[noreturn]] void give_up(RestartRecord& record, Code code, const std::string& why) {
+    record.policy = why;
+    result_.restarts.push_back(record);
+    note();
+    throw_error(code, "{}; {}; see its message above", who_and_how(record.end), why);
+  }
+
+  void go_on(RestartRecord& record) {
+    record.layout = fleet_.run().layout.name();
+    record.nodes = fleet_.nodes();
+    record.excluded = fleet_.excluded();
+    result_.restarts.push_back(record);
+    note();
+    const GenerationEnd& end = record.end;
+    const std::string what = end.how == GenerationEnd::How::failed
+                                 ? fmt::format("{} after {:.1f} s", who_and_how(end), end.detected_s)
+                                 : end.cause;
+    fmt::print(stderr, "{}; {}: generation {}, {}\n", what, record.policy, record.generation + 1, record.layout);
+  }
+
+  void wait(double seconds) {
+    const double until = now_s() + seconds;
+    while (now_s() < until) {
+      if (stop_requested() != 0)
+        throw_error(Code::runtime, "stopped by signal {} while waiting for nodes; the newest checkpoint stays",
+                    stop_requested());
+      pause_briefly();
+    }
+  }
+
+  void note() {
+    result_.wall_s = now_s() - begin_;
+    if (options_.record) options_.record(result_);
+  }
+
+  const AgentOptions& options_;
+  Fleet fleet_;
+  Recoveries recoveries_;
+  GracePeriod grace_;
+  AgentResult result_;
+  int failures_ = 0;
+  bool growing_ = false;
+  double begin_ = now_s();
+};
 
 }  // namespace
 
-void catch_stop_signals() {
-  struct sigaction action {};
-  action.sa_handler = remember;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-}
-
-int stop_requested() { return stop_signal; }
-
-void end_with_agent() {
-  const char* parent = std::getenv("WINDTUNNEL_PARENT");
-  if (!parent) return;
+void end_with_launcher() {
+  const char* agent = std::getenv("WINDTUNNEL_PARENT");
+  if (!agent && !std::getenv("TORCHELASTIC_RUN_ID")) return;
+  const std::string parent = agent ? agent : std::to_string(getppid());
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (std::to_string(getppid()) != parent) throw_error(Code::runtime, "the agent {} is gone", parent);
+  if (std::to_string(getppid()) != parent) throw_error(Code::runtime, "the launcher {} is gone", parent);
 }
 
-AgentResult run_ranks(const std::vector<std::string>& command, const AgentOptions& options) {
+AgentResult train_with_agent(const AgentOptions& options) {
   catch_stop_signals();
-  AgentResult result;
-  const double begin = Clocks::now().wall_s;
-  std::string reached_before;
-  for (int generation = 0;; ++generation) {
-    c10d::TCPStoreOptions store_options;
-    store_options.port = 0;
-    store_options.isServer = true;
-    store_options.waitWorkers = false;
-    const auto store = c10::make_intrusive<c10d::TCPStore>("127.0.0.1", store_options);
-    const double started = Clocks::now().wall_s;
-    std::map<pid_t, std::int64_t> running;
-    try {
-      for (std::int64_t rank = 0; rank < options.ranks; ++rank)
-        running[start_rank(command, rank, options.ranks, store->getPort(), generation)] = rank;
-    } catch (...) {
-      stop_all(running);
-      throw;
-    }
+  return Agent(options).run();
+}
 
-    RestartRecord failure;
-    int failed_status = 0;
-    while (!running.empty()) {
-      int status = 0;
-      const pid_t pid = waitpid(-1, &status, WNOHANG);
-      if (stop_signal != 0) {
-        stop_all(running);
-        throw_error(Code::runtime, "stopped by signal {}; the ranks are gone, the newest checkpoint stays",
-                    static_cast<int>(stop_signal));
-      }
-      if (pid <= 0 || !running.count(pid)) {
-        if (failure.rank >= 0 && Clocks::now().wall_s - started - failure.detected_s > kGraceSeconds) break;
-        usleep(kPollMicroseconds);
-        continue;
-      }
-      const std::int64_t rank = running[pid];
-      running.erase(pid);
-      const bool ended_well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-      // A rank that was killed, or refused its configuration, explains more than one that lost its peer.
-      if (!ended_well && (failure.rank < 0 || WIFSIGNALED(status) || WEXITSTATUS(status) == 2)) {
-        if (failure.rank < 0) {
-          failure.detected_s = Clocks::now().wall_s - started;
-          failure.detected_unix_s = clock_s(CLOCK_REALTIME);
-        }
-        failure.rank = rank;
-        failure.cause = cause_of(status);
-        failed_status = status;
-      }
-    }
-    if (failure.rank < 0) break;
-    name_first_failure(store, generation, failure, failed_status);
-    stop_all(running);
-    failure.generation = generation;
-    failure.stopped_s = Clocks::now().wall_s - started;
-    result.restarts.push_back(failure);
-    if (options.progress) result.restarts.back().reached = options.progress();
-    const std::string& reached = result.restarts.back().reached.checkpoint;
-    const bool stuck = generation > 0 && options.progress && reached == reached_before;
-    reached_before = reached;
-    const bool refused = WIFEXITED(failed_status) && WEXITSTATUS(failed_status) == static_cast<int>(Code::usage);
-    if (refused || stuck || generation >= options.max_restarts)
-      throw_error(refused ? Code::usage : Code::runtime, "rank {} ended with {}{}", failure.rank, failure.cause,
-                  refused ? "; see its message above"
-                  : stuck ? ", twice without a new checkpoint in between; see its message above"
-                          : fmt::format(" and {} restarts were allowed", options.max_restarts));
-    fmt::print(stderr, "rank {} ended with {} after {:.1f} s; starting generation {}\n", failure.rank, failure.cause,
-               failure.detected_s, generation + 1);
-  }
-  result.wall_s = Clocks::now().wall_s - begin;
-  return result;
+void run_ranks(const std::vector<std::string>& command, std::int64_t ranks) {
+  catch_stop_signals();
+  GracePeriod none(0);
+  const GenerationEnd end = run_generation({.command = command, .world = ranks}, none);
+  if (end.how != GenerationEnd::How::failed) return;
+  if (refused(end)) refuse(end);
+  throw_error(Code::runtime, "{}; see its message above", who_and_how(end));
 }
 
 }  // namespace wt

@@ -1,10 +1,14 @@
 // The agent: starts the ranks of a run on this machine, watches them, and when one fails stops all and starts the next
-// generation, which continues from the newest valid checkpoint. It sets torchrun's environment, so a rank does not know
-// who started it.
+// generation, which continues from the newest valid checkpoint: in the same places, on other nodes, or in another
+// layout (trainer/launch/recovery.hpp). It sets torchrun's environment, so a rank does not know who started it.
 #pragma once
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "trainer/launch/fleet.hpp"
+#include "trainer/launch/rank_generation.hpp"
 
 namespace wt {
 
@@ -14,41 +18,49 @@ struct RunProgress {
   std::int64_t steps_done = 0;
 };
 
-struct AgentOptions {
-  std::int64_t ranks = 1;
-  int max_restarts = 0;
-  /// Asked at each failure. Two failures in a row with the same checkpoint end the run: a fault that comes back at the
-  /// same place is not cured by starting again.
-  std::function<RunProgress()> progress;
-};
-
+/// A generation that ended before the run did, and what came of it.
 struct RestartRecord {
-  int generation = 0;      ///< that failed
-  std::int64_t rank = -1;  ///< first rank seen to fail
-  std::string cause;       ///< "signal 9 (Killed)", "exit status 4"
-  std::string message;     ///< what the rank said, where it could
-  double detected_s = 0;   ///< from the start of the generation to the detection
-  double detected_unix_s = 0;
-  double stopped_s = 0;  ///< until all other ranks were gone
+  int generation = 0;
+  GenerationEnd end;
+  std::vector<std::int64_t> ranks_nodes;  ///< of end.ranks
   RunProgress reached;
+  std::string
+      policy;  ///< what was done: "restart", "spare", "shrink to 2 ranks", "grow to 4 ranks", or why nothing was
+  std::string layout;                         ///< of the next generation
+  std::vector<std::int64_t> nodes, excluded;  ///< of the next generation
 };
 
 struct AgentResult {
   std::vector<RestartRecord> restarts;
   double wall_s = 0;
+  bool ended_on_request = false;  ///< the ranks were asked to end, and have saved
 };
 
-/// SIGINT and SIGTERM no longer end this process: run_ranks stops its ranks, and stop_requested() tells others.
-void catch_stop_signals();
-/// The signal that came, 0 = none.
-int stop_requested();
+struct AgentOptions {
+  RunSpec run;
+  NodeShape nodes;
+  RecoveryPolicy policy;
+  int max_restarts = 0;  ///< after failures
+  /// Program and arguments of a rank of this run, which has another layout than the one above where nodes are missing.
+  std::function<std::vector<std::string>(const RunSpec& run)> command;
+  std::function<RunProgress()> progress;
+  /// Seconds until a node that was lost in this generation is back; none = never.
+  std::function<std::optional<double>(int generation, std::int64_t node)> repair_s;
+  /// Told of each restart, before the next generation starts, and of the end.
+  std::function<void(const AgentResult&)> record;
+};
 
-/// In a rank: it is killed when its agent dies, which could not stop it any more. Throws Error{runtime} where the agent
-/// is gone already. Nothing in a process that names none in WINDTUNNEL_PARENT (a process id).
-void end_with_agent();
+/// Returns when all ranks of a generation ended well, or on request. Throws Error{usage} when a rank ended with status
+/// 2, Error{runtime} after max_restarts failures and when the agent is stopped, Error{final} when the policy has no
+/// recovery that is possible: each with the failing rank's cause.
+AgentResult train_with_agent(const AgentOptions& options);
 
-/// `command`: program and arguments of a rank. Returns when all ranks of a generation ended well. Throws Error{runtime}
-/// (or Error{usage} when a rank ended with status 2) after max_restarts failures, with the first failing rank's cause.
-AgentResult run_ranks(const std::vector<std::string>& command, const AgentOptions& options);
+/// The same ranks once, on nodes of their own. Throws as above; nothing is started again.
+void run_ranks(const std::vector<std::string>& command, std::int64_t ranks);
+
+/// In a rank: it is killed when its launcher dies, which could not stop it any more: the agent that WINDTUNNEL_PARENT
+/// (a process id) names, or torchrun's. Throws Error{runtime} where that is gone already. Nothing under Slurm and MPI,
+/// which end what they started, nor in a rank that was started by hand.
+void end_with_launcher();
 
 }  // namespace wt

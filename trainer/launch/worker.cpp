@@ -12,6 +12,7 @@
 #include "trainer/executor/executor.hpp"
 #include "trainer/executor/recorder.hpp"
 #include "trainer/executor/run_metrics.hpp"
+#include "trainer/launch/notice.hpp"
 #include "trainer/parameters/hugging_face.hpp"
 #include "trainer/parameters/schedule.hpp"
 #include "trainer/pch.hpp"
@@ -43,16 +44,18 @@ at::Device prepare_rank_process(const RunSpec& run, std::int64_t local_rank) {
   return device;
 }
 
-void train_as_rank(const RunSpec& run, const RankEnvironment& environment, const WorkerOptions& options,
+bool train_as_rank(const RunSpec& run, const RankEnvironment& environment, const WorkerOptions& options,
                    RankWatch& watch) {
   if (environment.world != run.layout.world())
     throw_error(Code::usage, "world size: launched with {} ranks, the run's layout {} needs replicate x shard = {}",
                 environment.world, run.layout.name(), run.layout.world());
   const MdsReader data(run.data);
-  if (environment.rank == 0) make_way(options.folder, run.autoresume, launch_name(), is_restart());
+  std::filesystem::create_directories(options.folder);
+  if (environment.rank == 0)
+    make_way(options.folder, run.autoresume, launch_name(), watch.generation() > 0 || is_restart());
   const auto clock = make_step_clock(prepare_rank_process(run, environment.local_rank));
   if (options.faults)
-    arm_faults(*options.faults, {environment.rank, run.layout.world() / run.layout.replicate, environment.restart_count,
+    arm_faults(*options.faults, {environment.rank, run.layout.world() / run.layout.replicate, watch.generation(),
                                  options.folder, run.save_interval, environment.master_port, environment.agent_store});
   pass_fault_point(FaultTime::Place::restart, 0);
 
@@ -76,15 +79,20 @@ void train_as_rank(const RunSpec& run, const RankEnvironment& environment, const
     if (environment.rank == 0) check_nothing_was_saved(options.folder);
     if (!run.load_path.empty()) PretrainedWeights(run.load_path, run.model).load(executor.groups());
   }
-  if (environment.rank == 0) write_file_atomically(options.folder / "run.yaml", run_to_yaml(run));
+  if (environment.rank == 0) {
+    remove_half_written(options.folder);
+    write_file_atomically(options.folder / "run.yaml", run_to_yaml(run));
+  }
   const auto positions = context_positions(run.seq, run.layout.context, environment.rank % run.layout.context);
   const auto peak =
       environment.rank == 0 ? peak_flops(device_facts(clock->device()).at("device"), run.precision) : std::nullopt;
   Recorder recorder(run, options.folder, environment.rank, done, peak);
-  recorder.started(environment.restart_count, connected_unix_s, clock_s(CLOCK_REALTIME));
+  recorder.started(watch.generation(), connected_unix_s, clock_s(CLOCK_REALTIME));
   CheckpointSaver saver(checkpoints, run, *communicators, passed_over,
                         [&](std::int64_t step, const SaveTimes& times) { recorder.checkpoint(step, times); });
-  for (std::int64_t step = done + 1; step <= run.steps; ++step) {
+  executor.ask_for_stop([] { return stop_requested() != 0; });
+  bool stopped = false;
+  for (std::int64_t step = done + 1; step <= run.steps && !stopped; ++step) {
     const std::vector<std::int64_t> batch = sampler.next_batch(run.global_batch);
     const auto own = rank_samples(batch, environment.rank / run.layout.context, run.layout.data_ranks());
     const double lr = learning_rate(run.optimizer, step, run.steps);
@@ -93,14 +101,25 @@ void train_as_rank(const RunSpec& run, const RankEnvironment& environment, const
     });
     recorder.step(result, lr, batch);
     const bool due = run.save_interval > 0 && step % run.save_interval == 0;
+    stopped = result.stop && step < run.steps;
     watch.at(step, "checkpoint");
-    if (run.save && (due || step == run.steps)) saver.save(step, sampler.state(), executor.groups());
+    if (run.save && (due || stopped || step == run.steps)) saver.save(step, sampler.state(), executor.groups());
+    done = step;
   }
   saver.finish();
+  if (stopped) {
+    if (environment.rank == 0)
+      fmt::print(
+          stderr, "asked to end: stopped after step {}, {}\n", done,
+          run.save ? "which is saved; the same command goes on from there" : "and nothing is saved (save: false)");
+    communicators->barrier();
+    return false;
+  }
   watch.at(0, "writing the summary");
   recorder.finish(executor, *communicators);
   if (!run.export_path.empty()) export_pretrained(run.export_path, run, executor.groups(), *communicators);
   communicators->barrier();
+  return true;
 }
 
 }  // namespace wt

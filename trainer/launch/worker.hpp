@@ -18,8 +18,9 @@ struct WorkerOptions {
 /// what every process that executes steps begins with.
 at::Device prepare_rank_process(const RunSpec& run, std::int64_t local_rank);
 
-/// Trains to run.steps, continuing from the newest valid checkpoint in folder/checkpoints.
-void train_as_rank(const RunSpec& run, const RankEnvironment& environment, const WorkerOptions& options,
+/// Trains to run.steps, continuing from the newest valid checkpoint in folder/checkpoints. False: a rank was asked to
+/// end before (trainer/launch/notice.hpp), and all have saved after the same step.
+bool train_as_rank(const RunSpec& run, const RankEnvironment& environment, const WorkerOptions& options,
                    RankWatch& watch);
 
 }  // namespace wt

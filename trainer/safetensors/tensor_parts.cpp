@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "configs/spec/support/error.hpp"
-#include "configs/spec/support/json_reader.hpp"
+#include "trainer/safetensors/manifest.hpp"
 
 namespace wt {
 namespace {
@@ -97,7 +97,7 @@ StoredTensors::StoredTensors(const std::vector<std::filesystem::path>& files) {
 
 StoredTensors StoredTensors::of_checkpoint(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> files;
-  const nlohmann::json manifest = read_json(folder / "manifest.json");
+  const nlohmann::json manifest = read_manifest(folder);
   for (const auto& file : manifest.at("files")) files.push_back(folder / file.at("name").get<std::string>());
   return StoredTensors(files);
 }

@@ -27,7 +27,7 @@ class StoredTensors {
  public:
   /// Throws Error{usage}: as read_safetensors; parts that are no run of their tensor; other types than F32.
   explicit StoredTensors(const std::vector<std::filesystem::path>& files);
-  /// Those that a checkpoint folder's manifest lists.
+  /// Those that a checkpoint folder's manifest lists. Throws as read_manifest(), too.
   static StoredTensors of_checkpoint(const std::filesystem::path& folder);
 
   std::vector<std::string> keys() const;

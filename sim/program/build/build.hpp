@@ -61,6 +61,9 @@ std::int64_t weight_slots(const ModelSpec& model, const Layout& layout);
 std::int64_t gradient_slots(const ModelSpec& model, const Layout& layout);
 /// The axis whose ranks keep the same optimizer state.
 Axis state_copies_axis(const Layout& layout);
+/// Of a step, summed over the world at its end beside the losses of multi-token prediction: loss, balancing loss,
+/// z-loss, and the ranks that were asked to end.
+inline constexpr std::int64_t kStepTerms = 4;
 /// The axis a group is sharded over; elements of one rank's shard, and of the part of it whose optimizer state the rank
 /// keeps (all padded to equal shares).
 Axis shard_axis(Group group);

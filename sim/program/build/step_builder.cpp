@@ -150,7 +150,7 @@ void StepBuilder::add_epilogue() {
   if (biased()) add_bias_update();
   if (layout_.world() > 1) {
     Op loss = op("loss.reduce", Action::reduce_loss);
-    collective(loss, OpKind::all_reduce, Axis::world, fixed(4 * as_double(3 + model_.mtp_layers)));
+    collective(loss, OpKind::all_reduce, Axis::world, fixed(4 * as_double(kStepTerms + model_.mtp_layers)));
     loss.waits = {{"optimizer"}};
     program_.nodes.push_back(loss);
   }

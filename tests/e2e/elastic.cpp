@@ -1,0 +1,239 @@
+// Nodes are lost and come back: spares take their places, the run shrinks and grows, and what it trained is what an
+// undisturbed run trains. Virtual nodes of one machine, real deaths.
+#include <signal.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "configs/spec/support/atomic_file.hpp"
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/json_reader.hpp"
+#include "tests/support/launched_ranks.hpp"
+#include "tests/support/saved_run.hpp"
+
+using namespace wt;
+using namespace wt::test;
+
+namespace fs = std::filesystem;
+using Catch::Contains;
+using nlohmann::json;
+
+namespace {
+
+/// A batch that 2, 3 and 4 ranks divide, and every checkpoint kept.
+RunSpec elastic_run(std::int64_t steps) {
+  RunSpec run = with_layout(small_run(), 2, 2, 2);
+  run.model.layers = 2, run.global_batch = 12;
+  run.steps = steps, run.save = true, run.save_interval = 4, run.keep_checkpoints = -1, run.dist_timeout_s = 5;
+  return run;
+}
+
+Launch with_faults(const std::string& name, const RunSpec& run, const std::string& rest) {
+  const fs::path file = scratch(name + ".faults.yaml"), run_file = scratch(name + ".yaml");
+  write_file_atomically(run_file, run_to_yaml(run));
+  write_file_atomically(file, fmt::format("name: {}\nrun: {}\n{}", name, run_file.string(), rest));
+  Launch launch;
+  launch.more = {"--faults", file.string()};
+  return launch;
+}
+
+std::string killed_node(int node, int step, const std::string& more = "") {
+  return fmt::format("  - {{who: {{domain: node, index: {}}}, when: {{step: {}}}, what: {{kind: kill}}{}}}\n", node,
+                     step, more);
+}
+
+json restarts_of(const fs::path& folder) { return read_json(folder / "agent.json").at("restarts"); }
+
+/// The same samples at each step; losses as close as those of layouts are.
+void check_same_training(const std::vector<Step>& steps, const std::vector<Step>& of_undisturbed) {
+  REQUIRE(steps.size() == of_undisturbed.size());
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    INFO("step " << i + 1);
+    CHECK(steps[i].samples == of_undisturbed[i].samples);
+    CHECK(std::abs(steps[i].loss - of_undisturbed[i].loss) < 1e-4);
+  }
+}
+
+bool alive(pid_t pid) { return kill(pid, 0) == 0; }
+
+}  // namespace
+
+TEST_CASE("a spare takes the place of a lost node, bit for bit") {
+  const RunSpec run = elastic_run(12);
+  const fs::path folder = scratch("spare");
+  const Launch launch =
+      with_faults("spare-run", run,
+                  "nodes: {ranks: 1, spares: 1}\npolicy: {on_loss: [spare, restart]}\nevents:\n" + killed_node(1, 6));
+  const Ended ended = train(run, folder, launch);
+  INFO(ended.said);
+  REQUIRE(ended.status == 0);
+  const json restarts = restarts_of(folder);
+  REQUIRE(restarts.size() == 1);
+  CHECK(restarts[0].at("policy") == "spare");
+  CHECK(restarts[0].at("ranks") == json{1});
+  CHECK(restarts[0].at("node") == 1);
+  CHECK(restarts[0].at("nodes") == json({0, 4, 2, 3}));
+  CHECK(read_json(folder / "agent.json").at("excluded") == json{1});
+  CHECK(steps_of(folder) == steps_of(trained(run)));
+  CHECK((state_of(latest_checkpoint(folder)) == state_of(latest_checkpoint(trained(run)))));
+}
+
+TEST_CASE("without spares the run goes on with fewer ranks, as if it had been started on them from the checkpoint") {
+  const RunSpec run = elastic_run(12);
+  const fs::path folder = scratch("shrunk");
+  const Ended ended =
+      train(run, folder, with_faults("shrunk-run", run, "policy: {on_loss: [shrink]}\nevents:\n" + killed_node(3, 6)));
+  INFO(ended.said);
+  REQUIRE(ended.status == 0);
+  const json restarts = restarts_of(folder);
+  REQUIRE(restarts.size() == 1);
+  CHECK(restarts[0].at("policy") == "shrink to 3 ranks");
+  CHECK(restarts[0].at("nodes") == json({0, 1, 2}));
+  CHECK(restarts[0].at("resumed_after") == 4);
+
+  const fs::path reference = scratch("shrunk-reference");
+  fs::create_directories(reference / "checkpoints");
+  fs::copy(checkpoint_of(trained(run), 4), checkpoint_of(reference, 4), fs::copy_options::recursive);
+  write_file_atomically(reference / "checkpoints" / "latest", "step-00000004\n");
+  const Ended direct = train_file(folder / "remaining.yaml", reference);
+  INFO(direct.said);
+  REQUIRE(direct.status == 0);
+  CHECK((state_of(latest_checkpoint(folder)) == state_of(latest_checkpoint(reference))));
+  check_same_training(steps_of(folder), steps_of(trained(run)));
+}
+
+TEST_CASE("4 -> 3 -> 4 ranks: the run grows at a saved step when its node is back") {
+  const RunSpec run = elastic_run(60);
+  const fs::path folder = scratch("grown");
+  const Ended ended =
+      train(run, folder,
+            with_faults("grown-run", run, "policy: {on_loss: [shrink]}\nevents:\n" + killed_node(0, 6, ", lasts: 1s")));
+  INFO(ended.said);
+  REQUIRE(ended.status == 0);
+  const json restarts = restarts_of(folder);
+  REQUIRE(restarts.size() == 2);
+  CHECK(restarts[0].at("policy") == "shrink to 3 ranks");
+  CHECK(restarts[0].at("excluded") == json{0});
+  CHECK(restarts[1].at("policy") == "grow to 4 ranks");
+  CHECK(restarts[1].at("cause") == "nodes are back");
+  CHECK(restarts[1].at("layout") == run.layout.name());
+  CHECK(restarts[1].at("resumed_after") == restarts[1].at("steps_done"));  // nothing is done twice
+  CHECK(read_json(folder / "agent.json").at("excluded").empty());
+  check_same_training(steps_of(folder), steps_of(trained(run)));
+}
+
+TEST_CASE("4 -> 2 -> 4 ranks, nodes of two") {
+  const RunSpec run = elastic_run(60);
+  const fs::path folder = scratch("halved");
+  const Ended ended = train(
+      run, folder,
+      with_faults("halved-run", run,
+                  "nodes: {ranks: 2}\npolicy: {on_loss: [shrink]}\nevents:\n" + killed_node(1, 9, ", lasts: 1s")));
+  INFO(ended.said);
+  REQUIRE(ended.status == 0);
+  const json restarts = restarts_of(folder);
+  REQUIRE(restarts.size() == 2);
+  CHECK(restarts[0].at("policy") == "shrink to 2 ranks");
+  CHECK(restarts[0].at("ranks") == json({2, 3}));
+  CHECK(restarts[0].at("nodes") == json{0});
+  CHECK(restarts[1].at("policy") == "grow to 4 ranks");
+  check_same_training(steps_of(folder), steps_of(trained(run)));
+}
+
+TEST_CASE("a run waits for a node that comes back") {
+  const RunSpec run = elastic_run(8);
+  const fs::path folder = scratch("waited");
+  const Ended ended = train(
+      run, folder,
+      with_faults("waited-run", run, "policy: {on_loss: [wait]}\nevents:\n" + killed_node(2, 6, ", lasts: 500ms")));
+  INFO(ended.said);
+  REQUIRE(ended.status == 0);
+  CHECK(restarts_of(folder)[0].at("policy") == "wait");
+  CHECK((state_of(latest_checkpoint(folder)) == state_of(latest_checkpoint(trained(run)))));
+}
+
+TEST_CASE(
+    "a fault that comes back without a new checkpoint ends the run with 93: a scheduler must not start it again") {
+  const RunSpec run = elastic_run(8);
+  const fs::path folder = scratch("final");
+  const Ended ended =
+      train(run, folder, with_faults("final-run", run, "events:\n" + killed_node(1, 6, ", repeats: 5")));
+  INFO(ended.said);
+  CHECK(ended.status == 93);
+  CHECK_THAT(ended.said, Contains("2 times without a new checkpoint") && Contains("restart"));
+  CHECK(restarts_of(folder).size() == 2);
+}
+
+TEST_CASE("used up restarts end it with 4, a refused run file with 2") {
+  const RunSpec run = elastic_run(8);
+  Launch launch = with_faults("budget-run", run, "policy: {max_restarts: 0}\nevents:\n" + killed_node(1, 6));
+  const fs::path folder = scratch("budget");
+  const Ended ended = train(run, folder, launch);
+  INFO(ended.said);
+  CHECK(ended.status == 4);
+  CHECK_THAT(ended.said, Contains("0 restarts were allowed"));
+  CHECK(restarts_of(folder).size() == 1);
+  RunSpec wrong = run;
+  wrong.data = "nowhere";
+  CHECK(train(wrong, scratch("refused")).status == 2);
+}
+
+TEST_CASE("the agent is killed: its ranks are gone within a second, and the next start goes on, bit for bit") {
+  const RunSpec run = elastic_run(40);
+  const fs::path folder = scratch("orphans"), file = scratch("orphans.yaml");
+  write_file_atomically(file, run_to_yaml(run));
+  const Started agent = start_trainer({"train", file.string(), "-o", folder.string()});
+  wait_for_step(folder, 6);
+  std::vector<pid_t> ranks;
+  for (int rank = 0; rank < 4; ++rank) ranks.push_back(rank_process(agent.pid, rank));
+  kill(agent.pid, SIGKILL);
+  CHECK(wait_for(agent).status == 128 + SIGKILL);
+  const auto left = [&] { return std::count_if(ranks.begin(), ranks.end(), alive); };
+  for (int waited_ms = 0; left() > 0 && waited_ms < 1000; waited_ms += 5) usleep(5000);
+  CHECK(left() == 0);
+  const Ended again = train(run, folder);
+  INFO(again.said);
+  REQUIRE(again.status == 0);
+  CHECK_THAT(again.said, Contains("continuing after step "));
+  CHECK(steps_of(folder) == steps_of(trained(run)));
+  CHECK((state_of(latest_checkpoint(folder)) == state_of(latest_checkpoint(trained(run)))));
+}
+
+TEST_CASE("a rank that never comes to the others is named, and started again") {
+  const RunSpec run = elastic_run(4);
+  const fs::path folder = scratch("absent"), file = scratch("absent.yaml");
+  write_file_atomically(file, run_to_yaml(run));
+  const Started agent = start_trainer({"train", file.string(), "-o", folder.string()});
+  pid_t rank = -1;
+  while (rank < 0) try {
+      rank = rank_process(agent.pid, 3);
+    } catch (const Error&) {  // not started yet
+    }
+  kill(rank, SIGSTOP);  // before it has loaded its libraries
+  const Ended ended = wait_for(agent);
+  INFO(ended.said);
+  REQUIRE(ended.status == 0);
+  const json restarts = restarts_of(folder);
+  REQUIRE(restarts.size() == 1);
+  CHECK_THAT(restarts[0].at("message").get<std::string>(), Contains("rank 3 has not started"));
+  CHECK(restarts[0].at("ranks") == json{3});
+  CHECK(!alive(rank));
+}
+
+TEST_CASE("all ranks are stopped, so that none can tell: the agent does") {
+  const RunSpec run = elastic_run(24);
+  const fs::path folder = scratch("all-stopped"), file = scratch("all-stopped.yaml");
+  write_file_atomically(file, run_to_yaml(run));
+  const Started agent = start_trainer({"train", file.string(), "-o", folder.string()});
+  wait_for_step(folder, 6);
+  for (int rank = 0; rank < 4; ++rank) kill(rank_process(agent.pid, rank), SIGSTOP);
+  const Ended ended = wait_for(agent);
+  INFO(ended.said);
+  REQUIRE(ended.status == 0);
+  const json restarts = restarts_of(folder);
+  REQUIRE(restarts.size() == 1);
+  CHECK(restarts[0].at("cause") == "silence");
+  CHECK((state_of(latest_checkpoint(folder)) == state_of(latest_checkpoint(trained(run)))));
+}

@@ -1,0 +1,190 @@
+"""Ranks under two real torchrun agents on this machine, two ranks each: a rank is killed, then a whole agent. One death costs one
+restart, no step is lost beyond the newest checkpoint, losses are those of an undisturbed run bit for bit, and nobody is left behind.
+
+torchrun_test.py [COUNT]: so many runs with one killed rank each, whose restarts are printed, in place of the test.
+"""
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+TRAIN, WINDTUNNEL = os.environ["WINDTUNNEL_TRAIN"], os.environ["WINDTUNNEL"]
+STEPS, KILLED_AT = 60, 15
+RUN = """run_name: elastic
+max_duration: {steps}ba
+max_seq_len: 64
+global_train_batch_size: 8
+device_train_microbatch_size: 2
+precision: fp32
+seed: 17
+dist_timeout: 20
+model:
+  name: elastic
+  n_layers: 2
+  d_model: 64
+  n_heads: 4
+  vocab_size: 264
+  attn_config: {{kv_n_heads: 2}}
+  ffn_config: {{ffn_hidden_size: 96, moe_num_experts: 8, moe_top_k: 2, moe_zloss_weight: 0.001}}
+fsdp_config: {{data_parallel_replicate_degree: 2, data_parallel_shard_degree: 2, expert_parallel_degree: 2}}
+optimizer: {{name: adamw, lr: 0.002}}
+scheduler: {{name: cosine_with_warmup, t_warmup: 2ba, alpha_f: 0.1}}
+train_loader: {{dataset: {{local: {data}}}}}
+save_interval: 10ba
+"""
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def processes(variables):
+    """Ids of the trainer's processes with these variables."""
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdigit():
+            continue
+        try:
+            environment = (folder / "environ").read_bytes().split(b"\0")
+            program = os.readlink(folder / "exe")
+        except OSError:
+            continue  # gone meanwhile
+        if program == os.path.realpath(TRAIN) and all(f"{k}={v}".encode() in environment for k, v in variables.items()):
+            yield int(folder.name)
+
+
+def rows(out):
+    path = out / "metrics.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def what_was_trained(out):
+    return [(row["step"], row["loss"], row["grad_norm"], row["samples"]) for row in rows(out)]
+
+
+def wait_until(condition, seconds, what):
+    begin = time.monotonic()
+    while not condition():
+        assert time.monotonic() - begin < seconds, f"{what}: not within {seconds} s"
+        time.sleep(0.02)
+
+
+class Launch:
+    """Two torchrun agents and their logs."""
+
+    def __init__(self, folder, name, environment=None):
+        self.folder, self.name, self.out = folder, f"{name}-{os.getpid()}", folder / name / "out" / "new"
+        self.port, self.environment = free_port(), environment or {}
+        (folder / name).mkdir()
+        self.agents, self.logs = [], []
+        for _ in range(2):
+            self.start_agent()
+            time.sleep(0.3)  # the first one hosts the rendezvous
+
+    def start_agent(self):
+        self.logs.append(self.folder / f"{self.name}-{len(self.logs)}.log")
+        command = [sys.executable, "-m", "torch.distributed.run", "--nnodes=2", "--nproc-per-node=2", "--rdzv-backend=c10d",
+                   f"--rdzv-endpoint=127.0.0.1:{self.port}", f"--rdzv-id={self.name}", "--max-restarts=3",
+                   "--rdzv-conf=keep_alive_interval=1,keep_alive_max_attempt=3", "--no-python", TRAIN, "train",
+                   str(self.folder / "run.yaml"), "-o", str(self.out)]
+        environment = {**os.environ, "LOGLEVEL": "INFO", "OMP_NUM_THREADS": "1", **self.environment}
+        with self.logs[-1].open("w") as log:
+            self.agents.append(subprocess.Popen(command, stdout=log, stderr=log, env=environment))
+
+    def ranks(self, **variables):
+        return list(processes({"TORCHELASTIC_RUN_ID": self.name, **variables}))
+
+    def wait_for_step(self, step):
+        wait_until(lambda: len(rows(self.out)) >= step, 120, f"step {step}")
+
+    def starts(self):
+        """By agent: how often it started its ranks."""
+        return [log.read_text().count("Rendezvous complete for workers") for log in self.logs]
+
+    def said(self):
+        return "".join(log.read_text() for log in self.logs)
+
+    def finish(self):
+        """Exit statuses of the agents that are left."""
+        wait_until(lambda: all(agent.poll() is not None for agent in self.agents), 180, "the end")
+        wait_until(lambda: not self.ranks(), 5, "the end of the ranks")
+        return [agent.returncode for agent in self.agents]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        for agent in self.agents:
+            if agent.poll() is None:
+                agent.kill()
+                agent.wait()
+        for pid in self.ranks():
+            os.kill(pid, signal.SIGKILL)
+        if kind:
+            print(*(line for line in self.said().splitlines() if "windtunnel" in line or "Error" in line), sep="\n")
+
+
+def one_rank_killed(folder, name, rank):
+    with Launch(folder, name) as launch:
+        launch.wait_for_step(KILLED_AT)
+        (victim,) = launch.ranks(RANK=rank)
+        os.kill(victim, signal.SIGKILL)
+        statuses = launch.finish()
+        return launch, statuses
+
+
+def test_a_killed_rank(folder, undisturbed):
+    launch, statuses = one_rank_killed(folder, "rank", 2)
+    assert statuses == [0, 0], statuses
+    assert launch.starts() == [2, 2], f"one killed rank costs one restart, found starts {launch.starts()}"
+    assert what_was_trained(launch.out) == undisturbed
+    assert launch.said().count(f"{STEPS} steps of elastic") == 1, "rank 0 says the result once"
+
+
+def test_a_killed_agent(folder, undisturbed):
+    """The agent that hosts no store is killed and started again. Stores that agents share do not let a new agent in (torch 2.11),
+    so every generation has its own."""
+    with Launch(folder, "agent", {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}) as launch:
+        launch.wait_for_step(KILLED_AT)
+        (started,) = [pid for pid in launch.ranks(RANK=2)]
+        parent = int(Path(f"/proc/{started}/stat").read_text().rsplit(")", 1)[1].split()[1])
+        (lost,) = [agent for agent in launch.agents if agent.pid == parent]
+        orphans = [pid for pid in launch.ranks() if Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1] == str(parent)]
+        assert len(orphans) == 2
+        lost.kill()
+        lost.wait()
+        launch.agents.remove(lost)
+        wait_until(lambda: not set(orphans) & set(launch.ranks()), 2, "the end of ranks whose agent is gone")
+        launch.start_agent()
+        statuses = launch.finish()
+        assert statuses == [0, 0], statuses
+        assert what_was_trained(launch.out) == undisturbed
+
+
+def main():
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        subprocess.run([WINDTUNNEL, "data", "pack", "--text", "LICENSE", "-o", str(folder / "data"), "--seq-len", "64"], check=True,
+                       stdout=subprocess.DEVNULL)
+        (folder / "run.yaml").write_text(RUN.format(steps=STEPS, data=folder / "data"))
+        if len(sys.argv) > 1:
+            for i in range(int(sys.argv[1])):
+                launch, statuses = one_rank_killed(folder, f"try{i}", i % 4)
+                print(f"rank {i % 4} killed: statuses {statuses}, restarts {[n - 1 for n in launch.starts()]}", flush=True)
+            return
+        environment = {k: v for k, v in os.environ.items() if k != "RANK"}
+        subprocess.run([TRAIN, "train", str(folder / "run.yaml"), "-o", str(folder / "undisturbed")], check=True, env=environment)
+        undisturbed = what_was_trained(folder / "undisturbed")
+        assert len(undisturbed) == STEPS
+        test_a_killed_rank(folder, undisturbed)
+        test_a_killed_agent(folder, undisturbed)
+
+
+if __name__ == "__main__":
+    main()

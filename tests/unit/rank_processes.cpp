@@ -1,0 +1,54 @@
+// Processes of an agent: started with their environment, seen to end, killed, and reported where a kill does not help.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+
+#include "trainer/launch/rank_processes.hpp"
+
+using namespace wt;
+
+namespace {
+
+RankProcesses::Ended wait_for_one(RankProcesses& processes) {
+  for (;;) {
+    if (const auto ended = processes.next_ended()) return *ended;
+    pause_briefly();
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a process gets its own variables and its parent's id; its end is told once") {
+  RankProcesses processes;
+  processes.start(3, {"/bin/sh", "-c", "test \"$RANK/$WINDTUNNEL_PARENT\" = 3/$PPID && exit 7"}, {{"RANK", "3"}});
+  const auto ended = wait_for_one(processes);
+  CHECK(ended.rank == 3);
+  CHECK(cause_of(ended.status) == "exit status 7");
+  CHECK(processes.running().empty());
+  CHECK_FALSE(processes.next_ended());
+}
+
+TEST_CASE("stopped processes are killed, too") {
+  RankProcesses processes;
+  for (const std::int64_t rank : {0, 1}) processes.start(rank, {"/bin/sleep", "100"}, {});
+  for (const auto& [pid, rank] : processes.running()) kill(pid, SIGSTOP);
+  processes.kill_all();
+  CHECK(processes.running().empty());
+}
+
+TEST_CASE("a process that cannot be killed in time is named") {
+  RankProcesses processes;
+  processes.start(5, {"/bin/sleep", "100"}, {});
+  const pid_t pid = processes.running().begin()->first;
+  CHECK_THROWS_WITH(processes.kill_all(-1), Catch::Contains("rank 5 (process " + std::to_string(pid) + ")") &&
+                                                Catch::Contains("cannot be killed"));
+  waitpid(pid, nullptr, 0);
+}
+
+TEST_CASE("a program that is not there is an error") {
+  RankProcesses processes;
+  CHECK_THROWS_WITH(processes.start(2, {"/no/such/program"}, {}),
+                    Catch::Contains("rank 2") && Catch::Contains("could not be started"));
+}

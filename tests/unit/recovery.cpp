@@ -1,0 +1,156 @@
+// What the agent decides: where ranks go, in which layout, and when a run ends.
+#include <catch2/catch.hpp>
+
+#include "trainer/launch/recovery.hpp"
+#include "trainer/launch/remaining_layout.hpp"
+
+using namespace wt;
+
+namespace {
+
+RunSpec run_of(std::int64_t replicate, std::int64_t shard, std::int64_t expert, std::int64_t batch) {
+  RunSpec run;
+  run.name = "made up";
+  ModelSpec& m = run.model;
+  m.name = "made up", m.layers = 2, m.d_model = 64, m.heads = 4, m.kv_heads = 2, m.head_dim = 16, m.ffn = 96;
+  m.experts = 8, m.top_k = 2, m.vocab = 257;
+  run.layout.replicate = replicate, run.layout.shard = shard, run.layout.expert = expert;
+  run.seq = 32, run.global_batch = batch, run.steps = 10;
+  return run;
+}
+
+RecoveryPolicy on_loss(std::vector<Recovery> recoveries, std::int64_t retries_same_place = 1) {
+  RecoveryPolicy policy;
+  policy.on_loss = std::move(recoveries), policy.retries_same_place = retries_same_place;
+  return policy;
+}
+
+using Nodes = std::vector<std::int64_t>;
+RankFailure killed(const Nodes& ranks, const Fleet::Losses& lost, const std::string& checkpoint = "") {
+  return {ranks, "signal 9 (Killed)", lost, checkpoint};
+}
+
+}  // namespace
+
+TEST_CASE("the remaining layouts are those that the batch and the model allow, the most ranks first") {
+  const RunSpec run = run_of(2, 2, 2, 12);
+  const auto layouts = remaining_layouts(run, 3);
+  REQUIRE_FALSE(layouts.empty());
+  CHECK(layouts.front().layout.world() == 3);  // 12 sequences go over three ranks
+  std::int64_t before = 3;
+  for (const RunSpec& next : layouts) {
+    CHECK_NOTHROW(check_run(next, "remaining"));
+    CHECK(next.global_batch == 12);
+    CHECK(next.layout.world() <= before);
+    before = next.layout.world();
+  }
+  CHECK(before == 1);
+  CHECK(remaining_layouts(run_of(2, 2, 2, 16), 3).front().layout.world() == 2);  // 16 do not
+}
+
+TEST_CASE("of equally many ranks the layout comes first that sends fewest bytes") {
+  // Without experts: replicas exchange gradients alone, shards gather the weights in each pass, too.
+  RunSpec dense = run_of(4, 1, 1, 8);
+  dense.model.experts = 0, dense.model.top_k = 0;
+  const auto layouts = remaining_layouts(dense, 2);
+  REQUIRE(layouts.size() == 3);
+  CHECK(layouts[0].layout.name() == "2x1 expert 1");
+  CHECK(layouts[1].layout.name() == "1x2 expert 1");
+  CHECK(step_traffic_bytes(layouts[0]) < step_traffic_bytes(layouts[1]));
+  CHECK(layouts[2].layout.world() == 1);
+}
+
+TEST_CASE("one rank sends nothing, and all-reduces of n replicas send 2 (n - 1) / n of what they sum") {
+  CHECK(step_traffic_bytes(run_of(1, 1, 1, 4)) == 0);
+  const double two = step_traffic_bytes(run_of(2, 1, 1, 4)), four = step_traffic_bytes(run_of(4, 1, 1, 4));
+  CHECK(four / two == Approx((2 * 3.0 / 4) / (2 * 1.0 / 2)));
+}
+
+TEST_CASE("the layout keeps whole nodes and as many replicas as the policy wants") {
+  for (const RunSpec& next : remaining_layouts(run_of(4, 2, 2, 24), 7, 2)) CHECK(next.layout.world() % 2 == 0);
+  for (const RunSpec& next : remaining_layouts(run_of(4, 2, 2, 24), 6, 1, 2)) CHECK(next.layout.replicate >= 2);
+  CHECK(remaining_layouts(run_of(2, 1, 1, 4), 1, 1, 2).empty());
+}
+
+TEST_CASE("a spare takes the ranks of a lost node; the node stays out until it is back") {
+  Fleet fleet(run_of(2, 2, 2, 16), {1, 0, 1});
+  Recoveries recoveries(on_loss({Recovery::spare, Recovery::restart}), fleet);
+  CHECK(recoveries.after(killed({1}, {{1, 100.0}}), 0).action == "spare");
+  CHECK(fleet.nodes() == Nodes{0, 4, 2, 3});
+  CHECK(fleet.excluded() == Nodes{1});
+  CHECK(fleet.node_of(1) == 4);
+  CHECK(fleet.full());
+  CHECK_FALSE(fleet.take_back(99));
+  CHECK(recoveries.after(killed({2}, {{2, std::nullopt}}, "step-2"), 0).action == "restart");  // no spare is left
+  CHECK(fleet.take_back(100));
+  CHECK(recoveries.after(killed({0}, {{0, std::nullopt}}, "step-4"), 101).action == "spare");
+  CHECK(fleet.nodes() == Nodes{1, 4, 2, 3});
+}
+
+TEST_CASE("a lost rack takes as many spares, or none of them") {
+  Fleet fleet(run_of(2, 2, 2, 16), {1, 2, 1});
+  Recoveries recoveries(on_loss({Recovery::spare, Recovery::shrink}), fleet);
+  CHECK(recoveries.after(killed({2, 3}, {{2, {}}, {3, {}}}), 0).action == "shrink to 2 ranks");  // 16 over 3 nodes: 2
+  CHECK(fleet.nodes() == Nodes{0, 1});
+  CHECK(fleet.excluded() == Nodes{2, 3});
+}
+
+TEST_CASE("a run shrinks to what is left and grows when nodes are back: 4 -> 3 -> 4 and 4 -> 2 -> 3 -> 4 ranks") {
+  Fleet fleet(run_of(2, 2, 2, 12), {});
+  REQUIRE(fleet.shrink({{1, 10.0}}));
+  CHECK(fleet.world() == 3);
+  CHECK(fleet.nodes() == Nodes{0, 2, 3});
+  CHECK_FALSE(fleet.can_grow());
+  REQUIRE(fleet.shrink({{2, 20.0}}));
+  CHECK(fleet.world() == 2);
+  REQUIRE(fleet.take_back(10));
+  REQUIRE(fleet.can_grow());
+  fleet.grow();
+  CHECK(fleet.world() == 3);
+  REQUIRE(fleet.take_back(20));
+  fleet.grow();
+  CHECK(fleet.run().layout.name() == run_of(2, 2, 2, 12).layout.name());
+  CHECK(fleet.nodes() == Nodes{0, 1, 2, 3});
+  CHECK(fleet.excluded().empty());
+}
+
+TEST_CASE("nothing is left to shrink to: nothing is changed, and the next recovery comes") {
+  Fleet fleet(run_of(1, 1, 1, 4), {});
+  CHECK_FALSE(fleet.shrink({{0, std::nullopt}}));
+  CHECK(fleet.excluded().empty());
+  Recoveries recoveries(on_loss({Recovery::shrink, Recovery::wait}), fleet);
+  const Decision wait = recoveries.after(killed({0}, {{0, 25.0}}), 5);
+  CHECK(wait.action == "wait");
+  CHECK(wait.wait_s == 20);
+  CHECK(fleet.nodes() == Nodes{0});
+  CHECK_FALSE(recoveries.after(killed({0}, {{0, std::nullopt}}), 30).goes_on);  // it never comes back
+}
+
+TEST_CASE("the same failure without a new checkpoint in between ends a run; another one, or a checkpoint, does not") {
+  Fleet fleet(run_of(2, 2, 2, 16), {});
+  Recoveries recoveries({}, fleet);
+  const RankFailure one{{1}, "exit status 4", {}, "step-4"}, other{{2}, "exit status 4", {}, "step-4"};
+  CHECK(recoveries.after(one, 0).action == "restart");
+  CHECK(recoveries.after(other, 0).action == "restart");
+  CHECK(recoveries.after({{1}, "signal 11 (Segmentation fault)", {}, "step-4"}, 0).action == "restart");
+  const Decision end = recoveries.after(one, 0);
+  CHECK_FALSE(end.goes_on);
+  CHECK(end.action ==
+        "2 times without a new checkpoint in between; none of the policy's recoveries is possible: restart");
+  CHECK(recoveries.after({{1}, "exit status 4", {}, "step-8"}, 0).action == "restart");
+}
+
+TEST_CASE("a process that fails on a living node is tried again there; then the node counts as lost") {
+  Fleet fleet(run_of(2, 2, 2, 16), {1, 0, 1});
+  Recoveries recoveries(on_loss({Recovery::spare}, 2), fleet);
+  const RankFailure failure{{3}, "exit status 7", {}, ""};
+  CHECK(recoveries.after(failure, 0).action == "restart");
+  CHECK(recoveries.after(failure, 0).action == "restart");
+  CHECK(recoveries.after(failure, 0).action == "spare");
+  CHECK(fleet.nodes() == Nodes{0, 1, 2, 4});
+  CHECK(recoveries.after(failure, 0).action == "restart");  // on another node it is another failure
+}
+
+TEST_CASE("a world that is no whole number of nodes is refused") {
+  CHECK_THROWS_WITH(Fleet(run_of(2, 2, 2, 16), {3, 0, 0}), Catch::Contains("found 3") && Catch::Contains("4 ranks"));
+}

@@ -1,0 +1,52 @@
+#include "trainer/communication/generation.hpp"
+
+#include <random>
+#include <vector>
+
+#include "trainer/pch.hpp"
+
+namespace wt {
+namespace {
+
+/// Between two looks at who has arrived; a look asks the store twice a rank.
+constexpr double kLook_s = 0.02;
+
+std::string arrival_key(std::int64_t rank) { return fmt::format("windtunnel/arrived/{}", rank); }
+std::string answer_key(const std::string& name) { return "windtunnel/generation/" + name; }
+std::string joined_key(int generation) { return store_prefix(generation) + "/joined"; }
+
+/// No process that asked this store before has had it.
+std::string new_name() {
+  std::random_device random;
+  return fmt::format("{:08x}{:08x}", random(), random());
+}
+
+}  // namespace
+
+std::string store_prefix(int generation) { return fmt::format("windtunnel/{}", generation); }
+
+int open_generation(c10d::Store& store) { return static_cast<int>(store.add("windtunnel/generations", 1)) - 1; }
+
+void answer_arrivals(c10d::Store& store, std::int64_t world, int generation, const std::function<bool(double)>& sleep) {
+  // An arrival may be an earlier generation's: its rank is answered again under the name that replaces it.
+  std::vector<std::string> answered(static_cast<std::size_t>(world));
+  while (store.add(joined_key(generation), 0) < world - 1) {
+    for (std::int64_t rank = 1; rank < world; ++rank) {
+      if (!store.check({arrival_key(rank)})) continue;
+      const std::string name = store.get_to_str(arrival_key(rank));
+      if (std::exchange(answered[static_cast<std::size_t>(rank)], name) != name)
+        store.set(answer_key(name), std::to_string(generation));
+    }
+    if (!sleep(kLook_s)) return;
+  }
+}
+
+int ask_generation(c10d::Store& store, std::int64_t rank) {
+  const std::string name = new_name();
+  store.set(arrival_key(rank), name);
+  const int generation = std::stoi(store.get_to_str(answer_key(name)));
+  store.add(joined_key(generation), 1);
+  return generation;
+}
+
+}  // namespace wt

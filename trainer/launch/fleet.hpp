@@ -1,0 +1,59 @@
+// The nodes of a run and what runs on them: nodes in use, idle ones that stand by, lost ones and when they are back. On
+// one machine the nodes are virtual. Starts and stops nothing: the agent does what the fleet says.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "configs/spec/run.hpp"
+#include "configs/spec/scenario.hpp"
+
+namespace wt {
+
+class Fleet {
+ public:
+  /// Nodes 0.. hold the ranks of `run` in order; spares have the numbers after them. Smaller worlds have `min_replicas`
+  /// at least. Throws Error{usage} where the world is no whole number of nodes.
+  Fleet(const RunSpec& run, const NodeShape& shape, std::int64_t min_replicas = 1);
+
+  /// The run in the layout that it has on the nodes in use.
+  const RunSpec& run() const { return run_; }
+  std::int64_t world() const { return run_.layout.world(); }
+  std::int64_t ranks_per_node() const { return shape_.ranks; }
+  /// Nodes in use: node nodes()[g] holds ranks g * ranks_per_node() and up.
+  const std::vector<std::int64_t>& nodes() const { return nodes_; }
+  std::int64_t node_of(std::int64_t rank) const { return nodes_[static_cast<std::size_t>(rank / shape_.ranks)]; }
+  /// Lost nodes, ascending.
+  std::vector<std::int64_t> excluded() const;
+  bool full() const { return world() == whole_.layout.world(); }
+
+  /// Nodes and the time at which each is back; none = never.
+  using Losses = std::map<std::int64_t, std::optional<double>>;
+  /// Idle nodes take the places of the lost ones. False: there are too few, and nothing is changed.
+  bool replace(const Losses& lost);
+  /// The best layout on the nodes that are left. False: there is none, and nothing is changed.
+  bool shrink(const Losses& lost);
+  /// Nodes that are back at `now` stand by again. False: there are none.
+  bool take_back(double now);
+  /// Whether the nodes that stand by allow a larger world.
+  bool can_grow() const { return larger().has_value(); }
+  /// That world: the run's own layout once there are nodes enough for it. Needs can_grow().
+  void grow();
+
+ private:
+  std::optional<RunSpec> larger() const;
+  /// The first nodes that are not lost hold the ranks of `run`.
+  void settle(const RunSpec& run);
+  std::vector<std::int64_t> healthy() const;
+  std::vector<std::int64_t> idle() const;
+
+  RunSpec whole_, run_;
+  NodeShape shape_;
+  std::int64_t min_replicas_;
+  std::int64_t count_;  ///< of all nodes
+  std::vector<std::int64_t> nodes_;
+  Losses lost_;
+};
+
+}  // namespace wt

@@ -1,0 +1,103 @@
+#include "trainer/launch/local_run.hpp"
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "configs/spec/support/atomic_file.hpp"
+#include "trainer/launch/agent.hpp"
+
+namespace wt {
+namespace {
+
+using nlohmann::json;
+
+RunProgress progress_of(const std::filesystem::path& folder) {
+  RunProgress progress;
+  std::ifstream latest(folder / "checkpoints" / "latest"), metrics(folder / "metrics.jsonl");
+  std::getline(latest, progress.checkpoint);
+  for (std::string line; std::getline(metrics, line);)
+    if (const auto entry = json::parse(line, nullptr, false); entry.is_object())
+      progress.steps_done = entry.value("step", progress.steps_done);
+  return progress;
+}
+
+/// "step-00000005" -> 5; 0 when there is no checkpoint.
+std::int64_t step_of(const std::string& checkpoint) {
+  return checkpoint.starts_with("step-") ? std::stoll(checkpoint.substr(5)) : 0;
+}
+
+/// How long a node stays away by the event that struck it there (strikes.jsonl); none: it was another one, or forever.
+std::optional<double> repair_s(const LocalRun& local, int generation, std::int64_t node) {
+  std::optional<double> out;
+  std::ifstream in(local.folder / "strikes.jsonl");
+  for (std::string line; local.scenario && std::getline(in, line);) {
+    const json strike = json::parse(line, nullptr, false);
+    if (!strike.is_object() || strike.value("generation", -1) != generation || strike.value("node", -1) != node)
+      continue;
+    if (const auto event = strike.value("event", std::size_t{0}); event < local.scenario->events.size())
+      out = local.scenario->events[event].lasts_s;
+  }
+  return out;
+}
+
+json to_json(const RestartRecord& r) {
+  json out{{"generation", r.generation},
+           {"rank", r.end.rank},
+           {"ranks", r.end.ranks},
+           {"ranks_nodes", r.ranks_nodes},
+           {"cause", r.end.cause},
+           {"message", r.end.message},
+           {"detected_s", r.end.detected_s},
+           {"detected_unix_s", r.end.detected_unix_s},
+           {"stopped_s", r.end.stopped_s},
+           {"checkpoint", r.reached.checkpoint},
+           {"resumed_after", step_of(r.reached.checkpoint)},
+           {"steps_done", r.reached.steps_done},
+           {"policy", r.policy},
+           {"layout", r.layout},
+           {"nodes", r.nodes},
+           {"excluded", r.excluded}};
+  if (!r.ranks_nodes.empty()) out["node"] = r.ranks_nodes.front();
+  return out;
+}
+
+void write_record(const std::filesystem::path& folder, const AgentResult& result) {
+  json restarts = json::array();
+  for (const RestartRecord& r : result.restarts) restarts.push_back(to_json(r));
+  const json excluded = result.restarts.empty() ? json::array() : json(result.restarts.back().excluded);
+  write_file_atomically(folder / "agent.json",
+                        json{{"wall_s", result.wall_s}, {"restarts", restarts}, {"excluded", excluded}}.dump(1) + "\n");
+}
+
+/// The run in another layout is a file of its own, which the ranks read in place of the run file.
+std::vector<std::string> rank_command(const LocalRun& local, const RunSpec& run) {
+  std::string file = local.run_file;
+  if (run.layout.name() != local.run.layout.name()) {
+    file = (local.folder / "remaining.yaml").string();
+    write_file_atomically(file, run_to_yaml(run));
+  }
+  std::vector<std::string> out{std::filesystem::read_symlink("/proc/self/exe").string(), "train", file, "-o",
+                               local.folder.string()};
+  out.insert(out.end(), local.arguments.begin(), local.arguments.end());
+  return out;
+}
+
+}  // namespace
+
+bool train_on_this_machine(const LocalRun& local) {
+  AgentOptions agent;
+  agent.run = local.run;
+  agent.max_restarts = local.max_restarts;
+  if (local.scenario) {
+    agent.nodes = local.scenario->nodes;
+    agent.policy = local.scenario->policy;
+    if (agent.policy.max_restarts) agent.max_restarts = static_cast<int>(*agent.policy.max_restarts);
+  }
+  agent.command = [&](const RunSpec& run) { return rank_command(local, run); };
+  agent.progress = [&] { return progress_of(local.folder); };
+  agent.repair_s = [&](int generation, std::int64_t node) { return repair_s(local, generation, node); };
+  agent.record = [&](const AgentResult& result) { write_record(local.folder, result); };
+  return !train_with_agent(agent).ended_on_request;
+}
+
+}  // namespace wt

@@ -1,0 +1,26 @@
+// A run whose ranks are all on this machine, as windtunnel train starts it: the agent with the run's files.
+#pragma once
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "configs/spec/run.hpp"
+#include "configs/spec/scenario.hpp"
+
+namespace wt {
+
+struct LocalRun {
+  std::string run_file;
+  RunSpec run;
+  std::filesystem::path folder;
+  std::optional<Scenario> scenario;    ///< virtual nodes and policy; none: every rank is a node, restarted in its place
+  std::vector<std::string> arguments;  ///< of train, beside the run file and the folder
+  int max_restarts = 3;                ///< where the scenario says nothing
+};
+
+/// Trains, and writes folder/agent.json at each restart and at the end. False: it was asked to end before, and has
+/// saved. Throws what train_with_agent throws.
+bool train_on_this_machine(const LocalRun& local);
+
+}  // namespace wt

@@ -1,0 +1,43 @@
+// One generation of ranks on this machine, from its start to the end of its last process; and whom the agent blames
+// when it fails.
+#pragma once
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "trainer/launch/notice.hpp"
+
+namespace wt {
+
+struct Generation {
+  int number = 0;                    ///< restarts before it
+  std::vector<std::string> command;  ///< program and arguments of a rank
+  std::int64_t world = 1;
+  /// More of a rank's environment: where it is placed.
+  std::function<std::map<std::string, std::string>(std::int64_t rank)> place = {};
+  double silence_s = 0;  ///< all ranks silent for so long: none of them can tell; 0 = not watched
+  /// Whether the ranks are to save and end: asked about twice a second while they train.
+  std::function<bool()> asks_to_end = {};
+};
+
+/// Times from the start of the generation.
+struct GenerationEnd {
+  enum class How { finished, on_request, failed };
+  How how = How::finished;
+  // Of a failure:
+  std::int64_t rank = -1;            ///< that explains it
+  std::vector<std::int64_t> ranks;   ///< at fault, ascending: one, those that were killed, or those that others miss
+  std::vector<std::int64_t> killed;  ///< ended by a signal, ascending
+  int exit_status = 0;               ///< of `rank`; 0: a signal
+  std::string cause;                 ///< "signal 9 (Killed)", "exit status 4"
+  std::string message;               ///< what the rank said, where it could
+  double detected_s = 0, detected_unix_s = 0;
+  double stopped_s = 0;  ///< until all other ranks were gone
+};
+
+/// Hosts the rendezvous store. Throws Error{runtime} where a rank cannot be started or killed, and where a notice ends
+/// before the ranks have (SIGINT: at once).
+GenerationEnd run_generation(const Generation& generation, GracePeriod& grace);
+
+}  // namespace wt

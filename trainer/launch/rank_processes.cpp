@@ -1,0 +1,88 @@
+#include "trainer/launch/rank_processes.hpp"
+
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "configs/spec/support/error.hpp"
+#include "trainer/device/clocks.hpp"
+
+namespace wt {
+namespace {
+
+/// The environment of this process with `own` entries replaced.
+std::vector<std::string> environment_with(const std::map<std::string, std::string>& own) {
+  std::vector<std::string> out;
+  for (char** entry = environ; *entry; ++entry) {
+    const std::string text = *entry;
+    if (!own.count(text.substr(0, text.find('=')))) out.push_back(text);
+  }
+  for (const auto& [key, value] : own) out.push_back(key + "=" + value);
+  return out;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& strings) {
+  std::vector<char*> out;
+  for (auto& s : strings) out.push_back(s.data());
+  out.push_back(nullptr);
+  return out;
+}
+
+}  // namespace
+
+void pause_briefly() { usleep(5000); }
+double now_s() { return Clocks::now().wall_s; }
+
+std::string cause_of(int status) {
+  if (WIFSIGNALED(status)) return fmt::format("signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
+  return fmt::format("exit status {}", WEXITSTATUS(status));
+}
+
+RankProcesses::~RankProcesses() {
+  try {
+    kill_all();
+  } catch (const Error& e) {
+    fmt::print(stderr, "windtunnel: {}\n", e.what());
+  }
+}
+
+void RankProcesses::start(std::int64_t rank, std::vector<std::string> command, std::map<std::string, std::string> own) {
+  own["WINDTUNNEL_PARENT"] = std::to_string(getpid());
+  std::vector<std::string> environment = environment_with(own);
+  auto argv = pointers(command), envp = pointers(environment);
+  pid_t pid = -1;
+  if (const int failed = posix_spawn(&pid, argv[0], nullptr, nullptr, argv.data(), envp.data()); failed != 0)
+    throw_error(Code::runtime, "rank {}: {} could not be started: {}", rank, command[0], strerror(failed));
+  running_[pid] = rank;
+}
+
+std::optional<RankProcesses::Ended> RankProcesses::next_ended() {
+  for (const auto& [pid, rank] : running_) {
+    int status = 0;
+    if (waitpid(pid, &status, WNOHANG) != pid) continue;
+    const Ended ended{rank, status};
+    running_.erase(pid);
+    return ended;
+  }
+  return std::nullopt;
+}
+
+void RankProcesses::kill_all(double patience_s) {
+  const double begin = now_s();
+  for (const auto& [pid, rank] : running_) kill(pid, SIGKILL);
+  while (!running_.empty() && now_s() - begin <= patience_s)
+    if (!next_ended()) pause_briefly();
+  if (running_.empty()) return;
+  std::string left;
+  for (const auto& [pid, rank] : std::exchange(running_, {}))
+    left += fmt::format("{}rank {} (process {})", left.empty() ? "" : ", ", rank, pid);
+  throw_error(
+      Code::runtime,
+      "{} cannot be killed: still there {:g} s after SIGKILL, waiting for a device or a file system; nothing is "
+      "started in its place; restart the machine, then start the run again",
+      left, patience_s);
+}
+
+}  // namespace wt

@@ -1,0 +1,51 @@
+// The processes of one generation on this machine: started, seen to end, killed.
+#pragma once
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace wt {
+
+class RankProcesses {
+ public:
+  RankProcesses() = default;
+  /// Kills those that still run.
+  ~RankProcesses();
+  RankProcesses(const RankProcesses&) = delete;
+  RankProcesses& operator=(const RankProcesses&) = delete;
+
+  /// `command`: program and arguments; `own` on top of this process's environment. Throws Error{runtime}.
+  void start(std::int64_t rank, std::vector<std::string> command, std::map<std::string, std::string> own);
+  /// By process id.
+  const std::map<pid_t, std::int64_t>& running() const { return running_; }
+
+  struct Ended {
+    std::int64_t rank = 0;
+    int status = 0;  ///< as waitpid gives it
+  };
+  /// One that has ended since the last call.
+  std::optional<Ended> next_ended();
+  /// SIGKILL to all. Throws Error{runtime} naming those that are still there after `patience_s`: they may still write,
+  /// so that nothing may be started in their place.
+  void kill_all(double patience_s = kPatience_s);
+
+  /// Slurm drains a node whose processes outlive a kill by as much (UnkillableStepTimeout).
+  static constexpr double kPatience_s = 60;
+
+ private:
+  std::map<pid_t, std::int64_t> running_;
+};
+
+/// Between two looks at what may have changed: 5 ms.
+void pause_briefly();
+/// Seconds on a clock that nobody sets.
+double now_s();
+
+/// "signal 9 (Killed)", "exit status 4"
+std::string cause_of(int status);
+
+}  // namespace wt

@@ -1,0 +1,67 @@
+#include "trainer/launch/recovery.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace wt {
+namespace {
+
+std::string kind_of(const RankFailure& failure, const Fleet& fleet) {
+  std::string kind = failure.cause;
+  for (const std::int64_t rank : failure.ranks) kind += fmt::format(", rank {} on node {}", rank, fleet.node_of(rank));
+  return kind;
+}
+
+/// When all are back; none = one of them never is.
+std::optional<double> back_at(const Fleet::Losses& lost) {
+  double at = 0;
+  for (const auto& [node, back] : lost) {
+    if (!back) return std::nullopt;
+    at = std::max(at, *back);
+  }
+  return at;
+}
+
+}  // namespace
+
+std::optional<Decision> Recoveries::possible(Recovery recovery, const Fleet::Losses& lost, bool comes_back,
+                                             double now) {
+  switch (recovery) {
+    case Recovery::spare:
+      if (!fleet_.replace(lost)) return std::nullopt;
+      return Decision{true, "spare"};
+    case Recovery::shrink:
+      if (!fleet_.shrink(lost)) return std::nullopt;
+      return Decision{true, fmt::format("shrink to {} ranks", fleet_.world())};
+    case Recovery::restart:
+      if (comes_back) return std::nullopt;
+      return Decision{true, "restart"};
+    case Recovery::wait:
+      if (const auto back = back_at(lost)) return Decision{true, "wait", std::max(0.0, *back - now)};
+      return std::nullopt;
+    case Recovery::without_replica:
+      break;
+  }
+  return std::nullopt;
+}
+
+Decision Recoveries::after(const RankFailure& failure, double now) {
+  if (failure.checkpoint != checkpoint_) seen_.clear();
+  checkpoint_ = failure.checkpoint;
+  const std::int64_t times = ++seen_[kind_of(failure, fleet_)];
+  const bool comes_back = times > policy_.retries_same_place;
+  Fleet::Losses lost = failure.lost_nodes;
+  if (lost.empty()) {
+    if (!comes_back) return {true, "restart"};
+    for (const std::int64_t rank : failure.ranks) lost[fleet_.node_of(rank)] = std::nullopt;
+  }
+  for (const Recovery recovery : policy_.on_loss)
+    if (const auto decision = possible(recovery, lost, comes_back, now)) return *decision;
+  std::vector<std::string> tried;
+  for (const Recovery recovery : policy_.on_loss) tried.push_back(to_string(recovery));
+  const std::string often = times == 1 ? "" : fmt::format("{} times without a new checkpoint in between; ", times);
+  return {false, fmt::format("{}none of the policy's recoveries is possible: {}", often, fmt::join(tried, ", "))};
+}
+
+}  // namespace wt

@@ -1,0 +1,44 @@
+// What follows a failure: which recovery of the policy, on which nodes, or the end of the run. Knows failures by rank
+// and cause, so that a fault that comes back is told from two that have nothing to do with each other.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "configs/spec/scenario.hpp"
+#include "trainer/launch/fleet.hpp"
+
+namespace wt {
+
+struct RankFailure {
+  std::vector<std::int64_t> ranks;  ///< at fault, ascending
+  std::string cause;                ///< "signal 9 (Killed)"
+  Fleet::Losses lost_nodes;         ///< all of whose ranks are gone; none where a process failed and its node lives
+  std::string checkpoint;           ///< the newest one at the time
+};
+
+/// What the agent does next.
+struct Decision {
+  bool goes_on = true;
+  std::string action;  ///< "restart", "spare", "shrink to 2 ranks", "wait"; or why the run ends
+  double wait_s = 0;   ///< before the next generation starts
+};
+
+class Recoveries {
+ public:
+  Recoveries(RecoveryPolicy policy, Fleet& fleet) : policy_(std::move(policy)), fleet_(fleet) {}
+
+  /// A process that failed on a living node is started again in its place, as often as retries_same_place says. After
+  /// that, and where nodes are lost, the policy's first possible recovery comes. `now`: on the clock of lost_nodes.
+  Decision after(const RankFailure& failure, double now);
+
+ private:
+  std::optional<Decision> possible(Recovery recovery, const Fleet::Losses& lost, bool comes_back, double now);
+
+  RecoveryPolicy policy_;
+  Fleet& fleet_;
+  std::string checkpoint_;
+  std::map<std::string, std::int64_t> seen_;  ///< failures of a kind since the newest checkpoint
+};
+
+}  // namespace wt

@@ -1,0 +1,51 @@
+#include "trainer/safetensors/manifest.hpp"
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/json_reader.hpp"
+
+namespace wt {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+/// Of a file beside the manifest, not of one that a path leads to.
+bool is_file_name(const std::string& name) {
+  return !name.empty() && name != "." && name != ".." && name.find_first_of(std::string("/\0", 2)) == std::string::npos;
+}
+
+void check_files(const json& files) {
+  std::set<std::string> names;
+  for (const json& file : files) {
+    const std::string name = file.at("name").get<std::string>();
+    if (!is_file_name(name))
+      throw_error(Code::usage, "manifest.json names '{}', allowed are files of its own folder; take another checkpoint",
+                  name);
+    if (!names.insert(name).second)
+      throw_error(Code::usage, "manifest.json names {} twice; take another checkpoint", name);
+  }
+}
+
+}  // namespace
+
+std::string step_name(std::int64_t step) { return fmt::format("{}{:08}", kStepPrefix, step); }
+
+json read_manifest(const fs::path& checkpoint) try {
+  json manifest = read_json(checkpoint / "manifest.json");
+  if (const std::string schema = manifest.value("schema", ""); schema != kCheckpointSchema)
+    throw_error(Code::usage, "manifest.json has schema '{}', this build reads {}", schema, kCheckpointSchema);
+  for (const char* key : {"step", "data", "model", "sampler", "files"})
+    if (!manifest.contains(key)) throw_error(Code::usage, "manifest.json lacks {}", key);
+  if (const std::string named = step_name(manifest.at("step").get<std::int64_t>()); named != checkpoint.filename())
+    throw_error(Code::usage, "manifest.json is of {}, its folder is {}; take another checkpoint", named,
+                checkpoint.filename().string());
+  check_files(manifest.at("files"));
+  return manifest;
+} catch (const json::exception& e) {
+  throw_error(Code::usage, "manifest.json: {}; take another checkpoint", e.what());
+}
+
+}  // namespace wt
