@@ -129,7 +129,7 @@ DrillResult run_drill(const std::vector<DrillInput>& inputs, const fs::path& fol
     }
     DrillCase out;
     out.name = scenario.name;
-    out.compared = scenario.expect.state;
+    out.compared = scenario.expect.finishes ? scenario.expect.state : Expectation::State::any;
     fs::copy_file(scenario.file, place / "scenario.yaml");
     const int status = train_with_faults(run_file, scenario, place, out);
     judge(scenario, run, status, reference->second, place, out);
@@ -147,6 +147,7 @@ json to_json(const DrillResult& result) {
       json& out = restarts.emplace_back(json{{"relaunch", r.relaunch},
                                              {"generation", r.generation},
                                              {"rank", r.rank},
+                                             {"blamed", r.blamed},
                                              {"cause", r.cause},
                                              {"message", r.message},
                                              {"resumed_after", r.resumed_after},

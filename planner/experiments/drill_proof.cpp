@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
@@ -128,13 +130,13 @@ std::string missing_proof(const FaultEvent& e, const Struck& s, const DrillResta
   }
 }
 
-/// Another rank than those struck is named as the cause.
+/// Another rank than those struck is taken for the cause.
 bool blames_another(const FaultEvent& e, const Struck& s, const DrillRestart& end) {
   if (!ends_process(e.what.kind) && e.what.kind != FaultKind::hang) return false;
   if (e.who.domain == FaultDomain::agent || e.who.domain == FaultDomain::store) return end.rank >= 0;
-  return std::none_of(s.ranks.begin(), s.ranks.end(), [&](std::int64_t rank) {
-    return end.rank == rank || end.message.find(fmt::format("rank {} ", rank)) != std::string::npos;
-  });
+  return end.blamed.empty() || std::any_of(end.blamed.begin(), end.blamed.end(), [&](std::int64_t rank) {
+           return !std::binary_search(s.ranks.begin(), s.ranks.end(), rank);
+         });
 }
 
 }  // namespace
@@ -169,7 +171,9 @@ void prove_strikes(const Scenario& scenario, const fs::path& place, DrillCase& o
       else
         out.struck.push_back(text);
       if (end && blames_another(e, *struck, *end))
-        out.differences.push_back(fmt::format("{}: rank {} is named, with {}", text, end->rank, end->cause));
+        out.differences.push_back(fmt::format("{}: rank {} is blamed, which was not struck: {}", text,
+                                              fmt::join(end->blamed, " "),
+                                              end->message.empty() ? end->cause : end->message));
       if (end && e.detected_within_s && end->detected_unix_s - struck->first_unix_s > *e.detected_within_s)
         out.differences.push_back(fmt::format("{}: noticed after {:.1f} s, not within {:g} s", text,
                                               end->detected_unix_s - struck->first_unix_s, *e.detected_within_s));

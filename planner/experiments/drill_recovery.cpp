@@ -55,6 +55,7 @@ std::vector<DrillRestart> restarts_in(const json& agent) {
     DrillRestart restart;
     restart.generation = r.at("generation");
     restart.rank = r.at("rank");
+    restart.blamed = r.at("ranks").get<std::vector<std::int64_t>>();
     restart.cause = r.at("cause");
     restart.message = r.at("message");
     restart.detected_unix_s = r.at("detected_unix_s");

@@ -26,9 +26,10 @@ struct RecoveryPhases {
 
 /// The end of one generation of ranks and the start of the next.
 struct DrillRestart {
-  bool relaunch = false;   ///< train itself ended, and was called again
-  int generation = 0;      ///< that ended
-  std::int64_t rank = -1;  ///< that is named as the cause; -1 = the agent
+  bool relaunch = false;             ///< train itself ended, and was called again
+  int generation = 0;                ///< that ended
+  std::int64_t rank = -1;            ///< that ended first, or told of the failure; -1 = the agent
+  std::vector<std::int64_t> blamed;  ///< ranks that are its cause, as far as the agent knows
   std::string cause, message;
   double detected_unix_s = 0, stopped_unix_s = 0;
   /// What the next generation did; none where none got that far.

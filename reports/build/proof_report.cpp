@@ -1,5 +1,7 @@
 #include "reports/build/proof_report.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -137,7 +139,7 @@ Section rank_memory_section(const std::vector<RunComparison>& comparisons) {
 Table drill_table(const DrillResult& result) {
   Table t;
   t.title = "Recovery drill";
-  t.columns = {{"scenario", "", Align::left},      {"what struck", "", Align::left}, {"named", "", Align::left},
+  t.columns = {{"scenario", "", Align::left},      {"what struck", "", Align::left}, {"blamed", "", Align::left},
                {"resumed after", "", Align::left}, {"lost", "steps", Align::right},  {"losses", "", Align::left},
                {"parameters", "", Align::left},    {"optimizer", "", Align::left},   {"samples", "", Align::left},
                {"verdict", "", Align::left}};
@@ -147,9 +149,10 @@ Table drill_table(const DrillResult& result) {
     const auto state = [&](bool same) {
       return same || c.compared == Expectation::State::bitwise ? equal(same) : Cell("not compared");
     };
-    for (const std::string& strike : c.struck) add(struck, strike);
+    if (!c.struck.empty()) struck = c.struck.front();
+    if (c.struck.size() > 1) struck += fmt::format(" and {} more", c.struck.size() - 1);
     for (const DrillRestart& r : c.restarts) {
-      add(named, r.rank < 0 ? "train: " + r.cause : fmt::format("rank {}: {}", r.rank, r.cause));
+      add(named, r.rank < 0 ? "train: " + r.cause : fmt::format("rank {}: {}", fmt::join(r.blamed, " "), r.cause));
       add(resumed, r.resumed_after < 0 ? "no step" : fmt::format("step {}", r.resumed_after));
     }
     t.rows.push_back(

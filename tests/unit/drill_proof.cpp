@@ -37,7 +37,7 @@ DrillCase judged(const std::string& what, const std::vector<std::string>& proofs
 
 DrillRestart ended(const std::string& cause, std::int64_t rank = 1, double at = 101) {
   DrillRestart r;
-  r.rank = rank, r.cause = cause, r.detected_unix_s = r.stopped_unix_s = at;
+  r.rank = rank, r.blamed = {rank}, r.cause = cause, r.detected_unix_s = r.stopped_unix_s = at;
   return r;
 }
 
@@ -65,14 +65,16 @@ TEST_CASE("a process has to end as it was asked to, and no other may be named fo
                                     {"kind: exception", "exit status 4"}}) {
     CHECK(passes(judged(what, {"{}"}, {ended(cause)})));
     fails(judged(what, {"{}"}, {ended("signal 9 (Killed)")}), "it ended with signal 9 (Killed)");
-    fails(judged(what, {"{}"}, {ended(cause, 0)}), "rank 0 is named");
+    fails(judged(what, {"{}"}, {ended(cause, 0)}), "rank 0 is blamed");
   }
-  DrillRestart peer = ended("exit status 4", 0);
-  peer.message = "all_to_all over axis expert was not over: rank 1 is silent";
+  DrillRestart peer = ended("exit status 4", 0);  // tells of another
+  peer.blamed = {1};
   const std::string stopped = R"({"samples_stopped": 9, "samples_moved": 0, "ended": true})";
   CHECK(passes(judged("kind: hang", {stopped}, {peer})));
-  peer.message = "rank 12 is silent";
-  fails(judged("kind: hang", {stopped}, {peer}), "rank 0 is named");
+  for (const std::vector<std::int64_t>& blamed : {std::vector<std::int64_t>{0}, {0, 1}, {}}) {
+    peer.blamed = blamed, peer.message = "why";
+    fails(judged("kind: hang", {stopped}, {peer}), "is blamed, which was not struck: why");
+  }
 }
 
 TEST_CASE("a stop is a stop throughout, and ends as asked") {
