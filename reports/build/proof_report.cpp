@@ -152,7 +152,9 @@ Table drill_table(const DrillResult& result) {
     if (!c.struck.empty()) struck = c.struck.front();
     if (c.struck.size() > 1) struck += fmt::format(" and {} more", c.struck.size() - 1);
     for (const DrillRestart& r : c.restarts) {
-      add(named, r.rank < 0 ? "train: " + r.cause : fmt::format("rank {}: {}", fmt::join(r.blamed, " "), r.cause));
+      add(named, r.rank < 0
+                     ? "train: " + r.cause
+                     : fmt::format("rank{} {}: {}", r.blamed.size() > 1 ? "s" : "", fmt::join(r.blamed, " "), r.cause));
       add(resumed, r.resumed_after < 0 ? "no step" : fmt::format("step {}", r.resumed_after));
     }
     t.rows.push_back(
@@ -167,7 +169,10 @@ Table drill_table(const DrillResult& result) {
          equal(c.samples_equal),
          c.passed() ? Cell("passed", Status::good) : Cell("FAILED", Status::bad)});
   }
-  t.note = "Compared bit by bit with the undisturbed run; close: as losses of other layouts are.";
+  t.note = "Compared bit by bit with the undisturbed run.";
+  if (std::any_of(result.cases.begin(), result.cases.end(),
+                  [](const DrillCase& c) { return c.compared == Expectation::State::layouts; }))
+    t.note += " Close: as losses of different layouts are.";
   return t;
 }
 
