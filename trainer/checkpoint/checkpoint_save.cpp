@@ -155,15 +155,14 @@ void CheckpointSaver::begin_folder() {
 }
 
 json CheckpointSaver::write_own_files() {
-  const auto fault = checkpoint_fault(step_);
-  const double total = static_cast<double>(staged_.bytes());
+  const std::int64_t total = staged_.bytes();
   const auto& files = staged_.files();
   json written = json::array();
   std::int64_t before = 0;
   for (std::size_t i = 0; i < files.size(); ++i) {
     const std::string name = shard_file_name(communicators_.rank(), i, files.size());
     const WrittenFile file = write_safetensors(partial_folder(folder_, step_) / name, files[i], [&](std::int64_t done) {
-      if (fault && static_cast<double>(before + done) >= *fault * total) die_now();
+      pass_checkpoint_bytes(step_, before + done, total);
       if (given_up_) throw_error(Code::runtime, "{}: given up, because the run ended", name);
     });
     before += file.bytes;
@@ -198,6 +197,7 @@ std::string CheckpointSaver::publish() {
     for (const fs::path& unreadable : std::exchange(passed_over_, {}))
       fs::rename(unreadable, free_name(unreadable.string() + ".unreadable"));
     fs::rename(partial, target);
+    pass_fault_point(FaultTime::Place::manifest, step_);
   } catch (const std::exception& e) {
     std::error_code none;
     fs::remove_all(partial, none);

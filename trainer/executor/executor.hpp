@@ -9,6 +9,7 @@
 #include "configs/spec/run.hpp"
 #include "sim/program/timeline.hpp"
 #include "trainer/communication/communicator.hpp"
+#include "trainer/faults/fault_point.hpp"
 #include "trainer/model/batch.hpp"
 #include "trainer/model/segments.hpp"
 #include "trainer/parameters/weights.hpp"
@@ -52,6 +53,8 @@ class Executor {
 
  private:
   struct InFlight;
+  /// A gradient, weight or moment of a layer's dense parameters, or what flows between layers: for faults.
+  void give_tensor(const FaultEffect& what, const std::function<void(HostNumbers)>& change);
   struct OpMarks {
     StepClock::Mark issued, done;
   };

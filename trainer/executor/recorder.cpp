@@ -54,23 +54,34 @@ at::Tensor gather_rows_of_ranks(Communicators& communicators, std::int64_t world
 
 Recorder::Recorder(const RunSpec& run, std::filesystem::path folder, std::int64_t rank, std::int64_t resumed_step,
                    std::optional<double> peak_flops)
-    : run_(run), folder_(std::move(folder)), rank_(rank), peak_flops_(peak_flops) {
+    : run_(run), folder_(std::move(folder)), rank_(rank), resumed_step_(resumed_step), peak_flops_(peak_flops) {
   if (rank_ != 0) return;
   for (const char* name : {"metrics.jsonl", "checkpoints.jsonl"}) {
     const auto file = folder_ / name;
     std::ifstream in(file);
     if (!in) continue;
-    std::string kept;
+    std::string kept, replayed;
     for (std::string line; std::getline(in, line);)
-      if (const json entry = json::parse(line, nullptr, false);
-          entry.is_object() && entry.value("step", resumed_step + 1) <= resumed_step)
-        kept += line + "\n";
+      if (const json entry = json::parse(line, nullptr, false); entry.is_object())
+        (entry.value("step", resumed_step + 1) <= resumed_step ? kept : replayed) += line + "\n";
     in.close();
+    if (file.filename() == "metrics.jsonl" && !replayed.empty())
+      std::ofstream(folder_ / "replayed.jsonl", std::ios::app) << replayed;
     write_file_atomically(file, kept);
   }
   metrics_.open(folder_ / "metrics.jsonl", std::ios::app);
   std::error_code absent;
   if (resumed_step < run.steps) std::filesystem::remove(folder_ / "summary.json", absent);
+}
+
+void Recorder::started(int generation, double connected_unix_s, double loaded_unix_s) {
+  if (rank_ != 0) return;
+  std::ofstream(folder_ / "generations.jsonl", std::ios::app) << json{{"generation", generation},
+                                                                      {"connected_unix_s", connected_unix_s},
+                                                                      {"loaded_unix_s", loaded_unix_s},
+                                                                      {"resumed_after", resumed_step_}}
+                                                                     .dump()
+                                                              << std::endl;
 }
 
 void Recorder::step(const StepResult& r, double learning_rate, const std::vector<std::int64_t>& samples) {

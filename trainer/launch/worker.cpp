@@ -6,6 +6,7 @@
 #include "trainer/checkpoint/earlier_run.hpp"
 #include "trainer/data/mds_reader.hpp"
 #include "trainer/data/sample_order.hpp"
+#include "trainer/device/clocks.hpp"
 #include "trainer/device/device.hpp"
 #include "trainer/device/memory_counter.hpp"
 #include "trainer/executor/executor.hpp"
@@ -53,7 +54,10 @@ bool train_as_rank(const RunSpec& run, const RankEnvironment& environment, const
   if (environment.rank == 0)
     make_way(options.folder, run.autoresume, launch_name(), watch.generation() > 0 || is_restart());
   const auto clock = make_step_clock(prepare_rank_process(run, environment.local_rank));
-  if (options.fault && environment.restart_count == 0) arm_fault(*options.fault, environment.rank);
+  if (options.faults)
+    arm_faults(*options.faults, {environment.rank, run.layout.world() / run.layout.replicate, watch.generation(),
+                                 options.folder, run.save_interval, environment.master_port, environment.agent_store});
+  pass_fault_point(FaultTime::Place::restart, 0);
 
   SamplerOptions order;
   order.shuffle_seed = run.shuffle_seed;
@@ -63,7 +67,9 @@ bool train_as_rank(const RunSpec& run, const RankEnvironment& environment, const
   const auto checkpoints = options.folder / "checkpoints";
   std::int64_t done = 0;
   std::vector<std::filesystem::path> passed_over;
+  const double connected_unix_s = clock_s(CLOCK_REALTIME);
   watch.at(0, "loading the checkpoint");
+  pass_fault_point(FaultTime::Place::reload, 0);
   if (const auto loaded = load_newest_checkpoint(checkpoints, run, executor.groups(), *communicators)) {
     done = loaded->step;
     passed_over = loaded->passed_over;
@@ -81,6 +87,7 @@ bool train_as_rank(const RunSpec& run, const RankEnvironment& environment, const
   const auto peak =
       environment.rank == 0 ? peak_flops(device_facts(clock->device()).at("device"), run.precision) : std::nullopt;
   Recorder recorder(run, options.folder, environment.rank, done, peak);
+  recorder.started(watch.generation(), connected_unix_s, clock_s(CLOCK_REALTIME));
   CheckpointSaver saver(checkpoints, run, *communicators, passed_over,
                         [&](std::int64_t step, const SaveTimes& times) { recorder.checkpoint(step, times); });
   executor.ask_for_stop([] { return stop_requested() != 0; });
