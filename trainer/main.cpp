@@ -129,7 +129,8 @@ RunSpec read_trainable(const TrainOptions& o, WorkerOptions& worker) {
   return run;
 }
 
-/// torchrun --nnodes=MIN:MAX starts fewer ranks, or more again: a run that has saved goes on in the best layout for them.
+/// torchrun --nnodes=MIN:MAX starts fewer ranks, or more again: a run that has saved goes on in the best layout for
+/// them.
 void fit_to_world(RunSpec& run, const RankEnvironment& environment, const std::filesystem::path& folder) {
   if (!environment.torchrun || environment.world == run.layout.world() || !run.autoresume ||
       !std::filesystem::exists(folder / "checkpoints" / "latest"))

@@ -135,7 +135,8 @@ TEST_CASE("the same failure without a new checkpoint in between ends a run; anot
   CHECK(recoveries.after({{1}, "signal 11 (Segmentation fault)", {}, "step-4"}, 0).action == "restart");
   const Decision end = recoveries.after(one, 0);
   CHECK_FALSE(end.goes_on);
-  CHECK(end.action == "2 times without a new checkpoint in between; none of the policy's recoveries is possible: restart");
+  CHECK(end.action ==
+        "2 times without a new checkpoint in between; none of the policy's recoveries is possible: restart");
   CHECK(recoveries.after({{1}, "exit status 4", {}, "step-8"}, 0).action == "restart");
 }
 

@@ -111,7 +111,8 @@ struct RankWatch::Impl {
     try {
       return ask_generation(launch, environment.rank);
     } catch (const std::exception& e) {
-      throw_error(Code::runtime, "rank {}: rank 0 has not come to the rendezvous store within {:g} s (dist_timeout): {}",
+      throw_error(Code::runtime,
+                  "rank {}: rank 0 has not come to the rendezvous store within {:g} s (dist_timeout): {}",
                   environment.rank, timeout_s, e.what());
     }
   }

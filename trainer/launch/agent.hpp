@@ -1,6 +1,6 @@
 // The agent: starts the ranks of a run on this machine, watches them, and when one fails stops all and starts the next
-// generation, which continues from the newest valid checkpoint: in the same places, on other nodes, or in another layout
-// (trainer/launch/recovery.hpp). It sets torchrun's environment, so a rank does not know who started it.
+// generation, which continues from the newest valid checkpoint: in the same places, on other nodes, or in another
+// layout (trainer/launch/recovery.hpp). It sets torchrun's environment, so a rank does not know who started it.
 #pragma once
 #include <functional>
 #include <optional>
@@ -24,8 +24,9 @@ struct RestartRecord {
   GenerationEnd end;
   std::vector<std::int64_t> ranks_nodes;  ///< of end.ranks
   RunProgress reached;
-  std::string policy;  ///< what was done: "restart", "spare", "shrink to 2 ranks", "grow to 4 ranks", or why nothing was
-  std::string layout;  ///< of the next generation
+  std::string
+      policy;  ///< what was done: "restart", "spare", "shrink to 2 ranks", "grow to 4 ranks", or why nothing was
+  std::string layout;                         ///< of the next generation
   std::vector<std::int64_t> nodes, excluded;  ///< of the next generation
 };
 
@@ -49,17 +50,17 @@ struct AgentOptions {
   std::function<void(const AgentResult&)> record;
 };
 
-/// Returns when all ranks of a generation ended well, or on request. Throws Error{usage} when a rank ended with status 2,
-/// Error{runtime} after max_restarts failures and when the agent is stopped, Error{final} when the policy has no recovery
-/// that is possible: each with the failing rank's cause.
+/// Returns when all ranks of a generation ended well, or on request. Throws Error{usage} when a rank ended with status
+/// 2, Error{runtime} after max_restarts failures and when the agent is stopped, Error{final} when the policy has no
+/// recovery that is possible: each with the failing rank's cause.
 AgentResult train_with_agent(const AgentOptions& options);
 
 /// The same ranks once, on nodes of their own. Throws as above; nothing is started again.
 void run_ranks(const std::vector<std::string>& command, std::int64_t ranks);
 
-/// In a rank: it is killed when its launcher dies, which could not stop it any more: the agent that WINDTUNNEL_PARENT (a
-/// process id) names, or torchrun's. Throws Error{runtime} where that is gone already. Nothing under Slurm and MPI, which
-/// end what they started, nor in a rank that was started by hand.
+/// In a rank: it is killed when its launcher dies, which could not stop it any more: the agent that WINDTUNNEL_PARENT
+/// (a process id) names, or torchrun's. Throws Error{runtime} where that is gone already. Nothing under Slurm and MPI,
+/// which end what they started, nor in a rank that was started by hand.
 void end_with_launcher();
 
 }  // namespace wt

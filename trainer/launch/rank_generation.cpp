@@ -138,13 +138,13 @@ class Watched {
     if (silent_) return blame_all();
     const auto first = first_failure(*of_ranks_);
     const auto explains = [&](const RankProcesses::Ended& e) {
-      return WIFSIGNALED(e.status) ? 3
+      return WIFSIGNALED(e.status)                                    ? 3
              : WEXITSTATUS(e.status) == static_cast<int>(Code::usage) ? 2
-             : first && WEXITSTATUS(e.status) != first->status ? 1 : 0;
+             : first && WEXITSTATUS(e.status) != first->status        ? 1
+                                                                      : 0;
     };
-    const auto culprit = *std::max_element(failed_.begin(), failed_.end(), [&](const auto& a, const auto& b) {
-      return explains(a) < explains(b);
-    });
+    const auto culprit = *std::max_element(failed_.begin(), failed_.end(),
+                                           [&](const auto& a, const auto& b) { return explains(a) < explains(b); });
     end_.rank = culprit.rank;
     end_.cause = cause_of(culprit.status);
     end_.exit_status = WIFEXITED(culprit.status) ? WEXITSTATUS(culprit.status) : 0;

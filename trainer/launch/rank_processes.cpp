@@ -78,10 +78,11 @@ void RankProcesses::kill_all(double patience_s) {
   std::string left;
   for (const auto& [pid, rank] : std::exchange(running_, {}))
     left += fmt::format("{}rank {} (process {})", left.empty() ? "" : ", ", rank, pid);
-  throw_error(Code::runtime,
-              "{} cannot be killed: still there {:g} s after SIGKILL, waiting for a device or a file system; nothing is "
-              "started in its place; restart the machine, then start the run again",
-              left, patience_s);
+  throw_error(
+      Code::runtime,
+      "{} cannot be killed: still there {:g} s after SIGKILL, waiting for a device or a file system; nothing is "
+      "started in its place; restart the machine, then start the run again",
+      left, patience_s);
 }
 
 }  // namespace wt

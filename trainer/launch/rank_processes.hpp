@@ -29,8 +29,8 @@ class RankProcesses {
   };
   /// One that has ended since the last call.
   std::optional<Ended> next_ended();
-  /// SIGKILL to all. Throws Error{runtime} naming those that are still there after `patience_s`: they may still write, so
-  /// that nothing may be started in their place.
+  /// SIGKILL to all. Throws Error{runtime} naming those that are still there after `patience_s`: they may still write,
+  /// so that nothing may be started in their place.
   void kill_all(double patience_s = kPatience_s);
 
   /// Slurm drains a node whose processes outlive a kill by as much (UnkillableStepTimeout).
