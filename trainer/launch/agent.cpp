@@ -92,7 +92,7 @@ class Agent {
       give_up(record, Code::runtime, fmt::format("{} restarts were allowed", options_.max_restarts));
     ++failures_;
     fleet_.take_back(now_s());
-    const Decision decision =
+    const RecoveryDecision decision =
         recoveries_.after({end.ranks, end.cause, lost_nodes(record), record.reached.checkpoint}, now_s());
     if (!decision.goes_on) give_up(record, Code::final, decision.action);
     record.policy = decision.action + (fleet_.can_grow() ? ", " + grow() : "");
