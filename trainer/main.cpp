@@ -22,7 +22,9 @@
 #include "trainer/data/mds_reader.hpp"
 #include "trainer/launch/agent.hpp"
 #include "trainer/launch/local_run.hpp"
+#include "trainer/launch/notice.hpp"
 #include "trainer/launch/rehearsal.hpp"
+#include "trainer/launch/remaining_layout.hpp"
 #include "trainer/launch/worker.hpp"
 #include "trainer/parameters/hugging_face.hpp"
 
@@ -127,6 +129,20 @@ RunSpec read_trainable(const TrainOptions& o, WorkerOptions& worker) {
   return run;
 }
 
+/// torchrun --nnodes=MIN:MAX starts fewer ranks, or more again: a run that has saved goes on in the best layout for
+/// them.
+void fit_to_world(RunSpec& run, const RankEnvironment& environment, const std::filesystem::path& folder) {
+  if (!environment.torchrun || environment.world == run.layout.world() || !run.autoresume ||
+      !std::filesystem::exists(folder / "checkpoints" / "latest"))
+    return;
+  const auto layouts = remaining_layouts(run, environment.world);
+  if (layouts.empty() || layouts.front().layout.world() != environment.world) return;  // which is refused
+  if (environment.rank == 0)
+    fmt::print(stderr, "{} ranks in place of the {} of {}: going on as {}\n", environment.world, run.layout.world(),
+               run.layout.name(), layouts.front().layout.name());
+  run = layouts.front();
+}
+
 /// A rank whose run file is wrong still meets the others, so that one of them says it and all end. Returns its exit
 /// status.
 int train_one_rank(const TrainOptions& o) {
@@ -138,6 +154,7 @@ int train_one_rank(const TrainOptions& o) {
   std::exception_ptr refused;
   try {
     run = read_trainable(o, worker);
+    fit_to_world(run, environment, worker.folder);
   } catch (const Error&) {
     refused = std::current_exception();
   }
@@ -180,7 +197,7 @@ int train(const TrainOptions& o) {
   // Here, too: a rank that fails before rank 0 has come to it makes the next generation a restart.
   make_way(worker.folder, run.autoresume, launch_name(), is_restart());
   LocalRun local{o.run, run, worker.folder, worker.faults, {}, o.max_restarts};
-  if (worker.faults) local.arguments = {"--faults", o.faults};
+  if (!o.faults.empty()) local.arguments = {"--faults", o.faults};
   return train_on_this_machine(local) ? 0 : kEndedOnRequest;
 }
 

@@ -15,6 +15,8 @@ from pathlib import Path
 
 TRAIN, WINDTUNNEL = os.environ["WINDTUNNEL_TRAIN"], os.environ["WINDTUNNEL"]
 STEPS, KILLED_AT = 60, 15
+# A store that all generations share does not let a new agent in (torch 2.11): it is then for each generation its own.
+OWN_STORES = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
 RUN = """run_name: elastic
 max_duration: {steps}ba
 max_seq_len: 64
@@ -45,6 +47,11 @@ def free_port():
         return s.getsockname()[1]
 
 
+def listens(port):
+    with socket.socket() as s:
+        return s.connect_ex(("127.0.0.1", port)) == 0
+
+
 def processes(variables):
     """Ids of the trainer's processes with these variables."""
     for folder in Path("/proc").iterdir():
@@ -57,6 +64,10 @@ def processes(variables):
             continue  # gone meanwhile
         if program == os.path.realpath(TRAIN) and all(f"{k}={v}".encode() in environment for k, v in variables.items()):
             yield int(folder.name)
+
+
+def parent_of(pid):
+    return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
 
 
 def rows(out):
@@ -78,20 +89,20 @@ def wait_until(condition, seconds, what):
 class Launch:
     """Two torchrun agents and their logs."""
 
-    def __init__(self, folder, name, environment=None):
-        self.folder, self.name, self.out = folder, f"{name}-{os.getpid()}", folder / name / "out" / "new"
+    def __init__(self, folder, name, environment=None, nodes="2"):
+        self.nodes, self.folder, self.name, self.out = nodes, folder, f"{name}-{os.getpid()}", folder / name / "out" / "new"
         self.port, self.environment = free_port(), environment or {}
         (folder / name).mkdir()
         self.agents, self.logs = [], []
-        for _ in range(2):
-            self.start_agent()
-            time.sleep(0.3)  # the first one hosts the rendezvous
+        self.start_agent()
+        wait_until(lambda: listens(self.port), 120, "the rendezvous")  # which the first agent hosts
+        self.start_agent()
 
     def start_agent(self):
         self.logs.append(self.folder / f"{self.name}-{len(self.logs)}.log")
-        command = [sys.executable, "-m", "torch.distributed.run", "--nnodes=2", "--nproc-per-node=2", "--rdzv-backend=c10d",
+        command = [sys.executable, "-m", "torch.distributed.run", f"--nnodes={self.nodes}", "--nproc-per-node=2", "--rdzv-backend=c10d",
                    f"--rdzv-endpoint=127.0.0.1:{self.port}", f"--rdzv-id={self.name}", "--max-restarts=3",
-                   "--rdzv-conf=keep_alive_interval=1,keep_alive_max_attempt=3", "--no-python", TRAIN, "train",
+                   "--rdzv-conf=keep_alive_interval=1,keep_alive_max_attempt=3,last_call_timeout=15", "--no-python", TRAIN, "train",
                    str(self.folder / "run.yaml"), "-o", str(self.out)]
         environment = {**os.environ, "LOGLEVEL": "INFO", "OMP_NUM_THREADS": "1", **self.environment}
         with self.logs[-1].open("w") as log:
@@ -109,6 +120,14 @@ class Launch:
 
     def said(self):
         return "".join(log.read_text() for log in self.logs)
+
+    def lose_second_agent(self):
+        lost = self.agents.pop()
+        orphans = [pid for pid in self.ranks() if parent_of(pid) == lost.pid]
+        assert len(orphans) == 2
+        lost.kill()
+        lost.wait()
+        wait_until(lambda: not set(orphans) & set(self.ranks()), 2, "the end of ranks whose agent is gone")
 
     def finish(self):
         """Exit statuses of the agents that are left."""
@@ -148,23 +167,26 @@ def test_a_killed_rank(folder, undisturbed):
 
 
 def test_a_killed_agent(folder, undisturbed):
-    """The agent that hosts no store is killed and started again. Stores that agents share do not let a new agent in (torch 2.11),
-    so every generation has its own."""
-    with Launch(folder, "agent", {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}) as launch:
+    """The agent that does not host the rendezvous is killed and started again."""
+    with Launch(folder, "agent", OWN_STORES) as launch:
         launch.wait_for_step(KILLED_AT)
-        (started,) = [pid for pid in launch.ranks(RANK=2)]
-        parent = int(Path(f"/proc/{started}/stat").read_text().rsplit(")", 1)[1].split()[1])
-        (lost,) = [agent for agent in launch.agents if agent.pid == parent]
-        orphans = [pid for pid in launch.ranks() if Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1] == str(parent)]
-        assert len(orphans) == 2
-        lost.kill()
-        lost.wait()
-        launch.agents.remove(lost)
-        wait_until(lambda: not set(orphans) & set(launch.ranks()), 2, "the end of ranks whose agent is gone")
+        launch.lose_second_agent()
         launch.start_agent()
         statuses = launch.finish()
         assert statuses == [0, 0], statuses
         assert what_was_trained(launch.out) == undisturbed
+
+
+def test_fewer_nodes(folder, undisturbed):
+    """--nnodes=1:2, and the second agent does not come back: two ranks go on in a layout of their own."""
+    with Launch(folder, "fewer", OWN_STORES, nodes="1:2") as launch:
+        launch.wait_for_step(KILLED_AT)
+        launch.lose_second_agent()
+        assert launch.finish() == [0]
+        assert "2 ranks in place of the 4 of 2x2 expert 2: going on as " in launch.said()
+        trained = what_was_trained(launch.out)
+        assert [(step, samples) for step, _, _, samples in trained] == [(step, samples) for step, _, _, samples in undisturbed]
+        assert all(abs(ours[1] - theirs[1]) < 1e-4 for ours, theirs in zip(trained, undisturbed))
 
 
 def main():
@@ -184,6 +206,7 @@ def main():
         assert len(undisturbed) == STEPS
         test_a_killed_rank(folder, undisturbed)
         test_a_killed_agent(folder, undisturbed)
+        test_fewer_nodes(folder, undisturbed)
 
 
 if __name__ == "__main__":

@@ -53,12 +53,10 @@ class Watched {
       look_for_silence();
       pause_briefly();
     }
-    if (failed_.empty() && !silent_) {
-      end_.how = on_request_ ? GenerationEnd::How::on_request : GenerationEnd::How::finished;
-      return end_;
+    if (end_.how == GenerationEnd::How::failed) {
+      blame();
+      processes_.kill_all();
     }
-    blame();
-    processes_.kill_all();
     end_.stopped_s = now_s() - started_;
     return end_;
   }
@@ -86,6 +84,10 @@ class Watched {
   void detect() {
     if (end_.how == GenerationEnd::How::failed) return;
     end_.how = GenerationEnd::How::failed;
+    note_time();
+  }
+
+  void note_time() {
     end_.detected_s = now_s() - started_;
     end_.detected_unix_s = clock_s(CLOCK_REALTIME);
   }
@@ -93,7 +95,7 @@ class Watched {
   void take(const RankProcesses::Ended& ended) {
     const bool exited = WIFEXITED(ended.status);
     const bool on_request = exited && WEXITSTATUS(ended.status) == kEndedOnRequest;
-    on_request_ |= on_request;
+    if (on_request && end_.how != GenerationEnd::How::failed) end_.how = GenerationEnd::How::on_request;
     if (on_request || (exited && WEXITSTATUS(ended.status) == 0)) return;
     detect();
     failed_.push_back(ended);
@@ -109,6 +111,7 @@ class Watched {
     if (asked_ || !generation_.asks_to_end || now_s() - looked_ < kLook_s) return;
     if (!in_steps() || !generation_.asks_to_end()) return;
     asked_ = true;
+    note_time();
     for (const auto& [pid, rank] : processes_.running()) kill(pid, SIGTERM);
   }
 
@@ -170,7 +173,7 @@ class Watched {
   std::string last_;
   RankProcesses processes_;
   std::vector<RankProcesses::Ended> failed_;
-  bool on_request_ = false, asked_ = false, silent_ = false;
+  bool asked_ = false, silent_ = false;
   GenerationEnd end_;
 };
 
