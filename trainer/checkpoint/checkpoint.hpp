@@ -1,8 +1,9 @@
 // Sharded checkpoints. One replica writes; each of its ranks writes what it owns of the fp32 masters and AdamW moments,
 // keyed by logical parameter, into safetensors files that PyTorch's HuggingFaceStorageReader and any other layout of
-// ours can read. Saving is asynchronous: training stands still while values are copied, a thread writes them. Files go
-// to step-N.partial; when all are synced, rank 0 writes manifest.json, renames the folder to step-N and points `latest`
-// at it. A folder without a manifest, or whose files do not match it, is not a checkpoint; nobody deletes it either.
+// ours can read. Saving is asynchronous: training stands still while values are copied, a thread writes them, and reads
+// them back (verify_saves). Files go to step-N.partial; when all are synced, rank 0 writes manifest.json, renames the
+// folder to step-N and points `latest` at it. A folder without a manifest, or whose files do not match it, is not a
+// checkpoint; nobody deletes it either.
 #pragma once
 #include <atomic>
 #include <filesystem>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "configs/spec/run.hpp"
+#include "configs/spec/scenario.hpp"
 #include "trainer/communication/communicator.hpp"
 #include "trainer/data/sampler.hpp"
 #include "trainer/device/device.hpp"
@@ -21,6 +23,8 @@
 #include "trainer/safetensors/safetensors.hpp"
 
 namespace wt {
+
+class LocalLoader;
 
 struct SaveTimes {
   double blocking_s = 0;  ///< training stood still for so long: waiting for the save before, and the copy
@@ -88,15 +92,18 @@ class CheckpointSaver {
 struct LoadedCheckpoint {
   std::int64_t step = 0;
   SamplerState sampler;
-  std::filesystem::path path;
+  CopyLevel level = CopyLevel::storage;
+  std::filesystem::path path;                      ///< in storage
   std::vector<std::filesystem::path> passed_over;  ///< newer ones that cannot be read
 };
 
-/// Collective. Takes the newest valid checkpoint (the ranks of the first replica verify sizes and checksums; those that
-/// cannot be read are named on stderr and passed over). They read what they own and broadcast it to the ranks that keep
-/// copies. Nothing there: nullopt. Throws Error{usage} on every rank when none of those there can be read, and when it
-/// is of another model or of other data.
+/// Collective. Takes the newest step that is whole and undamaged in the memory of nodes (`copies`, where there are any)
+/// or in storage, of one step the nearest. In storage, the ranks of the first replica verify sizes and checksums, read
+/// what they own and broadcast it to the ranks that keep copies. What cannot be read is named on stderr and passed
+/// over. Nothing there: nullopt. Throws Error{usage} on every rank when checkpoints are in storage and neither they nor
+/// copies can be read, and when the one taken is of another model or of other data.
 std::optional<LoadedCheckpoint> load_newest_checkpoint(const std::filesystem::path& folder, const RunSpec& run,
-                                                       std::vector<ShardedGroup>& groups, Communicators& communicators);
+                                                       std::vector<ShardedGroup>& groups, Communicators& communicators,
+                                                       LocalLoader* copies = nullptr);
 
 }  // namespace wt

@@ -37,6 +37,14 @@ bool is_checkpoint(const fs::path& folder) {
   }
 }
 
+/// What was written is read back from storage and compared with its checksums, which were taken in memory.
+void check_written(const fs::path& path, const WrittenFile& file) {
+  drop_cached(path);
+  if (const std::string wrong = damage_of(path, file); !wrong.empty())
+    throw_error(Code::runtime, "{}: reads back otherwise than it was written: {}; check the storage",
+                path.parent_path().string(), wrong);
+}
+
 /// Keeps so many (-1: all), `newest` among them.
 void remove_old(const fs::path& newest, std::int64_t keep) {
   std::int64_t kept = 0;
@@ -166,6 +174,7 @@ json CheckpointSaver::write_own_files() {
       if (fault && static_cast<double>(before + done) >= *fault * total) die_now();
       if (given_up_) throw_error(Code::runtime, "{}: given up, because the run ended", name);
     });
+    if (run_.resilience.verify_saves) check_written(partial_folder(folder_, step_) / name, file);
     before += file.bytes;
     written.push_back({{"name", name}, {"bytes", file.bytes}, {"header_xxh3", file.header_xxh3}});
   }

@@ -11,6 +11,7 @@
 #include <deque>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
 
@@ -29,6 +30,10 @@ class Recorder {
            std::optional<double> peak_flops);
   void step(const StepResult& result, double learning_rate, const std::vector<std::int64_t>& samples);
   void checkpoint(std::int64_t step, const SaveTimes& times);
+  /// Of a copy in the memory of nodes.
+  void local_copy(const SaveTimes& times) { local_copies_.push_back(times); }
+  /// Where the state came from that this process began with, and how long that took.
+  void loaded(const LoadedCheckpoint& checkpoint, double seconds);
   /// Collective: gathers what the other ranks measured and writes the files of the run.
   void finish(const Executor& executor, Communicators& communicators);
 
@@ -44,7 +49,8 @@ class Recorder {
   std::int64_t steps_ = 0;  ///< of this process
   std::deque<StepTimeline>
       timelines_;  ///< the last kKeptTimelines after the warm-up (of the warm-up while there are no others)
-  std::vector<SaveTimes> checkpoints_;
+  std::vector<SaveTimes> checkpoints_, local_copies_;
+  nlohmann::json loaded_;                                   ///< null: nothing was
   Clocks measured_from_;                                    ///< end of the warm-up
   double machine_from_s_ = 0;                               ///< machine_cpu_s() then
   std::deque<std::pair<std::int64_t, StepResult>> routed_;  ///< routing of the last steps

@@ -2,10 +2,11 @@
 
 #include "configs/spec/support/atomic_file.hpp"
 #include "configs/spec/support/error.hpp"
-#include "trainer/checkpoint/checkpoint.hpp"
 #include "trainer/checkpoint/earlier_run.hpp"
+#include "trainer/checkpoint/levels.hpp"
 #include "trainer/data/mds_reader.hpp"
 #include "trainer/data/sample_order.hpp"
+#include "trainer/device/clocks.hpp"
 #include "trainer/device/device.hpp"
 #include "trainer/device/memory_counter.hpp"
 #include "trainer/executor/executor.hpp"
@@ -28,6 +29,17 @@ void make_workspaces(at::Device device) {
     at::addmm(bias, a, a).sum().backward();  // this thread's, and that of the device's autograd thread
   }
   wait_for_device(device);
+}
+
+std::string origin(const LoadedCheckpoint& loaded) {
+  switch (loaded.level) {
+    case CopyLevel::local:
+      return "copies in the memory of the nodes";
+    case CopyLevel::peer:
+      return "copies in the memory of nodes, some of them a peer's";
+    default:
+      return loaded.path.string();
+  }
 }
 
 }  // namespace
@@ -58,15 +70,16 @@ bool train_as_rank(const RunSpec& run, const RankEnvironment& environment, const
   Sampler sampler(data.shard_sizes(), order);
   const auto communicators = make_communicators(environment, Mesh(run.layout), watch, *clock);
   Executor executor(run, *communicators, *clock);
-  const auto checkpoints = options.folder / "checkpoints";
   std::int64_t done = 0;
-  std::vector<std::filesystem::path> passed_over;
   watch.at(0, "loading the checkpoint");
-  if (const auto loaded = load_newest_checkpoint(checkpoints, run, executor.groups(), *communicators)) {
+  const double load_begin = Clocks::now().wall_s;
+  CheckpointLevels checkpoints(options.folder, run, environment, watch, *communicators, executor.groups());
+  const auto loaded = checkpoints.load();
+  const double load_s = Clocks::now().wall_s - load_begin;
+  if (loaded) {
     done = loaded->step;
-    passed_over = loaded->passed_over;
     sampler.restore(loaded->sampler);
-    if (environment.rank == 0) fmt::print(stderr, "continuing after step {} from {}\n", done, loaded->path.string());
+    if (environment.rank == 0) fmt::print(stderr, "continuing after step {} from {}\n", done, origin(*loaded));
   } else {
     if (environment.rank == 0) check_nothing_was_saved(options.folder);
     if (!run.load_path.empty()) PretrainedWeights(run.load_path, run.model).load(executor.groups());
@@ -79,8 +92,10 @@ bool train_as_rank(const RunSpec& run, const RankEnvironment& environment, const
   const auto peak =
       environment.rank == 0 ? peak_flops(device_facts(clock->device()).at("device"), run.precision) : std::nullopt;
   Recorder recorder(run, options.folder, environment.rank, done, peak);
-  CheckpointSaver saver(checkpoints, run, *communicators, passed_over,
-                        [&](std::int64_t step, const SaveTimes& times) { recorder.checkpoint(step, times); });
+  if (loaded) recorder.loaded(*loaded, load_s);
+  checkpoints.start(
+      done, [&](std::int64_t step, const SaveTimes& times) { recorder.checkpoint(step, times); },
+      [&](const SaveTimes& times) { recorder.local_copy(times); });
   executor.ask_for_stop([] { return stop_requested() != 0; });
   bool stopped = false;
   for (std::int64_t step = done + 1; step <= run.steps && !stopped; ++step) {
@@ -91,13 +106,12 @@ bool train_as_rank(const RunSpec& run, const RankEnvironment& environment, const
       return load_microbatch(data, run, microbatch_samples(run, own, microbatch), positions);
     });
     recorder.step(result, lr, batch);
-    const bool due = run.save_interval > 0 && step % run.save_interval == 0;
     stopped = result.stop && step < run.steps;
     watch.at(step, "checkpoint");
-    if (run.save && (due || stopped || step == run.steps)) saver.save(step, sampler.state(), executor.groups());
+    checkpoints.after_step(step, sampler.state(), stopped || step == run.steps);
     done = step;
   }
-  saver.finish();
+  checkpoints.finish();
   if (stopped) {
     if (environment.rank == 0)
       fmt::print(
@@ -110,6 +124,7 @@ bool train_as_rank(const RunSpec& run, const RankEnvironment& environment, const
   recorder.finish(executor, *communicators);
   if (!run.export_path.empty()) export_pretrained(run.export_path, run, executor.groups(), *communicators);
   communicators->barrier();
+  checkpoints.give_back_memory();
   return true;
 }
 
