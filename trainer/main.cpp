@@ -17,7 +17,7 @@
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/json_reader.hpp"
 #include "configs/spec/support/quantity.hpp"
-#include "sim/program/build/build.hpp"
+#include "sim/program/build/drill_ops.hpp"
 #include "trainer/checkpoint/earlier_run.hpp"
 #include "trainer/data/mds_reader.hpp"
 #include "trainer/launch/agent.hpp"
@@ -38,7 +38,7 @@ constexpr std::int64_t kRanksPerCore = 16;
 constexpr double kMeetRefused_s = 10;
 
 struct TrainOptions {
-  std::string run, folder, fault, rehearsed, machine;
+  std::string run, folder, faults, rehearsed, machine;
   int max_restarts = 3;
   bool json = false;
 };
@@ -88,15 +88,10 @@ void check_trainable(const RunSpec& run, const std::string& where) {
   check_model(run, where);
 }
 
-FaultCase read_fault(const std::string& text, const RunSpec& run) {
-  FaultSpec spec;
-  spec.file = "--inject";
-  spec.cases = {parse_inject(text)};
-  const ProgramSet programs = build_program_set(run.model, run.layout, program_options(run));
-  std::vector<std::string> ids;
-  for (const OpInstance& op : unroll(programs.programs[0])) ids.push_back(op.id());
-  check_fault_spec(spec, run, ids);
-  return spec.cases[0];
+Scenario read_faults(const std::string& name_or_file, const RunSpec& run) {
+  Scenario scenario = read_scenario(name_or_file);
+  if (!is_restart()) check_drill(scenario, run);  // a restart may have fewer ranks than events name
+  return scenario;
 }
 
 /// When the ranks wrote their summary; they write none when there was no step left to do.
@@ -139,7 +134,7 @@ RunSpec read_trainable(const TrainOptions& o, WorkerOptions& worker) {
   RunSpec run = read_run(find_config("runs", o.run));
   check_trainable(run, o.run);
   worker.folder = o.folder;
-  if (!o.fault.empty()) worker.fault = read_fault(o.fault, run);
+  if (!o.faults.empty()) worker.faults = read_faults(o.faults, run);
   return run;
 }
 
@@ -194,7 +189,7 @@ int train(const TrainOptions& o) {
   // Here, too: a rank that fails before rank 0 has come to it makes the next generation a restart.
   make_way(worker.folder, run.autoresume, launch_name(), is_restart());
   std::vector<std::string> command{self(), "train", o.run, "-o", o.folder};
-  if (!o.fault.empty()) command.insert(command.end(), {"--inject", o.fault});
+  if (!o.faults.empty()) command.insert(command.end(), {"--faults", o.faults});
   AgentOptions agent{run.layout.world(), o.max_restarts, {}, run.resilience.grace_period_s};
   agent.progress = [folder = worker.folder] { return progress_of(folder); };
   const AgentResult result = run_ranks(command, agent);
@@ -242,7 +237,8 @@ int main(int argc, char** argv) {
       ->required();
   train_command->add_option("--max-restarts", options.max_restarts, "How often failed ranks are started again")
       ->capture_default_str();
-  train_command->add_option("--inject", options.fault, "Kill a rank: rank=N,step=N,at=OP_ID|checkpoint[,after=SHARE]");
+  train_command->add_option("--faults", options.faults,
+                            "Faults that really strike: a file or a preset of configs/faults");
   train_command->add_option("--rehearse", options.rehearsed,
                             "Instead: one rank of this run file (plan.yaml) here, all others faked, beside the plan");
   train_command->add_option("--machine", options.machine,

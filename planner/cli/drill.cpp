@@ -15,28 +15,31 @@ namespace wt {
 namespace {
 
 struct Options {
-  std::string faults, output = "out/drill";
+  std::vector<std::string> scenarios;
+  std::string output = "out/drill";
   bool json = false;
 };
 
 void drill(const Options& o) {
-  const FaultSpec faults = read_fault_spec(o.faults);
-  RunSpec run = read_run(find_config("runs", faults.run));
   const auto said = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
+  std::vector<DrillInput> inputs;
+  for (const std::string& name : o.scenarios) inputs.push_back(read_drill_input(name));
   take_output_folder(o.output, "drill");  // before anything is written into it
-  // Where the run's own data is not here, text of this machine stands for it; what is written lies in the drill's
-  // folder.
-  if (!std::filesystem::exists(run.data / "index.json")) run.data = system_text_folder(o.output, run.seq);
-  said(ensure_system_text(run.data, run.seq));
-  const DrillResult result = run_drill(faults, run, o.output, said);
+  for (DrillInput& input : inputs) {
+    RunSpec& run = input.run;
+    // Where the run's own data is not here, text of this machine stands for it; what is written lies in the drill's
+    // folder.
+    if (!std::filesystem::exists(run.data / "index.json")) run.data = system_text_folder(o.output, run.seq);
+    if (const std::string text = ensure_system_text(run.data, run.seq); &input == &inputs.front()) said(text);
+  }
+  const DrillResult result = run_drill(inputs, o.output, said);
   if (o.json) {
     fmt::print("{}\n", to_json(result).dump(1));
   } else {
-    fmt::print("{}", text_table(drill_table(result)));
-    fmt::print("{}\n", result.passed()
-                           ? "Recovery was exact: losses, parameters, optimizer state and sample order are bitwise "
-                             "equal in every case."
-                           : "Recovery was NOT exact; the differences stand above and in the folders of the cases.");
+    fmt::print("{}\n{}", text_table(drill_table(result)), text_table(recovery_table(result)));
+    for (const DrillCase& c : result.cases)
+      for (const std::string& difference : c.differences) fmt::print("{}: {}\n", c.name, difference);
+    fmt::print("{}\n", drill_sentence(result));
   }
   if (!result.passed()) set_status(static_cast<int>(Code::finding));
 }
@@ -45,10 +48,10 @@ void drill(const Options& o) {
 
 void add_drill(CLI::App& app) {
   const Command command(app, "drill",
-                        "Kill ranks of a real run and prove that recovery is exact\nExample: "
-                        "windtunnel drill configs/faults/kill-rank.yaml");
+                        "Strike a real run with faults and prove that recovery is exact\nExample: "
+                        "windtunnel drill kill node-lost");
   auto o = std::make_shared<Options>();
-  command.option("FAULTS", o->faults, "Fault scenario: a file or a preset of configs/faults").required();
+  command.option("SCENARIO", o->scenarios, "Fault scenarios: files or presets of configs/faults").required();
   command.option("-o,--output", o->output, "Folder for everything that the drill writes").shows_default();
   command.flag("--json", o->json, "Print one JSON document");
   command.runs([o] { drill(*o); });

@@ -123,10 +123,12 @@ DemoResult run_demo(const DemoOptions& options, const std::function<void(DemoSta
   result.details = plan_details(result.inputs, result.plan);
   ended(DemoStage::plan, result);
 
-  const FaultSpec faults = read_fault_spec(options.faults);
-  RunSpec drilled = read_run(find_config("runs", faults.run));
-  drilled.data = run.data;
-  result.drill = run_drill(faults, drilled, folder / "drill", [](const std::string&) {});
+  std::vector<DrillInput> drilled;
+  for (const std::string& name : options.faults) {
+    drilled.push_back(read_drill_input(name));
+    drilled.back().run.data = run.data;
+  }
+  result.drill = run_drill(drilled, folder / "drill", [](const std::string&) {});
   ended(DemoStage::drill, result);
 
   result.gate = compare_code_with_itself(asked, folder / "gate");

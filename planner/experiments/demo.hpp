@@ -17,9 +17,9 @@
 namespace wt {
 
 struct DemoOptions {
-  std::filesystem::path folder = "out/demo";  ///< for everything that the demo writes
-  std::string study = "dbrx-3072-h100";       ///< that is planned
-  std::string faults = "kill-rank";           ///< of the drill
+  std::filesystem::path folder = "out/demo";                             ///< for everything that the demo writes
+  std::string study = "dbrx-3072-h100";                                  ///< that is planned
+  std::vector<std::string> faults{"kill", "kill-in-save", "node-lost"};  ///< of the drill
 };
 
 enum class DemoStage { data, train, bench, calibrate, simulate, plan, drill, gate };  ///< in this order

@@ -1,17 +1,24 @@
 #include "planner/experiments/drill.hpp"
 
+#include <string.h>
+#include <time.h>
+
 #include <algorithm>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
 
+#include "configs/spec/find.hpp"
 #include "configs/spec/support/atomic_file.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/json_reader.hpp"
+#include "planner/experiments/drill_invariants.hpp"
+#include "planner/experiments/drill_proof.hpp"
 #include "planner/experiments/output_folder.hpp"
 #include "planner/experiments/trainer_process.hpp"
-#include "sim/program/build/build.hpp"
-#include "trainer/safetensors/tensor_parts.hpp"
+#include "sim/program/build/drill_ops.hpp"
 
 namespace wt {
 namespace {
@@ -19,76 +26,63 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-std::vector<json> read_metrics(const fs::path& folder) {
-  std::ifstream in(folder / "metrics.jsonl");
-  std::vector<json> steps;
-  for (std::string line; std::getline(in, line);)
-    steps.push_back(parse_json(line, (folder / "metrics.jsonl").string()));
-  return steps;
+double unix_s() {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-/// Training state of the newest checkpoint, by key.
-std::map<std::string, std::vector<float>> read_state(const fs::path& folder) {
-  std::ifstream latest(folder / "checkpoints" / "latest");
-  std::string name;
-  std::getline(latest, name);
-  const StoredTensors stored = StoredTensors::of_checkpoint(folder / "checkpoints" / name);
-  std::map<std::string, std::vector<float>> state;
-  for (const std::string& key : stored.keys()) state[key] = stored.read(key);
-  return state;
+/// "signal 9 (Killed)", "exit status 75": as the agent says it of ranks.
+std::string end_text(int status) {
+  return status > 128 ? fmt::format("signal {} ({})", status - 128, strsignal(status - 128))
+                      : fmt::format("exit status {}", status);
 }
 
-/// Bitwise: NaNs with the same bits are equal, 0 and -0 are not.
-bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() &&
-         std::equal(reinterpret_cast<const char*>(a.data()), reinterpret_cast<const char*>(a.data() + a.size()),
-                    reinterpret_cast<const char*>(b.data()));
-}
-
-void compare_metrics(const std::vector<json>& expected, const std::vector<json>& found, DrillCase& out) {
-  out.losses_equal = out.samples_equal = expected.size() == found.size();
-  if (!out.losses_equal)
-    out.differences.push_back(fmt::format("{} steps instead of {}", found.size(), expected.size()));
-  for (std::size_t i = 0; i < std::min(expected.size(), found.size()); ++i) {
-    for (const char* key : {"loss", "aux_loss", "z_loss", "mtp_losses", "grad_norm", "lr"}) {
-      const json before = expected[i].value(key, json()), after = found[i].value(key, json());
-      if (before == after) continue;
-      if (out.losses_equal)
-        out.differences.push_back(fmt::format("step {}: {} is {}, not {}", i + 1, key, after.dump(), before.dump()));
-      out.losses_equal = false;
+/// Calls train until it ends well, as often as the scenario's scheduler does. Returns its last status.
+int train_with_faults(const fs::path& run_file, const Scenario& scenario, const fs::path& place, DrillCase& out) {
+  for (;; ++out.relaunches) {
+    const fs::path log = place / fmt::format("log{}.txt", out.relaunches > 0 ? std::to_string(out.relaunches + 1) : "");
+    const int status = try_trainer(
+        {"train", run_file.string(), "-o", place.string(), "--faults", (place / "scenario.yaml").string()}, log);
+    if (fs::exists(place / "agent.json")) {
+      for (DrillRestart& r : restarts_in(read_json(place / "agent.json"))) out.restarts.push_back(std::move(r));
+      if (out.relaunches < scenario.expect.relaunches)
+        fs::rename(place / "agent.json", place / fmt::format("agent{}.json", out.relaunches + 1));
     }
-    if (expected[i].at("samples") != found[i].at("samples")) {
-      if (out.samples_equal) out.differences.push_back(fmt::format("step {}: other samples", i + 1));
-      out.samples_equal = false;
-    }
+    if (status == 0 || out.relaunches == scenario.expect.relaunches) return status;
+    DrillRestart relaunch;
+    relaunch.relaunch = true;
+    relaunch.cause = end_text(status);
+    relaunch.message = tail_of(log);
+    relaunch.detected_unix_s = relaunch.stopped_unix_s = unix_s();
+    out.restarts.push_back(relaunch);
   }
 }
 
-void compare_state(const std::map<std::string, std::vector<float>>& expected,
-                   const std::map<std::string, std::vector<float>>& found, DrillCase& out) {
-  out.parameters_equal = out.optimizer_equal = expected.size() == found.size() && !expected.empty();
-  for (const auto& [key, values] : expected) {
-    const auto it = found.find(key);
-    if (it != found.end() && same_bits(values, it->second)) continue;
-    bool& equal = is_optimizer_key(key) ? out.optimizer_equal : out.parameters_equal;
-    if (equal) out.differences.push_back(key + " differs");
-    equal = false;
-  }
+/// All that the trainer and its agent said.
+std::string said_in(const fs::path& place, const DrillCase& out) {
+  std::stringstream all;
+  for (const auto& entry : fs::directory_iterator(place))
+    if (entry.path().filename().string().starts_with("log")) all << std::ifstream(entry.path()).rdbuf();
+  for (const DrillRestart& r : out.restarts) all << r.message << "\n";
+  return all.str();
 }
 
-/// What the agent and the metrics say of the recovery.
-void read_recovery(const fs::path& folder, DrillCase& out) {
-  const json agent = read_json(folder / "agent.json");
-  out.restarts = static_cast<std::int64_t>(agent.at("restarts").size());
-  if (out.restarts == 0) return;
-  const json& first = agent["restarts"][0];
-  out.cause =
-      fmt::format("rank {} ended with {}", first.at("rank").get<std::int64_t>(), first.at("cause").get<std::string>());
-  out.resumed_after = first.at("resumed_after").get<std::int64_t>();
-  out.replayed = first.at("steps_done").get<std::int64_t>() - out.resumed_after;
-  for (const json& step : read_metrics(folder))
-    if (step.at("step") == out.resumed_after + 1)
-      out.recovery_s = step.at("unix_s").get<double>() - first.at("detected_unix_s").get<double>();
+void judge(const Scenario& scenario, const RunSpec& run, int status, const fs::path& undisturbed, const fs::path& place,
+           DrillCase& out) {
+  const Expectation& expect = scenario.expect;
+  check_nothing_left(place, out);
+  measure_recoveries(place, out.restarts);
+  prove_strikes(scenario, place, out);
+  check_replays(place, run.steps, expect, out);
+  check_recoveries(place, scenario, out);
+  if ((status == 0) != expect.finishes)
+    out.differences.push_back(
+        expect.finishes ? fmt::format("the run ended with {}: {}", end_text(status), tail_of(place / "log.txt"))
+                        : "the run ended well, which was not expected");
+  if (!expect.says.empty() && said_in(place, out).find(expect.says) == std::string::npos)
+    out.differences.push_back(fmt::format("nobody said '{}'", expect.says));
+  if (status == 0) compare_with_undisturbed(undisturbed, place, expect, out);
 }
 
 }  // namespace
@@ -97,42 +91,48 @@ bool DrillResult::passed() const {
   return !cases.empty() && std::all_of(cases.begin(), cases.end(), [](const DrillCase& c) { return c.passed(); });
 }
 
-DrillResult run_drill(const FaultSpec& faults, const RunSpec& run, const fs::path& folder,
+DrillInput read_drill_input(const std::string& name_or_file) {
+  DrillInput out{read_scenario(name_or_file), {}};
+  if (out.scenario.run.empty())
+    throw_error(Code::usage, "{}: run: found none, a drill needs the run that is struck; simulated months need none",
+                out.scenario.file.string());
+  out.run = read_run(find_config("runs", out.scenario.run));
+  return out;
+}
+
+DrillResult run_drill(const std::vector<DrillInput>& inputs, const fs::path& folder,
                       const std::function<void(const std::string&)>& said) {
-  const ProgramSet programs = build_program_set(run.model, run.layout, program_options(run));
-  std::vector<std::string> ids;
-  for (const OpInstance& op : unroll(programs.programs[0])) ids.push_back(op.id());
-  check_fault_spec(faults, run, ids);
-
+  std::set<std::string> names;
+  for (const auto& [scenario, run] : inputs) {
+    check_drill(scenario, run);
+    if (!names.insert(scenario.name).second)
+      throw_error(Code::usage, "{}: name: found '{}' twice, each scenario of a drill needs its own",
+                  scenario.file.string(), scenario.name);
+  }
   take_output_folder(folder, "drill");
-  const fs::path run_file = folder / "run.yaml";
-  write_file_atomically(run_file, run_to_yaml(run));
-  const auto train = [&](const fs::path& out, const std::vector<std::string>& more) {
-    fs::remove_all(out);
-    fs::create_directories(out);
-    std::vector<std::string> arguments{"train", run_file.string(), "-o", out.string()};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    run_trainer(arguments, out / "log.txt");
-  };
-  said(fmt::format("training {} steps undisturbed", run.steps));
-  train(folder / "undisturbed", {});
-  const auto expected_metrics = read_metrics(folder / "undisturbed");
-  const auto expected_state = read_state(folder / "undisturbed");
-
-  DrillResult result{faults.name, run.name, run.steps, {}};
-  for (std::size_t i = 0; i < faults.cases.size(); ++i) {
+  std::map<std::string, fs::path> undisturbed;  // by run
+  DrillResult result;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const auto& [scenario, run] = inputs[i];
+    const auto [reference, first] =
+        undisturbed.try_emplace(run_to_yaml(run), folder / fmt::format("undisturbed-{}", i + 1));
+    const fs::path run_file = reference->second.string() + ".yaml", place = folder / fmt::format("case-{}", i + 1);
+    for (const fs::path& old : {place, first ? reference->second : fs::path()}) {
+      if (old.empty()) continue;
+      fs::remove_all(old);
+      fs::create_directories(old);
+    }
+    if (first) {
+      said(fmt::format("training {} steps of {} undisturbed", run.steps, run.name));
+      write_file_atomically(run_file, run_to_yaml(run));
+      run_trainer({"train", run_file.string(), "-o", reference->second.string()}, reference->second / "log.txt");
+    }
     DrillCase out;
-    out.name = faults.cases[i].name;
-    out.fault = inject_text(faults.cases[i]);
-    said(fmt::format("injecting: {} ({})", out.name, out.fault));
-    const fs::path place = folder / fmt::format("case-{}", i + 1);
-    train(place, {"--inject", out.fault});
-    read_recovery(place, out);
-    if (out.cause.empty()) out.differences.push_back("the fault never struck");
-    compare_metrics(expected_metrics, read_metrics(place), out);
-    compare_state(expected_state, read_state(place), out);
-    said(fmt::format("{}: {}; recovered from step {} in {:.1f} s, {}", out.name, out.cause, out.resumed_after,
-                     out.recovery_s, out.passed() ? "bitwise equal" : "NOT EQUAL: " + out.differences.front()));
+    out.name = scenario.name;
+    fs::copy_file(scenario.file, place / "scenario.yaml");
+    const int status = train_with_faults(run_file, scenario, place, out);
+    judge(scenario, run, status, reference->second, place, out);
+    said(fmt::format("{}: {}", out.name, out.passed() ? "passed" : "FAILED: " + out.differences.front()));
     result.cases.push_back(std::move(out));
   }
   return result;
@@ -140,22 +140,37 @@ DrillResult run_drill(const FaultSpec& faults, const RunSpec& run, const fs::pat
 
 json to_json(const DrillResult& result) {
   json cases = json::array();
-  for (const DrillCase& c : result.cases)
+  for (const DrillCase& c : result.cases) {
+    json restarts = json::array();
+    for (const DrillRestart& r : c.restarts) {
+      json& out = restarts.emplace_back(json{{"relaunch", r.relaunch},
+                                             {"generation", r.generation},
+                                             {"rank", r.rank},
+                                             {"cause", r.cause},
+                                             {"message", r.message},
+                                             {"resumed_after", r.resumed_after},
+                                             {"level", r.level}});
+      if (!r.phases) continue;
+      out["phases"] = {{"detect_s", r.phases->detect_s ? json(*r.phases->detect_s) : json()},
+                       {"stop_s", r.phases->stop_s},
+                       {"start_s", r.phases->start_s},
+                       {"load_s", r.phases->load_s},
+                       {"first_step_s", r.phases->first_step_s},
+                       {"replay_s", r.phases->replay_s}};
+    }
     cases.push_back({{"name", c.name},
-                     {"fault", c.fault},
-                     {"cause", c.cause},
-                     {"restarts", c.restarts},
-                     {"resumed_after", c.resumed_after},
-                     {"steps_replayed", c.replayed},
-                     {"recovery_s", c.recovery_s},
+                     {"struck", c.struck},
+                     {"restarts", restarts},
+                     {"relaunches", c.relaunches},
+                     {"steps_lost", c.steps_lost},
                      {"losses_equal", c.losses_equal},
                      {"samples_equal", c.samples_equal},
                      {"parameters_equal", c.parameters_equal},
                      {"optimizer_equal", c.optimizer_equal},
                      {"differences", c.differences},
                      {"passed", c.passed()}});
-  return {{"schema", "windtunnel.drill/1"}, {"name", result.name},       {"run", result.run},
-          {"steps", result.steps},          {"passed", result.passed()}, {"cases", cases}};
+  }
+  return {{"schema", "windtunnel.drill/2"}, {"passed", result.passed()}, {"cases", cases}};
 }
 
 }  // namespace wt

@@ -1,5 +1,5 @@
-// The recovery drill: a run is trained undisturbed, then again with real faults (a rank killed in the middle of a step
-// or of a checkpoint), and everything that can be compared is compared bit by bit.
+// The recovery drill: a run is trained undisturbed, then again with the faults of a scenario, which really strike its
+// ranks. It proves that every fault struck, that the recovery was the expected one, and that nothing was lost.
 #pragma once
 #include <filesystem>
 #include <functional>
@@ -7,36 +7,40 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/fault.hpp"
 #include "configs/spec/run.hpp"
+#include "configs/spec/scenario.hpp"
+#include "planner/experiments/drill_recovery.hpp"
 
 namespace wt {
 
 struct DrillCase {
   std::string name;
-  std::string fault;  ///< as injected
-  std::string cause;  ///< how the agent saw the rank end; "" when the fault never struck
-  std::int64_t restarts = 0;
-  std::int64_t resumed_after = 0;  ///< step of the checkpoint that the next generation took
-  std::int64_t replayed = 0;       ///< steps done again
-  double recovery_s = 0;  ///< from the agent's notice (5 ms after the death at most) to the first step done again
+  std::vector<std::string> struck;  ///< what the proofs say, one sentence a strike
+  std::vector<DrillRestart> restarts;
+  std::int64_t relaunches = 0;  ///< times that train was called again
+  std::int64_t steps_lost = 0;  ///< done and done again
   bool losses_equal = false, samples_equal = false, parameters_equal = false, optimizer_equal = false;
-  std::vector<std::string> differences;  ///< the first of each kind
-  bool passed() const { return !cause.empty() && losses_equal && samples_equal && parameters_equal && optimizer_equal; }
+  std::vector<std::string> differences;  ///< all that is not as it must be
+  bool passed() const { return !struck.empty() && differences.empty(); }
 };
 
 struct DrillResult {
-  std::string name;
-  std::string run;
-  std::int64_t steps = 0;
   std::vector<DrillCase> cases;
   bool passed() const;
 };
 
-/// Trains in `folder` (one subfolder a case), which it takes for its own (output_folder.hpp). `said` is told what goes
-/// on. Throws Error{usage} for a folder that holds what no drill wrote and for a case that cannot happen in the run,
-/// Error{runtime} when training itself fails.
-DrillResult run_drill(const FaultSpec& faults, const RunSpec& run, const std::filesystem::path& folder,
+struct DrillInput {
+  Scenario scenario;
+  RunSpec run;
+};
+
+/// A file or a preset of configs/faults, and the run that it names. Throws Error{usage}.
+DrillInput read_drill_input(const std::string& name_or_file);
+
+/// Trains in `folder`, which it takes for its own (output_folder.hpp): one subfolder a scenario, and one a run for its
+/// undisturbed training. `said` is told what goes on. Throws Error{usage} for a folder that holds what no drill wrote
+/// and for a scenario that cannot happen in its run, Error{runtime} when the undisturbed training fails.
+DrillResult run_drill(const std::vector<DrillInput>& inputs, const std::filesystem::path& folder,
                       const std::function<void(const std::string&)>& said);
 
 nlohmann::json to_json(const DrillResult& result);

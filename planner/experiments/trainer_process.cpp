@@ -18,16 +18,6 @@ extern char** environ;
 namespace wt {
 namespace {
 
-std::string tail_of(const std::filesystem::path& log) {
-  std::ifstream in(log);
-  std::stringstream bytes;
-  bytes << in.rdbuf();
-  std::string text = bytes.str();
-  while (text.ends_with('\n')) text.pop_back();
-  constexpr std::size_t kShown = 2000;
-  return text.size() > kShown ? "..." + text.substr(text.size() - kShown) : text;
-}
-
 /// Exit status, 128 + signal.
 int run_to_end(const std::vector<std::string>& arguments, const posix_spawn_file_actions_t* actions) {
   std::string program = trainer_program().string();
@@ -60,13 +50,28 @@ std::filesystem::path trainer_program() {
   return program;
 }
 
-void run_trainer(const std::vector<std::string>& arguments, const std::filesystem::path& log) {
+std::string tail_of(const std::filesystem::path& log) {
+  std::ifstream in(log);
+  std::stringstream bytes;
+  bytes << in.rdbuf();
+  std::string text = bytes.str();
+  while (text.ends_with('\n')) text.pop_back();
+  constexpr std::size_t kShown = 2000;
+  return text.size() > kShown ? "..." + text.substr(text.size() - kShown) : text;
+}
+
+int try_trainer(const std::vector<std::string>& arguments, const std::filesystem::path& log) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
   posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
   const int status = run_to_end(arguments, &actions);
   posix_spawn_file_actions_destroy(&actions);
+  return status;
+}
+
+void run_trainer(const std::vector<std::string>& arguments, const std::filesystem::path& log) {
+  const int status = try_trainer(arguments, log);
   if (status == 0) return;
   std::string command;
   for (const std::string& word : arguments) command += " " + word;

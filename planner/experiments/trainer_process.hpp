@@ -9,7 +9,11 @@ namespace wt {
 /// windtunnel-train beside this executable (or $WINDTUNNEL_TRAIN). Throws Error{usage} with the line that builds it.
 std::filesystem::path trainer_program();
 
-/// Runs it to its end, output into `log`. Throws an Error with the child's own status and the end of its output.
+/// Runs it to its end, output into `log`. Its exit status, 128 + signal.
+int try_trainer(const std::vector<std::string>& arguments, const std::filesystem::path& log);
+/// The last lines of what it said.
+std::string tail_of(const std::filesystem::path& log);
+/// The same. Throws an Error with the child's own status and the end of its output.
 void run_trainer(const std::vector<std::string>& arguments, const std::filesystem::path& log);
 
 /// Runs it to its end with this process's own output; it is killed when this process dies, if it asks to be

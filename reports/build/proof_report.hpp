@@ -11,11 +11,14 @@ namespace wt {
 
 Table comparison_table(const std::vector<RunComparison>& comparisons);
 Table drill_table(const DrillResult& result);
+Table recovery_table(const DrillResult& result);
 Section comparison_section(const std::vector<RunComparison>& comparisons);
 /// Predicted above measured, lanes of two ranks.
 Section timeline_section(const RunComparison& comparison);
 Section rank_memory_section(const std::vector<RunComparison>& comparisons);
 Section drill_section(const DrillResult& result);
+/// The verdict.
+std::string drill_sentence(const DrillResult& result);
 
 /// Says so when other programs kept more than a tenth of a core busy during a measurement; else "".
 std::string disturbance(const std::vector<RunComparison>& comparisons);

@@ -119,7 +119,7 @@ TEST_CASE("no such run file, no data, no shard, a shard that is cut off") {
 }
 
 TEST_CASE("data that does not fit the model: found by the ranks, before the first step is done") {
-  const std::vector<std::string> begun{"metrics.jsonl", "run.yaml"};
+  const std::vector<std::string> begun{"generations.jsonl", "metrics.jsonl", "run.yaml"};
   RunSpec run = run_of_two();
   run.model.vocab = 100;
   CHECK_THAT(refused(run_to_yaml(run), {}, begun), Contains("token 1") && Contains("vocab_size is 100"));
@@ -145,15 +145,17 @@ TEST_CASE("a launcher's environment that contradicts the layout or itself") {
 TEST_CASE("a fault that cannot be") {
   const auto said = [](const std::string& fault) {
     Launch launch;
-    launch.more = {"--inject", fault};
+    launch.more = {"--faults", fault};
     return refused(run_to_yaml(run_of_two()), launch);
   };
-  CHECK_THAT(said("tomorrow"), Contains("'tomorrow'") && Contains("rank=N,step=N"));
-  CHECK_THAT(said("rank=1,step=2x,at=optimizer"), Contains("step=2x"));
-  CHECK_THAT(said("rank=1,step=2,at=mb0.L1.expert.bwd"),
-             Contains("mb0.L1.expert.bwd") && Contains("mb0.L1.experts.bwd"));
-  CHECK_THAT(said("rank=2,step=2,at=optimizer"), Contains("found 2") && Contains("ranks 0..1"));
-  CHECK_THAT(said("rank=0,step=9,at=optimizer"), Contains("found 9") && Contains("steps 1..2"));
+  const auto at = [&](std::int64_t rank, const std::string& when) {
+    return said(fault_file("impossible", {killed(rank, when)}));
+  };
+  CHECK_THAT(said("tomorrow"), Contains("'tomorrow'") && Contains("kill-in-save"));
+  CHECK_THAT(at(1, "step: 2x, at: optimizer"), Contains("2x"));
+  CHECK_THAT(at(1, "step: 2, at: mb0.L1.expert.bwd"), Contains("mb0.L1.expert.bwd") && Contains("mb0.L1.experts.bwd"));
+  CHECK_THAT(at(2, "step: 2, at: optimizer"), Contains("found 2") && Contains("ranks 0..1"));
+  CHECK_THAT(at(0, "step: 9, at: optimizer"), Contains("found 9") && Contains("steps 1..2"));
 }
 
 TEST_CASE("arguments that are missing or unknown") {

@@ -150,7 +150,7 @@ TEST_CASE("a manifest that names files outside of its folder, or another step, i
 TEST_CASE("what a killed save leaves half written is gone at the next start, and nothing else") {
   const fs::path folder = scratch("half-written");
   Launch launch;
-  launch.more = {"--inject", "rank=0,step=6,at=checkpoint,after=0.5", "--max-restarts", "0"};
+  launch.more = {"--faults", fault_file("half-written", {killed(0, "step: 6, at: checkpoint, after: 0.5")}), "--max-restarts", "0"};
   CHECK(train(saved_run(12), folder, launch).status != 0);
   CHECK(!leftovers(folder).empty());
   const std::string dead = ".windtunnel-4194305-0.tmp";  // above every process id that Linux gives
@@ -194,12 +194,13 @@ TEST_CASE(
 }
 
 TEST_CASE("a rank killed anywhere in a save leaves the checkpoint before it, and the run goes on from there") {
-  for (const std::string fault : {"rank=0,step=6,at=checkpoint,after=0", "rank=0,step=6,at=checkpoint,after=1",
-                                  "rank=1,step=6,at=checkpoint,after=0.5"}) {
-    INFO(fault);
-    const fs::path folder = scratch(fault);
+  for (const auto& [rank, after] : {std::pair{0, "0"}, {0, "1"}, {1, "0.5"}}) {
+    INFO(rank << " after " << after);
+    const fs::path folder = scratch(fmt::format("killed-{}-{}", rank, after));
     Launch launch;
-    launch.more = {"--inject", fault, "--max-restarts", "0"};
+    launch.more = {"--faults",
+                   fault_file("in-save", {killed(rank, fmt::format("step: 6, at: checkpoint, after: {}", after))}),
+                   "--max-restarts", "0"};
     CHECK(train(saved_run(12), folder, launch).status != 0);
     CHECK(latest_checkpoint(folder) == checkpoint_of(folder, 4));
     continue_run(folder, saved_run(12), "continuing after step 4 ");

@@ -118,7 +118,7 @@ TEST_CASE("autoresume: false moves what is there aside and begins anew, once") {
   RunSpec run = saved_run(4);
   run.autoresume = false, run.keep_checkpoints = 1;
   Launch launch;
-  launch.more = {"--inject", "rank=1,step=4,at=checkpoint,after=0.5"};
+  launch.more = {"--faults", fault_file("in-save", {killed(1, "step: 4, at: checkpoint, after: 0.5")})};
   const Ended ended = train(run, folder, launch);  // what starts again goes on from its own checkpoint
   INFO(ended.said);
   REQUIRE(ended.status == 0);

@@ -39,7 +39,7 @@ fs::path interrupted(const std::string& name, const RunSpec& run = copied_run())
   if (from.empty()) {
     from = scratch(fmt::format("interrupted-{}", done.size()));
     Launch launch;
-    launch.more = {"--inject", "rank=1,step=10,at=optimizer", "--max-restarts", "0"};
+    launch.more = {"--faults", fault_file("step-10", {killed(1, "step: 10, at: optimizer")}), "--max-restarts", "0"};
     CHECK(train(run, from, launch).status != 0);
     for (int node = 0; node < 4; ++node)
       for (const char* level : {"local", "peer"}) fs::remove_all(copy_file(from, node, level, 9, 0).parent_path());
@@ -175,7 +175,7 @@ TEST_CASE("a copy that cannot be written is told, training goes on, and the peer
   fs::create_directories(folder / "nodes" / "1");
   write_bytes(folder / "nodes" / "1" / "local", "in the way");
   Launch launch;
-  launch.more = {"--inject", "rank=1,step=10,at=optimizer", "--max-restarts", "0"};
+  launch.more = {"--faults", fault_file("step-10", {killed(1, "step: 10, at: optimizer")}), "--max-restarts", "0"};
   const Ended ended = train(run, folder, launch);
   INFO(ended.said);
   CHECK_THAT(ended.said, Catch::Contains("rank 1: the copy of step 3 in the node's memory was not written: ") &&

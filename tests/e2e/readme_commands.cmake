@@ -100,14 +100,14 @@ add_test(NAME command_replay_summary COMMAND sh -c "python3 bench/studies/replay
 set_tests_properties(command_replay_summary PROPERTIES
   PASS_REGULAR_EXPRESSION "2 passes: median error 2.3 % .*largest error 8.6 %")  # the README's and docs/accuracy.md's
 if(TARGET windtunnel-train)
-  # Smaller than what the pages run, so that each takes seconds: four steps of tiny-moe, one case of kill-rank.
+  # Smaller than what the pages run, so that each takes seconds: four steps of tiny-moe, one rank killed.
   file(READ ${CMAKE_SOURCE_DIR}/configs/runs/tiny-moe.yaml run)
   string(REPLACE "max_duration: 12ba" "max_duration: 4ba" run "${run}")
   string(REPLACE "save_interval: 4ba" "save_interval: 2ba" run "${run}")
   string(REPLACE "out/data/seq128" "${out}/text" run "${run}")
   file(WRITE ${out}/run.yaml "${run}")
-  file(WRITE ${out}/faults.yaml "name: one-kill\nrun: ${out}/run.yaml\nexpect: bitwise\n"
-    "cases:\n  - {name: before the optimizer step, kind: kill, rank: 0, step: 3, at: optimizer}\n")
+  file(WRITE ${out}/faults.yaml "name: one-kill\nrun: ${out}/run.yaml\n"
+    "events:\n  - {who: {domain: rank, index: 0}, when: {step: 3, at: optimizer}, what: {kind: kill}}\n")
   wt_command(text RUN data pack --text /usr/share/common-licenses -o ${out}/text --seq-len 128 EXPECT "samples of 128")
   wt_command(train RUN train ${out}/run.yaml -o ${out}/train AFTER text FRESH ${out}/train
     EXPECT "4 steps of tiny-moe .2x2 expert 2.: loss .*rank 3: exposed communication.*profile.json")

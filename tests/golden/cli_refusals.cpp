@@ -45,8 +45,8 @@ TEST_CASE("demo and drill write into no folder that holds what they did not writ
   REQUIRE(run.find(data) != std::string::npos);
   write_bytes(folder / "run.yaml", run.replace(run.find(data), data.size(), (folder / "data").string()));
   write_bytes(folder / "faults.yaml", "name: one\nrun: " + (folder / "run.yaml").string() +
-                                          "\nexpect: bitwise\ncases:\n"
-                                          "  - {name: one, kind: kill, rank: 1, step: 4, at: optimizer}\n");
+                                          "\nevents:\n  - {who: {domain: rank, index: 1}, when: {step: 4, at: "
+                                          "optimizer}, what: {kind: kill}}\n");
   std::filesystem::create_directories(folder / "data");
   write_bytes(folder / "data/index.json", "no index");
   const auto at = [&](const char* name) { return " -o " + (folder / name).string(); };

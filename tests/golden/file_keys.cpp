@@ -11,9 +11,9 @@
 
 #include "configs/spec/cluster.hpp"
 #include "configs/spec/failures.hpp"
-#include "configs/spec/fault.hpp"
 #include "configs/spec/offer.hpp"
 #include "configs/spec/run.hpp"
+#include "configs/spec/scenario.hpp"
 #include "configs/spec/study.hpp"
 #include "configs/spec/support/yaml.hpp"
 #include "tests/support/temp_directory.hpp"
@@ -163,7 +163,7 @@ TEST_CASE("every key of a run stands in docs/files.md, and no other") {
       "1, fsdp_config: {activation_checkpointing: true}, precision: amp_fp8, precisions: {dispatch: fp8}, optimizer: "
       "{name: adamw}, scheduler: {t_warmup: 1ba}, "
       "algorithms: {gradient_clipping: {clipping_threshold: 1}}, train_loader: {dataset: {local: x}}, callbacks: "
-      "{hf_checkpointer: {save_folder: x}}, rehearsal: {rank: 0}}";
+      "{hf_checkpointer: {save_folder: x}}, local_checkpoints: {interval: 1ba}, rehearsal: {rank: 0}}";
   CHECK(accepted({run}, from_file([](const auto& file) { read_run(file); })) == documented("Run"));
 }
 
@@ -192,11 +192,30 @@ TEST_CASE("every key of a model stands in docs/files.md, and no other") {
   CHECK(keys == documented("Model"));
 }
 
-TEST_CASE("every key of a drill's faults stands in docs/files.md, and no other") {
-  const std::string faults =
-      "{name: n, run: tiny-moe, expect: bitwise, cases: [{name: a, kind: kill, rank: 0, step: 1, at: optimizer}, "
-      "{name: "
-      "b, kind: kill, rank: 0, step: 1, at: checkpoint, after: 0.5}]}";
-  CHECK(accepted({faults}, from_file([](const auto& file) { read_fault_spec_file(file); })) ==
-        documented("Faults of a drill"));
+TEST_CASE("every key of a fault scenario stands in docs/files.md, and no other") {
+  const std::string scenario = R"(name: n
+run: tiny-moe
+nodes: {ranks: 2, per_rack: 1, spares: 1}
+policy: {on_loss: [spare, restart], min_replicas: 1, retries_same_place: 1, max_restarts: 3}
+expect: {state: bitwise, says: text}
+events:
+)";
+  const std::string rank = "  - {who: {domain: rank, index: 0}, when: {step: 1}, ";
+  std::string events;
+  for (const char* what : {"kill, takes: [local_copies]", "exit, status: 1", "hang, of: process", "slow, factor: 2",
+                           "corrupt, tensor: weight, layer: 0, element: 0, bit: 1",
+                           "corrupt, tensor: weight, zero: true", "disk_full, after: 1kB"})
+    events += rank + "what: {kind: " + what + "}}\n";
+  for (const char* when : {"step: 1, at: checkpoint, after: 0.5", "step: 1, at: optimizer, phase: before"})
+    events += "  - {who: {domain: rank, index: 0}, when: {" + std::string(when) + "}, what: {kind: kill}}\n";
+  events += "  - {who: {domain: storage}, when: {step: 1}, what: {kind: damage, how: zero, level: storage}}\n";
+  events += "  - {who: {domain: all}, when: {step: 1}, what: {kind: maintenance, signal: TERM, notice: 1s}}\n";
+  events +=
+      "  - {who: {share: 0.1, of: node}, when: {per_1000_node_days: 1, shape: 1}, what: {kind: kill}, "
+      "detect: {by: exit, within: 1s}}\n";
+  for (const char* when : {"time: 1h", "trace: t.csv"})
+    events += "  - {who: {domain: node}, when: {" + std::string(when) + "}, what: {kind: kill}}\n";
+  Keys keys = accepted({scenario + events}, from_file([](const auto& file) { read_scenario_file(file); }));
+  keys.erase("events.detect");  // where it is left out
+  CHECK(keys == documented("Fault scenario"));
 }

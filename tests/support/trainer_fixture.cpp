@@ -131,6 +131,18 @@ std::vector<RunSpec> replicated_experts(const RunSpec& run) {
   return out;
 }
 
+fs::path fault_file(const std::string& name, const std::vector<std::string>& events) {
+  const fs::path file = scratch(name + ".yaml");
+  std::string text = "name: " + name + "\nrun: tiny-moe\nevents:\n";
+  for (const std::string& event : events) text += "  - {" + event + "}\n";
+  write_bytes(file, text);
+  return file;
+}
+
+std::string killed(std::int64_t rank, const std::string& when) {
+  return fmt::format("who: {{domain: rank, index: {}}}, when: {{{}}}, what: {{kind: kill}}", rank, when);
+}
+
 Started start_trainer(const std::vector<std::string>& arguments, const Launch& launch) {
   static int count = 0;
   const Started started{-1, scratch(fmt::format("log-{}.txt", ++count))};

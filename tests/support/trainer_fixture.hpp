@@ -53,6 +53,11 @@ struct Started {
   std::filesystem::path log;
 };
 
+/// A scenario file with these events, in flow style, for train --faults.
+std::filesystem::path fault_file(const std::string& name, const std::vector<std::string>& events);
+/// An event: a rank is killed at a place ("step: 4, at: checkpoint, after: 0.5").
+std::string killed(std::int64_t rank, const std::string& when);
+
 Started start_trainer(const std::vector<std::string>& arguments, const Launch& launch = {});
 /// Stops it and throws after so long: the hang is the finding.
 Ended wait_for(const Started& started, int most_s = 120);

@@ -46,6 +46,12 @@ class StagedState {
   std::vector<std::vector<OutgoingTensor>> files_;
 };
 
+/// Newer than what a run goes on from.
+struct PassedOver {
+  std::filesystem::path path;
+  const char* renamed = "unreadable";  ///< what its name gets when the run publishes its first checkpoint
+};
+
 /// Saves checkpoints of one run, one at a time. Collective over all ranks.
 class CheckpointSaver {
  public:
@@ -54,7 +60,7 @@ class CheckpointSaver {
   /// `passed_over`: newer than what this run goes on from. They are renamed before its first checkpoint is published,
   /// so that neither a checkpoint of the same step nor retention ends them.
   CheckpointSaver(std::filesystem::path folder, const RunSpec& run, Communicators& communicators,
-                  std::vector<std::filesystem::path> passed_over, Done done);
+                  std::vector<PassedOver> passed_over, Done done);
   /// Without finish() before it, a save under way is given up: what is half written is no checkpoint.
   ~CheckpointSaver();
   CheckpointSaver(const CheckpointSaver&) = delete;
@@ -76,7 +82,7 @@ class CheckpointSaver {
   const std::filesystem::path folder_;
   const RunSpec& run_;
   Communicators& communicators_;
-  std::vector<std::filesystem::path> passed_over_;
+  std::vector<PassedOver> passed_over_;
   Done done_;
   StagedState staged_;
   std::unique_ptr<SharedStore> store_;  ///< the thread's own connection
@@ -94,16 +100,19 @@ struct LoadedCheckpoint {
   SamplerState sampler;
   CopyLevel level = CopyLevel::storage;
   std::filesystem::path path;                      ///< in storage
-  std::vector<std::filesystem::path> passed_over;  ///< newer ones that cannot be read
+  std::vector<PassedOver> passed_over;
 };
+
+using UnfitState = std::function<std::string(std::int64_t step, const SamplerState& sampler)>;
 
 /// Collective. Takes the newest step that is whole and undamaged in the memory of nodes (`copies`, where there are any)
 /// or in storage, of one step the nearest. In storage, the ranks of the first replica verify sizes and checksums, read
 /// what they own and broadcast it to the ranks that keep copies. What cannot be read is named on stderr and passed
 /// over. Nothing there: nullopt. Throws Error{usage} on every rank when checkpoints are in storage and neither they nor
 /// copies can be read, and when the one taken is of another model or of other data.
+/// `unfit`: why the run cannot go on from a state that can be read; "" = it can. Such a one is passed over, too.
 std::optional<LoadedCheckpoint> load_newest_checkpoint(const std::filesystem::path& folder, const RunSpec& run,
                                                        std::vector<ShardedGroup>& groups, Communicators& communicators,
-                                                       LocalLoader* copies = nullptr);
+                                                       LocalLoader* copies, const UnfitState& unfit);
 
 }  // namespace wt

@@ -35,7 +35,7 @@ std::string damage(const fs::path& checkpoint, std::int64_t reader, std::int64_t
 struct Found {
   fs::path newest;                      ///< the newest valid checkpoint in storage; empty: none
   const CopyCandidate* copy = nullptr;  ///< what is as new or newer, in the memory of nodes
-  std::vector<fs::path> passed_over;    ///< what is newer in storage, newest first
+  std::vector<PassedOver> passed_over;  ///< what is newer in storage, newest first
   std::string wrong;  ///< why there is none, of a folder that holds something; "" of one that holds nothing
 };
 
@@ -67,35 +67,60 @@ std::string damage_of_checkpoint(const fs::path& path, Communicators& communicat
   });
 }
 
+/// Why the run does not go on from one that can be read, as damage_of_checkpoint().
+std::string unfitness_of(const fs::path& path, Communicators& communicators, const UnfitState& unfit) {
+  return agree(communicators, 1, "fitness of " + path.filename().string(), "", [&](const auto&) {
+    const json manifest = read_manifest(path);
+    const std::string why =
+        unfit(manifest.at("step"), sampler_state_from_json(manifest.at("sampler"), path.string()));
+    if (!why.empty()) fmt::print(stderr, "checkpoint {} is passed over: {}\n", path.string(), why);
+    return why;
+  });
+}
+
+/// Copies in the memory of nodes, newest first, while storage is gone through.
+class CopyChoice {
+ public:
+  CopyChoice(LocalLoader* copies, const UnfitState& unfit) : copies_(copies), unfit_(unfit) {}
+  /// Of those that are no older than this step in storage, the newest that can be taken; null: none.
+  const CopyCandidate* take(std::int64_t step) {
+    while (copies_ && next_ < copies_->candidates().size() && copies_->candidates()[next_].step >= step)
+      if (const CopyCandidate& candidate = copies_->candidates()[next_++];
+          unfit_(candidate.step, candidate.sampler).empty() && copies_->verify(candidate))
+        return &candidate;
+    return nullptr;
+  }
+
+ private:
+  LocalLoader* copies_;
+  const UnfitState& unfit_;
+  std::size_t next_ = 0;
+};
+
 /// The same on every rank.
-Found find_newest(const fs::path& folder, Communicators& communicators, std::int64_t readers, LocalLoader* copies) {
+Found find_newest(const fs::path& folder, Communicators& communicators, std::int64_t readers, LocalLoader* copies,
+                  const UnfitState& unfit) {
   const json in_folder =
       json::parse(agree(communicators, 1, "candidates", "", [&](const auto&) { return names_in(folder).dump(); }));
   Found found;
   found.wrong = in_folder.at("wrong").get<std::string>();
   if (!found.wrong.empty()) return found;
-  std::size_t next_copy = 0;
-  /// Of the copies that are no older than this step in storage, the newest that is whole.
-  const auto takes_copy = [&](std::int64_t step) {
-    while (copies && next_copy < copies->candidates().size() && copies->candidates()[next_copy].step >= step)
-      if (const CopyCandidate& candidate = copies->candidates()[next_copy++]; copies->verify(candidate)) {
-        found.copy = &candidate;
-        return true;
-      }
-    return false;
-  };
+  CopyChoice choice(copies, unfit);
   for (const json& name : in_folder.at("names")) {
     const fs::path path = folder / name.get<std::string>();
-    if (takes_copy(std::stoll(path.filename().string().substr(kStepPrefix.size())))) return found;
-    const std::string wrong = damage_of_checkpoint(path, communicators, readers);
+    found.copy = choice.take(std::stoll(path.filename().string().substr(kStepPrefix.size())));
+    if (found.copy) return found;
+    std::string wrong = damage_of_checkpoint(path, communicators, readers);
+    const bool readable = wrong.empty();
+    if (readable) wrong = unfitness_of(path, communicators, unfit);
     if (wrong.empty()) {
       found.newest = path;
       return found;
     }
-    found.passed_over.push_back(path);
+    found.passed_over.push_back({path, readable ? "skipped-batches" : "unreadable"});
     if (found.wrong.empty()) found.wrong = path.string() + ": " + wrong;
   }
-  takes_copy(0);
+  found.copy = choice.take(0);
   return found;
 }
 
@@ -149,9 +174,9 @@ std::string unknown_tensors(const StoredTensors& stored, const std::vector<std::
 
 std::optional<LoadedCheckpoint> load_newest_checkpoint(const fs::path& folder, const RunSpec& run,
                                                        std::vector<ShardedGroup>& groups, Communicators& communicators,
-                                                       LocalLoader* copies) {
+                                                       LocalLoader* copies, const UnfitState& unfit) {
   const std::int64_t readers = state_ranks(run.layout);
-  const Found found = find_newest(folder, communicators, readers, copies);
+  const Found found = find_newest(folder, communicators, readers, copies, unfit);
   if (found.copy) return LoadedCheckpoint{found.copy->step, found.copy->sampler, copies->load(), {}, found.passed_over};
   if (found.newest.empty() && found.wrong.empty()) return std::nullopt;
   if (found.newest.empty()) throw_nothing_to_resume(folder, found.wrong);

@@ -91,7 +91,7 @@ std::int64_t StagedState::bytes() const {
 }
 
 CheckpointSaver::CheckpointSaver(fs::path folder, const RunSpec& run, Communicators& communicators,
-                                 std::vector<fs::path> passed_over, Done done)
+                                 std::vector<PassedOver> passed_over, Done done)
     : folder_(std::move(folder)),
       run_(run),
       communicators_(communicators),
@@ -163,15 +163,14 @@ void CheckpointSaver::begin_folder() {
 }
 
 json CheckpointSaver::write_own_files() {
-  const auto fault = checkpoint_fault(step_);
-  const double total = static_cast<double>(staged_.bytes());
+  const std::int64_t total = staged_.bytes();
   const auto& files = staged_.files();
   json written = json::array();
   std::int64_t before = 0;
   for (std::size_t i = 0; i < files.size(); ++i) {
     const std::string name = shard_file_name(communicators_.rank(), i, files.size());
     const WrittenFile file = write_safetensors(partial_folder(folder_, step_) / name, files[i], [&](std::int64_t done) {
-      if (fault && static_cast<double>(before + done) >= *fault * total) die_now();
+      pass_checkpoint_bytes(step_, before + done, total);
       if (given_up_) throw_error(Code::runtime, "{}: given up, because the run ended", name);
     });
     if (run_.resilience.verify_saves) check_written(partial_folder(folder_, step_) / name, file);
@@ -204,9 +203,10 @@ std::string CheckpointSaver::publish() {
     }
     if (!wrong.empty()) throw Error(Code::runtime, wrong);
     write_file_atomically(partial / "manifest.json", manifest.dump(1));
-    for (const fs::path& unreadable : std::exchange(passed_over_, {}))
-      fs::rename(unreadable, free_name(unreadable.string() + ".unreadable"));
+    for (const auto& [path, renamed] : std::exchange(passed_over_, {}))
+      fs::rename(path, free_name(fmt::format("{}.{}", path.string(), renamed)));
     fs::rename(partial, target);
+    pass_fault_point(FaultTime::Place::manifest, step_);
   } catch (const std::exception& e) {
     std::error_code none;
     fs::remove_all(partial, none);

@@ -12,11 +12,11 @@ CheckpointLevels::CheckpointLevels(const std::filesystem::path& output, const Ru
     site_ = make_copy_site(output, run, node_name(environment.rank), rack_name(), communicators);
 }
 
-std::optional<LoadedCheckpoint> CheckpointLevels::load() {
+std::optional<LoadedCheckpoint> CheckpointLevels::load(const UnfitState& unfit) {
   std::optional<LocalLoader> copies;
   if (site_) copies.emplace(*site_, run_, communicators_, links_, groups_);
   auto loaded =
-      load_newest_checkpoint(output_ / "checkpoints", run_, groups_, communicators_, copies ? &*copies : nullptr);
+      load_newest_checkpoint(output_ / "checkpoints", run_, groups_, communicators_, copies ? &*copies : nullptr, unfit);
   if (loaded) passed_over_ = loaded->passed_over;
   return loaded;
 }
@@ -29,13 +29,24 @@ void CheckpointLevels::start(std::int64_t done, CheckpointSaver::Done saved, Loc
   copier_.emplace(*site_, run_, links_, groups_, std::move(copied));
 }
 
+bool CheckpointLevels::due_in_storage(std::int64_t step, bool ends) const {
+  return run_.save && (ends || (run_.save_interval > 0 && step % run_.save_interval == 0));
+}
+
+bool CheckpointLevels::due_in_memory(std::int64_t step, bool ends) const {
+  return copier_ && (ends || step % run_.resilience.local.interval == 0);
+}
+
+bool CheckpointLevels::due(std::int64_t step, bool ends) const {
+  return due_in_storage(step, ends) || due_in_memory(step, ends);
+}
+
 void CheckpointLevels::after_step(std::int64_t step, const SamplerState& sampler, bool ends) {
-  const auto due = [step](std::int64_t interval) { return interval > 0 && step % interval == 0; };
-  if (copier_ && (ends || due(run_.resilience.local.interval)))
+  if (due_in_memory(step, ends))
     copier_->save(step, sampler, groups_);
   else if (copier_)
     copier_->poll();
-  if (run_.save && (ends || due(run_.save_interval))) saver_->save(step, sampler, groups_);
+  if (due_in_storage(step, ends)) saver_->save(step, sampler, groups_);
 }
 
 void CheckpointLevels::finish() {

@@ -56,9 +56,28 @@ Executor::Executor(const RunSpec& run, Communicators& communicators, StepClock& 
   norm_ = at::zeros({1}, on_device.dtype(at::kFloat));
   losses_ = at::zeros({kStepTerms + run.model.mtp_layers}, on_device.dtype(at::kFloat));
   cross_entropy_ = at::zeros({1 + run.model.mtp_layers}, on_device.dtype(at::kDouble));
+  give_tensors_to_faults([this](const FaultEffect& what, const auto& change) { give_tensor(what, change); });
 }
 
-Executor::~Executor() = default;
+Executor::~Executor() { give_tensors_to_faults({}); }
+
+void Executor::give_tensor(const FaultEffect& what, const std::function<void(HostNumbers)>& change) {
+  const std::size_t layer = static_cast<std::size_t>(what.layer), dense = 2 + 2 * layer;
+  const bool reduced =
+      action_ == Action::gradient_norm || action_ == Action::reduce_norm || action_ == Action::optimizer;
+  const Tensor tensor = what.tensor == TensorKind::gradient
+                            ? (reduced ? groups_[dense].state_gradient() : dense_gradients_[layer].flat)
+                        : what.tensor == TensorKind::weight ? groups_[dense].master
+                        : what.tensor == TensorKind::moment ? groups_[dense].exp_avg
+                                                            : activation_;
+  if (!tensor.defined() || tensor.numel() == 0)
+    throw_error(Code::usage, "rank {}: no {} of layer {} is there to be corrupted; name another op", rank_,
+                to_string(what.tensor), what.layer);
+  const at::NoGradGuard no_grad;
+  Tensor host = tensor.detach().cpu().contiguous();  // the tensor itself on a CPU
+  change({host.data_ptr(), host.numel(), static_cast<int>(host.element_size())});
+  tensor.detach().copy_(host);
+}
 
 void Executor::make_slots(Group group, std::int64_t weights, std::int64_t gradients, std::vector<Slot>& slots,
                           std::vector<GradientBuffer>& buffers) {
@@ -83,6 +102,7 @@ void Executor::wait_for(int index) {
   InFlight* flight = in_flight_[static_cast<std::size_t>(index)].get();
   if (!flight) return;
   Waited waited{flight->record, clock_.mark(), 0};
+  pass_fault_point(step_, ops_[static_cast<std::size_t>(index)].id(), FaultTime::Phase::waiting);
   flight->work->wait();
   waited.end = clock_.mark();
   waits_.push_back(waited);
@@ -123,10 +143,19 @@ void Executor::check_issued(const OpInstance& instance, double rows) const {
 
 StepResult Executor::run_step(std::int64_t step, double learning_rate, const std::function<Microbatch(int)>& load) {
   step_ = step;
+  pass_fault_point(FaultTime::Place::begin, step);
   learning_rate_ = learning_rate;
   load_ = &load;
+  for (;;) try {
+      return attempt_step();
+    } catch (const RepeatStep&) {
+      for (std::size_t i = 0; i < ops_.size(); ++i) wait_for(static_cast<int>(i));
+    }
+}
+
+StepResult Executor::attempt_step() {
   result_ = {};
-  result_.timeline.step = step;
+  result_.timeline.step = step_;
   result_.timeline.rank = rank_;
   result_.timeline.ops.reserve(ops_.size());
   result_.routing.assign(static_cast<std::size_t>(program_.microbatches),
@@ -146,13 +175,18 @@ StepResult Executor::run_step(std::int64_t step, double learning_rate, const std
     const OpInstance& instance = ops_[i];
     const std::string id = instance.id();
     communicators_.at(step_, id);
+    action_ = instance.op->action;
     for (int wait : instance.waits) wait_for(wait);
-    pass_fault_point(step_, id);
+    pass_fault_point(step_, id, FaultTime::Phase::before);
     reset_peak_tensor_bytes(device_);
     const Clocks start = Clocks::now();
     OpMarks marks{clock_.mark(), 0};
     issued_.reset();
     execute(instance);
+    if (issued_)
+      pass_fault_point(step_, id, FaultTime::Phase::issued);
+    else
+      pass_computation(Clocks::now().wall_s - start.wall_s);
     marks.done = clock_.mark();
     const Clocks end = Clocks::now();
     OpRecord record;

@@ -62,18 +62,19 @@ at::Tensor gather_rows_of_ranks(Communicators& communicators, std::int64_t world
 
 Recorder::Recorder(const RunSpec& run, std::filesystem::path folder, std::int64_t rank, std::int64_t resumed_step,
                    std::optional<double> peak_flops)
-    : run_(run), folder_(std::move(folder)), rank_(rank), peak_flops_(peak_flops) {
+    : run_(run), folder_(std::move(folder)), rank_(rank), resumed_step_(resumed_step), peak_flops_(peak_flops) {
   if (rank_ != 0) return;
   for (const char* name : {"metrics.jsonl", "checkpoints.jsonl"}) {
     const auto file = folder_ / name;
     std::ifstream in(file);
     if (!in) continue;
-    std::string kept;
+    std::string kept, replayed;
     for (std::string line; std::getline(in, line);)
-      if (const json entry = json::parse(line, nullptr, false);
-          entry.is_object() && entry.value("step", resumed_step + 1) <= resumed_step)
-        kept += line + "\n";
+      if (const json entry = json::parse(line, nullptr, false); entry.is_object())
+        (entry.value("step", resumed_step + 1) <= resumed_step ? kept : replayed) += line + "\n";
     in.close();
+    if (file.filename() == "metrics.jsonl" && !replayed.empty())
+      std::ofstream(folder_ / "replayed.jsonl", std::ios::app) << replayed;
     write_file_atomically(file, kept);
   }
   metrics_.open(folder_ / "metrics.jsonl", std::ios::app);
@@ -81,7 +82,23 @@ Recorder::Recorder(const RunSpec& run, std::filesystem::path folder, std::int64_
   if (resumed_step < run.steps) std::filesystem::remove(folder_ / "summary.json", absent);
 }
 
-void Recorder::step(const StepResult& r, double learning_rate, const std::vector<std::int64_t>& samples) {
+void Recorder::started(int generation, double connected_unix_s, double loaded_unix_s,
+                       const std::optional<LoadedCheckpoint>& loaded) {
+  if (rank_ != 0) return;
+  json line = {{"generation", generation},
+               {"connected_unix_s", connected_unix_s},
+               {"loaded_unix_s", loaded_unix_s},
+               {"resumed_after", resumed_step_}};
+  if (loaded) {
+    line["level"] = to_string(loaded->level);
+    loaded_ = {
+        {"step", loaded->step}, {"level", line["level"]}, {"seconds", loaded_unix_s - connected_unix_s}};
+  }
+  std::ofstream(folder_ / "generations.jsonl", std::ios::app) << line.dump() << std::endl;
+}
+
+void Recorder::step(const StepResult& r, double learning_rate, const std::vector<std::int64_t>& samples,
+                    const json& skipped) {
   if (++steps_ == kWarmUpSteps + 1) timelines_.clear();
   timelines_.push_back(r.timeline);
   if (timelines_.size() > kKeptTimelines) timelines_.pop_front();
@@ -104,6 +121,8 @@ void Recorder::step(const StepResult& r, double learning_rate, const std::vector
             {"resident_bytes", resident_bytes()},
             {"unix_s", clock_s(CLOCK_REALTIME)},
             {"samples", samples}};
+  if (!skipped.empty()) line["skipped"] = skipped;
+  if (!r.repeated.empty()) line["repeated_for_ranks"] = r.repeated;
   if (!r.mtp_losses.empty()) line["mtp_losses"] = r.mtp_losses;
   if (const auto imbalance = expert_imbalance(run_, r.routing)) line["expert_imbalance"] = *imbalance;
   if (peak_flops_) line["mfu"] = model_flops_utilisation(run_, r.timeline.step_s, *peak_flops_);
@@ -130,10 +149,6 @@ void Recorder::checkpoint(std::int64_t step, const SaveTimes& times) {
   if (isatty(STDERR_FILENO))
     fmt::print(stderr, "step {:>4}  checkpoint {}: training stood still {}, valid after {}\n", step,
                format_bytes(times.bytes), format_seconds(times.blocking_s), format_seconds(times.total_s));
-}
-
-void Recorder::loaded(const LoadedCheckpoint& checkpoint, double seconds) {
-  loaded_ = {{"step", checkpoint.step}, {"level", to_string(checkpoint.level)}, {"seconds", seconds}};
 }
 
 void Recorder::write_routing(Communicators& communicators) {

@@ -2,6 +2,8 @@
 //   metrics.jsonl   one line a step: loss, tokens/s, step time, exposed communication, memory, samples;
 //   expert_imbalance by
 //                   the tokens of rank 0, and mfu where the device's peak is known (run_metrics.hpp)
+//   replayed.jsonl  the lines of steps that a restart went back behind: they are done again
+//   generations.jsonl  one line a start: when the ranks were connected and the state was loaded, the step it was of
 //   checkpoints.jsonl  one line a save: how long training stood still, how long until the checkpoint was valid
 //   summary.json    medians over the measured steps, per rank
 //   trace.json      Chrome trace of the median step, all ranks; timeline.json the same as records
@@ -28,12 +30,15 @@ class Recorder {
   /// left to do: who watches the run takes it for the end. `peak_flops`: of each rank's device, for the MFU.
   Recorder(const RunSpec& run, std::filesystem::path folder, std::int64_t rank, std::int64_t resumed_step,
            std::optional<double> peak_flops);
-  void step(const StepResult& result, double learning_rate, const std::vector<std::int64_t>& samples);
+  /// Unix times, s. `loaded`: what the ranks go on from.
+  void started(int generation, double connected_unix_s, double loaded_unix_s,
+               const std::optional<LoadedCheckpoint>& loaded);
+  /// `skipped`: batches that were left out before this one, as the line has them; empty: none.
+  void step(const StepResult& result, double learning_rate, const std::vector<std::int64_t>& samples,
+            const nlohmann::json& skipped);
   void checkpoint(std::int64_t step, const SaveTimes& times);
   /// Of a copy in the memory of nodes.
   void local_copy(const SaveTimes& times) { local_copies_.push_back(times); }
-  /// Where the state came from that this process began with, and how long that took.
-  void loaded(const LoadedCheckpoint& checkpoint, double seconds);
   /// Collective: gathers what the other ranks measured and writes the files of the run.
   void finish(const Executor& executor, Communicators& communicators);
 
@@ -44,6 +49,7 @@ class Recorder {
   const RunSpec& run_;
   std::filesystem::path folder_;
   std::int64_t rank_;
+  std::int64_t resumed_step_;
   std::optional<double> peak_flops_;
   std::ofstream metrics_, saves_;
   std::int64_t steps_ = 0;  ///< of this process

@@ -3,29 +3,272 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <deque>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "configs/spec/support/error.hpp"
+#include "trainer/faults/file_damage.hpp"
+#include "trainer/faults/strike.hpp"
+
 namespace wt {
 namespace {
 
-std::optional<FaultCase> armed;
+using nlohmann::json;
+using Place = FaultTime::Place;
+
+struct ArmedEvent {
+  std::size_t number;
+  FaultEvent event;
+  std::atomic<bool> struck{false};
+};
+
+/// A rank that computes slower.
+struct Slowness {
+  const ArmedEvent* armed = nullptr;
+  double until_s = 0;  ///< steady clock; 0 = to the end
+  double computed_s = 0, waited_s = 0;
+  int ops = 0;
+};
+
+struct Armed {
+  Scenario scenario;
+  FaultedRank self;
+  StrikeLog log;
+  std::deque<ArmedEvent> events;
+  Slowness slow;
+  Strike slow_strike;
+  TensorAccess tensors;
+};
+std::unique_ptr<Armed> armed;
+
+void sleep_s(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+
+RankPlace place_of(std::int64_t rank, std::optional<std::int64_t> node) {
+  const NodeShape& nodes = armed->scenario.nodes;
+  RankPlace out{rank, node.value_or(rank / nodes.ranks), 0, rank / armed->self.ranks_per_replica,
+                armed->self.generation};
+  if (nodes.per_rack > 0) out.rack = out.node / nodes.per_rack;
+  return out;
+}
+
+std::optional<std::int64_t> own_node() {
+  const char* node = std::getenv("WINDTUNNEL_NODE");
+  return node ? std::optional<std::int64_t>(std::atoll(node)) : std::nullopt;
+}
+
+/// Storage, store and agent are struck by rank 0, local copies of a node by the node's first rank.
+bool carries_out(const FaultEvent& event, const RankPlace& self) {
+  const FaultDomain domain = event.who.domain;
+  if (domain == FaultDomain::storage || domain == FaultDomain::store || domain == FaultDomain::agent)
+    return self.rank == 0 && self.generation >= event.generation && self.generation < event.generation + event.repeats;
+  return strikes(event, self);
+}
+
+/// As the scenario has it.
+std::string place_name(const FaultTime& when) {
+  switch (when.place) {
+    case Place::op:
+      return when.op;
+    case Place::checkpoint:
+      return fmt::format("checkpoint after {:g}", when.after);
+    case Place::manifest:
+      return "manifest";
+    case Place::reload:
+      return "reload";
+    case Place::restart:
+      return "restart";
+    case Place::begin:
+      break;
+  }
+  return "begin";
+}
+
+Strike strike_of(const ArmedEvent& e, const RankPlace& place, std::int64_t step) {
+  return {
+      e.number, place.generation, place.rank, place.node, step, place_name(e.event.when), to_string(e.event.what.kind)};
+}
+
+StrikeContext context_of(const ArmedEvent& e, std::int64_t step) {
+  StrikeContext out{e.event, armed->self, armed->log, strike_of(e, place_of(armed->self.rank, own_node()), step),
+                    {},      {}};
+  if (e.event.who.domain == FaultDomain::rank) {
+    out.victims = {{getpid(), armed->self.rank, own_node()}};
+  } else {
+    for (const RankProcess& process : ranks_here())
+      if (strikes(e.event, place_of(process.rank, process.node))) out.victims.push_back(process);
+  }
+  for (const RankProcess& victim : out.victims)
+    out.victim_strikes.push_back(strike_of(e, place_of(victim.rank, victim.node), step));
+  return out;
+}
+
+/// The process with the store, or the one that started this one.
+pid_t process_of(FaultDomain domain) {
+  return domain == FaultDomain::store && !armed->self.agent_store ? getpid() : getppid();
+}
+
+void kill_or_stop(const StrikeContext& c) {
+  const bool stop = c.event.what.kind == FaultKind::hang;
+  const FaultDomain domain = c.event.who.domain;
+  if (domain == FaultDomain::store || domain == FaultDomain::agent) {
+    const pid_t pid = process_of(domain);
+    c.log.add(c.strike, {{"pid", pid}});
+    if (stop) return stop_processes({pid}, c);
+    kill(pid, SIGKILL);
+    return;
+  }
+  // The first victim that comes to the place takes the others with it, and holds the lock until its end.
+  auto lock = std::make_unique<StrikeLog::Lock>(c.log);
+  if (c.victims.size() > 1 && c.log.struck(c.strike.event, c.strike.generation, c.strike.rank)) return;
+  std::vector<pid_t> pids;
+  for (const RankProcess& victim : c.victims) pids.push_back(victim.pid);
+  for (const Strike& strike : c.victim_strikes) c.log.add(strike, {{"pids", pids}});
+  if (!stop) return kill_victims(c);
+  lock.reset();
+  stop_processes(pids, c);
+}
+
+void hang_thread(const StrikeContext& c) {
+  c.log.add(c.strike, json::object());
+  const double begin = steady_s();
+  while (!c.event.lasts_s || steady_s() - begin < *c.event.lasts_s) sleep_s(0.01);
+  c.log.add(c.strike, {{"waited_s", steady_s() - begin}});
+}
+
+void slow_down(const ArmedEvent& e, const StrikeContext& c) {
+  c.log.add(c.strike, {{"factor", e.event.what.factor}});
+  armed->slow_strike = c.strike;
+  armed->slow = {&e, e.event.lasts_s ? steady_s() + *e.event.lasts_s : 0, 0, 0, 0};
+}
+
+void damage(const StrikeContext& c) {
+  const std::filesystem::path checkpoints = c.event.what.level == CopyLevel::storage
+                                                ? c.self.folder / "checkpoints"
+                                                : c.self.folder / "nodes" / std::to_string(c.strike.node) /
+                                                      (c.event.what.level == CopyLevel::local ? "local" : "peer");
+  const std::int64_t interval = c.self.save_interval,
+                     last = interval > 0 ? (c.strike.step - 1) / interval * interval : 0;
+  if (c.event.what.level == CopyLevel::storage && last > 0) wait_for_checkpoint(checkpoints, last);
+  const StrikeLog::Lock lock(c.log);
+  if (c.victims.size() > 1 && c.log.struck(c.strike.event, c.strike.generation, c.strike.rank)) return;
+  const json proof = damage_newest(checkpoints, c.event.what.damage);
+  if (c.victim_strikes.empty()) return c.log.add(c.strike, proof);
+  for (const Strike& strike : c.victim_strikes) c.log.add(strike, proof);
+}
+
+void corrupt_tensor(const StrikeContext& c) {
+  if (!armed->tensors) throw_error(Code::runtime, "no tensors are there to be corrupted at {}", c.strike.at);
+  armed->tensors(c.event.what, [&](HostNumbers numbers) { c.log.add(c.strike, corrupt(numbers, c.event.what)); });
+}
+
+void announce(const StrikeContext& c) {
+  {
+    const StrikeLog::Lock lock(c.log);
+    if (c.log.struck(c.strike.event, c.strike.generation, c.strike.rank)) return;
+    for (const Strike& strike : c.victim_strikes)
+      c.log.add(strike, {{"pid", getppid()}, {"signal", c.event.what.signal}, {"notice_s", c.event.what.notice_s}});
+  }
+  announce_end(getppid(), c);
+}
+
+void strike(ArmedEvent& e, std::int64_t step) {
+  if (e.struck.exchange(true)) return;
+  const StrikeContext c = context_of(e, step);
+  switch (e.event.what.kind) {
+    case FaultKind::kill:
+      return kill_or_stop(c);
+    case FaultKind::hang:
+      return e.event.what.thread ? hang_thread(c) : kill_or_stop(c);
+    case FaultKind::abort:
+    case FaultKind::segfault:
+      c.log.add(c.strike, {{"pid", getpid()}});
+      end_with_signal(e.event.what.kind == FaultKind::abort ? SIGABRT : SIGSEGV);
+    case FaultKind::exit:
+      c.log.add(c.strike, {{"pid", getpid()}, {"status", e.event.what.status}});
+      _exit(e.event.what.status);
+    case FaultKind::exception:
+      c.log.add(c.strike, {{"pid", getpid()}});
+      throw_error(Code::runtime, "rank {}: {} of step {}: an injected exception", c.strike.rank, c.strike.at, step);
+    case FaultKind::slow:
+      return slow_down(e, c);
+    case FaultKind::damage:
+      return damage(c);
+    case FaultKind::corrupt:
+      return corrupt_tensor(c);
+    case FaultKind::disk_full:
+    case FaultKind::file_too_large:
+      c.log.add(c.strike, json::object());
+      return limit_files(c);
+    case FaultKind::partition:
+      return c.log.add(c.strike, cut_connections(c));
+    case FaultKind::maintenance:
+      return announce(c);
+  }
+}
+
+template <typename Here>
+void strike_where(std::int64_t step, Here&& here) {
+  if (!armed) return;
+  for (ArmedEvent& e : armed->events)
+    if (!e.struck && here(e.event.when)) strike(e, step);
+}
 
 }  // namespace
 
-void arm_fault(const FaultCase& fault, std::int64_t rank) {
-  if (fault.rank == rank) armed = fault;
+void arm_faults(const Scenario& scenario, const FaultedRank& self) {
+  armed.reset(new Armed{scenario, self, StrikeLog(self.folder), {}, {}, {}, {}});
+  const RankPlace place = place_of(self.rank, own_node());
+  for (std::size_t i = 0; i < scenario.events.size(); ++i)
+    if (carries_out(scenario.events[i], place) && !armed->log.struck(i, self.generation, self.rank)) {
+      armed->events.emplace_back();
+      armed->events.back().number = i;
+      armed->events.back().event = scenario.events[i];
+    }
+  if (armed->events.empty()) armed.reset();
 }
 
-void pass_fault_point(std::int64_t step, const std::string& op_id) {
-  if (armed && !armed->at_checkpoint && armed->step == step && armed->op == op_id) die_now();
+void pass_fault_point(Place place, std::int64_t step) {
+  strike_where(step,
+               [&](const FaultTime& when) { return when.place == place && (when.step == 0 || when.step == step); });
 }
 
-std::optional<double> checkpoint_fault(std::int64_t step) {
-  if (armed && armed->at_checkpoint && armed->step == step) return armed->after;
-  return std::nullopt;
+void pass_fault_point(std::int64_t step, std::string_view op, FaultTime::Phase phase) {
+  strike_where(step, [&](const FaultTime& when) {
+    return when.place == Place::op && when.step == step && when.phase == phase && when.op == op;
+  });
 }
 
-void die_now() {
-  kill(getpid(), SIGKILL);
-  for (;;) pause();
+void pass_checkpoint_bytes(std::int64_t step, std::int64_t done, std::int64_t total) {
+  strike_where(step, [&](const FaultTime& when) {
+    return when.place == Place::checkpoint && when.step == step &&
+           static_cast<double>(done) >= when.after * static_cast<double>(total);
+  });
+}
+
+void pass_computation(double seconds) {
+  if (!armed || !armed->slow.armed) return;
+  Slowness& slow = armed->slow;
+  if (slow.until_s > 0 && steady_s() > slow.until_s) {
+    slow.armed = nullptr;
+    return;
+  }
+  const double wait = (slow.armed->event.what.factor - 1) * seconds, begin = steady_s();
+  sleep_s(wait);
+  slow.computed_s += seconds, slow.waited_s += steady_s() - begin;
+  constexpr int kProved = 20;
+  if (++slow.ops == kProved)
+    armed->log.add(armed->slow_strike, {{"factor", slow.armed->event.what.factor},
+                                        {"ops", slow.ops},
+                                        {"computed_s", slow.computed_s},
+                                        {"waited_s", slow.waited_s}});
+}
+
+void give_tensors_to_faults(TensorAccess access) {
+  if (armed) armed->tensors = std::move(access);
 }
 
 }  // namespace wt

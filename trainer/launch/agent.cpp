@@ -72,7 +72,8 @@ void name_first_failure(const c10::intrusive_ptr<c10d::TCPStore>& store, int gen
                         int& status) {
   c10d::PrefixStore of_ranks(store_prefix(generation), store);
   const auto first = first_failure(of_ranks);
-  if (!first || WIFSIGNALED(status)) return;
+  // One that had no time to hear of it ended with a status of its own.
+  if (!first || WIFSIGNALED(status) || WEXITSTATUS(status) != first->status) return;
   failure.rank = first->rank;
   failure.message = first->text;
   failure.cause = fmt::format("exit status {}", first->status);
@@ -158,9 +159,15 @@ AgentResult run_ranks(const std::vector<std::string>& command, const AgentOption
     const std::string& reached = result.restarts.back().reached.checkpoint;
     const bool stuck = generation > 0 && options.progress && reached == reached_before;
     reached_before = reached;
-    const bool refused = WIFEXITED(failed_status) && WEXITSTATUS(failed_status) == static_cast<int>(Code::usage);
+    const auto ended_as = [&](Code code) {
+      return WIFEXITED(failed_status) && WEXITSTATUS(failed_status) == static_cast<int>(code);
+    };
+    const bool refused = ended_as(Code::usage);
     if (refused || stuck || generation >= options.max_restarts)
-      throw_error(refused ? Code::usage : Code::runtime, "rank {} ended with {}{}", failure.rank, failure.cause,
+      throw_error(refused                  ? Code::usage
+                  : ended_as(Code::silent) ? Code::silent
+                                           : Code::runtime,
+                  "rank {} ended with {}{}", failure.rank, failure.cause,
                   refused ? "; see its message above"
                   : stuck ? ", twice without a new checkpoint in between; see its message above"
                           : fmt::format(" and {} restarts were allowed", options.max_restarts));

@@ -6,11 +6,13 @@
 #include "trainer/checkpoint/levels.hpp"
 #include "trainer/data/mds_reader.hpp"
 #include "trainer/data/sample_order.hpp"
+#include "trainer/data/skipped_batches.hpp"
 #include "trainer/device/clocks.hpp"
 #include "trainer/device/device.hpp"
 #include "trainer/device/memory_counter.hpp"
 #include "trainer/executor/executor.hpp"
 #include "trainer/executor/recorder.hpp"
+#include "trainer/executor/replica_check.hpp"
 #include "trainer/executor/run_metrics.hpp"
 #include "trainer/launch/notice.hpp"
 #include "trainer/parameters/hugging_face.hpp"
@@ -63,7 +65,10 @@ bool train_as_rank(const RunSpec& run, const RankEnvironment& environment, const
   const MdsReader data(run.data);
   if (environment.rank == 0) make_way(options.folder, run.autoresume, launch_name(), is_restart());
   const auto clock = make_step_clock(prepare_rank_process(run, environment.local_rank));
-  if (options.fault && environment.restart_count == 0) arm_fault(*options.fault, environment.rank);
+  if (options.faults)
+    arm_faults(*options.faults, {environment.rank, run.layout.world() / run.layout.replicate, environment.restart_count,
+                                 options.folder, run.save_interval, environment.master_port, environment.agent_store});
+  pass_fault_point(FaultTime::Place::restart, 0);
 
   SamplerOptions order;
   order.shuffle_seed = run.shuffle_seed;
@@ -71,11 +76,15 @@ bool train_as_rank(const RunSpec& run, const RankEnvironment& environment, const
   const auto communicators = make_communicators(environment, Mesh(run.layout), watch, *clock);
   Executor executor(run, *communicators, *clock);
   std::int64_t done = 0;
+  const double connected_unix_s = clock_s(CLOCK_REALTIME);
   watch.at(0, "loading the checkpoint");
-  const double load_begin = Clocks::now().wall_s;
+  pass_fault_point(FaultTime::Place::reload, 0);
   CheckpointLevels checkpoints(options.folder, run, environment, watch, *communicators, executor.groups());
-  const auto loaded = checkpoints.load();
-  const double load_s = Clocks::now().wall_s - load_begin;
+  const auto skips = [&](std::int64_t batch) { return run.resilience.skips(batch); };
+  const auto loaded = checkpoints.load([&](std::int64_t step, const SamplerState& state) {
+    const std::int64_t batch = trained_although_skipped(step, sampler.batches_drawn(state, run.global_batch), skips);
+    return batch == 0 ? std::string() : fmt::format("it was trained on batch {}, which skip_batches leaves out", batch);
+  });
   if (loaded) {
     done = loaded->step;
     sampler.restore(loaded->sampler);
@@ -92,23 +101,28 @@ bool train_as_rank(const RunSpec& run, const RankEnvironment& environment, const
   const auto peak =
       environment.rank == 0 ? peak_flops(device_facts(clock->device()).at("device"), run.precision) : std::nullopt;
   Recorder recorder(run, options.folder, environment.rank, done, peak);
-  if (loaded) recorder.loaded(*loaded, load_s);
+  recorder.started(environment.restart_count, connected_unix_s, clock_s(CLOCK_REALTIME), loaded);
   checkpoints.start(
       done, [&](std::int64_t step, const SaveTimes& times) { recorder.checkpoint(step, times); },
       [&](const SaveTimes& times) { recorder.local_copy(times); });
+  ReplicaCheck replicas(run, *communicators, executor.groups());
+  executor.check_gradients([&](std::int64_t step) { return !replicas.due(step) || replicas.gradients_agree(step); });
   executor.ask_for_stop([] { return stop_requested() != 0; });
   bool stopped = false;
   for (std::int64_t step = done + 1; step <= run.steps && !stopped; ++step) {
-    const std::vector<std::int64_t> batch = sampler.next_batch(run.global_batch);
-    const auto own = rank_samples(batch, environment.rank / run.layout.context, run.layout.data_ranks());
+    const DrawnBatch batch = next_trained_batch(sampler, run.global_batch, skips);
+    const auto own = rank_samples(batch.samples, environment.rank / run.layout.context, run.layout.data_ranks());
     const double lr = learning_rate(run.optimizer, step, run.steps);
-    const StepResult result = executor.run_step(step, lr, [&](int microbatch) {
+    StepResult result = executor.run_step(step, lr, [&](int microbatch) {
       return load_microbatch(data, run, microbatch_samples(run, own, microbatch), positions);
     });
-    recorder.step(result, lr, batch);
+    result.repeated = replicas.repeated_for();
+    recorder.step(result, lr, batch.samples, to_json(batch.skipped));
     stopped = result.stop && step < run.steps;
+    const bool ends = stopped || step == run.steps;
     watch.at(step, "checkpoint");
-    checkpoints.after_step(step, sampler.state(), stopped || step == run.steps);
+    if (replicas.due(step) || (replicas.on() && checkpoints.due(step, ends))) replicas.check_state(step);
+    checkpoints.after_step(step, sampler.state(), ends);
     done = step;
   }
   checkpoints.finish();

@@ -11,7 +11,7 @@ namespace wt {
 
 struct WorkerOptions {
   std::filesystem::path folder;
-  std::optional<FaultCase> fault;  ///< armed only in the first generation (restart_count 0)
+  std::optional<Scenario> faults;  ///< that are to strike
 };
 
 /// Opens the run's device (the local_rank-th of its kind), counts tensor memory, one thread, deterministic kernels:

@@ -13,6 +13,7 @@
 #include <numeric>
 
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/file_write.hpp"
 
 namespace wt {
 namespace {
@@ -41,7 +42,7 @@ class File {
   File& operator=(const File&) = delete;
   void write_all(const char* data, std::size_t n) {
     while (n > 0) {
-      const ssize_t done = ::write(fd_, data, n);
+      const ssize_t done = write_some(fd_, data, n);
       if (done < 0 && errno == EINTR) continue;
       if (done <= 0) fail("written");
       data += done, n -= static_cast<std::size_t>(done);

@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/file_write.hpp"
 
 namespace wt {
 namespace {
@@ -87,7 +88,7 @@ class Temporary {
 
 void write_all(int fd, std::string_view bytes, const fs::path& file) {
   while (!bytes.empty()) {
-    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+    const ssize_t written = write_some(fd, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) fail(file, "write", errno);
     bytes.remove_prefix(static_cast<std::size_t>(written));

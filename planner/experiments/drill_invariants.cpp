@@ -1,0 +1,188 @@
+#include "planner/experiments/drill_invariants.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/json_reader.hpp"
+#include "trainer/safetensors/tensor_parts.hpp"
+
+namespace wt {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using State = Expectation::State;
+
+constexpr const char* kLossKeys[] = {"loss", "aux_loss", "z_loss", "mtp_losses", "grad_norm", "lr"};
+/// As the tests of checkpoints allow between layouts, whose sums have other orders.
+constexpr double kBetweenLayouts = 1e-4;
+
+bool close_to(const json& a, const json& b) {
+  if (!a.is_number() || !b.is_number()) return a == b;
+  return std::abs(a.get<double>() - b.get<double>()) <= kBetweenLayouts * std::abs(b.get<double>());
+}
+
+/// The first of the losses that differs; "" where none does.
+std::string other_loss(const json& expected, const json& found, State state) {
+  for (const char* key : kLossKeys) {
+    const json before = expected.value(key, json()), after = found.value(key, json());
+    if (state == State::any || (state == State::layouts ? close_to(after, before) : after == before)) continue;
+    return fmt::format("{} is {}, not {}", key, after.dump(), before.dump());
+  }
+  return "";
+}
+
+/// Training state of the newest checkpoint, by key.
+std::map<std::string, std::vector<float>> read_state(const fs::path& folder) {
+  std::ifstream latest(folder / "checkpoints" / "latest");
+  std::string name;
+  std::getline(latest, name);
+  const StoredTensors stored = StoredTensors::of_checkpoint(folder / "checkpoints" / name);
+  std::map<std::string, std::vector<float>> state;
+  for (const std::string& key : stored.keys()) state[key] = stored.read(key);
+  return state;
+}
+
+/// Bitwise: NaNs with the same bits are equal, 0 and -0 are not.
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+void compare_metrics(const std::vector<json>& expected, const std::vector<json>& found, State state, DrillCase& out) {
+  out.losses_equal = out.samples_equal = expected.size() == found.size();
+  if (!out.losses_equal)
+    out.differences.push_back(fmt::format("{} steps instead of {}", found.size(), expected.size()));
+  for (std::size_t i = 0; i < std::min(expected.size(), found.size()); ++i) {
+    if (const std::string other = other_loss(expected[i], found[i], state); !other.empty()) {
+      if (out.losses_equal) out.differences.push_back(fmt::format("step {}: {}", i + 1, other));
+      out.losses_equal = false;
+    }
+    if (expected[i].at("samples") != found[i].at("samples")) {
+      if (out.samples_equal) out.differences.push_back(fmt::format("step {}: other samples", i + 1));
+      out.samples_equal = false;
+    }
+  }
+}
+
+void compare_state(const fs::path& undisturbed, const fs::path& place, DrillCase& out) {
+  const auto expected = read_state(undisturbed), found = read_state(place);
+  out.parameters_equal = out.optimizer_equal = expected.size() == found.size() && !expected.empty();
+  for (const auto& [key, values] : expected) {
+    const auto it = found.find(key);
+    if (it != found.end() && same_bits(values, it->second)) continue;
+    bool& equal = is_optimizer_key(key) ? out.optimizer_equal : out.parameters_equal;
+    if (equal) out.differences.push_back(key + " differs");
+    equal = false;
+  }
+}
+
+/// Process ids whose command line names the folder.
+std::vector<std::string> processes_of(const fs::path& folder) {
+  std::vector<std::string> out;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator("/proc", none)) {
+    const std::string name = entry.path().filename().string();
+    if (name.find_first_not_of("0123456789") != std::string::npos || name == std::to_string(getpid())) continue;
+    std::ifstream in(entry.path() / "cmdline", std::ios::binary);
+    std::stringstream words;
+    words << in.rdbuf();
+    for (std::string word; std::getline(words, word, '\0');)
+      if (word == folder.string()) out.push_back(name);
+  }
+  return out;
+}
+
+template <typename T>
+void expect_equal(const char* what, const std::optional<T>& expected, const T& found, DrillCase& out) {
+  if (expected && *expected != found)
+    out.differences.push_back(fmt::format("{}: {}, expected {}", what, found, *expected));
+}
+
+}  // namespace
+
+void compare_with_undisturbed(const fs::path& undisturbed, const fs::path& place, const Expectation& expect,
+                              DrillCase& out) {
+  compare_metrics(read_lines(undisturbed / "metrics.jsonl"), read_lines(place / "metrics.jsonl"), expect.state, out);
+  if (expect.state == State::bitwise) compare_state(undisturbed, place, out);
+}
+
+void check_replays(const fs::path& place, std::int64_t steps, const Expectation& expect, DrillCase& out) {
+  const std::vector<json> committed = read_lines(place / "metrics.jsonl"),
+                          before = read_lines(place / "replayed.jsonl");
+  std::map<std::int64_t, json> by_step;
+  for (std::size_t i = 0; i < committed.size(); ++i) {
+    if (committed[i].at("step") != i + 1)
+      out.differences.push_back(
+          fmt::format("line {} of metrics.jsonl is of step {}", i + 1, committed[i].at("step").get<std::int64_t>()));
+    by_step[committed[i].at("step")] = committed[i];
+  }
+  if (expect.finishes && static_cast<std::int64_t>(committed.size()) != steps)
+    out.differences.push_back(fmt::format("{} of {} steps were done", committed.size(), steps));
+  out.steps_lost = static_cast<std::int64_t>(before.size());
+  for (const json& row : before) {
+    const std::int64_t step = row.at("step");
+    if (!by_step.count(step)) continue;  // the run ended before it came there again
+    if (const std::string other = other_loss(row, by_step[step], expect.state); !other.empty())
+      out.differences.push_back(fmt::format("step {}, done again: {}", step, other));
+    if (row.at("samples") != by_step[step].at("samples"))
+      out.differences.push_back(fmt::format("step {}, done again: other samples", step));
+  }
+  expect_equal("steps lost", expect.steps_lost, out.steps_lost, out);
+}
+
+void check_recoveries(const fs::path& place, const Scenario& scenario, DrillCase& out) {
+  const Expectation& expect = scenario.expect;
+  std::int64_t restarts = 0, strikes = 0;
+  for (const FaultEvent& e : scenario.events) strikes += e.repeats;
+  for (const DrillRestart& r : out.restarts) {
+    if (!r.relaunch) ++restarts;
+    if (!r.phases) continue;
+    const RecoveryPhases& p = *r.phases;
+    for (const auto& [name, seconds] : {std::pair{"detect", p.detect_s.value_or(0)},
+                                        {"stop", p.stop_s},
+                                        {"start", p.start_s},
+                                        {"load", p.load_s},
+                                        {"first step", p.first_step_s}})
+      if (seconds < 0) out.differences.push_back(fmt::format("the phase '{}' took {:.3f} s", name, seconds));
+    if (expect.within_s && p.recovery_s() > *expect.within_s)
+      out.differences.push_back(
+          fmt::format("recovery took {:.1f} s, expected within {:g} s", p.recovery_s(), *expect.within_s));
+  }
+  if (!expect.restarts && restarts + out.relaunches > strikes)
+    out.differences.push_back(
+        fmt::format("{} restarts and relaunches after {} strikes", restarts + out.relaunches, strikes));
+  expect_equal("restarts", expect.restarts, restarts, out);
+  expect_equal("relaunches", std::optional(expect.relaunches), out.relaunches, out);
+  if ((expect.resumed_after || expect.level) && out.restarts.empty())
+    out.differences.push_back("no restart, from which a checkpoint is expected to be loaded");
+  if (out.restarts.empty()) return;
+  expect_equal("resumed after step", expect.resumed_after, out.restarts.front().resumed_after, out);
+  if (expect.level)
+    expect_equal("loaded from", std::optional(to_string(*expect.level)), out.restarts.front().level, out);
+  if (expect.excluded.empty() || !fs::exists(place / "agent.json")) return;
+  const auto excluded = read_json(place / "agent.json").value("excluded", std::vector<std::int64_t>{});
+  if (excluded != expect.excluded)
+    out.differences.push_back(
+        fmt::format("excluded nodes: {}, expected {}", json(excluded).dump(), json(expect.excluded).dump()));
+}
+
+void check_nothing_left(const fs::path& place, DrillCase& out) {
+  constexpr int kTenths = 50;  // what was killed still ends
+  for (int tenth = 0; tenth < kTenths && !processes_of(place).empty(); ++tenth) usleep(100'000);
+  for (const std::string& pid : processes_of(place))
+    out.differences.push_back(fmt::format("process {} is left behind", pid));
+  for (const auto& entry : fs::recursive_directory_iterator(place))
+    if (const std::string extension = entry.path().extension().string(); extension == ".partial" || extension == ".tmp")
+      out.differences.push_back(fmt::format("{} is left behind", fs::relative(entry.path(), place).string()));
+}
+
+}  // namespace wt

@@ -1,0 +1,97 @@
+#include "planner/experiments/drill_recovery.hpp"
+
+#include <fstream>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "configs/spec/support/json_reader.hpp"
+
+namespace wt {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+/// When the last event struck that did so in the ended generation, before its end was noticed.
+std::optional<double> strike_before(const std::vector<json>& strikes, const DrillRestart& r) {
+  std::map<std::size_t, double> first;  // by event: later lines complete the proof of the first
+  for (const json& strike : strikes)
+    if (const double time = strike.at("unix_s"); strike.at("generation") == r.generation && time <= r.detected_unix_s)
+      first.emplace(strike.at("event").get<std::size_t>(), time);
+  std::optional<double> last;
+  for (const auto& [event, time] : first) last = std::max(last.value_or(time), time);
+  return last;
+}
+
+/// When the step was done first after `from`; none where it was not.
+std::optional<double> done_after(const std::vector<json>& steps, std::int64_t step, double from) {
+  std::optional<double> at;
+  for (const json& row : steps)
+    if (const double time = row.at("unix_s"); row.at("step") == step && time > from)
+      at = std::min(at.value_or(time), time);
+  return at;
+}
+
+std::int64_t last_done_before(const std::vector<json>& steps, double time) {
+  std::int64_t last = 0;
+  for (const json& row : steps)
+    if (row.at("unix_s") <= time) last = std::max(last, row.at("step").get<std::int64_t>());
+  return last;
+}
+
+}  // namespace
+
+std::vector<json> read_lines(const fs::path& file) {
+  std::ifstream in(file);
+  std::vector<json> out;
+  for (std::string line; std::getline(in, line);) out.push_back(parse_json(line, file.string()));
+  return out;
+}
+
+std::vector<DrillRestart> restarts_in(const json& agent) {
+  std::vector<DrillRestart> out;
+  for (const json& r : agent.at("restarts")) {
+    DrillRestart restart;
+    restart.generation = r.at("generation");
+    restart.rank = r.at("rank");
+    restart.cause = r.at("cause");
+    restart.message = r.at("message");
+    restart.detected_unix_s = r.at("detected_unix_s");
+    restart.stopped_unix_s =
+        restart.detected_unix_s + r.at("stopped_s").get<double>() - r.at("detected_s").get<double>();
+    out.push_back(restart);
+  }
+  return out;
+}
+
+void measure_recoveries(const fs::path& folder, std::vector<DrillRestart>& restarts) {
+  const auto strikes = read_lines(folder / "strikes.jsonl"), starts = read_lines(folder / "generations.jsonl");
+  std::vector<json> steps = read_lines(folder / "replayed.jsonl");
+  for (json& row : read_lines(folder / "metrics.jsonl")) steps.push_back(std::move(row));
+  for (std::size_t i = 0; i < restarts.size(); ++i) {
+    DrillRestart& r = restarts[i];
+    const double next =
+        i + 1 < restarts.size() ? restarts[i + 1].detected_unix_s : std::numeric_limits<double>::infinity();
+    const auto start = std::find_if(starts.begin(), starts.end(), [&](const json& s) {
+      return s.at("connected_unix_s") > r.detected_unix_s && s.at("connected_unix_s") < next;
+    });
+    if (start == starts.end()) continue;
+    r.resumed_after = start->at("resumed_after");
+    r.level = start->value("level", "storage");
+    const double connected = start->at("connected_unix_s"), loaded = start->at("loaded_unix_s");
+    const auto first = done_after(steps, r.resumed_after + 1, loaded);
+    if (!first || *first > next) continue;
+    const auto again = done_after(steps, last_done_before(steps, r.detected_unix_s), loaded);
+    RecoveryPhases phases;
+    if (const auto strike = strike_before(strikes, r)) phases.detect_s = r.detected_unix_s - *strike;
+    phases.stop_s = r.stopped_unix_s - r.detected_unix_s;
+    phases.start_s = connected - r.stopped_unix_s;
+    phases.load_s = loaded - connected;
+    phases.first_step_s = *first - loaded;
+    phases.replay_s = again && *again > *first && *again < next ? *again - *first : 0;
+    r.phases = phases;
+  }
+}
+
+}  // namespace wt

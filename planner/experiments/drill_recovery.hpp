@@ -1,0 +1,45 @@
+// How a run with faults recovered, by its own files: agent.json, generations.jsonl, metrics.jsonl, replayed.jsonl.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace wt {
+
+/// The lines of a JSONL file of that name; none where there is no file. Throws Error{usage} naming the file.
+std::vector<nlohmann::json> read_lines(const std::filesystem::path& file);
+
+/// Seconds, one after the other. Negative where the files contradict each other.
+struct RecoveryPhases {
+  std::optional<double> detect_s;  ///< from the strike to the agent's notice
+  double stop_s = 0;               ///< decided, and all ranks gone
+  double start_s = 0;              ///< the next ranks are connected
+  double load_s = 0;               ///< the state is there
+  double first_step_s = 0;         ///< the first step is done
+  double replay_s = 0;             ///< all steps that were done before are done again
+  /// From the notice on, without the replay.
+  double recovery_s() const { return stop_s + start_s + load_s + first_step_s; }
+};
+
+/// The end of one generation of ranks and the start of the next.
+struct DrillRestart {
+  bool relaunch = false;   ///< train itself ended, and was called again
+  int generation = 0;      ///< that ended
+  std::int64_t rank = -1;  ///< that is named as the cause; -1 = the agent
+  std::string cause, message;
+  double detected_unix_s = 0, stopped_unix_s = 0;
+  /// What the next generation did; none where none got that far.
+  std::optional<RecoveryPhases> phases;
+  std::int64_t resumed_after = -1;
+  std::string level;  ///< where it loaded from
+};
+
+/// The restarts that an agent.json tells of.
+std::vector<DrillRestart> restarts_in(const nlohmann::json& agent);
+/// Fills in what the other files of the folder tell of them.
+void measure_recoveries(const std::filesystem::path& folder, std::vector<DrillRestart>& restarts);
+
+}  // namespace wt

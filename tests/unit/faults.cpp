@@ -1,0 +1,203 @@
+// Faults in a process: what is armed strikes once, at its own place, and says what it did.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <bit>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "configs/spec/support/atomic_file.hpp"
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/file_write.hpp"
+#include "tests/support/temp_directory.hpp"
+#include "trainer/faults/fault_point.hpp"
+#include "trainer/faults/file_damage.hpp"
+#include "trainer/faults/strike.hpp"
+
+using namespace wt;
+using namespace wt::test;
+using nlohmann::json;
+using Place = FaultTime::Place;
+using Phase = FaultTime::Phase;
+
+namespace {
+
+Scenario scenario_of(const TempDirectory& folder, const std::string& event) {
+  write_bytes(folder / "s.yaml", "name: s\nrun: r\nnodes: {ranks: 2}\nevents:\n  - {" + event + "}\n");
+  return read_scenario_file(folder / "s.yaml");
+}
+
+std::vector<json> lines_of(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  std::vector<json> out;
+  for (std::string line; std::getline(in, line);) out.push_back(json::parse(line));
+  return out;
+}
+
+/// Arms the event in a rank of four, two a node and two a replica.
+void arm(const TempDirectory& folder, const std::string& event, std::int64_t rank, int generation = 0) {
+  arm_faults(scenario_of(folder, event), {rank, 2, generation, folder.path(), 4, 1, true});
+}
+
+const std::string kThrow = "what: {kind: exception}", kRank1 = "who: {domain: rank, index: 1}, ";
+
+void pass_all(std::int64_t step) {
+  pass_fault_point(Place::begin, step);
+  for (const Phase phase : {Phase::before, Phase::issued, Phase::waiting}) pass_fault_point(step, "a.fwd", phase);
+  for (const Phase phase : {Phase::before, Phase::issued, Phase::waiting}) pass_fault_point(step, "b.fwd", phase);
+  for (const std::int64_t done : {10, 50, 100}) pass_checkpoint_bytes(step, done, 100);
+  pass_fault_point(Place::manifest, step);
+}
+
+/// How many places are passed before it strikes; all of them where it does not.
+template <typename Pass>
+bool strikes_in(Pass&& pass) {
+  try {
+    pass();
+    return false;
+  } catch (const Error& e) {
+    CHECK_THAT(e.what(), Catch::Contains("an injected exception"));
+    return true;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("an event strikes its rank in its generation, at its place, once") {
+  const TempDirectory folder;
+  const std::string event = kRank1 + "when: {step: 3, at: b.fwd, phase: issued}, generation: 1, " + kThrow;
+  for (const auto& [rank, generation] : {std::pair{0, 1}, {1, 0}, {1, 2}}) {
+    arm(folder, event, rank, generation);
+    for (int step = 1; step < 6; ++step) CHECK_FALSE(strikes_in([&] { pass_all(step); }));
+  }
+  arm(folder, event, 1, 1);
+  pass_all(2);
+  pass_fault_point(3, "b.fwd", Phase::before);
+  pass_fault_point(3, "a.fwd", Phase::issued);
+  pass_fault_point(3, "b.fwd", Phase::waiting);
+  CHECK(strikes_in([] { pass_fault_point(3, "b.fwd", Phase::issued); }));
+  CHECK_FALSE(strikes_in([] { pass_all(3); }));
+  const auto lines = lines_of(folder / "strikes.jsonl");
+  REQUIRE(lines.size() == 1);
+  CHECK((lines[0]["event"] == 0 && lines[0]["generation"] == 1 && lines[0]["rank"] == 1 && lines[0]["node"] == 0));
+  CHECK((lines[0]["step"] == 3 && lines[0]["at"] == "b.fwd" && lines[0]["kind"] == "exception"));
+
+  arm(folder, event, 1, 1);  // the job was started again in the same folder
+  CHECK_FALSE(strikes_in([] { pass_all(3); }));
+}
+
+TEST_CASE("a repeated event strikes in so many generations") {
+  const TempDirectory folder;
+  for (const auto& [generation, struck] : {std::pair{0, false}, {1, true}, {2, true}, {3, false}}) {
+    arm(folder, kRank1 + "when: {step: 3}, generation: 1, repeats: 2, " + kThrow, 1, generation);
+    CHECK(strikes_in([] { pass_all(3); }) == struck);
+  }
+}
+
+TEST_CASE("places of a save and of a start") {
+  const TempDirectory folder;
+  arm(folder, kRank1 + "when: {step: 4, at: checkpoint, after: 0.5}, " + kThrow, 1);
+  pass_checkpoint_bytes(8, 100, 100);
+  pass_checkpoint_bytes(4, 49, 100);
+  CHECK(strikes_in([] { pass_checkpoint_bytes(4, 50, 100); }));
+  for (const auto& [name, place] : {std::pair{"reload", Place::reload}, {"restart", Place::restart}}) {
+    const TempDirectory own;
+    arm(own, kRank1 + "when: {at: " + name + "}, generation: 1, " + kThrow, 1, 1);
+    pass_all(4);
+    CHECK(strikes_in([&, at = place] { pass_fault_point(at, 0); }));
+  }
+}
+
+TEST_CASE("a computation of a slow rank takes longer by the factor, until it is over") {
+  const TempDirectory folder;
+  arm(folder, "who: {domain: node, index: 1}, when: {step: 2}, what: {kind: slow, factor: 3}", 3);
+  pass_fault_point(Place::begin, 2);
+  const double begin = steady_s();
+  for (int op = 0; op < 20; ++op) pass_computation(0.001);
+  CHECK(steady_s() - begin >= 20 * 2 * 0.001);
+  const auto lines = lines_of(folder / "strikes.jsonl");
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[1]["proof"]["computed_s"].get<double>() == Approx(0.02));
+  CHECK(lines[1]["proof"]["waited_s"].get<double>() >= 0.04);
+}
+
+TEST_CASE("one bit flips, or all becomes zero, and the value is read back") {
+  FaultEffect what;
+  std::vector<float> values{0.5F, 1.0F, 2.0F};
+  const HostNumbers numbers{values.data(), 3, 4};
+  what.element = 4, what.bit = 31;  // counted around: the second
+  CHECK(corrupt(numbers, what) == json{{"element", 1}, {"before", "3f800000"}, {"after", "bf800000"}});
+  CHECK(values == std::vector<float>{0.5F, -1.0F, 2.0F});
+  what.element = 2, what.bit = 30;
+  corrupt(numbers, what);
+  CHECK(std::bit_cast<std::uint32_t>(values[2]) == 0U);  // 2.0 has the top bit of the exponent alone
+  what.bit.reset();
+  CHECK(corrupt(numbers, what).at("bytes_not_zero_before") == 3);  // 3f; bf 80
+  CHECK(values == std::vector<float>{0, 0, 0});
+  std::vector<std::uint16_t> bf16{0x3f80};
+  what.element = 0, what.bit = 15;
+  corrupt({bf16.data(), 1, 2}, what);
+  CHECK(bf16[0] == 0xbf80);
+  what.bit = 16;
+  CHECK_THROWS_WITH(corrupt({bf16.data(), 1, 2}, what), Catch::Contains("found bit 16") && Catch::Contains("0..15"));
+}
+
+TEST_CASE("a tensor is asked for at the place, and its change is logged") {
+  const TempDirectory folder;
+  arm(folder, kRank1 + "when: {step: 2, at: a.fwd}, what: {kind: corrupt, tensor: weight, layer: 1, bit: 0}", 1);
+  float value = 1;
+  give_tensors_to_faults([&](const FaultEffect& what, const auto& change) {
+    CHECK((what.tensor == TensorKind::weight && what.layer == 1));
+    change({&value, 1, 4});
+  });
+  pass_all(1);
+  CHECK(value == 1);
+  pass_all(2);
+  CHECK(std::bit_cast<std::uint32_t>(value) == 0x3f800001U);
+  CHECK(lines_of(folder / "strikes.jsonl").at(0)["proof"]["after"] == "3f800001");
+}
+
+TEST_CASE("a full disk fails as write(2) does, and nothing is left of the file") {
+  const TempDirectory folder;
+  int told = 0, times = 0;
+  limit_writes({1000, [&](int error) { told = error, ++times; }});
+  write_file_atomically(folder / "fits", std::string(600, 'a'));
+  CHECK_THROWS_WITH(write_file_atomically(folder / "large", std::string(600, 'b')),
+                    Catch::Contains("No space left on device"));
+  CHECK_THROWS(write_file_atomically(folder / "fits", "c"));
+  limit_writes({});
+  CHECK((told == ENOSPC && times == 1));
+  CHECK(read_bytes(folder / "fits") == std::string(600, 'a'));
+  CHECK(folder.entries() == 1);
+  write_file_atomically(folder / "large", "there is room again");
+}
+
+TEST_CASE("a stopped process is sampled while it is, and goes on after its time") {
+  const TempDirectory folder;
+  const pid_t child = fork();
+  if (child == 0)
+    for (;;) pause();
+  CHECK(process_state(child) != 'T');
+  FaultEvent event;
+  event.lasts_s = 0.2;
+  const FaultedRank self{1, 2, 0, folder.path(), 0, 0, true};
+  const StrikeLog log(folder.path());
+  stop_processes({child}, {event, self, log, {0, 0, 1, 0, 3, "a.fwd", "hang"}, {}, {}});
+  for (int tenth = 0; tenth < 100 && lines_of(folder / "strikes.jsonl").empty(); ++tenth) usleep(100'000);
+  const auto lines = lines_of(folder / "strikes.jsonl");
+  REQUIRE(lines.size() == 1);
+  const json& proof = lines[0]["proof"];
+  CHECK((proof["samples_stopped"] > 0 && proof["samples_moved"] == 0 && proof["continued"] && !proof["ended"]));
+  CHECK(process_state(child) != 'T');
+  kill(child, SIGKILL);
+  siginfo_t info{};
+  waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT);
+  CHECK((process_state(child) == 'Z' && gone(child)));
+  waitpid(child, nullptr, 0);
+  CHECK((process_state(child) == '?' && gone(child)));
+  while (waitpid(-1, nullptr, 0) > 0) {
+  }
+}

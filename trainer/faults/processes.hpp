@@ -1,0 +1,35 @@
+// The processes of a run on this machine, as /proc shows them: whom a fault kills, stops or cuts off.
+#pragma once
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace wt {
+
+struct RankProcess {
+  pid_t pid = -1;
+  std::int64_t rank = 0;
+  std::optional<std::int64_t> node;  ///< WINDTUNNEL_NODE, where the agent gave one
+};
+/// The ranks of this generation on this machine, this one among them: processes with this one's command line and
+/// generation.
+std::vector<RankProcess> ranks_here();
+
+/// The third field of /proc/PID/stat: T stopped, Z ended and not waited for; '?' there is no such process.
+char process_state(pid_t pid);
+inline bool gone(pid_t pid) { return process_state(pid) == '?' || process_state(pid) == 'Z'; }
+
+/// A TCP connection of this process.
+struct Connection {
+  int fd = -1;
+  int own_port = 0, peer_port = 0;
+};
+std::vector<Connection> tcp_connections();
+/// The inodes of the TCP sockets that a process has, and the own port of each inode of this machine's TCP sockets: the
+/// process whose socket has a connection's peer port as its own is at the other end.
+std::vector<int> own_ports_of(pid_t pid);
+
+}  // namespace wt
