@@ -144,6 +144,17 @@ void check_run(const RunSpec& run, const std::string& where) {
         Code::usage,
         "{}: save_num_checkpoints_to_keep: found 0, needs at least 1, or -1 to keep all; `save: false` saves none",
         where);
+  const ResilienceSpec& r = run.resilience;
+  if (r.verify_interval > 0 && run.layout.replicate == run.layout.optimizer_shard)
+    throw_error(Code::usage,
+                "{}: verify_interval: found layout {}, which holds the state once; needs replicas, whose state is "
+                "compared",
+                where, run.layout.name());
+  std::int64_t drawn = run.steps;
+  for (const BatchRange& range : r.skipped) drawn += range.last - range.first + 1;
+  if (!r.skipped.empty() && r.skipped.back().last > drawn)
+    throw_error(Code::usage, "{}: skip_batches: found {}, the run draws {} batches, those that it skips among them",
+                where, r.skipped.back().last, drawn);
 }
 
 std::vector<std::string> untrainable(const RunSpec& run) {

@@ -1,8 +1,9 @@
 // Sharded checkpoints. One replica writes; each of its ranks writes what it owns of the fp32 masters and AdamW moments,
 // keyed by logical parameter, into safetensors files that PyTorch's HuggingFaceStorageReader and any other layout of
-// ours can read. Saving is asynchronous: training stands still while values are copied, a thread writes them. Files go
-// to step-N.partial; when all are synced, rank 0 writes manifest.json, renames the folder to step-N and points `latest`
-// at it. A folder without a manifest, or whose files do not match it, is not a checkpoint; nobody deletes it either.
+// ours can read. Saving is asynchronous: training stands still while values are copied, a thread writes them, and reads
+// them back (verify_saves). Files go to step-N.partial; when all are synced, rank 0 writes manifest.json, renames the
+// folder to step-N and points `latest` at it. A folder without a manifest, or whose files do not match it, is not a
+// checkpoint; nobody deletes it either.
 #pragma once
 #include <atomic>
 #include <filesystem>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "configs/spec/run.hpp"
+#include "configs/spec/scenario.hpp"
 #include "trainer/communication/communicator.hpp"
 #include "trainer/data/sampler.hpp"
 #include "trainer/device/device.hpp"
@@ -21,6 +23,8 @@
 #include "trainer/safetensors/safetensors.hpp"
 
 namespace wt {
+
+class LocalLoader;
 
 struct SaveTimes {
   double blocking_s = 0;  ///< training stood still for so long: waiting for the save before, and the copy
@@ -42,6 +46,12 @@ class StagedState {
   std::vector<std::vector<OutgoingTensor>> files_;
 };
 
+/// Newer than what a run goes on from.
+struct PassedOver {
+  std::filesystem::path path;
+  const char* renamed = "unreadable";  ///< what its name gets when the run publishes its first checkpoint
+};
+
 /// Saves checkpoints of one run, one at a time. Collective over all ranks.
 class CheckpointSaver {
  public:
@@ -50,7 +60,7 @@ class CheckpointSaver {
   /// `passed_over`: newer than what this run goes on from. They are renamed before its first checkpoint is published,
   /// so that neither a checkpoint of the same step nor retention ends them.
   CheckpointSaver(std::filesystem::path folder, const RunSpec& run, Communicators& communicators,
-                  std::vector<std::filesystem::path> passed_over, Done done);
+                  std::vector<PassedOver> passed_over, Done done);
   /// Without finish() before it, a save under way is given up: what is half written is no checkpoint.
   ~CheckpointSaver();
   CheckpointSaver(const CheckpointSaver&) = delete;
@@ -72,7 +82,7 @@ class CheckpointSaver {
   const std::filesystem::path folder_;
   const RunSpec& run_;
   Communicators& communicators_;
-  std::vector<std::filesystem::path> passed_over_;
+  std::vector<PassedOver> passed_over_;
   Done done_;
   StagedState staged_;
   std::unique_ptr<SharedStore> store_;  ///< the thread's own connection
@@ -88,15 +98,21 @@ class CheckpointSaver {
 struct LoadedCheckpoint {
   std::int64_t step = 0;
   SamplerState sampler;
-  std::filesystem::path path;
-  std::vector<std::filesystem::path> passed_over;  ///< newer ones that cannot be read
+  CopyLevel level = CopyLevel::storage;
+  std::filesystem::path path;                      ///< in storage
+  std::vector<PassedOver> passed_over;
 };
 
-/// Collective. Takes the newest valid checkpoint (the ranks of the first replica verify sizes and checksums; those that
-/// cannot be read are named on stderr and passed over). They read what they own and broadcast it to the ranks that keep
-/// copies. Nothing there: nullopt. Throws Error{usage} on every rank when none of those there can be read, and when it
-/// is of another model or of other data.
+using UnfitState = std::function<std::string(std::int64_t step, const SamplerState& sampler)>;
+
+/// Collective. Takes the newest step that is whole and undamaged in the memory of nodes (`copies`, where there are any)
+/// or in storage, of one step the nearest. In storage, the ranks of the first replica verify sizes and checksums, read
+/// what they own and broadcast it to the ranks that keep copies. What cannot be read is named on stderr and passed
+/// over. Nothing there: nullopt. Throws Error{usage} on every rank when checkpoints are in storage and neither they nor
+/// copies can be read, and when the one taken is of another model or of other data.
+/// `unfit`: why the run cannot go on from a state that can be read; "" = it can. Such a one is passed over, too.
 std::optional<LoadedCheckpoint> load_newest_checkpoint(const std::filesystem::path& folder, const RunSpec& run,
-                                                       std::vector<ShardedGroup>& groups, Communicators& communicators);
+                                                       std::vector<ShardedGroup>& groups, Communicators& communicators,
+                                                       LocalLoader* copies, const UnfitState& unfit);
 
 }  // namespace wt

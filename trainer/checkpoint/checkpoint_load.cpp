@@ -2,9 +2,11 @@
 
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/json_reader.hpp"
+#include "trainer/checkpoint/agreement.hpp"
 #include "trainer/checkpoint/checkpoint.hpp"
 #include "trainer/checkpoint/checkpoint_format.hpp"
 #include "trainer/checkpoint/earlier_run.hpp"
+#include "trainer/checkpoint/local_load.hpp"
 #include "trainer/device/device.hpp"
 #include "trainer/pch.hpp"
 
@@ -30,28 +32,10 @@ std::string damage(const fs::path& checkpoint, std::int64_t reader, std::int64_t
   }
 }
 
-/// What the readers found, put together on rank 0, which judges it for all: judge(results by rank) -> verdict.
-std::string agree(Communicators& communicators, std::int64_t readers, const std::string& about, const std::string& own,
-                  const std::function<std::string(const std::vector<std::string>&)>& judge) {
-  SharedStore& store = communicators.store();
-  const auto key = [&](const std::string& who) { return fmt::format("resume/{}/{}", about, who); };
-  if (communicators.rank() < readers) store.set(key(std::to_string(communicators.rank())), own);
-  if (communicators.rank() == 0) {
-    std::vector<std::string> results;
-    for (std::int64_t r = 0; r < readers; ++r) results.push_back(wait_for(store, key(std::to_string(r))));
-    try {
-      store.set(key("verdict"), judge(results));
-    } catch (...) {
-      store.set(key("verdict"), "");  // the others must not wait for a rank that is gone
-      throw;
-    }
-  }
-  return wait_for(store, key("verdict"));
-}
-
 struct Found {
-  fs::path newest;                    ///< the newest valid checkpoint; empty: none
-  std::vector<fs::path> passed_over;  ///< what is newer, newest first
+  fs::path newest;                      ///< the newest valid checkpoint in storage; empty: none
+  const CopyCandidate* copy = nullptr;  ///< what is as new or newer, in the memory of nodes
+  std::vector<PassedOver> passed_over;  ///< what is newer in storage, newest first
   std::string wrong;  ///< why there is none, of a folder that holds something; "" of one that holds nothing
 };
 
@@ -69,29 +53,74 @@ json names_in(const fs::path& folder) {
   return {{"names", names}, {"wrong", wrong}};
 }
 
-/// The same on every rank. Rank 0 says on stderr what is passed over.
-Found find_newest(const fs::path& folder, Communicators& communicators, std::int64_t readers) {
+/// Why it cannot be read, the same on every rank; "" = it can. Rank 0 says on stderr what is passed over.
+std::string damage_of_checkpoint(const fs::path& path, Communicators& communicators, std::int64_t readers) {
+  const std::string own = communicators.rank() < readers ? damage(path, communicators.rank(), readers) : "";
+  const std::string about = path.filename().string();
+  return agree(communicators, readers, about, own, [&](const std::vector<std::string>& results) {
+    for (const std::string& result : results)
+      if (!result.empty()) {
+        fmt::print(stderr, "checkpoint {} cannot be read and is passed over: {}\n", path.string(), result);
+        return result;
+      }
+    return std::string();
+  });
+}
+
+/// Why the run does not go on from one that can be read, as damage_of_checkpoint().
+std::string unfitness_of(const fs::path& path, Communicators& communicators, const UnfitState& unfit) {
+  return agree(communicators, 1, "fitness of " + path.filename().string(), "", [&](const auto&) {
+    const json manifest = read_manifest(path);
+    const std::string why =
+        unfit(manifest.at("step"), sampler_state_from_json(manifest.at("sampler"), path.string()));
+    if (!why.empty()) fmt::print(stderr, "checkpoint {} is passed over: {}\n", path.string(), why);
+    return why;
+  });
+}
+
+/// Copies in the memory of nodes, newest first, while storage is gone through.
+class CopyChoice {
+ public:
+  CopyChoice(LocalLoader* copies, const UnfitState& unfit) : copies_(copies), unfit_(unfit) {}
+  /// Of those that are no older than this step in storage, the newest that can be taken; null: none.
+  const CopyCandidate* take(std::int64_t step) {
+    while (copies_ && next_ < copies_->candidates().size() && copies_->candidates()[next_].step >= step)
+      if (const CopyCandidate& candidate = copies_->candidates()[next_++];
+          unfit_(candidate.step, candidate.sampler).empty() && copies_->verify(candidate))
+        return &candidate;
+    return nullptr;
+  }
+
+ private:
+  LocalLoader* copies_;
+  const UnfitState& unfit_;
+  std::size_t next_ = 0;
+};
+
+/// The same on every rank.
+Found find_newest(const fs::path& folder, Communicators& communicators, std::int64_t readers, LocalLoader* copies,
+                  const UnfitState& unfit) {
   const json in_folder =
       json::parse(agree(communicators, 1, "candidates", "", [&](const auto&) { return names_in(folder).dump(); }));
-  Found found{{}, {}, in_folder.at("wrong").get<std::string>()};
+  Found found;
+  found.wrong = in_folder.at("wrong").get<std::string>();
+  if (!found.wrong.empty()) return found;
+  CopyChoice choice(copies, unfit);
   for (const json& name : in_folder.at("names")) {
     const fs::path path = folder / name.get<std::string>();
-    const std::string own = communicators.rank() < readers ? damage(path, communicators.rank(), readers) : "";
-    const std::string wrong = agree(communicators, readers, name, own, [&](const std::vector<std::string>& results) {
-      for (const std::string& result : results)
-        if (!result.empty()) {
-          fmt::print(stderr, "checkpoint {} cannot be read and is passed over: {}\n", path.string(), result);
-          return result;
-        }
-      return std::string();
-    });
+    found.copy = choice.take(std::stoll(path.filename().string().substr(kStepPrefix.size())));
+    if (found.copy) return found;
+    std::string wrong = damage_of_checkpoint(path, communicators, readers);
+    const bool readable = wrong.empty();
+    if (readable) wrong = unfitness_of(path, communicators, unfit);
     if (wrong.empty()) {
       found.newest = path;
       return found;
     }
-    found.passed_over.push_back(path);
+    found.passed_over.push_back({path, readable ? "skipped-batches" : "unreadable"});
     if (found.wrong.empty()) found.wrong = path.string() + ": " + wrong;
   }
+  found.copy = choice.take(0);
   return found;
 }
 
@@ -144,10 +173,11 @@ std::string unknown_tensors(const StoredTensors& stored, const std::vector<std::
 }  // namespace
 
 std::optional<LoadedCheckpoint> load_newest_checkpoint(const fs::path& folder, const RunSpec& run,
-                                                       std::vector<ShardedGroup>& groups,
-                                                       Communicators& communicators) {
+                                                       std::vector<ShardedGroup>& groups, Communicators& communicators,
+                                                       LocalLoader* copies, const UnfitState& unfit) {
   const std::int64_t readers = state_ranks(run.layout);
-  const Found found = find_newest(folder, communicators, readers);
+  const Found found = find_newest(folder, communicators, readers, copies, unfit);
+  if (found.copy) return LoadedCheckpoint{found.copy->step, found.copy->sampler, copies->load(), {}, found.passed_over};
   if (found.newest.empty() && found.wrong.empty()) return std::nullopt;
   if (found.newest.empty()) throw_nothing_to_resume(folder, found.wrong);
   const std::string chosen = found.newest.string();
@@ -174,11 +204,12 @@ std::optional<LoadedCheckpoint> load_newest_checkpoint(const fs::path& folder, c
         return unknown_tensors(*stored, needed);
       });
   if (!wrong.empty()) throw_error(Code::usage, "{}: {}", chosen, wrong);
-  if (const Axis copies = state_copies_axis(run.layout); Mesh(run.layout).size(copies) > 1)
+  if (const Axis replicas = state_copies_axis(run.layout); Mesh(run.layout).size(replicas) > 1)
     for (const ShardedGroup& g : groups)
-      for (const at::Tensor& t : {g.master, g.exp_avg, g.exp_avg_sq}) communicators.broadcast(copies, t)->wait();
+      for (const at::Tensor& t : {g.master, g.exp_avg, g.exp_avg_sq}) communicators.broadcast(replicas, t)->wait();
   return LoadedCheckpoint{manifest.at("step").get<std::int64_t>(),
-                          sampler_state_from_json(manifest.at("sampler"), chosen), chosen, found.passed_over};
+                          sampler_state_from_json(manifest.at("sampler"), chosen), CopyLevel::storage, chosen,
+                          found.passed_over};
 }
 
 }  // namespace wt

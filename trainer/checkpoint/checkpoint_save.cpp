@@ -37,6 +37,14 @@ bool is_checkpoint(const fs::path& folder) {
   }
 }
 
+/// What was written is read back from storage and compared with its checksums, which were taken in memory.
+void check_written(const fs::path& path, const WrittenFile& file) {
+  drop_cached(path);
+  if (const std::string wrong = damage_of(path, file); !wrong.empty())
+    throw_error(Code::runtime, "{}: reads back otherwise than it was written: {}; check the storage",
+                path.parent_path().string(), wrong);
+}
+
 /// Keeps so many (-1: all), `newest` among them.
 void remove_old(const fs::path& newest, std::int64_t keep) {
   std::int64_t kept = 0;
@@ -83,7 +91,7 @@ std::int64_t StagedState::bytes() const {
 }
 
 CheckpointSaver::CheckpointSaver(fs::path folder, const RunSpec& run, Communicators& communicators,
-                                 std::vector<fs::path> passed_over, Done done)
+                                 std::vector<PassedOver> passed_over, Done done)
     : folder_(std::move(folder)),
       run_(run),
       communicators_(communicators),
@@ -165,6 +173,7 @@ json CheckpointSaver::write_own_files() {
       pass_checkpoint_bytes(step_, before + done, total);
       if (given_up_) throw_error(Code::runtime, "{}: given up, because the run ended", name);
     });
+    if (run_.resilience.verify_saves) check_written(partial_folder(folder_, step_) / name, file);
     before += file.bytes;
     written.push_back({{"name", name}, {"bytes", file.bytes}, {"header_xxh3", file.header_xxh3}});
   }
@@ -194,8 +203,8 @@ std::string CheckpointSaver::publish() {
     }
     if (!wrong.empty()) throw Error(Code::runtime, wrong);
     write_file_atomically(partial / "manifest.json", manifest.dump(1));
-    for (const fs::path& unreadable : std::exchange(passed_over_, {}))
-      fs::rename(unreadable, free_name(unreadable.string() + ".unreadable"));
+    for (const auto& [path, renamed] : std::exchange(passed_over_, {}))
+      fs::rename(path, free_name(fmt::format("{}.{}", path.string(), renamed)));
     fs::rename(partial, target);
     pass_fault_point(FaultTime::Place::manifest, step_);
   } catch (const std::exception& e) {

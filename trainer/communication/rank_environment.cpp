@@ -1,5 +1,7 @@
 #include "trainer/communication/rank_environment.hpp"
 
+#include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <initializer_list>
 
@@ -61,5 +63,22 @@ std::string launch_name() {
 }
 
 bool is_restart() { return number({"TORCHELASTIC_RESTART_COUNT"}, 0) > 0 || number({"SLURM_RESTART_COUNT"}, 0) > 0; }
+
+std::string node_name(std::int64_t rank) {
+  const char* node = first_set({"WINDTUNNEL_NODE", "GROUP_RANK", "SLURM_NODEID"});
+  if (!node) return std::to_string(rank);
+  const std::string name = node;
+  const bool word = std::all_of(name.begin(), name.end(),
+                                [](unsigned char c) { return std::isalnum(c) || c == '.' || c == '-' || c == '_'; });
+  if (!word || name.starts_with('.'))
+    throw_error(Code::usage, "environment WINDTUNNEL_NODE: found '{}', needs a word of letters, digits, '-' and '_'",
+                name);
+  return name;
+}
+
+std::string rack_name() {
+  const char* rack = first_set({"WINDTUNNEL_RACK"});
+  return rack ? rack : "";
+}
 
 }  // namespace wt

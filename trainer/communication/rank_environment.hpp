@@ -27,4 +27,10 @@ std::string launch_name();
 /// torchrun or our agent has started these ranks before, or Slurm has queued their job again.
 bool is_restart();
 
+/// The node that this rank is on, for what is placed by nodes: WINDTUNNEL_NODE, torchrun's or Slurm's number of it,
+/// else the rank's own. A word that can name a folder; throws Error{usage} on any other.
+std::string node_name(std::int64_t rank);
+/// WINDTUNNEL_RACK; "" where nobody says which rack the node is in.
+std::string rack_name();
+
 }  // namespace wt

@@ -41,6 +41,10 @@ class Sampler {
   /// Throws Error{usage} when a batch is not 1..samples.
   std::vector<std::int64_t> next_batch(std::int64_t global_batch);
 
+  /// Batches that were drawn from the beginning until `state`, which is of this dataset and batch size.
+  std::int64_t batches_drawn(const SamplerState& state, std::int64_t global_batch) const {
+    return state.epoch * (num_samples_ / global_batch) + state.sample_in_epoch / global_batch;
+  }
   std::int64_t num_samples() const { return num_samples_; }
   const SamplerState& state() const { return state_; }
   /// Continues after the last batch before state() was taken. Throws Error{usage} for a state that this dataset cannot

@@ -63,7 +63,10 @@ Executor::~Executor() { give_tensors_to_faults({}); }
 
 void Executor::give_tensor(const FaultEffect& what, const std::function<void(HostNumbers)>& change) {
   const std::size_t layer = static_cast<std::size_t>(what.layer), dense = 2 + 2 * layer;
-  const Tensor tensor = what.tensor == TensorKind::gradient ? dense_gradients_[layer].flat
+  const bool reduced =
+      action_ == Action::gradient_norm || action_ == Action::reduce_norm || action_ == Action::optimizer;
+  const Tensor tensor = what.tensor == TensorKind::gradient
+                            ? (reduced ? groups_[dense].state_gradient() : dense_gradients_[layer].flat)
                         : what.tensor == TensorKind::weight ? groups_[dense].master
                         : what.tensor == TensorKind::moment ? groups_[dense].exp_avg
                                                             : activation_;
@@ -143,8 +146,16 @@ StepResult Executor::run_step(std::int64_t step, double learning_rate, const std
   pass_fault_point(FaultTime::Place::begin, step);
   learning_rate_ = learning_rate;
   load_ = &load;
+  for (;;) try {
+      return attempt_step();
+    } catch (const RepeatStep&) {
+      for (std::size_t i = 0; i < ops_.size(); ++i) wait_for(static_cast<int>(i));
+    }
+}
+
+StepResult Executor::attempt_step() {
   result_ = {};
-  result_.timeline.step = step;
+  result_.timeline.step = step_;
   result_.timeline.rank = rank_;
   result_.timeline.ops.reserve(ops_.size());
   result_.routing.assign(static_cast<std::size_t>(program_.microbatches),
@@ -164,6 +175,7 @@ StepResult Executor::run_step(std::int64_t step, double learning_rate, const std
     const OpInstance& instance = ops_[i];
     const std::string id = instance.id();
     communicators_.at(step_, id);
+    action_ = instance.op->action;
     for (int wait : instance.waits) wait_for(wait);
     pass_fault_point(step_, id, FaultTime::Phase::before);
     reset_peak_tensor_bytes(device_);

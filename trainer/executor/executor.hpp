@@ -22,6 +22,7 @@ struct StepResult {
   std::vector<double> mtp_losses;
   double aux_loss = 0, z_loss = 0;
   double gradient_norm = 0;
+  std::vector<std::int64_t> repeated;  ///< ranks whose gradients were wrong once, for which the step was repeated
   bool stop = false;  ///< a rank was asked to end after this step: the same on all ranks
   StepTimeline timeline;
   /// [microbatch][layer] -> rows per logical expert that this rank sent.
@@ -44,6 +45,10 @@ class Executor {
   /// From the next step on, each asks this rank whether it was asked to end, and tells the others (StepResult::stop).
   void ask_for_stop(std::function<bool()> requested) { stop_requested_ = std::move(requested); }
 
+  /// From the next step on, asked before the optimizer takes the gradients; false: the step is done again from its
+  /// beginning, and then asked again.
+  void check_gradients(std::function<bool(std::int64_t step)> good) { gradients_good_ = std::move(good); }
+
   const Program& program() const { return program_; }
   /// All groups this rank owns shards of, in a fixed order.
   std::vector<ShardedGroup>& groups() { return groups_; }
@@ -53,6 +58,7 @@ class Executor {
 
  private:
   struct InFlight;
+  struct RepeatStep {};
   /// A gradient, weight or moment of a layer's dense parameters, or what flows between layers: for faults.
   void give_tensor(const FaultEffect& what, const std::function<void(HostNumbers)>& change);
   struct OpMarks {
@@ -63,6 +69,8 @@ class Executor {
     std::size_t record;
     StepClock::Mark begin, end;
   };
+  /// Throws RepeatStep before anything of the state has changed.
+  StepResult attempt_step();
   void execute(const OpInstance& instance);
   void wait_for(int index);
   /// The timeline's times from the marks, when the device has passed them all.
@@ -136,9 +144,11 @@ class Executor {
 
   std::function<at::Tensor(int, int)> forced_;
   std::function<bool()> stop_requested_;
+  std::function<bool(std::int64_t)> gradients_good_;
 
   // of the step under way
   std::int64_t step_ = 0;
+  Action action_ = Action::load_batch;  ///< of the op that is next
   double learning_rate_ = 0;
   const std::function<Microbatch(int)>* load_ = nullptr;
   Microbatch batch_;

@@ -28,6 +28,12 @@ using nlohmann::json;
 
 double median_or_0(const std::vector<double>& values) { return values.empty() ? 0 : median(values); }
 
+double median_of(const std::vector<SaveTimes>& saves, double SaveTimes::*time) {
+  std::vector<double> values;
+  for (const SaveTimes& save : saves) values.push_back(save.*time);
+  return median_or_0(values);
+}
+
 /// What each rank says of its run in the summary.
 enum RankColumn : std::size_t {
   kStep_s,
@@ -37,6 +43,8 @@ enum RankColumn : std::size_t {
   kSaveBlocking_s,
   kSave_s,
   kSaveBytes,
+  kLocalBlocking_s,
+  kLocal_s,
   kProcessCpu_s,
   kRankColumns  ///< how many there are
 };
@@ -74,17 +82,23 @@ Recorder::Recorder(const RunSpec& run, std::filesystem::path folder, std::int64_
   if (resumed_step < run.steps) std::filesystem::remove(folder_ / "summary.json", absent);
 }
 
-void Recorder::started(int generation, double connected_unix_s, double loaded_unix_s) {
+void Recorder::started(int generation, double connected_unix_s, double loaded_unix_s,
+                       const std::optional<LoadedCheckpoint>& loaded) {
   if (rank_ != 0) return;
-  std::ofstream(folder_ / "generations.jsonl", std::ios::app) << json{{"generation", generation},
-                                                                      {"connected_unix_s", connected_unix_s},
-                                                                      {"loaded_unix_s", loaded_unix_s},
-                                                                      {"resumed_after", resumed_step_}}
-                                                                     .dump()
-                                                              << std::endl;
+  json line = {{"generation", generation},
+               {"connected_unix_s", connected_unix_s},
+               {"loaded_unix_s", loaded_unix_s},
+               {"resumed_after", resumed_step_}};
+  if (loaded) {
+    line["level"] = to_string(loaded->level);
+    loaded_ = {
+        {"step", loaded->step}, {"level", line["level"]}, {"seconds", loaded_unix_s - connected_unix_s}};
+  }
+  std::ofstream(folder_ / "generations.jsonl", std::ios::app) << line.dump() << std::endl;
 }
 
-void Recorder::step(const StepResult& r, double learning_rate, const std::vector<std::int64_t>& samples) {
+void Recorder::step(const StepResult& r, double learning_rate, const std::vector<std::int64_t>& samples,
+                    const json& skipped) {
   if (++steps_ == kWarmUpSteps + 1) timelines_.clear();
   timelines_.push_back(r.timeline);
   if (timelines_.size() > kKeptTimelines) timelines_.pop_front();
@@ -107,6 +121,8 @@ void Recorder::step(const StepResult& r, double learning_rate, const std::vector
             {"resident_bytes", resident_bytes()},
             {"unix_s", clock_s(CLOCK_REALTIME)},
             {"samples", samples}};
+  if (!skipped.empty()) line["skipped"] = skipped;
+  if (!r.repeated.empty()) line["repeated_for_ranks"] = r.repeated;
   if (!r.mtp_losses.empty()) line["mtp_losses"] = r.mtp_losses;
   if (const auto imbalance = expert_imbalance(run_, r.routing)) line["expert_imbalance"] = *imbalance;
   if (peak_flops_) line["mfu"] = model_flops_utilisation(run_, r.timeline.step_s, *peak_flops_);
@@ -186,7 +202,7 @@ void Recorder::finish(const Executor& executor, Communicators& communicators) {
   const Clocks now = Clocks::now();
   const double machine_s = machine_cpu_s() - machine_from_s_, wall_s = now.wall_s - measured_from_.wall_s;
   write_routing(communicators);
-  std::vector<double> step_s, exposed_s, block_s, save_s, compute_s, collective_cpu_s;
+  std::vector<double> step_s, exposed_s, compute_s;
   double peak = 0;
   for (std::size_t i = 0; i < timelines_.size(); ++i) {
     const StepTimeline& t = timelines_[i];
@@ -196,14 +212,15 @@ void Recorder::finish(const Executor& executor, Communicators& communicators) {
     compute_s.push_back(compute);
     peak = std::max(peak, t.peak_bytes);
   }
-  for (const SaveTimes& c : checkpoints_) block_s.push_back(c.blocking_s), save_s.push_back(c.total_s);
   std::vector<double> own(kRankColumns);
   own[kStep_s] = median_or_0(step_s);
   own[kExposed_s] = median_or_0(exposed_s);
   own[kPeakBytes] = peak;
   own[kCompute_s] = median_or_0(compute_s);
-  own[kSaveBlocking_s] = median_or_0(block_s);
-  own[kSave_s] = median_or_0(save_s);
+  own[kSaveBlocking_s] = median_of(checkpoints_, &SaveTimes::blocking_s);
+  own[kSave_s] = median_of(checkpoints_, &SaveTimes::total_s);
+  own[kLocalBlocking_s] = median_of(local_copies_, &SaveTimes::blocking_s);
+  own[kLocal_s] = median_of(local_copies_, &SaveTimes::total_s);
   own[kSaveBytes] = checkpoints_.empty() ? 0.0 : checkpoints_.back().bytes;
   own[kProcessCpu_s] = now.process_cpu_s - measured_from_.process_cpu_s;
   const at::Tensor all = gather_rows_of_ranks(communicators, run_.layout.world(), own);
@@ -231,20 +248,23 @@ void Recorder::finish(const Executor& executor, Communicators& communicators) {
                      {"checkpoint_blocking_s", row[kSaveBlocking_s]},
                      {"checkpoint_total_s", row[kSave_s]},
                      {"checkpoint_bytes", row[kSaveBytes]}});
+    if (!local_copies_.empty())
+      ranks.back().update({{"local_copy_blocking_s", row[kLocalBlocking_s]}, {"local_copy_total_s", row[kLocal_s]}});
   }
-  const json summary = {{"schema", "windtunnel.run_summary/1"},
-                        {"run", run_.name},
-                        {"layout", run_.layout.name()},
-                        {"device", to_string(run_.device)},
-                        {"attention", executor.attention_backend()},
-                        {"reserved_bytes", reserved_tensor_bytes(executor.device())},
-                        {"steps", steps_},
-                        {"measured_steps", timelines_.size()},
-                        {"tokens_per_step", run_.tokens_per_step()},
-                        {"cores_used_by_others", std::max(0.0, machine_s - own_cpu_s) / std::max(wall_s, 1e-9)},
-                        {"median_step_s", median_or_0(step_s)},
-                        {"tokens_per_s", static_cast<double>(run_.tokens_per_step()) / median_or_0(step_s)},
-                        {"ranks", ranks}};
+  json summary = {{"schema", "windtunnel.run_summary/1"},
+                  {"run", run_.name},
+                  {"layout", run_.layout.name()},
+                  {"device", to_string(run_.device)},
+                  {"attention", executor.attention_backend()},
+                  {"reserved_bytes", reserved_tensor_bytes(executor.device())},
+                  {"steps", steps_},
+                  {"measured_steps", timelines_.size()},
+                  {"tokens_per_step", run_.tokens_per_step()},
+                  {"cores_used_by_others", std::max(0.0, machine_s - own_cpu_s) / std::max(wall_s, 1e-9)},
+                  {"median_step_s", median_or_0(step_s)},
+                  {"tokens_per_s", static_cast<double>(run_.tokens_per_step()) / median_or_0(step_s)},
+                  {"ranks", ranks}};
+  if (!loaded_.is_null()) summary["loaded"] = loaded_;
   write_file_atomically(folder_ / "summary.json", summary.dump(1) + "\n");
 }
 

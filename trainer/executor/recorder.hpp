@@ -13,6 +13,7 @@
 #include <deque>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
 
@@ -29,10 +30,15 @@ class Recorder {
   /// left to do: who watches the run takes it for the end. `peak_flops`: of each rank's device, for the MFU.
   Recorder(const RunSpec& run, std::filesystem::path folder, std::int64_t rank, std::int64_t resumed_step,
            std::optional<double> peak_flops);
-  /// Unix times, s.
-  void started(int generation, double connected_unix_s, double loaded_unix_s);
-  void step(const StepResult& result, double learning_rate, const std::vector<std::int64_t>& samples);
+  /// Unix times, s. `loaded`: what the ranks go on from.
+  void started(int generation, double connected_unix_s, double loaded_unix_s,
+               const std::optional<LoadedCheckpoint>& loaded);
+  /// `skipped`: batches that were left out before this one, as the line has them; empty: none.
+  void step(const StepResult& result, double learning_rate, const std::vector<std::int64_t>& samples,
+            const nlohmann::json& skipped);
   void checkpoint(std::int64_t step, const SaveTimes& times);
+  /// Of a copy in the memory of nodes.
+  void local_copy(const SaveTimes& times) { local_copies_.push_back(times); }
   /// Collective: gathers what the other ranks measured and writes the files of the run.
   void finish(const Executor& executor, Communicators& communicators);
 
@@ -49,7 +55,8 @@ class Recorder {
   std::int64_t steps_ = 0;  ///< of this process
   std::deque<StepTimeline>
       timelines_;  ///< the last kKeptTimelines after the warm-up (of the warm-up while there are no others)
-  std::vector<SaveTimes> checkpoints_;
+  std::vector<SaveTimes> checkpoints_, local_copies_;
+  nlohmann::json loaded_;                                   ///< null: nothing was
   Clocks measured_from_;                                    ///< end of the warm-up
   double machine_from_s_ = 0;                               ///< machine_cpu_s() then
   std::deque<std::pair<std::int64_t, StepResult>> routed_;  ///< routing of the last steps

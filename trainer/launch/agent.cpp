@@ -23,7 +23,8 @@ std::string who_and_how(const GenerationEnd& end) { return fmt::format("rank {} 
   throw_error(Code::usage, "{}; see its message above", who_and_how(end));
 }
 
-bool refused(const GenerationEnd& end) { return end.exit_status == static_cast<int>(Code::usage); }
+bool ended_as(const GenerationEnd& end, Code code) { return end.exit_status == static_cast<int>(code); }
+bool refused(const GenerationEnd& end) { return ended_as(end, Code::usage); }
 
 class Agent {
  public:
@@ -90,7 +91,8 @@ class Agent {
       throw_error(Code::runtime, "stopped by signal {}; {} meanwhile, the newest checkpoint stays", stop_requested(),
                   who_and_how(end));
     if (failures_ >= options_.max_restarts)
-      give_up(record, Code::runtime, fmt::format("{} restarts were allowed", options_.max_restarts));
+      give_up(record, ended_as(end, Code::silent) ? Code::silent : Code::runtime,
+              fmt::format("{} restarts were allowed", options_.max_restarts));
     ++failures_;
     fleet_.take_back(now_s());
     const RecoveryDecision decision =

@@ -2,15 +2,17 @@
 
 #include "configs/spec/support/atomic_file.hpp"
 #include "configs/spec/support/error.hpp"
-#include "trainer/checkpoint/checkpoint.hpp"
 #include "trainer/checkpoint/earlier_run.hpp"
+#include "trainer/checkpoint/levels.hpp"
 #include "trainer/data/mds_reader.hpp"
 #include "trainer/data/sample_order.hpp"
+#include "trainer/data/skipped_batches.hpp"
 #include "trainer/device/clocks.hpp"
 #include "trainer/device/device.hpp"
 #include "trainer/device/memory_counter.hpp"
 #include "trainer/executor/executor.hpp"
 #include "trainer/executor/recorder.hpp"
+#include "trainer/executor/replica_check.hpp"
 #include "trainer/executor/run_metrics.hpp"
 #include "trainer/launch/notice.hpp"
 #include "trainer/parameters/hugging_face.hpp"
@@ -29,6 +31,17 @@ void make_workspaces(at::Device device) {
     at::addmm(bias, a, a).sum().backward();  // this thread's, and that of the device's autograd thread
   }
   wait_for_device(device);
+}
+
+std::string origin(const LoadedCheckpoint& loaded) {
+  switch (loaded.level) {
+    case CopyLevel::local:
+      return "copies in the memory of the nodes";
+    case CopyLevel::peer:
+      return "copies in the memory of nodes, some of them a peer's";
+    default:
+      return loaded.path.string();
+  }
 }
 
 }  // namespace
@@ -64,17 +77,20 @@ bool train_as_rank(const RunSpec& run, const RankEnvironment& environment, const
   Sampler sampler(data.shard_sizes(), order);
   const auto communicators = make_communicators(environment, Mesh(run.layout), watch, *clock);
   Executor executor(run, *communicators, *clock);
-  const auto checkpoints = options.folder / "checkpoints";
   std::int64_t done = 0;
-  std::vector<std::filesystem::path> passed_over;
   const double connected_unix_s = clock_s(CLOCK_REALTIME);
   watch.at(0, "loading the checkpoint");
   pass_fault_point(FaultTime::Place::reload, 0);
-  if (const auto loaded = load_newest_checkpoint(checkpoints, run, executor.groups(), *communicators)) {
+  CheckpointLevels checkpoints(options.folder, run, environment, watch, *communicators, executor.groups());
+  const auto skips = [&](std::int64_t batch) { return run.resilience.skips(batch); };
+  const auto loaded = checkpoints.load([&](std::int64_t step, const SamplerState& state) {
+    const std::int64_t batch = trained_although_skipped(step, sampler.batches_drawn(state, run.global_batch), skips);
+    return batch == 0 ? std::string() : fmt::format("it was trained on batch {}, which skip_batches leaves out", batch);
+  });
+  if (loaded) {
     done = loaded->step;
-    passed_over = loaded->passed_over;
     sampler.restore(loaded->sampler);
-    if (environment.rank == 0) fmt::print(stderr, "continuing after step {} from {}\n", done, loaded->path.string());
+    if (environment.rank == 0) fmt::print(stderr, "continuing after step {} from {}\n", done, origin(*loaded));
   } else {
     if (environment.rank == 0) check_nothing_was_saved(options.folder);
     if (!run.load_path.empty()) PretrainedWeights(run.load_path, run.model).load(executor.groups());
@@ -87,26 +103,31 @@ bool train_as_rank(const RunSpec& run, const RankEnvironment& environment, const
   const auto peak =
       environment.rank == 0 ? peak_flops(device_facts(clock->device()).at("device"), run.precision) : std::nullopt;
   Recorder recorder(run, options.folder, environment.rank, done, peak);
-  recorder.started(watch.generation(), connected_unix_s, clock_s(CLOCK_REALTIME));
-  CheckpointSaver saver(checkpoints, run, *communicators, passed_over,
-                        [&](std::int64_t step, const SaveTimes& times) { recorder.checkpoint(step, times); });
+  recorder.started(watch.generation(), connected_unix_s, clock_s(CLOCK_REALTIME), loaded);
+  checkpoints.start(
+      done, [&](std::int64_t step, const SaveTimes& times) { recorder.checkpoint(step, times); },
+      [&](const SaveTimes& times) { recorder.local_copy(times); });
+  ReplicaCheck replicas(run, *communicators, executor.groups());
+  executor.check_gradients([&](std::int64_t step) { return !replicas.due(step) || replicas.gradients_agree(step); });
   executor.ask_for_stop([] { return stop_requested() != 0; });
   bool stopped = false;
   for (std::int64_t step = done + 1; step <= run.steps && !stopped; ++step) {
-    const std::vector<std::int64_t> batch = sampler.next_batch(run.global_batch);
-    const auto own = rank_samples(batch, environment.rank / run.layout.context, run.layout.data_ranks());
+    const DrawnBatch batch = next_trained_batch(sampler, run.global_batch, skips);
+    const auto own = rank_samples(batch.samples, environment.rank / run.layout.context, run.layout.data_ranks());
     const double lr = learning_rate(run.optimizer, step, run.steps);
-    const StepResult result = executor.run_step(step, lr, [&](int microbatch) {
+    StepResult result = executor.run_step(step, lr, [&](int microbatch) {
       return load_microbatch(data, run, microbatch_samples(run, own, microbatch), positions);
     });
-    recorder.step(result, lr, batch);
-    const bool due = run.save_interval > 0 && step % run.save_interval == 0;
+    result.repeated = replicas.repeated_for();
+    recorder.step(result, lr, batch.samples, to_json(batch.skipped));
     stopped = result.stop && step < run.steps;
+    const bool ends = stopped || step == run.steps;
     watch.at(step, "checkpoint");
-    if (run.save && (due || stopped || step == run.steps)) saver.save(step, sampler.state(), executor.groups());
+    if (replicas.due(step) || (replicas.on() && checkpoints.due(step, ends))) replicas.check_state(step);
+    checkpoints.after_step(step, sampler.state(), ends);
     done = step;
   }
-  saver.finish();
+  checkpoints.finish();
   if (stopped) {
     if (environment.rank == 0)
       fmt::print(
@@ -119,6 +140,7 @@ bool train_as_rank(const RunSpec& run, const RankEnvironment& environment, const
   recorder.finish(executor, *communicators);
   if (!run.export_path.empty()) export_pretrained(run.export_path, run, executor.groups(), *communicators);
   communicators->barrier();
+  checkpoints.give_back_memory();
   return true;
 }
 

@@ -60,6 +60,7 @@ class File {
   void sync() {
     if (fsync(fd_) != 0) fail("synced");
   }
+  void drop_cached() { posix_fadvise(fd_, 0, 0, POSIX_FADV_DONTNEED); }
   std::int64_t size() const {
     struct stat s {};
     return fstat(fd_, &s) == 0 ? s.st_size : -1;
@@ -198,6 +199,8 @@ void read_values(const StoredTensor& tensor, std::int64_t first, std::int64_t co
   const std::int64_t width = safetensors_type_bytes(tensor.dtype);
   in.read_all(static_cast<char*>(values), static_cast<std::size_t>(width * count), tensor.position + width * first);
 }
+
+void drop_cached(const std::filesystem::path& file) { File(file, O_RDONLY).drop_cached(); }
 
 std::string damage_of(const std::filesystem::path& file, const WrittenFile& written) {
   const std::string name = file.filename().string();

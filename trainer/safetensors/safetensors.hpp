@@ -62,6 +62,9 @@ struct StoredFile {
 StoredFile read_safetensors(const std::filesystem::path& file);
 /// Reads `count` values from `first` of the tensor on (both within it) into memory of its type.
 void read_values(const StoredTensor& tensor, std::int64_t first, std::int64_t count, void* values);
+/// The system forgets what it keeps of the file in memory, so that the next read is of the storage, as far as the file
+/// system tells the two apart.
+void drop_cached(const std::filesystem::path& file);
 /// Empty when the file is the one that was written, byte for byte; else what is wrong with it, by tensor name.
 std::string damage_of(const std::filesystem::path& file, const WrittenFile& written);
 

@@ -1,0 +1,26 @@
+#include "trainer/checkpoint/agreement.hpp"
+
+#include "trainer/checkpoint/checkpoint_format.hpp"
+#include "trainer/pch.hpp"
+
+namespace wt {
+
+std::string agree(Communicators& communicators, std::int64_t readers, const std::string& about, const std::string& own,
+                  const std::function<std::string(const std::vector<std::string>&)>& judge) {
+  SharedStore& store = communicators.store();
+  const auto key = [&](const std::string& who) { return fmt::format("resume/{}/{}", about, who); };
+  if (communicators.rank() < readers) store.set(key(std::to_string(communicators.rank())), own);
+  if (communicators.rank() == 0) {
+    std::vector<std::string> results;
+    for (std::int64_t r = 0; r < readers; ++r) results.push_back(wait_for(store, key(std::to_string(r))));
+    try {
+      store.set(key("verdict"), judge(results));
+    } catch (...) {
+      store.set(key("verdict"), "");  // the others must not wait for a rank that is gone
+      throw;
+    }
+  }
+  return wait_for(store, key("verdict"));
+}
+
+}  // namespace wt

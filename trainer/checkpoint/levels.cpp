@@ -1,0 +1,61 @@
+#include "trainer/checkpoint/levels.hpp"
+
+#include "trainer/pch.hpp"
+
+namespace wt {
+
+CheckpointLevels::CheckpointLevels(const std::filesystem::path& output, const RunSpec& run,
+                                   const RankEnvironment& environment, RankWatch& watch, Communicators& communicators,
+                                   std::vector<ShardedGroup>& groups)
+    : output_(output), run_(run), communicators_(communicators), groups_(groups), links_(environment, watch) {
+  if (run.resilience.local.interval > 0)
+    site_ = make_copy_site(output, run, node_name(environment.rank), rack_name(), communicators);
+}
+
+std::optional<LoadedCheckpoint> CheckpointLevels::load(const UnfitState& unfit) {
+  std::optional<LocalLoader> copies;
+  if (site_) copies.emplace(*site_, run_, communicators_, links_, groups_);
+  auto loaded =
+      load_newest_checkpoint(output_ / "checkpoints", run_, groups_, communicators_, copies ? &*copies : nullptr, unfit);
+  if (loaded) passed_over_ = loaded->passed_over;
+  return loaded;
+}
+
+void CheckpointLevels::start(std::int64_t done, CheckpointSaver::Done saved, LocalSaver::Done copied) {
+  saver_.emplace(output_ / "checkpoints", run_, communicators_, passed_over_, std::move(saved));
+  if (!site_) return;
+  if (site_->leads()) clean_node_folder(site_->folder, done);
+  communicators_.barrier();
+  copier_.emplace(*site_, run_, links_, groups_, std::move(copied));
+}
+
+bool CheckpointLevels::due_in_storage(std::int64_t step, bool ends) const {
+  return run_.save && (ends || (run_.save_interval > 0 && step % run_.save_interval == 0));
+}
+
+bool CheckpointLevels::due_in_memory(std::int64_t step, bool ends) const {
+  return copier_ && (ends || step % run_.resilience.local.interval == 0);
+}
+
+bool CheckpointLevels::due(std::int64_t step, bool ends) const {
+  return due_in_storage(step, ends) || due_in_memory(step, ends);
+}
+
+void CheckpointLevels::after_step(std::int64_t step, const SamplerState& sampler, bool ends) {
+  if (due_in_memory(step, ends))
+    copier_->save(step, sampler, groups_);
+  else if (copier_)
+    copier_->poll();
+  if (due_in_storage(step, ends)) saver_->save(step, sampler, groups_);
+}
+
+void CheckpointLevels::finish() {
+  saver_->finish();
+  if (copier_) copier_->finish();
+}
+
+void CheckpointLevels::give_back_memory() {
+  if (site_ && site_->leads() && run_.save) remove_node_copies(site_->folder);
+}
+
+}  // namespace wt

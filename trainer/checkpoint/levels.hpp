@@ -1,0 +1,48 @@
+// All levels of a run's checkpoints on one rank: storage, and where the run asks for it the memory of its nodes.
+#pragma once
+#include <filesystem>
+#include <optional>
+
+#include "trainer/checkpoint/checkpoint.hpp"
+#include "trainer/checkpoint/local_load.hpp"
+#include "trainer/checkpoint/local_saver.hpp"
+
+namespace wt {
+
+/// Collective over all ranks: every call, in this order.
+class CheckpointLevels {
+ public:
+  /// All outlive this. `output`: the run's folder.
+  CheckpointLevels(const std::filesystem::path& output, const RunSpec& run, const RankEnvironment& environment,
+                   RankWatch& watch, Communicators& communicators, std::vector<ShardedGroup>& groups);
+
+  /// Loads the newest step from its nearest level; see load_newest_checkpoint().
+  std::optional<LoadedCheckpoint> load(const UnfitState& unfit);
+  /// Steps begin after `done`; 0 = the run begins. What is newer in the memory of nodes is removed. The two hear of
+  /// every finished save, to storage and to memory.
+  void start(std::int64_t done, CheckpointSaver::Done saved, LocalSaver::Done copied);
+  /// Whether after_step() saves anything. `ends`: no step comes after this one.
+  bool due(std::int64_t step, bool ends) const;
+  /// After every step: saves where that is due.
+  void after_step(std::int64_t step, const SamplerState& sampler, bool ends);
+  /// Waits for the last saves.
+  void finish();
+  /// The run is over and every rank has called finish(): nodes get their memory back, where storage has the state.
+  void give_back_memory();
+
+ private:
+  bool due_in_storage(std::int64_t step, bool ends) const;
+  bool due_in_memory(std::int64_t step, bool ends) const;
+
+  const std::filesystem::path output_;
+  const RunSpec& run_;
+  Communicators& communicators_;
+  std::vector<ShardedGroup>& groups_;
+  RankLinks links_;
+  std::optional<CopySite> site_;  ///< none: no copies in memory
+  std::vector<PassedOver> passed_over_;
+  std::optional<CheckpointSaver> saver_;
+  std::optional<LocalSaver> copier_;
+};
+
+}  // namespace wt

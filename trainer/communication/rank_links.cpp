@@ -1,0 +1,19 @@
+#include "trainer/communication/rank_links.hpp"
+
+#include <algorithm>
+
+#include "trainer/pch.hpp"
+
+namespace wt {
+
+void RankLinks::connect(std::vector<Link> links) {
+  // In one order on all ranks: of the pairs that are not connected yet, the first has both of its ends free.
+  std::sort(links.begin(), links.end());
+  const Mesh pair(/*replicate=*/2, /*shard=*/1, /*expert=*/1);
+  for (const Link& link : links)
+    if ((link.from == environment_.rank || link.to == environment_.rank) && !links_.contains(link))
+      links_[link] =
+          make_gloo_communicators(environment_, pair, watch_, OrderCheck::off, /*members=*/{link.from, link.to});
+}
+
+}  // namespace wt

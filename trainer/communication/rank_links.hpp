@@ -1,0 +1,33 @@
+// Connections of single pairs of ranks, beside the groups of the step program: what travels here holds up no collective
+// of the step. Each costs two sockets at both ends, whatever the size of the world.
+#pragma once
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "trainer/communication/communicator.hpp"
+
+namespace wt {
+
+/// Ranks of the world.
+struct Link {
+  std::int64_t from = 0, to = 0;
+  friend auto operator<=>(const Link&, const Link&) = default;
+};
+
+class RankLinks {
+ public:
+  /// Both outlive this.
+  RankLinks(const RankEnvironment& environment, RankWatch& watch) : environment_(environment), watch_(watch) {}
+  /// Connects what of `links` ends at this rank and is not connected yet. Every rank gives the same links.
+  void connect(std::vector<Link> links);
+  /// By both ends: the values of from's tensor, in host memory, go to to's, which is as large.
+  Pending move(const Link& link, const at::Tensor& values) { return links_.at(link)->broadcast(Axis::world, values); }
+
+ private:
+  const RankEnvironment& environment_;
+  RankWatch& watch_;
+  std::map<Link, std::unique_ptr<Communicators>> links_;
+};
+
+}  // namespace wt
