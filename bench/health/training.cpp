@@ -18,7 +18,16 @@ constexpr std::pair<const char*, Optional> kOptional[] = {
     {"exposed_communication_s", &TrainingStep::exposed_communication_s},
     {"mfu", &TrainingStep::mfu},
     {"expert_imbalance", &TrainingStep::expert_imbalance},
-    {"aux_loss", &TrainingStep::aux_loss}};
+    {"aux_loss", &TrainingStep::aux_loss},
+    {"tokens_per_s", &TrainingStep::tokens_per_s},
+    {"peak_tensor_bytes", &TrainingStep::peak_tensor_bytes}};
+
+/// JSON has no NaN.
+double number_or_nan(const JsonReader& r) {
+  return r.value().is_null() ? std::numeric_limits<double>::quiet_NaN() : r.finite();
+}
+
+json null_for_nan(double value) { return std::isfinite(value) ? json(value) : json(); }
 
 /// Other keys are the trainer's own business.
 TrainingStep step_from(const JsonReader& r) {
@@ -27,7 +36,8 @@ TrainingStep step_from(const JsonReader& r) {
   out.unix_s = r.at("unix_s").non_negative();
   out.step_s = r.at("step_s").finite();
   if (out.step_s <= 0) r.at("step_s").fail(r.at("step_s").value().dump(), "seconds above 0");
-  out.loss = r.at("loss").value().is_null() ? std::numeric_limits<double>::quiet_NaN() : r.at("loss").finite();
+  out.loss = number_or_nan(r.at("loss"));
+  if (r.has("grad_norm")) out.grad_norm = number_or_nan(r.at("grad_norm"));
   for (const auto& [key, member] : kOptional)
     if (r.has(key) && !r.at(key).value().is_null()) out.*member = r.at(key).non_negative();
   return out;
@@ -70,10 +80,8 @@ json to_json(const TrainingObservation& training) {
               {"last_sign_unix_s", training.last_sign_unix_s},
               {"ended", training.ended}};
   for (const TrainingStep& s : training.steps) {
-    json step = {{"step", s.step},
-                 {"unix_s", s.unix_s},
-                 {"step_s", s.step_s},
-                 {"loss", std::isfinite(s.loss) ? json(s.loss) : json()}};
+    json step = {{"step", s.step}, {"unix_s", s.unix_s}, {"step_s", s.step_s}, {"loss", null_for_nan(s.loss)}};
+    if (s.grad_norm) step["grad_norm"] = null_for_nan(*s.grad_norm);
     for (const auto& [key, member] : kOptional)
       if (s.*member) step[key] = *(s.*member);
     out["steps"].push_back(std::move(step));

@@ -27,6 +27,9 @@ struct TrainingStep {
   /// ... or the balancing loss, proportional to sum(load share x mean probability), which rises with it (Fedus et al.
   /// 2022, eq. 4). Only ratios within a run are used.
   std::optional<double> aux_loss = {};
+  std::optional<double> grad_norm = {};          ///< NaN where the line says null
+  std::optional<double> tokens_per_s = {};       ///< of all ranks together
+  std::optional<double> peak_tensor_bytes = {};  ///< of the rank that wrote the line
 };
 
 struct TrainingObservation {
@@ -62,8 +65,8 @@ struct Diagnosis {
   /// Share of the signals that it needs which were known. A stall needs steps, utilisation and network; a slow run
   /// needs the router's balance as well; a lost loss and a run that is fine need the steps alone.
   double confidence = 1;
-  double relative_pace = 1;   ///< of the last window, over the run's best window
-  std::optional<double> mfu;  ///< of the last window; without `mfu` in the metrics the pace stands for it
+  double relative_pace = 1;        ///< of the last window, over the run's best window
+  std::optional<double> mfu = {};  ///< of the last window; without `mfu` in the metrics the pace stands for it
 };
 
 struct DiagnosisOptions {

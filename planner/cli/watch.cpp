@@ -1,0 +1,139 @@
+// windtunnel watch: runs that mend themselves, within limits. Without --act it says what it would do.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "bench/health/dcgm.hpp"
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/statistics.hpp"
+#include "configs/spec/support/text.hpp"
+#include "planner/cli/command.hpp"
+#include "planner/cli/words.hpp"
+#include "planner/watch/left_over.hpp"
+#include "planner/watch/plan_baseline.hpp"
+#include "planner/watch/run_watch.hpp"
+#include "reports/build/watch_report.hpp"
+#include "reports/render/text.hpp"
+
+namespace wt {
+namespace {
+
+struct Options {
+  std::vector<std::string> runs;
+  std::string rules = "default", hooks, plan, dcgm;
+  bool act = false, once = false, reset = false, json = false;
+};
+
+double now_unix_s() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+/// Median of the devices that the exporter names; read anew whenever something is wrong.
+std::optional<double> utilisation_in(const std::string& file) {
+  std::vector<double> busy;
+  for (const NodeObservation& node : nodes_from_dcgm(read_file(file, "for --dcgm a file"), file, ""))
+    for (const DeviceObservation& device : node.devices)
+      if (device.utilisation) busy.push_back(*device.utilisation);
+  return busy.empty() ? std::nullopt : std::optional(median(busy));
+}
+
+void check(const Options& o) {
+  if (o.act && o.hooks.empty())
+    throw_error(Code::usage, "--act: found no --hooks, needs the commands that it may run, as in: --hooks hooks-slurm");
+  if (o.act && !o.plan.empty() && o.runs.size() > 1)
+    throw_error(Code::usage, "--plan: found {} runs, needs one: a plan is of one run", o.runs.size());
+}
+
+RunWatchOptions options_of(const Options& o, const std::string& run, const std::optional<PlannedRun>& planned) {
+  RunWatchOptions out{.rules = read_watch_rules(o.rules), .clock = now_unix_s};
+  if (!o.hooks.empty()) {
+    const WatchHooks hooks = read_watch_hooks(o.hooks);  // a wrong file is said without --act, too
+    if (o.act) out.hooks = hooks;
+  }
+  if (planned) out.baseline = {planned->step_s, planned->mfu, planned->tokens_per_s};
+  out.ask = [](const LossQuestion& question) { return LossFigures{.slow_factor = question.slow_factor}; };
+  if (planned) out.ask = planner_of(o.plan, run, [](const std::string& said) { fmt::print(stderr, "{}\n", said); });
+  out.utilisation = [file = o.dcgm] { return file.empty() ? std::nullopt : utilisation_in(file); };
+  out.said = [json = o.json, run](const nlohmann::json& decision) {
+    fmt::print("{}\n", json ? decision.dump() : run + ": " + decision_line(decision));
+    std::fflush(stdout);
+  };
+  return out;
+}
+
+/// One look at all; whether any goes on. A file that cannot be read now is read again at the next look.
+bool look_at(std::vector<std::unique_ptr<RunWatch>>& watches, bool once) {
+  bool goes_on = false;
+  for (const auto& watch : watches) {
+    try {
+      goes_on = watch->look() || goes_on;
+    } catch (const Error& e) {
+      if (once) throw;
+      fmt::print(stderr, "{}: {}\n", watch->folder().string(), e.what());
+      goes_on = true;
+    }
+  }
+  return goes_on;
+}
+
+void put_drift(const Options& o, const PlannedRun& planned, const RunWatch& watch) {
+  const auto observed = observe_run(read_training(watch.folder(), now_unix_s()), watch.folder(),
+                                    static_cast<std::size_t>(read_watch_rules(o.rules).window));
+  if (!observed) return;
+  const PlanDrift drift = plan_drift(planned, *observed);
+  if (o.json)
+    fmt::print("{}\n", nlohmann::json{{"schema", "windtunnel.drift/1"}, {"drift", to_json(drift)}}.dump());
+  else
+    for (const Table& table : drift_tables(drift))
+      fmt::print("\n{}", text_table(table, {.color = use_color(Color::automatic, 1)}));
+}
+
+void watch(const Options& o) {
+  check(o);
+  const auto planned = o.plan.empty() ? std::nullopt : std::optional(read_planned_run(o.plan));
+  std::vector<std::unique_ptr<RunWatch>> watches;
+  std::vector<std::unique_ptr<RunWatch>> live;
+  for (const std::string& run : o.runs) {
+    auto one = std::make_unique<RunWatch>(run, options_of(o, run, planned));
+    if (o.reset) one->reset();
+    const bool over = read_training(run, now_unix_s()).ended;
+    if (over) one->replay();
+    (over ? watches : live).push_back(std::move(one));
+  }
+  const double every_s = read_watch_rules(o.rules).every_s;
+  while (!live.empty() && look_at(live, o.once) && !o.once)
+    std::this_thread::sleep_for(std::chrono::duration<double>(every_s));
+  for (auto& each : live) watches.push_back(std::move(each));
+  for (const auto& each : watches) {
+    if (planned) put_drift(o, *planned, *each);
+    if (each->in_trouble()) set_status(static_cast<int>(Code::finding));
+  }
+}
+
+}  // namespace
+
+void add_watch(CLI::App& app) {
+  const Command command(app, "watch",
+                        "Watch runs, say why one is slow, silent or lost, and with --act mend it through hooks\n"
+                        "Example: windtunnel watch out/train --plan out/plan/plan.json");
+  auto o = std::make_shared<Options>();
+  command
+      .option("RUN", o->runs, "Output folder of a training run, one or more; a run that is over is gone through again")
+      .required()
+      .existing_folder();
+  command.option("--rules", o->rules, "Thresholds and limits: a file or a preset of configs/watch").shows_default();
+  const Word hooks =
+      command.option("--hooks", o->hooks, "Commands that save, stop, sweep, cordon and start: a file or a preset");
+  command.option("--plan", o->plan, "plan.json of the run: what it is compared with, and who says what is left to do");
+  command.option("--dcgm", o->dcgm, "Metrics of DCGM-exporter, a file that is read whenever something is wrong");
+  command.flag("--act", o->act, "Run the hooks; without it decisions are only logged").needs(hooks);
+  command.flag("--once", o->once, "Look once and end");
+  command.flag("--reset", o->reset, "Close the circuit breaker first");
+  command.flag("--json", o->json, "Print decisions as they are written to decisions.jsonl, a line each");
+  command.runs([o] { watch(*o); });
+}
+
+}  // namespace wt
