@@ -79,10 +79,14 @@ bool look_at(std::vector<std::unique_ptr<RunWatch>>& watches, bool once) {
   return goes_on;
 }
 
-void put_drift(const Options& o, const PlannedRun& planned, const RunWatch& watch) {
-  const auto observed = observe_run(read_training(watch.folder(), now_unix_s()), watch.folder(),
-                                    static_cast<std::size_t>(read_watch_rules(o.rules).window));
-  if (!observed) return;
+void put_drift(const Options& o, const PlannedRun& planned, const RunWatch& watch, const TrainingObservation& seen) {
+  const std::int64_t window = read_watch_rules(o.rules).window;
+  const auto observed = observe_run(seen, watch.folder(), static_cast<std::size_t>(window));
+  if (!observed) {
+    fmt::print(stderr, "{}: {}, a comparison with the plan needs {}\n", watch.folder().string(),
+               counted(static_cast<std::int64_t>(seen.steps.size()), "step"), window);
+    return;
+  }
   const PlanDrift drift = plan_drift(planned, *observed);
   if (o.json)
     fmt::print("{}\n", nlohmann::json{{"schema", "windtunnel.drift/1"}, {"drift", to_json(drift)}}.dump());
@@ -91,26 +95,32 @@ void put_drift(const Options& o, const PlannedRun& planned, const RunWatch& watc
       fmt::print("\n{}", text_table(table, {.color = use_color(Color::automatic, 1)}));
 }
 
+void put_result(const Options& o, const std::optional<PlannedRun>& planned, const RunWatch& watch) {
+  const TrainingObservation seen = read_training(watch.folder(), now_unix_s());
+  if (!o.json)
+    fmt::print("{}: {} {}, {}.\n", watch.folder().string(),
+               counted(static_cast<std::int64_t>(seen.steps.size()), "step"), seen.ended ? "done" : "so far",
+               watch.decisions() == 0 ? "nothing was wrong" : counted(watch.decisions(), "decision"));
+  if (planned) put_drift(o, *planned, watch, seen);
+  if (watch.decisions() > 0) set_status(static_cast<int>(Code::finding));
+}
+
 void watch(const Options& o) {
   check(o);
   const auto planned = o.plan.empty() ? std::nullopt : std::optional(read_planned_run(o.plan));
-  std::vector<std::unique_ptr<RunWatch>> watches;
-  std::vector<std::unique_ptr<RunWatch>> live;
+  std::vector<std::unique_ptr<RunWatch>> all, live;
   for (const std::string& run : o.runs) {
     auto one = std::make_unique<RunWatch>(run, options_of(o, run, planned));
     if (o.reset) one->reset();
     const bool over = read_training(run, now_unix_s()).ended;
     if (over) one->replay();
-    (over ? watches : live).push_back(std::move(one));
+    (over ? all : live).push_back(std::move(one));
   }
   const double every_s = read_watch_rules(o.rules).every_s;
   while (!live.empty() && look_at(live, o.once) && !o.once)
     std::this_thread::sleep_for(std::chrono::duration<double>(every_s));
-  for (auto& each : live) watches.push_back(std::move(each));
-  for (const auto& each : watches) {
-    if (planned) put_drift(o, *planned, *each);
-    if (each->in_trouble()) set_status(static_cast<int>(Code::finding));
-  }
+  std::move(live.begin(), live.end(), std::back_inserter(all));
+  for (const auto& each : all) put_result(o, planned, *each);
 }
 
 }  // namespace

@@ -110,8 +110,8 @@ std::optional<WatchVerdict> Ladder::restart(const std::string& why, bool save, b
   }
   ++count.restarts, count.step = sight_.step;
   if (save) plan(HookKind::save, why);
-  plan(HookKind::stop, why);
-  sweep ? plan(HookKind::sweep, why) : plan_start(before_, why);
+  plan(HookKind::stop, save ? "it is saved" : why);
+  sweep ? plan(HookKind::sweep, "which node is it?") : plan_start(before_, "from the newest checkpoint");
   return next();
 }
 

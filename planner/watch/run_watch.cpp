@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/quantity.hpp"
 #include "configs/spec/support/text.hpp"
 #include "planner/watch/decision_log.hpp"
 
@@ -43,9 +44,9 @@ Diagnosis diagnosis_of(TrainingObservation run, const std::vector<WatchSignal>& 
   DiagnosisOptions options;
   options.window = static_cast<std::size_t>(rules.window);
   options.mfu_below = 1;  // that it is slow was decided before
-  for (const SignalRule& rule : rules.signals)
-    if (rule.metric == WatchedMetric::silence) options.stall_factor = rule.factor, options.least_stall_s = rule.least_s;
-  if (signal_of(signals, {WatchedMetric::silence})) return diagnose(run, options);
+  const bool silent = signal_of(signals, {WatchedMetric::silence});
+  options.least_stall_s = silent ? 0 : kLongest_s, options.stall_factor = 0;  // so was that it is silent
+  if (silent) return diagnose(run, options);
   if (const WatchSignal* lost = signal_of(signals, {WatchedMetric::loss, WatchedMetric::grad_norm}))
     return {Ailment::silent_failure,
             fmt::format("{} is {:.4g} since step {}, before it was {:.4g}", to_string(lost->metric), lost->value,

@@ -1,6 +1,7 @@
 // Watching one run folder: reads what the trainer wrote, shows it to the ladder, does what that asks for, and writes
 // every decision down.
 #pragma once
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
@@ -39,7 +40,7 @@ class RunWatch {
   void replay();
   /// A human closes the circuit breaker, and all causes count from 0.
   void reset();
-  bool in_trouble() const { return ladder_.in_trouble() || decisions_ > 0; }
+  std::int64_t decisions() const { return decisions_; }
   const std::filesystem::path& folder() const { return folder_; }
 
  private:
@@ -51,8 +52,9 @@ class RunWatch {
   std::filesystem::path folder_;
   RunWatchOptions options_;
   Ladder ladder_;
-  bool recorded_ = true;  ///< decisions go into the file
-  int decisions_ = 0, sweeps_ = 0;
+  bool recorded_ = true;        ///< decisions go into the file
+  std::int64_t decisions_ = 0;  ///< since it was made
+  int sweeps_ = 0;
 };
 
 }  // namespace wt

@@ -45,11 +45,13 @@ std::string decision_line(const json& d) {
   out += d.at("why").get<std::string>();
   if (const json& end = d.at("outcome"); end.is_object())
     out += fmt::format(" ({}, {})", end.at("how").get<std::string>(), format_seconds(end.at("seconds").get<double>()));
-  for (const json& a : d.at("alternatives"))
-    out += fmt::format("\n  {:<16} {}{}{}", a.at("way").get<std::string>(),
-                       a.at("lost_s").is_number() ? format_seconds(a.at("lost_s").get<double>()) + " lost" : "UNKNOWN",
-                       a.at("way") == d.at("way") ? ", taken" : "",
-                       a.at("note") == "" ? "" : "; " + a.at("note").get<std::string>());
+  for (const json& a : d.at("alternatives")) {
+    const std::string note = a.at("note").get<std::string>();
+    out += fmt::format("\n  {:<16} ", a.at("way").get<std::string>());
+    if (a.at("lost_s").is_number()) out += format_seconds(a.at("lost_s").get<double>()) + " lost";
+    if (!note.empty()) out += (a.at("lost_s").is_number() ? "; " : "") + note;
+    if (a.at("way") == d.at("way")) out += ", taken";
+  }
   return out;
 }
 
