@@ -43,7 +43,8 @@ std::optional<double> utilisation_in(const std::string& file) {
 void check(const Options& o) {
   if (o.act && o.hooks.empty())
     throw_error(Code::usage, "--act: found no --hooks, needs the commands that it may run, as in: --hooks hooks-slurm");
-  if (o.act && !o.plan.empty() && o.runs.size() > 1)
+  if (!o.dcgm.empty()) utilisation_in(o.dcgm);
+  if (!o.plan.empty() && o.runs.size() > 1)
     throw_error(Code::usage, "--plan: found {} runs, needs one: a plan is of one run", o.runs.size());
 }
 
@@ -95,8 +96,8 @@ void put_drift(const Options& o, const PlannedRun& planned, const RunWatch& watc
       fmt::print("\n{}", text_table(table, {.color = use_color(Color::automatic, 1)}));
 }
 
-void put_result(const Options& o, const std::optional<PlannedRun>& planned, const RunWatch& watch) {
-  const TrainingObservation seen = read_training(watch.folder(), now_unix_s());
+void put_result(const Options& o, const std::optional<PlannedRun>& planned, RunWatch& watch) {
+  const TrainingObservation& seen = watch.seen();
   if (!o.json)
     fmt::print("{}: {} {}, {}.\n", watch.folder().string(),
                counted(static_cast<std::int64_t>(seen.steps.size()), "step"), seen.ended ? "done" : "so far",
@@ -112,7 +113,7 @@ void watch(const Options& o) {
   for (const std::string& run : o.runs) {
     auto one = std::make_unique<RunWatch>(run, options_of(o, run, planned));
     if (o.reset) one->reset();
-    const bool over = read_training(run, now_unix_s()).ended;
+    const bool over = one->seen().ended;
     if (over) one->replay();
     (over ? all : live).push_back(std::move(one));
   }

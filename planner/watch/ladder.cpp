@@ -11,11 +11,11 @@
 namespace wt {
 namespace {
 
-bool is_loss(const WatchSignal& signal) {
-  return signal.metric == WatchedMetric::loss || signal.metric == WatchedMetric::grad_norm;
+/// What restarts are counted by.
+std::string cause_of(const WatchSignal& signal) {
+  if (signal.metric == WatchedMetric::silence) return "silence";
+  return signal.metric == WatchedMetric::loss || signal.metric == WatchedMetric::grad_norm ? "loss" : "pace";
 }
-
-bool is_silence(const WatchSignal& signal) { return signal.metric == WatchedMetric::silence; }
 
 }  // namespace
 
@@ -36,14 +36,19 @@ std::optional<WatchVerdict> Ladder::look(const Sight& sight) {
     held_.clear();
     return note(sight.ended ? "the run has ended" : "nothing is wrong any more");
   }
-  if (std::all_of(sight.signals.begin(), sight.signals.end(),
-                  [&](const WatchSignal& signal) { return held_.contains(signal.rule); }))
-    return {};
+  if (!is_new(sight.signals)) return {};
   sight_ = sight;
+  std::stable_partition(sight_.signals.begin(), sight_.signals.end(),
+                        [&](const WatchSignal& signal) { return cause_of(signal) == cause(); });
   for (const WatchSignal& signal : sight.signals) held_.insert(signal.rule);
   before_ = {ledger_.layout, ledger_.step_factor};
   excluded_now_.clear(), reasons_.clear(), taken_.reset(), first_sweep_.reset();
   return begin();
+}
+
+bool Ladder::is_new(const std::vector<WatchSignal>& signals) const {
+  return std::any_of(signals.begin(), signals.end(),
+                     [&](const WatchSignal& signal) { return !held_.contains(signal.rule); });
 }
 
 std::optional<WatchVerdict> Ladder::ended(const ActionEnd& end) {
@@ -238,7 +243,7 @@ void Ladder::conclude(const std::set<std::string>& guilty) {
 void Ladder::exclude(const std::set<std::string>& guilty) {
   for (const std::string& node : guilty) plan(HookKind::cordon, reasons_[node], node);
   const std::string names = fmt::format("{}", fmt::join(guilty, ", "));
-  if (*taken_ == Way::wait) return plan(HookKind::tell, fmt::format("the job stands until {} is repaired", names));
+  if (*taken_ == Way::wait) return open_breaker(fmt::format("the job stands until {} is repaired", names));
   plan_start(*taken_ == Way::shrink ? shrunk_ : before_, fmt::format("{}, without {}", to_string(*taken_), names));
 }
 
@@ -313,10 +318,13 @@ void Ladder::failed(const WatchAction& action, const HookEnd& end) {
   }
 }
 
+/// Of several the gravest.
 std::string Ladder::cause() const {
-  const auto& signals = sight_.signals;
-  if (std::any_of(signals.begin(), signals.end(), is_silence)) return "silence";
-  return std::any_of(signals.begin(), signals.end(), is_loss) ? "loss" : "pace";
+  for (const char* cause : {"silence", "loss"})
+    if (std::any_of(sight_.signals.begin(), sight_.signals.end(),
+                    [&](const WatchSignal& signal) { return cause_of(signal) == cause; }))
+      return cause;
+  return "pace";
 }
 
 std::optional<double> Ladder::slow_factor() const {

@@ -67,7 +67,8 @@ class Ladder {
   /// The signal whose end is waited for, and since when; none unless a start is to be verified.
   std::optional<std::pair<WatchSignal, double>> verifies() const;
   const NodeLedger& ledger() const { return ledger_; }
-  bool in_trouble() const { return !held_.empty() || verifying_; }
+  /// Whether one of them was not dealt with yet: then look() wants a diagnosis.
+  bool is_new(const std::vector<WatchSignal>& signals) const;
 
  private:
   struct Planned {

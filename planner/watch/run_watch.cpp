@@ -58,19 +58,20 @@ Diagnosis diagnosis_of(TrainingObservation run, const std::vector<WatchSignal>& 
 RunWatch::RunWatch(std::filesystem::path folder, RunWatchOptions options)
     : folder_(std::filesystem::absolute(folder).lexically_normal()),
       options_(std::move(options)),
+      follower_(folder_),
       ladder_(options_.rules, options_.hooks ? options_.hooks->spares : 0, options_.hooks.has_value(), options_.ask,
               read_ledger(folder_)) {
-  read_training(folder_, options_.clock());
+  seen();
 }
 
 bool RunWatch::look() {
-  const TrainingObservation run = read_training(folder_, options_.clock());
+  const TrainingObservation& run = seen();
   options_.baseline.step_factor = ladder_.ledger().step_factor;
   const RunSignals signals(run, options_.rules, options_.baseline);
   Sight sight{.now_unix_s = run.now_unix_s, .ended = run.ended};
   sight.step = run.steps.empty() ? 0 : run.steps.back().step;
   sight.signals = signals.now();
-  if (!sight.signals.empty())
+  if (ladder_.is_new(sight.signals))
     sight.diagnosis = diagnosis_of(run, sight.signals, options_.rules, options_.utilisation());
   if (const auto verified = ladder_.verifies())
     sight.mended = signals.mended(verified->first, verified->second, options_.rules.verify_steps);
@@ -79,13 +80,13 @@ bool RunWatch::look() {
 }
 
 void RunWatch::replay() {
-  const TrainingObservation whole = read_training(folder_, options_.clock());
+  const TrainingObservation& whole = seen();
   const RunSignals signals(whole, options_.rules, options_.baseline);
   recorded_ = false;
   const auto look_at = [&](std::size_t steps, double now_unix_s) {
     Sight sight{.now_unix_s = now_unix_s, .step = whole.steps[steps - 1].step};
     sight.signals = signals.after(steps, now_unix_s);
-    if (!sight.signals.empty()) {
+    if (ladder_.is_new(sight.signals)) {
       TrainingObservation then = whole;
       then.steps.resize(steps), then.now_unix_s = now_unix_s, then.ended = false;
       then.last_sign_unix_s = then.steps.back().unix_s;

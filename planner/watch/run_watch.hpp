@@ -41,6 +41,8 @@ class RunWatch {
   /// A human closes the circuit breaker, and all causes count from 0.
   void reset();
   std::int64_t decisions() const { return decisions_; }
+  /// Its steps as they are now.
+  const TrainingObservation& seen() { return follower_.look(options_.clock()); }
   const std::filesystem::path& folder() const { return folder_; }
 
  private:
@@ -51,6 +53,7 @@ class RunWatch {
 
   std::filesystem::path folder_;
   RunWatchOptions options_;
+  TrainingFollower follower_;
   Ladder ladder_;
   bool recorded_ = true;        ///< decisions go into the file
   std::int64_t decisions_ = 0;  ///< since it was made

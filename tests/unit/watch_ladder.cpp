@@ -94,7 +94,7 @@ TEST_CASE("a slow node is found twice, excluded, replaced by a spare, and the ru
   CHECK(script.verdicts.empty());  // too few steps
   script.verify(true);
   CHECK_THAT(script.why(), Contains("it helped"));
-  CHECK_FALSE(script.ladder.in_trouble());
+  CHECK_FALSE(script.ladder.verifies());
   CHECK(script.ladder.ledger().excluded() == Names{"n2"});
 }
 
@@ -162,6 +162,16 @@ TEST_CASE("progress gives silence its restarts back") {
     script.verify(true, step + 1);
     CHECK_THAT(script.why(), Contains("it helped"));
   }
+}
+
+TEST_CASE("of several signals the gravest says what is done and what has to be mended") {
+  Script script(0);
+  Sight both = silent();
+  both.signals.insert(both.signals.begin(), slow().signals.front());
+  script.look(both);
+  CHECK(script.did == Names{"stop", "start"});
+  REQUIRE(script.ladder.verifies());
+  CHECK(script.ladder.verifies()->first.metric == WatchedMetric::silence);
 }
 
 TEST_CASE("a lost loss is not saved") {
@@ -263,6 +273,8 @@ TEST_CASE("without a spare the way that loses least is taken, and none where cos
   wait.look(slow());
   CHECK(wait.did == Names{"save", "stop", "sweep", "sweep", "cordon n2", "tell"});
   CHECK_THAT(wait.why(), Contains("stands until n2 is repaired"));
+  wait.look(silent());
+  CHECK(wait.did.empty());  // its silence is meant
 }
 
 TEST_CASE("a run that is nearly done is left alone") {

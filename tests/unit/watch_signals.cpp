@@ -146,7 +146,8 @@ TEST_CASE("what each way loses is its closed form, and UNKNOWN without its input
   f.repair_s.reset(), f.remaining_s.reset();
   const auto some = alternatives(f);
   CHECK_FALSE(some[0].lost_s);
-  CHECK_THAT(some[0].note, Contains("UNKNOWN without remaining time; pays against a spare with less than 2.00 min left"));
+  CHECK_THAT(some[0].note,
+             Contains("UNKNOWN without remaining time; pays against a spare with less than 2.00 min left"));
   CHECK_FALSE(some[2].lost_s);
   CHECK_THAT(some[2].note, Contains("pays against waiting for a repair that takes longer than"));
   CHECK_FALSE(least_lost(alternatives({})));
