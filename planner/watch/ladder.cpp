@@ -39,7 +39,7 @@ std::optional<WatchVerdict> Ladder::look(const Sight& sight) {
   if (!is_new(sight.signals)) return {};
   sight_ = sight;
   std::stable_partition(sight_.signals.begin(), sight_.signals.end(),
-                        [&](const WatchSignal& signal) { return cause_of(signal) == cause(); });
+                        [gravest = cause()](const WatchSignal& signal) { return cause_of(signal) == gravest; });
   for (const WatchSignal& signal : sight.signals) held_.insert(signal.rule);
   before_ = {ledger_.layout, ledger_.step_factor};
   excluded_now_.clear(), reasons_.clear(), taken_.reset(), first_sweep_.reset();

@@ -83,6 +83,7 @@ void RunWatch::replay() {
   const TrainingObservation& whole = seen();
   const RunSignals signals(whole, options_.rules, options_.baseline);
   recorded_ = false;
+  ladder_ = Ladder(options_.rules, 0, false, options_.ask, {});
   const auto look_at = [&](std::size_t steps, double now_unix_s) {
     Sight sight{.now_unix_s = now_unix_s, .step = whole.steps[steps - 1].step};
     sight.signals = signals.after(steps, now_unix_s);

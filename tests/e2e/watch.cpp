@@ -207,6 +207,8 @@ TEST_CASE("it only logs without --act, and a run that is over is gone through wi
   const json said = json::parse(over.said.substr(0, over.said.find('\n')));
   CHECK(said["signals"][0]["first_step"] == 31);
   CHECK(said["signals"][0]["last_step"] == 34);  // as early as the rule allows
+  CHECK(site.watch("--act").status == 1);        // nothing is left to act on
+  CHECK(site.calls().empty());
   CHECK_FALSE(site.has("run/decisions.jsonl"));
 }
 
