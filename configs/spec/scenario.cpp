@@ -26,6 +26,7 @@ const std::vector<std::string> kDetectedBy{"exit", "peer", "watchdog", "heartbea
 const std::vector<std::string> kRecoveries{"restart", "spare", "shrink", "without_replica", "wait"};
 const std::vector<std::string> kStates{"bitwise", "layouts", "any"};
 const std::vector<std::string> kPhases{"before", "issued", "waiting"};
+const std::vector<std::string> kPlaces{"begin", "", "checkpoint", "manifest", "reload", "restart"};  // "": an op
 }  // namespace vocabulary
 
 template <typename T>
@@ -69,14 +70,14 @@ Victims read_victims(YamlMap map) {
 
 void read_place(YamlMap& map, FaultTime& out) {
   static const std::regex kOpId(R"((mb\d+\.)?(L\d+\.)?[a-z_]+(\.[a-z_]+)*)");
-  static const std::vector<std::string> kPlaces{"begin", "", "checkpoint", "manifest", "reload", "restart"};
   const std::string at = map.text("at", "begin");
-  const auto known = std::find(kPlaces.begin(), kPlaces.end(), at);
-  if (known == kPlaces.end() && !std::regex_match(at, kOpId))
+  const auto known = std::find(vocabulary::kPlaces.begin(), vocabulary::kPlaces.end(), at);
+  if (known == vocabulary::kPlaces.end() && !std::regex_match(at, kOpId))
     map.fail("at", fmt::format("found '{}', needs begin, checkpoint, manifest, reload, restart or the id of an op such "
                                "as mb0.L1.experts.bwd",
                                at));
-  out.place = known == kPlaces.end() ? FaultTime::Place::op : word_at<FaultTime::Place>(kPlaces, at);
+  out.place =
+      known == vocabulary::kPlaces.end() ? FaultTime::Place::op : word_at<FaultTime::Place>(vocabulary::kPlaces, at);
   if (out.place == FaultTime::Place::op) {
     out.op = at;
     out.phase = choice<FaultTime::Phase>(map, "phase", vocabulary::kPhases, "before");
@@ -279,6 +280,11 @@ Expectation read_expectation(YamlMap map) {
 }  // namespace
 
 std::string to_string(FaultDomain domain) { return word_of(vocabulary::kDomains, domain); }
+std::string to_string(const FaultTime& place) {
+  return place.place == FaultTime::Place::op ? place.op : word_of(vocabulary::kPlaces, place.place);
+}
+std::string to_string(FaultTime::Phase phase) { return word_of(vocabulary::kPhases, phase); }
+std::string to_string(Expectation::State state) { return word_of(vocabulary::kStates, state); }
 std::string to_string(FaultKind kind) { return word_of(vocabulary::kKinds, kind); }
 std::string to_string(FileDamage damage) { return word_of(vocabulary::kDamages, damage); }
 std::string to_string(CopyLevel level) { return word_of(vocabulary::kLevels, level); }

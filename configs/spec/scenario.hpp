@@ -58,6 +58,10 @@ struct FaultTime {
   std::filesystem::path trace;    ///< CSV with the columns time_s,index,lasts_s
 };
 
+/// The place as files write it: "begin", "checkpoint", an op's id.
+std::string to_string(const FaultTime& place);
+std::string to_string(FaultTime::Phase phase);
+
 enum class FaultKind {
   kill,            ///< SIGKILL
   abort,           ///< SIGABRT
@@ -151,6 +155,7 @@ struct Expectation {
   std::string says;                           ///< in what the run says of the failure
   std::optional<double> within_s;             ///< each recovery, from detection to the first step's end
 };
+std::string to_string(Expectation::State state);
 
 struct Scenario {
   std::string name;
@@ -166,6 +171,8 @@ struct Scenario {
 /// kind, domain and place that make no sense, contradictory policies.
 Scenario read_scenario(const std::string& name_or_file);
 Scenario read_scenario_file(const std::filesystem::path& file);
+/// A file that reads back to the same scenario.
+std::string scenario_to_yaml(const Scenario& scenario);
 
 /// Where a rank is, for whom an event strikes.
 struct RankPlace {

@@ -1,0 +1,220 @@
+#include "planner/experiments/random_scenario.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <random>
+
+#include "configs/spec/support/error.hpp"
+
+namespace wt {
+namespace {
+
+/// Draws without the standard library's distributions, which differ between implementations.
+class Dice {
+ public:
+  Dice(std::uint64_t seed, std::int64_t number) {
+    std::seed_seq words{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32),
+                        static_cast<std::uint32_t>(number)};
+    engine_.seed(words);
+  }
+  /// first..last
+  std::int64_t between(std::int64_t first, std::int64_t last) {
+    return first + static_cast<std::int64_t>(engine_() % static_cast<std::uint64_t>(last - first + 1));
+  }
+  bool one_in(std::int64_t n) { return between(1, n) == 1; }
+  template <typename T>
+  T of(const std::vector<T>& values) {
+    return values[static_cast<std::size_t>(between(0, static_cast<std::int64_t>(values.size()) - 1))];
+  }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+class Drawing {
+ public:
+  Drawing(const RunSpec& run, const StepPlaces& places, std::uint64_t seed, std::int64_t number)
+      : run_(run), places_(places), dice_(seed, number) {
+    scenario_.name = fmt::format("random-{}-{}", seed, number);
+    scenario_.run = run.name;
+  }
+
+  Scenario draw() {
+    shape();
+    policy();
+    const std::int64_t count = dice_.between(1, 3);
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (dice_.one_in(8)) damage();
+      event();
+    }
+    expectation();
+    return scenario_;
+  }
+
+ private:
+  std::int64_t nodes() const { return run_.layout.world() / scenario_.nodes.ranks; }
+  bool on_loss(Recovery recovery) const {
+    const auto& ways = scenario_.policy.on_loss;
+    return std::find(ways.begin(), ways.end(), recovery) != ways.end();
+  }
+
+  void shape() {
+    std::vector<std::int64_t> sizes;
+    for (std::int64_t ranks = 1; ranks <= run_.layout.world(); ++ranks)
+      if (run_.layout.world() % ranks == 0) sizes.push_back(ranks);
+    scenario_.nodes.ranks = dice_.of(sizes);
+    if (dice_.one_in(2)) scenario_.nodes.per_rack = dice_.between(1, nodes());
+    if (dice_.one_in(2)) scenario_.nodes.spares = dice_.between(1, nodes());
+  }
+
+  void policy() {
+    auto& ways = scenario_.policy.on_loss;
+    ways.clear();
+    if (scenario_.nodes.spares > 0 && dice_.one_in(2)) ways.push_back(Recovery::spare);
+    if (nodes() > 1 && dice_.one_in(3)) ways.push_back(Recovery::shrink);
+    ways.push_back(Recovery::restart);
+    scenario_.policy.max_restarts = 10;
+  }
+
+  /// An event of the generation under way; one that ends the ranks begins the next.
+  void event() {
+    FaultEvent out;
+    out.generation = generation_;
+    out.what = effect();
+    const bool saves = out.what.kind == FaultKind::disk_full || out.what.kind == FaultKind::file_too_large;
+    out.when = saves ? save() : place(out.what.kind);
+    out.who = victims(out);
+    if (out.what.kind == FaultKind::hang || out.what.kind == FaultKind::slow)
+      if (dice_.one_in(2)) out.lasts_s = 0.1 * static_cast<double>(dice_.between(1, 5));
+    if (ends_ranks(out)) {
+      ++generation_;
+      first_ = out.when.step > 0 ? out.when.step : first_;
+    }
+    scenario_.events.push_back(out);
+  }
+
+  /// A checkpoint that is whole by then is damaged, and ranks die, so that it is read.
+  void damage() {
+    const std::int64_t whole = 2 * run_.save_interval + 1;  // the second save has waited for the first
+    if (!run_.save || run_.save_interval == 0 || whole > run_.steps || generation_ > 0) return;
+    FaultEvent out;
+    out.who = {FaultDomain::storage, std::nullopt, 0};
+    out.when.step = dice_.between(whole, run_.steps);
+    out.what.kind = FaultKind::damage;
+    out.what.damage =
+        dice_.of(std::vector{FileDamage::flip_bit, FileDamage::truncate, FileDamage::zero, FileDamage::remove});
+    scenario_.events.push_back(out);
+    FaultEvent death;
+    death.who = {FaultDomain::rank, dice_.between(0, run_.layout.world() - 1), 0};
+    death.when.step = out.when.step;
+    death.when.place = FaultTime::Place::op;
+    death.when.op = places_.op_ids.back();
+    scenario_.events.push_back(death);
+    ++generation_;
+    first_ = out.when.step;
+  }
+
+  FaultEffect effect() {
+    using enum FaultKind;
+    FaultEffect out;
+    out.kind = dice_.of(std::vector{kill, abort, segfault, exit, exception, hang, slow, corrupt, disk_full,
+                                    file_too_large, partition, maintenance});
+    if (out.kind == kill) out.takes_local_copies = dice_.one_in(2);
+    if (out.kind == exit) out.status = static_cast<int>(dice_.of(std::vector<std::int64_t>{1, 3, 4, 77}));
+    if (out.kind == hang) out.thread = dice_.one_in(2);
+    if (out.kind == slow) out.factor = static_cast<double>(dice_.between(2, 4));
+    if (out.kind == disk_full || out.kind == file_too_large) out.bytes = static_cast<double>(dice_.between(0, 100'000));
+    if (out.kind == maintenance) out.signal = dice_.one_in(2) ? SIGTERM : SIGUSR1;
+    if (out.kind == corrupt) {
+      out.tensor =
+          dice_.of(std::vector{TensorKind::gradient, TensorKind::weight, TensorKind::moment, TensorKind::activation});
+      out.layer = dice_.between(0, run_.model.blocks() - 1);
+      if (dice_.one_in(2)) return out;
+      out.bit = static_cast<int>(dice_.between(0, 31));
+      out.element = dice_.between(0, 1'000'000);
+    }
+    return out;
+  }
+
+  FaultTime save() {
+    FaultTime out;
+    std::vector<std::int64_t> saves;
+    for (std::int64_t step = first_; step <= run_.steps; ++step)
+      if (step == run_.steps || (run_.save_interval > 0 && step % run_.save_interval == 0)) saves.push_back(step);
+    out.step = dice_.of(saves);
+    out.place = FaultTime::Place::checkpoint;
+    out.after = 0.1 * static_cast<double>(dice_.between(0, 10));
+    return out;
+  }
+
+  FaultTime place(FaultKind kind) {
+    using enum FaultKind;
+    const bool dies = kind == kill || kind == abort || kind == segfault || kind == exit;
+    if (dies && run_.save && dice_.one_in(4)) return save();
+    FaultTime out;
+    if (dies && generation_ > 0 && dice_.one_in(3)) {
+      out.place = dice_.one_in(2) ? FaultTime::Place::reload : FaultTime::Place::restart;
+      return out;
+    }
+    out.step = dice_.between(first_, run_.steps);
+    if (kind == maintenance || kind == corrupt || kind == slow || dice_.one_in(5)) return out;
+    out.place = FaultTime::Place::op;
+    out.phase = static_cast<FaultTime::Phase>(dice_.between(0, 2));
+    out.op = dice_.of(out.phase == FaultTime::Phase::before ? places_.op_ids : places_.collectives);
+    return out;
+  }
+
+  /// Members that are sure to be there: rank 0 where the world may have shrunk before.
+  Victims victims(const FaultEvent& event) {
+    using enum FaultDomain;
+    const bool one_rank = event.what.kind != FaultKind::kill && event.what.kind != FaultKind::partition &&
+                          event.what.kind != FaultKind::maintenance && event.what.kind != FaultKind::slow;
+    if (event.what.kind == FaultKind::maintenance) return {all, std::nullopt, 0};
+    const bool in_save = event.when.place == FaultTime::Place::checkpoint;
+    const bool whole = generation_ == 0;
+    if (one_rank || in_save || !whole) {
+      const std::int64_t last = !whole ? 0 : in_save ? run_.layout.shard - 1 : run_.layout.world() - 1;
+      return {rank, dice_.between(0, last), 0};
+    }
+    const std::int64_t per_rack = scenario_.nodes.per_rack > 0 ? scenario_.nodes.per_rack : nodes();
+    switch (dice_.between(0, 2)) {
+      case 0:
+        return {rank, dice_.between(0, run_.layout.world() - 1), 0};
+      case 1:
+        return {node, dice_.between(0, nodes() - 1), 0};
+      default:
+        return {rack, dice_.between(0, (nodes() - 1) / per_rack), 0};
+    }
+  }
+
+  /// A hang and a slow phase that end by themselves, and wrong numbers, are lived through.
+  static bool ends_ranks(const FaultEvent& event) {
+    using enum FaultKind;
+    if (event.what.kind == hang) return !event.lasts_s;
+    return event.what.kind != slow && event.what.kind != corrupt && event.what.kind != maintenance;
+  }
+
+  void expectation() {
+    for (const FaultEvent& event : scenario_.events) {
+      if (event.what.kind == FaultKind::corrupt) scenario_.expect.state = Expectation::State::any;
+      if (event.what.kind == FaultKind::maintenance) ++scenario_.expect.relaunches;
+    }
+    if (on_loss(Recovery::shrink) && scenario_.expect.state == Expectation::State::bitwise)
+      scenario_.expect.state = Expectation::State::layouts;
+  }
+
+  const RunSpec& run_;
+  const StepPlaces& places_;
+  Dice dice_;
+  Scenario scenario_;
+  int generation_ = 0;
+  std::int64_t first_ = 1;  ///< a step that the generation under way is sure to come to
+};
+
+}  // namespace
+
+Scenario random_scenario(const RunSpec& run, const StepPlaces& places, std::uint64_t seed, std::int64_t number) {
+  return Drawing(run, places, seed, number).draw();
+}
+
+}  // namespace wt
