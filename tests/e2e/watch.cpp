@@ -2,6 +2,7 @@
 // down.
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -14,6 +15,7 @@
 using namespace wt;
 using namespace wt::test;
 using Catch::Matchers::Contains;
+using Catch::Matchers::StartsWith;
 using nlohmann::json;
 
 namespace {
@@ -231,6 +233,54 @@ TEST_CASE("the circuit breaker outlives the watch, until a human closes it") {
   CHECK(site.calls() == before);
   site.watch("--act --once --reset");
   CHECK(site.calls().size() > before.size());
+}
+
+TEST_CASE("the hooks of this machine start, save, sweep, cordon and start again") {
+  // In the trainer's place: the first training goes on until it is asked to save and end, the second does ten steps.
+  Site site;
+  site.file("windtunnel", R"sh(#!/bin/sh
+here=$(dirname "$0")
+echo "$@" >> "$here/calls"
+if [ "$1" = health ]; then
+  shift $(($# - 1))
+  cp "$here/fleet.json" "$1"
+  exit 1
+fi
+if [ ! -e "$here/first" ]; then
+  touch "$here/first"
+  trap 'echo saved >> "$here/calls"; exit 75' USR1
+  while :; do sleep 0.05; done
+fi
+exec "$here/site.sh" start "$here/run"
+)sh");
+  site.file("run.yaml", "a run file");
+  std::filesystem::permissions(site.run() / "../windtunnel", std::filesystem::perms::owner_all);
+  site.metrics(waits_longer);
+  site.fleet({3});
+  const std::string folder = site.run().parent_path().string(), run = site.run().string(),
+                    environment = "WINDTUNNEL='" + folder + "/windtunnel'";
+  const std::string local = environment + " configs/watch/local.sh ";
+  REQUIRE(std::system((local + "start '" + run + "' '" + folder + "/run.yaml'").c_str()) == 0);
+  // Its file has no spares; a node to spare is what the site says.
+  std::string hooks = "spares: 1\n" + read_bytes("configs/watch/hooks-local.yaml");
+  for (std::size_t at = 0; (at = hooks.find("./local.sh", at)) != std::string::npos; at += 1)
+    hooks.replace(at, 10, std::filesystem::absolute("configs/watch/local.sh").string());
+  site.file("local.yaml", hooks);
+  const Ended ended =
+      windtunnel(fmt::format("watch '{}' --rules '{}/rules.yaml' --hooks '{}/local.yaml' --act", run, folder, folder),
+                 environment + " timeout 60");
+  INFO(ended.said << site.arguments() << read_bytes(site.run() / "hooks.log"));
+  CHECK(ended.status == 1);
+  CHECK_THAT(ended.said, Contains("it helped"));
+  const std::string train = "train " + run + "/watch.yaml -o " + run + "\n",
+                    health = "health --quick --storage " + run + " -o " + run + "/sweep-";
+  CHECK(site.arguments() == train + "saved\n" + health + "1.json\n" + health + "2.json\n" + train + "start|\n");
+  CHECK_THAT(read_bytes(site.run() / "cordoned"), StartsWith("node-003\tcompute: 8 of 8 devices"));
+  CHECK(read_bytes(site.run() / "watch.yaml") == "a run file");
+  REQUIRE(std::system((local + "uncordon '" + run + "' node-003").c_str()) == 0);
+  CHECK(read_bytes(site.run() / "cordoned").empty());
+  CHECK(std::system((local + "stop '" + run + "'").c_str()) == 0);  // it has ended
+  CHECK(std::system((local + "mend '" + run + "' 2> '" + folder + "/said'").c_str()) != 0);
 }
 
 TEST_CASE("what a watch cannot go on with is refused before it looks") {
