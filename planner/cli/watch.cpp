@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "bench/health/dcgm.hpp"
+#include "configs/spec/run.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/statistics.hpp"
 #include "configs/spec/support/text.hpp"
@@ -88,6 +89,10 @@ void put_drift(const Options& o, const PlannedRun& planned, const RunWatch& watc
                counted(static_cast<std::int64_t>(seen.steps.size()), "step"), window);
     return;
   }
+  if (const auto file = watch.folder() / "run.yaml"; std::filesystem::exists(file))
+    if (const std::int64_t ranks = read_run(file).layout.world(); ranks != planned.gpus)
+      fmt::print(stderr, "{}: runs on {} ranks, and the plan is for {} GPUs\n", watch.folder().string(), ranks,
+                 planned.gpus);
   const PlanDrift drift = plan_drift(planned, *observed);
   if (o.json)
     fmt::print("{}\n", nlohmann::json{{"schema", "windtunnel.drift/1"}, {"drift", to_json(drift)}}.dump());

@@ -46,11 +46,12 @@ PlannedRun read_planned_run(const std::filesystem::path& plan_json) {
   const JsonReader step = root.at("step");
   PlannedRun out;
   out.name = root.at("study").at("name").string();
+  out.gpus = root.at("study").at("gpus").integer();
   out.step_s = step.at("step_s").non_negative();
   if (!(out.step_s > 0)) step.at("step_s").fail("0", "seconds above 0");
   out.low_s = step.at("low_s").non_negative(), out.high_s = step.at("high_s").non_negative();
   if (step.has("mfu") && !step.at("mfu").value().is_null()) out.mfu = step.at("mfu").non_negative();
-  out.tokens_per_s = step.at("tokens_per_s_per_gpu").non_negative() * root.at("study").at("gpus").finite();
+  out.tokens_per_s = step.at("tokens_per_s_per_gpu").non_negative() * static_cast<double>(out.gpus);
   out.exposed_communication_s = step.at("exposed_communication_s").non_negative();
   out.peak_bytes = root.at("memory").at("peak_bytes").non_negative();
   out.goodput = root.at("finish").at("goodput").non_negative();

@@ -1,5 +1,6 @@
 // A plan beside the run that was made from it: where its step time, communication, memory and goodput went.
 #pragma once
+#include <cstdint>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -13,6 +14,7 @@ namespace wt {
 /// What plan.json says of a step. Seconds of the critical rank; bytes of the fullest rank, at p99 routing.
 struct PlannedRun {
   std::string name;
+  std::int64_t gpus = 0;
   double step_s = 0, low_s = 0, high_s = 0;  ///< with the 80 % interval
   std::optional<double> mfu, tokens_per_s;
   double exposed_communication_s = 0;

@@ -21,6 +21,7 @@ TEST_CASE("plan.json is a run's baseline, and the study beside it is planned aga
   write_bytes(folder / "plan.json", document.dump());
 
   const PlannedRun read = read_planned_run(folder / "plan.json");
+  CHECK(read.gpus == 16);
   CHECK(read.step_s == plan.step.step_s);
   CHECK(*read.tokens_per_s == Approx(64 * 2048 / plan.step.step_s));
   CHECK(read.goodput == Approx(document["finish"]["goodput"].get<double>()));
