@@ -32,7 +32,7 @@ double now_unix_s() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-/// Median of the devices that the exporter names; read anew whenever something is wrong.
+/// Median of the devices that the exporter names.
 std::optional<double> utilisation_in(const std::string& file) {
   std::vector<double> busy;
   for (const NodeObservation& node : nodes_from_dcgm(read_file(file, "for --dcgm a file"), file, ""))
@@ -58,7 +58,15 @@ RunWatchOptions options_of(const Options& o, const std::string& run, const std::
   if (planned) out.baseline = {planned->step_s, planned->mfu, planned->tokens_per_s};
   out.ask = [](const LossQuestion& question) { return LossFigures{.slow_factor = question.slow_factor}; };
   if (planned) out.ask = planner_of(o.plan, run, [](const std::string& said) { fmt::print(stderr, "{}\n", said); });
-  out.utilisation = [file = o.dcgm] { return file.empty() ? std::nullopt : utilisation_in(file); };
+  out.utilisation = [file = o.dcgm]() -> std::optional<double> {
+    if (file.empty()) return {};
+    try {
+      return utilisation_in(file);
+    } catch (const Error& e) {  // an exporter that died makes it unknown
+      fmt::print(stderr, "{}\n", e.what());
+      return {};
+    }
+  };
   out.said = [json = o.json, run](const nlohmann::json& decision) {
     fmt::print("{}\n", json ? decision.dump() : run + ": " + decision_line(decision));
     std::fflush(stdout);

@@ -127,12 +127,16 @@ ActionEnd RunWatch::perform(const WatchVerdict& verdict) {
   HookValues values{.run = folder_.string(), .node = action.node, .reason = verdict.why, .layout = action.layout};
   values.excluded = fmt::format("{}", fmt::join(action.excluded, ","));
   ActionEnd out;
-  if (command == options_.hooks->commands.end())
-    out.end.how = HookEnd::How::absent;
-  else if (action.hook == HookKind::sweep)
-    out = sweep(command->second, std::move(values));
-  else
-    out.end = run_hook(filled_in(command->second, values), command->second.timeout_s, folder_ / "hooks.log");
+  try {
+    if (command == options_.hooks->commands.end())
+      out.end.how = HookEnd::How::absent;
+    else if (action.hook == HookKind::sweep)
+      out = sweep(command->second, std::move(values));
+    else
+      out.end = run_hook(filled_in(command->second, values), command->second.timeout_s, folder_ / "hooks.log");
+  } catch (const Error& e) {  // such as a full disk: what is begun has to be brought to an end
+    out.end.how = HookEnd::How::failed, out.end.said = e.what();
+  }
   out.unix_s = options_.clock();
   return out;
 }
@@ -158,9 +162,14 @@ ActionEnd RunWatch::sweep(const HookCommand& command, HookValues values) {
 
 void RunWatch::record(const WatchVerdict& verdict, const HookEnd* end) {
   const nlohmann::json decision = decision_json(folder_.string(), verdict, end, ladder_.ledger());
-  if (recorded_) append_decision(folder_, decision);
   ++decisions_;
   options_.said(decision);
+  if (!recorded_) return;
+  try {
+    append_decision(folder_, decision);
+  } catch (const Error& e) {
+    fmt::print(stderr, "{}\n", e.what());  // it was said, and the next is no less needed
+  }
 }
 
 }  // namespace wt
