@@ -1,12 +1,13 @@
 #include "bench/health/training.hpp"
 
+#include <sys/stat.h>
+
 #include <chrono>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/support/error.hpp"
-#include "configs/spec/support/text.hpp"
 
 namespace wt {
 namespace {
@@ -18,7 +19,16 @@ constexpr std::pair<const char*, Optional> kOptional[] = {
     {"exposed_communication_s", &TrainingStep::exposed_communication_s},
     {"mfu", &TrainingStep::mfu},
     {"expert_imbalance", &TrainingStep::expert_imbalance},
-    {"aux_loss", &TrainingStep::aux_loss}};
+    {"aux_loss", &TrainingStep::aux_loss},
+    {"tokens_per_s", &TrainingStep::tokens_per_s},
+    {"peak_tensor_bytes", &TrainingStep::peak_tensor_bytes}};
+
+/// JSON has no NaN.
+double number_or_nan(const JsonReader& r) {
+  return r.value().is_null() ? std::numeric_limits<double>::quiet_NaN() : r.finite();
+}
+
+json null_for_nan(double value) { return std::isfinite(value) ? json(value) : json(); }
 
 /// Other keys are the trainer's own business.
 TrainingStep step_from(const JsonReader& r) {
@@ -27,7 +37,8 @@ TrainingStep step_from(const JsonReader& r) {
   out.unix_s = r.at("unix_s").non_negative();
   out.step_s = r.at("step_s").finite();
   if (out.step_s <= 0) r.at("step_s").fail(r.at("step_s").value().dump(), "seconds above 0");
-  out.loss = r.at("loss").value().is_null() ? std::numeric_limits<double>::quiet_NaN() : r.at("loss").finite();
+  out.loss = number_or_nan(r.at("loss"));
+  if (r.has("grad_norm")) out.grad_norm = number_or_nan(r.at("grad_norm"));
   for (const auto& [key, member] : kOptional)
     if (r.has(key) && !r.at(key).value().is_null()) out.*member = r.at(key).non_negative();
   return out;
@@ -42,26 +53,45 @@ void append(TrainingObservation& out, const TrainingStep& step, const std::strin
 
 }  // namespace
 
-TrainingObservation read_training(const std::filesystem::path& run_folder, double now_unix_s) {
-  const std::filesystem::path file = run_folder / "metrics.jsonl";
-  const std::string all = read_file(file, "the metrics of a run: name the folder that windtunnel train -o writes");
-  TrainingObservation out;
-  out.now_unix_s = now_unix_s;
-  out.ended = std::filesystem::exists(run_folder / "summary.json");
-  std::size_t number = 0;
+TrainingFollower::TrainingFollower(const std::filesystem::path& run_folder)
+    : folder_(run_folder), file_(run_folder / "metrics.jsonl") {}
+
+void TrainingFollower::open_anew() {
+  in_ = std::ifstream(file_, std::ios::binary);
+  if (!in_ || !std::filesystem::is_regular_file(file_))
+    throw_error(Code::usage,
+                "{}: cannot be read; needs the metrics of a run: name the folder that windtunnel train -o writes",
+                file_.string());
+  read_ = lines_ = 0;
+  seen_ = {};
+}
+
+const TrainingObservation& TrainingFollower::look(double now_unix_s) {
+  struct stat now {};
+  const bool known = stat(file_.c_str(), &now) == 0 && in_.is_open() && now.st_ino == number_ && now.st_size >= read_;
+  if (!known) open_anew();
+  number_ = now.st_ino;
+  in_.clear(), in_.seekg(read_);
   // A line that does not end yet is being written.
-  for (std::size_t at = 0, end; (end = all.find('\n', at)) != std::string::npos; at = end + 1) {
-    const std::string where = file.string() + ":" + std::to_string(++number);
-    if (end == at) continue;
-    const json line = parse_json(all.substr(at, end - at), where);
-    append(out, step_from(JsonReader(line, where)), where);
+  for (std::string text; std::getline(in_, text) && !in_.eof();
+       read_ += static_cast<std::int64_t>(text.size()) + 1, ++lines_) {
+    const std::string where = file_.string() + ":" + std::to_string(lines_ + 1);
+    if (text.empty()) continue;
+    const json line = parse_json(text, where);
+    append(seen_, step_from(JsonReader(line, where)), where);
   }
+  seen_.now_unix_s = now_unix_s;
+  seen_.ended = std::filesystem::exists(folder_ / "summary.json");
   using std::chrono::duration, std::chrono::file_clock;
-  out.last_sign_unix_s =
-      out.steps.empty()
-          ? duration<double>(file_clock::to_sys(std::filesystem::last_write_time(file)).time_since_epoch()).count()
-          : out.steps.back().unix_s;
-  return out;
+  seen_.last_sign_unix_s =
+      seen_.steps.empty()
+          ? duration<double>(file_clock::to_sys(std::filesystem::last_write_time(file_)).time_since_epoch()).count()
+          : seen_.steps.back().unix_s;
+  return seen_;
+}
+
+TrainingObservation read_training(const std::filesystem::path& run_folder, double now_unix_s) {
+  return TrainingFollower(run_folder).look(now_unix_s);
 }
 
 json to_json(const TrainingObservation& training) {
@@ -70,10 +100,8 @@ json to_json(const TrainingObservation& training) {
               {"last_sign_unix_s", training.last_sign_unix_s},
               {"ended", training.ended}};
   for (const TrainingStep& s : training.steps) {
-    json step = {{"step", s.step},
-                 {"unix_s", s.unix_s},
-                 {"step_s", s.step_s},
-                 {"loss", std::isfinite(s.loss) ? json(s.loss) : json()}};
+    json step = {{"step", s.step}, {"unix_s", s.unix_s}, {"step_s", s.step_s}, {"loss", null_for_nan(s.loss)}};
+    if (s.grad_norm) step["grad_norm"] = null_for_nan(*s.grad_norm);
     for (const auto& [key, member] : kOptional)
       if (s.*member) step[key] = *(s.*member);
     out["steps"].push_back(std::move(step));

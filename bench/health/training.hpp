@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -27,6 +28,9 @@ struct TrainingStep {
   /// ... or the balancing loss, proportional to sum(load share x mean probability), which rises with it (Fedus et al.
   /// 2022, eq. 4). Only ratios within a run are used.
   std::optional<double> aux_loss = {};
+  std::optional<double> grad_norm = {};          ///< NaN where the line says null
+  std::optional<double> tokens_per_s = {};       ///< of all ranks together
+  std::optional<double> peak_tensor_bytes = {};  ///< of the rank that wrote the line
 };
 
 struct TrainingObservation {
@@ -41,6 +45,23 @@ struct TrainingObservation {
 /// metrics.jsonl of the folder as it is now: a half-written last line is left for later. Throws Error{usage} naming
 /// file and line for a missing file, broken lines, missing keys and steps that do not rise.
 TrainingObservation read_training(const std::filesystem::path& run_folder, double now_unix_s);
+
+/// The same again and again, reading only what is new; all of it where the trainer has cut the file back.
+class TrainingFollower {
+ public:
+  explicit TrainingFollower(const std::filesystem::path& run_folder);
+  /// Throws as read_training.
+  const TrainingObservation& look(double now_unix_s);
+
+ private:
+  void open_anew();
+
+  std::filesystem::path folder_, file_;
+  std::ifstream in_;                   ///< open, so that no other file gets its number
+  std::uint64_t number_ = 0;           ///< of the file that is open
+  std::int64_t read_ = 0, lines_ = 0;  ///< bytes and lines of it
+  TrainingObservation seen_;
+};
 
 nlohmann::json to_json(const TrainingObservation& training);
 TrainingObservation training_from_json(const JsonReader& reader);
@@ -62,8 +83,8 @@ struct Diagnosis {
   /// Share of the signals that it needs which were known. A stall needs steps, utilisation and network; a slow run
   /// needs the router's balance as well; a lost loss and a run that is fine need the steps alone.
   double confidence = 1;
-  double relative_pace = 1;   ///< of the last window, over the run's best window
-  std::optional<double> mfu;  ///< of the last window; without `mfu` in the metrics the pace stands for it
+  double relative_pace = 1;        ///< of the last window, over the run's best window
+  std::optional<double> mfu = {};  ///< of the last window; without `mfu` in the metrics the pace stands for it
 };
 
 struct DiagnosisOptions {

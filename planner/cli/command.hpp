@@ -29,6 +29,7 @@ void add_profile(CLI::App& app);
 void add_report(CLI::App& app);
 void add_demo(CLI::App& app);
 void add_validate(CLI::App& app);
+void add_watch(CLI::App& app);
 
 /// windtunnel train --rehearse: its words, and what it does with them. Throws CLI::ParseError.
 bool asks_for_rehearsal(const std::vector<std::string>& arguments);

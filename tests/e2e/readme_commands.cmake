@@ -112,6 +112,7 @@ if(TARGET windtunnel-train)
   wt_command(train RUN train ${out}/run.yaml -o ${out}/train AFTER text FRESH ${out}/train
     EXPECT "4 steps of tiny-moe .2x2 expert 2.: loss .*rank 3: exposed communication.*profile.json")
   wt_command(gate RUN gate ${out}/train/profile.json ${out}/train/profile.json --junit ${out}/gate.xml AFTER train EXPECT "No regression")
+  wt_command(watch RUN watch ${out}/train AFTER train EXPECT "4 steps done, nothing was wrong")
   wt_command(drill RUN drill ${out}/faults.yaml -o ${out}/drill AFTER text FRESH ${out}/drill EXPECT "Recovery was exact")
   wt_command(rehearse RUN train --rehearse ${out}/plan/plan.yaml -o ${out}/rehearsal AFTER plan_dbrx
     EXPECT "4 of 40 layers.*measured here.*the plan's.*plan.json, p99 routing")

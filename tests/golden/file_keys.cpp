@@ -16,6 +16,8 @@
 #include "configs/spec/scenario.hpp"
 #include "configs/spec/study.hpp"
 #include "configs/spec/support/yaml.hpp"
+#include "planner/watch/hooks.hpp"
+#include "planner/watch/rules.hpp"
 #include "tests/support/temp_directory.hpp"
 #include "tests/support/usage_error.hpp"
 
@@ -190,6 +192,20 @@ TEST_CASE("every key of a model stands in docs/files.md, and no other") {
   });
   for (const char* part : {"attn_config.rope_scaling", "linear_config"}) keys.erase(part);  // where it is left out
   CHECK(keys == documented("Model"));
+}
+
+TEST_CASE("every key of a watch's rules and hooks stands in docs/files.md, and no other") {
+  const std::string rules =
+      "{every: 1s, window: 8, signals: [{name: a, metric: step_s, above: 2, of: best, steps: 8}, {name: b, metric: "
+      "mfu, below: 0.5, of: best, steps: 8}, {name: c, metric: silence, above: 10, of: recent, at_least: 60s}], "
+      "undecided: tell, sure: 0.99, most_excluded: 0.25, restarts: 3, verify: {steps: 8, within: 1h}}";
+  CHECK(accepted({rules}, from_file([](const auto& file) { read_watch_rules(file.string()); })) ==
+        documented("Rules of a watch"));
+  std::string hooks = "{spares: 1, sweep: {command: [x, '{output}'], timeout: 1s}";
+  for (const char* hook : {"save", "stop", "cordon", "uncordon", "start", "tell"})
+    hooks += std::string(", ") + hook + ": {command: [x], timeout: 1s}";
+  CHECK(accepted({hooks + "}"}, from_file([](const auto& file) { read_watch_hooks(file.string()); })) ==
+        documented("Hooks of a watch"));
 }
 
 TEST_CASE("every key of a fault scenario stands in docs/files.md, and no other") {

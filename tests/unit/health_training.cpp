@@ -183,3 +183,29 @@ TEST_CASE("metrics as the trainer writes them are read, a half-written line is l
           "step 2 behind step 2");
   CHECK_THAT(test::usage_error([&] { read_training(folder / "none", 0); }), Contains("cannot be read"));
 }
+
+TEST_CASE("a follower reads what was added, and all of a file that was cut back") {
+  const test::TempDirectory folder;
+  const auto line = [](int step, const std::string& loss) {
+    return fmt::format("{{\"step\": {}, \"unix_s\": {}, \"step_s\": 1, \"loss\": {}, \"grad_norm\": null}}\n", step,
+                       step, loss);
+  };
+  const auto add = [&](const std::string& text) { std::ofstream(folder / "metrics.jsonl", std::ios::app) << text; };
+  TrainingFollower follower(folder.path());
+  CHECK_THROWS_WITH(follower.look(0), Contains("metrics.jsonl"));
+  add(line(1, "5") + line(2, "4") + line(3, "3").substr(0, 20));
+  CHECK(follower.look(0).steps.size() == 2);
+  add(line(3, "3").substr(20) + line(4, "null"));
+  REQUIRE(follower.look(0).steps.size() == 4);
+  CHECK(follower.look(0).steps[2].loss == 3);
+  CHECK(std::isnan(follower.look(0).steps[3].loss));
+  CHECK(std::isnan(*follower.look(0).steps[3].grad_norm));
+  // The trainer cuts it back by a file that takes its place, here as long as the old one and longer.
+  test::write_bytes(folder / "new", line(1, "5") + line(2, "7") + line(3, "8") + line(4, "9.55") + line(5, "1"));
+  std::filesystem::rename(folder / "new", folder / "metrics.jsonl");
+  REQUIRE(follower.look(0).steps.size() == 5);
+  CHECK(follower.look(0).steps[1].loss == 7);
+  add("broken\n");
+  CHECK_THROWS_WITH(follower.look(0), Contains("metrics.jsonl:6"));
+  CHECK_THROWS_WITH(follower.look(0), Contains("metrics.jsonl:6"));
+}

@@ -1,0 +1,94 @@
+#include "planner/watch/decision_log.hpp"
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/json_reader.hpp"
+#include "configs/spec/support/text.hpp"
+#include "planner/watch/unknown.hpp"
+
+namespace wt {
+namespace {
+
+using nlohmann::json;
+constexpr const char* kSchema = "windtunnel.decision/1";
+
+json signal_json(const WatchSignal& s) {
+  return {{"rule", s.rule},
+          {"metric", to_string(s.metric)},
+          {"value", std::isfinite(s.value) ? json(s.value) : json()},
+          {"reference", s.reference},
+          {"limit", s.limit},
+          {"first_step", s.first_step},
+          {"last_step", s.last_step}};
+}
+
+json alternative_json(const Alternative& a) {
+  return {{"way", to_string(a.way)},
+          {"possible", a.possible},
+          {"lost_s", or_unknown(a.lost_s)},
+          {"goodput", or_unknown(a.goodput)},
+          {"note", a.note}};
+}
+
+json action_json(const WatchAction& a) {
+  json out = {{"hook", to_string(a.hook)}};
+  if (!a.node.empty()) out["node"] = a.node;
+  if (a.hook != HookKind::start) return out;
+  out["layout"] = a.layout;
+  out["excluded"] = a.excluded;
+  return out;
+}
+
+json end_json(const HookEnd& end) {
+  return {{"how", to_string(end.how)}, {"status", end.status}, {"seconds", end.seconds}, {"said", end.said}};
+}
+
+}  // namespace
+
+json decision_json(const std::string& run, const WatchVerdict& verdict, const HookEnd* end, const NodeLedger& ledger) {
+  json out = {{"schema", kSchema},
+              {"unix_s", verdict.unix_s},
+              {"run", run},
+              {"rule", verdict.signals.empty() ? json() : json(verdict.signals.front().rule)},
+              {"why", verdict.why},
+              {"signals", json::array()},
+              {"diagnosis", nullptr},
+              {"alternatives", json::array()},
+              {"way", verdict.way ? json(to_string(*verdict.way)) : json()},
+              {"action", verdict.action ? action_json(*verdict.action) : json()},
+              {"outcome", end ? end_json(*end) : json()},
+              {"ledger", to_json(ledger)}};
+  for (const WatchSignal& signal : verdict.signals) out["signals"].push_back(signal_json(signal));
+  for (const Alternative& each : verdict.alternatives) out["alternatives"].push_back(alternative_json(each));
+  if (const auto& d = verdict.diagnosis)
+    out["diagnosis"] = {{"ailment", to_string(d->ailment)}, {"reason", d->reason}, {"confidence", d->confidence}};
+  return out;
+}
+
+void append_decision(const std::filesystem::path& run_folder, const json& decision) {
+  const std::filesystem::path file = run_folder / "decisions.jsonl";
+  std::ofstream out(file, std::ios::app);
+  out << decision.dump() << std::endl;
+  if (!out) throw_error(Code::runtime, "{}: could not be written; free space, or give write access", file.string());
+}
+
+NodeLedger read_ledger(const std::filesystem::path& run_folder) {
+  const std::filesystem::path file = run_folder / "decisions.jsonl";
+  if (!std::filesystem::exists(file)) return {};
+  const std::string all = read_file(file, "the decisions of an earlier watch");
+  const std::size_t end = all.find_last_of('\n');
+  if (end == std::string::npos) return {};
+  const std::size_t begin = end == 0 ? std::string::npos : all.find_last_of('\n', end - 1);
+  const std::string last =
+      all.substr(begin == std::string::npos ? 0 : begin + 1, end - (begin == std::string::npos ? 0 : begin + 1));
+  const std::string origin = file.string() + ", last line";
+  const json line = parse_json(last, origin);
+  const JsonReader root(line, origin);
+  if (root.at("schema").string() != kSchema) root.at("schema").fail("'" + root.at("schema").string() + "'", kSchema);
+  return ledger_from_json(root.at("ledger").value(), origin);
+}
+
+}  // namespace wt

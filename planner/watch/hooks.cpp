@@ -1,0 +1,125 @@
+#include "planner/watch/hooks.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "configs/spec/find.hpp"
+#include "configs/spec/study.hpp"
+#include "configs/spec/support/quantity.hpp"
+#include "configs/spec/support/yaml.hpp"
+
+namespace wt {
+namespace {
+
+const std::vector<std::string> kKinds{"save", "stop", "sweep", "cordon", "uncordon", "start", "tell"};
+
+using Value = std::string HookValues::*;
+const std::map<std::string, Value> kPlaceholders{{"run", &HookValues::run},           {"node", &HookValues::node},
+                                                 {"reason", &HookValues::reason},     {"layout", &HookValues::layout},
+                                                 {"excluded", &HookValues::excluded}, {"output", &HookValues::output}};
+
+std::set<std::string> placeholders_of(HookKind kind) {
+  std::set<std::string> out{"run", "reason"};
+  if (kind == HookKind::cordon || kind == HookKind::uncordon) out.insert("node");
+  if (kind == HookKind::start) out.insert({"layout", "excluded"});
+  if (kind == HookKind::sweep) out.insert("output");
+  return out;
+}
+
+/// Names in braces: "nodename={node}" has "node".
+std::vector<std::string> names_in(const std::string& word) {
+  std::vector<std::string> out;
+  for (std::size_t open = 0; (open = word.find('{', open)) != std::string::npos;) {
+    const std::size_t close = word.find('}', open);
+    if (close == std::string::npos) break;
+    const std::string name = word.substr(open + 1, close - open - 1);
+    const bool plain =
+        !name.empty() && std::all_of(name.begin(), name.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+    if (plain) out.push_back(name);
+    open = plain ? close : open + 1;
+  }
+  return out;
+}
+
+bool is_shell(const std::string& program) {
+  const std::string name = std::filesystem::path(program).filename().string();
+  return name == "sh" || name == "bash" || name == "dash" || name == "zsh" || name == "ksh";
+}
+
+/// "sh -c SCRIPT": what is put into the script would be read as commands.
+bool is_script(const std::vector<std::string>& words, std::size_t index) {
+  return index >= 2 && is_shell(words[0]) && words[index - 1].starts_with('-') && words[index - 1].ends_with('c');
+}
+
+void check_words(YamlMap& map, HookKind kind, const std::vector<std::string>& words) {
+  if (words.empty() || words[0].empty())
+    map.fail("command", "found no program, needs a list: [program, argument, ...]");
+  const std::set<std::string> allowed = placeholders_of(kind);
+  bool writes = false;
+  for (std::size_t i = 0; i < words.size(); ++i)
+    for (const std::string& name : names_in(words[i])) {
+      if (!allowed.contains(name))
+        map.fail("command",
+                 fmt::format("found {{{}}}, allowed for {}: {{{}}}", name, to_string(kind), fmt::join(allowed, "}, {")),
+                 i);
+      if (i == 0) map.fail("command", fmt::format("found {{{}}} as the program, needs a fixed one", name), i);
+      if (is_script(words, i))
+        map.fail("command",
+                 fmt::format("found {{{}}} in a script of {}, which would run it; give it as an argument behind the "
+                             "script, which reads it as \"$1\"",
+                             name, words[0]),
+                 i);
+      writes = writes || name == "output";
+    }
+  if (kind == HookKind::sweep && !writes) map.fail("command", "found no {output}, needs the file that it writes");
+}
+
+HookCommand read_hook(YamlMap map, HookKind kind) {
+  HookCommand out;
+  out.words = map.texts("command");
+  check_words(map, kind, out.words);
+  if (const std::filesystem::path program = out.words[0]; program.has_parent_path() && program.is_relative())
+    out.words[0] = std::filesystem::absolute(map.file().parent_path() / program).lexically_normal().string();
+  out.timeout_s = map.quantity("timeout", parse_seconds);
+  if (!(out.timeout_s > 0)) map.fail("timeout", "found 0, needs a time above 0");
+  map.finish();
+  return out;
+}
+
+}  // namespace
+
+std::string to_string(HookKind kind) { return kKinds[static_cast<std::size_t>(kind)]; }
+
+WatchHooks read_watch_hooks(const std::string& name_or_file) {
+  WatchHooks out;
+  out.file = find_config("watch", name_or_file);
+  YamlMap map = YamlMap::from_file(out.file);
+  out.spares = map.integer_or("spares", 0, 0);
+  if (out.spares > kMostSpares) map.fail("spares", fmt::format("found {}, allowed up to {}", out.spares, kMostSpares));
+  for (std::size_t i = 0; i < kKinds.size(); ++i) {
+    const auto kind = static_cast<HookKind>(i);
+    if (kind != HookKind::tell || map.has(kKinds[i])) out.commands[kind] = read_hook(map.map(kKinds[i]), kind);
+  }
+  map.finish();
+  return out;
+}
+
+std::vector<std::string> filled_in(const HookCommand& command, const HookValues& values) {
+  std::vector<std::string> out;
+  for (const std::string& word : command.words) {
+    std::string text;
+    std::size_t from = 0;
+    for (const std::string& name : names_in(word)) {
+      const std::string mark = "{" + name + "}";
+      const std::size_t at = word.find(mark, from);
+      text += word.substr(from, at - from) + values.*kPlaceholders.at(name);
+      from = at + mark.size();
+    }
+    out.push_back(text + word.substr(from));
+  }
+  return out;
+}
+
+}  // namespace wt

@@ -1,0 +1,335 @@
+#include "planner/watch/ladder.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/quantity.hpp"
+#include "configs/spec/support/text.hpp"
+
+namespace wt {
+namespace {
+
+/// What restarts are counted by.
+std::string cause_of(const WatchSignal& signal) {
+  if (signal.metric == WatchedMetric::silence) return "silence";
+  return signal.metric == WatchedMetric::loss || signal.metric == WatchedMetric::grad_norm ? "loss" : "pace";
+}
+
+}  // namespace
+
+Ladder::Ladder(WatchRules rules, std::int64_t spares, bool acts, AskPlanner ask, NodeLedger ledger)
+    : rules_(std::move(rules)), spares_(spares), acts_(acts), ask_(std::move(ask)), ledger_(std::move(ledger)) {}
+
+std::optional<WatchVerdict> Ladder::look(const Sight& sight) {
+  if (running_)
+    throw_error(Code::runtime, "watch: found a run to look at while {} goes on, needs its end first",
+                to_string(running_->hook));
+  if (const auto silent = ledger_.causes.find("silence");
+      silent != ledger_.causes.end() && sight.step > silent->second.step)
+    ledger_.causes.erase(silent);
+  if (verifying_) return verify(sight);
+  if (sight.ended || sight.signals.empty()) {
+    if (held_.empty()) return {};
+    sight_ = sight;
+    held_.clear();
+    return note(sight.ended ? "the run has ended" : "nothing is wrong any more");
+  }
+  if (!is_new(sight.signals)) return {};
+  sight_ = sight;
+  std::stable_partition(sight_.signals.begin(), sight_.signals.end(),
+                        [gravest = cause()](const WatchSignal& signal) { return cause_of(signal) == gravest; });
+  for (const WatchSignal& signal : sight.signals) held_.insert(signal.rule);
+  before_ = {ledger_.layout, ledger_.step_factor};
+  excluded_now_.clear(), reasons_.clear(), taken_.reset(), first_sweep_.reset();
+  return begin();
+}
+
+bool Ladder::is_new(const std::vector<WatchSignal>& signals) const {
+  return std::any_of(signals.begin(), signals.end(),
+                     [&](const WatchSignal& signal) { return !held_.contains(signal.rule); });
+}
+
+std::optional<WatchVerdict> Ladder::ended(const ActionEnd& end) {
+  if (!running_) throw_error(Code::runtime, "watch: found the end of an action, needs one that goes on");
+  const WatchAction action = *std::exchange(running_, {});
+  sight_.now_unix_s = end.unix_s;
+  if (end.end.how == HookEnd::How::ok)
+    succeeded(action, end);
+  else
+    failed(action, end.end);
+  return next();
+}
+
+std::optional<std::pair<WatchSignal, double>> Ladder::verifies() const {
+  if (!verifying_) return {};
+  return std::pair{sight_.signals.front(), started_unix_s_};
+}
+
+std::optional<WatchVerdict> Ladder::begin() {
+  const Diagnosis& d = sight_.diagnosis;
+  if (!ledger_.breaker.empty())
+    return note("nothing is done until a human closes the circuit breaker (--reset): " + ledger_.breaker);
+  switch (d.ailment) {
+    case Ailment::imbalanced_router:
+    case Ailment::starved_input:
+      return note(fmt::format("{}: no node is at fault, nobody is touched", to_string(d.ailment)));
+    case Ailment::slow_hardware:
+      return begin_slow();
+    case Ailment::silent_failure:
+      return begin_failure();
+    case Ailment::fine:
+    case Ailment::undecided:
+      break;
+  }
+  const bool slow = cause() == "pace";
+  if (slow && rules_.sweep_undecided) return begin_slow();
+  return leave_to_human("what is at hand does not say why: " + d.reason);
+}
+
+std::optional<WatchVerdict> Ladder::begin_slow() {
+  ask(static_cast<std::int64_t>(ledger_.excluded().size()) + 1);
+  if (least_lost(alternatives_) == Way::go_on) {
+    way_ = Way::go_on;
+    return note("nobody is touched: to stop costs more than to go on as it is");
+  }
+  return restart("slow hardware: " + sight_.diagnosis.reason, true, true);
+}
+
+/// Silence is cured by a restart at first; the second time, and where the loss is lost, hardware is looked at. What was
+/// learnt since the loss was lost is not worth a save.
+std::optional<WatchVerdict> Ladder::begin_failure() {
+  const bool first = cause() == "silence" && ledger_.causes["silence"].restarts == 0;
+  return restart(sight_.diagnosis.reason, false, !first);
+}
+
+std::optional<WatchVerdict> Ladder::restart(const std::string& why, bool save, bool sweep) {
+  if (!acts_)
+    return note(fmt::format("{}. Would {}stop, {}start and verify; it only logs (--act acts)", why,
+                            save ? "save, " : "", sweep ? "sweep twice, cordon what both sweeps find, " : ""));
+  CauseCount& count = ledger_.causes[cause()];
+  if (count.restarts >= rules_.restarts) {
+    open_breaker(fmt::format("{} restarts for one cause ({}) without progress", count.restarts, cause()));
+    return next();
+  }
+  ++count.restarts, count.step = sight_.step;
+  if (save) plan(HookKind::save, why);
+  plan(HookKind::stop, save ? "it is saved" : why);
+  sweep ? plan(HookKind::sweep, "which node is it?") : plan_start(before_, "from the newest checkpoint");
+  return next();
+}
+
+std::optional<WatchVerdict> Ladder::verify(const Sight& sight) {
+  const bool late = sight.now_unix_s > started_unix_s_ + rules_.verify_s;
+  if (!sight.mended && !sight.ended && !late) return {};
+  verifying_ = false;
+  sight_.now_unix_s = sight.now_unix_s, sight_.step = sight.step;
+  const std::string rule = sight_.signals.front().rule;
+  if (sight.mended.value_or(false)) {
+    held_.clear();
+    if (cause() != "silence") ledger_.causes.erase(cause());  // of silence once a step is beyond
+    return note(fmt::format("it helped: '{}' no longer holds", rule));
+  }
+  if (!sight.mended && sight.ended) return note("the run ended before it could be verified");
+  const std::string why =
+      sight.mended ? fmt::format("it did not help: '{}' still holds", rule)
+                   : fmt::format("no {} steps came within {}", rules_.verify_steps, format_seconds(rules_.verify_s));
+  if (!excluded_now_.empty()) {
+    undo(why);
+    return next();
+  }
+  if (!sight.mended) held_.clear();  // so that its silence is seen
+  return note(why);
+}
+
+std::optional<WatchVerdict> Ladder::next() {
+  if (planned_.empty()) return {};
+  const Planned now = planned_.front();
+  planned_.pop_front();
+  running_ = now.action;
+  running_->excluded = ledger_.excluded();
+  WatchVerdict out = note(now.why);
+  out.action = running_;
+  return out;
+}
+
+/// With the alternatives, if they are new.
+WatchVerdict Ladder::note(std::string why) {
+  WatchVerdict out{sight_.now_unix_s, std::move(why), sight_.signals, {}, std::move(alternatives_), way_, {}};
+  if (!sight_.signals.empty()) out.diagnosis = sight_.diagnosis;
+  alternatives_.clear(), way_.reset();
+  return out;
+}
+
+void Ladder::plan(HookKind hook, std::string why, std::string node) {
+  planned_.push_back({{.hook = hook, .node = std::move(node)}, std::move(why)});
+}
+
+void Ladder::plan_start(const StartLayout& layout, std::string why) {
+  planned_.push_back(
+      {{.hook = HookKind::start, .layout = layout.file, .step_factor = layout.step_factor}, std::move(why)});
+}
+
+std::optional<WatchVerdict> Ladder::leave_to_human(const std::string& why) {
+  if (!acts_) return note("a human is to look: " + why);
+  plan(HookKind::tell, why);
+  return next();
+}
+
+void Ladder::open_breaker(const std::string& why) {
+  ledger_.breaker = why;
+  plan(HookKind::tell, "the circuit breaker opens, a human has to look: " + why);
+}
+
+void Ladder::start_as_it_was(const std::string& why) {
+  plan_start(before_, why + "; starts as it was, nobody is excluded");
+  plan(HookKind::tell, why + "; nobody was excluded");
+}
+
+std::set<std::string> Ladder::guilty_in(const HealthVerdict& verdict) {
+  std::set<std::string> out;
+  for (const NodeVerdict& node : verdict.nodes)
+    for (const Finding& finding : node.findings)
+      if (finding.state == NodeState::cordon && finding.confidence >= rules_.sure && out.insert(node.node).second)
+        reasons_[node.node] = fmt::format("{}: {}", finding.what, finding.reason);
+  return out;
+}
+
+void Ladder::swept(const HealthVerdict& verdict) {
+  for (const NodeVerdict& node : verdict.nodes)
+    if (const auto known = ledger_.cordoned.find(node.node); known != ledger_.cordoned.end()) known->second.back = true;
+  nodes_ = static_cast<std::int64_t>(verdict.nodes.size() + ledger_.excluded().size());
+  const std::set<std::string> guilty = guilty_in(verdict);
+  // A node that came back gets no second chance.
+  const auto certain = [&](const std::string& node) { return ledger_.cordoned.contains(node); };
+  if (!first_sweep_) {
+    if (guilty.empty()) return start_as_it_was("the sweep holds nothing against any node");
+    if (std::all_of(guilty.begin(), guilty.end(), certain)) return conclude(guilty);
+    first_sweep_ = guilty;
+    return plan(HookKind::sweep, fmt::format("a second time, to be sure of {}", fmt::join(guilty, ", ")));
+  }
+  std::set<std::string> both;
+  for (const std::string& node : *first_sweep_)
+    if (guilty.contains(node) || certain(node)) both.insert(node);
+  if (both.empty())
+    return start_as_it_was(fmt::format("the second sweep does not find {} again", fmt::join(*first_sweep_, ", ")));
+  conclude(both);
+}
+
+void Ladder::ask(std::int64_t nodes_lost) {
+  LossFigures figures = ask_({nodes_lost, sight_.step, slow_factor()});
+  figures.spare = spares_ - ledger_.spares_used >= nodes_lost - static_cast<std::int64_t>(ledger_.excluded().size());
+  shrunk_ = {figures.shrunk_layout, figures.shrunk_factor.value_or(1)};
+  alternatives_ = wt::alternatives(figures);
+}
+
+void Ladder::conclude(const std::set<std::string>& guilty) {
+  const auto excluded = static_cast<std::int64_t>(ledger_.excluded().size() + guilty.size());
+  if (static_cast<double>(excluded) > rules_.most_excluded * static_cast<double>(nodes_)) {
+    const std::string why = fmt::format("{} of {} nodes would be excluded, without a human {:.0f} % may be: {}",
+                                        excluded, nodes_, 100 * rules_.most_excluded, fmt::join(guilty, ", "));
+    plan_start(before_, why + "; starts as it was");
+    return open_breaker(why);
+  }
+  ask(excluded);
+  const bool spare = alternatives_[static_cast<std::size_t>(Way::spare)].possible;
+  way_ = taken_ = spare ? Way::spare : least_lost(alternatives_);
+  if (!taken_) return start_as_it_was("no spare is left, and what else it would cost is UNKNOWN");
+  if (*taken_ == Way::go_on) return start_as_it_was("no spare is left, and to go on as it is loses least");
+  exclude(guilty);
+}
+
+void Ladder::exclude(const std::set<std::string>& guilty) {
+  for (const std::string& node : guilty) plan(HookKind::cordon, reasons_[node], node);
+  const std::string names = fmt::format("{}", fmt::join(guilty, ", "));
+  if (*taken_ == Way::wait) return open_breaker(fmt::format("the job stands until {} is repaired", names));
+  plan_start(*taken_ == Way::shrink ? shrunk_ : before_, fmt::format("{}, without {}", to_string(*taken_), names));
+}
+
+/// Who was excluded by the present trouble is not any more.
+void Ladder::take_back() {
+  for (const std::string& node : excluded_now_) plan(HookKind::uncordon, "undo: " + reasons_[node], node);
+  excluded_now_.clear();
+}
+
+void Ladder::undo(const std::string& why) {
+  take_back();
+  if (taken_ == Way::shrink) {
+    plan(HookKind::save, "undo: back to all nodes");
+    plan(HookKind::stop, "undo: back to all nodes");
+    plan_start(before_, "undo: back to all nodes");
+  }
+  plan(HookKind::tell, why + "; what was cordoned is free again");
+}
+
+void Ladder::succeeded(const WatchAction& action, const ActionEnd& end) {
+  switch (action.hook) {
+    case HookKind::sweep:
+      return swept(end.sweep);
+    case HookKind::cordon:
+      ledger_.cordoned[action.node] = {end.unix_s, false};
+      excluded_now_.push_back(action.node);
+      ledger_.spares_used += taken_ == Way::spare;
+      return;
+    case HookKind::uncordon:
+      ledger_.cordoned.erase(action.node);
+      ledger_.spares_used -= taken_ == Way::spare;
+      return;
+    case HookKind::start:
+      verifying_ = true, start_failed_ = false;
+      started_unix_s_ = end.unix_s;
+      ledger_.layout = action.layout, ledger_.step_factor = action.step_factor;
+      return;
+    case HookKind::save:
+    case HookKind::stop:
+    case HookKind::tell:
+      return;
+  }
+}
+
+/// Whatever cannot be done leaves the nodes as they are.
+void Ladder::failed(const WatchAction& action, const HookEnd& end) {
+  switch (action.hook) {
+    case HookKind::save:
+      planned_.clear();
+      return plan(HookKind::tell, "no save, so the job was left as it is: " + end.said);
+    case HookKind::stop:
+      planned_.clear();
+      return open_breaker("the job could not be stopped: " + end.said);
+    case HookKind::sweep:
+      return start_as_it_was("the sweep cannot answer: " + end.said);
+    case HookKind::cordon: {
+      planned_.clear();
+      take_back();
+      return start_as_it_was(fmt::format("{} could not be cordoned: {}", action.node, end.said));
+    }
+    case HookKind::uncordon:
+      return plan(HookKind::tell, fmt::format("{} could not be given back: {}", action.node, end.said));
+    case HookKind::start:
+      if (!std::exchange(start_failed_, true)) {
+        planned_.push_front({action, "once more: " + end.said});
+        return;
+      }
+      planned_.clear();
+      return open_breaker("the job could not be started: " + end.said);
+    case HookKind::tell:
+      return;  // it stands in the decisions
+  }
+}
+
+/// Of several the gravest.
+std::string Ladder::cause() const {
+  for (const char* cause : {"silence", "loss"})
+    if (std::any_of(sight_.signals.begin(), sight_.signals.end(),
+                    [&](const WatchSignal& signal) { return cause_of(signal) == cause; }))
+      return cause;
+  return "pace";
+}
+
+std::optional<double> Ladder::slow_factor() const {
+  if (cause() != "pace" || !(sight_.diagnosis.relative_pace > 0)) return {};
+  return 1 / sight_.diagnosis.relative_pace;
+}
+
+}  // namespace wt

@@ -1,0 +1,37 @@
+// What a watch must not forget between two of its own runs: nodes that it cordoned, restarts for each cause, spares
+// that are used, whether a human has to look first. Read back from decisions.jsonl.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+namespace wt {
+
+struct CordonedNode {
+  double unix_s = 0;
+  bool back = false;  ///< it was seen among the run's nodes since
+};
+
+struct CauseCount {
+  std::int64_t restarts = 0;
+  std::int64_t step = 0;  ///< done at the last of them
+};
+
+struct NodeLedger {
+  std::map<std::string, CordonedNode> cordoned;
+  std::map<std::string, CauseCount> causes;
+  std::int64_t spares_used = 0;
+  std::string layout;      ///< that the job was last started with; "" = its own
+  double step_factor = 1;  ///< WatchBaseline::step_factor of that layout
+  std::string breaker;     ///< why nothing is done until a human resets it; "" = closed
+
+  /// Nodes that are cordoned and not back.
+  std::vector<std::string> excluded() const;
+};
+
+nlohmann::json to_json(const NodeLedger& ledger);
+NodeLedger ledger_from_json(const nlohmann::json& document, const std::string& origin);
+
+}  // namespace wt

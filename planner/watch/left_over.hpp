@@ -1,0 +1,22 @@
+// What the planner says of a run that lost nodes: the study that lies beside plan.json, planned again on what is left.
+#pragma once
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "planner/watch/alternatives.hpp"
+
+namespace wt {
+
+/// Answers from study.yaml beside the plan: restart time from its failure preset (reschedule, restart) and the plan's
+/// reload, repair time, remaining time, and the best layout on the most nodes left that the global batch divides among.
+/// Each number of GPUs is planned once, which takes as long as windtunnel plan, and written to
+/// `folder`/layout-GPUS.yaml. What cannot be planned is UNKNOWN; `said` is told why. Throws Error{usage} for a plan
+/// without its study.
+AskPlanner planner_of(const std::filesystem::path& plan_json, const std::filesystem::path& folder,
+                      const std::function<void(const std::string&)>& said);
+
+/// The most GPUs on whole nodes, at most `nodes`, among which a global batch divides; 0 = none.
+std::int64_t usable_gpus(std::int64_t nodes, std::int64_t gpus_per_node, std::int64_t global_batch);
+
+}  // namespace wt

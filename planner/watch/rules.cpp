@@ -1,0 +1,95 @@
+#include "planner/watch/rules.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+
+#include "configs/spec/find.hpp"
+#include "configs/spec/support/quantity.hpp"
+#include "configs/spec/support/yaml.hpp"
+
+namespace wt {
+namespace {
+
+const std::vector<std::string> kMetrics{"mfu", "tokens_per_s", "step_s", "loss", "grad_norm", "silence"};
+const std::vector<std::string> kReferences{"value", "best", "recent", "plan"};
+constexpr std::int64_t kMostSteps = 10'000;
+
+template <typename Enum>
+Enum word_of(YamlMap& map, const std::string& key, const std::vector<std::string>& words) {
+  const std::string found = map.choice(key, words);
+  return static_cast<Enum>(std::find(words.begin(), words.end(), found) - words.begin());
+}
+
+double time_above_0(YamlMap& map, const std::string& key) {
+  const double seconds = map.quantity(key, parse_seconds);
+  if (!(seconds > 0)) map.fail(key, fmt::format("found {}, needs a time above 0", format_seconds(seconds)));
+  return seconds;
+}
+
+/// Loss and gradients have no best and no plan; a plan knows no silence either.
+void check_reference(YamlMap& map, const SignalRule& rule) {
+  const bool pace = rule.metric == WatchedMetric::mfu || rule.metric == WatchedMetric::tokens_per_s ||
+                    rule.metric == WatchedMetric::step_s;
+  if (!pace && (rule.of == WatchReference::best || rule.of == WatchReference::plan))
+    map.fail("of", fmt::format("found '{}' for {}, allowed value, recent", to_string(rule.of), to_string(rule.metric)));
+}
+
+SignalRule read_rule(YamlMap map) {
+  SignalRule out;
+  out.name = map.text("name");
+  out.metric = word_of<WatchedMetric>(map, "metric", kMetrics);
+  if (map.has("above") == map.has("below"))
+    map.fail("above",
+             fmt::format("found {} of above and below, needs exactly one", map.has("above") ? "both" : "neither"));
+  out.above = map.has("above");
+  out.factor = map.number(out.above ? "above" : "below", 1e-12);
+  out.of = word_of<WatchReference>(map, "of", kReferences);
+  check_reference(map, out);
+  if (out.metric == WatchedMetric::silence) {
+    if (!out.above) map.fail("below", "found for silence, needs above: a run is silent for too long");
+    out.least_s = time_above_0(map, "at_least");
+  } else {
+    out.steps = map.integer("steps", 1, kMostSteps);
+  }
+  map.finish();
+  return out;
+}
+
+std::vector<SignalRule> read_signals(YamlMap& map) {
+  std::vector<SignalRule> out;
+  std::set<std::string> names;
+  for (YamlMap& each : map.maps("signals")) {
+    out.push_back(read_rule(each));
+    if (!names.insert(out.back().name).second)
+      map.fail("signals", fmt::format("found two of the name '{}', needs names of their own", out.back().name));
+  }
+  if (out.empty()) map.fail("signals", "found none, needs at least one");
+  return out;
+}
+
+}  // namespace
+
+std::string to_string(WatchedMetric metric) { return kMetrics[static_cast<std::size_t>(metric)]; }
+std::string to_string(WatchReference reference) { return kReferences[static_cast<std::size_t>(reference)]; }
+
+WatchRules read_watch_rules(const std::string& name_or_file) {
+  YamlMap map = YamlMap::from_file(find_config("watch", name_or_file));
+  WatchRules out;
+  out.every_s = time_above_0(map, "every");
+  out.window = map.integer("window", 2, kMostSteps);
+  out.signals = read_signals(map);
+  out.sweep_undecided = map.choice("undecided", {"tell", "sweep"}) == "sweep";
+  out.sure = map.number("sure", 0.5, 1);
+  out.most_excluded = map.number("most_excluded", 0, 1);
+  out.restarts = map.integer("restarts", 1, 1000);
+  YamlMap verify = map.map("verify");
+  out.verify_steps = verify.integer("steps", 1, kMostSteps);
+  out.verify_s = time_above_0(verify, "within");
+  verify.finish();
+  map.finish();
+  return out;
+}
+
+}  // namespace wt

@@ -1,0 +1,175 @@
+#include "planner/watch/run_watch.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/quantity.hpp"
+#include "configs/spec/support/text.hpp"
+#include "planner/watch/decision_log.hpp"
+
+namespace wt {
+namespace {
+
+const WatchSignal* signal_of(const std::vector<WatchSignal>& signals, std::initializer_list<WatchedMetric> metrics) {
+  const auto found = std::find_if(signals.begin(), signals.end(), [&](const WatchSignal& signal) {
+    return std::find(metrics.begin(), metrics.end(), signal.metric) != metrics.end();
+  });
+  return found == signals.end() ? nullptr : &*found;
+}
+
+/// Names become arguments of commands and words on terminals.
+void check_names(const FleetObservation& fleet) {
+  for (const NodeObservation& node : fleet.nodes)
+    if (node.name.empty() || node.name.starts_with('-') || node.name.find(',') != std::string::npos ||
+        std::any_of(node.name.begin(), node.name.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }))
+      throw_error(Code::usage, "found a node named '{}', allowed are names without commas that do not begin with '-'",
+                  node.name);
+}
+
+/// Empty where nothing in the fleet could be judged.
+bool says_nothing(const HealthVerdict& verdict) {
+  return verdict.comparisons == 0 && verdict.shared.empty() &&
+         std::all_of(verdict.nodes.begin(), verdict.nodes.end(),
+                     [](const NodeVerdict& node) { return node.findings.empty(); });
+}
+
+}  // namespace
+
+Diagnosis diagnosis_of(TrainingObservation run, const std::vector<WatchSignal>& signals, const WatchRules& rules,
+                       std::optional<double> utilisation) {
+  run.utilisation = utilisation;
+  DiagnosisOptions options;
+  options.window = static_cast<std::size_t>(rules.window);
+  options.mfu_below = 1;  // that it is slow was decided before
+  const bool silent = signal_of(signals, {WatchedMetric::silence});
+  options.least_stall_s = silent ? 0 : kLongest_s, options.stall_factor = 0;  // so was that it is silent
+  if (silent) return diagnose(run, options);
+  if (const WatchSignal* lost = signal_of(signals, {WatchedMetric::loss, WatchedMetric::grad_norm}))
+    return {Ailment::silent_failure,
+            fmt::format("{} is {:.4g} since step {}, before it was {:.4g}", to_string(lost->metric), lost->value,
+                        lost->first_step, lost->reference),
+            "go back to a checkpoint from before"};
+  return diagnose(run, options);
+}
+
+RunWatch::RunWatch(std::filesystem::path folder, RunWatchOptions options)
+    : folder_(std::filesystem::absolute(folder).lexically_normal()),
+      options_(std::move(options)),
+      follower_(folder_),
+      ladder_(options_.rules, options_.hooks ? options_.hooks->spares : 0, options_.hooks.has_value(), options_.ask,
+              read_ledger(folder_)) {
+  seen();
+}
+
+bool RunWatch::look() {
+  const TrainingObservation& run = seen();
+  options_.baseline.step_factor = ladder_.ledger().step_factor;
+  const RunSignals signals(run, options_.rules, options_.baseline);
+  Sight sight{.now_unix_s = run.now_unix_s, .ended = run.ended};
+  sight.step = run.steps.empty() ? 0 : run.steps.back().step;
+  sight.signals = signals.now();
+  if (ladder_.is_new(sight.signals))
+    sight.diagnosis = diagnosis_of(run, sight.signals, options_.rules, options_.utilisation());
+  if (const auto verified = ladder_.verifies())
+    sight.mended = signals.mended(verified->first, verified->second, options_.rules.verify_steps);
+  follow(ladder_.look(sight));
+  return !run.ended;
+}
+
+void RunWatch::replay() {
+  const TrainingObservation& whole = seen();
+  const RunSignals signals(whole, options_.rules, options_.baseline);
+  recorded_ = false;
+  ladder_ = Ladder(options_.rules, 0, false, options_.ask, {});
+  const auto look_at = [&](std::size_t steps, double now_unix_s) {
+    Sight sight{.now_unix_s = now_unix_s, .step = whole.steps[steps - 1].step};
+    sight.signals = signals.after(steps, now_unix_s);
+    if (ladder_.is_new(sight.signals)) {
+      TrainingObservation then = whole;
+      then.steps.resize(steps), then.now_unix_s = now_unix_s, then.ended = false;
+      then.last_sign_unix_s = then.steps.back().unix_s;
+      sight.diagnosis = diagnosis_of(std::move(then), sight.signals, options_.rules, {});
+    }
+    follow(ladder_.look(sight));
+  };
+  for (std::size_t steps = 1; steps <= whole.steps.size(); ++steps) {
+    look_at(steps, whole.steps[steps - 1].unix_s);
+    if (steps == whole.steps.size()) break;
+    const TrainingStep& next = whole.steps[steps];
+    if (!signals.after(steps, next.unix_s - next.step_s).empty()) look_at(steps, next.unix_s - next.step_s);
+  }
+}
+
+void RunWatch::reset() {
+  NodeLedger ledger = ladder_.ledger();
+  ledger.breaker.clear(), ledger.causes.clear();
+  ladder_ = Ladder(options_.rules, options_.hooks ? options_.hooks->spares : 0, options_.hooks.has_value(),
+                   options_.ask, std::move(ledger));
+  record({.unix_s = options_.clock(), .why = "a human closed the circuit breaker"}, nullptr);
+  decisions_ = 0;
+}
+
+void RunWatch::follow(std::optional<WatchVerdict> verdict) {
+  while (verdict) {
+    if (!verdict->action) return record(*verdict, nullptr);
+    const ActionEnd end = perform(*verdict);
+    const WatchVerdict done = *std::exchange(verdict, ladder_.ended(end));
+    record(done, &end.end);
+  }
+}
+
+ActionEnd RunWatch::perform(const WatchVerdict& verdict) {
+  const WatchAction& action = *verdict.action;
+  const auto command = options_.hooks->commands.find(action.hook);
+  HookValues values{.run = folder_.string(), .node = action.node, .reason = verdict.why, .layout = action.layout};
+  values.excluded = fmt::format("{}", fmt::join(action.excluded, ","));
+  ActionEnd out;
+  try {
+    if (command == options_.hooks->commands.end())
+      out.end.how = HookEnd::How::absent;
+    else if (action.hook == HookKind::sweep)
+      out = sweep(command->second, std::move(values));
+    else
+      out.end = run_hook(filled_in(command->second, values), command->second.timeout_s, folder_ / "hooks.log");
+  } catch (const Error& e) {  // such as a full disk: what is begun has to be brought to an end
+    out.end.how = HookEnd::How::failed, out.end.said = e.what();
+  }
+  out.unix_s = options_.clock();
+  return out;
+}
+
+ActionEnd RunWatch::sweep(const HookCommand& command, HookValues values) {
+  const std::filesystem::path file = folder_ / fmt::format("sweep-{}.json", ++sweeps_);
+  std::filesystem::remove(file);  // an old one would answer for it
+  values.output = file.string();
+  ActionEnd out;
+  out.end = run_hook(filled_in(command, values), command.timeout_s, folder_ / "hooks.log");
+  if (out.end.how != HookEnd::How::ok) return out;
+  try {
+    const FleetObservation fleet = read_fleet({file});
+    check_names(fleet);
+    out.sweep = judge(fleet);
+    if (says_nothing(out.sweep)) throw_error(Code::usage, "{}: holds nothing that can be judged", file.string());
+  } catch (const Error& e) {
+    out.end.how = HookEnd::How::no_answer;
+    out.end.said = e.what();
+  }
+  return out;
+}
+
+void RunWatch::record(const WatchVerdict& verdict, const HookEnd* end) {
+  const nlohmann::json decision = decision_json(folder_.string(), verdict, end, ladder_.ledger());
+  ++decisions_;
+  options_.said(decision);
+  if (!recorded_) return;
+  try {
+    append_decision(folder_, decision);
+  } catch (const Error& e) {
+    fmt::print(stderr, "{}\n", e.what());  // it was said, and the next is no less needed
+  }
+}
+
+}  // namespace wt

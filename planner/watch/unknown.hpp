@@ -1,0 +1,12 @@
+// How a figure that nobody knows is written down.
+#pragma once
+#include <nlohmann/json.hpp>
+#include <optional>
+
+namespace wt {
+
+inline nlohmann::json or_unknown(const std::optional<double>& value) {
+  return value ? nlohmann::json(*value) : nlohmann::json("UNKNOWN");
+}
+
+}  // namespace wt

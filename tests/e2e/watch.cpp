@@ -1,0 +1,316 @@
+// windtunnel watch over made-up run folders, with scripts for hooks: what it runs, in which order, and what it writes
+// down.
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "bench/health/observation.hpp"
+#include "configs/spec/support/json_reader.hpp"
+#include "tests/support/synthetic_fleet.hpp"
+#include "tests/support/temp_directory.hpp"
+#include "tests/support/windtunnel.hpp"
+
+using namespace wt;
+using namespace wt::test;
+using Catch::Matchers::Contains;
+using Catch::Matchers::StartsWith;
+using nlohmann::json;
+
+namespace {
+
+/// Every hook is this script: it notes its arguments, and does what the files of its folder say. A start adds ten steps
+/// at the pace of `pace` and the end of the run.
+constexpr const char* kSite = R"sh(#!/bin/sh
+here=$(dirname "$0") action=$1 run=$2
+{ printf '%s' "$action"; shift 2; printf '|%s' "$@"; printf '\n'; } >> "$here/calls"
+case $action in
+sweep)
+  [ -e "$here/hangs" ] && sleep 98765
+  cp "$here/fleet.json" "$1" ;;
+start)
+  now=$(date +%s)
+  for i in 1 2 3 4 5 6 7 8 9 10; do
+    printf '{"step": %d, "unix_s": %d, "step_s": %s, "loss": 4, "exposed_communication_s": 0.2}\n' \
+      $((40 + i)) $((now + 100 + i)) "$(cat "$here/pace")"
+  done >> "$run/metrics.jsonl"
+  echo '{}' > "$run/summary.json" ;;
+esac
+)sh";
+
+class Site {
+ public:
+  Site() {
+    std::filesystem::create_directory(run());
+    write_bytes(folder_ / "site.sh", kSite);
+    std::filesystem::permissions(folder_ / "site.sh", std::filesystem::perms::owner_all);
+    write_bytes(folder_ / "pace", "1.0");
+    write_bytes(folder_ / "calls", "");
+    write_bytes(folder_ / "rules.yaml",
+                "every: 20ms\nwindow: 4\nsignals:\n"
+                "  - {name: slow steps, metric: step_s, above: 1.5, of: best, steps: 4}\n"
+                "  - {name: silence, metric: silence, above: 1000000, of: recent, at_least: 1000000s}\n"
+                "undecided: tell\nsure: 0.99\nmost_excluded: 0.25\nrestarts: 3\nverify: {steps: 4, within: 1h}\n");
+    std::string hooks = "spares: 1\n";
+    for (const auto& [hook, arguments] : {std::pair{"save", ""},
+                                          {"stop", ""},
+                                          {"sweep", ", \"{output}\""},
+                                          {"cordon", ", \"{node}\", \"{reason}\""},
+                                          {"uncordon", ", \"{node}\""},
+                                          {"start", ", \"{layout}\", \"{excluded}\""},
+                                          {"tell", ", \"{reason}\""}})
+      hooks += fmt::format("{}: {{command: [./site.sh, {}, \"{{run}}\"{}], timeout: {}}}\n", hook, hook, arguments,
+                           std::string(hook) == "sweep" ? "2s" : "1m");
+    write_bytes(folder_ / "hooks.yaml", hooks);
+  }
+
+  std::filesystem::path run() const { return folder_ / "run"; }
+  void file(const std::string& name, const std::string& bytes) { write_bytes(folder_ / name, bytes); }
+  bool has(const std::string& name) const { return std::filesystem::exists(folder_ / name); }
+
+  /// 40 steps, the last one now; the last ten take twice as long, and `change` has its way with them.
+  void metrics(const std::function<void(json&)>& change) {
+    const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count() - 60;
+    std::string out;
+    for (int i = 1; i <= 40; ++i) {
+      json line = {{"step", i},
+                   {"unix_s", now - 80 + 2 * i},
+                   {"step_s", 1.0},
+                   {"loss", 5.0 - 0.01 * i},
+                   {"exposed_communication_s", 0.2},
+                   {"expert_imbalance", 1.1}};
+      if (i > 30) line["step_s"] = 2.0, change(line);
+      out += line.dump() + "\n";
+    }
+    write_bytes(run() / "metrics.jsonl", out);
+  }
+  void fleet(const std::vector<int>& slow, const std::string& name = "") {
+    SyntheticFleet made({.nodes = 8}, 7);
+    for (const int node : slow) made.slow_node(node, 2);
+    if (!name.empty()) made.fleet.nodes[static_cast<std::size_t>(slow.at(0))].name = name;
+    write_bytes(folder_ / "fleet.json", to_json(made.fleet).dump());
+  }
+
+  Ended watch(const std::string& more) const {
+    return windtunnel(fmt::format("watch '{}' --rules '{}' --hooks '{}' {}", run().string(),
+                                  (folder_ / "rules.yaml").string(), (folder_ / "hooks.yaml").string(), more),
+                      "timeout 60");
+  }
+  /// The first word of each call.
+  std::string calls() const {
+    std::istringstream lines(read_bytes(folder_ / "calls"));
+    std::string out;
+    for (std::string line; std::getline(lines, line);) out += line.substr(0, line.find('|')) + " ";
+    return out;
+  }
+  std::string arguments() const { return read_bytes(folder_ / "calls"); }
+  std::vector<json> decisions() const {
+    std::istringstream lines(read_bytes(run() / "decisions.jsonl"));
+    std::vector<json> out;
+    for (std::string line; std::getline(lines, line);) out.push_back(json::parse(line));
+    return out;
+  }
+
+ private:
+  TempDirectory folder_;
+};
+
+void waits_longer(json& line) { line["exposed_communication_s"] = 1.2; }
+
+}  // namespace
+
+TEST_CASE("a node at half speed is found, excluded and replaced, and the run goes on at its pace") {
+  Site site;
+  site.metrics(waits_longer);
+  site.fleet({3});
+  const Ended ended = site.watch("--act");
+  INFO(ended.said << site.arguments());
+  CHECK(ended.status == 1);
+  CHECK(site.calls() == "save stop sweep sweep cordon start ");
+  CHECK_THAT(site.arguments(), Contains("cordon|node-003|compute: 8 of 8 devices") && Contains("start||node-003\n"));
+  const std::vector<json> decisions = site.decisions();
+  REQUIRE(decisions.size() == 7);
+  const json& first = decisions[0];
+  CHECK(first["schema"] == "windtunnel.decision/1");
+  CHECK(first["rule"] == "slow steps");
+  CHECK(first["signals"][0]["value"] == 2.0);
+  CHECK(first["diagnosis"]["ailment"] == "slow hardware");
+  CHECK(first["alternatives"].size() == 4);
+  CHECK(first["alternatives"][1]["lost_s"] == "UNKNOWN");
+  CHECK(first["outcome"]["how"] == "ok");
+  CHECK(decisions[4]["way"] == "spare");
+  CHECK_THAT(decisions[6]["why"].get<std::string>(), Contains("it helped"));
+  CHECK(decisions[6]["ledger"]["cordoned"].contains("node-003"));
+}
+
+TEST_CASE("it did not help: what was cordoned is free again") {
+  Site site;
+  site.metrics(waits_longer);
+  site.fleet({3});
+  site.file("pace", "2.0");
+  const Ended ended = site.watch("--act");
+  INFO(ended.said);
+  CHECK(site.calls() == "save stop sweep sweep cordon start uncordon tell ");
+  CHECK(site.decisions().back()["ledger"]["cordoned"].empty());
+}
+
+TEST_CASE("a router that is skewed touches nobody") {
+  Site site;
+  site.metrics([](json& line) {
+    waits_longer(line);
+    line["expert_imbalance"] = 2.3;
+  });
+  site.fleet({3});
+  const Ended ended = site.watch("--act --once");
+  CHECK(site.calls().empty());
+  CHECK_THAT(ended.said, Contains("imbalanced router: no node is at fault, nobody is touched"));
+  REQUIRE(site.decisions().size() == 1);
+  CHECK(site.decisions()[0]["action"].is_null());
+}
+
+TEST_CASE("a sweep that hangs is ended with all that it started, and nobody is excluded") {
+  Site site;
+  site.metrics(waits_longer);
+  site.fleet({3});
+  site.file("hangs", "");
+  const Ended ended = site.watch("--act");
+  INFO(ended.said);
+  CHECK(site.calls() == "save stop sweep start tell ");
+  CHECK(site.decisions()[2]["outcome"]["how"] == "timed out");
+  CHECK(std::system("pgrep -f '^sleep 98765$' > /dev/null") != 0);
+}
+
+TEST_CASE("names from a sweep are never commands, and never flags") {
+  for (const auto& [name, cordons] : {std::pair{"$(touch owned);`touch owned`", true}, {"-rf", false}}) {
+    Site site;
+    site.metrics(waits_longer);
+    site.fleet({3}, name);
+    const Ended ended = site.watch("--act");
+    INFO(ended.said << site.arguments());
+    CHECK((site.arguments().find("cordon|" + std::string(name) + "|") != std::string::npos) == cordons);
+    CHECK_FALSE((site.has("owned") || site.has("run/owned") || std::filesystem::exists("owned")));
+    if (!cordons) CHECK(site.decisions()[2]["outcome"]["how"] == "no answer");
+  }
+}
+
+TEST_CASE("it only logs without --act, and a run that is over is gone through without a trace") {
+  Site site;
+  site.metrics(waits_longer);
+  site.fleet({3});
+  const Ended live = site.watch("--once");
+  CHECK(live.status == 1);
+  CHECK_THAT(live.said, Contains("Would save, stop, sweep twice"));
+  CHECK(site.calls().empty());
+  REQUIRE(site.decisions().size() == 1);
+  std::filesystem::remove(site.run() / "decisions.jsonl");
+  site.file("run/summary.json", "{}");
+  const Ended over = site.watch("--json");
+  const json said = json::parse(over.said.substr(0, over.said.find('\n')));
+  CHECK(said["signals"][0]["first_step"] == 31);
+  CHECK(said["signals"][0]["last_step"] == 34);  // as early as the rule allows
+  CHECK(site.watch("--act").status == 1);        // nothing is left to act on
+  CHECK(site.calls().empty());
+  CHECK_FALSE(site.has("run/decisions.jsonl"));
+}
+
+TEST_CASE("the circuit breaker outlives the watch, until a human closes it") {
+  Site site;
+  site.metrics(waits_longer);
+  site.fleet({3});
+  site.file("rules.yaml", [&] {
+    std::string rules =
+        "every: 20ms\nwindow: 4\nsignals: [{name: slow steps, metric: step_s, above: 1.5, of: best, steps: 4}]\n";
+    return rules + "undecided: tell\nsure: 0.99\nmost_excluded: 0\nrestarts: 3\nverify: {steps: 4, within: 1h}\n";
+  }());
+  const Ended opened = site.watch("--act");
+  INFO(opened.said);
+  CHECK_THAT(site.decisions().back()["ledger"]["breaker"].get<std::string>(), Contains("1 of 8 nodes"));
+  std::filesystem::remove(site.run() / "summary.json");
+  site.metrics(waits_longer);
+  const std::string before = site.calls();
+  CHECK_THAT(site.watch("--act --once").said, Contains("until a human closes the circuit breaker (--reset)"));
+  CHECK(site.calls() == before);
+  site.watch("--act --once --reset");
+  CHECK(site.calls().size() > before.size());
+}
+
+TEST_CASE("the hooks of this machine start, save, sweep, cordon and start again") {
+  // In the trainer's place: the first training goes on until it is asked to save and end, the second does ten steps.
+  Site site;
+  site.file("windtunnel", R"sh(#!/bin/sh
+here=$(dirname "$0")
+echo "$@" >> "$here/calls"
+if [ "$1" = health ]; then
+  shift $(($# - 1))
+  cp "$here/fleet.json" "$1"
+  exit 1
+fi
+if [ ! -e "$here/first" ]; then
+  touch "$here/first"
+  trap 'echo saved >> "$here/calls"; exit 75' USR1
+  while :; do sleep 0.05; done
+fi
+exec "$here/site.sh" start "$here/run"
+)sh");
+  site.file("run.yaml", "a run file");
+  std::filesystem::permissions(site.run() / "../windtunnel", std::filesystem::perms::owner_all);
+  site.metrics(waits_longer);
+  site.fleet({3});
+  const std::string folder = site.run().parent_path().string(), run = site.run().string(),
+                    environment = "WINDTUNNEL='" + folder + "/windtunnel'";
+  const std::string local = environment + " configs/watch/local.sh ";
+  REQUIRE(std::system((local + "start '" + run + "' '" + folder + "/run.yaml'").c_str()) == 0);
+  // Its file has no spares; a node to spare is what the site says.
+  std::string hooks = "spares: 1\n" + read_bytes("configs/watch/hooks-local.yaml");
+  for (std::size_t at = 0; (at = hooks.find("./local.sh", at)) != std::string::npos; at += 1)
+    hooks.replace(at, 10, std::filesystem::absolute("configs/watch/local.sh").string());
+  site.file("local.yaml", hooks);
+  const Ended ended =
+      windtunnel(fmt::format("watch '{}' --rules '{}/rules.yaml' --hooks '{}/local.yaml' --act", run, folder, folder),
+                 environment + " timeout 60");
+  INFO(ended.said << site.arguments() << read_bytes(site.run() / "hooks.log"));
+  CHECK(ended.status == 1);
+  CHECK_THAT(ended.said, Contains("it helped"));
+  const std::string train = "train " + run + "/watch.yaml -o " + run + "\n",
+                    health = "health --quick --storage " + run + " -o " + run + "/sweep-";
+  CHECK(site.arguments() == train + "saved\n" + health + "1.json\n" + health + "2.json\n" + train + "start|\n");
+  CHECK_THAT(read_bytes(site.run() / "cordoned"), StartsWith("node-003\tcompute: 8 of 8 devices"));
+  CHECK(read_bytes(site.run() / "watch.yaml") == "a run file");
+  REQUIRE(std::system((local + "uncordon '" + run + "' node-003").c_str()) == 0);
+  CHECK(read_bytes(site.run() / "cordoned").empty());
+  CHECK(std::system((local + "stop '" + run + "'").c_str()) == 0);  // it has ended
+  CHECK(std::system((local + "mend '" + run + "' 2> '" + folder + "/said'").c_str()) != 0);
+}
+
+TEST_CASE("where nothing can be written down any more, what was begun is brought to its end") {
+  Site site;
+  site.metrics(waits_longer);
+  site.fleet({3});
+  std::filesystem::create_directory(site.run() / "hooks.log");  // no hook can be run: the job is not even saved
+  const Ended hooks = site.watch("--act --once");
+  CHECK(site.calls().empty());
+  CHECK_THAT(site.decisions()[0]["outcome"]["said"].get<std::string>(), Contains("hooks.log: cannot be written"));
+  std::filesystem::remove(site.run() / "hooks.log");
+  std::filesystem::remove(site.run() / "decisions.jsonl");
+  std::filesystem::create_symlink("/no/such/folder/file", site.run() / "decisions.jsonl");
+  const Ended full = site.watch("--act");
+  INFO(full.said);
+  CHECK(site.calls() == "save stop sweep sweep cordon start ");
+  CHECK_THAT(full.said, Contains("decisions.jsonl: could not be written") && Contains("it helped"));
+}
+
+TEST_CASE("what a watch cannot go on with is refused before it looks") {
+  Site site;
+  site.metrics(waits_longer);
+  site.fleet({3});
+  CHECK(windtunnel("watch '" + site.run().string() + "' --act").status == 2);
+  site.file("run/decisions.jsonl", "{\"schema\": \"other\"}\n");
+  const Ended other = site.watch("--once");
+  CHECK(other.status == 2);
+  CHECK_THAT(other.said, Contains("decisions.jsonl, last line") && Contains("windtunnel.decision/1"));
+  std::filesystem::remove(site.run() / "decisions.jsonl");
+  site.file("run/metrics.jsonl", "{\"step\": 1}\n");
+  CHECK(site.watch("--once").status == 2);
+  CHECK(site.calls().empty());
+}

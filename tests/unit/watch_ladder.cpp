@@ -1,0 +1,348 @@
+// The ladder without processes: what was seen and how actions ended go in, the next action comes out.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/watched_run.hpp"
+
+using namespace wt;
+using namespace wt::test;
+using Catch::Matchers::Contains;
+
+namespace {
+
+Sight sight_of(WatchedMetric metric, Ailment ailment, std::int64_t step = 100, double now = 1000) {
+  Sight out{.now_unix_s = now, .step = step};
+  out.signals = {{to_string(metric), metric, 2, 1, 1.2, step - 3, step}};
+  out.diagnosis = {ailment, "steps take 2 s instead of 1 s", ""};
+  out.diagnosis.relative_pace = 0.5;
+  return out;
+}
+
+Sight slow(std::int64_t step = 100) { return sight_of(WatchedMetric::step_s, Ailment::slow_hardware, step); }
+Sight silent(std::int64_t step = 100) { return sight_of(WatchedMetric::silence, Ailment::silent_failure, step); }
+
+/// Until the run's end an hour of work; a restart takes a minute, a repair a day.
+LossFigures hour_left(const LossQuestion& question) {
+  return {.restart_s = 60, .repair_s = 86400, .remaining_s = 3600, .slow_factor = question.slow_factor};
+}
+
+AskPlanner shrinks_by(double factor) {
+  return [factor](const LossQuestion& question) {
+    LossFigures out = hour_left(question);
+    out.shrunk_factor = factor, out.shrunk_layout = "layout-24.yaml";
+    return out;
+  };
+}
+
+LossFigures nothing_known(const LossQuestion&) { return {}; }
+
+/// Runs a ladder, action by action, as scripted; what it did stands in `did`: "save", "cordon n2", "start spare".
+struct Script {
+  explicit Script(std::int64_t spares, AskPlanner ask = hour_left, NodeLedger ledger = {}, bool acts = true)
+      : ladder(short_rules(), spares, acts, std::move(ask), std::move(ledger)) {}
+
+  std::vector<HealthVerdict> sweeps = {};         ///< what each finds
+  std::map<std::string, HookEnd::How> ends = {};  ///< of actions that do not end well
+  std::vector<std::string> did = {};
+  std::vector<WatchVerdict> verdicts = {};
+  Ladder ladder;
+  double now = 1000;
+
+  void look(Sight sight) {
+    sight.now_unix_s = now;
+    did.clear(), verdicts.clear();
+    std::size_t swept = 0;
+    for (auto verdict = ladder.look(sight); verdict;) {
+      verdicts.push_back(*verdict);
+      if (!verdict->action) return;
+      const WatchAction& action = *verdict->action;
+      const std::string hook = to_string(action.hook), name = action.node.empty() ? hook : hook + " " + action.node;
+      did.push_back(action.hook == HookKind::start && !action.layout.empty() ? name + " " + action.layout : name);
+      ActionEnd end{.unix_s = now += 10};
+      if (const auto bad = ends.find(name); bad != ends.end()) end.end.how = bad->second;
+      if (action.hook == HookKind::sweep && end.end.how == HookEnd::How::ok) end.sweep = sweeps.at(swept++);
+      verdict = ladder.ended(end);
+    }
+  }
+  /// After a start: what its steps show.
+  void verify(std::optional<bool> mended, std::int64_t step = 200, double after_s = 100) {
+    Sight sight{.step = step, .mended = mended};
+    now += after_s;
+    look(sight);
+  }
+  const std::string& why() const { return verdicts.back().why; }
+};
+
+using Names = std::vector<std::string>;
+const HealthVerdict kHealthy = sweep_of(8, {}), kThird = sweep_of(8, {"n2"});
+
+}  // namespace
+
+TEST_CASE("a slow node is found twice, excluded, replaced by a spare, and the run is confirmed") {
+  Script script(1);
+  script.sweeps = {kThird, kThird};
+  script.look(slow());
+  CHECK(script.did == Names{"save", "stop", "sweep", "sweep", "cordon n2", "start"});
+  CHECK(script.verdicts[4].why == "compute: GPU-0: 50 % slower");
+  CHECK(script.verdicts[5].action->excluded == Names{"n2"});
+  CHECK(script.verdicts[4].way == Way::spare);
+  CHECK(script.ladder.ledger().spares_used == 1);
+  REQUIRE(script.ladder.verifies());
+  CHECK(script.ladder.verifies()->first.metric == WatchedMetric::step_s);
+  script.verify({});
+  CHECK(script.verdicts.empty());  // too few steps
+  script.verify(true);
+  CHECK_THAT(script.why(), Contains("it helped"));
+  CHECK_FALSE(script.ladder.verifies());
+  CHECK(script.ladder.ledger().excluded() == Names{"n2"});
+}
+
+TEST_CASE("an uneven router and missing input touch nobody") {
+  for (const Ailment ailment : {Ailment::imbalanced_router, Ailment::starved_input}) {
+    Script script(1);
+    script.look(sight_of(WatchedMetric::step_s, ailment));
+    CHECK(script.did.empty());
+    CHECK_THAT(script.why(), Contains("nobody is touched"));
+    script.look(sight_of(WatchedMetric::step_s, ailment));
+    CHECK(script.verdicts.empty());  // said once
+    script.look({});
+    CHECK(script.why() == "nothing is wrong any more");
+  }
+}
+
+TEST_CASE("what nothing explains is a human's, unless the rules say sweep") {
+  Script script(1);
+  script.look(sight_of(WatchedMetric::step_s, Ailment::undecided));
+  CHECK(script.did == Names{"tell"});
+  WatchRules rules = short_rules();
+  rules.sweep_undecided = true;
+  Ladder sweeping(rules, 1, true, hour_left, {});
+  const auto verdict = sweeping.look(sight_of(WatchedMetric::step_s, Ailment::undecided));
+  REQUIRE(verdict->action);
+  CHECK(verdict->action->hook == HookKind::save);
+}
+
+TEST_CASE("without permission to act it says what it would do, once") {
+  Script script(1, hour_left, {}, false);
+  script.look(slow());
+  CHECK(script.did.empty());
+  CHECK_THAT(script.why(), Contains("Would save, stop, sweep twice, cordon what both sweeps find, start and verify"));
+  script.look(slow(101));
+  CHECK(script.verdicts.empty());
+  CHECK(script.ladder.ledger().causes.empty());
+}
+
+TEST_CASE("silence restarts the job; the second time without progress hardware is swept; then a human has to look") {
+  Script script(0);
+  script.sweeps = {kHealthy};
+  script.look(silent());
+  CHECK(script.did == Names{"stop", "start"});
+  script.verify({}, 100, 2000);  // no step came within 30 minutes
+  CHECK_THAT(script.why(), Contains("no 4 steps came"));
+  script.look(silent());
+  CHECK(script.did == Names{"stop", "sweep", "start", "tell"});
+  script.verify({}, 100, 2000);
+  script.look(silent());
+  script.verify({}, 100, 2000);
+  script.look(silent());
+  CHECK(script.did == Names{"tell"});
+  CHECK_THAT(script.why(), Contains("circuit breaker opens") && Contains("3 restarts for one cause (silence)"));
+  script.look({});
+  script.look(silent());
+  CHECK(script.did.empty());
+  CHECK_THAT(script.why(), Contains("--reset"));
+}
+
+TEST_CASE("progress gives silence its restarts back") {
+  Script script(0);
+  for (std::int64_t step = 100; step < 600; step += 100) {
+    script.look(silent(step));
+    CHECK(script.did == Names{"stop", "start"});
+    script.verify(true, step + 1);
+    CHECK_THAT(script.why(), Contains("it helped"));
+  }
+}
+
+TEST_CASE("of several signals the gravest says what is done and what has to be mended") {
+  Script script(0);
+  Sight both = silent();
+  both.signals.insert(both.signals.begin(), slow().signals.front());
+  script.look(both);
+  CHECK(script.did == Names{"stop", "start"});
+  REQUIRE(script.ladder.verifies());
+  CHECK(script.ladder.verifies()->first.metric == WatchedMetric::silence);
+}
+
+TEST_CASE("a lost loss is not saved") {
+  Script script(1);
+  script.sweeps = {kThird, kThird};
+  script.look(sight_of(WatchedMetric::loss, Ailment::silent_failure));
+  CHECK(script.did == Names{"stop", "sweep", "sweep", "cordon n2", "start"});
+}
+
+TEST_CASE("a sweep that cannot answer excludes nobody") {
+  for (const auto how : {HookEnd::How::no_answer, HookEnd::How::timed_out, HookEnd::How::failed}) {
+    Script script(1);
+    script.ends["sweep"] = how;
+    script.look(slow());
+    CHECK(script.did == Names{"save", "stop", "sweep", "start", "tell"});
+    CHECK_THAT(script.why(), Contains("the sweep cannot answer") && Contains("nobody was excluded"));
+    CHECK(script.ladder.ledger().excluded().empty());
+  }
+}
+
+TEST_CASE("what the second sweep does not confirm, and what is not sure enough, is not cordoned") {
+  Script once(1);
+  once.sweeps = {kThird, sweep_of(8, {"n5"})};
+  once.look(slow());
+  CHECK(once.did == Names{"save", "stop", "sweep", "sweep", "start", "tell"});
+  Script doubtful(1);
+  doubtful.sweeps = {sweep_of(8, {"n2"}, 0.98)};
+  doubtful.look(slow());
+  CHECK(doubtful.did == Names{"save", "stop", "sweep", "start", "tell"});
+}
+
+TEST_CASE("a node that came back and fails again is cordoned after one sweep") {
+  NodeLedger ledger;
+  ledger.cordoned["n2"] = {500, false};
+  Script script(1, hour_left, ledger);
+  script.sweeps = {kThird};
+  script.look(slow());
+  CHECK(script.did == Names{"save", "stop", "sweep", "cordon n2", "start"});
+  CHECK(script.ladder.ledger().excluded() == Names{"n2"});
+}
+
+TEST_CASE("at most a quarter of the nodes without a human") {
+  Script two(4);
+  two.sweeps = {sweep_of(8, {"n2", "n3"}), sweep_of(8, {"n2", "n3"})};
+  two.look(slow());
+  CHECK(two.did == Names{"save", "stop", "sweep", "sweep", "cordon n2", "cordon n3", "start"});
+  Script three(4);
+  three.sweeps = {sweep_of(8, {"n2", "n3", "n4"}), sweep_of(8, {"n2", "n3", "n4"})};
+  three.look(slow());
+  CHECK(three.did == Names{"save", "stop", "sweep", "sweep", "start", "tell"});
+  CHECK_THAT(three.ladder.ledger().breaker, Contains("3 of 8 nodes"));
+  // Those of before count.
+  NodeLedger before;
+  before.cordoned["n8"] = before.cordoned["n9"] = {500, false};
+  Script third(4, hour_left, before);
+  third.sweeps = {kThird, kThird};
+  third.look(slow());
+  CHECK_THAT(third.ladder.ledger().breaker, Contains("3 of 10 nodes"));
+}
+
+TEST_CASE("what did not help is undone") {
+  Script spare(1);
+  spare.sweeps = {kThird, kThird};
+  spare.look(slow());
+  spare.verify(false);
+  CHECK(spare.did == Names{"uncordon n2", "tell"});
+  CHECK(spare.ladder.ledger().excluded().empty());
+  CHECK(spare.ladder.ledger().spares_used == 0);
+  spare.look(slow());
+  CHECK(spare.verdicts.empty());  // left to the human
+  Script shrunk(0, shrinks_by(1.2));
+  shrunk.sweeps = {kThird, kThird};
+  shrunk.look(slow());
+  CHECK(shrunk.did.back() == "start layout-24.yaml");
+  CHECK(shrunk.ladder.ledger().step_factor == 1.2);
+  shrunk.verify(false);
+  CHECK(shrunk.did == Names{"uncordon n2", "save", "stop", "start", "tell"});
+  CHECK(shrunk.ladder.ledger().step_factor == 1);
+}
+
+TEST_CASE("without a spare the way that loses least is taken, and none where costs are unknown") {
+  Script unknown(0, nothing_known);
+  unknown.sweeps = {kThird, kThird};
+  unknown.look(slow());
+  CHECK(unknown.did == Names{"save", "stop", "sweep", "sweep", "start", "tell"});
+  CHECK_THAT(unknown.why(), Contains("UNKNOWN"));
+  // An hour at half speed costs an hour; on three quarters 20 minutes and a restart; a repair a day.
+  Script shrink(0, shrinks_by(4.0 / 3));
+  shrink.sweeps = {kThird, kThird};
+  shrink.look(slow());
+  CHECK(shrink.did == Names{"save", "stop", "sweep", "sweep", "cordon n2", "start layout-24.yaml"});
+  // A repair that is shorter than a restart and a third is worth waiting for: 130 s against 2 x 60 + 70 / 4.
+  Script wait(0, [](const LossQuestion& question) {
+    LossFigures out = shrinks_by(4.0 / 3)(question);
+    out.repair_s = 70, out.remaining_s = 36000;
+    return out;
+  });
+  wait.sweeps = {kThird, kThird};
+  wait.look(slow());
+  CHECK(wait.did == Names{"save", "stop", "sweep", "sweep", "cordon n2", "tell"});
+  CHECK_THAT(wait.why(), Contains("stands until n2 is repaired"));
+  wait.look(silent());
+  CHECK(wait.did.empty());  // its silence is meant
+}
+
+TEST_CASE("a run that is nearly done is left alone") {
+  Script script(1, [](const LossQuestion& question) {
+    LossFigures out = hour_left(question);
+    out.remaining_s = 30;  // half speed costs 30 s, a restart 60 s
+    return out;
+  });
+  script.look(slow());
+  CHECK(script.did.empty());
+  CHECK_THAT(script.why(), Contains("to stop costs more"));
+  CHECK(script.verdicts.back().alternatives.size() == 4);
+}
+
+TEST_CASE("each hook that fails leaves the nodes as they were and tells a human") {
+  struct Case {
+    const char* hook;
+    Names did;
+    bool breaker;
+  };
+  const Case cases[] = {
+      {"save", {"save", "tell"}, false},
+      {"stop", {"save", "stop", "tell"}, true},
+      {"cordon n2", {"save", "stop", "sweep", "sweep", "cordon n2", "start", "tell"}, false},
+      {"start", {"save", "stop", "sweep", "sweep", "cordon n2", "start", "start", "tell"}, true},
+      {"tell", {"save", "stop", "sweep", "sweep", "cordon n2", "start"}, false},
+  };
+  for (const Case& c : cases)
+    for (const auto how : {HookEnd::How::failed, HookEnd::How::timed_out}) {
+      INFO(c.hook << " " << to_string(how));
+      Script script(1);
+      script.sweeps = {kThird, kThird};
+      script.ends[c.hook] = how;
+      script.look(slow());
+      CHECK(script.did == c.did);
+      CHECK(script.ladder.ledger().breaker.empty() == !c.breaker);
+    }
+  // The first of two is free again where the second cannot be cordoned.
+  Script two(2);
+  two.sweeps = {sweep_of(8, {"n2", "n3"}), sweep_of(8, {"n2", "n3"})};
+  two.ends["cordon n3"] = HookEnd::How::failed;
+  two.look(slow());
+  CHECK(two.did == Names{"save", "stop", "sweep", "sweep", "cordon n2", "cordon n3", "uncordon n2", "start", "tell"});
+  CHECK(two.ladder.ledger().excluded().empty());
+  CHECK(two.ladder.ledger().spares_used == 0);
+}
+
+TEST_CASE("sweeps that find nothing are not repeated for ever") {
+  Script script(1);
+  script.sweeps = {kHealthy};
+  int sweeps = 0;
+  for (std::int64_t step = 100; step < 2000; step += 100) {
+    script.look(slow(step));
+    sweeps += static_cast<int>(std::count(script.did.begin(), script.did.end(), "sweep"));
+    script.verify(false, step + 50);
+    script.look({});  // and it flickers
+  }
+  CHECK(sweeps == 3);
+  CHECK_THAT(script.ladder.ledger().breaker, Contains("3 restarts"));
+}
+
+TEST_CASE("what a watch knows outlives it") {
+  NodeLedger ledger;
+  ledger.cordoned["n2"] = {500, true};
+  ledger.causes["silence"] = {2, 77};
+  ledger.spares_used = 1, ledger.layout = "a.yaml", ledger.step_factor = 1.25, ledger.breaker = "because";
+  CHECK(to_json(ledger_from_json(to_json(ledger), "test")) == to_json(ledger));
+  nlohmann::json wrong = to_json(ledger);
+  wrong["more"] = 1;
+  CHECK_THROWS_WITH(ledger_from_json(wrong, "test"), Contains("more"));
+}
