@@ -2,14 +2,17 @@
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/find.hpp"
+#include "configs/spec/support/atomic_file.hpp"
 #include "configs/spec/support/error.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/words.hpp"
 #include "planner/experiments/drill.hpp"
 #include "planner/experiments/output_folder.hpp"
+#include "planner/experiments/random_scenario.hpp"
 #include "planner/experiments/system_text.hpp"
 #include "reports/build/proof_report.hpp"
 #include "reports/render/text.hpp"
+#include "sim/program/build/drill_ops.hpp"
 
 namespace wt {
 namespace {
@@ -17,14 +20,29 @@ namespace {
 struct Options {
   std::vector<std::string> scenarios;
   std::string output = "out/drill";
+  std::int64_t count = 10, seed = 1;
   bool json = false;
 };
+
+/// Scenarios that are drawn; their files lie in the drill's folder.
+void add_random(const Options& o, std::vector<DrillInput>& inputs) {
+  const RunSpec run = read_run(find_config("runs", "tiny-moe"));
+  const StepOps ops = step_ops(run);
+  for (std::int64_t i = 0; i < o.count; ++i) {
+    Scenario scenario = random_scenario(run, {ops.ids, ops.collectives}, static_cast<std::uint64_t>(o.seed), i);
+    scenario.file = std::filesystem::path(o.output) / (scenario.name + ".yaml");
+    write_file_atomically(scenario.file, scenario_to_yaml(scenario));
+    inputs.push_back({std::move(scenario), run});
+  }
+}
 
 void drill(const Options& o) {
   const auto said = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
   std::vector<DrillInput> inputs;
-  for (const std::string& name : o.scenarios) inputs.push_back(read_drill_input(name));
+  for (const std::string& name : o.scenarios)
+    if (name != "random") inputs.push_back(read_drill_input(name));
   take_output_folder(o.output, "drill");  // before anything is written into it
+  if (std::count(o.scenarios.begin(), o.scenarios.end(), "random") > 0) add_random(o, inputs);
   for (DrillInput& input : inputs) {
     RunSpec& run = input.run;
     // Where the run's own data is not here, text of this machine stands for it; what is written lies in the drill's
@@ -51,8 +69,10 @@ void add_drill(CLI::App& app) {
                         "Strike a real run with faults and prove that recovery is exact\nExample: "
                         "windtunnel drill kill node-lost");
   auto o = std::make_shared<Options>();
-  command.option("SCENARIO", o->scenarios, "Fault scenarios: files or presets of configs/faults").required();
+  command.option("SCENARIO", o->scenarios, "Fault scenarios: files, presets of configs/faults, or `random`").required();
   command.option("-o,--output", o->output, "Folder for everything that the drill writes").shows_default();
+  command.option("--count", o->count, "With `random`: how many scenarios are drawn").shows_default();
+  command.option("--seed", o->seed, "With `random`: of the series; the same seed draws the same ones").shows_default();
   command.flag("--json", o->json, "Print one JSON document");
   command.runs([o] { drill(*o); });
 }

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -41,17 +42,23 @@ std::string end_text(int status) {
 /// Calls train until it ends well, as often as the scenario's scheduler does. Returns its last status.
 int train_with_faults(const fs::path& run_file, const Scenario& scenario, const fs::path& place, DrillCase& out) {
   for (;; ++out.relaunches) {
+    const int before = static_cast<int>(out.restarts.size());
+    setenv("WINDTUNNEL_GENERATIONS_BEFORE", std::to_string(before).c_str(), 1);
     const fs::path log = place / fmt::format("log{}.txt", out.relaunches > 0 ? std::to_string(out.relaunches + 1) : "");
     const int status = try_trainer(
         {"train", run_file.string(), "-o", place.string(), "--faults", (place / "scenario.yaml").string()}, log);
     if (fs::exists(place / "agent.json")) {
-      for (DrillRestart& r : restarts_in(read_json(place / "agent.json"))) out.restarts.push_back(std::move(r));
+      for (DrillRestart& r : restarts_in(read_json(place / "agent.json"))) {
+        r.generation += before;
+        out.restarts.push_back(std::move(r));
+      }
       if (out.relaunches < scenario.expect.relaunches)
         fs::rename(place / "agent.json", place / fmt::format("agent{}.json", out.relaunches + 1));
     }
     if (status == 0 || out.relaunches == scenario.expect.relaunches) return status;
     DrillRestart relaunch;
     relaunch.relaunch = true;
+    relaunch.generation = static_cast<int>(out.restarts.size());
     relaunch.cause = end_text(status);
     relaunch.message = tail_of(log);
     relaunch.detected_unix_s = relaunch.stopped_unix_s = unix_s();

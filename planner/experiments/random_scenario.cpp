@@ -191,7 +191,7 @@ class Drawing {
   static bool ends_ranks(const FaultEvent& event) {
     using enum FaultKind;
     if (event.what.kind == hang) return !event.lasts_s;
-    return event.what.kind != slow && event.what.kind != corrupt && event.what.kind != maintenance;
+    return event.what.kind != slow && event.what.kind != corrupt;
   }
 
   void expectation() {

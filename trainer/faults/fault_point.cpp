@@ -219,8 +219,10 @@ void strike_where(std::int64_t step, Here&& here) {
 
 }  // namespace
 
-void arm_faults(const Scenario& scenario, const FaultedRank& self) {
-  armed.reset(new Armed{scenario, self, StrikeLog(self.folder), {}, {}, {}, {}});
+void arm_faults(const Scenario& scenario, const FaultedRank& rank) {
+  armed.reset(new Armed{scenario, rank, StrikeLog(rank.folder), {}, {}, {}, {}});
+  FaultedRank& self = armed->self;
+  if (const char* before = std::getenv("WINDTUNNEL_GENERATIONS_BEFORE")) self.generation += std::atoi(before);
   const RankPlace place = place_of(self.rank, own_node());
   for (std::size_t i = 0; i < scenario.events.size(); ++i)
     if (carries_out(scenario.events[i], place) && !armed->log.struck(i, self.generation, self.rank)) {

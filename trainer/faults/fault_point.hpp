@@ -22,10 +22,11 @@ struct FaultedRank {
   bool agent_store = false;  ///< its host is this process's parent, else rank 0
 };
 
+/// Generations of earlier launches, which WINDTUNNEL_GENERATIONS_BEFORE counts, come before this launch's.
 /// Arms the events that strike this rank in this generation, once per process. Not those that strikes.jsonl tells of: a
 /// launch that goes on in the folder of another is not struck again. Rank 0 carries out what strikes storage, store
 /// and agent.
-void arm_faults(const Scenario& scenario, const FaultedRank& self);
+void arm_faults(const Scenario& scenario, const FaultedRank& rank);
 
 /// A place outside of ops; step 0 where it belongs to none. Throws what an injected exception is.
 void pass_fault_point(FaultTime::Place place, std::int64_t step);

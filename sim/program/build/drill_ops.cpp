@@ -4,14 +4,19 @@
 
 namespace wt {
 
-void check_drill(const Scenario& scenario, const RunSpec& run) {
+StepOps step_ops(const RunSpec& run) {
   const ProgramSet programs = build_program_set(run.model, run.layout, program_options(run));
-  std::vector<std::string> ids, collectives;
+  StepOps out;
   for (const OpInstance& op : unroll(programs.programs[0])) {
-    ids.push_back(op.id());
-    if (op.op->asynchronous()) collectives.push_back(op.id());
+    out.ids.push_back(op.id());
+    if (op.op->asynchronous()) out.collectives.push_back(op.id());
   }
-  check_drill(scenario, run, ids, collectives);
+  return out;
+}
+
+void check_drill(const Scenario& scenario, const RunSpec& run) {
+  const StepOps ops = step_ops(run);
+  check_drill(scenario, run, ops.ids, ops.collectives);
 }
 
 }  // namespace wt
