@@ -1,6 +1,4 @@
 // A scenario as a file that reads back to the same one.
-#include <yaml-cpp/yaml.h>
-
 #include <csignal>
 
 #include "configs/spec/scenario.hpp"
