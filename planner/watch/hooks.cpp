@@ -48,9 +48,14 @@ bool is_shell(const std::string& program) {
   return name == "sh" || name == "bash" || name == "dash" || name == "zsh" || name == "ksh";
 }
 
-/// "sh -c SCRIPT": what is put into the script would be read as commands.
+bool is_ssh(const std::string& program) { return std::filesystem::path(program).filename() == "ssh"; }
+
+/// Behind "sh -c" and anywhere behind "ssh", which gives its words to a shell: what is put there is read as commands.
 bool is_script(const std::vector<std::string>& words, std::size_t index) {
-  return index >= 2 && is_shell(words[0]) && words[index - 1].starts_with('-') && words[index - 1].ends_with('c');
+  const auto before = words.begin() + static_cast<std::ptrdiff_t>(index);
+  if (std::any_of(words.begin(), before, is_ssh)) return true;
+  if (index < 2 || !words[index - 1].starts_with('-') || !words[index - 1].ends_with('c')) return false;
+  return std::any_of(words.begin(), before, is_shell);
 }
 
 void check_words(YamlMap& map, HookKind kind, const std::vector<std::string>& words) {
@@ -66,11 +71,12 @@ void check_words(YamlMap& map, HookKind kind, const std::vector<std::string>& wo
                  i);
       if (i == 0) map.fail("command", fmt::format("found {{{}}} as the program, needs a fixed one", name), i);
       if (is_script(words, i))
-        map.fail("command",
-                 fmt::format("found {{{}}} in a script of {}, which would run it; give it as an argument behind the "
-                             "script, which reads it as \"$1\"",
-                             name, words[0]),
-                 i);
+        map.fail(
+            "command",
+            fmt::format("found {{{}}} where {} would have a shell read it; give it behind the script of sh -c, which "
+                        "reads it as \"$1\", or to a script of your own",
+                        name, words[0]),
+            i);
       writes = writes || name == "output";
     }
   if (kind == HookKind::sweep && !writes) map.fail("command", "found no {output}, needs the file that it writes");

@@ -224,7 +224,9 @@ TEST_CASE("rules and hooks refuse what makes no sense") {
   CHECK(hooks("cordon", "[x, \"nodename={node}\", \"reason={reason}\"]") == "no error");
   CHECK_THAT(hooks("save", "[x, \"{node}\"]"), Contains("found {node}, allowed for save: {reason}, {run}"));
   CHECK_THAT(hooks("cordon", "[\"{node}\"]"), Contains("as the program"));
-  CHECK_THAT(hooks("cordon", "[/bin/sh, -c, \"cordon {node}\"]"), Contains("in a script of /bin/sh"));
+  CHECK_THAT(hooks("cordon", "[/bin/sh, -c, \"cordon {node}\"]"), Contains("where /bin/sh would have a shell read it"));
+  CHECK_THAT(hooks("cordon", "[env, bash, -ec, \"cordon {node}\"]"), Contains("a shell read it"));
+  CHECK_THAT(hooks("cordon", "[ssh, head, scontrol, \"{node}\"]"), Contains("a shell read it"));
   CHECK(hooks("cordon", "[sh, -c, \"cordon \\\"$1\\\"\", sh, \"{node}\"]") == "no error");
   CHECK_THAT(hooks("sweep", "[x]"), Contains("no {output}"));
   CHECK_THAT(hooks("stop", "[]"), Contains("no program"));
