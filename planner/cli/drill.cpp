@@ -26,6 +26,10 @@ struct Options {
 
 /// Scenarios that are drawn; their files lie in the drill's folder.
 void add_random(const Options& o, std::vector<DrillInput>& inputs) {
+  if (o.count < 1 || o.seed < 0)
+    throw_error(Code::usage,
+                "drill random: found --count {} --seed {}, needs a count of 1 or more and a seed of 0 or more", o.count,
+                o.seed);
   const RunSpec run = read_run(find_config("runs", "tiny-moe"));
   const StepOps ops = step_ops(run);
   for (std::int64_t i = 0; i < o.count; ++i) {

@@ -80,7 +80,8 @@ class Drawing {
   void event() {
     FaultEvent out;
     out.generation = generation_;
-    out.what = effect();
+    do out.what = effect();
+    while (out.what.kind == FaultKind::maintenance && first_ > run_.steps - kStepsToEnd);
     const bool saves = out.what.kind == FaultKind::disk_full || out.what.kind == FaultKind::file_too_large;
     out.when = saves ? save() : place(out.what.kind);
     out.who = victims(out);
@@ -127,7 +128,7 @@ class Drawing {
     if (out.kind == maintenance) out.signal = dice_.one_in(2) ? SIGTERM : SIGUSR1;
     if (out.kind == corrupt) {
       out.tensor =
-          dice_.of(std::vector{TensorKind::gradient, TensorKind::weight, TensorKind::moment, TensorKind::activation});
+          dice_.of(std::vector{TensorKind::gradient, TensorKind::weight, TensorKind::moment});  // there at every step
       out.layer = dice_.between(0, run_.model.blocks() - 1);
       if (dice_.one_in(2)) return out;
       out.bit = static_cast<int>(dice_.between(0, 31));
@@ -156,7 +157,9 @@ class Drawing {
       out.place = dice_.one_in(2) ? FaultTime::Place::reload : FaultTime::Place::restart;
       return out;
     }
-    out.step = dice_.between(first_, run_.steps);
+    // Ranks that are asked to end do so after the next steps: the run must not be over by then.
+    const std::int64_t last = run_.steps - (kind == maintenance ? kStepsToEnd : 0);
+    out.step = dice_.between(first_, last);
     if (kind == maintenance || kind == corrupt || kind == slow || dice_.one_in(5)) return out;
     out.place = FaultTime::Place::op;
     out.phase = static_cast<FaultTime::Phase>(dice_.between(0, 2));
@@ -177,7 +180,8 @@ class Drawing {
       return {rank, dice_.between(0, last), 0};
     }
     const std::int64_t per_rack = scenario_.nodes.per_rack > 0 ? scenario_.nodes.per_rack : nodes();
-    switch (dice_.between(0, 2)) {
+    // A rack may be all there is, from which nothing can be cut off.
+    switch (event.what.kind == FaultKind::partition ? 0 : dice_.between(0, 2)) {
       case 0:
         return {rank, dice_.between(0, run_.layout.world() - 1), 0};
       case 1:
@@ -203,6 +207,7 @@ class Drawing {
       scenario_.expect.state = Expectation::State::layouts;
   }
 
+  static constexpr std::int64_t kStepsToEnd = 4;
   const RunSpec& run_;
   const StepPlaces& places_;
   Dice dice_;
