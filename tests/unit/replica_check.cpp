@@ -9,9 +9,9 @@ using Ranks = std::vector<std::int64_t>;
 
 TEST_CASE("ranks that hold other numbers than most of their replicas") {
   CHECK(ranks_that_differ({1, 2, 1, 2}, 2).empty());
-  CHECK(ranks_that_differ({1, 2, 3, 4}, 4).empty());           // one replica: nothing to compare
-  CHECK(ranks_that_differ({1, 1, 9, 1}, 1) == Ranks{2});       // three against one
-  CHECK(ranks_that_differ({1, 2, 1, 9}, 2) == Ranks{1, 3});    // one against one
+  CHECK(ranks_that_differ({1, 2, 3, 4}, 4).empty());         // one replica: nothing to compare
+  CHECK(ranks_that_differ({1, 1, 9, 1}, 1) == Ranks{2});     // three against one
+  CHECK(ranks_that_differ({1, 2, 1, 9}, 2) == Ranks{1, 3});  // one against one
   CHECK(ranks_that_differ({1, 1, 9, 9}, 1) == Ranks{0, 1, 2, 3});
   CHECK(ranks_that_differ({9, 2, 1, 2, 1, 8}, 2) == Ranks{0, 5});  // one in each part
 }

@@ -99,7 +99,7 @@ struct LoadedCheckpoint {
   std::int64_t step = 0;
   SamplerState sampler;
   CopyLevel level = CopyLevel::storage;
-  std::filesystem::path path;                      ///< in storage
+  std::filesystem::path path;  ///< in storage
   std::vector<PassedOver> passed_over;
 };
 

@@ -71,8 +71,7 @@ std::string damage_of_checkpoint(const fs::path& path, Communicators& communicat
 std::string unfitness_of(const fs::path& path, Communicators& communicators, const UnfitState& unfit) {
   return agree(communicators, 1, "fitness of " + path.filename().string(), "", [&](const auto&) {
     const json manifest = read_manifest(path);
-    const std::string why =
-        unfit(manifest.at("step"), sampler_state_from_json(manifest.at("sampler"), path.string()));
+    const std::string why = unfit(manifest.at("step"), sampler_state_from_json(manifest.at("sampler"), path.string()));
     if (!why.empty()) fmt::print(stderr, "checkpoint {} is passed over: {}\n", path.string(), why);
     return why;
   });

@@ -15,8 +15,8 @@ CheckpointLevels::CheckpointLevels(const std::filesystem::path& output, const Ru
 std::optional<LoadedCheckpoint> CheckpointLevels::load(const UnfitState& unfit) {
   std::optional<LocalLoader> copies;
   if (site_) copies.emplace(*site_, run_, communicators_, links_, groups_);
-  auto loaded =
-      load_newest_checkpoint(output_ / "checkpoints", run_, groups_, communicators_, copies ? &*copies : nullptr, unfit);
+  auto loaded = load_newest_checkpoint(output_ / "checkpoints", run_, groups_, communicators_,
+                                       copies ? &*copies : nullptr, unfit);
   if (loaded) passed_over_ = loaded->passed_over;
   return loaded;
 }

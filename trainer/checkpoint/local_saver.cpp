@@ -1,5 +1,9 @@
 #include "trainer/checkpoint/local_saver.hpp"
 
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
 #include "configs/spec/support/error.hpp"
 #include "trainer/device/clocks.hpp"
 #include "trainer/pch.hpp"
@@ -7,7 +11,11 @@
 namespace wt {
 namespace {
 
-bool over(const std::future<void>& work) { return work.wait_for(std::chrono::seconds(0)) == std::future_status::ready; }
+constexpr std::chrono::milliseconds kLook(2);  // between two looks at what moves
+
+bool over(const std::future<void>& work, std::chrono::milliseconds after) {
+  return work.wait_for(after) == std::future_status::ready;
+}
 
 }  // namespace
 
@@ -35,47 +43,36 @@ void LocalSaver::save(std::int64_t step, const SamplerState& sampler, const std:
   finish();
   begun_at_s_ = begin, times_ = {};
   record_ = {step, site_.history, site_.own().shard, sampler};
-  sealed_ = false, stage_ = Stage::writing;
-  if (site_.plan.keeps[static_cast<std::size_t>(site_.rank)]) {
+  if (keeps()) {
     pack_state(groups, own_.data());
     times_.bytes = static_cast<double>(own_.values().size_bytes());
-    written_ = std::async(std::launch::async, [this] { write_own(); });
-  } else {
-    sealed_ = true;
   }
+  under_way_ = std::async(std::launch::async, [this] { write_and_exchange(); });
   times_.blocking_s = Clocks::now().wall_s - begin;
 }
 
-void LocalSaver::advance(bool wait) {
-  if (stage_ == Stage::writing) {
-    if (wait && written_.valid()) written_.wait();
-    if (!sealed_) return;
-    for (const Link& link : out_) moving_.push_back(links_.move(link, own_.tensor()));
-    for (std::size_t i = 0; i < in_.size(); ++i) moving_.push_back(links_.move(in_[i], received_[i].tensor()));
-    stage_ = Stage::moving;
-  }
-  if (stage_ == Stage::moving) {
-    const bool moved = std::all_of(moving_.begin(), moving_.end(), [](const Pending& work) { return work->done(); });
-    if (!wait && !(moved && (!written_.valid() || over(written_)))) return;
-    for (const Pending& work : moving_) work->wait();
-    moving_.clear();
-    if (written_.valid()) written_.get();
-    kept_ = std::async(std::launch::async, [this] { keep_received(); });
-    stage_ = Stage::keeping;
-  }
-  if (stage_ == Stage::keeping) {
-    if (!wait && !over(kept_)) return;
-    kept_.get();
-    stage_ = Stage::idle;
-    times_.total_s = Clocks::now().wall_s - begun_at_s_;
-    done_(times_);
-  }
+void LocalSaver::poll() {
+  if (under_way_.valid() && over(under_way_, std::chrono::milliseconds(0))) finish();
 }
 
-void LocalSaver::write_own() {
-  own_.seal();
-  sealed_ = true;
-  write("local", record_.shard, own_.values());
+void LocalSaver::finish() {
+  if (!under_way_.valid()) return;
+  links_.wait_for(fmt::format("copies of step {} to the memory of nodes", record_.step),
+                  [this] { return over(under_way_, kLook); });
+  under_way_.get();
+  for (const Pending& work : std::exchange(moving_, {})) work->wait();  // over; throws where it failed
+  done_(times_);
+}
+
+void LocalSaver::write_and_exchange() {
+  if (keeps()) own_.seal();
+  for (const Link& link : out_) moving_.push_back(links_.move(link, own_.tensor()));
+  for (std::size_t i = 0; i < in_.size(); ++i) moving_.push_back(links_.move(in_[i], received_[i].tensor()));
+  if (keeps()) write("local", record_.shard, own_.values());
+  while (!given_up_ && !std::all_of(moving_.begin(), moving_.end(), [](const Pending& work) { return work->done(); }))
+    std::this_thread::sleep_for(kLook);
+  if (!given_up_) keep_received();
+  times_.total_s = Clocks::now().wall_s - begun_at_s_;
 }
 
 void LocalSaver::keep_received() {

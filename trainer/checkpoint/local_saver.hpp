@@ -1,5 +1,5 @@
 // Saves copies into the memory of nodes, one at a time: training stands still while the state is copied to host memory;
-// then a thread writes it for the own node, and it travels to a peer, which writes it for its own.
+// then a thread sends it to a peer, writes it for the own node, and writes what peers have sent.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -21,16 +21,20 @@ class LocalSaver {
   LocalSaver(const CopySite& site, const RunSpec& run, RankLinks& links, const std::vector<ShardedGroup>& groups,
              Done done);
 
+  /// A save under way is given up: what is half written is no copy.
+  ~LocalSaver() { given_up_ = true; }
+
   /// Waits for the save before, copies, returns. Throws PeerLost.
   void save(std::int64_t step, const SamplerState& sampler, const std::vector<ShardedGroup>& groups);
-  /// Once a step: does what is due and waits for nothing.
-  void poll() { advance(false); }
-  void finish() { advance(true); }
+  /// Once a step: ends a save that is over.
+  void poll();
+  /// Waits for the save under way. Throws PeerLost.
+  void finish();
 
  private:
-  enum class Stage { idle, writing, moving, keeping };
-  void advance(bool wait);
-  void write_own();
+  bool keeps() const { return site_.plan.keeps[static_cast<std::size_t>(site_.rank)]; }
+  /// The thread.
+  void write_and_exchange();
   void keep_received();
   void write(const char* level, std::int64_t shard, std::span<const float> values);
 
@@ -41,13 +45,12 @@ class LocalSaver {
   std::vector<Link> out_, in_;
   PackedState own_;
   std::vector<PackedState> received_;  ///< by in_
-  Stage stage_ = Stage::idle;
-  CopyRecord record_;  ///< of the save under way
+  CopyRecord record_;                  ///< of the save under way
   SaveTimes times_;
   double begun_at_s_ = 0;
-  std::atomic<bool> sealed_ = false;
   std::vector<Pending> moving_;
-  std::future<void> written_, kept_;  ///< last: their threads end before the rest goes
+  std::atomic<bool> given_up_ = false;
+  std::future<void> under_way_;  ///< last: its thread ends before the rest goes
 };
 
 }  // namespace wt

@@ -16,4 +16,10 @@ void RankLinks::connect(std::vector<Link> links) {
           make_gloo_communicators(environment_, pair, watch_, OrderCheck::off, /*members=*/{link.from, link.to});
 }
 
+void RankLinks::wait_for(const std::string& what, const std::function<bool()>& over) {
+  const RankWatch::Wait wait(watch_, watch_.issue(/*group=*/-1, what));
+  while (!over()) {
+  }
+}
+
 }  // namespace wt

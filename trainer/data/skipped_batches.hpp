@@ -27,8 +27,8 @@ struct DrawnBatch {
 DrawnBatch next_trained_batch(Sampler& sampler, std::int64_t global_batch,
                               const std::function<bool(std::int64_t batch)>& skips);
 
-/// The first batch that `skips` leaves out and that a run which has done `steps` and drawn `batches` was trained on; 0 =
-/// none, as far as their number tells.
+/// The first batch that `skips` leaves out and that a run which has done `steps` and drawn `batches` was trained on; 0
+/// = none, as far as their number tells.
 std::int64_t trained_although_skipped(std::int64_t steps, std::int64_t batches,
                                       const std::function<bool(std::int64_t batch)>& skips);
 

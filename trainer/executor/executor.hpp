@@ -23,7 +23,7 @@ struct StepResult {
   double aux_loss = 0, z_loss = 0;
   double gradient_norm = 0;
   std::vector<std::int64_t> repeated;  ///< ranks whose gradients were wrong once, for which the step was repeated
-  bool stop = false;  ///< a rank was asked to end after this step: the same on all ranks
+  bool stop = false;                   ///< a rank was asked to end after this step: the same on all ranks
   StepTimeline timeline;
   /// [microbatch][layer] -> rows per logical expert that this rank sent.
   std::vector<std::vector<std::vector<std::int64_t>>> routing;

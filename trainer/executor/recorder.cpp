@@ -91,8 +91,7 @@ void Recorder::started(int generation, double connected_unix_s, double loaded_un
                {"resumed_after", resumed_step_}};
   if (loaded) {
     line["level"] = to_string(loaded->level);
-    loaded_ = {
-        {"step", loaded->step}, {"level", line["level"]}, {"seconds", loaded_unix_s - connected_unix_s}};
+    loaded_ = {{"step", loaded->step}, {"level", line["level"]}, {"seconds", loaded_unix_s - connected_unix_s}};
   }
   std::ofstream(folder_ / "generations.jsonl", std::ios::app) << line.dump() << std::endl;
 }

@@ -89,8 +89,7 @@ std::vector<std::int64_t> ReplicaCheck::repeated_for() { return std::exchange(re
 
 void ReplicaCheck::check_state(std::int64_t step) {
   std::vector<at::Tensor> state;
-  for (const ShardedGroup& group : groups_)
-    state.insert(state.end(), {group.master, group.exp_avg, group.exp_avg_sq});
+  for (const ShardedGroup& group : groups_) state.insert(state.end(), {group.master, group.exp_avg, group.exp_avg_sq});
   const auto wrong = ranks_that_differ(gather(hash_of(state)), state_ranks(run_.layout));
   if (!wrong.empty()) end(step, wrong, "weights and moments");
 }
@@ -98,11 +97,12 @@ void ReplicaCheck::check_state(std::int64_t step) {
 void ReplicaCheck::end(std::int64_t step, const std::vector<std::int64_t>& wrong, const std::string& what) {
   const std::int64_t rank = communicators_.rank();
   if (!holds(wrong, rank)) communicators_.barrier();  // which the wrong ones never come to: they are to be named
-  throw_error(Code::silent,
-              "rank {} on node {}: step {}: its {} are not those of its replicas{}; what was saved before was compared; "
-              "exchange the node and go on from there",
-              rank, node_name(rank), step, what,
-              wrong.size() > 1 ? fmt::format(", which of ranks {} is wrong is not known", fmt::join(wrong, " ")) : "");
+  throw_error(
+      Code::silent,
+      "rank {} on node {}: step {}: its {} are not those of its replicas{}; what was saved before was compared; "
+      "exchange the node and go on from there",
+      rank, node_name(rank), step, what,
+      wrong.size() > 1 ? fmt::format(", which of ranks {} is wrong is not known", fmt::join(wrong, " ")) : "");
 }
 
 }  // namespace wt

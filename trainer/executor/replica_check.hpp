@@ -13,8 +13,8 @@
 
 namespace wt {
 
-/// By rank; ranks `state_ranks` apart hold the same. Those whose hash is not that of most of their replicas; of replicas
-/// without a majority all. Ascending.
+/// By rank; ranks `state_ranks` apart hold the same. Those whose hash is not that of most of their replicas; of
+/// replicas without a majority all. Ascending.
 std::vector<std::int64_t> ranks_that_differ(const std::vector<std::uint64_t>& hashes, std::int64_t state_ranks);
 
 /// Whom two attempts at the same gradients blame.
