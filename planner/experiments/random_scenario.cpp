@@ -73,7 +73,8 @@ class Drawing {
     if (scenario_.nodes.spares > 0 && dice_.one_in(2)) ways.push_back(Recovery::spare);
     if (nodes() > 1 && dice_.one_in(3)) ways.push_back(Recovery::shrink);
     ways.push_back(Recovery::restart);
-    scenario_.policy.max_restarts = 10;
+    // Faults that happen to be alike are not one that comes back.
+    scenario_.policy.max_restarts = scenario_.policy.retries_same_place = 10;
   }
 
   /// An event of the generation under way; one that ends the ranks begins the next.
