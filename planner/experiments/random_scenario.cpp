@@ -43,7 +43,7 @@ class Drawing {
     shape();
     policy();
     const std::int64_t count = dice_.between(1, 3);
-    for (std::int64_t i = 0; i < count; ++i) {
+    for (std::int64_t i = 0; i < count && first_ <= run_.steps; ++i) {
       if (dice_.one_in(8)) damage();
       event();
     }
@@ -73,7 +73,8 @@ class Drawing {
     if (scenario_.nodes.spares > 0 && dice_.one_in(2)) ways.push_back(Recovery::spare);
     if (nodes() > 1 && dice_.one_in(3)) ways.push_back(Recovery::shrink);
     ways.push_back(Recovery::restart);
-    scenario_.policy.max_restarts = 10;
+    // Faults that happen to be alike are not one that comes back.
+    scenario_.policy.max_restarts = scenario_.policy.retries_same_place = 10;
   }
 
   /// An event of the generation under way; one that ends the ranks begins the next.
@@ -90,6 +91,8 @@ class Drawing {
     if (ends_ranks(out)) {
       ++generation_;
       first_ = out.when.step > 0 ? out.when.step : first_;
+    } else {
+      first_ = out.when.step + 1;  // what ends the ranks comes after it
     }
     scenario_.events.push_back(out);
   }
@@ -100,7 +103,7 @@ class Drawing {
     if (!run_.save || run_.save_interval == 0 || whole > run_.steps || generation_ > 0) return;
     FaultEvent out;
     out.who = {FaultDomain::storage, std::nullopt, 0};
-    out.when.step = dice_.between(whole, run_.steps);
+    out.when.step = dice_.between(std::max(whole, first_), run_.steps);
     out.what.kind = FaultKind::damage;
     out.what.damage =
         dice_.of(std::vector{FileDamage::flip_bit, FileDamage::truncate, FileDamage::zero, FileDamage::remove});
@@ -130,7 +133,7 @@ class Drawing {
       out.tensor =
           dice_.of(std::vector{TensorKind::gradient, TensorKind::weight, TensorKind::moment});  // there at every step
       out.layer = dice_.between(0, run_.model.blocks() - 1);
-      if (dice_.one_in(2)) return out;
+      if (out.tensor != TensorKind::gradient && dice_.one_in(2)) return out;  // a gradient begins a step with zero
       out.bit = static_cast<int>(dice_.between(0, 31));
       out.element = dice_.between(0, 1'000'000);
     }
