@@ -106,6 +106,7 @@ void read_others(YamlMap& map, ClusterSpec& c) {
 void read_gpu_cluster(YamlMap& map, ClusterSpec& c) {
   c.nodes = map.integer("nodes", 1);
   c.gpus_per_node = map.integer("gpus_per_node", 1);
+  c.nodes_per_rack = map.integer_or("nodes_per_rack", 0, 1);
   read_gpu(map.map("gpu"), c);
   read_nvswitch(map.map("nvswitch"), c);
   YamlMap nic = map.map("nic");
@@ -253,6 +254,7 @@ std::string cluster_to_yaml(const ClusterSpec& c) {
   out << YAML::BeginMap << YAML::Key << "name" << YAML::Value << c.name << YAML::Key << "kind" << YAML::Value << "gpu";
   out << YAML::Key << "nodes" << YAML::Value << c.nodes << YAML::Key << "gpus_per_node" << YAML::Value
       << c.gpus_per_node;
+  if (c.nodes_per_rack > 0) out << YAML::Key << "nodes_per_rack" << YAML::Value << c.nodes_per_rack;
   out << YAML::Key << "gpu" << YAML::Value << YAML::BeginMap << YAML::Key << "name" << YAML::Value << c.gpu_name
       << YAML::Key << "memory" << YAML::Value << number(c.memory_bytes / 1e9, "GB") << YAML::Key << "usable_memory"
       << YAML::Value << number(c.usable_memory_bytes / 1e9, "GB") << YAML::EndMap;

@@ -59,7 +59,8 @@ struct ClusterSpec : NodeSpec {
   std::string transport = "IB";  ///< of collectives over NICs: IB (also RoCE), EFA with its version, TCPX, Slingshot
   std::string fabric;  ///< of a site whose own collectives are in configs/measurements/collectives.csv, by name there
   std::int64_t nodes_per_leaf = 0;
-  double oversubscription = 1;  ///< leaf's node bandwidth over its uplink bandwidth
+  std::int64_t nodes_per_rack = 0;  ///< 0 = not described
+  double oversubscription = 1;      ///< leaf's node bandwidth over its uplink bandwidth
 
   double storage_write_Bps = 0;  ///< of the whole file system; 0 = not described
   double storage_read_Bps = 0;

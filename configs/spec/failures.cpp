@@ -1,5 +1,8 @@
 #include "configs/spec/failures.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 #include "configs/spec/find.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/number.hpp"
@@ -14,6 +17,40 @@ Provenance read_provenance(YamlMap& map) {
   Provenance out{evidence_from_string(kind), map.text("source")};
   if (out.source.empty()) map.fail("source", "found nothing, needs a citation, a formula, or who assumed it and why");
   return out;
+}
+
+SourcedTime read_time(YamlMap& parent, const std::string& key) {
+  YamlMap map = parent.map(key);
+  SourcedTime out;
+  out.value = map.quantity("time", parse_seconds);
+  out.evidence = read_provenance(map);
+  if (out.value < 0) map.fail("time", "needs a time >= 0");
+  if (map.has("mean")) {
+    out.median = out.value;
+    out.value = map.quantity("mean", parse_seconds);
+    if (!(out.median > 0 && out.value > out.median))
+      map.fail("mean", fmt::format("found a mean of {} and a median (time) of {}, needs a mean above the median and "
+                                   "both above 0",
+                                   map.text("mean"), map.text("time")));
+  }
+  map.finish();
+  return out;
+}
+
+/// What an event strikes, and by what law.
+void read_law(YamlMap& map, FailureClass& out) {
+  using enum FaultDomain;
+  std::vector<std::string> names;
+  for (const FaultDomain domain : {rank, node, rack, leaf, rail, all}) names.push_back(to_string(domain));
+  const std::string domain = map.choice("domain", names, to_string(node));
+  for (const FaultDomain each : {rank, node, rack, leaf, rail, all})
+    if (to_string(each) == domain) out.domain = each;
+  out.shape = map.number_or("shape", 1, 0.1, 10);
+  if (!map.has("bad_nodes")) return;
+  if (out.domain != node) map.fail("bad_nodes", fmt::format("found beside domain {}, needs domain node", domain));
+  YamlMap bad = map.map("bad_nodes");
+  out.bad = {bad.number("share", 0.0, 1.0), bad.number("factor", 1.0, 1e3)};
+  bad.finish();
 }
 
 /// A class gives its rate, or a count over the file's node_days.
@@ -37,18 +74,13 @@ FailureClass read_class(YamlMap& map, double node_days) {
 std::vector<FailureClass> read_classes(YamlMap& map, const std::string& key, double node_days) {
   std::vector<FailureClass> out;
   if (!map.has(key)) return out;
+  const bool planned = key == "planned";
   for (YamlMap& c : map.maps(key)) {
     out.push_back(read_class(c, node_days));
+    if (planned && c.has("duration")) out.back().duration = read_time(c, "duration");
+    if (!planned) read_law(c, out.back());
     c.finish();
   }
-  return out;
-}
-
-SourcedNumber read_time(YamlMap& recovery, const std::string& key) {
-  YamlMap map = recovery.map(key);
-  SourcedNumber out{map.quantity("time", parse_seconds), read_provenance(map)};
-  if (out.value < 0) map.fail("time", "needs a time >= 0");
-  map.finish();
   return out;
 }
 
@@ -103,6 +135,8 @@ SourcedNumber job_mean_s(const FailurePreset& preset, const std::vector<FailureC
 
 }  // namespace
 
+double SourcedTime::sigma() const { return median > 0 ? std::sqrt(2 * std::log(value / median)) : 0; }
+
 double FailurePreset::failures_per_1000_node_days() const { return sum(failures); }
 double FailurePreset::planned_per_1000_node_days() const { return sum(planned); }
 
@@ -111,6 +145,17 @@ SourcedNumber FailurePreset::job_mtbf_s(std::int64_t nodes) const {
 }
 SourcedNumber FailurePreset::planned_mtbs_s(std::int64_t nodes) const {
   return job_mean_s(*this, planned, planned_per_1000_node_days(), nodes);
+}
+
+SourcedTime FailurePreset::planned_duration_s() const {
+  double sum = 0;
+  std::vector<Provenance> from;
+  for (const FailureClass& c : planned) {
+    sum += c.per_1000_node_days.value * c.duration.value;
+    if (c.duration.value > 0) from.push_back(c.duration.evidence);
+  }
+  if (from.empty()) return SourcedNumber{0, {Evidence::assumed, "no duration is given"}};
+  return SourcedNumber{sum / planned_per_1000_node_days(), {weakest(from), to_string(from)}};
 }
 
 double FailureClass::job_mean_s(std::int64_t nodes) const {

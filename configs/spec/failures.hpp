@@ -6,9 +6,11 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "configs/spec/evidence.hpp"
+#include "configs/spec/scenario.hpp"
 
 namespace wt {
 
@@ -18,20 +20,39 @@ struct SourcedNumber {
   Provenance evidence;
 };
 
+/// A time of a mean `value`: constant, or lognormal where the source gives a median, too.
+struct SourcedTime : SourcedNumber {
+  SourcedTime() = default;
+  SourcedTime(SourcedNumber mean, double median_s = 0) : SourcedNumber(std::move(mean)), median(median_s) {}
+  double median = 0;  ///< s; 0 = constant
+  /// Of the logarithm: sqrt(2 ln(mean / median)), 0 = constant.
+  double sigma() const;
+};
+
+/// Some nodes fail more often than the others.
+struct BadNodes {
+  double share = 0;   ///< of all nodes
+  double factor = 1;  ///< their rate over that of a good node
+};
+
 struct FailureClass {
   std::string name;
-  SourcedNumber per_1000_node_days;
-  std::int64_t count = -1;  ///< events behind the rate, -1 = the source gives a rate only
+  SourcedNumber per_1000_node_days;  ///< mean over good and bad nodes; of a rack: events per 1000 node-days of the job
+  std::int64_t count = -1;           ///< events behind the rate, -1 = the source gives a rate only
+  FaultDomain domain = FaultDomain::node;  ///< rank to rail, or all: what an event strikes at once
+  double shape = 1;                        ///< of the Weibull law of the time between events of one entity
+  BadNodes bad;
+  SourcedTime duration;  ///< of an announced stop, beside save, restart and reload; 0 = it goes on at once
   /// Mean time between such events in a job on `nodes` nodes, 0 = never.
   double job_mean_s(std::int64_t nodes) const;
 };
 
 /// Seconds of each phase between a failure and the first new step.
 struct RecoveryTimes {
-  SourcedNumber detect_s;      ///< failure until it is noticed and the job stopped
-  SourcedNumber reschedule_s;  ///< until healthy nodes are assigned
-  SourcedNumber restart_s;     ///< processes and communicators up
-  SourcedNumber reload_s;      ///< checkpoint loaded
+  SourcedTime detect_s;      ///< failure until it is noticed and the job stopped
+  SourcedTime reschedule_s;  ///< until healthy nodes are assigned
+  SourcedTime restart_s;     ///< processes and communicators up
+  SourcedTime reload_s;      ///< checkpoint loaded
   double total_s() const { return detect_s.value + reschedule_s.value + restart_s.value + reload_s.value; }
 };
 
@@ -61,6 +82,8 @@ struct FailurePreset {
   SourcedNumber job_mtbf_s(std::int64_t nodes) const;
   /// The same for planned stops; value 0 = none known.
   SourcedNumber planned_mtbs_s(std::int64_t nodes) const;
+  /// How long such a stop lasts, mean over the classes beside save, restart and reload; 0 = it goes on at once.
+  SourcedTime planned_duration_s() const;
 };
 
 /// A preset of configs/faults/rates or a file. Throws Error{usage} with file, line, found and allowed.

@@ -110,6 +110,14 @@ void read_replica_loss(YamlMap& study, ReplicaLossSpec& r) {
   map.finish();
 }
 
+void read_hot_spares(YamlMap& study, HotSpareSpec& h) {
+  if (!study.has("hot_spares")) return;
+  YamlMap map = study.map("hot_spares");
+  h.activate_s = seconds(map, "activate");
+  h.evidence = read_source(map);
+  map.finish();
+}
+
 StudySpec read(YamlMap& map, const std::string& text) {
   StudySpec s;
   s.text = text;
@@ -145,6 +153,8 @@ StudySpec read(YamlMap& map, const std::string& text) {
   read_maintenance(map, s.maintenance);
   read_silent_errors(map, s.silent_errors);
   read_replica_loss(map, s.replica_loss);
+  read_hot_spares(map, s.hot_spares);
+  s.faults = words(map, "faults", {});
   read_checkpoint(map, s.checkpoint);
   if (map.has("search")) s.search = search_from_yaml(map.map("search"));
   read_scale(map, s.scale);

@@ -64,6 +64,12 @@ struct ReplicaLossSpec {
   Provenance evidence;
 };
 
+/// Spare nodes with their processes up.
+struct HotSpareSpec {
+  double activate_s = -1;  ///< from the decision to all ranks ready to load; < 0 = nobody says, there are none
+  Provenance evidence;
+};
+
 /// Loads of experts as they drift: whether to place experts anew while the run goes on.
 struct DriftSpec {
   std::vector<std::string> loads;  ///< histograms in the order of time, or one recording; empty = not asked
@@ -96,6 +102,8 @@ struct StudySpec {
   MaintenanceSpec maintenance;
   SilentErrorSpec silent_errors;
   ReplicaLossSpec replica_loss;
+  HotSpareSpec hot_spares;
+  std::vector<std::string> faults;  ///< scenarios whose events the compared policies meet beside `failures`
   CheckpointSpec checkpoint;
   SearchSpec search;
   ScaleSpec scale;

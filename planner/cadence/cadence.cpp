@@ -6,6 +6,7 @@
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/quantity.hpp"
 #include "planner/cadence/cadence_formulas.hpp"
+#include "planner/cadence/recovery_formulas.hpp"
 
 namespace wt {
 namespace {
@@ -19,6 +20,9 @@ void check(const CadenceInput& in) {
   need("mean time between failures", in.mtbf_s.value, true);
   need("blocking save", in.blocking_s.value, false);
   need("persist", in.persist_s.value, false);
+  if (!(in.slowdown.value >= 0 && in.slowdown.value < 1))
+    throw_error(Code::usage, "cadence: training loses a share of {} while a save persists, needs 0 to below 1",
+                in.slowdown.value);
   need("detect", in.recovery.detect_s.value, false);
   need("reschedule", in.recovery.reschedule_s.value, false);
   need("restart", in.recovery.restart_s.value, false);
@@ -41,29 +45,43 @@ std::string cite(const char* what, const SourcedNumber& n) {
 /// failures that they do not survive; silent errors are found by, and cost the work since, the last save of either
 /// level, and each of these is verified, so that they depend on the local interval alone. Without: a silent error loses
 /// all of an interval, where a failure loses half, and verification belongs to the save.
-double optimal_interval(const CadenceInput& in) {
-  const double mtbf = in.mtbf_s.value, blocking = in.blocking_s.value;
+struct Weighed {
+  double save_s, mtbf_s;
+};
+Weighed weighed(const CadenceInput& in) {
   if (in.local.interval_steps > 0)
-    return exact_interval(std::max(0.0, blocking - in.local.blocking_s), mtbf / (1 - in.local.survival));
-  const double silent = in.silent.mean_s > 0 ? 2 * mtbf / in.silent.mean_s : 0;
-  return exact_interval(blocking + in.silent.verify_s, mtbf / (1 + silent));
+    return {std::max(0.0, in.save_s() - in.local.blocking_s), in.mtbf_s.value / (1 - in.local.survival)};
+  const double silent = in.silent.mean_s > 0 ? 2 * in.mtbf_s.value / in.silent.mean_s : 0;
+  return {in.save_s() + in.silent.verify_s, in.mtbf_s.value / (1 + silent)};
+}
+
+double optimal_interval(const CadenceInput& in) {
+  const Weighed w = weighed(in);
+  return exact_interval(w.save_s, w.mtbf_s);
+}
+
+/// The longest interval that is as good as `best` but for what may be given up to write less.
+double frugal_interval(const CadenceInput& in, double best) {
+  const Weighed w = weighed(in);
+  return longest_interval(w.save_s, w.mtbf_s, best, kGoodputForLessWriting);
 }
 
 /// What of these the save interval is.
 std::string reason_of(const CadencePlan& plan, const CadenceInput& in) {
   if (plan.persist_bound && in.asked_interval_s > 0) return "the persist time, which is above what is asked for";
-  if (plan.persist_bound) return "the persist time, which is above the exact optimum";
   if (in.asked_interval_s > 0) return fmt::format("asked for: {}", format_seconds(in.asked_interval_s));
-  if (in.local.interval_steps > 0) return "minimiser for failures that local saves do not survive";
-  if (in.silent.mean_s > 0) return "minimiser for failures, and silent errors twice";
-  return "exact minimiser for exponential failures";
+  const char* best = plan.persist_bound            ? "the persist time, which is above the exact optimum"
+                     : in.local.interval_steps > 0 ? "minimiser for failures that local saves do not survive"
+                     : in.silent.mean_s > 0        ? "minimiser for failures, and silent errors twice"
+                                                   : "exact minimiser for exponential failures";
+  return fmt::format("the longest with {:g} % of the goodput of: {}", 100 * (1 - kGoodputForLessWriting), best);
 }
 
 double downtime_s(const CadenceInput& in) { return in.recovery.detect_s.value + in.recovery.reschedule_s.value; }
 
 /// With stops of the whole job so far apart.
 double stopped_goodput(const CadenceInput& in, double interval_s, double mtbf_s) {
-  return persisted_goodput(mtbf_s, interval_s, in.blocking_s.value, in.persist_s.value, downtime_s(in),
+  return persisted_goodput(mtbf_s, interval_s, in.save_s(), in.persist_s.value, downtime_s(in),
                            in.recovery.restart_s.value + in.recovery.reload_s.value);
 }
 
@@ -71,13 +89,14 @@ double stopped_goodput(const CadenceInput& in, double interval_s, double mtbf_s)
 
 double wanted_interval_s(const CadenceInput& in) {
   const double local_s = static_cast<double>(in.local.interval_steps) * in.step_s.value;
-  return std::max({in.persist_s.value, local_s, in.asked_interval_s > 0 ? in.asked_interval_s : optimal_interval(in)});
+  if (in.asked_interval_s > 0) return std::max({in.persist_s.value, local_s, in.asked_interval_s});
+  return frugal_interval(in, std::max({in.persist_s.value, local_s, optimal_interval(in)}));
 }
 
 double goodput_at(const CadenceInput& in, double interval_s, double mtbf_s) {
   const ReplicaTolerance& t = in.tolerance;
   const double stops_s = t.replicas > 0 ? replicas_lost_mtbf(t.replicas, mtbf_s, t.recover_s + t.stall_s) : mtbf_s;
-  const double alive = t.replicas > 0 ? replica_goodput(t.replicas, mtbf_s, t.recover_s, t.stall_s) : 1;
+  const double alive = t.replicas > 0 ? replica_goodput(t.replicas, mtbf_s, t.recover_s, t.stall_s, t.microbatches) : 1;
   return alive * stopped_goodput(in, interval_s, stops_s);
 }
 
@@ -97,16 +116,27 @@ CadencePlan choose_cadence(const CadenceInput& in) {
   const bool up = stopped_goodput(in, static_cast<double>(above) * step, mtbf) >
                   stopped_goodput(in, static_cast<double>(below) * step, mtbf);
   plan.interval_steps = up ? above : below;
-  if (in.asked_interval_s > 0) plan.interval_steps = std::max<std::int64_t>(fewest, std::llround(optimum / step));
+  const auto no_shorter = [&](std::int64_t steps, std::int64_t unit) {  // in whole units of so many steps
+    const double longest = frugal_interval(in, static_cast<double>(steps) * step) / (static_cast<double>(unit) * step);
+    return std::max(steps, static_cast<std::int64_t>(std::floor(longest * (1 + 1e-12))) * unit);
+  };
+  if (in.asked_interval_s > 0)
+    plan.interval_steps = std::max<std::int64_t>(fewest, std::llround(optimum / step));
+  else if (local == 0)
+    plan.interval_steps = no_shorter(plan.interval_steps, 1);
   if (local > 0)
     plan.interval_steps = std::max<std::int64_t>((fewest + local - 1) / local,
                                                  std::llround(optimum / (static_cast<double>(local) * step))) *
                           local;
+  if (local > 0 && in.asked_interval_s == 0) plan.interval_steps = no_shorter(plan.interval_steps, local);
   const double interval = static_cast<double>(plan.interval_steps) * step;
 
-  const std::string inputs =
-      fmt::format("{}; {}; {}; {}", cite("MTBF", in.mtbf_s), cite("blocking save", in.blocking_s),
-                  cite("persist", in.persist_s), cite("step", in.step_s));
+  const std::string inputs = fmt::format(
+      "{}; {}; {}{}; {}", cite("MTBF", in.mtbf_s), cite("blocking save", in.blocking_s), cite("persist", in.persist_s),
+      in.slowdown.value > 0 ? fmt::format(", in which training loses {:.2g} % ({}: {})", 100 * in.slowdown.value,
+                                          to_string(in.slowdown.evidence.kind), in.slowdown.evidence.source)
+                            : "",
+      cite("step", in.step_s));
   plan.interval_s = {
       interval,
       {Evidence::derived,

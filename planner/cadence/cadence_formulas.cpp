@@ -22,6 +22,17 @@ double exact_interval(double blocking, double mtbf) {
   return mtbf * (1 + boost::math::lambert_w0(-std::exp(-blocking / mtbf - 1)));
 }
 
+double longest_interval(double blocking, double mtbf, double best, double share) {
+  const auto goodput = [&](double tau) {  // but for a factor
+    return tau + blocking > 0 ? tau / std::expm1((tau + blocking) / mtbf) : mtbf;
+  };
+  const double least = (1 - share) * goodput(best);
+  double low = best, high = std::max(2 * best, 1e-9 * mtbf);
+  while (goodput(high) >= least) low = high, high *= 2;
+  for (int i = 0; i < 50; ++i) (goodput((low + high) / 2) >= least ? low : high) = (low + high) / 2;
+  return low;
+}
+
 double expected_time(double work, double interval, double blocking, double downtime, double reload, double mtbf) {
   return work / interval * std::exp(reload / mtbf) * (mtbf + downtime) * std::expm1((interval + blocking) / mtbf);
 }
@@ -57,10 +68,6 @@ double verified_segment(double interval, double verify, double blocking, double 
 
 double verified_interval(double verify, double blocking, double silent, double mtbf) {
   return std::sqrt((verify + blocking) / (1 / silent + 0.5 / mtbf));
-}
-
-double replica_goodput(std::int64_t replicas, double mtbf, double recover, double stall) {
-  return 1 / (1 + recover / (static_cast<double>(replicas) * mtbf)) - stall / mtbf;
 }
 
 double replicas_lost_mtbf(std::int64_t replicas, double mtbf, double away) {

@@ -17,6 +17,10 @@ double daly_interval(double blocking, double mtbf);
 /// O3: the exact minimiser of O4 for exponential failures, M (1 + W0(-exp(-C/M - 1))). C = 0 gives 0.
 double exact_interval(double blocking, double mtbf);
 
+/// The longest interval whose goodput in O4 and O6 is within `share` of that of `best`, which is the optimum or above
+/// it; both have the goodput tau / (e^((tau+C)/M) - 1) but for a factor.
+double longest_interval(double blocking, double mtbf, double best, double share);
+
 /// O4: expected time for `work` with blocking saves; failures in work, save and R but not in D:
 /// (W/tau) e^(R/M) (M + D) (e^((tau+C)/M) - 1).
 double expected_time(double work, double interval, double blocking, double downtime, double reload, double mtbf);
@@ -46,10 +50,6 @@ double multilevel_overhead(const std::vector<CheckpointLevel>& levels);
 double verified_segment(double interval, double verify, double blocking, double reload, double silent);
 /// Its best interval to first order, with failures, too (mtbf may be infinite): sqrt((V + C) / (1/M_s + 1/(2 M_f))).
 double verified_interval(double verify, double blocking, double silent, double mtbf);
-
-/// O13: goodput with replicas as the unit of failure, 1 / (1 + t_rec / (G M)) - t_stall / M, without saves and steady
-/// overhead.
-double replica_goodput(std::int64_t replicas, double mtbf, double recover, double stall);
 
 /// O14: mean time between moments at which fewer than half of the replicas are left, up to 1e15 s. Replicas away are
 /// customers of M/G/inf: Poisson with mean away/M whatever the law of the time they are away (Erlang's insensitivity).

@@ -10,6 +10,8 @@ CadenceInput cadence_input(const FailurePreset& preset, std::int64_t nodes, Sour
   in.blocking_s = std::move(blocking_s);
   in.persist_s = std::move(persist_s);
   in.recovery = preset.recovery;
+  in.planned_mean_s = preset.planned_mtbs_s(nodes);
+  in.planned_stop_s = preset.planned_duration_s();
   in.nodes = nodes;
   in.repair_s = std::move(repair_s);
   return in;
@@ -20,13 +22,17 @@ RunScenario run_scenario(const CadenceInput& in, const CadencePlan& plan, std::i
   s.steps = steps;
   s.step_s = in.step_s.value;
   s.interval_steps = plan.interval_steps;
-  s.blocking_s = in.blocking_s.value;
+  s.blocking_s = in.save_s();
   s.persist_s = in.persist_s.value;
   s.failures.mean_s = in.mtbf_s.value;
   s.detect_s = in.recovery.detect_s.value;
   s.reschedule_s = in.recovery.reschedule_s.value;
   s.restart_s = in.recovery.restart_s.value;
   s.reload_s = in.recovery.reload_s.value;
+  s.spread = {in.recovery.detect_s.sigma(), in.recovery.reschedule_s.sigma(), in.recovery.restart_s.sigma(),
+              in.recovery.reload_s.sigma(), 0};
+  s.planned_mean_s = in.planned_mean_s.value;
+  s.planned_stop_s = in.planned_stop_s.value;
   if (in.stragglers)
     s.stragglers = {in.stragglers->onset.job_mean_s(in.nodes), in.stragglers->step_factor.value,
                     in.stragglers->duration_s.value, in.stragglers->exchanged};

@@ -11,9 +11,9 @@ namespace wt {
 CadenceInput cadence_input(const FailurePreset& preset, std::int64_t nodes, SourcedNumber step_s,
                            SourcedNumber blocking_s, SourcedNumber persist_s, SourcedNumber repair_s);
 
-/// The run of `steps` steps that the cadence is meant for, with its spares; exponential failures; slow nodes,
-/// maintenance, local saves, silent errors and tolerated losses of replicas where the input has them, no other planned
-/// stops.
+/// The run of `steps` steps that the cadence is meant for, with its spares; exponential failures; the
+/// preset's planned stops; slow nodes, maintenance, local saves, silent errors and tolerated losses of replicas where
+/// the input has them. What training loses while a save persists is part of the save's blocking time.
 RunScenario run_scenario(const CadenceInput& input, const CadencePlan& plan, std::int64_t steps);
 
 struct CadenceRuns {

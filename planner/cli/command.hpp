@@ -28,6 +28,7 @@ void add_import_run(CLI::App& app);
 void add_profile(CLI::App& app);
 void add_report(CLI::App& app);
 void add_demo(CLI::App& app);
+void add_faults(CLI::App& app);
 void add_validate(CLI::App& app);
 void add_watch(CLI::App& app);
 

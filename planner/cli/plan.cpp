@@ -126,6 +126,7 @@ void print_text(const PlanInputs& inputs, const Plan& plan, const std::vector<st
   const Certificate& c = plan.search.certificate;
   std::int64_t infeasible = 0;
   for (const auto& [reason, count] : c.infeasible) infeasible += count;
+  fmt::print("Recovery: {}\n", plan.policies.choice);
   fmt::print("Search: {} layouts, {} do not fit, {} bounded, {} simulated, {:.1f} s; {}.\n", c.enumerated, infeasible,
              c.bounded, c.simulated, plan.search_s, proof_words(c));
   if (!plan.robust.sentence.empty()) fmt::print("Choice: {}.\n", plan.robust.sentence);

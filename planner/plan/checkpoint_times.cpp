@@ -6,6 +6,7 @@
 #include "configs/spec/support/number.hpp"
 #include "configs/spec/support/quantity.hpp"
 #include "configs/spec/support/text.hpp"
+#include "planner/plan/plan_cost.hpp"
 #include "planner/search/scaled_cost.hpp"
 #include "planner/search/search_evaluate.hpp"
 #include "sim/program/build/restore.hpp"
@@ -65,6 +66,8 @@ CheckpointTimes checkpoint_times(const PlanInputs& inputs, const Layout& layout)
   CheckpointTimes t;
   t.total_bytes = state_bytes(s);
   t.bytes_per_rank = parts.rank_bytes;
+  if (!c.shared_cores())
+    t.nic_share = parts.node_bytes / seconds.persist / (c.nic_Bps * s.scale.network_bandwidth * as_double(c.nic_count));
   const auto at = [](double Bps) { return fmt::format("{:.1f} GB/s", Bps / 1e9); };
   const auto source = c.sources.find("storage");
   const std::vector<Provenance> storage =
@@ -86,6 +89,16 @@ CheckpointTimes checkpoint_times(const PlanInputs& inputs, const Layout& layout)
                           format_seconds(broadcast_s));
   t.reload_s = {seconds.read + broadcast_s, {weakest(storage), reload}};
   return t;
+}
+
+SourcedNumber persist_slowdown(const PlanInputs& inputs, const CheckpointTimes& checkpoint, const Simulated& step) {
+  constexpr double kMostOfNics = 0.9;  // training still gets through
+  if (inputs.study.cluster.shared_cores() || checkpoint.nic_share <= 0) return {};
+  const double u = std::min(kMostOfNics, checkpoint.nic_share), exposed = step_use(step).communicating;
+  return {std::min(kMostOfNics, exposed * u / (1 - u)),
+          {Evidence::derived,
+           fmt::format("writes take {:.2g} % of a node's NICs, {:.0f} % of the step waits for communication", 100 * u,
+                       100 * exposed)}};
 }
 
 }  // namespace wt

@@ -42,6 +42,15 @@ SourcedNumber slow_step_factor(const SearchProblem& problem, const Plan& plan, c
                        to_string(node_compute.evidence.kind), node_compute.evidence.source)}};
 }
 
+/// Of the runs: with hot spares, where they are the best way to recover, no node is looked for and no process started.
+CadenceInput recovered_as_chosen(const StudySpec& s, const Plan& plan) {
+  CadenceInput in = plan.schedule.input;
+  if (plan.policies.rows[plan.policies.chosen].policy != kHotSpares) return in;
+  in.recovery.reschedule_s = SourcedNumber{s.hot_spares.activate_s, s.hot_spares.evidence};
+  in.recovery.restart_s = SourcedNumber{0, {Evidence::derived, "the processes of hot spares are up"}};
+  return in;
+}
+
 }  // namespace
 
 double RunSchedule::days() const {
@@ -60,7 +69,8 @@ CadenceInput cadence_input_of(const PlanInputs& inputs, const Layout& layout, co
   in.maintenance = s.maintenance;
   if (inputs.silent_errors) in.silent = {inputs.silent_errors->job_mean_s(s.cluster.nodes), s.silent_errors.verify_s};
   if (s.replica_loss.recover_s > 0 && layout.replicate > layout.optimizer_shard)
-    in.tolerance = {layout.replicate / layout.optimizer_shard, s.replica_loss.recover_s, s.replica_loss.stall_s};
+    in.tolerance = {state_copies(layout), s.replica_loss.recover_s, s.replica_loss.stall_s,
+                    sequences_of_group(s, layout)};
   if (in.tolerance.replicas > 0 && !(in.mtbf_s.value > s.replica_loss.stall_s))
     throw_error(Code::usage, "replica_loss: found a stall of {} and {} between failures, needs failures further apart",
                 format_seconds(s.replica_loss.stall_s), format_seconds(in.mtbf_s.value));
@@ -70,12 +80,13 @@ CadenceInput cadence_input_of(const PlanInputs& inputs, const Layout& layout, co
 }
 
 RunSchedule make_schedule(const PlanInputs& inputs, const Layout& layout, const CheckpointTimes& checkpoint,
-                          double step_s, const FailurePreset& preset) {
+                          double step_s, const FailurePreset& preset, const SourcedNumber& slowdown) {
   const StudySpec& s = inputs.study;
   RunSchedule out;
   out.steps = s.steps();
   out.checkpoint = checkpoint;
   out.input = cadence_input_of(inputs, layout, checkpoint, step_s, preset);
+  out.input.slowdown = slowdown;
   out.cadence = choose_cadence(out.input);
   const double local_every_s = s.checkpoint.local_every_s, copy_s = out.checkpoint.blocking_s.value;
   const std::int64_t local_steps = std::max<std::int64_t>(1, std::llround(local_every_s / step_s));
@@ -120,14 +131,17 @@ Plan make_plan(const PlanInputs& inputs, const SearchProgress& progress) {
   plan.imbalance_p99 = p99_imbalance(problem, plan.layout);
   plan.priced_by = priced_classes(inputs, plan);
 
-  plan.schedule =
-      make_schedule(inputs, plan.layout, checkpoint_times(inputs, plan.layout), plan.run_step_s(), inputs.failures);
+  const CheckpointTimes checkpoint = checkpoint_times(inputs, plan.layout);
+  const SourcedNumber slowdown = persist_slowdown(inputs, checkpoint, plan.step);
+  plan.schedule = make_schedule(inputs, plan.layout, checkpoint, plan.run_step_s(), inputs.failures, slowdown);
   if (auto& slow = plan.schedule.input.stragglers; slow && slow->step_factor.value == 0)
     slow->step_factor = slow_step_factor(problem, plan, slow->node_compute);
-  plan.runs = simulate_cadence(plan.schedule.input, plan.schedule.cadence, plan.schedule.steps, s.runs, s.seed);
+  plan.policies = compare_policies(inputs, plan.layout, plan.schedule);
+  plan.schedule.cadence.spares = plan.policies.spares;
+  plan.runs =
+      simulate_cadence(recovered_as_chosen(s, plan), plan.schedule.cadence, plan.schedule.steps, s.runs, s.seed);
   for (const FailurePreset& preset : inputs.other_failures) {
-    const RunSchedule schedule =
-        make_schedule(inputs, plan.layout, plan.schedule.checkpoint, plan.run_step_s(), preset);
+    const RunSchedule schedule = make_schedule(inputs, plan.layout, checkpoint, plan.run_step_s(), preset, slowdown);
     plan.presets.push_back({preset.name, preset.title, schedule.input.mtbf_s.value, schedule.cadence.interval_s.value,
                             schedule.cadence.goodput.value, schedule.days()});
   }

@@ -12,6 +12,7 @@
 #include "planner/money/cost.hpp"
 #include "planner/placement/replacement.hpp"
 #include "planner/plan/measure_next.hpp"
+#include "planner/plan/policy_table.hpp"
 #include "planner/regret/robust_choice.hpp"
 #include "planner/search/search.hpp"
 
@@ -27,6 +28,7 @@ struct PlanInputs {
   std::vector<LoadScenario> scenarios = {};  ///< empty = balanced (assumed)
   std::optional<LoadWindows> drift = {};     ///< the study's
   FailurePreset failures = {};
+  std::vector<Scenario> faults = {};               ///< the study's
   std::vector<FailurePreset> other_failures = {};  ///< every shipped preset, to compare the finish date under
   std::optional<StragglerRates> stragglers = {};   ///< of the study's preset; empty = none
   std::optional<FailureClass> silent_errors = {};  ///< likewise
@@ -43,9 +45,14 @@ struct CheckpointTimes {
   SourcedNumber blocking_s;  ///< a rank's shard to host memory
   SourcedNumber persist_s;   ///< one replica's nodes to storage
   SourcedNumber reload_s;    ///< one replica reads and broadcasts its shards to the others
+  double nic_share = 0;      ///< of a saving node's NIC bandwidth that its writes take, where both share the NICs
 };
 /// Throws Error{usage} where the cluster describes no storage.
 CheckpointTimes checkpoint_times(const PlanInputs& inputs, const Layout& layout);
+
+/// Share of a save's persist time that training loses: its writes take a share u of a node's NICs, so that exposed
+/// communication e of the step takes 1 / (1 - u) of its time: e u / (1 - u). 0 where ranks share cores.
+SourcedNumber persist_slowdown(const PlanInputs& inputs, const CheckpointTimes& checkpoint, const Simulated& step);
 
 /// What a step time, the saves and restarts of a layout, and a failure preset mean for a cadence, before one is chosen.
 CadenceInput cadence_input_of(const PlanInputs& inputs, const Layout& layout, const CheckpointTimes& checkpoint,
@@ -59,9 +66,10 @@ struct RunSchedule {
   double days() const;  ///< expected, by the closed form's goodput
   std::int64_t steps = 0;
 };
-/// Without the study's local saves where their interval is not shorter than the one chosen without them.
+/// `slowdown` as persist_slowdown says. Without the study's local saves where their interval is not shorter than the
+/// one chosen without them.
 RunSchedule make_schedule(const PlanInputs& inputs, const Layout& layout, const CheckpointTimes& checkpoint,
-                          double step_s, const FailurePreset& preset);
+                          double step_s, const FailurePreset& preset, const SourcedNumber& slowdown = {});
 
 struct PresetRow {
   std::string name, title;  ///< of the preset
@@ -90,7 +98,8 @@ struct Plan {
   double drift = 1;
   double imbalance = 1, imbalance_p99 = 1;
   RunSchedule schedule;
-  CadenceRuns runs;  ///< thousand runs with the chosen cadence and this step
+  CadenceRuns runs;      ///< thousand runs with the chosen cadence and this step
+  PolicyTable policies;  ///< ways to recover, on the same traces of faults
   std::vector<PresetRow> presets;
   Cost cost;            ///< of runs with steps drawn from the interval; no money where the study has no prices
   MeasureNext next;     ///< what is worth measuring before the run

@@ -8,6 +8,7 @@
 #include "reports/build/cost_report.hpp"
 #include "reports/build/json_parts.hpp"
 #include "reports/build/plan_report.hpp"
+#include "reports/build/policy_report.hpp"
 #include "reports/render/write.hpp"
 #include "sim/cost/kernels/machine_data.hpp"
 
@@ -279,6 +280,8 @@ json plan_json(const PlanInputs& inputs, const Plan& plan) {
       {"drift", drift_json(plan)},
       {"cadence", cadence_json(plan.schedule)},
       {"finish", finish_json(inputs, plan)},
+      {"policies", policies_json(plan.policies)},
+      {"saves", saves_json(plan)},
       {"cost", cost_json(plan.cost)},
       {"failure_presets", presets_json(plan.presets)},
       {"certificate", certificate_json(plan.search.certificate)},

@@ -75,9 +75,11 @@ Report plan_report(const PlanInputs& inputs, const Plan& plan, const PlanDetails
   report.answer = plan_answer(inputs, plan);
   report.answer_range = "Range: " + plan_range(inputs) + ".";
   report.status = plan.search.certificate.proved && plan_doubts(inputs, plan).empty() ? Status::good : Status::warn;
-  report.sections = {layout_section(inputs, plan), search_section(inputs, plan), robust_section(plan),
-                     step_section(inputs, plan),   memory_section(inputs, plan), goodput_section(inputs, plan, details),
-                     cost_section(plan.cost),      sensitivity_section(details), evidence_section(inputs, plan)};
+  report.sections = {layout_section(inputs, plan), search_section(inputs, plan),
+                     robust_section(plan),         step_section(inputs, plan),
+                     memory_section(inputs, plan), goodput_section(inputs, plan, details),
+                     policies_section(plan),       cost_section(plan.cost),
+                     sensitivity_section(details), evidence_section(inputs, plan)};
   report.provenance = provenance(
       {{"configuration", fmt::format("study {}, hash {:016x}", inputs.study.name, hash_of(inputs.study.text))},
        {"seed", std::to_string(inputs.study.seed)},

@@ -19,6 +19,8 @@ Section step_section(const PlanInputs& inputs, const Plan& plan);
 Section memory_section(const PlanInputs& inputs, const Plan& plan);
 /// The finish date, saves, and what is lost to failures.
 Section goodput_section(const PlanInputs& inputs, const Plan& plan, const PlanDetails& details);
+/// Ways to recover on the same traces, and what each save writes and keeps.
+Section policies_section(const Plan& plan);
 Section sensitivity_section(const PlanDetails& details);
 
 }  // namespace wt

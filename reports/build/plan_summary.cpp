@@ -127,8 +127,10 @@ std::vector<std::string> plan_disturbances(const PlanInputs& inputs, const Plan&
         cite(slow->onset.per_1000_node_days), cite(slow->step_factor), cite(slow->duration_s)));
   const MaintenanceSpec& m = inputs.study.maintenance;
   if (m.every_s > 0)
-    out.push_back(fmt::format("Maintenance of {} every {}, after a save: {:.1f} a run.", format_seconds(m.duration_s),
-                              format_seconds(m.every_s), runs.planned_stops));
+    out.push_back(
+        fmt::format("Maintenance of {} every {}, after a save: {:.1f} planned stops a run, with those of the "
+                    "failure preset.",
+                    format_seconds(m.duration_s), format_seconds(m.every_s), runs.planned_stops));
   const StudySpec& s = inputs.study;
   if (const LocalCheckpoints& local = plan.schedule.input.local; local.interval_steps > 0)
     out.push_back(
@@ -159,6 +161,11 @@ std::vector<std::string> plan_disturbances(const PlanInputs& inputs, const Plan&
         t.replicas, format_seconds(t.recover_s), format_seconds(t.stall_s), cite({0, s.replica_loss.evidence})));
   else if (s.replica_loss.recover_s > 0)
     out.push_back("replica_loss does nothing here: the layout has one replica, so that every failure stops the job.");
+  if (const CadenceInput& in = plan.schedule.input; in.planned_mean_s.value > 0)
+    out.push_back(fmt::format("Planned stops as in {}, after a save: one every {} of running time{}. Rate: {}.",
+                              inputs.failures.name, format_seconds(in.planned_mean_s.value),
+                              in.planned_stop_s.value > 0 ? ", for " + format_seconds(in.planned_stop_s.value) : "",
+                              cite(in.planned_mean_s)));
   if (!out.empty())
     out.push_back(
         "Only the simulated runs have these; goodput and days by the closed form leave them out, but for replicas that "

@@ -16,19 +16,24 @@ namespace wt::detail {
 
 inline std::int64_t ns(double seconds) { return std::llround(seconds * 1e9); }
 
+/// Of a Weibull law, by inversion: `scale_ns` = mean / Gamma(1 + 1/shape), u from [0, 1).
+inline std::int64_t weibull_ns(double scale_ns, double inverse_shape, double u) {
+  const double e = -std::log1p(-u);
+  const double t = scale_ns * (inverse_shape == 1 ? e : std::pow(e, inverse_shape));
+  return t < static_cast<double>(kNever) ? std::llround(t) : kNever;
+}
+inline double weibull_scale_ns(double mean_s, double shape) { return mean_s * 1e9 / std::tgamma(1 + 1 / shape); }
+
 /// Draws by inversion: the standard library's distributions differ between implementations, its engines do not.
 class Draw {
  public:
   Draw(double mean_s, double shape, std::uint64_t seed)
-      : never_(mean_s <= 0), inverse_shape_(1 / shape), scale_ns_(mean_s * 1e9 / std::tgamma(1 + 1 / shape)) {
+      : never_(mean_s <= 0), inverse_shape_(1 / shape), scale_ns_(weibull_scale_ns(mean_s, shape)) {
     if (!never_) engine_.emplace(seed);
   }
   std::int64_t operator()() {
     if (never_) return kNever;
-    const double u = static_cast<double>((*engine_)() >> 11) * 0x1p-53;
-    const double e = -std::log1p(-u);
-    const double t = scale_ns_ * (inverse_shape_ == 1 ? e : std::pow(e, inverse_shape_));
-    return t < static_cast<double>(kNever) ? std::llround(t) : kNever;
+    return weibull_ns(scale_ns_, inverse_shape_, static_cast<double>((*engine_)() >> 11) * 0x1p-53);
   }
 
  private:
@@ -129,7 +134,12 @@ class Stragglers {
 class Replicas {
  public:
   Replicas(const ReplicaTolerance& t, const Draw& gap, Spares& spares)
-      : count_(t.replicas), recover_(ns(t.recover_s)), stall_(ns(t.stall_s)), gap_(gap), spares_(spares) {}
+      : count_(t.replicas),
+        microbatches_(t.microbatches),
+        recover_(ns(t.recover_s)),
+        stall_(ns(t.stall_s)),
+        gap_(gap),
+        spares_(spares) {}
 
   /// An uptime begins: with who is there, and the clock of losses anew.
   void restart(std::int64_t wall) {
@@ -151,8 +161,8 @@ class Replicas {
     }
     stall_due_ = false;
     if (away > 0)
-      h.step = std::llround(static_cast<double>(h.step) * static_cast<double>(count_) /
-                            static_cast<double>(count_ - std::min(away, count_ - 1)));
+      h.step = std::llround(static_cast<double>(h.step) *
+                            replica_step_factor(count_, count_ - std::min(away, count_ - 1), microbatches_));
     if (!back_.empty()) h.until = std::min(h.until, back_.front() - wall_);
     if (loss_ < kNever) h.until = std::min(h.until, loss_ - wall_);
   }
@@ -173,7 +183,7 @@ class Replicas {
       stall_due_ = true;
     }
   }
-  std::int64_t count_, recover_, stall_;
+  std::int64_t count_, microbatches_, recover_, stall_;
   Draw gap_;
   Spares& spares_;
   std::int64_t wall_ = 0, loss_ = kNever, losses_ = 0;

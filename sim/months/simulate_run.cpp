@@ -7,117 +7,18 @@
 
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/hash.hpp"
-#include "configs/spec/support/quantity.hpp"
+#include "configs/spec/support/number.hpp"
 #include "configs/spec/support/statistics.hpp"
 #include "sim/cluster/child.hpp"
 #include "sim/months/events.hpp"
+#include "sim/months/fault_trace.hpp"
+#include "sim/months/run_clock.hpp"
 #include "sim/months/steps_on_simgrid.hpp"
 
 namespace wt {
 namespace {
 
 using namespace detail;
-
-void check(const RunScenario& s) {
-  if (s.steps < 1 || s.interval_steps < 1)
-    throw_error(Code::usage, "run scenario: found {} steps and {} steps between saves, needs at least 1 of each",
-                s.steps, s.interval_steps);
-  const auto time = [](const char* what, double value) {
-    if (!(value >= 0 && value < kLongest_s))
-      throw_error(Code::usage, "run scenario: {}: found {} s, needs 0 to {:.3g} s (70 years)", what, value, kLongest_s);
-  };
-  time("step_s", s.step_s);
-  if (!(s.stragglers.factor >= 1 && std::isfinite(s.stragglers.factor)))
-    throw_error(Code::usage, "run scenario: stragglers: found a step {} times as long, needs a factor of at least 1",
-                s.stragglers.factor);
-  const double steps = static_cast<double>(s.steps), saves = steps / static_cast<double>(s.interval_steps) + 2;
-  const bool tolerant = s.tolerance.replicas > 0;
-  time(tolerant ? "2 x steps x step_s x stragglers.factor" : "steps x step_s x stragglers.factor",
-       (tolerant ? 2 : 1) * steps * s.step_s * s.stragglers.factor);
-  time("steps x blocking_s / interval_steps", saves * (s.blocking_s + s.persist_s + s.silent.verify_s));
-  if (s.local.interval_steps < 0 || (s.local.interval_steps > 0 && s.interval_steps % s.local.interval_steps != 0))
-    throw_error(
-        Code::usage,
-        "run scenario: local.interval_steps: found {}, needs a divisor of the {} steps between saves, or 0 for none",
-        s.local.interval_steps, s.interval_steps);
-  if (!(s.local.survival >= 0 && s.local.survival <= 1))
-    throw_error(Code::usage, "run scenario: local.survival: found {}, needs a share of failures from 0 to 1",
-                s.local.survival);
-  if (s.local.interval_steps > 0)
-    time("steps x local.blocking_s / local.interval_steps",
-         (steps / static_cast<double>(s.local.interval_steps) + 2) * (s.local.blocking_s + s.silent.verify_s));
-  time("local.blocking_s", s.local.blocking_s);
-  time("local.reload_s", s.local.reload_s);
-  time("silent.mean_s", s.silent.mean_s);
-  time("silent.verify_s", s.silent.verify_s);
-  if (s.tolerance.replicas < 0 || s.tolerance.replicas == 1)
-    throw_error(Code::usage, "run scenario: tolerance.replicas: found {}, needs at least 2, or 0 for none",
-                s.tolerance.replicas);
-  if (s.failures.nodes < 0 || (tolerant && s.failures.nodes > 0))
-    throw_error(
-        Code::usage,
-        "run scenario: failures.nodes: found {} with {} replicas that may be lost, needs a number of nodes without "
-        "such replicas, or 0 for failures of the job",
-        s.failures.nodes, s.tolerance.replicas);
-  time("tolerance.recover_s", s.tolerance.recover_s);
-  time("tolerance.stall_s", s.tolerance.stall_s);
-  if (tolerant && s.failures.mean_s > 0 && !(s.failures.mean_s > s.tolerance.stall_s && s.failures.mean_s >= s.step_s))
-    throw_error(
-        Code::usage,
-        "run scenario: tolerance: found a stall of {} s and {} s between failures, needs failures further apart "
-        "than a stall and a step ({} s)",
-        s.tolerance.stall_s, s.failures.mean_s, s.step_s);
-  time("blocking_s", s.blocking_s);
-  time("persist_s", s.persist_s);
-  time("detect_s", s.detect_s);
-  time("reschedule_s", s.reschedule_s);
-  time("restart_s", s.restart_s);
-  time("reload_s", s.reload_s);
-  time("startup_s", s.startup_s);
-  time("planned_mean_s", s.planned_mean_s);
-  time("planned_stop_s", s.planned_stop_s);
-  time("stragglers.mean_s", s.stragglers.mean_s);
-  if (s.stragglers.mean_s > 0 && s.stragglers.mean_s < s.step_s)
-    throw_error(Code::usage, "run scenario: stragglers.mean_s: found {} s, needs at least a step ({} s), or 0 for none",
-                s.stragglers.mean_s, s.step_s);
-  time("stragglers.duration_s", s.stragglers.duration_s);
-  time("maintenance_every_s", s.maintenance_every_s);
-  time("maintenance_s", s.maintenance_s);
-  time("repair_s", s.repair_s);
-  time("wall_limit_s", s.wall_limit_s);
-  if (ns(s.step_s) < 1)
-    throw_error(Code::usage, "run scenario: step_s: found {}, needs at least a nanosecond", s.step_s);
-  if (s.maintenance_every_s > 0 && s.maintenance_s >= s.maintenance_every_s)
-    throw_error(Code::usage,
-                "run scenario: found maintenance of {} s every {} s, needs windows shorter than the time between them",
-                s.maintenance_s, s.maintenance_every_s);
-  if (!(s.failures.mean_s >= 0) || !(s.failures.shape > 0))
-    throw_error(Code::usage, "run scenario: failures: found mean {} s and shape {}, needs mean >= 0 and shape > 0",
-                s.failures.mean_s, s.failures.shape);
-}
-
-RunClock run_clock(const RunScenario& s) {
-  return {.steps = s.steps,
-          .interval = s.interval_steps,
-          .step = ns(s.step_s),
-          .blocking = ns(s.blocking_s),
-          .persist = ns(s.persist_s),
-          .restart = ns(s.restart_s),
-          .reload = ns(s.reload_s),
-          .startup = ns(s.startup_s),
-          .local_interval = s.local.interval_steps,
-          .local_blocking = ns(s.local.blocking_s),
-          .local_reload = ns(s.local.reload_s),
-          .verify = ns(s.silent.verify_s)};
-}
-
-/// Nothing fails, slows or stops it.
-std::int64_t undisturbed_ns(const RunClock& clock) {
-  const std::int64_t saves = clock.steps / clock.interval + 1;
-  const std::int64_t local_saves = clock.local_interval > 0 ? clock.steps / clock.local_interval : 0;
-  return clock.steps * clock.step + saves * (clock.blocking + clock.verify) +
-         local_saves * (clock.local_blocking + clock.verify) + clock.persist + clock.restart + clock.startup;
-}
 
 /// A run as a sequence of uptimes and of what is between them. Each kind of event draws from a seed of its own.
 class Run {
@@ -164,8 +65,9 @@ class Run {
           planned(splitmix64(failures)),
           stragglers(splitmix64(planned)),
           silent(splitmix64(stragglers)),
-          survival(splitmix64(silent)) {}
-    std::uint64_t failures, planned, stragglers, silent, survival;
+          survival(splitmix64(silent)),
+          recovery(splitmix64(survival)) {}
+    std::uint64_t failures, planned, stragglers, silent, survival, recovery;
   };
 
   /// Running time of the next uptime until each kind of planned stop.
@@ -190,7 +92,11 @@ class Run {
     };
     const Events events{nodes_.any() ? nodes_.next() - ran_ : failure_(), stops.first(), silent_(), !survives_()};
     replicas_.restart(out_.wall_ns);
-    const Uptime up = execution_.uptime(clock_, saved_, first, events, health);
+    RunClock clock = clock_;
+    clock.restart = drawn(scenario_.restart_s, scenario_.spread.restart, TraceDraw::restart);
+    clock.reload = drawn(scenario_.reload_s, scenario_.spread.reload, TraceDraw::reload);
+    const Uptime up = execution_.uptime(clock, saved_, first, events, health);
+    ++uptimes_;
     for (std::size_t b = 0; b < kBuckets; ++b) out_.buckets_ns[b] += up.spent[b];
     out_.wall_ns += up.length;
     ran_ += up.length;
@@ -206,9 +112,9 @@ class Run {
       fail();
     } else if (how == UptimeEnd::corrupted) {
       ++out_.silent_errors;
-      recover(ns(scenario_.reschedule_s));
+      recover(reschedule());
     } else if (stops.found <= std::min(stops.planned, stops.window)) {
-      recover(ns(scenario_.reschedule_s));
+      recover(reschedule());
     } else if (stops.planned < stops.window) {
       ++out_.planned_stops;
       spend(Bucket::custom_events, ns(scenario_.planned_stop_s));
@@ -218,7 +124,7 @@ class Run {
   }
 
   void fail() {
-    const std::int64_t down = ns(scenario_.detect_s) + ns(scenario_.reschedule_s);
+    const std::int64_t down = drawn(scenario_.detect_s, scenario_.spread.detect, TraceDraw::detect) + reschedule();
     if (tolerant_) {  // the losses are counted and have their spares: all replicas come back together
       spend(Bucket::infrastructure_recovery, std::max(down, replicas_.whole() - out_.wall_ns));
     } else {
@@ -226,6 +132,14 @@ class Run {
       if (nodes_.any()) nodes_.replace();
       recover(down);
     }
+  }
+
+  /// A time of the recovery that follows the last uptime, or begins the next.
+  std::int64_t drawn(double mean_s, double sigma, TraceDraw draw) const {
+    return lognormal_ns(mean_s, sigma, splitmix64(seeds_.recovery + uptimes_), draw);
+  }
+  std::int64_t reschedule() const {
+    return drawn(scenario_.reschedule_s, scenario_.spread.reschedule, TraceDraw::reschedule);
   }
 
   void recover(std::int64_t down) {
@@ -260,23 +174,29 @@ class Run {
   RunOutcome out_;
   Saved saved_;
   std::int64_t ran_ = 0;
+  std::uint64_t uptimes_ = 0;
   std::int64_t window_;  ///< the next one, wall time
 };
 
 }  // namespace
 
+double replica_step_factor(std::int64_t replicas, std::int64_t alive, std::int64_t microbatches) {
+  if (microbatches <= 0) return as_double(replicas) / as_double(alive);
+  return as_double(ceil_div(replicas * microbatches, alive)) / as_double(microbatches);
+}
+
 RunOutcome simulate_run(const RunScenario& scenario, std::uint64_t seed) {
-  check(scenario);
+  detail::check_scenario(scenario);
   return Run(scenario, seed, {detail::jump_uptime}).outcome();
 }
 
 RunOutcome simulate_run_stepping(const RunScenario& scenario, std::uint64_t seed) {
-  check(scenario);
+  detail::check_scenario(scenario);
   return Run(scenario, seed, detail::counted_steps()).outcome();
 }
 
 RunOutcome simulate_run_on_simgrid(const RunScenario& scenario, std::uint64_t seed) {
-  check(scenario);
+  detail::check_scenario(scenario);
   const std::string bytes = run_in_child([&] {
     RunOutcome out;
     FailingHost::simulate([&](FailingHost& host) { out = Run(scenario, seed, detail::steps_on(host)).outcome(); });
@@ -293,7 +213,7 @@ std::uint64_t run_seed(std::uint64_t seed, std::int64_t run) {
 }
 
 RunDistribution simulate_runs(const RunScenario& scenario, std::int64_t n, std::uint64_t seed) {
-  check(scenario);
+  detail::check_scenario(scenario);
   if (n < 1) throw_error(Code::usage, "simulated runs: found {}, needs at least 1", n);
   RunDistribution out;
   out.runs = n;

@@ -49,7 +49,19 @@ struct ReplicaTolerance {
   std::int64_t replicas = 0;  ///< G; 0 = a failure stops the job
   double recover_s = 0;       ///< wall time after the stall until it is back, plus waiting for a spare node
   double stall_s = 0;         ///< of the job after a loss, before its next step; losses meanwhile add none
+  /// Of a replica in a step: those of lost ones are done by the others in whole microbatches, ceil(G m / alive) / m of
+  /// the step; 0 = cut at will.
+  std::int64_t microbatches = 0;
 };
+
+/// How far times are spread around their means: the sigma of the logarithm of a lognormal law, 0 = constant.
+struct TimeSpread {
+  double detect = 0, reschedule = 0, restart = 0, reload = 0, repair = 0;
+};
+
+/// Step time with `alive` of `replicas` over that with all, where the global batch is kept and each replica has
+/// `microbatches` of it: ceil(replicas m / alive) / m; microbatches = 0: replicas / alive, the batch cut at will.
+double replica_step_factor(std::int64_t replicas, std::int64_t alive, std::int64_t microbatches);
 
 struct RunScenario {
   std::int64_t steps = 0;           ///< to train
@@ -73,6 +85,7 @@ struct RunScenario {
   double maintenance_s = 0;        ///< how long one lasts; one that comes due while the job is down needs no save
   std::int64_t spares = -1;        ///< nodes ready to take over, -1 = always enough
   double repair_s = 0;             ///< a failed node is away so long; with no spare left the job waits for it
+  TimeSpread spread;               ///< of detect_s and on; simulate_run has constant repairs
   double wall_limit_s = 0;         ///< give up then, 0 = after 50 times the undisturbed time
 };
 
@@ -84,6 +97,7 @@ struct RunOutcome {
   std::int64_t planned_stops = 0;  ///< with maintenance windows
   std::int64_t stragglers = 0;     ///< nodes that became slow
   std::int64_t silent_errors = 0;  ///< found; one that a failure undid is not
+  std::int64_t without_spare = 0;  ///< failures after which no node stood by; of replayed traces alone
   double wall_s() const { return static_cast<double>(wall_ns) * 1e-9; }
   double bucket_s(Bucket b) const { return static_cast<double>(buckets_ns[static_cast<std::size_t>(b)]) * 1e-9; }
   double goodput() const { return bucket_s(Bucket::productive) / wall_s(); }

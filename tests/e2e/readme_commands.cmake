@@ -23,6 +23,11 @@ wt_command(plan_set_twice STATUS 2 RUN plan dbrx-3072-h100 --gpus 512 --set gpus
 wt_command(plan_set_misspelt STATUS 2 RUN plan dbrx-3072-h100 --set cluster.nic.bandwith=200Gb/s
   EXPECT "cluster.nic.bandwith: unknown key; did you mean 'cluster.nic.bandwidth'")
 wt_command(plan_dbrx RUN plan dbrx-3072-h100 -o ${out}/plan EXPECT "12T tokens in.*the fewest days are proved.*Choice: .* gives up .* at central prices.*What to measure next.*report.html")
+wt_command(faults_compare RUN faults compare dbrx-3072-h100
+  EXPECT "restart from storage is best.*UNKNOWN.*hot_spares.activate +pays while")
+wt_command(faults_hot RUN faults compare dbrx-3072-h100 --set "hot_spares={activate: 50s, source: 'assumed: as ours'}"
+  EXPECT "hot spares is best")
+wt_command(faults_misspelt STATUS 2 RUN faults compare dbrx-3072-h100 --set hot_spare=50s EXPECT "did you mean 'hot_spares'")
 wt_command(bench_worth RUN bench --for dbrx-3072-h100 --dry-run --worth 20s
   EXPECT "measures .* shapes.*leaves out .*not of these kernels: .* shapes take about [12][0-9.]+ s of the 20.0 s asked for")
 wt_command(export_plan RUN export ${out}/plan --to torchtitan -o ${out}/job.toml AFTER plan_dbrx

@@ -101,6 +101,7 @@ TEST_CASE("every key of a study stands in docs/files.md, and no other") {
       "{model: dbrx, cluster: hgx-h100, gpus: 64, tokens: 1T, max_seq_len: 4096, global_train_batch_size: 128, "
       "maintenance: {every: 30d, duration: 4h}, silent_errors: {rate: llama3, verify: 2s, source: 'assumed: a'}, "
       "drift: {loads: [olmoe-c4], every: 1}, replica_loss: {recover: 10m, stall: 3m, source: 'assumed: a'}, "
+      "hot_spares: {activate: 50s, source: 'assumed: a'}, "
       "checkpoint: {copy_bandwidth: 1GB/s, source: "
       "'assumed: a', local: {every: 5m, survival: 0.5, source: 'assumed: a'}}, search: {tie: 0.01}, scale: {clock: 1}}";
   CHECK(accepted({study}, [](const std::string& text) { study_from_text(text, "sample"); }) == documented("Study"));
@@ -145,11 +146,13 @@ TEST_CASE("every key of an offer stands in docs/files.md, and no other") {
 
 TEST_CASE("every key of failure rates stands in docs/files.md, and no other") {
   const std::string proof = "evidence: assumed, source: a", one = "{class: a, per_1000_node_days: 1, " + proof + "}",
-                    time = "{time: 1m, " + proof + "}";
+                    time = "{time: 1m, mean: 2m, " + proof + "}",
+                    lawful = "{class: a, per_1000_node_days: 1, bad_nodes: {share: 0.1, factor: 2}, " + proof + "}",
+                    announced = "{class: a, per_1000_node_days: 1, duration: " + time + ", " + proof + "}";
   std::vector<std::string> samples;
   for (const char* slow : {"step_factor", "node_compute"})
-    samples.push_back("{name: n, title: t, failures: [" + one + "], planned: [" + one + "], silent_errors: " + one +
-                      ", stragglers: {class: a, per_1000_node_days: 1, " + proof + ", " + slow + ": {value: 1, " +
+    samples.push_back("{name: n, title: t, failures: [" + lawful + "], planned: [" + announced + "], silent_errors: " +
+                      one + ", stragglers: {class: a, per_1000_node_days: 1, " + proof + ", " + slow + ": {value: 1, " +
                       proof + "}, duration: " + time + ", ends: recovers}, recovery: {detect: " + time +
                       ", reschedule: " + time + ", restart: " + time + ", reload: " + time + "}}");
   // The straggler that each sample leaves out is allowed in it, too, as a key without a map.

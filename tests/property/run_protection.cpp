@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "planner/cadence/cadence_formulas.hpp"
+#include "planner/cadence/recovery_formulas.hpp"
 #include "sim/months/simulate_run.hpp"
 
 using namespace wt;
@@ -121,7 +122,7 @@ TEST_CASE("O13: goodput where a failure stops one replica of many") {
     s.failures.mean_s = mtbf, s.tolerance = {replicas, recover, stall};
     const RunDistribution d = simulate_runs(s, 2000, 34);
     INFO(replicas << " replicas, " << recover << " s, stall " << stall << " s");
-    CHECK(d.goodput == Approx(replica_goodput(replicas, mtbf, recover, stall)).margin(5e-4));
+    CHECK(d.goodput == Approx(replica_goodput(replicas, mtbf, recover, stall, 0)).margin(5e-4));
     CHECK(mean_s(d, Bucket::infrastructure_recovery) == Approx(d.failures * stall).epsilon(0.03));
     CHECK(d.failures == Approx(d.mean_s / mtbf).epsilon(0.01));
     CHECK(mean_s(d, Bucket::other) == Approx(d.failures * recover / replicas).epsilon(0.04));

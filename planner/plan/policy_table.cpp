@@ -1,0 +1,297 @@
+#include "planner/plan/policy_table.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "configs/spec/support/number.hpp"
+#include "configs/spec/support/quantity.hpp"
+#include "configs/spec/support/statistics.hpp"
+#include "configs/spec/support/text.hpp"
+#include "planner/cadence/recovery_formulas.hpp"
+#include "planner/plan/plan.hpp"
+#include "sim/months/fault_laws.hpp"
+
+namespace wt {
+namespace {
+
+constexpr double kMuchVariation = 0.1;  // above it policies are ranked by the tenth percentile
+constexpr double kTie = 1e-3;           // of the goodput: then the earlier, simpler policy
+constexpr double kGivesUp = 10;         // times the undisturbed time
+constexpr double kFailuresATrace = 40;  // with more failures a run fewer traces are replayed
+constexpr std::int64_t kFewestTraces = 10;
+constexpr std::int64_t kFewerSpares = 2;
+constexpr std::int64_t kMoreSpares = 3;  // tried beyond what the closed form wants
+
+/// The rows of a table as they are made, and the policies of those that are known.
+class Rows {
+ public:
+  Rows(const PlanInputs& inputs, const Layout& layout, const RunSchedule& schedule, std::int64_t spares)
+      : study_(inputs.study),
+        layout_(layout),
+        schedule_(schedule),
+        spares_(spares),
+        plain_(schedule.input),
+        copies_(state_copies(layout)) {
+    plain_.local = {}, plain_.silent = {}, plain_.tolerance = {};
+    plain_plan_ = choose_cadence(plain_);
+    downtime_s_ = plain_.recovery.detect_s.value + plain_.recovery.reschedule_s.value;
+    ready_s_ = plain_.recovery.restart_s.value + plain_.recovery.reload_s.value;
+  }
+
+  std::vector<PolicyRow> rows;
+  std::vector<TracedPolicy> policies;
+  std::vector<std::size_t> row_of;  ///< of each policy
+
+  void all() {
+    known("no failure", "saves and planned stops alone: the upper bound", plain_, spares_, {}, false);
+    known("wait for repair",
+          fmt::format("no spares: the job waits for the node, {} each", format_seconds(plain_.repair_s.value)), plain_,
+          0);
+    known(kRestartFromStorage,
+          fmt::format("a node that stands by, else waits; down {} and {} until it trains", format_seconds(downtime_s_),
+                      format_seconds(ready_s_)),
+          plain_, spares_);
+    from_local_copies();
+    hot_spares();
+    shrink_and_grow();
+    without_a_replica();
+    verified_rollback();
+  }
+  double interval_s() const { return plain_plan_.interval_s.value; }
+  RunScenario scenario(const CadenceInput& in, std::int64_t spares) const {
+    RunScenario s = run_scenario(in, choose_cadence(in), schedule_.steps);
+    s.spares = spares;
+    s.wall_limit_s = kGivesUp * as_double(s.steps) * s.step_s;
+    return s;
+  }
+  const CadenceInput& plain() const { return plain_; }
+
+ private:
+  void known(const std::string& name, const std::string& how, const CadenceInput& in, std::int64_t spares,
+             const Continuation& continuation = {}, bool fails = true) {
+    RunScenario s = scenario(in, spares);
+    rows.push_back(
+        {.policy = name, .how = how, .interval_s = as_double(s.interval_steps) * s.step_s, .spares = spares});
+    row_of.push_back(rows.size() - 1);
+    policies.push_back({name, std::move(s), continuation, fails});
+  }
+  void unknown(const std::string& name, const std::string& missing, const std::string& break_even) {
+    rows.push_back({.policy = name, .missing = missing, .break_even = break_even});
+  }
+
+  void from_local_copies() {
+    const char* name = "restart from local copies";
+    if (const LocalCheckpoints& local = schedule_.input.local; local.interval_steps > 0) {
+      CadenceInput in = plain_;
+      in.local = local;
+      return known(
+          name,
+          fmt::format("copies every {}; {:g} % of failures leave them whole, reload {}",
+                      counted(local.interval_steps, "step"), 100 * local.survival, format_seconds(local.reload_s)),
+          in, spares_);
+    }
+    std::string surface;
+    const double copy_s = plain_.blocking_s.value;
+    for (const double share : {1 / 16.0, 1 / 4.0, 1 / 2.0}) {
+      const double every_s = std::max(plain_.step_s.value, share * interval_s());
+      const double q = survival_that_pays(interval_s(), plain_.persist_s.value, plain_.recovery.reload_s.value,
+                                          plain_.mtbf_s.value, every_s, copy_s, copy_s);
+      surface += fmt::format("{}every {}: {}", surface.empty() ? "" : "; ", format_seconds(every_s),
+                             q <= 1 ? fmt::format("above {:.2g} %", 100 * q) : "never");
+    }
+    unknown(
+        name, "checkpoint.local (every, survival)",
+        fmt::format("pays where this share of failures leaves them whole, by how often copies are made: {}", surface));
+  }
+
+  void hot_spares() {
+    const char* name = kHotSpares;
+    const double cold_s = plain_.recovery.reschedule_s.value + plain_.recovery.restart_s.value;
+    if (study_.hot_spares.activate_s >= 0)
+      return known(name,
+                   fmt::format("a node whose processes are up: ready in {} instead of {}",
+                               format_seconds(study_.hot_spares.activate_s), format_seconds(cold_s)),
+                   plain_, spares_, {.activate_s = study_.hot_spares.activate_s});
+    unknown(name, "hot_spares.activate",
+            fmt::format("pays while a hot spare is ready in less than {} (reschedule and restart)",
+                        format_seconds(cold_s)));
+  }
+
+  /// As many units as there are copies of the state; speed by whole sequences dealt out anew.
+  std::optional<Continuation> units(std::int64_t least) const {
+    if (copies_ < 2 || plain_.nodes % copies_ != 0) return std::nullopt;
+    Continuation c{.units = copies_, .least = least, .step_factor = {1}};
+    for (std::int64_t k = 1; k <= copies_; ++k)
+      c.step_factor.push_back(replica_step_factor(copies_, k, sequences_of_group(study_, layout_)));
+    return c;
+  }
+  std::string one_less() const {
+    return fmt::format("{:.3g} times the step with one of {} less",
+                       replica_step_factor(copies_, copies_ - 1, sequences_of_group(study_, layout_)), copies_);
+  }
+
+  void shrink_and_grow() {
+    const char* name = "shrink and grow";
+    const auto c = units((copies_ + 1) / 2);
+    if (c)
+      return known(name, fmt::format("no spares: on with fewer replicas, each change a restart; {}", one_less()),
+                   plain_, 0, *c);
+    unknown(
+        name,
+        fmt::format("a step time on fewer nodes: the layout has {} on {}", counted(copies_, "replica"),
+                    counted(plain_.nodes, "node")),
+        fmt::format("pays where the speed left is more than {:.2g} % (two restarts of {} beside a repair of {})",
+                    100 * std::min(1.0, 2 * (plain_.recovery.detect_s.value + ready_s_) / plain_.repair_s.value),
+                    format_seconds(plain_.recovery.detect_s.value + ready_s_), format_seconds(plain_.repair_s.value)));
+  }
+
+  void without_a_replica() {
+    const char* name = "go on without a replica";
+    const auto c = units((copies_ + 1) / 2);
+    if (c && study_.replica_loss.recover_s > 0) {
+      CadenceInput in = plain_;
+      in.tolerance = schedule_.input.tolerance;
+      return known(name,
+                   fmt::format("the others stall {}, the replica is back after {}; {}",
+                               format_seconds(study_.replica_loss.stall_s),
+                               format_seconds(study_.replica_loss.recover_s), one_less()),
+                   in, spares_, *c);
+    }
+    if (!c)
+      return unknown(
+          name,
+          fmt::format("replicas: the layout has {} on {}", counted(copies_, "replica"), counted(plain_.nodes, "node")),
+          "needs a layout with several replicas of whole nodes");
+    const double pays = replica_loss_that_pays(downtime_s_, ready_s_, interval_s(), 0, plain_.mtbf_s.value);
+    unknown(name, "replica_loss (recover, stall)",
+            fmt::format("pays while stall + recover / {} stays below {}, and {} less for each percent that it slows "
+                        "every step",
+                        copies_, format_seconds(pays), format_seconds(plain_.mtbf_s.value / 100)));
+  }
+
+  void verified_rollback() {
+    const char* name = "verified rollback";
+    if (schedule_.input.silent.mean_s > 0) {
+      CadenceInput in = plain_;
+      in.silent = schedule_.input.silent;
+      return known(name,
+                   fmt::format("as a restart from storage, and a check of {} before each save finds the silent errors "
+                               "that the others train on with",
+                               format_seconds(in.silent.verify_s)),
+                   in, spares_);
+    }
+    unknown(
+        name, "silent_errors (rate, verify)",
+        fmt::format("a check of {} before each save costs 0.1 % of the goodput", format_seconds(1e-3 * interval_s())));
+  }
+
+  const StudySpec& study_;
+  const Layout& layout_;
+  const RunSchedule& schedule_;
+  std::int64_t spares_;
+  CadenceInput plain_;
+  CadencePlan plain_plan_;
+  std::int64_t copies_;
+  double downtime_s_ = 0, ready_s_ = 0;
+};
+
+FaultLaws laws_of(const PlanInputs& inputs, const RunScenario& run, const EntityTree& tree) {
+  FaultLaws out = preset_laws(inputs.failures, tree, inputs.study.scale.mtbf);
+  add_run_laws(run, tree, out);
+  for (const Scenario& scenario : inputs.faults) add_scenario(scenario, run, tree, out);
+  return out;
+}
+
+/// The fewest spares with 99.9 % of the best goodput.
+std::int64_t fewest_spares(const std::vector<PolicyOutcome>& by_spares) {
+  double best = 0;
+  for (const PolicyOutcome& o : by_spares) best = std::max(best, mean(o.goodputs));
+  const auto enough = [&](const PolicyOutcome& o) { return mean(o.goodputs) >= (1 - kTie) * best; };
+  return std::ranges::find_if(by_spares, enough) - by_spares.begin();
+}
+
+/// So many that a plan stays quick, where each run has many failures.
+std::int64_t number_of_traces(const RunSchedule& schedule, std::int64_t runs, std::int64_t most) {
+  const double failures = as_double(schedule.steps) * schedule.input.step_s.value / schedule.input.mtbf_s.value;
+  const double affordable = kFailuresATrace * as_double(most) / std::max(1.0, failures);
+  return std::clamp<std::int64_t>(static_cast<std::int64_t>(affordable), std::min(kFewestTraces, most),
+                                  std::max<std::int64_t>(kFewestTraces, std::min(most, runs)));
+}
+
+/// Neither the upper bound nor what guards against errors that the others do not see.
+bool competes(const PolicyRow& row) {
+  return row.outcome && row.policy != "no failure" && row.policy != "verified rollback";
+}
+
+void choose(PolicyTable& table) {
+  const auto reference = std::ranges::find(table.rows, std::string(kRestartFromStorage), &PolicyRow::policy);
+  table.reference = static_cast<std::size_t>(reference - table.rows.begin());
+  for (PolicyRow& row : table.rows) {
+    if (!row.outcome) continue;
+    row.difference = paired_difference(row.outcome->goodputs, reference->outcome->goodputs);
+    table.by_p10 = table.by_p10 || row.outcome->cv() > kMuchVariation;
+  }
+  const auto rank = [&](const PolicyRow& row) {
+    return table.by_p10 ? row.outcome->p10_goodput() : row.outcome->median_goodput();
+  };
+  table.chosen = table.reference;
+  std::string unknown;
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    const PolicyRow& row = table.rows[i];
+    if (competes(row) && rank(row) > (1 + kTie) * rank(table.rows[table.chosen])) table.chosen = i;
+    if (!row.outcome) unknown += (unknown.empty() ? "" : ", ") + row.policy;
+  }
+  const PolicyRow& best = table.rows[table.chosen];
+  table.choice = fmt::format(
+      "Of the policies whose inputs are known, {} is best: goodput {:.2f} % in the median, {:.2f} % "
+      "in the tenth percentile of {} traces.",
+      best.policy, 100 * best.outcome->median_goodput(), 100 * best.outcome->p10_goodput(), table.traces);
+  if (!unknown.empty()) table.choice += fmt::format(" Not known: {}.", unknown);
+}
+
+}  // namespace
+
+std::int64_t state_copies(const Layout& layout) { return layout.replicate / layout.optimizer_shard; }
+
+std::int64_t sequences_of_group(const StudySpec& study, const Layout& layout) {
+  return std::max<std::int64_t>(1, study.global_batch * layout.context / (layout.replicate * layout.shard));
+}
+
+PolicyTable compare_policies(const PlanInputs& inputs, const Layout& layout, const RunSchedule& schedule,
+                             std::int64_t traces) {
+  const StudySpec& study = inputs.study;
+  const auto wanted = static_cast<std::int64_t>(schedule.cadence.spares.value);
+  const std::int64_t most = study.spare_nodes ? wanted : wanted + kMoreSpares;
+  const EntityTree tree = entity_tree(study.cluster, most);
+  PolicyTable table;
+  table.traces = number_of_traces(schedule, study.runs, traces);
+
+  Rows rows(inputs, layout, schedule, most);
+  const FaultLaws laws = laws_of(inputs, rows.scenario(rows.plain(), most), tree);
+  const auto replay = [&](const std::vector<TracedPolicy>& policies) {
+    return replay_policies(tree, laws.laws, laws.given, policies, table.traces, study.seed);
+  };
+  std::int64_t spares = wanted;
+  if (!study.spare_nodes) {
+    std::vector<TracedPolicy> by_spares;
+    const std::int64_t least = std::max<std::int64_t>(0, wanted - kFewerSpares);
+    for (std::int64_t s = least; s <= most; ++s) by_spares.push_back({"", rows.scenario(rows.plain(), s), {}});
+    spares = least + fewest_spares(replay(by_spares));
+    table.spares = {
+        as_double(spares),
+        {Evidence::derived, fmt::format("the fewest of {} to {} with 99.9 % of the best goodput on {} traces of "
+                                        "faults; {}",
+                                        least, most, table.traces, schedule.cadence.spares.evidence.source)}};
+  } else {
+    table.spares = schedule.cadence.spares;
+  }
+  Rows final(inputs, layout, schedule, spares);
+  final.all();
+  const std::vector<PolicyOutcome> outcomes = replay(final.policies);
+  for (std::size_t i = 0; i < outcomes.size(); ++i) final.rows[final.row_of[i]].outcome = outcomes[i];
+  table.rows = std::move(final.rows);
+  choose(table);
+  return table;
+}
+
+}  // namespace wt

@@ -1,0 +1,199 @@
+#include "sim/months/fault_laws.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/number.hpp"
+#include "configs/spec/support/quantity.hpp"
+
+namespace wt {
+namespace {
+
+bool same_law(const StrikeLaw& a, const StrikeLaw& b) {
+  return a.what == b.what && a.domain == b.domain && a.shape == 1 && b.shape == 1 && a.bad_share == b.bad_share &&
+         a.bad_factor == b.bad_factor && a.lasts_s == b.lasts_s && a.sigma == b.sigma && !a.periodic && !b.periodic;
+}
+
+/// Exponential laws of the same entities are one of the sum of their rates.
+void add_law(std::vector<StrikeLaw>& laws, const StrikeLaw& law) {
+  if (law.mean_s <= 0) return;
+  for (StrikeLaw& known : laws)
+    if (same_law(known, law)) {
+      known.mean_s = 1 / (1 / known.mean_s + 1 / law.mean_s);
+      return;
+    }
+  laws.push_back(law);
+}
+
+/// Where in an undisturbed run the middle of a step is, wall seconds.
+double middle_of_step(const RunScenario& run, std::int64_t step) {
+  const double saves = as_double((step - 1) / run.interval_steps);
+  const double locals = run.local.interval_steps > 0 ? as_double((step - 1) / run.local.interval_steps) - saves : 0;
+  return run.restart_s + run.startup_s + (as_double(step) - 0.5) * run.step_s +
+         saves * (run.blocking_s + run.silent.verify_s) + locals * (run.local.blocking_s + run.silent.verify_s);
+}
+
+/// What an event does in simulated months.
+StrikeLaw law_of(const FaultEvent& e, const std::string& where) {
+  StrikeLaw law{.domain = e.who.domain, .lasts_s = e.lasts_s.value_or(0), .detect_s = e.detected_within_s.value_or(-1)};
+  switch (e.what.kind) {
+    case FaultKind::damage:
+    case FaultKind::corrupt:
+    case FaultKind::disk_full:
+    case FaultKind::file_too_large:
+      throw_error(Code::usage,
+                  "{}: found kind {}, which simulated months do not know; they know kill, abort, segfault, "
+                  "exit, exception, hang, slow, partition and maintenance",
+                  where, to_string(e.what.kind));
+    case FaultKind::slow:
+      law.what = e.detected_within_s ? StrikeLaw::Strikes::found : StrikeLaw::Strikes::slow;
+      law.factor = e.what.factor;
+      law.lasts_s = e.detected_within_s ? *e.detected_within_s : e.lasts_s.value_or(kLongest_s / 2);
+      break;
+    case FaultKind::maintenance:
+      law.what = StrikeLaw::Strikes::planned;
+      break;
+    case FaultKind::partition:
+    case FaultKind::hang:
+      law.loses_nodes = e.who.domain != FaultDomain::rank;
+      break;
+    default:
+      law.takes_copies = e.what.takes_local_copies;
+  }
+  if (e.who.domain == FaultDomain::store || e.who.domain == FaultDomain::agent) {
+    law.domain = FaultDomain::all;  // every rank stops, no node is lost
+    law.loses_nodes = false;
+  } else if (e.who.domain == FaultDomain::replica || e.who.domain == FaultDomain::storage) {
+    throw_error(Code::usage,
+                "{}: found an event of a {}, which simulated months do not know; needs rank, node, rack, "
+                "leaf, rail, store, agent or all",
+                where, to_string(e.who.domain));
+  }
+  return law;
+}
+
+/// Rows time_s,index,lasts_s; each with a law of its own, as it lasts as long as it says.
+void add_trace_file(const FaultEvent& e, const StrikeLaw& law, FaultLaws& out) {
+  std::ifstream in(e.when.trace);
+  std::string line;
+  if (!in || !std::getline(in, line) || line != "time_s,index,lasts_s")
+    throw_error(Code::usage,
+                "{}: cannot be read as a trace of faults; needs a CSV file with the columns "
+                "time_s,index,lasts_s",
+                e.when.trace.string());
+  for (int number = 2; std::getline(in, line); ++number) {
+    double time_s = -1, lasts_s = -1;
+    std::int32_t index = -1;
+    char comma = 0, other = 0;
+    std::istringstream row(line);
+    if (!(row >> time_s >> comma >> index >> other >> lasts_s) || comma != ',' || other != ',' ||
+        !(row >> std::ws).eof() || !(time_s >= 0 && time_s < kLongest_s) || index < 0 ||
+        !(lasts_s >= 0 && lasts_s < kLongest_s))
+      throw_error(Code::usage, "{}:{}: found '{}', needs a time, a member and how long it lasts, as 3600,4,86400",
+                  e.when.trace.string(), number, line);
+    out.given.push_back({time_s, static_cast<std::int32_t>(out.laws.size()), index});
+    out.laws.push_back(law);
+    if (lasts_s > 0) out.laws.back().lasts_s = lasts_s;
+  }
+}
+
+/// When the events of a scenario strike that are not at a rate, one after the other.
+class StrikeTimes {
+ public:
+  explicit StrikeTimes(const RunScenario& run) : run_(run) {}
+
+  double next(const FaultEvent& e, bool again) {
+    const double down_s = run_.detect_s + run_.reschedule_s, up_s = run_.restart_s + run_.reload_s;
+    if (e.when.by == FaultTime::By::time) {
+      at_s_ = e.when.time_s;
+    } else if (e.when.place == FaultTime::Place::restart) {
+      at_s_ += down_s + run_.restart_s / 2;
+    } else if (e.when.place == FaultTime::Place::reload) {
+      at_s_ += down_s + run_.restart_s + run_.reload_s / 2;
+    } else if (again || e.generation > 0) {  // in the run that recovered from the strike before
+      const std::int64_t saved = (std::max<std::int64_t>(1, step_) - 1) / run_.interval_steps * run_.interval_steps;
+      at_s_ += down_s + up_s + middle_of_step(run_, e.when.step) - middle_of_step(run_, saved + 1) + run_.step_s / 2;
+      step_ = e.when.step;
+    } else {
+      at_s_ = middle_of_step(run_, step_ = e.when.step);
+    }
+    return at_s_;
+  }
+
+ private:
+  const RunScenario& run_;
+  double at_s_ = 0;        ///< of the strike before
+  std::int64_t step_ = 0;  ///< that it struck
+};
+
+}  // namespace
+
+double entity_mean_s(const EntityTree& tree, FaultDomain domain, double per_1000_node_days) {
+  if (per_1000_node_days <= 0) return 0;
+  tree.count(domain);  // is described
+  const double all = as_double(tree.nodes);
+  const double nodes_each = domain == FaultDomain::rank   ? 1 / as_double(tree.ranks_per_node)
+                            : domain == FaultDomain::node ? 1
+                            : domain == FaultDomain::rack ? as_double(tree.nodes_per_rack)
+                            : domain == FaultDomain::leaf ? as_double(tree.nodes_per_leaf)
+                            : domain == FaultDomain::rail ? all / as_double(tree.rails)
+                                                          : all;
+  return 1000 * kDay_s / (per_1000_node_days * nodes_each);
+}
+
+FaultLaws preset_laws(const FailurePreset& preset, const EntityTree& tree, double mtbf) {
+  FaultLaws out;
+  for (const FailureClass& c : preset.failures)
+    add_law(out.laws, {.domain = c.domain,
+                       .mean_s = mtbf * entity_mean_s(tree, c.domain, c.per_1000_node_days.value),
+                       .shape = c.shape,
+                       .bad_share = c.bad.share,
+                       .bad_factor = c.bad.factor});
+  for (const FailureClass& c : preset.planned)
+    add_law(out.laws, {.what = StrikeLaw::Strikes::planned,
+                       .domain = FaultDomain::all,
+                       .mean_s = entity_mean_s(tree, FaultDomain::all, c.per_1000_node_days.value),
+                       .lasts_s = c.duration.value,
+                       .sigma = c.duration.sigma()});
+  return out;
+}
+
+void add_run_laws(const RunScenario& run, const EntityTree& tree, FaultLaws& out) {
+  if (run.maintenance_every_s > 0)
+    out.laws.push_back({.what = StrikeLaw::Strikes::planned,
+                        .domain = FaultDomain::all,
+                        .mean_s = run.maintenance_every_s,
+                        .periodic = true,
+                        .lasts_s = run.maintenance_s});
+  if (const StragglerLaw& slow = run.stragglers; slow.mean_s > 0)
+    out.laws.push_back({.what = slow.exchanged ? StrikeLaw::Strikes::found : StrikeLaw::Strikes::slow,
+                        .mean_s = slow.mean_s * as_double(tree.nodes),
+                        .lasts_s = slow.duration_s,
+                        .factor = slow.factor});
+}
+
+void add_scenario(const Scenario& scenario, const RunScenario& run, const EntityTree& tree, FaultLaws& out) {
+  StrikeTimes times(run);
+  for (std::size_t i = 0; i < scenario.events.size(); ++i) {
+    const FaultEvent& e = scenario.events[i];
+    StrikeLaw law = law_of(e, fmt::format("{}: event {}", scenario.file.string(), i + 1));
+    if (e.when.by == FaultTime::By::trace) {
+      add_trace_file(e, law, out);
+    } else if (e.when.by == FaultTime::By::rate) {
+      law.mean_s = entity_mean_s(tree, law.domain, e.when.per_1000_node_days);
+      law.shape = e.when.shape;
+      if (e.who.share > 0) law.bad_share = e.who.share, law.bad_factor = StrikeLaw::kOnlyBad;
+      out.laws.push_back(law);
+    } else {
+      const auto member = static_cast<std::int32_t>(law.domain == FaultDomain::all ? 0 : e.who.index.value_or(0));
+      for (int strike = 0; strike < e.repeats; ++strike)
+        out.given.push_back({times.next(e, strike > 0), static_cast<std::int32_t>(out.laws.size()), member});
+      out.laws.push_back(law);
+    }
+    out.event_of.resize(out.laws.size(), i);
+  }
+}
+
+}  // namespace wt

@@ -1,0 +1,298 @@
+#include "sim/months/replay_trace.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "configs/spec/support/error.hpp"
+#include "sim/months/events.hpp"
+#include "sim/months/node_pool.hpp"
+#include "sim/months/run_clock.hpp"
+#include "sim/months/slow_phases.hpp"
+
+namespace wt {
+namespace {
+
+using namespace detail;
+
+void check_policy(const RunScenario& s, const Continuation& p, const EntityTree& tree) {
+  if (s.spares < 0 || s.spares > tree.spares)
+    throw_error(Code::usage, "policy: found {} spare nodes on a trace of {}, needs 0 to {}", s.spares, tree.spares,
+                tree.spares);
+  const auto factors = static_cast<std::int64_t>(p.step_factor.size());
+  if (p.units < 1 || tree.nodes % p.units != 0 || p.least < 1 || p.least > p.units || factors != p.units + 1)
+    throw_error(Code::usage,
+                "policy: found {} units of {} nodes, at least {}, and {} step factors; needs units that divide the "
+                "nodes, of which at least one is kept, and a factor for 0 to all of them",
+                p.units, tree.nodes, p.least, factors);
+  for (std::int64_t units = p.least; units <= p.units; ++units)
+    if (const double factor = p.step_factor[static_cast<std::size_t>(units)]; !(factor >= 1 && std::isfinite(factor)))
+      throw_error(Code::usage, "policy: found a step {} times as long with {} of {} units, needs a factor >= 1", factor,
+                  units, p.units);
+  if (s.tolerance.replicas > 0 && s.tolerance.replicas != p.units)
+    throw_error(Code::usage, "policy: found {} replicas and {} units, needs as many", s.tolerance.replicas, p.units);
+}
+
+class TraceRun {
+ public:
+  TraceRun(const RunScenario& s, const Continuation& policy, FaultTrace& trace)
+      : scenario_(s),
+        policy_(policy),
+        trace_(trace),
+        clock_(run_clock(s)),
+        give_up_(s.wall_limit_s > 0 ? ns(s.wall_limit_s) : std::min(kNever / 50, undisturbed_ns(clock_)) * 50),
+        unit_nodes_(trace.tree().nodes / policy.units),
+        tolerant_(s.tolerance.replicas > 0),
+        pool_(trace.tree().nodes, s.spares),
+        slow_(trace),
+        silent_(s.silent.mean_s, 1.0, trace.seed()),
+        units_(policy.units),
+        back_(static_cast<std::size_t>(policy.units), 0) {}
+
+  RunOutcome outcome() {
+    for (bool first = true;; first = false) {
+      const UptimeEnd how = train(first);
+      if (how == UptimeEnd::finished) {
+        out_.finished = true;
+        return out_;
+      }
+      stand_still(how);
+      if (out_.wall_ns >= give_up_) return out_;
+    }
+  }
+
+ private:
+  // ---- what the trace says
+
+  bool is_failure(const TraceEvent& e) const { return trace_.law(e).what == StrikeLaw::Strikes::failure; }
+  bool fails(const TraceEvent& e) const {
+    if (!is_failure(e)) return false;
+    const EntityTree::Nodes nodes = trace_.nodes_of(e);
+    for (std::int64_t node = nodes.first; node < nodes.first + nodes.count; ++node)
+      if (pool_.trains(node)) return true;
+    return false;
+  }
+  std::int64_t drawn(double mean_s, double sigma, TraceDraw draw) const {
+    return lognormal_ns(mean_s, sigma, struck_.key, draw);
+  }
+  /// Time passes the next event of the trace.
+  void pass(const TraceEvent& e) {
+    ++passed_;
+    const StrikeLaw& law = trace_.law(e);
+    if (law.what == StrikeLaw::Strikes::planned) ++out_.planned_stops;
+    if (law.what != StrikeLaw::Strikes::failure) return;
+    const bool stops = fails(e);
+    if (stops) struck_ = e;
+    out_.failures += stops;
+    const EntityTree::Nodes nodes = trace_.nodes_of(e);
+    for (std::int64_t node = nodes.first; node < nodes.first + nodes.count; ++node) {
+      const std::int64_t place = pool_.place_of(node);
+      if (law.loses_nodes && law.domain != FaultDomain::rank) pool_.lose(node, e.at, e.at + repair_of(e));
+      if (tolerant_ && place >= 0) lose_place(place, e.at);
+    }
+  }
+  std::int64_t repair_of(const TraceEvent& e) const {
+    if (trace_.law(e).lasts_s > 0 && is_failure(e)) return lasts_of(e);
+    return lognormal_ns(scenario_.repair_s, scenario_.spread.repair, e.key, TraceDraw::repair);
+  }
+  std::int64_t lasts_of(const TraceEvent& e) const {
+    return lognormal_ns(trace_.law(e).lasts_s, trace_.law(e).sigma, e.key, TraceDraw::lasts);
+  }
+  const TraceEvent* due(std::int64_t time) {
+    const TraceEvent* e = trace_.event(passed_);
+    return e && e->at <= time ? e : nullptr;
+  }
+
+  // ---- an uptime
+
+  /// Wall time of the next failure, and of the next stop that is known beforehand.
+  struct Ahead {
+    std::int64_t failure = kNever, planned = kNever, found = kNever, growth = kNever;
+    TraceEvent failure_event;
+    TraceEvent planned_event;
+    std::int64_t stop() const { return std::min({planned, found, growth}); }
+  };
+  Ahead look_ahead() {
+    Ahead out;
+    out.found = slow_.found();
+    if (units_ < policy_.units) out.growth = pool_.when_there((units_ + 1) * unit_nodes_, out_.wall_ns);
+    for (std::size_t i = passed_;; ++i) {
+      const TraceEvent* e = trace_.event(i);
+      if (!e || e->at > give_up_) return out;
+      if (tolerant_ && e->at > out.stop()) return out;
+      const StrikeLaw& law = trace_.law(*e);
+      if (law.what == StrikeLaw::Strikes::planned && e->at < out.planned) out.planned = e->at, out.planned_event = *e;
+      if (law.what == StrikeLaw::Strikes::found && slow_.strikes(*e, pool_))
+        out.found = std::min(out.found, e->at + slow_.lasts(*e));
+      if (tolerant_ || !fails(*e)) continue;
+      out.failure = e->at;
+      out.failure_event = *e;
+      return out;
+    }
+  }
+  UptimeEnd train(bool first) {
+    ahead_ = look_ahead();
+    const std::int64_t begin = out_.wall_ns;
+    const auto in_uptime = [&](std::int64_t time) {
+      return time < kNever ? std::max<std::int64_t>(0, time - begin) : kNever;
+    };
+    RunClock clock = clock_;
+    clock.restart = activated_ ? 0 : drawn(scenario_.restart_s, scenario_.spread.restart, TraceDraw::restart);
+    clock.reload = drawn(scenario_.reload_s, scenario_.spread.reload, TraceDraw::reload);
+    activated_ = false;
+    const TraceEvent& next = ahead_.failure_event;
+    const bool lost = scenario_.local.interval_steps == 0 ||
+                      (ahead_.failure < kNever && trace_.law(next).takes_copies) ||
+                      uniform_of(next.key, TraceDraw::survival) >= scenario_.local.survival;
+    const Events events{in_uptime(ahead_.failure), in_uptime(ahead_.stop()), silent_(), lost};
+    const Uptime up =
+        jump_uptime(clock, saved_, first, events, [&](std::int64_t time) { return health(begin + time, begin); });
+    for (std::size_t b = 0; b < kBuckets; ++b) out_.buckets_ns[b] += up.spent[b];
+    out_.wall_ns += up.length;
+    saved_ = up.saved;
+    while (const TraceEvent* e = due(out_.wall_ns)) pass(*e);
+    slow_.pass(out_.wall_ns, pool_);
+    out_.stragglers = slow_.count();
+    return up.how;
+  }
+
+  Health health(std::int64_t now, std::int64_t begin) {
+    Health h;
+    std::int64_t there = units_;
+    std::int64_t until = slow_.pass(now, pool_);
+    if (tolerant_) {
+      there = replicas_there(now, h);
+      until = std::min(until, next_change(now));
+    }
+    h.step = std::llround(static_cast<double>(clock_.step) * policy_.step_factor[static_cast<std::size_t>(there)] *
+                          slow_.factor());
+    h.until = until < kNever ? until - begin : kNever;
+    return h;
+  }
+
+  // ---- replicas that are lost and come back while the others go on
+
+  void lose_place(std::int64_t place, std::int64_t at) {
+    const std::int64_t replica = place / unit_nodes_;
+    std::int64_t ready = at + ns(scenario_.tolerance.stall_s) + ns(scenario_.tolerance.recover_s);
+    if (pool_.vacant(place)) ready = pool_.take(place, ready);
+    back_[static_cast<std::size_t>(replica)] = std::max(back_[static_cast<std::size_t>(replica)], ready);
+    stall_due_ = true;
+  }
+  std::int64_t replicas_there(std::int64_t now, Health& h) {
+    while (const TraceEvent* e = due(now)) pass(*e);
+    const auto away_at = [&](std::int64_t time) {
+      return std::ranges::count_if(back_, [&](std::int64_t back) { return back > time; });
+    };
+    h.gone = policy_.units - away_at(now) < policy_.least;
+    if (stall_due_ && !h.gone) {
+      h.pause = ns(scenario_.tolerance.stall_s);
+      while (const TraceEvent* e = due(now + h.pause)) pass(*e);
+    }
+    stall_due_ = false;
+    return std::max<std::int64_t>(policy_.least, policy_.units - away_at(now));
+  }
+  std::int64_t next_change(std::int64_t now) {
+    std::int64_t out = kNever;
+    for (const std::int64_t back : back_)
+      if (back > now) out = std::min(out, back);
+    for (std::size_t i = passed_;; ++i) {
+      const TraceEvent* e = trace_.event(i);
+      if (!e || e->at >= std::min(out, give_up_)) return out;
+      if (fails(*e)) return e->at;
+    }
+  }
+
+  // ---- between uptimes
+
+  void stand_still(UptimeEnd how) {
+    if (how == UptimeEnd::failed) {
+      fail();
+    } else if (how == UptimeEnd::corrupted) {
+      ++out_.silent_errors;
+      regroup(drawn(scenario_.reschedule_s, scenario_.spread.reschedule, TraceDraw::reschedule));
+    } else if (ahead_.found <= std::min(ahead_.planned, ahead_.growth)) {
+      slow_.exchange([&](const TraceEvent& e) {
+        pool_.lose(trace_.nodes_of(e).first, out_.wall_ns, out_.wall_ns + repair_of(e));
+      });
+      regroup(drawn(scenario_.reschedule_s, scenario_.spread.reschedule, TraceDraw::reschedule));
+    } else {
+      if (ahead_.planned <= ahead_.growth) spend(Bucket::custom_events, lasts_of(ahead_.planned_event));
+      regroup(0);
+    }
+  }
+
+  void fail() {
+    const double known_s = out_.failures > 0 ? trace_.law(struck_).detect_s : -1;
+    const std::int64_t detect =
+        known_s >= 0 ? ns(known_s) : drawn(scenario_.detect_s, scenario_.spread.detect, TraceDraw::detect);
+    const std::int64_t reschedule = drawn(scenario_.reschedule_s, scenario_.spread.reschedule, TraceDraw::reschedule);
+    if (tolerant_) {  // replicas that are lost have their nodes: all come back together
+      const std::int64_t whole = *std::ranges::max_element(back_);
+      regroup(std::max(detect + reschedule, whole - out_.wall_ns));
+      return;
+    }
+    const bool spare = pool_.there(out_.wall_ns + detect) >= trace_.tree().nodes;
+    out_.without_spare += !spare;
+    const bool shrinks = !spare && pool_.there(out_.wall_ns + detect) >= policy_.least * unit_nodes_;
+    activated_ = policy_.activate_s >= 0 && spare;
+    regroup(detect + (activated_ ? ns(policy_.activate_s) : shrinks ? 0 : reschedule));
+  }
+
+  /// The job is down for so long, and on until enough nodes are there.
+  void regroup(std::int64_t down) {
+    std::int64_t ready = out_.wall_ns + down;
+    while (true) {
+      while (const TraceEvent* e = due(ready)) {
+        if (!tolerant_ && fails(*e)) ready = std::max(ready, e->at + down);
+        if (trace_.law(*e).what == StrikeLaw::Strikes::planned) ready = std::max(ready, e->at + lasts_of(*e));
+        pass(*e);
+      }
+      units_ = std::min(policy_.units, pool_.there(ready) / unit_nodes_);
+      if (tolerant_ || units_ >= policy_.least) break;
+      activated_ = false;  // the job was given up: its processes start anew
+      ready = pool_.when_there(policy_.least * unit_nodes_, ready);
+      if (ready >= give_up_) break;
+    }
+    if (tolerant_)
+      units_ = policy_.units;
+    else
+      pool_.fill(units_ * unit_nodes_, ready);
+    stall_due_ = false;
+    spend(Bucket::infrastructure_recovery, ready - out_.wall_ns);
+    slow_.pass(out_.wall_ns, pool_);
+  }
+
+  void spend(Bucket bucket, std::int64_t time) {
+    out_.buckets_ns[static_cast<std::size_t>(bucket)] += time;
+    out_.wall_ns += time;
+  }
+
+  const RunScenario& scenario_;
+  const Continuation& policy_;
+  FaultTrace& trace_;
+  const RunClock clock_;
+  const std::int64_t give_up_, unit_nodes_;
+  const bool tolerant_;
+  NodePool pool_;
+  SlowPhases slow_;
+  Draw silent_;
+  std::int64_t units_;
+  std::vector<std::int64_t> back_;  ///< of each replica, wall time
+  bool stall_due_ = false;
+  bool activated_ = false;  ///< the next start is that of hot spares
+  std::size_t passed_ = 0;  ///< events of the trace
+  TraceEvent struck_;       ///< the last failure
+  Ahead ahead_;
+  Saved saved_;
+  RunOutcome out_;
+};
+
+}  // namespace
+
+RunOutcome replay_trace(const RunScenario& scenario, const Continuation& policy, FaultTrace& trace) {
+  check_scenario(scenario);
+  check_policy(scenario, policy, trace.tree());
+  return TraceRun(scenario, policy, trace).outcome();
+}
+
+}  // namespace wt

@@ -1,0 +1,35 @@
+// A drill's scenario in the simulated months: the same file, replayed on the drill's virtual nodes.
+#pragma once
+#include <vector>
+
+#include "configs/spec/scenario.hpp"
+#include "sim/months/simulate_run.hpp"
+
+namespace wt {
+
+/// What one strike added to the run.
+struct SimulatedStrike {
+  std::size_t event = 0;        ///< of the scenario, from 0
+  double at_s = 0;              ///< wall time
+  bool struck = false;          ///< false: the run was over, or the member did not train
+  std::int64_t restarts = 0;    ///< of the ranks
+  std::int64_t steps_lost = 0;  ///< done and done again
+  /// Seconds, by phase: detection and exchange of nodes with waiting, start of processes, load, steps done again,
+  /// stops that were announced, and steps that took longer.
+  double down_s = 0, start_s = 0, load_s = 0, replay_s = 0, planned_s = 0, slower_s = 0;
+  double total_s() const { return down_s + start_s + load_s + replay_s + planned_s + slower_s; }
+};
+
+struct SimulatedScenario {
+  RunOutcome undisturbed, run;
+  std::vector<SimulatedStrike> strikes;  ///< in the order of time
+};
+
+/// The run of `ranks` ranks with the scenario's events: `run` has its steps, step time, saves and the phases of a
+/// recovery, as measured or assumed. Who is lost follows nodes and policy of the scenario: with `restart` a node is
+/// there again at once, with `spare` one that stands by takes its place, with `shrink` and `without_replica` the run
+/// goes on with equal parts of the nodes, at least min_replicas of them; else it waits for as long as the event lasts.
+/// Throws Error{usage} as add_scenario, for events at a rate, and for ranks that are no whole nodes.
+SimulatedScenario simulate_scenario(const Scenario& scenario, const RunScenario& run, std::int64_t ranks);
+
+}  // namespace wt

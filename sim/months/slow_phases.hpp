@@ -1,0 +1,99 @@
+// Slow nodes of a run on a trace. The job waits for its slowest node. Only for replay_trace.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "sim/months/fault_trace.hpp"
+#include "sim/months/node_pool.hpp"
+
+namespace wt::detail {
+
+class SlowPhases {
+ public:
+  explicit SlowPhases(FaultTrace& trace) : trace_(trace) {
+    for (const StrikeLaw& law : trace.laws()) {
+      if (!slows(law)) continue;
+      any_ = true;
+      most_factor_ = std::max(most_factor_, law.factor);
+    }
+  }
+
+  double most_factor() const { return most_factor_; }
+  double factor() const { return factor_; }
+  std::int64_t count() const { return count_; }
+  std::int64_t lasts(const TraceEvent& e) const {
+    const StrikeLaw& law = trace_.law(e);
+    return lognormal_ns(law.lasts_s, law.sigma, e.key, TraceDraw::lasts);
+  }
+  bool strikes(const TraceEvent& e, const NodePool& pool) const {
+    const EntityTree::Nodes nodes = trace_.nodes_of(e);
+    for (std::int64_t node = nodes.first; node < nodes.first + nodes.count; ++node)
+      if (pool.trains(node)) return true;
+    return false;
+  }
+
+  /// Time passes to `now`; returns until when the factor stays as it is then.
+  std::int64_t pass(std::int64_t now, const NodePool& pool) {
+    if (!any_) return kNever;
+    std::int64_t until = kNever;
+    for (;; ++passed_) {
+      const TraceEvent* e = trace_.event(passed_);
+      if (!e) break;
+      if (!slows(trace_.law(*e)) || !strikes(*e, pool)) {
+        if (e->at > now) break;
+        continue;
+      }
+      if (e->at > now) {
+        until = e->at;
+        break;
+      }
+      ++count_;
+      const bool found = trace_.law(*e).what == StrikeLaw::Strikes::found;
+      phases_.push_back({trace_.law(*e).factor, e->at + lasts(*e), found, *e});
+    }
+    std::erase_if(phases_, [&](const Phase& p) { return !p.found && p.until <= now; });
+    factor_ = 1;
+    for (const Phase& p : phases_) {
+      factor_ = std::max(factor_, p.factor);
+      if (!p.found) until = std::min(until, p.until);
+    }
+    if (const TraceEvent* e = trace_.event(passed_)) until = std::min(until, std::max(now + 1, e->at));
+    return until;
+  }
+
+  /// When the first of the slow nodes that are exchanged is found.
+  std::int64_t found() const {
+    std::int64_t out = kNever;
+    for (const Phase& p : phases_)
+      if (p.found) out = std::min(out, p.until);
+    return out;
+  }
+  /// All that are to be exchanged leave; `leaves(event)` is told of each.
+  template <typename Leaves>
+  void exchange(const Leaves& leaves) {
+    for (const Phase& p : phases_)
+      if (p.found) leaves(p.event);
+    std::erase_if(phases_, [](const Phase& p) { return p.found; });
+  }
+
+ private:
+  struct Phase {
+    double factor;
+    std::int64_t until;
+    bool found;
+    TraceEvent event;
+  };
+  static bool slows(const StrikeLaw& law) {
+    return law.what == StrikeLaw::Strikes::slow || law.what == StrikeLaw::Strikes::found;
+  }
+
+  FaultTrace& trace_;
+  bool any_ = false;
+  double most_factor_ = 1, factor_ = 1;
+  std::size_t passed_ = 0;
+  std::int64_t count_ = 0;
+  std::vector<Phase> phases_;
+};
+
+}  // namespace wt::detail

@@ -1,0 +1,336 @@
+// Runs on traces: the events that no policy changes, and policies against closed forms inside their assumptions.
+#include "sim/months/replay_trace.hpp"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <numeric>
+
+#include "configs/spec/support/statistics.hpp"
+#include "planner/cadence/cadence_formulas.hpp"
+#include "planner/cadence/recovery_formulas.hpp"
+#include "sim/months/policy_runs.hpp"
+#include "tests/support/run_scenarios.hpp"
+#include "tests/support/usage_error.hpp"
+
+using namespace wt;
+using namespace wt::test;
+
+namespace {
+
+constexpr double kMinute = 60;
+
+StrikeLaw node_failures(double mean_s, double shape = 1) { return {.mean_s = mean_s, .shape = shape}; }
+
+std::vector<TraceEvent> events_until(FaultTrace& trace, double seconds) {
+  std::vector<TraceEvent> out;
+  for (std::size_t i = 0; trace.event(i) && static_cast<double>(trace.event(i)->at) < seconds * 1e9; ++i)
+    out.push_back(*trace.event(i));
+  return out;
+}
+
+/// Goodput of runs on traces 1 to `runs`, mean and standard error.
+struct MeanGoodput {
+  double mean, error;
+};
+MeanGoodput mean_goodput(const RunScenario& s, const Continuation& policy, const EntityTree& tree,
+                         const std::vector<StrikeLaw>& laws, int runs) {
+  std::vector<double> goodputs;
+  for (int i = 0; i < runs; ++i) {
+    FaultTrace trace(tree, laws, {}, run_seed(11, i));
+    const RunOutcome run = replay_trace(s, policy, trace);
+    REQUIRE(run.finished);
+    REQUIRE(std::accumulate(run.buckets_ns.begin(), run.buckets_ns.end(), std::int64_t{0}) == run.wall_ns);
+    goodputs.push_back(run.goodput());
+  }
+  const double m = mean(goodputs);
+  double squares = 0;
+  for (const double g : goodputs) squares += (g - m) * (g - m);
+  return {m, std::sqrt(squares / (runs - 1) / runs)};
+}
+
+/// Free saves after every step, nothing takes time: only capacity counts.
+RunScenario free_saves(double step_s, std::int64_t steps) {
+  RunScenario s;
+  s.steps = steps, s.step_s = step_s, s.interval_steps = 1, s.spares = 0;
+  return s;
+}
+
+Continuation units(std::int64_t count, std::int64_t least) {
+  Continuation out{.units = count, .least = least, .step_factor = {1}};
+  for (std::int64_t k = 1; k <= count; ++k) out.step_factor.push_back(replica_step_factor(count, k, 0));
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a trace's events come in order and the same seed gives the same ones") {
+  const EntityTree tree{.nodes = 40, .spares = 3, .ranks_per_node = 8, .nodes_per_rack = 4, .nodes_per_leaf = 16};
+  const std::vector<StrikeLaw> laws{node_failures(1e6, 0.7),
+                                    {.domain = FaultDomain::rack, .mean_s = 5e6},
+                                    {.what = StrikeLaw::Strikes::planned, .domain = FaultDomain::all, .mean_s = 4e5}};
+  FaultTrace one(tree, laws, {{1234, 0, 7}}, 5), again(tree, laws, {{1234, 0, 7}}, 5), other(tree, laws, {}, 6);
+  const auto a = events_until(one, 1e6), b = events_until(again, 1e6), c = events_until(other, 1e6);
+  REQUIRE(a.size() == b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    CHECK((a[i].at == b[i].at && a[i].law == b[i].law && a[i].entity == b[i].entity && a[i].key == b[i].key));
+    if (i > 0) CHECK(a[i - 1].at <= a[i].at);
+  }
+  CHECK(std::ranges::count_if(a, [](const TraceEvent& e) { return e.at == 1234'000'000'000 && e.entity == 7; }) == 1);
+  CHECK((a.size() != c.size() || a[0].at != c[0].at));
+}
+
+TEST_CASE("more spares or laws leave all other events where they are") {
+  const EntityTree few{.nodes = 40}, more{.nodes = 40, .spares = 9};
+  FaultTrace a(few, {node_failures(1e6)}, {}, 5), b(more, {node_failures(1e6), node_failures(3e6)}, {}, 5);
+  const auto all = events_until(b, 1e6);
+  for (const TraceEvent& e : events_until(a, 1e6))
+    CHECK(std::ranges::count_if(all, [&](const TraceEvent& other) { return other.key == e.key && other.at == e.at; }) ==
+          1);
+}
+
+TEST_CASE("entities are struck at their rate, bad ones more often, and the mean over both is the law's") {
+  const EntityTree tree{.nodes = 2000};
+  FaultTrace trace(tree, {{.mean_s = 1e5, .bad_share = 0.15, .bad_factor = 6}}, {}, 3);
+  std::vector<int> strikes(2000);
+  for (const TraceEvent& e : events_until(trace, 1e6)) ++strikes[static_cast<std::size_t>(e.entity)];
+  const double all = std::accumulate(strikes.begin(), strikes.end(), 0.0);
+  // The share of bad ones varies by 0.8 %, which moves the rate by 2.3 %; counts by 0.7 %.
+  CHECK(all / 2000 == Approx(10).epsilon(0.07));
+  // Good nodes: rate 10 / 1.75 = 5.7 a node; bad ones 34: none of them below 15, hardly a good one above.
+  const auto bad = std::ranges::count_if(strikes, [](int n) { return n > 18; });
+  CHECK(static_cast<double>(bad) / 2000 == Approx(0.15).margin(0.025));
+}
+
+TEST_CASE("a lognormal time has its mean and its median") {
+  // OLMo Hybrid's recoveries: median 3 m 42 s, mean 38 m 54 s.
+  const double median_s = 222, mean_s = 2334, sigma = std::sqrt(2 * std::log(mean_s / median_s));
+  CHECK(sigma == Approx(2.17).margin(5e-3));
+  std::vector<double> drawn;
+  for (std::uint64_t key = 0; key < 400000; ++key)
+    drawn.push_back(static_cast<double>(lognormal_ns(mean_s, sigma, key * 977, TraceDraw::detect)) * 1e-9);
+  CHECK(median(drawn) == Approx(median_s).epsilon(0.02));  // standard error 0.4 %
+  CHECK(mean(drawn) == Approx(mean_s).epsilon(0.08));      // 1.6 %: half of the mean is in 1.5 % of the draws
+  CHECK(lognormal_ns(60, 0, 1, TraceDraw::detect) == 60'000'000'000);
+}
+
+TEST_CASE("nothing strikes: the run is the undisturbed one") {
+  RunScenario s = busy();
+  s.failures = {}, s.planned_mean_s = 0;
+  FaultTrace trace({.nodes = 8, .spares = 2}, {}, {}, 1);
+  check_equal(replay_trace(s, {}, trace), simulate_run(s, 1));
+}
+
+TEST_CASE("one failure at a known time is simulate_run's") {
+  RunScenario s = busy();
+  s.steps = 1000, s.planned_mean_s = 0;
+  int compared = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    const RunOutcome one = simulate_run(s, seed);
+    if (one.failures != 1) continue;
+    const double first_s = 9000 * -std::log1p(-static_cast<double>(std::mt19937_64(seed)() >> 11) * 0x1p-53);
+    for (const std::int32_t node : {0, 5}) {
+      FaultTrace trace({.nodes = 8, .spares = 2}, {node_failures(0)}, {{first_s, 0, node}}, 1);
+      check_equal(replay_trace(s, {}, trace), one, 2);  // rounding of the time
+    }
+    ++compared;
+  }
+  CHECK(compared >= 5);
+}
+
+TEST_CASE("the same trace gives the same run bit by bit, and buckets sum to the wall time") {
+  const EntityTree tree{.nodes = 24, .spares = 2, .nodes_per_rack = 4, .nodes_per_leaf = 8};
+  const std::vector<StrikeLaw> laws{
+      node_failures(3e5, 0.8),
+      {.domain = FaultDomain::rack, .mean_s = 2e6},
+      {.what = StrikeLaw::Strikes::planned, .domain = FaultDomain::all, .mean_s = 5e4, .lasts_s = 600, .sigma = 1},
+      {.what = StrikeLaw::Strikes::slow, .mean_s = 4e5, .lasts_s = 3000, .factor = 1.4},
+      {.what = StrikeLaw::Strikes::found, .mean_s = 9e5, .lasts_s = 2000, .factor = 1.2}};
+  RunScenario s = busy();
+  s.spread = {.detect = 1, .reschedule = 0.5, .restart = 0.3, .reload = 0.2, .repair = 1.5};
+  s.local = {10, 1, 4, 0.7};
+  for (const Continuation& policy : {Continuation{}, Continuation{.activate_s = 20}, units(6, 2)})
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+      FaultTrace trace(tree, laws, {}, seed), again(tree, laws, {}, seed);
+      const RunOutcome a = replay_trace(s, policy, trace);
+      check_equal(a, replay_trace(s, policy, again));
+      check_equal(a, replay_trace(s, policy, trace));  // reading a trace does not change it
+      CHECK(std::accumulate(a.buckets_ns.begin(), a.buckets_ns.end(), std::int64_t{0}) == a.wall_ns);
+      CHECK(a.buckets_ns[0] == (a.finished ? 20000 * 7'300'000'000 : a.buckets_ns[0]));
+      CHECK(a.failures > 0);
+    }
+}
+
+TEST_CASE("a spare more never hurts where no spare fails") {
+  // Repair takes longer than finding and replacing a node; strikes of nodes 0 to 23 alone.
+  RunScenario s = busy();
+  s.steps = 5000;
+  std::vector<GivenStrike> strikes;
+  FaultTrace drawn({.nodes = 24}, {node_failures(2e5)}, {}, 21);
+  for (const TraceEvent& e : events_until(drawn, 1e6))
+    strikes.push_back({static_cast<double>(e.at) * 1e-9, 0, e.entity});
+  REQUIRE(strikes.size() > 50);
+  std::int64_t before = INT64_MAX, first = 0;
+  for (s.spares = 0; s.spares <= 5; ++s.spares) {
+    FaultTrace trace({.nodes = 24, .spares = 5}, {node_failures(0)}, strikes, 1);
+    const RunOutcome run = replay_trace(s, {}, trace);
+    CHECK(run.wall_ns <= before);
+    before = run.wall_ns;
+    if (s.spares == 0) first = run.wall_ns;
+  }
+  CHECK(before < first);
+}
+
+TEST_CASE("O15: a law of the job's running time waits for repairs as Erlang's B says") {
+  // 384 nodes at 3.79e-3 a day and a day of repair; nothing else takes time.
+  RunScenario s = free_saves(600, 288000);  // 2000 days
+  s.failures.mean_s = 86400 / (384 * 3.79e-3), s.repair_s = 86400;
+  for (s.spares = 0; s.spares <= 4; ++s.spares) {
+    const RunDistribution d = simulate_runs(s, 20, 3);
+    // A run has some 3,000 failures; 20 of them: 0.4 % of what is blocked, and half a step of each failure is lost.
+    CHECK(d.goodput == Approx(1 - erlang_b(s.spares + 1, 384 * 3.79e-3)).margin(0.008));
+  }
+}
+
+TEST_CASE("waiting on a trace: nodes fail whether or not the job runs, so that those away are binomial") {
+  const std::int64_t nodes = 100;
+  RunScenario s = free_saves(60, 200000);
+  s.repair_s = 86400;
+  const double mean_s = 100 * 86400.0, away = s.repair_s / (mean_s + s.repair_s);
+  for (s.spares = 0; s.spares <= 3; ++s.spares) {
+    const EntityTree tree{.nodes = nodes, .spares = s.spares};
+    double runs_share = 0, term = std::pow(1 - away, static_cast<double>(nodes + s.spares));
+    for (std::int64_t k = 0; k <= s.spares; ++k) {
+      runs_share += term;
+      term *= static_cast<double>(nodes + s.spares - k) / static_cast<double>(k + 1) * away / (1 - away);
+    }
+    const MeanGoodput measured = mean_goodput(s, {}, tree, {node_failures(mean_s)}, 40);
+    CHECK(measured.mean == Approx(runs_share).margin(4 * measured.error + 0.003));
+    CHECK(measured.error < 0.01);
+  }
+}
+
+TEST_CASE("O18: shrinking and growing stop the whole job each time") {
+  RunScenario s = free_saves(6, 2'000'000);
+  s.restart_s = 5 * kMinute, s.repair_s = 1440 * kMinute;
+  const EntityTree tree{.nodes = 48};
+  const MeanGoodput measured = mean_goodput(s, units(48, 24), tree, {node_failures(48 * 990 * kMinute)}, 20);
+  CHECK(measured.mean == Approx(elastic_goodput(48, 990, 1440, 5)).margin(4 * measured.error + 0.001));
+  CHECK(measured.error < 1e-3);
+}
+
+TEST_CASE("O17: going on without a replica") {
+  RunScenario s = free_saves(3, 1'000'000);
+  s.tolerance = {8, 20 * kMinute, 1 * kMinute};
+  const EntityTree tree{.nodes = 8};
+  for (const std::int64_t microbatches : {0, 1, 4}) {
+    Continuation policy = units(8, 1);
+    for (std::int64_t k = 1; k <= 8; ++k)
+      policy.step_factor[static_cast<std::size_t>(k)] = replica_step_factor(8, k, microbatches);
+    const MeanGoodput measured = mean_goodput(s, policy, tree, {node_failures(8 * 60 * kMinute)}, 40);
+    // A node that is on its way back may fail, which the closed form leaves out: 4 % of the time, half of it longer.
+    CHECK(measured.mean == Approx(replica_goodput(8, 60, 20, 1, microbatches)).margin(4 * measured.error + 0.004));
+    CHECK(measured.error < 1e-3);
+  }
+}
+
+TEST_CASE("O16: local copies between saves") {
+  for (const double survival : {0.0, 0.8, 1.0}) {
+    RunScenario s;
+    s.steps = 400000, s.step_s = 15, s.interval_steps = 120;
+    s.blocking_s = 6, s.local = {20, 6, 30, survival};
+    s.detect_s = 600, s.reload_s = 180, s.spares = 1;
+    const EntityTree tree{.nodes = 4, .spares = 1};
+    const MeanGoodput measured = mean_goodput(s, {}, tree, {node_failures(4 * 180 * kMinute)}, 20);
+    const TwoLevels levels{.mtbf = 180,
+                           .local_interval = 5,
+                           .locals_a_save = 6,
+                           .blocking = 0.1,
+                           .survival = survival,
+                           .downtime = 10,
+                           .local_reload = 0.5,
+                           .reload = 3};
+    // On the wall clock a failure strikes one in 18 recoveries, too: 10 of 180 minutes, of which it costs half more.
+    CHECK(measured.mean == Approx(two_level_goodput(levels)).margin(4 * measured.error + 0.005));
+    CHECK(measured.error < 2e-3);
+  }
+}
+
+TEST_CASE("O21: a rack of one replica takes that replica alone") {
+  RunScenario s = free_saves(3, 100000);
+  s.tolerance = {4, 600, 0}, s.repair_s = 0;
+  const EntityTree tree{.nodes = 32, .nodes_per_rack = 8};
+  const StrikeLaw rack{.domain = FaultDomain::rack, .mean_s = 0}, node{.mean_s = 0};
+  FaultTrace racks(tree, {rack, node}, {{5000, 0, 2}}, 1), nodes(tree, {rack, node}, {{5000, 1, 17}}, 1);
+  const RunOutcome a = replay_trace(s, units(4, 2), racks), b = replay_trace(s, units(4, 2), nodes);
+  check_equal(a, b);
+  CHECK(a.bucket_s(Bucket::other) == Approx(600 / 4.0).margin(4));  // 600 s at three quarters of the speed
+}
+
+TEST_CASE("hot spares restart nothing, and are used up") {
+  RunScenario s = free_saves(10, 10000);
+  s.detect_s = 10, s.reschedule_s = 300, s.restart_s = 60, s.reload_s = 30, s.spares = 1, s.repair_s = 20000;
+  const EntityTree tree{.nodes = 4, .spares = 1};
+  FaultTrace trace(tree, {node_failures(0)}, {{1005, 0, 0}, {5005, 0, 1}}, 1);
+  const RunOutcome hot = replay_trace(s, {.activate_s = 20}, trace);
+  CHECK(hot.failures == 2);
+  CHECK(hot.without_spare == 1);                                     // the first is in repair until 21005 s
+  CHECK(hot.bucket_s(Bucket::accelerator_init) == Approx(60 + 60));  // at the begin, and once the repair is done
+  CHECK(hot.bucket_s(Bucket::infrastructure_recovery) == Approx(30 + (21005 - 5005)));
+}
+
+TEST_CASE("policies on the same traces: paired, repeatable, and what does not fail is the bound") {
+  const EntityTree tree{.nodes = 16, .spares = 4};
+  const std::vector<StrikeLaw> laws{node_failures(3e5),
+                                    {.what = StrikeLaw::Strikes::planned, .domain = FaultDomain::all, .mean_s = 3e4}};
+  RunScenario s = busy();
+  s.steps = 5000, s.spares = 0;
+  RunScenario spared = s;
+  spared.spares = 4;
+  const std::vector<TracedPolicy> policies{
+      {"none", spared, {}, false}, {"wait", s, {}}, {"spares", spared, {}}, {"hot", spared, {.activate_s = 10}}};
+  const auto replayed = [&](const std::vector<TracedPolicy>& some) {
+    return replay_policies(tree, laws, {}, some, 50, 3);
+  };
+  const auto out = replayed(policies), again = replayed(policies);
+  for (std::size_t i = 0; i < out.size(); ++i) CHECK(out[i].goodputs == again[i].goodputs);
+  CHECK(out[0].failures == 0);
+  CHECK(out[1].failures > 1);
+  for (std::size_t i = 0; i < out[0].goodputs.size(); ++i) CHECK(out[0].goodputs[i] >= out[3].goodputs[i]);
+  CHECK(paired_difference(out[2].goodputs, out[1].goodputs).low > 0);
+  CHECK(paired_difference(out[3].goodputs, out[2].goodputs).low > 0);
+  CHECK(out[1].p10_goodput() <= out[1].median_goodput());
+  CHECK(replayed({policies[2]})[0].goodputs == out[2].goodputs);  // alone as among others
+  CHECK_THAT(usage_error([&] { replay_policies(tree, laws, {}, policies, 4, 3); }), Catch::Contains("found 4 traces"));
+}
+
+TEST_CASE("a paired difference has the interval of its mean") {
+  const PairedDifference d = paired_difference({3, 5, 7, 9}, {1, 2, 3, 4});  // 2, 3, 4, 5
+  CHECK(d.mean == 3.5);
+  CHECK(d.high - d.mean == Approx(1.96 * std::sqrt(5 / 3.0) / 2));
+  CHECK(d.mean - d.low == Approx(d.high - d.mean));
+}
+
+TEST_CASE("policies that make no sense are refused") {
+  FaultTrace trace({.nodes = 8, .spares = 1}, {node_failures(1e6)}, {}, 1);
+  RunScenario s = free_saves(10, 100);
+  const auto refused = [&](RunScenario scenario, const Continuation& policy, const char* what) {
+    CHECK_THAT(usage_error([&] { replay_trace(scenario, policy, trace); }), Catch::Contains(what));
+  };
+  s.spares = 2;
+  refused(s, {}, "found 2 spare nodes");
+  s.spares = -1;
+  refused(s, {}, "found -1 spare nodes");
+  s.spares = 0;
+  refused(s, units(3, 1), "units that divide the nodes");
+  Continuation faster = units(2, 1);
+  faster.step_factor[1] = 0.5;
+  refused(s, faster, "0.5 times as long with 1 of 2 units");
+  s.tolerance = {4, 60, 1};
+  refused(s, units(2, 1), "4 replicas and 2 units");
+  CHECK_THAT(usage_error([] { FaultTrace({.nodes = 8}, {{.domain = FaultDomain::rack, .mean_s = 1}}, {}, 1); }),
+             Catch::Contains("does not describe"));
+  CHECK_THAT(usage_error([] {
+               FaultTrace({.nodes = 8}, {node_failures(0)}, {{1, 0, 8}}, 1);
+             }),
+             Catch::Contains("found node 8"));
+}
