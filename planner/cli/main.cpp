@@ -20,7 +20,8 @@ constexpr const char* kDescription =
 
 constexpr const char* kFooter =
     "Exit status: 0 ok; 1 a finding (regression, failed drill, plan does not fit); 2 usage or configuration;\n"
-    "3 cannot be compared or decided; 4 device, file system or child process.";
+    "3 cannot be compared or decided; 4 device, file system or child process. Of train also: 5 a replica holds other\n"
+    "numbers; 75 ended on request, start it again; 93 failed for good, do not start it again.";
 
 /// CLI11 says only that a word was not expected; name the subcommand that was probably meant.
 std::string unknown_subcommand(const CLI::App& app, int argc, char** argv) {

@@ -26,8 +26,8 @@ RecoveryPolicy on_loss(std::vector<Recovery> recoveries, std::int64_t retries_sa
 }
 
 using Nodes = std::vector<std::int64_t>;
-RankFailure killed(const Nodes& ranks, const Fleet::Losses& lost, const std::string& checkpoint = "") {
-  return {ranks, "signal 9 (Killed)", lost, checkpoint};
+RankFailure killed(const Nodes& ranks, const Fleet::Losses& lost, std::int64_t safe_step = 0) {
+  return {ranks, "signal 9 (Killed)", lost, safe_step};
 }
 
 }  // namespace
@@ -81,9 +81,9 @@ TEST_CASE("a spare takes the ranks of a lost node; the node stays out until it i
   CHECK(fleet.node_of(1) == 4);
   CHECK(fleet.full());
   CHECK_FALSE(fleet.take_back(99));
-  CHECK(recoveries.after(killed({2}, {{2, std::nullopt}}, "step-2"), 0).action == "restart");  // no spare is left
+  CHECK(recoveries.after(killed({2}, {{2, std::nullopt}}, 2), 0).action == "restart");  // no spare is left
   CHECK(fleet.take_back(100));
-  CHECK(recoveries.after(killed({0}, {{0, std::nullopt}}, "step-4"), 101).action == "spare");
+  CHECK(recoveries.after(killed({0}, {{0, std::nullopt}}, 4), 101).action == "spare");
   CHECK(fleet.nodes() == Nodes{1, 4, 2, 3});
 }
 
@@ -129,15 +129,15 @@ TEST_CASE("nothing is left to shrink to: nothing is changed, and the next recove
 TEST_CASE("the same failure without a new checkpoint in between ends a run; another one, or a checkpoint, does not") {
   Fleet fleet(run_of(2, 2, 2, 16), {});
   Recoveries recoveries({}, fleet);
-  const RankFailure one{{1}, "exit status 4", {}, "step-4"}, other{{2}, "exit status 4", {}, "step-4"};
+  const RankFailure one{{1}, "exit status 4", {}, 4}, other{{2}, "exit status 4", {}, 4};
   CHECK(recoveries.after(one, 0).action == "restart");
   CHECK(recoveries.after(other, 0).action == "restart");
-  CHECK(recoveries.after({{1}, "signal 11 (Segmentation fault)", {}, "step-4"}, 0).action == "restart");
+  CHECK(recoveries.after({{1}, "signal 11 (Segmentation fault)", {}, 4}, 0).action == "restart");
   const RecoveryDecision end = recoveries.after(one, 0);
   CHECK_FALSE(end.goes_on);
   CHECK(end.action ==
         "2 times without a new checkpoint in between; none of the policy's recoveries is possible: restart");
-  CHECK(recoveries.after({{1}, "exit status 4", {}, "step-8"}, 0).action == "restart");
+  CHECK(recoveries.after({{1}, "exit status 4", {}, 8}, 0).action == "restart");
 }
 
 TEST_CASE("a process that fails on a living node is tried again there; then the node counts as lost") {

@@ -96,7 +96,7 @@ class Agent {
     ++failures_;
     fleet_.take_back(now_s());
     const RecoveryDecision decision =
-        recoveries_.after({end.ranks, end.cause, lost_nodes(record), record.reached.checkpoint}, now_s());
+        recoveries_.after({end.ranks, end.cause, lost_nodes(record), record.reached.safe_step}, now_s());
     if (!decision.goes_on) give_up(record, Code::final, decision.action);
     record.policy = decision.action + (fleet_.can_grow() ? ", " + grow() : "");
     go_on(record);

@@ -1,5 +1,6 @@
 #include "trainer/launch/local_run.hpp"
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -11,19 +12,24 @@ namespace {
 
 using nlohmann::json;
 
+/// "step-00000005" -> 5; 0 when there is no checkpoint.
+std::int64_t step_of(const std::string& checkpoint) {
+  return checkpoint.starts_with("step-") ? std::stoll(checkpoint.substr(5)) : 0;
+}
+
 RunProgress progress_of(const std::filesystem::path& folder) {
   RunProgress progress;
-  std::ifstream latest(folder / "checkpoints" / "latest"), metrics(folder / "metrics.jsonl");
+  std::ifstream latest(folder / "checkpoints" / "latest"), metrics(folder / "metrics.jsonl"),
+      starts(folder / "generations.jsonl");
   std::getline(latest, progress.checkpoint);
+  progress.safe_step = step_of(progress.checkpoint);
+  for (std::string line; std::getline(starts, line);)
+    if (const auto start = json::parse(line, nullptr, false); start.is_object())
+      progress.safe_step = std::max(progress.safe_step, start.value("resumed_after", std::int64_t{0}));
   for (std::string line; std::getline(metrics, line);)
     if (const auto entry = json::parse(line, nullptr, false); entry.is_object())
       progress.steps_done = entry.value("step", progress.steps_done);
   return progress;
-}
-
-/// "step-00000005" -> 5; 0 when there is no checkpoint.
-std::int64_t step_of(const std::string& checkpoint) {
-  return checkpoint.starts_with("step-") ? std::stoll(checkpoint.substr(5)) : 0;
 }
 
 /// How long a node stays away by the event that struck it there (strikes.jsonl); none: it was another one, or forever.

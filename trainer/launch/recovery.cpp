@@ -47,8 +47,8 @@ std::optional<RecoveryDecision> Recoveries::possible(Recovery recovery, const Fl
 }
 
 RecoveryDecision Recoveries::after(const RankFailure& failure, double now) {
-  if (failure.checkpoint != checkpoint_) seen_.clear();
-  checkpoint_ = failure.checkpoint;
+  if (failure.safe_step > safe_step_) seen_.clear();
+  safe_step_ = std::max(safe_step_, failure.safe_step);
   const std::int64_t times = ++seen_[kind_of(failure, fleet_)];
   const bool comes_back = times > policy_.retries_same_place;
   Fleet::Losses lost = failure.lost_nodes;

@@ -14,7 +14,7 @@ struct RankFailure {
   std::vector<std::int64_t> ranks;  ///< at fault, ascending
   std::string cause;                ///< "signal 9 (Killed)"
   Fleet::Losses lost_nodes;         ///< all of whose ranks are gone; none where a process failed and its node lives
-  std::string checkpoint;           ///< the newest one at the time
+  std::int64_t safe_step = 0;       ///< that a start is known to go on from
 };
 
 /// What the agent does next.
@@ -37,8 +37,8 @@ class Recoveries {
 
   RecoveryPolicy policy_;
   Fleet& fleet_;
-  std::string checkpoint_;
-  std::map<std::string, std::int64_t> seen_;  ///< failures of a kind since the newest checkpoint
+  std::int64_t safe_step_ = 0;                ///< the furthest so far
+  std::map<std::string, std::int64_t> seen_;  ///< failures of a kind since that was reached
 };
 
 }  // namespace wt
