@@ -12,6 +12,7 @@
 #include "bench/health/dcgm.hpp"
 #include "bench/profile/fingerprint.hpp"
 #include "configs/spec/support/atomic_file.hpp"
+#include "configs/spec/support/clock.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/scratch_folder.hpp"
 #include "configs/spec/support/statistics.hpp"
@@ -120,10 +121,6 @@ void check_fabric(const Options& o) {
   put_verdict(fleet, {}, o.json);
 }
 
-double now_unix_s() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
 /// The signals that can be had beside a running trainer. Computing beside it would measure the trainer.
 void look_at_node(FleetObservation& fleet, const Options& o) {
   constexpr double kSeconds = 2;
@@ -154,7 +151,7 @@ void watch(const Options& o) {
   options.diagnosis.mfu_below = o.mfu_below;
   FleetObservation fleet;
   for (;;) {
-    fleet.training = read_training(o.run, now_unix_s());
+    fleet.training = read_training(o.run, clock_s(CLOCK_REALTIME));
     const Diagnosis found = diagnose(*fleet.training, options.diagnosis);
     const bool waiting = found.ailment == Ailment::undecided && fleet.training->steps.size() < options.diagnosis.window;
     if (fleet.training->ended || (found.ailment != Ailment::fine && !waiting)) break;

@@ -8,6 +8,7 @@
 
 #include "bench/health/dcgm.hpp"
 #include "configs/spec/run.hpp"
+#include "configs/spec/support/clock.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/statistics.hpp"
 #include "configs/spec/support/text.hpp"
@@ -28,10 +29,6 @@ struct Options {
   bool act = false, once = false, reset = false, json = false;
 };
 
-double now_unix_s() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
 /// Median of the devices that the exporter names.
 std::optional<double> utilisation_in(const std::string& file) {
   std::vector<double> busy;
@@ -50,7 +47,7 @@ void check(const Options& o) {
 }
 
 RunWatchOptions options_of(const Options& o, const std::string& run, const std::optional<PlannedRun>& planned) {
-  RunWatchOptions out{.rules = read_watch_rules(o.rules), .clock = now_unix_s};
+  RunWatchOptions out{.rules = read_watch_rules(o.rules), .clock = [] { return clock_s(CLOCK_REALTIME); }};
   if (!o.hooks.empty()) {
     const WatchHooks hooks = read_watch_hooks(o.hooks);  // a wrong file is said without --act, too
     if (o.act) out.hooks = hooks;

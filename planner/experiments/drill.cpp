@@ -1,7 +1,6 @@
 #include "planner/experiments/drill.hpp"
 
 #include <string.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -13,6 +12,7 @@
 
 #include "configs/spec/find.hpp"
 #include "configs/spec/support/atomic_file.hpp"
+#include "configs/spec/support/clock.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/json_reader.hpp"
 #include "planner/experiments/drill_invariants.hpp"
@@ -26,12 +26,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-double unix_s() {
-  timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
 
 /// "signal 9 (Killed)", "exit status 75": as the agent says it of ranks.
 std::string end_text(int status) {
@@ -61,7 +55,7 @@ int train_with_faults(const fs::path& run_file, const Scenario& scenario, const 
     relaunch.generation = static_cast<int>(out.restarts.size());
     relaunch.cause = end_text(status);
     relaunch.message = tail_of(log);
-    relaunch.detected_unix_s = relaunch.stopped_unix_s = unix_s();
+    relaunch.detected_unix_s = relaunch.stopped_unix_s = clock_s(CLOCK_REALTIME);
     out.restarts.push_back(relaunch);
   }
 }

@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include <set>
 #include <utility>
 
+#include "configs/spec/support/clock.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/file_write.hpp"
 
@@ -72,11 +72,7 @@ Samples sample(const std::vector<pid_t>& pids, std::optional<double> lasts_s) {
 
 }  // namespace
 
-double steady_s() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
+double steady_s() { return clock_s(CLOCK_MONOTONIC); }
 
 void kill_victims(const StrikeContext& c) {
   const double begin = steady_s();

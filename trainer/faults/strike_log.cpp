@@ -2,22 +2,17 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "configs/spec/support/clock.hpp"
+
 namespace wt {
 namespace {
 
 using nlohmann::json;
-
-double unix_s() {
-  timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
 
 int open_log(const std::filesystem::path& file) {
   return open(file.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
@@ -40,7 +35,7 @@ void StrikeLog::add(const Strike& s, const json& proof) const {
   const std::string line = json{{"event", s.event}, {"generation", s.generation},
                                 {"rank", s.rank},   {"node", s.node},
                                 {"step", s.step},   {"at", s.at},
-                                {"kind", s.kind},   {"unix_s", unix_s()},
+                                {"kind", s.kind},   {"unix_s", clock_s(CLOCK_REALTIME)},
                                 {"proof", proof}}
                                .dump() +
                            "\n";
