@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <set>
 
 #include "configs/spec/support/error.hpp"
 #include "trainer/launch/rank_processes.hpp"
@@ -34,14 +35,14 @@ class Agent {
         grace_(options.run.resilience.grace_period_s) {}
 
   AgentResult run() {
-    for (int number = 0;; ++number) {
+    for (int number = 0;; number = number_ + 1) {
       const GenerationEnd end = run_generation(number);
       if (end.how == GenerationEnd::How::finished || (end.how == GenerationEnd::How::on_request && !growing_)) {
         result_.ended_on_request = end.how == GenerationEnd::How::on_request;
         note();
         return result_;
       }
-      RestartRecord record{number, end, {}, options_.progress(), {}, {}, {}, {}};
+      RestartRecord record{number_, end, {}, options_.progress(), {}, {}, {}, {}, {}};
       if (std::exchange(growing_, false) && end.how == GenerationEnd::How::on_request)
         grow(record);
       else
@@ -61,13 +62,64 @@ class Agent {
               {"GROUP_RANK", std::to_string(rank / fleet_.ranks_per_node())}};
     };
     generation.asks_to_end = [&] { return can_grow(); };
+    generation.go_on = [&](const GenerationEnd& loss) { return go_on_without(loss); };
+    generation.more_ranks = [&] { return more_ranks(); };
+    generation.regrouped = [&](const Regrouped& what) { regrouped(what); };
+    number_ = number;
     return wt::run_generation(generation, grace_);
   }
 
   /// Only where the ranks lose nothing by it: what they end with is saved.
   bool can_grow() {
+    if (fleet_.missing_replicas() > 0) return false;
     growing_ = fleet_.take_back(now_s()) && options_.run.save && fleet_.can_grow();
     return growing_;
+  }
+
+  /// Of this generation the ranks that go on without the replicas that have lost some.
+  std::vector<std::int64_t> go_on_without(const GenerationEnd& loss) {
+    RestartRecord record{loss.generation, loss, nodes_of(loss.ranks), options_.progress(), {}, {}, {}, {}, {}};
+    if (refused(loss) || stop_requested() != 0 || failures_ >= options_.max_restarts) return {};
+    std::set<std::int64_t> ranks(loss.gone.begin(), loss.gone.end());
+    ranks.insert(loss.ranks.begin(), loss.ranks.end());
+    const std::int64_t of_replica = fleet_.world() / fleet_.run().layout.replicate;
+    const auto left = recoveries_.go_on_without({ranks.begin(), ranks.end()}, lost_nodes(record));
+    if (left.empty()) return {};
+    ++failures_;
+    std::set<std::int64_t> replicas;
+    for (const std::int64_t rank : ranks) replicas.insert(rank / of_replica);
+    record.policy = fmt::format("without replica{} {}", replicas.size() > 1 ? "s" : "", fmt::join(replicas, ", "));
+    record.end.stopped_s = loss.detected_s;
+    go_on(record);
+    number_ = loss.generation + 1;
+    return left;
+  }
+
+  std::int64_t more_ranks() {
+    if (fleet_.missing_replicas() == 0) return 0;
+    fleet_.take_back(now_s());
+    return fleet_.add_replicas() * (fleet_.world() / fleet_.run().layout.replicate);
+  }
+
+  void regrouped(const Regrouped& what) {
+    number_ = what.generation;
+    if (!what.joined) {
+      result_.restarts.back().regrouped = what;
+      return note();
+    }
+    RestartRecord record{what.generation - 1, {}, {}, options_.progress(), {}, {}, {}, {}, what};
+    record.end.how = GenerationEnd::How::on_request;
+    record.end.cause = "replicas are back";
+    record.end.detected_s = what.begun_s, record.end.detected_unix_s = what.begun_unix_s;
+    record.end.stopped_s = what.decided_s;
+    record.policy = fmt::format("replica {} rejoins after step {}", fleet_.run().layout.replicate - 1, what.steps_done);
+    go_on(record);
+  }
+
+  std::vector<std::int64_t> nodes_of(const std::vector<std::int64_t>& ranks) const {
+    std::vector<std::int64_t> out;
+    for (const std::int64_t rank : ranks) out.push_back(fleet_.node_of(rank));
+    return out;
   }
 
   std::string grow() {
@@ -83,7 +135,7 @@ class Agent {
 
   void recover(RestartRecord& record) {
     const GenerationEnd& end = record.end;
-    for (const std::int64_t rank : end.ranks) record.ranks_nodes.push_back(fleet_.node_of(rank));
+    record.ranks_nodes = nodes_of(end.ranks);
     if (refused(end)) refuse(end);
     if (stop_requested() != 0)
       throw_error(Code::runtime, "stopped by signal {}; {} meanwhile, the newest checkpoint stays", stop_requested(),
@@ -95,6 +147,7 @@ class Agent {
     const Decision decision =
         recoveries_.after({end.ranks, end.cause, lost_nodes(record), record.reached.checkpoint}, now_s());
     if (!decision.goes_on) give_up(record, Code::final, decision.action);
+    if (!fleet_.complete()) give_up(record, Code::final, "no layout of the run fits the nodes that are left");
     record.policy = decision.action + (fleet_.can_grow() ? ", " + grow() : "");
     go_on(record);
     wait(decision.wait_s);
@@ -154,6 +207,7 @@ class Agent {
   GracePeriod grace_;
   AgentResult result_;
   int failures_ = 0;
+  int number_ = 0;  ///< of the generation
   bool growing_ = false;
   double begin_ = now_s();
 };

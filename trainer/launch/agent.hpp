@@ -1,6 +1,6 @@
 // The agent: starts the ranks of a run on this machine, watches them, and when one fails stops all and starts the next
-// generation, which continues from the newest valid checkpoint: in the same places, on other nodes, or in another layout
-// (trainer/launch/recovery.hpp). It sets torchrun's environment, so a rank does not know who started it.
+// generation, which continues from the newest valid checkpoint: in the same places, on other nodes, or in another
+// layout (trainer/launch/recovery.hpp). It sets torchrun's environment, so a rank does not know who started it.
 #pragma once
 #include <functional>
 #include <optional>
@@ -18,15 +18,19 @@ struct RunProgress {
   std::int64_t steps_done = 0;
 };
 
-/// A generation that ended before the run did, and what came of it.
+/// A generation that ended before the run did, and what came of it: another one of new processes, or, where ranks
+/// regroup, of those that are left or have come back.
 struct RestartRecord {
   int generation = 0;
   GenerationEnd end;
   std::vector<std::int64_t> ranks_nodes;  ///< of end.ranks
   RunProgress reached;
-  std::string policy;  ///< what was done: "restart", "spare", "shrink to 2 ranks", "grow to 4 ranks", or why nothing was
-  std::string layout;  ///< of the next generation
+  /// What was done: "restart", "spare", "shrink to 2 ranks", "grow to 4 ranks", "without replica 1", "replica 1 rejoins
+  /// after step 9", or why nothing was.
+  std::string policy;
+  std::string layout;                         ///< of the next generation
   std::vector<std::int64_t> nodes, excluded;  ///< of the next generation
+  std::optional<Regrouped> regrouped;         ///< without a restart; none before all ranks train again
 };
 
 struct AgentResult {
@@ -49,17 +53,17 @@ struct AgentOptions {
   std::function<void(const AgentResult&)> record;
 };
 
-/// Returns when all ranks of a generation ended well, or on request. Throws Error{usage} when a rank ended with status 2,
-/// Error{runtime} after max_restarts failures and when the agent is stopped, Error{final} when the policy has no recovery
-/// that is possible: each with the failing rank's cause.
+/// Returns when all ranks of a generation ended well, or on request. Throws Error{usage} when a rank ended with status
+/// 2, Error{runtime} after max_restarts failures and when the agent is stopped, Error{final} when the policy has no
+/// recovery that is possible: each with the failing rank's cause.
 AgentResult train_with_agent(const AgentOptions& options);
 
 /// The same ranks once, on nodes of their own. Throws as above; nothing is started again.
 void run_ranks(const std::vector<std::string>& command, std::int64_t ranks);
 
-/// In a rank: it is killed when its launcher dies, which could not stop it any more: the agent that WINDTUNNEL_PARENT (a
-/// process id) names, or torchrun's. Throws Error{runtime} where that is gone already. Nothing under Slurm and MPI, which
-/// end what they started, nor in a rank that was started by hand.
+/// In a rank: it is killed when its launcher dies, which could not stop it any more: the agent that WINDTUNNEL_PARENT
+/// (a process id) names, or torchrun's. Throws Error{runtime} where that is gone already. Nothing under Slurm and MPI,
+/// which end what they started, nor in a rank that was started by hand.
 void end_with_launcher();
 
 }  // namespace wt
