@@ -99,7 +99,7 @@ void print_result(const RunSpec& run, const std::filesystem::path& folder, std::
   std::string line, last;
   while (std::getline(metrics, line)) last = line;
   fmt::print("{} steps of {} ({}): loss {:.4f}, median step {}, {:.0f} tokens/s\n", run.steps, run.name,
-             run.layout.name(), parse_json(last, "metrics.jsonl").at("loss").get<double>(),
+             summary.at("layout").get<std::string>(), parse_json(last, "metrics.jsonl").at("loss").get<double>(),
              format_seconds(summary.at("median_step_s")), summary.at("tokens_per_s").get<double>());
   for (const auto& rank : summary.at("ranks"))
     fmt::print("  rank {}: exposed communication {}, peak tensor memory {}\n", rank.at("rank").get<int>(),

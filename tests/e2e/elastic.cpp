@@ -12,6 +12,7 @@
 #include "configs/spec/support/json_reader.hpp"
 #include "tests/support/launched_ranks.hpp"
 #include "tests/support/saved_run.hpp"
+#include "tests/support/temp_directory.hpp"
 
 using namespace wt;
 using namespace wt::test;
@@ -46,26 +47,47 @@ std::string killed_node(int node, int step, const std::string& more = "") {
 
 json restarts_of(const fs::path& folder) { return read_json(folder / "agent.json").at("restarts"); }
 
-/// The same samples at each step; losses as close as those of layouts are.
-void check_same_training(const std::vector<Step>& steps, const std::vector<Step>& of_undisturbed) {
-  REQUIRE(steps.size() == of_undisturbed.size());
+/// The same samples at each step; at first, losses as close as those of layouts are. Later they grow apart.
+void check_same_training(const fs::path& folder, const RunSpec& run) {
+  const std::vector<Step> steps = steps_of(folder), undisturbed = steps_of(trained(run));
+  REQUIRE(steps.size() == undisturbed.size());
   for (std::size_t i = 0; i < steps.size(); ++i) {
     INFO("step " << i + 1);
-    CHECK(steps[i].samples == of_undisturbed[i].samples);
-    CHECK(std::abs(steps[i].loss - of_undisturbed[i].loss) < 1e-4);
+    CHECK(steps[i].samples == undisturbed[i].samples);
+    if (i < 12) CHECK(std::abs(steps[i].loss - undisturbed[i].loss) < 1e-5);
   }
 }
 
-bool alive(pid_t pid) { return kill(pid, 0) == 0; }
+/// It ended as a run does that is started with this file from its checkpoint, bit for bit.
+void check_went_on_from(const fs::path& folder, const fs::path& checkpoint, const fs::path& run_file) {
+  const fs::path reference = folder.string() + "-reference";
+  fs::create_directories(reference / "checkpoints");
+  fs::copy(checkpoint, reference / "checkpoints" / checkpoint.filename(), fs::copy_options::recursive);
+  write_file_atomically(reference / "checkpoints" / "latest", checkpoint.filename().string() + "\n");
+  const Ended direct = train_file(run_file, reference);
+  INFO(direct.said);
+  REQUIRE(direct.status == 0);
+  CHECK((state_of(latest_checkpoint(folder)) == state_of(latest_checkpoint(reference))));
+}
+
+/// Gone, or ended and not yet asked about by its new parent.
+bool gone(pid_t pid) {
+  try {
+    const std::string stat = read_bytes(fmt::format("/proc/{}/stat", pid));
+    return stat.substr(stat.rfind(')') + 2, 1) == "Z";
+  } catch (const std::exception&) {
+    return true;
+  }
+}
 
 }  // namespace
 
 TEST_CASE("a spare takes the place of a lost node, bit for bit") {
   const RunSpec run = elastic_run(12);
   const fs::path folder = scratch("spare");
-  const Launch launch = with_faults(
-      "spare-run", run,
-      "nodes: {ranks: 1, spares: 1}\npolicy: {on_loss: [spare, restart]}\nevents:\n" + killed_node(1, 6));
+  const Launch launch =
+      with_faults("spare-run", run,
+                  "nodes: {ranks: 1, spares: 1}\npolicy: {on_loss: [spare, restart]}\nevents:\n" + killed_node(1, 6));
   const Ended ended = train(run, folder, launch);
   INFO(ended.said);
   REQUIRE(ended.status == 0);
@@ -84,32 +106,25 @@ TEST_CASE("without spares the run goes on with fewer ranks, as if it had been st
   const RunSpec run = elastic_run(12);
   const fs::path folder = scratch("shrunk");
   const Ended ended =
-      train(run, folder, with_faults("shrunk-run", run, "policy: {on_loss: [shrink]}\nevents:\n" + killed_node(3, 6)));
+      train(run, folder, with_faults("shrunk-run", run, "policy: {on_loss: [shrink]}\nevents:\n" + killed_node(3, 10)));
   INFO(ended.said);
   REQUIRE(ended.status == 0);
   const json restarts = restarts_of(folder);
   REQUIRE(restarts.size() == 1);
   CHECK(restarts[0].at("policy") == "shrink to 3 ranks");
   CHECK(restarts[0].at("nodes") == json({0, 1, 2}));
-  CHECK(restarts[0].at("resumed_after") == 4);
-
-  const fs::path reference = scratch("shrunk-reference");
-  fs::create_directories(reference / "checkpoints");
-  fs::copy(checkpoint_of(trained(run), 4), checkpoint_of(reference, 4), fs::copy_options::recursive);
-  write_file_atomically(reference / "checkpoints" / "latest", "step-00000004\n");
-  const Ended direct = train_file(folder / "remaining.yaml", reference);
-  INFO(direct.said);
-  REQUIRE(direct.status == 0);
-  CHECK((state_of(latest_checkpoint(folder)) == state_of(latest_checkpoint(reference))));
-  check_same_training(steps_of(folder), steps_of(trained(run)));
+  const std::int64_t from = restarts[0].at("resumed_after");
+  REQUIRE(from >= 4);  // that of 8 begins when that of 4 is written
+  check_went_on_from(folder, checkpoint_of(trained(run), from), folder / "remaining.yaml");
+  check_same_training(folder, run);
 }
 
 TEST_CASE("4 -> 3 -> 4 ranks: the run grows at a saved step when its node is back") {
   const RunSpec run = elastic_run(60);
   const fs::path folder = scratch("grown");
-  const Ended ended = train(
-      run, folder,
-      with_faults("grown-run", run, "policy: {on_loss: [shrink]}\nevents:\n" + killed_node(0, 6, ", lasts: 1s")));
+  const Ended ended =
+      train(run, folder,
+            with_faults("grown-run", run, "policy: {on_loss: [shrink]}\nevents:\n" + killed_node(0, 6, ", lasts: 1s")));
   INFO(ended.said);
   REQUIRE(ended.status == 0);
   const json restarts = restarts_of(folder);
@@ -121,16 +136,17 @@ TEST_CASE("4 -> 3 -> 4 ranks: the run grows at a saved step when its node is bac
   CHECK(restarts[1].at("layout") == run.layout.name());
   CHECK(restarts[1].at("resumed_after") == restarts[1].at("steps_done"));  // nothing is done twice
   CHECK(read_json(folder / "agent.json").at("excluded").empty());
-  check_same_training(steps_of(folder), steps_of(trained(run)));
+  check_went_on_from(folder, checkpoint_of(folder, restarts[1].at("resumed_after")), scratch("grown-run.yaml"));
+  check_same_training(folder, run);
 }
 
 TEST_CASE("4 -> 2 -> 4 ranks, nodes of two") {
   const RunSpec run = elastic_run(60);
   const fs::path folder = scratch("halved");
-  const Ended ended = train(run, folder,
-                            with_faults("halved-run", run,
-                                        "nodes: {ranks: 2}\npolicy: {on_loss: [shrink]}\nevents:\n" +
-                                            killed_node(1, 9, ", lasts: 1s")));
+  const Ended ended = train(
+      run, folder,
+      with_faults("halved-run", run,
+                  "nodes: {ranks: 2}\npolicy: {on_loss: [shrink]}\nevents:\n" + killed_node(1, 9, ", lasts: 1s")));
   INFO(ended.said);
   REQUIRE(ended.status == 0);
   const json restarts = restarts_of(folder);
@@ -139,7 +155,8 @@ TEST_CASE("4 -> 2 -> 4 ranks, nodes of two") {
   CHECK(restarts[0].at("ranks") == json({2, 3}));
   CHECK(restarts[0].at("nodes") == json{0});
   CHECK(restarts[1].at("policy") == "grow to 4 ranks");
-  check_same_training(steps_of(folder), steps_of(trained(run)));
+  check_went_on_from(folder, checkpoint_of(folder, restarts[1].at("resumed_after")), scratch("halved-run.yaml"));
+  check_same_training(folder, run);
 }
 
 TEST_CASE("a run waits for a node that comes back") {
@@ -154,7 +171,8 @@ TEST_CASE("a run waits for a node that comes back") {
   CHECK((state_of(latest_checkpoint(folder)) == state_of(latest_checkpoint(trained(run)))));
 }
 
-TEST_CASE("a fault that comes back without a new checkpoint ends the run with 93: a scheduler must not start it again") {
+TEST_CASE(
+    "a fault that comes back without a new checkpoint ends the run with 93: a scheduler must not start it again") {
   const RunSpec run = elastic_run(8);
   const fs::path folder = scratch("final");
   const Ended ended =
@@ -184,14 +202,14 @@ TEST_CASE("the agent is killed: its ranks are gone within a second, and the next
   const fs::path folder = scratch("orphans"), file = scratch("orphans.yaml");
   write_file_atomically(file, run_to_yaml(run));
   const Started agent = start_trainer({"train", file.string(), "-o", folder.string()});
-  wait_for_step(folder, 6);
+  wait_for_step(folder, 10);
   std::vector<pid_t> ranks;
   for (int rank = 0; rank < 4; ++rank) ranks.push_back(rank_process(agent.pid, rank));
   kill(agent.pid, SIGKILL);
   CHECK(wait_for(agent).status == 128 + SIGKILL);
-  const auto left = [&] { return std::count_if(ranks.begin(), ranks.end(), alive); };
-  for (int waited_ms = 0; left() > 0 && waited_ms < 1000; waited_ms += 5) usleep(5000);
-  CHECK(left() == 0);
+  const auto all_gone = [&] { return std::all_of(ranks.begin(), ranks.end(), gone); };
+  for (int waited_ms = 0; !all_gone() && waited_ms < 1000; waited_ms += 5) usleep(5000);
+  CHECK(all_gone());
   const Ended again = train(run, folder);
   INFO(again.said);
   REQUIRE(again.status == 0);
@@ -218,7 +236,7 @@ TEST_CASE("a rank that never comes to the others is named, and started again") {
   REQUIRE(restarts.size() == 1);
   CHECK_THAT(restarts[0].at("message").get<std::string>(), Contains("rank 3 has not started"));
   CHECK(restarts[0].at("ranks") == json{3});
-  CHECK(!alive(rank));
+  CHECK(gone(rank));
 }
 
 TEST_CASE("all ranks are stopped, so that none can tell: the agent does") {

@@ -95,6 +95,20 @@ TEST_CASE("the rank that hosts the store is stopped: the others still end") {
   CHECK(wait_for(ranks[0]).status == 128 + SIGKILL);
 }
 
+TEST_CASE("the rank that hosts the store is killed: the others end, too") {
+  const fs::path folder = scratch("host-killed");
+  std::vector<Started> ranks = start_ranks(stoppable_run(), folder);
+  wait_for_step(folder, 3);
+  kill(ranks[0].pid, SIGKILL);
+  CHECK(wait_for(ranks[0]).status == 128 + SIGKILL);
+  for (const int rank : {1, 2, 3}) {
+    const Ended ended = wait_for(ranks[static_cast<std::size_t>(rank)]);
+    INFO(ended.said);
+    CHECK(ended.status == 4);
+    CHECK_THAT(ended.said, Contains("the store at 127.0.0.1:") && Contains("in rank 0, does not answer"));
+  }
+}
+
 TEST_CASE("a rank that ends early takes the others with it, and its reason is what is said") {
   // Rank 3 alone has data that does not fit: it reads another vocabulary's tokens.
   RunSpec run = stoppable_run();

@@ -49,5 +49,6 @@ TEST_CASE("a process that cannot be killed in time is named") {
 
 TEST_CASE("a program that is not there is an error") {
   RankProcesses processes;
-  CHECK_THROWS_WITH(processes.start(2, {"/no/such/program"}, {}), Catch::Contains("rank 2") && Catch::Contains("could not be started"));
+  CHECK_THROWS_WITH(processes.start(2, {"/no/such/program"}, {}),
+                    Catch::Contains("rank 2") && Catch::Contains("could not be started"));
 }

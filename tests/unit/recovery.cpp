@@ -119,7 +119,7 @@ TEST_CASE("nothing is left to shrink to: nothing is changed, and the next recove
   CHECK_FALSE(fleet.shrink({{0, std::nullopt}}));
   CHECK(fleet.excluded().empty());
   Recoveries recoveries(on_loss({Recovery::shrink, Recovery::wait}), fleet);
-  const Decision wait = recoveries.after(killed({0}, {{0, 25.0}}), 5);
+  const RecoveryDecision wait = recoveries.after(killed({0}, {{0, 25.0}}), 5);
   CHECK(wait.action == "wait");
   CHECK(wait.wait_s == 20);
   CHECK(fleet.nodes() == Nodes{0});
@@ -133,9 +133,10 @@ TEST_CASE("the same failure without a new checkpoint in between ends a run; anot
   CHECK(recoveries.after(one, 0).action == "restart");
   CHECK(recoveries.after(other, 0).action == "restart");
   CHECK(recoveries.after({{1}, "signal 11 (Segmentation fault)", {}, "step-4"}, 0).action == "restart");
-  const Decision end = recoveries.after(one, 0);
+  const RecoveryDecision end = recoveries.after(one, 0);
   CHECK_FALSE(end.goes_on);
-  CHECK(end.action == "2 times without a new checkpoint in between; none of the policy's recoveries is possible: restart");
+  CHECK(end.action ==
+        "2 times without a new checkpoint in between; none of the policy's recoveries is possible: restart");
   CHECK(recoveries.after({{1}, "exit status 4", {}, "step-8"}, 0).action == "restart");
 }
 

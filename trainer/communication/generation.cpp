@@ -27,8 +27,7 @@ std::string store_prefix(int generation) { return fmt::format("windtunnel/{}", g
 
 int open_generation(c10d::Store& store) { return static_cast<int>(store.add("windtunnel/generations", 1)) - 1; }
 
-void answer_arrivals(c10d::Store& store, std::int64_t world, int generation,
-                     const std::function<bool(double)>& sleep) {
+void answer_arrivals(c10d::Store& store, std::int64_t world, int generation, const std::function<bool(double)>& sleep) {
   // An arrival may be an earlier generation's: its rank is answered again under the name that replaces it.
   std::vector<std::string> answered(static_cast<std::size_t>(world));
   while (store.add(joined_key(generation), 0) < world - 1) {

@@ -37,13 +37,14 @@ class Agent {
   AgentResult run() {
     for (int number = 0;; number = number_ + 1) {
       const GenerationEnd end = run_generation(number);
-      if (end.how == GenerationEnd::How::finished || (end.how == GenerationEnd::How::on_request && !growing_)) {
-        result_.ended_on_request = end.how == GenerationEnd::How::on_request;
+      const bool on_request = end.how == GenerationEnd::How::on_request;
+      if (end.how == GenerationEnd::How::finished || (on_request && (!growing_ || stop_requested() != 0))) {
+        result_.ended_on_request = on_request;
         note();
         return result_;
       }
       RestartRecord record{number_, end, {}, options_.progress(), {}, {}, {}, {}, {}};
-      if (std::exchange(growing_, false) && end.how == GenerationEnd::How::on_request)
+      if (std::exchange(growing_, false) && on_request)
         grow(record);
       else
         recover(record);
@@ -144,7 +145,7 @@ class Agent {
       give_up(record, Code::runtime, fmt::format("{} restarts were allowed", options_.max_restarts));
     ++failures_;
     fleet_.take_back(now_s());
-    const Decision decision =
+    const RecoveryDecision decision =
         recoveries_.after({end.ranks, end.cause, lost_nodes(record), record.reached.checkpoint}, now_s());
     if (!decision.goes_on) give_up(record, Code::final, decision.action);
     if (!fleet_.complete()) give_up(record, Code::final, "no layout of the run fits the nodes that are left");
@@ -198,6 +199,7 @@ class Agent {
 
   void note() {
     result_.wall_s = now_s() - begin_;
+    result_.excluded = fleet_.excluded();
     if (options_.record) options_.record(result_);
   }
 

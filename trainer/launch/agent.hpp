@@ -35,6 +35,7 @@ struct RestartRecord {
 
 struct AgentResult {
   std::vector<RestartRecord> restarts;
+  std::vector<std::int64_t> excluded;  ///< nodes that are lost and not back
   double wall_s = 0;
   bool ended_on_request = false;  ///< the ranks were asked to end, and have saved
 };

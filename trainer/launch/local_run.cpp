@@ -68,9 +68,9 @@ json to_json(const RestartRecord& r) {
 void write_record(const std::filesystem::path& folder, const AgentResult& result) {
   json restarts = json::array();
   for (const RestartRecord& r : result.restarts) restarts.push_back(to_json(r));
-  const json excluded = result.restarts.empty() ? json::array() : json(result.restarts.back().excluded);
-  write_file_atomically(folder / "agent.json",
-                        json{{"wall_s", result.wall_s}, {"restarts", restarts}, {"excluded", excluded}}.dump(1) + "\n");
+  write_file_atomically(
+      folder / "agent.json",
+      json{{"wall_s", result.wall_s}, {"restarts", restarts}, {"excluded", result.excluded}}.dump(1) + "\n");
 }
 
 /// The run in another layout is a file of its own, which the ranks read in place of the run file.

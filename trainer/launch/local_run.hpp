@@ -19,8 +19,8 @@ struct LocalRun {
   int max_restarts = 3;                ///< where the scenario says nothing
 };
 
-/// Trains, and writes folder/agent.json at each restart and at the end. False: it was asked to end before, and has saved.
-/// Throws what train_with_agent throws.
+/// Trains, and writes folder/agent.json at each restart and at the end. False: it was asked to end before, and has
+/// saved. Throws what train_with_agent throws.
 bool train_on_this_machine(const LocalRun& local);
 
 }  // namespace wt

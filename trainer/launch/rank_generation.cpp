@@ -47,15 +47,12 @@ class Watched {
   GenerationEnd run() {
     for (std::int64_t rank = 0; rank < world_; ++rank)
       processes_.start(rank, generation_.command, environment(rank, number_, world_));
-    do {
-      watch();
-      if (failed_.empty() && !silent_) {
-        end_.how = on_request_ ? GenerationEnd::How::on_request : GenerationEnd::How::finished;
-        return end_;
-      }
+    for (watch(); end_.how == GenerationEnd::How::failed; watch()) {
       blame();
-    } while (go_on_without());
-    processes_.kill_all();
+      if (go_on_without()) continue;
+      processes_.kill_all();
+      break;
+    }
     end_.stopped_s = now_s() - started_;
     return end_;
   }
@@ -164,6 +161,10 @@ class Watched {
   void detect() {
     if (end_.how == GenerationEnd::How::failed) return;
     end_.how = GenerationEnd::How::failed;
+    note_time();
+  }
+
+  void note_time() {
     end_.detected_s = now_s() - started_;
     end_.detected_unix_s = clock_s(CLOCK_REALTIME);
   }
@@ -171,7 +172,7 @@ class Watched {
   void take(const RankProcesses::Ended& ended) {
     const bool exited = WIFEXITED(ended.status);
     const bool on_request = exited && WEXITSTATUS(ended.status) == kEndedOnRequest;
-    on_request_ |= on_request;
+    if (on_request && end_.how != GenerationEnd::How::failed) end_.how = GenerationEnd::How::on_request;
     if (on_request || (exited && WEXITSTATUS(ended.status) == 0)) return;
     detect();
     failed_.push_back(ended);
@@ -190,6 +191,7 @@ class Watched {
   void ask_to_end() {
     if (asked_ || !generation_.asks_to_end || !in_steps() || !generation_.asks_to_end()) return;
     asked_ = true;
+    note_time();
     for (const auto& [pid, rank] : processes_.running()) kill(pid, SIGTERM);
   }
 
@@ -254,7 +256,7 @@ class Watched {
   std::string last_;
   RankProcesses processes_;
   std::vector<RankProcesses::Ended> failed_;
-  bool on_request_ = false, asked_ = false, silent_ = false;
+  bool asked_ = false, silent_ = false;
   GenerationEnd end_;
   std::optional<Regrouped> regrouping_;  ///< after a loss, until all train again
   std::int64_t joining_ = 0;             ///< ranks that were started behind the others

@@ -51,8 +51,8 @@ struct GenerationEnd {
   int exit_status = 0;               ///< of `rank`; 0: a signal
   std::string cause;                 ///< "signal 9 (Killed)", "exit status 4"
   std::string message;               ///< what the rank said, where it could
-  double detected_s = 0, detected_unix_s = 0;
-  double stopped_s = 0;  ///< until all other ranks were gone
+  double detected_s = 0, detected_unix_s = 0;  ///< or when the ranks were asked to end
+  double stopped_s = 0;                        ///< until all of them were gone
 };
 
 /// Hosts the rendezvous store. Throws Error{runtime} where a rank cannot be started or killed, and where a notice ends

@@ -25,20 +25,20 @@ std::optional<double> back_at(const Fleet::Losses& lost) {
 
 }  // namespace
 
-std::optional<Decision> Recoveries::possible(Recovery recovery, const Fleet::Losses& lost, bool comes_back,
-                                             double now) {
+std::optional<RecoveryDecision> Recoveries::possible(Recovery recovery, const Fleet::Losses& lost, bool comes_back,
+                                                     double now) {
   switch (recovery) {
     case Recovery::spare:
       if (!fleet_.replace(lost)) return std::nullopt;
-      return Decision{true, "spare"};
+      return RecoveryDecision{true, "spare"};
     case Recovery::shrink:
       if (!fleet_.shrink(lost)) return std::nullopt;
-      return Decision{true, fmt::format("shrink to {} ranks", fleet_.world())};
+      return RecoveryDecision{true, fmt::format("shrink to {} ranks", fleet_.world())};
     case Recovery::restart:
       if (comes_back) return std::nullopt;
-      return Decision{true, "restart"};
+      return RecoveryDecision{true, "restart"};
     case Recovery::wait:
-      if (const auto back = back_at(lost)) return Decision{true, "wait", std::max(0.0, *back - now)};
+      if (const auto back = back_at(lost)) return RecoveryDecision{true, "wait", std::max(0.0, *back - now)};
       return std::nullopt;
     case Recovery::without_replica:  // see go_on_without: here all ranks have ended
       break;
@@ -55,7 +55,7 @@ std::vector<std::int64_t> Recoveries::go_on_without(const std::vector<std::int64
   return {};
 }
 
-Decision Recoveries::after(const RankFailure& failure, double now) {
+RecoveryDecision Recoveries::after(const RankFailure& failure, double now) {
   if (failure.checkpoint != checkpoint_) seen_.clear();
   checkpoint_ = failure.checkpoint;
   const std::int64_t times = ++seen_[kind_of(failure, fleet_)];

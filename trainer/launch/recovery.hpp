@@ -18,7 +18,7 @@ struct RankFailure {
 };
 
 /// What the agent does next.
-struct Decision {
+struct RecoveryDecision {
   bool goes_on = true;
   std::string action;  ///< "restart", "spare", "shrink to 2 ranks", "wait"; or why the run ends
   double wait_s = 0;   ///< before the next generation starts
@@ -30,7 +30,7 @@ class Recoveries {
 
   /// A process that failed on a living node is started again in its place, as often as retries_same_place says. After
   /// that, and where nodes are lost, the policy's first possible recovery comes. `now`: on the clock of lost_nodes.
-  Decision after(const RankFailure& failure, double now);
+  RecoveryDecision after(const RankFailure& failure, double now);
 
   /// Before that, while the ranks that are left wait: those that go on without the replicas of `ranks`, which are gone
   /// or at fault; none where the policy has no such recovery, where one that comes before it is possible, or too few
@@ -38,7 +38,7 @@ class Recoveries {
   std::vector<std::int64_t> go_on_without(const std::vector<std::int64_t>& ranks, const Fleet::Losses& lost);
 
  private:
-  std::optional<Decision> possible(Recovery recovery, const Fleet::Losses& lost, bool comes_back, double now);
+  std::optional<RecoveryDecision> possible(Recovery recovery, const Fleet::Losses& lost, bool comes_back, double now);
 
   RecoveryPolicy policy_;
   Fleet& fleet_;
