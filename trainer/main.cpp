@@ -167,7 +167,7 @@ int train_one_rank(const TrainOptions& o) {
     refused = std::current_exception();
   }
   const auto summary_before = summary_time(worker.folder);
-  environment.regroups = !refused && goes_on_without_replicas(run, worker.faults);
+  environment.regroups = !refused && !environment.torchrun && goes_on_without_replicas(run, worker.faults);
   std::unique_ptr<Worker> rank;
   for (RankEnd end{true, Membership{}}; end.next;) {
     run_watched(environment, refused ? kMeetRefused_s : run.dist_timeout_s, [&](RankWatch& watch) {
