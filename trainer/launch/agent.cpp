@@ -35,15 +35,15 @@ class Agent {
         grace_(options.run.resilience.grace_period_s) {}
 
   AgentResult run() {
-    for (int number = 0;; number = number_ + 1) {
-      const GenerationEnd end = run_generation(number);
+    for (;;) {
+      const GenerationEnd end = run_generation(++number_);
       const bool on_request = end.how == GenerationEnd::How::on_request;
       if (end.how == GenerationEnd::How::finished || (on_request && (!growing_ || stop_requested() != 0))) {
         result_.ended_on_request = on_request;
         note();
         return result_;
       }
-      RestartRecord record{number_, end, {}, options_.progress(), {}, {}, {}, {}, {}};
+      RestartRecord record = record_of(end);
       if (std::exchange(growing_, false) && on_request)
         grow(record);
       else
@@ -66,7 +66,6 @@ class Agent {
     generation.go_on = [&](const GenerationEnd& loss) { return go_on_without(loss); };
     generation.more_ranks = [&] { return more_ranks(); };
     generation.regrouped = [&](const Regrouped& what) { regrouped(what); };
-    number_ = number;
     return wt::run_generation(generation, grace_);
   }
 
@@ -79,7 +78,7 @@ class Agent {
 
   /// Of this generation the ranks that go on without the replicas that have lost some.
   std::vector<std::int64_t> go_on_without(const GenerationEnd& loss) {
-    RestartRecord record{loss.generation, loss, nodes_of(loss.ranks), options_.progress(), {}, {}, {}, {}, {}};
+    RestartRecord record = record_of(loss);
     if (refused(loss) || stop_requested() != 0 || failures_ >= options_.max_restarts) return {};
     std::set<std::int64_t> ranks(loss.gone.begin(), loss.gone.end());
     ranks.insert(loss.ranks.begin(), loss.ranks.end());
@@ -89,38 +88,50 @@ class Agent {
     ++failures_;
     std::set<std::int64_t> replicas;
     for (const std::int64_t rank : ranks) replicas.insert(rank / of_replica);
-    record.policy = fmt::format("without replica{} {}", replicas.size() > 1 ? "s" : "", fmt::join(replicas, ", "));
+    record.policy = "without " + names_of(replicas);
     record.end.stopped_s = loss.detected_s;
-    go_on(record);
-    number_ = loss.generation + 1;
+    go_on(record, ++number_);
     return left;
   }
 
   std::int64_t more_ranks() {
     if (fleet_.missing_replicas() == 0) return 0;
     fleet_.take_back(now_s());
-    return fleet_.add_replicas() * (fleet_.world() / fleet_.run().layout.replicate);
+    const std::int64_t before = fleet_.run().layout.replicate, back = fleet_.add_replicas();
+    rejoining_.clear();
+    for (std::int64_t replica = before; replica < before + back; ++replica) rejoining_.insert(replica);
+    if (back > 0) ++number_;
+    return back * fleet_.world() / (before + back);
   }
 
   void regrouped(const Regrouped& what) {
-    number_ = what.generation;
     if (!what.joined) {
       result_.restarts.back().regrouped = what;
       return note();
     }
-    RestartRecord record{what.generation - 1, {}, {}, options_.progress(), {}, {}, {}, {}, what};
-    record.end.how = GenerationEnd::How::on_request;
-    record.end.cause = "replicas are back";
-    record.end.detected_s = what.begun_s, record.end.detected_unix_s = what.begun_unix_s;
-    record.end.stopped_s = what.decided_s;
-    record.policy = fmt::format("replica {} rejoins after step {}", fleet_.run().layout.replicate - 1, what.steps_done);
-    go_on(record);
+    GenerationEnd end;
+    end.generation = what.generation - 1;
+    end.how = GenerationEnd::How::on_request;
+    end.cause = "nodes are back";
+    end.detected_s = what.begun_s, end.detected_unix_s = what.begun_unix_s, end.stopped_s = what.decided_s;
+    RestartRecord record = record_of(end);
+    record.regrouped = what;
+    record.policy = fmt::format("{} {} after step {}", names_of(rejoining_),
+                                rejoining_.size() > 1 ? "rejoin" : "rejoins", what.steps_done);
+    go_on(record, what.generation);
   }
 
-  std::vector<std::int64_t> nodes_of(const std::vector<std::int64_t>& ranks) const {
-    std::vector<std::int64_t> out;
-    for (const std::int64_t rank : ranks) out.push_back(fleet_.node_of(rank));
-    return out;
+  static std::string names_of(const std::set<std::int64_t>& replicas) {
+    return fmt::format("replica{} {}", replicas.size() > 1 ? "s" : "", fmt::join(replicas, ", "));
+  }
+
+  RestartRecord record_of(const GenerationEnd& end) const {
+    RestartRecord record;
+    record.generation = end.generation;
+    record.end = end;
+    for (const std::int64_t rank : end.ranks) record.ranks_nodes.push_back(fleet_.node_of(rank));
+    record.reached = options_.progress();
+    return record;
   }
 
   std::string grow() {
@@ -131,12 +142,11 @@ class Agent {
   void grow(RestartRecord& record) {
     record.end.cause = "nodes are back";
     record.policy = grow();
-    go_on(record);
+    go_on(record, number_ + 1);
   }
 
   void recover(RestartRecord& record) {
     const GenerationEnd& end = record.end;
-    record.ranks_nodes = nodes_of(end.ranks);
     if (refused(end)) refuse(end);
     if (stop_requested() != 0)
       throw_error(Code::runtime, "stopped by signal {}; {} meanwhile, the newest checkpoint stays", stop_requested(),
@@ -150,7 +160,7 @@ class Agent {
     if (!decision.goes_on) give_up(record, Code::final, decision.action);
     if (!fleet_.complete()) give_up(record, Code::final, "no layout of the run fits the nodes that are left");
     record.policy = decision.action + (fleet_.can_grow() ? ", " + grow() : "");
-    go_on(record);
+    go_on(record, number_ + 1);
     wait(decision.wait_s);
   }
 
@@ -174,7 +184,7 @@ class Agent {
     throw_error(code, "{}; {}; see its message above", who_and_how(record.end), why);
   }
 
-  void go_on(RestartRecord& record) {
+  void go_on(RestartRecord& record, int next) {
     record.layout = fleet_.run().layout.name();
     record.nodes = fleet_.nodes();
     record.excluded = fleet_.excluded();
@@ -184,7 +194,7 @@ class Agent {
     const std::string what = end.how == GenerationEnd::How::failed
                                  ? fmt::format("{} after {:.1f} s", who_and_how(end), end.detected_s)
                                  : end.cause;
-    fmt::print(stderr, "{}; {}: generation {}, {}\n", what, record.policy, record.generation + 1, record.layout);
+    fmt::print(stderr, "{}; {}: generation {}, {}\n", what, record.policy, next, record.layout);
   }
 
   void wait(double seconds) {
@@ -209,7 +219,8 @@ class Agent {
   GracePeriod grace_;
   AgentResult result_;
   int failures_ = 0;
-  int number_ = 0;  ///< of the generation
+  int number_ = -1;                   ///< of the newest generation
+  std::set<std::int64_t> rejoining_;  ///< replicas, as they are numbered then
   bool growing_ = false;
   double begin_ = now_s();
 };

@@ -54,6 +54,7 @@ class Watched {
       break;
     }
     end_.stopped_s = now_s() - started_;
+    end_.generation = number_;
     return end_;
   }
 

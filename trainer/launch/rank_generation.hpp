@@ -47,7 +47,7 @@ struct GenerationEnd {
   std::vector<std::int64_t> ranks;   ///< at fault, ascending: one, those that were killed, or those that others miss
   std::vector<std::int64_t> killed;  ///< ended by a signal, ascending
   std::vector<std::int64_t> gone;    ///< ended in any way but well, ascending
-  int generation = 0;                ///< in which it happened
+  int generation = 0;                ///< that ended
   int exit_status = 0;               ///< of `rank`; 0: a signal
   std::string cause;                 ///< "signal 9 (Killed)", "exit status 4"
   std::string message;               ///< what the rank said, where it could
