@@ -150,7 +150,8 @@ TEST_CASE("a manifest that names files outside of its folder, or another step, i
 TEST_CASE("what a killed save leaves half written is gone at the next start, and nothing else") {
   const fs::path folder = scratch("half-written");
   Launch launch;
-  launch.more = {"--inject", "rank=1,step=6,at=checkpoint,after=0.5", "--max-restarts", "0"};
+  launch.more = {"--faults", fault_file("in-save", {killed(0, "step: 6, at: checkpoint, after: 0.5")}),
+                 "--max-restarts", "0"};
   CHECK(train(saved_run(12), folder, launch).status != 0);
   CHECK(!leftovers(folder).empty());
   const std::string dead = ".windtunnel-4194305-0.tmp";  // above every process id that Linux gives

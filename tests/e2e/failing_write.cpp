@@ -19,6 +19,7 @@ TEST_CASE("a file-size limit below a shard") {
 
   run.steps = 4;
   Launch limited;
+  limited.more = {"--max-restarts", "0"};
   limited.file_limit_bytes = static_cast<std::int64_t>(fs::file_size(shard)) / 2;
   const Ended ended = train(run, folder, limited);
   INFO(ended.said);
