@@ -177,7 +177,8 @@ TEST_CASE("a second failure without the replica: all start again from the newest
   REQUIRE(changes.size() == 2);
   CHECK(changes[0].at("policy") == "without replica 1");
   CHECK(changes[1].at("policy") == "restart");
-  CHECK(changes[1].at("resumed_after") == 8);
+  const std::int64_t resumed_after = changes[1].at("resumed_after");
+  CHECK((resumed_after == 4 || resumed_after == 8));  // the save of step 8 may be under way
   CHECK(steps_of(scratch("twice")).size() == 12);
 }
 
