@@ -1,5 +1,7 @@
 // A run goes on without a replica, in place, and takes it back: what it trains is bit for bit what a run with the same
 // replicas at every step trains. Real deaths.
+#include <signal.h>
+
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
@@ -140,7 +142,11 @@ TEST_CASE("2 -> 1 replicas, wherever the kill strikes: the step is done again by
   CHECK(changes[0].at("ranks") == json{victim});
   CHECK(changes[0].at("nodes") == (victim < 2 ? json({2, 3}) : json({0, 1})));
   const std::int64_t after = changes[0].at("resumed_after");
-  CHECK((after == 5 || (after == 6 && name == "in-loss")));  // what was issued may have been sent
+  // Before the replicas meet in step 6, one of them may not have all of step 5's end; what was issued may have been
+  // sent.
+  const bool met = name == "in-optimizer" || name == "before-loss" || name == "in-loss";
+  CHECK(after >= (met ? 5 : 4));
+  CHECK(after <= (name == "in-loss" ? 6 : 5));
   check_equals(name, with_membership(name, run, 2, after, run.steps));
 }
 
@@ -155,7 +161,7 @@ TEST_CASE("2 -> 1 -> 2 replicas: the node is back, and its replica rejoins after
   CHECK(changes[1].at("policy") == fmt::format("replica 1 rejoins after step {}", again));
   CHECK(changes[1].at("nodes") == json({0, 1, 2, 3}));
   CHECK(read_json(scratch("back") / "agent.json").at("excluded").empty());
-  check_equals("back", with_membership("back", run, 2, 5, again));
+  check_equals("back", with_membership("back", run, 2, changes[0].at("resumed_after"), again));
 }
 
 TEST_CASE("3 -> 2 -> 3 replicas with unequally many sequences: 3 3 3, then 5 4") {
@@ -167,6 +173,43 @@ TEST_CASE("3 -> 2 -> 3 replicas with unequally many sequences: 3 3 3, then 5 4")
   CHECK(changes[0].at("resumed_after") == 5);
   const std::int64_t again = changes[1].at("resumed_after");
   check_equals("uneven", with_membership("uneven", run, 2, 5, again));
+}
+
+TEST_CASE("a process fails and its node lives: its replica starts again at once and rejoins") {
+  const RunSpec run = replicas(2, 2, 8, 60);
+  const auto [name, what] = GENERATE(table<std::string, std::string>({
+      {"exit", "{kind: exit, status: 7}"},
+      {"exception", "{kind: exception}"},  // which the failing rank tells the others, too
+  }));
+  train_with(
+      name, run,
+      fmt::format("{{who: {{domain: rank, index: 1}}, when: {{step: 6, at: mb0.L1.experts.bwd}}, what: {}}}", what));
+  const json changes = changes_of(name);
+  REQUIRE(changes.size() == 2);
+  CHECK(changes[0].at("policy") == "without replica 0");
+  CHECK(changes[0].at("ranks") == json{1});
+  CHECK(changes[0].at("excluded").empty());
+  CHECK(changes[1].at("nodes") == json({2, 3, 0, 1}));
+  check_equals(name, with_membership(name, run, 2, changes[0].at("resumed_after"), changes[1].at("resumed_after")));
+}
+
+TEST_CASE("a notice to end without the replica: those that are left save and end, the next start has all ranks") {
+  const RunSpec run = replicas(2, 2, 8, 60);
+  Launch launch;
+  launch.more = {"--faults", scenario_file("noticed", run, lost("replica, index: 1", "step: 6")).string()};
+  const fs::path folder = scratch("noticed");
+  std::vector<std::string> arguments{"train", scratch("noticed.yaml").string(), "-o", folder.string()};
+  arguments.insert(arguments.end(), launch.more.begin(), launch.more.end());
+  const Started agent = start_trainer(arguments);
+  wait_for_step(folder, 10);
+  kill(agent.pid, SIGTERM);
+  const Ended ended = wait_for(agent);
+  INFO(ended.said);
+  REQUIRE(ended.status == 75);
+  const std::int64_t saved = checkpoint_steps(folder).back(), without = changes_of("noticed")[0].at("resumed_after");
+  CHECK(steps_of(folder).size() == static_cast<std::size_t>(saved));
+  REQUIRE(train(run, folder).status == 0);
+  check_equals("noticed", with_membership("noticed", run, 2, without, saved));
 }
 
 TEST_CASE("a second failure without the replica: all start again from the newest checkpoint") {
