@@ -143,7 +143,7 @@ TEST_CASE("the same failure without a new checkpoint in between ends a run; anot
 TEST_CASE("a process that fails on a living node is tried again there; then the node counts as lost") {
   Fleet fleet(run_of(2, 2, 2, 16), {1, 0, 1});
   Recoveries recoveries(on_loss({Recovery::spare}, 2), fleet);
-  const RankFailure failure{{3}, "exit status 7", {}, ""};
+  const RankFailure failure{{3}, "exit status 7", {}, 0};
   CHECK(recoveries.after(failure, 0).action == "restart");
   CHECK(recoveries.after(failure, 0).action == "restart");
   CHECK(recoveries.after(failure, 0).action == "spare");

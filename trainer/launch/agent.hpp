@@ -14,8 +14,9 @@ namespace wt {
 
 /// What a run has reached.
 struct RunProgress {
-  std::string checkpoint;      ///< the newest one in storage
-  std::int64_t safe_step = 0;  ///< that a start goes on from: of that checkpoint, or of a copy in memory that one has taken
+  std::string checkpoint;  ///< the newest one in storage
+  std::int64_t safe_step =
+      0;  ///< that a start goes on from: of that checkpoint, or of a copy in memory that one has taken
   std::int64_t steps_done = 0;
 };
 
