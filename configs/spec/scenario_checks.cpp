@@ -106,6 +106,9 @@ struct DrillCheck {
     if (e.when.by != FaultTime::By::step)
       fail(where, "when: events by time, rate or trace are simulated alone; a drill needs a step");
     victims(where, e);
+    if (e.what.kind == FaultKind::hang && !e.lasts_s &&
+        (e.who.domain == FaultDomain::store || e.who.domain == FaultDomain::agent))
+      fail(where, "lasts: found forever; nobody ends a hang of the {}, give a time", to_string(e.who.domain));
     if (e.when.step > run.steps)
       fail(where, "when.step: found {}, the run {} has steps 1..{}", e.when.step, run.name, run.steps);
     if (e.when.place == FaultTime::Place::checkpoint || e.when.place == FaultTime::Place::manifest) save(where, e);

@@ -68,9 +68,18 @@ json decision_json(const std::string& run, const WatchVerdict& verdict, const Ho
   return out;
 }
 
+/// Also of a file that is empty or not there.
+bool ends_line(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary | std::ios::ate);
+  if (!in || in.tellg() == 0) return true;
+  in.seekg(-1, std::ios::end);
+  return in.get() == '\n';
+}
+
 void append_decision(const std::filesystem::path& run_folder, const json& decision) {
   const std::filesystem::path file = run_folder / "decisions.jsonl";
   std::ofstream out(file, std::ios::app);
+  if (!ends_line(file)) out << "\n";  // what a watch that died has begun stays a line of its own
   out << decision.dump() << std::endl;
   if (!out) throw_error(Code::runtime, "{}: could not be written; free space, or give write access", file.string());
 }

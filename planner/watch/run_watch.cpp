@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/support/error.hpp"
@@ -20,13 +21,19 @@ const WatchSignal* signal_of(const std::vector<WatchSignal>& signals, std::initi
   return found == signals.end() ? nullptr : &*found;
 }
 
-/// Names become arguments of commands and words on terminals.
+/// Names become arguments of commands, some of which read lists of hosts ("n[1-8]", "ALL").
 void check_names(const FleetObservation& fleet) {
-  for (const NodeObservation& node : fleet.nodes)
-    if (node.name.empty() || node.name.starts_with('-') || node.name.find(',') != std::string::npos ||
-        std::any_of(node.name.begin(), node.name.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }))
-      throw_error(Code::usage, "found a node named '{}', allowed are names without commas that do not begin with '-'",
-                  node.name);
+  for (const NodeObservation& node : fleet.nodes) {
+    const bool word = std::all_of(node.name.begin(), node.name.end(),
+                                  [](unsigned char c) { return std::isalnum(c) || c == '.' || c == '_' || c == '-'; });
+    if (node.name.empty() || !std::isalnum(static_cast<unsigned char>(node.name.front())) || !word ||
+        node.name == "ALL")
+      throw_error(
+          Code::usage,
+          "found a node named '{}', allowed are letters, digits, '.', '_' and '-', the first a letter or digit, "
+          "and not ALL",
+          node.name);
+  }
 }
 
 /// Empty where nothing in the fleet could be judged.

@@ -87,7 +87,7 @@ TEST_CASE(
   const Ended trained = wait_for(agent), ended = watched.get();
   INFO(trained.said << ended.said);
   CHECK(trained.status == 0);
-  CHECK_THAT(trained.said, Contains("starting generation 1"));
+  CHECK_THAT(trained.said, Contains("restart: generation 1"));
   CHECK(ended.status == 0);
   CHECK_THAT(ended.said, Contains("The training run is fine."));
   const TrainingObservation seen = seen_of(folder);

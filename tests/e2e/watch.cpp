@@ -181,8 +181,12 @@ TEST_CASE("a sweep that hangs is ended with all that it started, and nobody is e
   CHECK(std::system("pgrep -f '^sleep 98765$' > /dev/null") != 0);
 }
 
-TEST_CASE("names from a sweep are never commands, and never flags") {
-  for (const auto& [name, cordons] : {std::pair{"$(touch owned);`touch owned`", true}, {"-rf", false}}) {
+TEST_CASE("names from a sweep are never commands, flags, or lists of nodes") {
+  for (const auto& [name, cordons] : {std::pair{"gpu-7.rack_2", true},
+                                      {"$(touch owned);`touch owned`", false},
+                                      {"-rf", false},
+                                      {"ALL", false},
+                                      {"n[1-8]", false}}) {
     Site site;
     site.metrics(waits_longer);
     site.fleet({3}, name);

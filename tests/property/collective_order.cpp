@@ -175,7 +175,7 @@ TEST_CASE("a rank that leaves one out, sends another size or over another axis i
   CHECK(departure_with([](Program&) {}) == "");
   CHECK_THAT(departure_with([](Program& p) { find_op(p.nodes, "norm.reduce")->kind = OpKind::segment; }),
              Catch::Contains("rank 5 issues nothing, rank 4 norm.reduce"));
-  CHECK_THAT(departure_with([](Program& p) { find_op(p.nodes, "loss.reduce")->collective.bytes.fixed = 16; }),
+  CHECK_THAT(departure_with([](Program& p) { find_op(p.nodes, "loss.reduce")->collective.bytes.fixed = 1024; }),
              Catch::Contains("axis world: rank 5 issues loss.reduce, rank 0 loss.reduce"));
   CHECK_THAT(departure_with([](Program& p) { find_op(p.nodes, "dispatch.fwd")->collective.axis = Axis::shard; }),
              Catch::Contains("axis shard: rank 5 issues mb0.L0.dispatch.fwd, rank 4 mb0.L"));

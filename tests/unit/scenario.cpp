@@ -140,6 +140,7 @@ TEST_CASE("what the run has not cannot be struck in a drill") {
   impossible("who: {domain: rack, index: 1}, " + kStep2 + kKill, "has rack 0..0", "nodes: {ranks: 2}\n");
   impossible("who: {domain: rail, index: 0}, " + kStep2 + "what: {kind: slow, factor: 2}", "simulated alone");
   impossible("who: {domain: storage}, " + kStep2 + "what: {kind: slow, factor: 2}", "simulated alone");
+  impossible("who: {domain: agent}, " + kStep2 + "what: {kind: hang}", "nobody ends a hang of the agent");
   impossible(kRank1 + "when: {step: 7}, " + kKill, "has steps 1..6");
   impossible(kRank1 + "when: {step: 3, at: checkpoint}, " + kKill, "saves every 4 steps and at its end, step 6");
   impossible("who: {domain: rank, index: 3}, when: {step: 4, at: checkpoint}, " + kKill, "ranks 0..1 write");

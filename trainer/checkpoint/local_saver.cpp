@@ -67,7 +67,10 @@ void LocalSaver::finish() {
 void LocalSaver::write_and_exchange() {
   if (keeps()) own_.seal();
   for (const Link& link : out_) moving_.push_back(links_.move(link, own_.tensor()));
-  for (std::size_t i = 0; i < in_.size(); ++i) moving_.push_back(links_.move(in_[i], received_[i].tensor()));
+  for (std::size_t i = 0; i < in_.size(); ++i) {
+    received_[i].unseal();  // a transfer that fails before its first byte leaves what the last one brought
+    moving_.push_back(links_.move(in_[i], received_[i].tensor()));
+  }
   if (keeps()) write("local", record_.shard, own_.values());
   while (!given_up_ && !std::all_of(moving_.begin(), moving_.end(), [](const Pending& work) { return work->done(); }))
     std::this_thread::sleep_for(kLook);

@@ -30,6 +30,11 @@ void PackedState::seal() {
   std::memcpy(data() + elements_, &sum, sizeof(sum));
 }
 
+void PackedState::unseal() {
+  auto* sealed = reinterpret_cast<unsigned char*>(data() + elements_);
+  for (std::size_t i = 0; i < sizeof(std::uint64_t); ++i) sealed[i] = static_cast<unsigned char>(~sealed[i]);
+}
+
 bool PackedState::intact() const {
   std::uint64_t sealed = 0;
   std::memcpy(&sealed, data() + elements_, sizeof(sealed));

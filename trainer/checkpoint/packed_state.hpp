@@ -20,6 +20,8 @@ class PackedState {
   at::Tensor tensor() const;
   /// Puts down the XXH3 checksum of the values.
   void seal();
+  /// What is there is not intact any more: the next values have to bring their own checksum.
+  void unseal();
   /// Whether the values are those that were sealed.
   bool intact() const;
 

@@ -219,10 +219,15 @@ void strike_where(std::int64_t step, Here&& here) {
 
 }  // namespace
 
+int generations_before() {
+  const char* before = std::getenv("WINDTUNNEL_GENERATIONS_BEFORE");
+  return before ? std::atoi(before) : 0;
+}
+
 void arm_faults(const Scenario& scenario, const FaultedRank& rank) {
   armed.reset(new Armed{scenario, rank, StrikeLog(rank.folder), {}, {}, {}, {}});
   FaultedRank& self = armed->self;
-  if (const char* before = std::getenv("WINDTUNNEL_GENERATIONS_BEFORE")) self.generation += std::atoi(before);
+  self.generation += generations_before();
   const RankPlace place = place_of(self.rank, own_node());
   for (std::size_t i = 0; i < scenario.events.size(); ++i)
     if (carries_out(scenario.events[i], place) && !armed->log.struck(i, self.generation, self.rank)) {

@@ -23,6 +23,9 @@ struct FaultedRank {
 };
 
 /// Generations of earlier launches, which WINDTUNNEL_GENERATIONS_BEFORE counts, come before this launch's.
+/// Generations of earlier launches that belong to the same run: WINDTUNNEL_GENERATIONS_BEFORE, which a drill sets.
+int generations_before();
+
 /// Arms the events that strike this rank in this generation, once per process. Not those that strikes.jsonl tells of: a
 /// launch that goes on in the folder of another is not struck again. Rank 0 carries out what strikes storage, store
 /// and agent.

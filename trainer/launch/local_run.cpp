@@ -1,10 +1,12 @@
 #include "trainer/launch/local_run.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/support/atomic_file.hpp"
+#include "trainer/faults/fault_point.hpp"
 #include "trainer/launch/agent.hpp"
 
 namespace wt {
@@ -12,9 +14,12 @@ namespace {
 
 using nlohmann::json;
 
-/// "step-00000005" -> 5; 0 when there is no checkpoint.
+/// "step-00000005" -> 5; 0 when it names no checkpoint.
 std::int64_t step_of(const std::string& checkpoint) {
-  return checkpoint.starts_with("step-") ? std::stoll(checkpoint.substr(5)) : 0;
+  std::int64_t step = 0;
+  if (checkpoint.starts_with("step-"))
+    std::from_chars(checkpoint.data() + 5, checkpoint.data() + checkpoint.size(), step);
+  return step;
 }
 
 RunProgress progress_of(const std::filesystem::path& folder) {
@@ -38,7 +43,8 @@ std::optional<double> repair_s(const LocalRun& local, int generation, std::int64
   std::ifstream in(local.folder / "strikes.jsonl");
   for (std::string line; local.scenario && std::getline(in, line);) {
     const json strike = json::parse(line, nullptr, false);
-    if (!strike.is_object() || strike.value("generation", -1) != generation || strike.value("node", -1) != node)
+    if (!strike.is_object() || strike.value("generation", -1) != generations_before() + generation ||
+        strike.value("node", -1) != node)
       continue;
     if (const auto event = strike.value("event", std::size_t{0}); event < local.scenario->events.size())
       out = local.scenario->events[event].lasts_s;

@@ -50,13 +50,14 @@ void catch_stop_signals() { handle({SIGINT, SIGTERM, SIGUSR1}, remember); }
 void take_notice() { handle({SIGTERM, SIGUSR1}, remember_or_end); }
 int stop_requested() { return first_signal; }
 
-bool GracePeriod::over(const std::map<pid_t, std::int64_t>& ranks) {
+bool GracePeriod::over(const std::map<pid_t, std::int64_t>& ranks, bool know) {
   if (first_signal == 0) return false;
   if (first_signal == SIGINT || came_again || seconds_ == 0) return true;
   const double now = Clocks::now().wall_s;
   if (told_at_s_ == 0) {
     told_at_s_ = now;
-    for (const auto& [pid, rank] : ranks) kill(pid, SIGTERM);
+    if (!know)
+      for (const auto& [pid, rank] : ranks) kill(pid, SIGTERM);
     fmt::print(stderr, "signal {}: the ranks save and end; they are killed after {:g} s, or at a second signal\n",
                static_cast<int>(first_signal), seconds_);
   }

@@ -27,9 +27,9 @@ class GracePeriod {
  public:
   /// From the notice on; 0: there is none, the ranks are killed at once.
   explicit GracePeriod(double seconds) : seconds_(seconds) {}
-  /// Passes a notice that has come on to the ranks (process ids), once. True when they have to be killed: their time is
-  /// over, or the signal was SIGINT or came again.
-  bool over(const std::map<pid_t, std::int64_t>& ranks);
+  /// Passes a notice that has come on to the ranks (process ids), once, unless they `know` of one already. True when
+  /// they have to be killed: their time is over, or the signal was SIGINT or came again.
+  bool over(const std::map<pid_t, std::int64_t>& ranks, bool know);
 
  private:
   double seconds_;
