@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <climits>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -98,7 +99,7 @@ void print_result(const RunSpec& run, const std::filesystem::path& folder, std::
   std::string line, last;
   while (std::getline(metrics, line)) last = line;
   fmt::print("{} steps of {} ({}): loss {:.4f}, median step {}, {:.0f} tokens/s\n", run.steps, run.name,
-             run.layout.name(), parse_json(last, "metrics.jsonl").at("loss").get<double>(),
+             summary.at("layout").get<std::string>(), parse_json(last, "metrics.jsonl").at("loss").get<double>(),
              format_seconds(summary.at("median_step_s")), summary.at("tokens_per_s").get<double>());
   for (const auto& rank : summary.at("ranks"))
     fmt::print("  rank {}: exposed communication {}, peak tensor memory {}\n", rank.at("rank").get<int>(),
@@ -143,12 +144,19 @@ void fit_to_world(RunSpec& run, const RankEnvironment& environment, const std::f
   run = layouts.front();
 }
 
+/// Processes on this machine go on in memory where replicas are lost; the groups of NCCL cannot be broken up.
+bool goes_on_without_replicas(const RunSpec& run, const std::optional<Scenario>& faults) {
+  return faults &&
+         std::count(faults->policy.on_loss.begin(), faults->policy.on_loss.end(), Recovery::without_replica) > 0 &&
+         run.device == DeviceKind::cpu && run.layout.optimizer_shard == 1;
+}
+
 /// A rank whose run file is wrong still meets the others, so that one of them says it and all end. Returns its exit
 /// status.
 int train_one_rank(const TrainOptions& o) {
   take_notice();
   end_with_launcher();
-  const RankEnvironment environment = RankEnvironment::read();
+  RankEnvironment environment = RankEnvironment::read();
   RunSpec run;
   WorkerOptions worker;
   std::exception_ptr refused;
@@ -159,12 +167,22 @@ int train_one_rank(const TrainOptions& o) {
     refused = std::current_exception();
   }
   const auto summary_before = summary_time(worker.folder);
-  bool finished = true;
-  run_watched(environment, refused ? kMeetRefused_s : run.dist_timeout_s, [&](RankWatch& watch) {
-    if (refused) std::rethrow_exception(refused);
-    finished = train_as_rank(run, environment, worker, watch);
-  });
-  if (!finished) return kEndedOnRequest;
+  environment.regroups = !refused && !environment.torchrun && goes_on_without_replicas(run, worker.faults);
+  std::unique_ptr<Worker> rank;
+  for (RankEnd end{true, Membership{}}; end.next;) {
+    run_watched(environment, refused ? kMeetRefused_s : run.dist_timeout_s, [&](RankWatch& watch) {
+      if (refused) std::rethrow_exception(refused);
+      if (!rank) rank = std::make_unique<Worker>(run, worker);
+      end = rank->train(environment, watch);
+    });
+    if (end.next) {
+      const auto next = environment_in(*end.next, environment);
+      if (!next) return 0;  // left out of it
+      environment = *next;
+    } else if (!end.finished) {
+      return kEndedOnRequest;
+    }
+  }
   if (environment.rank == 0) print_result(run, worker.folder, summary_before);
   return 0;
 }

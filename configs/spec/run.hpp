@@ -46,6 +46,9 @@ struct RunSpec {
   std::int64_t steps = 0;         ///< max_duration in batches ("40ba")
   std::int64_t seq = 0;           ///< max_seq_len
   std::int64_t global_batch = 0;  ///< sequences a step over all ranks
+  /// Of them this rank's, where the replicas that are left have unequally many (trainer/launch/worker.cpp); in no file.
+  /// 0: every rank has equally many.
+  std::int64_t rank_sequences = 0;
   std::uint64_t seed = 17;
   std::filesystem::path data;  ///< MDS directory
   std::uint64_t shuffle_seed = 9176;
@@ -61,7 +64,10 @@ struct RunSpec {
   RehearsalSpec rehearsal;  ///< only read by windtunnel train --rehearse
 
   /// Sequences of a rank in the microbatches of a step.
-  Microbatches sequences() const { return Microbatches::split(global_batch / layout.data_ranks(), layout.microbatch); }
+  Microbatches sequences() const {
+    return Microbatches::split(rank_sequences > 0 ? rank_sequences : global_batch / layout.data_ranks(),
+                               layout.microbatch);
+  }
   /// Microbatches a rank runs each step; the last one may be smaller.
   std::int64_t microbatches() const { return sequences().count; }
   /// Tokens of one rank in them: pieces of sequences under context parallelism.

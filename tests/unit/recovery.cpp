@@ -151,6 +151,60 @@ TEST_CASE("a process that fails on a living node is tried again there; then the 
   CHECK(recoveries.after(failure, 0).action == "restart");  // on another node it is another failure
 }
 
+TEST_CASE("a run goes on without the replicas that lost ranks; those that are left keep their order") {
+  Fleet fleet(run_of(3, 2, 2, 18), {});
+  Recoveries recoveries(on_loss({Recovery::without_replica, Recovery::restart}), fleet);
+  CHECK(recoveries.go_on_without({3}, {{3, 10.0}}) == Nodes{0, 1, 4, 5});  // its mate, rank 2, goes as well
+  CHECK(fleet.run().layout.name() == run_of(2, 2, 2, 18).layout.name());
+  CHECK(fleet.nodes() == Nodes{0, 1, 4, 5});
+  CHECK(fleet.excluded() == Nodes{3});
+  CHECK(fleet.missing_replicas() == 1);
+  CHECK(fleet.add_replicas() == 0);  // node 2 alone stands by
+  CHECK(recoveries.go_on_without({0, 2}, {}).empty());
+  CHECK(fleet.world() == 4);  // unchanged: no replica would be left
+  CHECK(recoveries.go_on_without({1}, {}) == Nodes{2, 3});
+  REQUIRE(fleet.take_back(10));
+  CHECK(fleet.add_replicas() == 2);
+  CHECK(fleet.missing_replicas() == 0);
+  CHECK(fleet.nodes() == Nodes{4, 5, 0, 1, 2, 3});  // those that come back are behind the others
+}
+
+TEST_CASE("a restart of all has all nodes that live, in the best layout where some are missing") {
+  Fleet fleet(run_of(2, 2, 2, 12), {});
+  REQUIRE_FALSE(fleet.drop_replicas({0}, {}).empty());
+  REQUIRE(fleet.complete());  // all nodes live
+  CHECK(fleet.nodes() == Nodes{0, 1, 2, 3});
+  CHECK(fleet.full());
+  REQUIRE_FALSE(fleet.drop_replicas({0}, {{0, std::nullopt}}).empty());
+  REQUIRE(fleet.complete());  // 12 sequences over three ranks
+  CHECK(fleet.nodes() == Nodes{1, 2, 3});
+  CHECK(fleet.missing_replicas() == 0);
+  Fleet strict(run_of(3, 1, 1, 6), {}, 2);
+  REQUIRE_FALSE(strict.drop_replicas({0}, {{0, std::nullopt}}).empty());
+  CHECK(strict.drop_replicas({0}, {}).empty());  // min_replicas
+}
+
+TEST_CASE("a spare takes the place of a lost replica's node") {
+  Fleet fleet(run_of(2, 2, 2, 16), {2, 0, 1});
+  Recoveries recoveries(on_loss({Recovery::without_replica, Recovery::restart}), fleet);
+  CHECK(recoveries.go_on_without({0, 1}, {{0, std::nullopt}}) == Nodes{2, 3});
+  CHECK(fleet.add_replicas() == 1);
+  CHECK(fleet.nodes() == Nodes{1, 2});
+}
+
+TEST_CASE("no run goes on without replicas where the policy has another recovery first, or none of the kind") {
+  Fleet fleet(run_of(2, 2, 2, 16), {2, 0, 1});
+  Recoveries spare(on_loss({Recovery::spare, Recovery::without_replica}), fleet);
+  CHECK(spare.go_on_without({3}, {{1, std::nullopt}}).empty());
+  CHECK(Recoveries(on_loss({Recovery::restart}), fleet).go_on_without({3}, {}).empty());
+  CHECK(fleet.world() == 4);
+  CHECK(spare.go_on_without({3}, {}) == Nodes{0, 1});  // its node lives: no spare is needed
+  RunSpec shared = run_of(2, 2, 2, 16);
+  shared.layout.optimizer_shard = 2;
+  CHECK(Fleet(shared, {}).drop_replicas({3}, {}).empty());
+  CHECK(Fleet(run_of(4, 1, 1, 16), {2, 0, 0}).drop_replicas({3}, {}).empty());  // two replicas a node
+}
+
 TEST_CASE("a world that is no whole number of nodes is refused") {
   CHECK_THROWS_WITH(Fleet(run_of(2, 2, 2, 16), {3, 0, 0}), Catch::Contains("found 3") && Catch::Contains("4 ranks"));
 }

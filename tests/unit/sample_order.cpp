@@ -156,6 +156,28 @@ TEST_CASE("ranks take contiguous parts of a global batch") {
   CHECK_THROWS_WITH(wt::rank_samples(batch_ids, 3, 3), Catch::Contains("rank 3 of 3"));
 }
 
+TEST_CASE("the global batch is kept by fewer replicas, whose ranks have unequally many samples") {
+  const auto counts = [](std::int64_t batch, std::int64_t replicas, std::int64_t ranks) {
+    Ids out;
+    std::int64_t next = 0;
+    for (std::int64_t rank = 0; rank < replicas * ranks; ++rank) {
+      const wt::BatchShare share = wt::share_of_batch(batch, rank, replicas, ranks);
+      CHECK(share.first == next);  // one after the other, without a gap
+      next += share.count;
+      out.push_back(share.count);
+    }
+    CHECK(next == batch);
+    return out;
+  };
+  CHECK(counts(16, 3, 2) == Ids{3, 3, 3, 3, 2, 2});  // 8 rounds of 2: 3 + 3 + 2
+  CHECK(counts(16, 3, 1) == Ids{6, 5, 5});
+  CHECK(counts(12, 3, 2) == Ids{2, 2, 2, 2, 2, 2});
+  CHECK(counts(4, 2, 2) == Ids{1, 1, 1, 1});
+  CHECK_THROWS_WITH(wt::share_of_batch(16, 0, 3, 3), Catch::Contains("16 samples for 3 replicas of 3 ranks"));
+  CHECK_THROWS_WITH(wt::share_of_batch(4, 0, 3, 2), Catch::Contains("4 samples for 3 replicas of 2 ranks"));
+  CHECK_THROWS_WITH(wt::share_of_batch(16, 6, 3, 2), Catch::Contains("rank 6 of 6"));
+}
+
 TEST_CASE("shuffle options that cannot work are errors") {
   const Ids sizes = {2, 1};
   CHECK_THROWS_WITH(wt::epoch_order(sizes, {ShuffleAlgorithm::py1e, 4, 0, 0, 0}), Catch::Contains("4 for 3 samples"));

@@ -153,6 +153,16 @@ TEST_CASE("what the run has not cannot be struck in a drill") {
   impossible(kRank1 + kStep2 + kKill, "at most as many stand by", "nodes: {ranks: 2, spares: 3}\n");
   impossible(kRank1 + kStep2 + kKill, "the run some-run has 2", "policy: {min_replicas: 3}\n");
   impossible(kRank1 + kStep2 + kKill, "there are nodes 0..1", "nodes: {ranks: 2}\nexpect: {excluded: [2]}\n");
+  const std::string without = "policy: {on_loss: [without_replica, restart]}\n";
+  impossible(kRank1 + kStep2 + kKill, "a replica of some-run has 2 ranks", "nodes: {ranks: 4}\n" + without);
+  const auto impossible_for = [&](const auto& change, const std::string& why) {
+    RunSpec run = run_of(2, 2, 6, 4);
+    change(run);
+    CHECK_THROWS_WITH(check_drill(with_event(kRank1 + kStep2 + kKill, without), run, {}, {}), Catch::Contains(why));
+  };
+  impossible_for([](RunSpec& run) { run.layout.replicate = 1; }, "has one replica");
+  impossible_for([](RunSpec& run) { run.layout.optimizer_shard = 2; }, "share one optimizer state");
+  impossible_for([](RunSpec& run) { run.device = DeviceKind::cuda; }, "needs device: cpu");
   CHECK_NOTHROW(check_drill(with_event(kRank1 + "when: {step: 3, at: mb0.L1.dispatch.fwd, phase: issued}, " + kKill),
                             run_of(2, 2, 6, 4), {"mb0.L1.dispatch.fwd"}, {"mb0.L1.dispatch.fwd"}));
 }

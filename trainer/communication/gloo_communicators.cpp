@@ -33,12 +33,18 @@ class StoreView : public SharedStore {
     const AwaitedCall call = watch_->issue(-1, what);
     const RankWatch::Wait wait(*watch_, call);
     try {
+      while (!wait_shortly(key)) check_not_broken_up(call);
       return store_->get_to_str(key);
+    } catch (const PeerLost&) {
+      throw;
     } catch (const std::exception& e) {
       watch_->lose(call, e.what());
     }
   }
-  bool has(const std::string& key) override { return store_->check({key}); }
+  bool has(const std::string& key) override {
+    if (watch_ && watch_->broken_up()) check_not_broken_up(watch_->issue(-1, fmt::format("look for '{}'", key)));
+    return store_->check({key});
+  }
   std::unique_ptr<SharedStore> reconnect() override {
     StorePtr own = store_->clone();
     own->setTimeout(std::chrono::milliseconds(static_cast<std::int64_t>(1000 * timeout_s_)));
@@ -46,6 +52,21 @@ class StoreView : public SharedStore {
   }
 
  private:
+  /// Whether the key is there. Throws what the store throws when it is gone.
+  bool wait_shortly(const std::string& key) {
+    constexpr std::chrono::milliseconds kShort(250);
+    try {
+      store_->wait({key}, kShort);
+      return true;
+    } catch (const std::exception&) {
+      return store_->check({key});
+    }
+  }
+  /// The rank that was to set the key may be one that is lost.
+  void check_not_broken_up(const AwaitedCall& call) {
+    if (watch_->broken_up()) watch_->lose(call, "ranks were lost");
+  }
+
   StorePtr store_;
   RankWatch* watch_;
   double timeout_s_;
@@ -227,8 +248,10 @@ void GlooCommunicators::compare_calls(Axis axis, const AwaitedCall& call) {
   constexpr std::int64_t kWidth = 192;
   // Rows of an exchange differ by the routing; everything else moves equally many bytes on every rank.
   const std::string bytes = last_.kind == OpKind::all_to_all ? "" : fmt::format(" of {} bytes", last_.bytes);
+  // Replicas may have unequally many microbatches; the last one reduces.
+  const auto from = axis == Axis::replicate && call.position.starts_with("mb") ? call.position.find('.') + 1 : 0;
   const std::string own =
-      fmt::format("{}: {}{}, call {}", call.position, call.what, bytes, call.number).substr(0, kWidth - 1);
+      fmt::format("{}: {}{}, call {}", call.position.substr(from), call.what, bytes, call.number).substr(0, kWidth - 1);
   at::Tensor sent = at::zeros({kWidth}, at::kByte), all = at::empty({mesh_.size(axis) * kWidth}, at::kByte);
   std::memcpy(sent.data_ptr(), own.data(), own.size());
   Group& group = checks_.at(axis);

@@ -51,6 +51,7 @@ RankEnvironment RankEnvironment::read() {
   if (const char* address = first_set({"MASTER_ADDR"})) e.master_address = address;
   const char* agent = first_set({"TORCHELASTIC_USE_AGENT_STORE"});
   e.agent_store = agent && std::string(agent) == "True";
+  e.joins = first_set({"WINDTUNNEL_JOINS"}) != nullptr;
   e.torchrun = first_set({"TORCHELASTIC_RUN_ID"}) != nullptr;
   return e;
 }

@@ -13,6 +13,8 @@ struct RankEnvironment {
   int master_port = 29500;
   bool agent_store = false;  ///< the launcher hosts the store (TORCHELASTIC_USE_AGENT_STORE)
   int restart_count = 0;     ///< as this rank's launcher counts; two torchrun agents may differ
+  bool joins = false;        ///< gets its state from ranks that train already (WINDTUNNEL_JOINS, of our agent)
+  bool regroups = false;     ///< whether the run goes on in another membership where ranks are lost; in no variable
   bool torchrun = false;     ///< started by it: the store that it hosts serves all generations of the launch
 
   /// True when RANK and WORLD_SIZE are set, or Slurm's or MPI's variables.

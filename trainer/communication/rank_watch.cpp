@@ -12,6 +12,7 @@
 #include "trainer/communication/first_failure.hpp"
 #include "trainer/communication/generation.hpp"
 #include "trainer/device/clocks.hpp"
+#include "trainer/faults/processes.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {
@@ -27,6 +28,8 @@ double tick_s(std::int64_t world) { return 0.5 * std::max(1.0, static_cast<doubl
 constexpr double kSilentTicks = 2.5;
 /// A failure elsewhere mostly ends this rank by itself (its peers are gone); so long it may take.
 constexpr double kEndsByItself_s = 1.5;
+/// The agent decides on a loss within a second; then all is known.
+constexpr double kDecision_s = 10;
 /// All that an ending rank does with the store; a store that is stopped, too, must not hold it.
 constexpr double kEnding_s = 8;
 /// Ranks that are named one by one.
@@ -57,6 +60,7 @@ struct RankWatch::Impl {
   int generation = 0;
   StorePtr store;      ///< of the main thread
   StorePtr own_store;  ///< of the publisher: a client that waits blocks its other users
+  StorePtr launch;     ///< the same, of all generations
 
   mutable std::mutex mutex;
   std::condition_variable stopped;
@@ -67,6 +71,8 @@ struct RankWatch::Impl {
   std::optional<AwaitedCall> awaited;
   double awaited_since = 0;
   double failed_elsewhere_at = 0;  ///< 0: not as far as is known
+  std::optional<Membership> next;
+  std::condition_variable decided;
   std::atomic<bool> ending{false};
   std::thread publisher, enforcer, greeter;
 
@@ -90,6 +96,7 @@ struct RankWatch::Impl {
     try {
       for (std::int64_t beat = 1;; ++beat) {
         own_store->set(progress_key(environment.rank), progress(beat));
+        if (environment.regroups) look_for_next();
         if (first_failure(*own_store)) {
           const std::lock_guard lock(mutex);
           if (failed_elsewhere_at == 0) failed_elsewhere_at = Clocks::now().wall_s;
@@ -99,6 +106,21 @@ struct RankWatch::Impl {
     } catch (const std::exception&) {
       // The store is gone, and with it the rank or agent that hosts it: the next call finds out.
     }
+  }
+
+  /// The main thread may meet the others of the next membership as soon as `next` is set: what is ended before is old.
+  void look_for_next() {
+    auto found = membership_after(*launch, generation);
+    if (!found) return;
+    if (!found->planned && !broken_up()) end_connections(environment.master_port);
+    const std::lock_guard lock(mutex);
+    next = std::move(found);
+    decided.notify_all();
+  }
+
+  bool broken_up() const {
+    const std::lock_guard lock(mutex);
+    return next && !next->planned;
   }
 
   /// The store is one that generations before this one have used.
@@ -129,7 +151,8 @@ struct RankWatch::Impl {
     while (sleep(std::min(0.1, timeout_s / 4))) {
       std::unique_lock lock(mutex);
       const double now = Clocks::now().wall_s;
-      if (failed_elsewhere_at != 0 && now - failed_elsewhere_at > kEndsByItself_s) {
+      if (failed_elsewhere_at != 0 &&
+          now - failed_elsewhere_at > (environment.regroups ? kDecision_s : kEndsByItself_s)) {
         lock.unlock();
         end({environment.rank, static_cast<int>(Code::runtime), "another rank failed"}, std::nullopt);
       }
@@ -261,6 +284,7 @@ RankWatch::RankWatch(const RankEnvironment& environment, double timeout_s) : imp
     impl_->generation = impl_->find_generation(*tcp);
     impl_->store = c10::make_intrusive<c10d::PrefixStore>(store_prefix(impl_->generation), tcp);
     impl_->own_store = impl_->store->clone();
+    if (environment.regroups) impl_->launch = tcp->clone();
     // Waits end by the watch, which knows why; the store's own limit is only a second line.
     impl_->store->setTimeout(std::chrono::milliseconds(static_cast<std::int64_t>(2000 * timeout_s + 60'000)));
   } catch (const Error&) {
@@ -291,6 +315,21 @@ void RankWatch::finish() {
 double RankWatch::timeout_s() const { return impl_->timeout_s; }
 int RankWatch::generation() const { return impl_->generation; }
 c10d::Store& RankWatch::store() const { return *impl_->store; }
+
+std::optional<Membership> RankWatch::next() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->next;
+}
+
+bool RankWatch::broken_up() const { return impl_->broken_up(); }
+
+std::optional<Membership> RankWatch::wait_for_next(bool planned) {
+  if (!impl_->environment.regroups) return std::nullopt;
+  std::unique_lock lock(impl_->mutex);
+  const bool known = impl_->decided.wait_for(lock, std::chrono::duration<double>(kDecision_s),
+                                             [&] { return impl_->next && impl_->next->planned == planned; });
+  return known ? impl_->next : std::nullopt;
+}
 
 int RankWatch::add_group(const std::string& name, std::vector<std::int64_t> members) {
   const std::lock_guard lock(impl_->mutex);

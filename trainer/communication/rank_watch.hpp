@@ -8,11 +8,13 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "configs/spec/support/error.hpp"
+#include "trainer/communication/membership.hpp"
 #include "trainer/communication/rank_environment.hpp"
 
 namespace c10d {
@@ -50,7 +52,16 @@ class RankWatch {
   /// The store of this generation, for use by the main thread.
   c10d::Store& store() const;
 
+  /// The membership that follows, where the ranks regroup (trainer/communication/membership.hpp). As soon as it is
+  /// known and not planned, the watch has ended this process's connections to other ranks: calls under way fail, and
+  /// none of this generation can be made any more.
+  std::optional<Membership> next() const;
+  bool broken_up() const;
+
   // By the main thread:
+  /// The next membership, planned or not: another rank knows of it, or ranks were lost. None where the ranks do not
+  /// regroup, and where nothing is decided in ten seconds.
+  std::optional<Membership> wait_for_next(bool planned);
   /// A group of ranks that make calls together; `name` is the same on all of them.
   int add_group(const std::string& name, std::vector<std::int64_t> members);
   /// Where the rank is from now on. Step 0: outside of the steps.

@@ -20,7 +20,7 @@ struct Executor::InFlight {
   bool timed = false;  ///< when it was done is known
 };
 
-Executor::Executor(const RunSpec& run, Communicators& communicators, StepClock& clock)
+Executor::Executor(const RunSpec& run, Communicators& communicators, StepClock& clock, std::vector<ShardedGroup> groups)
     : run_(run),
       communicators_(communicators),
       clock_(clock),
@@ -28,20 +28,15 @@ Executor::Executor(const RunSpec& run, Communicators& communicators, StepClock& 
       mesh_(run.layout),
       rank_(communicators.rank()),
       type_(run.precision == Precision::fp32 ? at::kFloat : at::kBFloat16),
+      groups_(std::move(groups)),
       segments_(run.model, run.layout, run.seq, run.global_batch, type_,
                 mesh_.coordinate(Axis::context, communicators.rank()), clock.device()) {
   const at::TensorOptions on_device(device_);
   ProgramSet set = build_program_set(run.model, run.layout, program_options(run));
   program_ = std::move(set.programs[static_cast<std::size_t>(set.class_of_rank[static_cast<std::size_t>(rank_)])]);
   ops_ = unroll(program_);
-  const auto add = [&](Group group, std::int64_t layer) {
-    groups_.push_back(make_group(group_layout(run.model, run.layout, group, layer, rank_), run.seed, device_));
-  };
-  add(Group::embedding, -1);
-  add(Group::head, -1);
-  for (std::int64_t layer = 0; layer < run.model.blocks(); ++layer) add(Group::dense, layer), add(Group::expert, layer);
-  const bool biased = run.model.moe_layers() > 0 && run.model.router.bias_update_rate > 0;
-  if (biased) add(Group::router_bias, -1);
+  if (groups_.empty()) groups_ = new_groups();
+  const bool biased = groups_.back().layout.group == Group::router_bias;
   if (run.layout.optimizer_shard > 1)
     for (ShardedGroup& g : groups_) g.weights = at::zeros({g.layout.shard_elements}, on_device.dtype(type_));
   make_slots(Group::dense, weight_slots(run.model, run.layout), gradient_slots(run.model, run.layout), dense_slots_,
@@ -57,6 +52,19 @@ Executor::Executor(const RunSpec& run, Communicators& communicators, StepClock& 
   losses_ = at::zeros({kStepTerms + run.model.mtp_layers}, on_device.dtype(at::kFloat));
   cross_entropy_ = at::zeros({1 + run.model.mtp_layers}, on_device.dtype(at::kDouble));
   give_tensors_to_faults([this](const FaultEffect& what, const auto& change) { give_tensor(what, change); });
+}
+
+std::vector<ShardedGroup> Executor::new_groups() const {
+  std::vector<ShardedGroup> out;
+  const auto add = [&](Group group, std::int64_t layer) {
+    out.push_back(make_group(group_layout(run_.model, run_.layout, group, layer, rank_), run_.seed, device_));
+  };
+  add(Group::embedding, -1);
+  add(Group::head, -1);
+  for (std::int64_t layer = 0; layer < run_.model.blocks(); ++layer)
+    add(Group::dense, layer), add(Group::expert, layer);
+  if (run_.model.moe_layers() > 0 && run_.model.router.bias_update_rate > 0) add(Group::router_bias, -1);
+  return out;
 }
 
 Executor::~Executor() { give_tensors_to_faults({}); }
@@ -226,7 +234,7 @@ StepResult Executor::attempt_step() {
   result_.timeline.peak_bytes = peak;
   const float* values = losses.data_ptr<float>();
   result_.loss = values[0], result_.aux_loss = values[1], result_.z_loss = values[2];
-  result_.stop = values[3] > 0;
+  result_.after = values[3] >= kAsksToEnd ? AfterStep::end : values[3] > 0 ? AfterStep::regroup : AfterStep::go_on;
   result_.mtp_losses.assign(values + kStepTerms, values + losses.numel());
   return std::move(result_);
 }

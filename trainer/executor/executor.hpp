@@ -9,12 +9,16 @@
 #include "configs/spec/run.hpp"
 #include "sim/program/timeline.hpp"
 #include "trainer/communication/communicator.hpp"
+#include "trainer/executor/state_before.hpp"
 #include "trainer/faults/fault_point.hpp"
 #include "trainer/model/batch.hpp"
 #include "trainer/model/segments.hpp"
 #include "trainer/parameters/weights.hpp"
 
 namespace wt {
+
+/// What ranks are asked to do after a step; of several the last.
+enum class AfterStep { go_on, regroup, end };
 
 struct StepResult {
   double loss = 0;  ///< mean cross-entropy over the global batch
@@ -23,7 +27,7 @@ struct StepResult {
   double aux_loss = 0, z_loss = 0;
   double gradient_norm = 0;
   std::vector<std::int64_t> repeated;  ///< ranks whose gradients were wrong once, for which the step was repeated
-  bool stop = false;                   ///< a rank was asked to end after this step: the same on all ranks
+  AfterStep after = AfterStep::go_on;  ///< the same on all ranks
   StepTimeline timeline;
   /// [microbatch][layer] -> rows per logical expert that this rank sent.
   std::vector<std::vector<std::vector<std::int64_t>>> routing;
@@ -32,8 +36,8 @@ struct StepResult {
 class Executor {
  public:
   /// Builds the program of this rank's class, the shards and the slots, on the clock's device. All but `run` outlive
-  /// it.
-  Executor(const RunSpec& run, Communicators& communicators, StepClock& clock);
+  /// it. `groups`: of an executor of this rank's part before, whose state goes on; empty: made anew.
+  Executor(const RunSpec& run, Communicators& communicators, StepClock& clock, std::vector<ShardedGroup> groups = {});
   ~Executor();
 
   /// One optimizer step. `load` gives microbatch m of this step; `learning_rate` is that of this step (counted from 1).
@@ -42,8 +46,10 @@ class Executor {
   /// From the next step on, the router's choice of experts (T, k) is what `experts` says, not what its scores say.
   void force_routing(std::function<at::Tensor(int microbatch, int layer)> experts) { forced_ = std::move(experts); }
 
-  /// From the next step on, each asks this rank whether it was asked to end, and tells the others (StepResult::stop).
-  void ask_for_stop(std::function<bool()> requested) { stop_requested_ = std::move(requested); }
+  /// From the next step on, each asks this rank what is to follow it, and tells the others (StepResult::after).
+  void ask_what_follows(std::function<AfterStep()> asked) { what_follows_ = std::move(asked); }
+  /// From the next step on, keeps there what it changes; `before` outlives this.
+  void keep_state_in(StateBefore& before) { before_ = &before; }
 
   /// From the next step on, asked before the optimizer takes the gradients; false: the step is done again from its
   /// beginning, and then asked again.
@@ -57,6 +63,8 @@ class Executor {
   std::string attention_backend() const;
 
  private:
+  /// What a rank adds to the step's sum over all ranks; fewer than 2^16 of the smaller one do not make a larger one.
+  static constexpr float kAsksToEnd = 1, kAsksToRegroup = 0x1p-16F;
   struct InFlight;
   struct RepeatStep {};
   /// A gradient, weight or moment of a layer's dense parameters, or what flows between layers: for faults.
@@ -103,6 +111,8 @@ class Executor {
   void reduce_gradients(const OpInstance& instance);
   void accumulate(const OpInstance& instance);
   void reduce_replicas(const OpInstance& instance);
+  /// All groups of this rank, drawn by the run's seed.
+  std::vector<ShardedGroup> new_groups() const;
   /// One slot and one gradient buffer a layer, `weights` and `gradients` of them with memory of their own.
   void make_slots(Group group, std::int64_t weights, std::int64_t gradients, std::vector<Slot>& slots,
                   std::vector<GradientBuffer>& buffers);
@@ -143,8 +153,9 @@ class Executor {
   Segments segments_;
 
   std::function<at::Tensor(int, int)> forced_;
-  std::function<bool()> stop_requested_;
+  std::function<AfterStep()> what_follows_;
   std::function<bool(std::int64_t)> gradients_good_;
+  StateBefore* before_ = nullptr;
 
   // of the step under way
   std::int64_t step_ = 0;

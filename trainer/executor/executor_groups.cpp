@@ -134,6 +134,7 @@ void Executor::optimizer_step() {
   if (!std::isfinite(norm))  // before the update: the masters and the checkpoints to come stay good
     throw_error(Code::runtime, "rank {}: step {}: gradient norm is {}; the loss has diverged or the data is damaged",
                 rank_, step_, norm);
+  if (before_) before_->keep(step_, groups_);
   const double scale = o.clip_norm > 0 && norm > o.clip_norm ? o.clip_norm / norm : 1.0;
   for (ShardedGroup& group : groups_) {
     if (group.layout.group == Group::router_bias) continue;  // moved by update_bias
@@ -149,7 +150,8 @@ void Executor::optimizer_step() {
         .copy_(cross_entropy_.select(0, depth) / segments_.loss_tokens(depth));
   if (router_loss_.aux.defined()) losses_.select(0, 1).copy_(router_loss_.aux);
   if (router_loss_.z.defined()) losses_.select(0, 2).copy_(router_loss_.z);
-  if (stop_requested_ && stop_requested_()) losses_.select(0, 3).fill_(1);
+  const AfterStep after = what_follows_ ? what_follows_() : AfterStep::go_on;
+  if (after != AfterStep::go_on) losses_.select(0, 3).fill_(after == AfterStep::end ? kAsksToEnd : kAsksToRegroup);
 }
 
 Tensor Executor::router_bias(std::int64_t layer) const {
@@ -178,6 +180,7 @@ void Executor::read_counts() {
 }
 
 void Executor::update_bias() {
+  if (before_) before_->keep(step_, groups_);
   Tensor bias = groups_.back().master.view_as(router_loads_);
   update_router_bias(bias, router_loads_, run_.model.router.bias_update_rate);
 }

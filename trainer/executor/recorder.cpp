@@ -15,6 +15,8 @@
 #include "reports/render/chrome_trace.hpp"
 #include "sim/program/routing/routing.hpp"
 #include "sim/program/timeline_json.hpp"
+#include "trainer/communication/numbers_of_ranks.hpp"
+#include "trainer/data/sample_order.hpp"
 #include "trainer/device/clocks.hpp"
 #include "trainer/device/memory_counter.hpp"
 #include "trainer/executor/run_metrics.hpp"
@@ -49,13 +51,11 @@ enum RankColumn : std::size_t {
   kRankColumns  ///< how many there are
 };
 
-/// Every rank puts its row of numbers into a zero matrix; the sum is everybody's.
-at::Tensor gather_rows_of_ranks(Communicators& communicators, std::int64_t world, const std::vector<double>& own) {
-  at::Tensor all = at::zeros({world, static_cast<std::int64_t>(own.size())}, at::kDouble);
-  std::copy(own.begin(), own.end(),
-            all.data_ptr<double>() + communicators.rank() * static_cast<std::int64_t>(own.size()));
-  if (world > 1) communicators.all_reduce(Axis::world, all)->wait();
-  return all;
+/// Of the first rank, which has as many as any.
+std::int64_t most_microbatches(const RunSpec& run) {
+  const Layout& l = run.layout;
+  return Microbatches::split(share_of_batch(run.global_batch, 0, l.replicate, l.shard / l.context).count, l.microbatch)
+      .count;
 }
 
 }  // namespace
@@ -152,11 +152,11 @@ void Recorder::checkpoint(std::int64_t step, const SaveTimes& times) {
 
 void Recorder::write_routing(Communicators& communicators) {
   const std::int64_t steps = static_cast<std::int64_t>(routed_.size()), world = run_.layout.world();
-  const std::int64_t mbs = run_.microbatches(), layers = run_.model.blocks(), experts = run_.model.experts;
+  const std::int64_t mbs = most_microbatches(run_), layers = run_.model.blocks(), experts = run_.model.experts;
   at::Tensor counts = at::zeros({steps, mbs, layers, world, experts}, at::kLong);
   std::int64_t* at = counts.data_ptr<std::int64_t>();
   for (std::int64_t s = 0; s < steps; ++s)
-    for (std::int64_t m = 0; m < mbs; ++m)
+    for (std::int64_t m = 0; m < run_.microbatches(); ++m)
       for (std::int64_t l = 0; l < layers; ++l) {
         const auto& row = routed_[static_cast<std::size_t>(s)]
                               .second.routing[static_cast<std::size_t>(m)][static_cast<std::size_t>(l)];
@@ -222,7 +222,7 @@ void Recorder::finish(const Executor& executor, Communicators& communicators) {
   own[kLocal_s] = median_of(local_copies_, &SaveTimes::total_s);
   own[kSaveBytes] = checkpoints_.empty() ? 0.0 : checkpoints_.back().bytes;
   own[kProcessCpu_s] = now.process_cpu_s - measured_from_.process_cpu_s;
-  const at::Tensor all = gather_rows_of_ranks(communicators, run_.layout.world(), own);
+  const at::Tensor all = numbers_of_ranks(communicators, run_.layout.world(), own);
   // The step whose time is the median of rank 0 stands for the run; every rank shows the same one.
   std::size_t typical = 0;
   for (std::size_t i = 1; i < timelines_.size(); ++i)

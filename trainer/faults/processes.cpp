@@ -113,6 +113,16 @@ std::vector<Connection> tcp_connections() {
   return out;
 }
 
+std::vector<int> end_connections(int store_port, const std::set<int>& kept) {
+  std::vector<int> ended;
+  for (const Connection& connection : tcp_connections()) {
+    const bool to_store = connection.peer_port == store_port || connection.own_port == store_port;
+    if (to_store || kept.count(connection.peer_port)) continue;
+    if (shutdown(connection.fd, SHUT_RDWR) == 0) ended.push_back(connection.peer_port);
+  }
+  return ended;
+}
+
 std::vector<int> own_ports_of(pid_t pid) {
   const auto ports = tcp_ports();
   std::vector<int> out;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,9 @@ struct Connection {
   int own_port = 0, peer_port = 0;
 };
 std::vector<Connection> tcp_connections();
+/// Ends this process's connections, but those with `store_port` at either end and those to a port of `kept`: whoever
+/// waits on one of them fails at once, here and at its other end. Returns their peers' ports.
+std::vector<int> end_connections(int store_port, const std::set<int>& kept = {});
 /// The inodes of the TCP sockets that a process has, and the own port of each inode of this machine's TCP sockets: the
 /// process whose socket has a connection's peer port as its own is at the other end.
 std::vector<int> own_ports_of(pid_t pid);

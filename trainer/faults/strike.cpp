@@ -130,13 +130,7 @@ json cut_connections(const StrikeContext& c) {
   for (const RankProcess& victim : c.victims)
     if (victim.pid != getpid())
       for (const int port : own_ports_of(victim.pid)) kept.insert(port);
-  std::vector<int> cut;
-  for (const Connection& connection : tcp_connections()) {
-    const bool to_store = connection.peer_port == c.self.store_port || connection.own_port == c.self.store_port;
-    if (to_store || kept.count(connection.peer_port)) continue;
-    if (shutdown(connection.fd, SHUT_RDWR) == 0) cut.push_back(connection.peer_port);
-  }
-  return {{"peer_ports", cut}};
+  return {{"peer_ports", end_connections(c.self.store_port, kept)}};
 }
 
 void limit_files(const StrikeContext& c) {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <set>
 
 #include "configs/spec/support/error.hpp"
 #include "trainer/launch/rank_processes.hpp"
@@ -35,15 +36,15 @@ class Agent {
         grace_(options.run.resilience.grace_period_s) {}
 
   AgentResult run() {
-    for (int number = 0;; ++number) {
-      const GenerationEnd end = run_generation(number);
+    for (;;) {
+      const GenerationEnd end = run_generation(++number_);
       const bool on_request = end.how == GenerationEnd::How::on_request;
       if (end.how == GenerationEnd::How::finished || (on_request && (!growing_ || stop_requested() != 0))) {
         result_.ended_on_request = on_request;
         note();
         return result_;
       }
-      RestartRecord record{number, end, {}, options_.progress(), {}, {}, {}, {}};
+      RestartRecord record = record_of(end);
       if (std::exchange(growing_, false) && on_request)
         grow(record);
       else
@@ -63,13 +64,75 @@ class Agent {
               {"GROUP_RANK", std::to_string(rank / fleet_.ranks_per_node())}};
     };
     generation.asks_to_end = [&] { return can_grow(); };
+    generation.go_on = [&](const GenerationEnd& loss) { return go_on_without(loss); };
+    generation.more_ranks = [&] { return more_ranks(); };
+    generation.regrouped = [&](const Regrouped& what) { regrouped(what); };
     return wt::run_generation(generation, grace_);
   }
 
   /// Only where the ranks lose nothing by it: what they end with is saved.
   bool can_grow() {
+    if (fleet_.missing_replicas() > 0) return false;
     growing_ = fleet_.take_back(now_s()) && options_.run.save && fleet_.can_grow();
     return growing_;
+  }
+
+  /// Of this generation the ranks that go on without the replicas that have lost some.
+  std::vector<std::int64_t> go_on_without(const GenerationEnd& loss) {
+    RestartRecord record = record_of(loss);
+    if (refused(loss) || stop_requested() != 0 || failures_ >= options_.max_restarts) return {};
+    std::set<std::int64_t> ranks(loss.gone.begin(), loss.gone.end());
+    ranks.insert(loss.ranks.begin(), loss.ranks.end());
+    const std::int64_t of_replica = fleet_.world() / fleet_.run().layout.replicate;
+    const auto left = recoveries_.go_on_without({ranks.begin(), ranks.end()}, lost_nodes(record));
+    if (left.empty()) return {};
+    ++failures_;
+    std::set<std::int64_t> replicas;
+    for (const std::int64_t rank : ranks) replicas.insert(rank / of_replica);
+    record.policy = "without " + names_of(replicas);
+    record.end.stopped_s = loss.detected_s;
+    go_on(record, ++number_);
+    return left;
+  }
+
+  std::int64_t more_ranks() {
+    if (fleet_.missing_replicas() == 0) return 0;
+    fleet_.take_back(now_s());
+    const std::int64_t before = fleet_.run().layout.replicate, back = fleet_.add_replicas();
+    rejoining_.clear();
+    for (std::int64_t replica = before; replica < before + back; ++replica) rejoining_.insert(replica);
+    if (back > 0) ++number_;
+    return back * fleet_.world() / (before + back);
+  }
+
+  void regrouped(const Regrouped& what) {
+    if (!what.joined) {
+      result_.restarts.back().regrouped = what;
+      return note();
+    }
+    GenerationEnd end;
+    end.generation = what.generation - 1;
+    end.how = GenerationEnd::How::on_request;
+    end.cause = "nodes are back";
+    end.detected_s = what.begun_s, end.detected_unix_s = what.begun_unix_s, end.stopped_s = what.decided_s;
+    RestartRecord record = record_of(end);
+    record.regrouped = what;
+    record.policy = fmt::format("{} {} after step {}", names_of(rejoining_),
+                                rejoining_.size() > 1 ? "rejoin" : "rejoins", what.steps_done);
+    go_on(record, what.generation);
+  }
+
+  static std::string names_of(const std::set<std::int64_t>& replicas) {
+    return fmt::format("replica{} {}", replicas.size() > 1 ? "s" : "", fmt::join(replicas, ", "));
+  }
+
+  RestartRecord record_of(const GenerationEnd& end) const {
+    RestartRecord record;
+    record.generation = end.generation;
+    record.end = end;
+    for (const std::int64_t rank : end.ranks) record.ranks_nodes.push_back(fleet_.node_of(rank));
+    record.reached = options_.progress();
+    return record;
   }
 
   std::string grow() {
@@ -80,12 +143,11 @@ class Agent {
   void grow(RestartRecord& record) {
     record.end.cause = "nodes are back";
     record.policy = grow();
-    go_on(record);
+    go_on(record, number_ + 1);
   }
 
   void recover(RestartRecord& record) {
     const GenerationEnd& end = record.end;
-    for (const std::int64_t rank : end.ranks) record.ranks_nodes.push_back(fleet_.node_of(rank));
     if (refused(end)) refuse(end);
     if (stop_requested() != 0)
       throw_error(Code::runtime, "stopped by signal {}; {} meanwhile, the newest checkpoint stays", stop_requested(),
@@ -98,8 +160,9 @@ class Agent {
     const RecoveryDecision decision =
         recoveries_.after({end.ranks, end.cause, lost_nodes(record), record.reached.safe_step}, now_s());
     if (!decision.goes_on) give_up(record, Code::final, decision.action);
+    if (!fleet_.complete()) give_up(record, Code::final, "no layout of the run fits the nodes that are left");
     record.policy = decision.action + (fleet_.can_grow() ? ", " + grow() : "");
-    go_on(record);
+    go_on(record, number_ + 1);
     wait(decision.wait_s);
   }
 
@@ -123,7 +186,7 @@ class Agent {
     throw_error(code, "{}; {}; see its message above", who_and_how(record.end), why);
   }
 
-  void go_on(RestartRecord& record) {
+  void go_on(RestartRecord& record, int next) {
     record.layout = fleet_.run().layout.name();
     record.nodes = fleet_.nodes();
     record.excluded = fleet_.excluded();
@@ -133,7 +196,7 @@ class Agent {
     const std::string what = end.how == GenerationEnd::How::failed
                                  ? fmt::format("{} after {:.1f} s", who_and_how(end), end.detected_s)
                                  : end.cause;
-    fmt::print(stderr, "{}; {}: generation {}, {}\n", what, record.policy, record.generation + 1, record.layout);
+    fmt::print(stderr, "{}; {}: generation {}, {}\n", what, record.policy, next, record.layout);
   }
 
   void wait(double seconds) {
@@ -158,6 +221,8 @@ class Agent {
   GracePeriod grace_;
   AgentResult result_;
   int failures_ = 0;
+  int number_ = -1;                   ///< of the newest generation
+  std::set<std::int64_t> rejoining_;  ///< replicas, as they are numbered then
   bool growing_ = false;
   double begin_ = now_s();
 };

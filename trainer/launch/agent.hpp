@@ -20,16 +20,19 @@ struct RunProgress {
   std::int64_t steps_done = 0;
 };
 
-/// A generation that ended before the run did, and what came of it.
+/// A generation that ended before the run did, and what came of it: another one of new processes, or, where ranks
+/// regroup, of those that are left or have come back.
 struct RestartRecord {
   int generation = 0;
   GenerationEnd end;
   std::vector<std::int64_t> ranks_nodes;  ///< of end.ranks
   RunProgress reached;
-  std::string
-      policy;  ///< what was done: "restart", "spare", "shrink to 2 ranks", "grow to 4 ranks", or why nothing was
+  /// What was done: "restart", "spare", "shrink to 2 ranks", "grow to 4 ranks", "without replica 1", "replica 1 rejoins
+  /// after step 9", or why nothing was.
+  std::string policy;
   std::string layout;                         ///< of the next generation
   std::vector<std::int64_t> nodes, excluded;  ///< of the next generation
+  std::optional<Regrouped> regrouped;         ///< without a restart; none before all ranks train again
 };
 
 struct AgentResult {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "configs/spec/support/error.hpp"
 #include "trainer/launch/remaining_layout.hpp"
@@ -39,8 +40,8 @@ std::vector<std::int64_t> Fleet::idle() const {
 }
 
 bool Fleet::replace(const Losses& lost) {
-  std::vector<std::int64_t> spares = idle();
-  if (spares.size() < lost.size()) return false;
+  if (!can_replace(lost)) return false;
+  const std::vector<std::int64_t> spares = idle();
   auto next = spares.begin();
   for (std::int64_t& node : nodes_)
     if (lost.count(node)) node = *next++;
@@ -61,8 +62,52 @@ bool Fleet::shrink(const Losses& lost) {
   return true;
 }
 
+std::vector<std::int64_t> Fleet::drop_replicas(const std::vector<std::int64_t>& ranks, const Losses& lost) {
+  Layout& l = run_.layout;
+  const std::int64_t of_replica = l.world() / l.replicate, nodes_of_replica = of_replica / shape_.ranks;
+  std::set<std::int64_t> broken;
+  for (const std::int64_t rank : ranks) broken.insert(rank / of_replica);
+  const std::int64_t left = l.replicate - static_cast<std::int64_t>(broken.size());
+  if (left < std::max<std::int64_t>(1, min_replicas_) || of_replica % shape_.ranks != 0 || l.optimizer_shard > 1)
+    return {};
+  std::vector<std::int64_t> ranks_left, nodes_left;
+  for (std::int64_t rank = 0; rank < world(); ++rank)
+    if (!broken.count(rank / of_replica)) ranks_left.push_back(rank);
+  for (std::size_t place = 0; place < nodes_.size(); ++place)
+    if (!broken.count(static_cast<std::int64_t>(place) / nodes_of_replica)) nodes_left.push_back(nodes_[place]);
+  nodes_ = std::move(nodes_left);
+  lost_.insert(lost.begin(), lost.end());
+  missing_ += l.replicate - left;
+  l.replicate = left;
+  return ranks_left;
+}
+
+std::int64_t Fleet::add_replicas() {
+  Layout& l = run_.layout;
+  const std::vector<std::int64_t> standing_by = idle();
+  const std::int64_t nodes_of_replica = l.world() / l.replicate / shape_.ranks;
+  const std::int64_t added = std::min(missing_, static_cast<std::int64_t>(standing_by.size()) / nodes_of_replica);
+  nodes_.insert(nodes_.end(), standing_by.begin(), standing_by.begin() + added * nodes_of_replica);
+  missing_ -= added;
+  l.replicate += added;
+  return added;
+}
+
+bool Fleet::complete() {
+  if (missing_ == 0) return true;
+  const std::int64_t ranks = static_cast<std::int64_t>(healthy().size()) * shape_.ranks;
+  if (ranks >= whole_.layout.world()) {
+    settle(whole_);
+    return true;
+  }
+  const auto layouts = remaining_layouts(whole_, ranks, shape_.ranks, min_replicas_);
+  if (!layouts.empty()) settle(layouts.front());
+  return !layouts.empty();
+}
+
 void Fleet::settle(const RunSpec& run) {
   run_ = run;
+  missing_ = 0;
   nodes_ = healthy();
   nodes_.resize(static_cast<std::size_t>(world() / shape_.ranks));
 }

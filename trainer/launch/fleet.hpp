@@ -34,6 +34,19 @@ class Fleet {
   bool replace(const Losses& lost);
   /// The best layout on the nodes that are left. False: there is none, and nothing is changed.
   bool shrink(const Losses& lost);
+  /// Replicas that have one of these ranks leave, the others keep their order, and are renumbered. Nodes of those that
+  /// leave stand by, but for the lost ones. Returns the ranks that are left; none, and nothing is changed, where fewer
+  /// than `min_replicas` replicas would be, where a replica is no whole number of nodes, and where replicas share one
+  /// optimizer state.
+  std::vector<std::int64_t> drop_replicas(const std::vector<std::int64_t>& ranks, const Losses& lost);
+  /// Replicas that were dropped and are not back.
+  std::int64_t missing_replicas() const { return missing_; }
+  /// Missing replicas are back, behind the others, as far as nodes stand by for them. Returns how many.
+  std::int64_t add_replicas();
+  /// For a start of all ranks: without missing replicas, in the run's own layout or the best one on the nodes that are
+  /// left. False: there is none.
+  bool complete();
+  bool can_replace(const Losses& lost) const { return idle().size() >= lost.size(); }
   /// Nodes that are back at `now` stand by again. False: there are none.
   bool take_back(double now);
   /// Whether the nodes that stand by allow a larger world.
@@ -51,7 +64,8 @@ class Fleet {
   RunSpec whole_, run_;
   NodeShape shape_;
   std::int64_t min_replicas_;
-  std::int64_t count_;  ///< of all nodes
+  std::int64_t count_;        ///< of all nodes
+  std::int64_t missing_ = 0;  ///< replicas
   std::vector<std::int64_t> nodes_;
   Losses lost_;
 };

@@ -70,6 +70,10 @@ json to_json(const RestartRecord& r) {
            {"nodes", r.nodes},
            {"excluded", r.excluded}};
   if (!r.ranks_nodes.empty()) out["node"] = r.ranks_nodes.front();
+  if (r.regrouped) {
+    out["resumed_after"] = r.regrouped->steps_done;
+    out["trains_s"] = r.regrouped->trains_s;
+  }
   return out;
 }
 

@@ -9,6 +9,7 @@
 #include "configs/spec/support/error.hpp"
 #include "trainer/communication/first_failure.hpp"
 #include "trainer/communication/generation.hpp"
+#include "trainer/communication/membership.hpp"
 #include "trainer/communication/rank_watch.hpp"
 #include "trainer/device/clocks.hpp"
 #include "trainer/launch/rank_processes.hpp"
@@ -36,42 +37,119 @@ class Watched {
       : generation_(generation),
         grace_(grace),
         store_(host_store()),
-        of_ranks_(c10::make_intrusive<c10d::PrefixStore>(store_prefix(generation.number), store_)),
+        number_(generation.number),
+        world_(generation.world),
+        of_ranks_(store_of(number_)),
         started_(now_s()),
         looked_(started_),
         heard_(started_) {}
 
   GenerationEnd run() {
-    for (std::int64_t rank = 0; rank < generation_.world; ++rank)
-      processes_.start(rank, generation_.command, environment(rank));
+    for (std::int64_t rank = 0; rank < world_; ++rank)
+      processes_.start(rank, generation_.command, environment(rank, number_, world_));
+    for (watch(); end_.how == GenerationEnd::How::failed; watch()) {
+      blame();
+      if (go_on_without()) continue;
+      processes_.kill_all();
+      break;
+    }
+    end_.stopped_s = now_s() - started_;
+    end_.generation = number_;
+    return end_;
+  }
+
+ private:
+  c10::intrusive_ptr<c10d::PrefixStore> store_of(int number) const {
+    return c10::make_intrusive<c10d::PrefixStore>(store_prefix(number), store_);
+  }
+
+  /// Until all have ended, or a failure is clear.
+  void watch() {
     while (!processes_.running().empty() && !failure_is_clear()) {
       if (const auto ended = processes_.next_ended()) {
         take(*ended);
         continue;
       }
       heed_notice();
-      look_for_silence();
+      if (now_s() - looked_ >= kLook_s) look();
       pause_briefly();
     }
-    if (end_.how == GenerationEnd::How::failed) {
-      blame();
-      processes_.kill_all();
-    }
-    end_.stopped_s = now_s() - started_;
-    return end_;
   }
 
- private:
-  std::map<std::string, std::string> environment(std::int64_t rank) const {
+  void look() {
+    looked_ = now_s();
+    ask_to_end();
+    look_for_silence();
+    if (regrouping_ && in_training(*of_ranks_).ranks == world_) tell_regrouped(*std::exchange(regrouping_, {}));
+    joining_ == 0 ? look_for_more_ranks() : look_at_joining();
+  }
+
+  /// The replicas of the failed ranks end; the others, which wait for it, go on.
+  bool go_on_without() {
+    if (silent_ || joining_ > 0 || !generation_.go_on || in_training(*of_ranks_).ranks < world_) return false;
+    const std::vector<std::int64_t> ranks = generation_.go_on(end_);
+    if (ranks.empty()) return false;
+    processes_.keep(ranks);
+    regrouping_ = Regrouped{number_ + 1, false, 0, end_.detected_s, end_.detected_unix_s, now_s() - started_, 0};
+    publish_membership(*store_, {number_ + 1, processes_.in_order(), false});
+    enter(number_ + 1, static_cast<std::int64_t>(ranks.size()));
+    failed_.clear();
+    end_ = {};
+    return true;
+  }
+
+  void look_for_more_ranks() {
+    if (!generation_.more_ranks || in_training(*of_ranks_).ranks < world_) return;
+    joining_ = generation_.more_ranks();
+    joining_told_ = false;
+    joined_ = {number_ + 1, true, 0, now_s() - started_, clock_s(CLOCK_REALTIME), 0, 0};
+    for (std::int64_t rank = world_; rank < world_ + joining_; ++rank) {
+      auto own = environment(rank, number_ + 1, world_ + joining_);
+      own["WINDTUNNEL_JOINS"] = "1";
+      processes_.start(rank, generation_.command, own);
+    }
+  }
+
+  /// Once they have all that they need, the ranks that train are told; once all train, they are one membership.
+  void look_at_joining() {
+    const auto next = store_of(number_ + 1);
+    if (!joining_told_ && ready_ranks(*next) == joining_) {
+      joining_told_ = true;
+      joined_.decided_s = now_s() - started_;
+      publish_membership(*store_, {number_ + 1, processes_.in_order(), true});
+    }
+    if (in_training(*next).ranks == world_ + joining_) {
+      enter(number_ + 1, world_ + joining_);
+      joining_ = 0;
+      tell_regrouped(joined_);
+    } else if (std::none_of(processes_.running().begin(), processes_.running().end(),
+                            [&](const auto& process) { return process.second < world_; })) {
+      processes_.kill_all();  // the run ended before they came
+    }
+  }
+
+  void enter(int number, std::int64_t world) {
+    number_ = number, world_ = world;
+    of_ranks_ = store_of(number);
+    heard_ = now_s();
+  }
+
+  void tell_regrouped(Regrouped what) {
+    what.steps_done = in_training(*of_ranks_).steps_done;
+    what.trains_s = now_s() - started_;
+    if (generation_.regrouped) generation_.regrouped(what);
+  }
+
+  std::map<std::string, std::string> environment(std::int64_t rank, int number, std::int64_t world) const {
     std::map<std::string, std::string> out;
     if (generation_.place) out = generation_.place(rank);
     out.insert({{"RANK", std::to_string(rank)},
-                {"WORLD_SIZE", std::to_string(generation_.world)},
+                {"WORLD_SIZE", std::to_string(world)},
                 {"LOCAL_RANK", std::to_string(rank)},
-                {"LOCAL_WORLD_SIZE", std::to_string(generation_.world)},
+                {"LOCAL_WORLD_SIZE", std::to_string(world)},
                 {"MASTER_ADDR", "127.0.0.1"},
                 {"MASTER_PORT", std::to_string(store_->getPort())},
-                {"TORCHELASTIC_RESTART_COUNT", std::to_string(generation_.number)},
+                {"TORCHELASTIC_RESTART_COUNT", std::to_string(number)},
                 {"TORCHELASTIC_USE_AGENT_STORE", "True"},
                 {"OMP_NUM_THREADS", "1"}});
     return out;
@@ -99,6 +177,7 @@ class Watched {
     if (on_request || (exited && WEXITSTATUS(ended.status) == 0)) return;
     detect();
     failed_.push_back(ended);
+    end_.gone.push_back(ended.rank);
     if (WIFSIGNALED(ended.status)) end_.killed.push_back(ended.rank);
   }
 
@@ -108,8 +187,10 @@ class Watched {
       throw_error(Code::runtime, "stopped by signal {}; the ranks are gone, the newest checkpoint stays",
                   stop_requested());
     }
-    if (asked_ || !generation_.asks_to_end || now_s() - looked_ < kLook_s) return;
-    if (!in_steps() || !generation_.asks_to_end()) return;
+  }
+
+  void ask_to_end() {
+    if (asked_ || !generation_.asks_to_end || !in_steps() || !generation_.asks_to_end()) return;
     asked_ = true;
     note_time();
     for (const auto& [pid, rank] : processes_.running()) kill(pid, SIGTERM);
@@ -117,17 +198,16 @@ class Watched {
 
   /// Ranks that still start would end without a save.
   bool in_steps() {
-    for (std::int64_t rank = 0; rank < generation_.world; ++rank)
+    for (std::int64_t rank = 0; rank < world_; ++rank)
       if (last_progress(*of_ranks_, rank).find(" of step ") == std::string::npos) return false;
     return true;
   }
 
   /// Ranks miss one another; nobody misses them all.
   void look_for_silence() {
-    if (generation_.silence_s == 0 || now_s() - looked_ < kLook_s) return;
-    looked_ = now_s();
+    if (generation_.silence_s == 0) return;
     std::string heard;
-    for (std::int64_t rank = 0; rank < generation_.world; ++rank) heard += last_progress(*of_ranks_, rank);
+    for (std::int64_t rank = 0; rank < world_; ++rank) heard += last_progress(*of_ranks_, rank);
     if (std::exchange(last_, heard) != heard) heard_ = looked_;
     if (looked_ - heard_ < generation_.silence_s) return;
     silent_ = true;
@@ -138,6 +218,8 @@ class Watched {
   /// ended with a status of its own. Else the first failure is the one that the ranks have agreed on.
   void blame() {
     std::sort(end_.killed.begin(), end_.killed.end());
+    std::sort(end_.gone.begin(), end_.gone.end());
+    end_.generation = number_;
     if (silent_) return blame_all();
     const auto first = first_failure(*of_ranks_);
     const auto explains = [&](const RankProcesses::Ended& e) {
@@ -160,7 +242,7 @@ class Watched {
 
   void blame_all() {
     end_.rank = 0;
-    for (std::int64_t rank = 0; rank < generation_.world; ++rank) end_.ranks.push_back(rank);
+    for (std::int64_t rank = 0; rank < world_; ++rank) end_.ranks.push_back(rank);
     end_.cause = "silence";
     end_.message = fmt::format("no rank has been heard of for {:g} s (dist_timeout)", generation_.silence_s);
   }
@@ -168,6 +250,8 @@ class Watched {
   const Generation& generation_;
   GracePeriod& grace_;
   c10::intrusive_ptr<c10d::TCPStore> store_;
+  int number_;
+  std::int64_t world_;
   c10::intrusive_ptr<c10d::PrefixStore> of_ranks_;
   double started_, looked_, heard_;  ///< heard_: when what the ranks publish has last changed
   std::string last_;
@@ -175,6 +259,10 @@ class Watched {
   std::vector<RankProcesses::Ended> failed_;
   bool asked_ = false, silent_ = false;
   GenerationEnd end_;
+  std::optional<Regrouped> regrouping_;  ///< after a loss, until all train again
+  std::int64_t joining_ = 0;             ///< ranks that were started behind the others
+  bool joining_told_ = false;
+  Regrouped joined_;
 };
 
 }  // namespace

@@ -19,6 +19,23 @@ struct Generation {
   double silence_s = 0;  ///< all ranks silent for so long: none of them can tell; 0 = not watched
   /// Whether the ranks are to save and end: asked about twice a second while they train.
   std::function<bool()> asks_to_end = {};
+  // Where ranks regroup (trainer/communication/membership.hpp), each time as a generation with the next number:
+  /// After a failure, while the others wait: those that go on, in their order; none: all are stopped.
+  std::function<std::vector<std::int64_t>(const struct GenerationEnd& loss)> go_on = {};
+  /// How many more ranks are to be started and to join, asked about twice a second.
+  std::function<std::int64_t()> more_ranks = {};
+  /// All ranks of the next membership train.
+  std::function<void(const struct Regrouped&)> regrouped = {};
+};
+
+/// A change of membership. Times as in GenerationEnd.
+struct Regrouped {
+  int generation = 0;                    ///< that begins
+  bool joined = false;                   ///< ranks came back; else others were lost
+  std::int64_t steps_done = 0;           ///< after which it takes place
+  double begun_s = 0, begun_unix_s = 0;  ///< the loss was seen, or the ranks that join were started
+  double decided_s = 0;                  ///< the ranks were told
+  double trains_s = 0;                   ///< seen to train
 };
 
 /// Times from the start of the generation.
@@ -29,6 +46,8 @@ struct GenerationEnd {
   std::int64_t rank = -1;            ///< that explains it
   std::vector<std::int64_t> ranks;   ///< at fault, ascending: one, those that were killed, or those that others miss
   std::vector<std::int64_t> killed;  ///< ended by a signal, ascending
+  std::vector<std::int64_t> gone;    ///< ended in any way but well, ascending
+  int generation = 0;                ///< that ended
   int exit_status = 0;               ///< of `rank`; 0: a signal
   std::string cause;                 ///< "signal 9 (Killed)", "exit status 4"
   std::string message;               ///< what the rank said, where it could

@@ -6,6 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "configs/spec/support/error.hpp"
 #include "trainer/device/clocks.hpp"
 
@@ -70,13 +72,37 @@ std::optional<RankProcesses::Ended> RankProcesses::next_ended() {
 }
 
 void RankProcesses::kill_all(double patience_s) {
+  stop([](std::int64_t) { return true; }, patience_s);
+}
+
+void RankProcesses::keep(const std::vector<std::int64_t>& ranks) {
+  const auto place = [&](std::int64_t rank) { return std::find(ranks.begin(), ranks.end(), rank); };
+  stop([&](std::int64_t rank) { return place(rank) == ranks.end(); }, kPatience_s);
+  for (auto& [pid, rank] : running_) rank = place(rank) - ranks.begin();
+}
+
+std::vector<std::int64_t> RankProcesses::in_order() const {
+  std::map<std::int64_t, std::int64_t> by_rank;
+  for (const auto& [pid, rank] : running_) by_rank[rank] = pid;
+  std::vector<std::int64_t> out;
+  for (const auto& [rank, pid] : by_rank) out.push_back(pid);
+  return out;
+}
+
+void RankProcesses::stop(const std::function<bool(std::int64_t)>& which, double patience_s) {
   const double begin = now_s();
-  for (const auto& [pid, rank] : running_) kill(pid, SIGKILL);
-  while (!running_.empty() && now_s() - begin <= patience_s)
-    if (!next_ended()) pause_briefly();
-  if (running_.empty()) return;
+  std::map<pid_t, std::int64_t> stopped;
+  for (const auto& [pid, rank] : running_)
+    if (which(rank)) stopped[pid] = rank;
+  for (const auto& [pid, rank] : stopped) kill(pid, SIGKILL), running_.erase(pid);
+  while (!stopped.empty() && now_s() - begin <= patience_s)
+    if (std::erase_if(stopped, [](const auto& process) {
+          return waitpid(process.first, nullptr, WNOHANG) == process.first;
+        }) == 0)
+      pause_briefly();
+  if (stopped.empty()) return;
   std::string left;
-  for (const auto& [pid, rank] : std::exchange(running_, {}))
+  for (const auto& [pid, rank] : stopped)
     left += fmt::format("{}rank {} (process {})", left.empty() ? "" : ", ", rank, pid);
   throw_error(
       Code::runtime,

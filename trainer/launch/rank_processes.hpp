@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -32,11 +33,16 @@ class RankProcesses {
   /// SIGKILL to all. Throws Error{runtime} naming those that are still there after `patience_s`: they may still write,
   /// so that nothing may be started in their place.
   void kill_all(double patience_s = kPatience_s);
+  /// The same with all but these ranks, which are renumbered in this order from 0.
+  void keep(const std::vector<std::int64_t>& ranks);
+  /// Process ids in the order of the ranks.
+  std::vector<std::int64_t> in_order() const;
 
   /// Slurm drains a node whose processes outlive a kill by as much (UnkillableStepTimeout).
   static constexpr double kPatience_s = 60;
 
  private:
+  void stop(const std::function<bool(std::int64_t rank)>& which, double patience_s);
   std::map<pid_t, std::int64_t> running_;
 };
 

@@ -40,10 +40,19 @@ std::optional<RecoveryDecision> Recoveries::possible(Recovery recovery, const Fl
     case Recovery::wait:
       if (const auto back = back_at(lost)) return RecoveryDecision{true, "wait", std::max(0.0, *back - now)};
       return std::nullopt;
-    case Recovery::without_replica:
+    case Recovery::without_replica:  // see go_on_without: here all ranks have ended
       break;
   }
   return std::nullopt;
+}
+
+std::vector<std::int64_t> Recoveries::go_on_without(const std::vector<std::int64_t>& ranks, const Fleet::Losses& lost) {
+  for (const Recovery recovery : policy_.on_loss) {
+    if (recovery == Recovery::without_replica) return fleet_.drop_replicas(ranks, lost);
+    const bool possible = recovery == Recovery::spare ? fleet_.can_replace(lost) : true;
+    if (!lost.empty() && possible) return {};
+  }
+  return {};
 }
 
 RecoveryDecision Recoveries::after(const RankFailure& failure, double now) {

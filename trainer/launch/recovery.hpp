@@ -32,6 +32,11 @@ class Recoveries {
   /// that, and where nodes are lost, the policy's first possible recovery comes. `now`: on the clock of lost_nodes.
   RecoveryDecision after(const RankFailure& failure, double now);
 
+  /// Before that, while the ranks that are left wait: those that go on without the replicas of `ranks`, which are gone
+  /// or at fault; none where the policy has no such recovery, where one that comes before it is possible, or too few
+  /// replicas are left.
+  std::vector<std::int64_t> go_on_without(const std::vector<std::int64_t>& ranks, const Fleet::Losses& lost);
+
  private:
   std::optional<RecoveryDecision> possible(Recovery recovery, const Fleet::Losses& lost, bool comes_back, double now);
 

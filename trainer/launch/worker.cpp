@@ -1,17 +1,21 @@
 #include "trainer/launch/worker.hpp"
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <span>
+
 #include "configs/spec/support/atomic_file.hpp"
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/json_reader.hpp"
 #include "trainer/checkpoint/earlier_run.hpp"
 #include "trainer/checkpoint/levels.hpp"
-#include "trainer/data/mds_reader.hpp"
+#include "trainer/communication/numbers_of_ranks.hpp"
 #include "trainer/data/sample_order.hpp"
 #include "trainer/data/skipped_batches.hpp"
 #include "trainer/device/clocks.hpp"
 #include "trainer/device/device.hpp"
 #include "trainer/device/memory_counter.hpp"
-#include "trainer/executor/executor.hpp"
-#include "trainer/executor/recorder.hpp"
 #include "trainer/executor/replica_check.hpp"
 #include "trainer/executor/run_metrics.hpp"
 #include "trainer/launch/notice.hpp"
@@ -44,6 +48,23 @@ std::string origin(const LoadedCheckpoint& loaded) {
   }
 }
 
+BatchShare share_of(const RunSpec& run, std::int64_t rank) {
+  const Layout& l = run.layout;
+  return share_of_batch(run.global_batch, rank / l.context, l.replicate, l.shard / l.context);
+}
+
+/// The run on the ranks that there are: where it goes on without replicas, on whole ones, with all of the global batch.
+RunSpec in_world(RunSpec run, const RankEnvironment& environment) {
+  Layout& l = run.layout;
+  if (environment.regroups && environment.world < l.world() && environment.world % l.shard == 0)
+    l.replicate = environment.world / l.shard;
+  if (environment.world != l.world())
+    throw_error(Code::usage, "world size: launched with {} ranks, the run's layout {} needs replicate x shard = {}",
+                environment.world, l.name(), l.world());
+  if (run.global_batch % l.data_ranks() != 0) run.rank_sequences = share_of(run, environment.rank).count;
+  return run;
+}
+
 }  // namespace
 
 at::Device prepare_rank_process(const RunSpec& run, std::int64_t local_rank) {
@@ -57,91 +78,165 @@ at::Device prepare_rank_process(const RunSpec& run, std::int64_t local_rank) {
   return device;
 }
 
-bool train_as_rank(const RunSpec& run, const RankEnvironment& environment, const WorkerOptions& options,
-                   RankWatch& watch) {
-  if (environment.world != run.layout.world())
-    throw_error(Code::usage, "world size: launched with {} ranks, the run's layout {} needs replicate x shard = {}",
-                environment.world, run.layout.name(), run.layout.world());
-  const MdsReader data(run.data);
-  std::filesystem::create_directories(options.folder);
-  if (environment.rank == 0)
-    make_way(options.folder, run.autoresume, launch_name(), watch.generation() > 0 || is_restart());
-  const auto clock = make_step_clock(prepare_rank_process(run, environment.local_rank));
-  if (options.faults)
-    arm_faults(*options.faults, {environment.rank, run.layout.world() / run.layout.replicate, watch.generation(),
-                                 options.folder, run.save_interval, environment.master_port, environment.agent_store});
-  pass_fault_point(FaultTime::Place::restart, 0);
+Worker::Worker(RunSpec run, WorkerOptions options)
+    : run_(std::move(run)), options_(std::move(options)), data_(run_.data), sampler_(data_.shard_sizes(), [&] {
+        SamplerOptions order;
+        order.shuffle_seed = run_.shuffle_seed;
+        return order;
+      }()) {}
 
-  SamplerOptions order;
-  order.shuffle_seed = run.shuffle_seed;
-  Sampler sampler(data.shard_sizes(), order);
-  const auto communicators = make_communicators(environment, Mesh(run.layout), watch, *clock);
-  Executor executor(run, *communicators, *clock);
-  std::int64_t done = 0;
-  const double connected_unix_s = clock_s(CLOCK_REALTIME);
-  watch.at(0, "loading the checkpoint");
+Worker::~Worker() = default;
+
+void Worker::prepare(const RunSpec& run, const RankEnvironment& environment, int generation) {
+  const bool first = !clock_;
+  if (first) {
+    std::filesystem::create_directories(options_.folder);
+    if (environment.rank == 0) make_way(options_.folder, run.autoresume, launch_name(), generation > 0 || is_restart());
+    clock_ = make_step_clock(prepare_rank_process(run, environment.local_rank));
+  }
+  if (options_.faults)
+    arm_faults(*options_.faults,
+               {environment.rank, run.layout.world() / run.layout.replicate, generation, options_.folder,
+                run.save_interval, environment.master_port, environment.agent_store});
+  if (first) pass_fault_point(FaultTime::Place::restart, 0);
+}
+
+void Worker::load(const RunSpec& run, Executor& executor, CheckpointLevels& checkpoints, bool first_rank) {
   pass_fault_point(FaultTime::Place::reload, 0);
-  CheckpointLevels checkpoints(options.folder, run, environment, watch, *communicators, executor.groups());
-  const auto skips = [&](std::int64_t batch) { return run.resilience.skips(batch); };
-  const auto loaded = checkpoints.load([&](std::int64_t step, const SamplerState& state) {
-    const std::int64_t batch = trained_although_skipped(step, sampler.batches_drawn(state, run.global_batch), skips);
+  now_ = {0, sampler_.state()};
+  loaded_ = checkpoints.load([&](std::int64_t step, const SamplerState& state) {
+    const std::int64_t drawn = sampler_.batches_drawn(state, run.global_batch);
+    const std::int64_t batch = trained_although_skipped(step, drawn, [&](auto b) { return run.resilience.skips(b); });
     return batch == 0 ? std::string() : fmt::format("it was trained on batch {}, which skip_batches leaves out", batch);
   });
-  if (loaded) {
-    done = loaded->step;
-    sampler.restore(loaded->sampler);
-    if (environment.rank == 0) fmt::print(stderr, "continuing after step {} from {}\n", done, origin(*loaded));
+  if (loaded_) {
+    now_ = {loaded_->step, loaded_->sampler};
+    if (first_rank) fmt::print(stderr, "continuing after step {} from {}\n", now_.done, origin(*loaded_));
   } else {
-    if (environment.rank == 0) check_nothing_was_saved(options.folder);
+    if (first_rank) check_nothing_was_saved(options_.folder);
     if (!run.load_path.empty()) PretrainedWeights(run.load_path, run.model).load(executor.groups());
   }
-  if (environment.rank == 0) {
-    remove_half_written(options.folder);
-    write_file_atomically(options.folder / "run.yaml", run_to_yaml(run));
+  if (first_rank) write_file_atomically(options_.folder / "run.yaml", run_to_yaml(run));
+}
+
+/// Ranks of one membership are at most one step apart: a step ends with a sum over all of them, which needs every rank
+/// to have come to that end.
+void Worker::agree(const RunSpec& run, Executor& executor, Communicators& communicators, bool joins) {
+  constexpr double kJoins = -1;
+  const at::Tensor all =
+      numbers_of_ranks(communicators, run.layout.world(), {joins ? kJoins : static_cast<double>(now_.done)});
+  const auto* begin = all.data_ptr<double>();
+  const std::vector<double> steps(begin, begin + all.numel());
+  const bool some_join = std::count(steps.begin(), steps.end(), kJoins) > 0;
+  const std::int64_t done = static_cast<std::int64_t>(std::accumulate(
+      steps.begin(), steps.end(), steps.front(), [](double a, double b) { return b < 0 ? a : std::min(a, b); }));
+  if (!joins) {
+    if (now_.done > done) now_ = before_last_;
+    if (now_.done != done)
+      throw_error(Code::runtime, "rank {}: has done {} steps, others {}; they can be one apart", communicators.rank(),
+                  now_.done, done);
+    before_.restore(done, executor.groups());
   }
-  const auto positions = context_positions(run.seq, run.layout.context, environment.rank % run.layout.context);
-  const auto peak =
-      environment.rank == 0 ? peak_flops(device_facts(clock->device()).at("device"), run.precision) : std::nullopt;
-  Recorder recorder(run, options.folder, environment.rank, done, peak);
-  recorder.started(watch.generation(), connected_unix_s, clock_s(CLOCK_REALTIME), loaded);
+  if (!some_join) return;
+  constexpr const char* kSampler = "membership/sampler";
+  if (communicators.rank() == 0) communicators.store().set(kSampler, to_json(now_.sampler).dump());
+  if (joins)
+    now_ = {done, sampler_state_from_json(parse_json(communicators.store().get(kSampler), kSampler), kSampler)};
+  for (const ShardedGroup& g : executor.groups())
+    for (const at::Tensor& t : {g.master, g.exp_avg, g.exp_avg_sq})
+      communicators.broadcast(state_copies_axis(run.layout), t)->wait();
+}
+
+AfterStep Worker::train_steps(const RunSpec& run, Executor& executor, Communicators& communicators,
+                              CheckpointLevels& checkpoints, Recorder& recorder, RankWatch& watch) {
+  const std::int64_t rank = communicators.rank(), context = run.layout.context;
+  const auto positions = context_positions(run.seq, context, rank % context);
+  const BatchShare share = share_of(run, rank);
+  const auto skips = [&](std::int64_t batch) { return run.resilience.skips(batch); };
   checkpoints.start(
-      done, [&](std::int64_t step, const SaveTimes& times) { recorder.checkpoint(step, times); },
+      now_.done, [&](std::int64_t step, const SaveTimes& times) { recorder.checkpoint(step, times); },
       [&](const SaveTimes& times) { recorder.local_copy(times); });
-  ReplicaCheck replicas(run, *communicators, executor.groups());
+  ReplicaCheck replicas(run, communicators, executor.groups());
   executor.check_gradients([&](std::int64_t step) { return !replicas.due(step) || replicas.gradients_agree(step); });
-  executor.ask_for_stop([] { return stop_requested() != 0; });
-  bool stopped = false;
-  for (std::int64_t step = done + 1; step <= run.steps && !stopped; ++step) {
-    const DrawnBatch batch = next_trained_batch(sampler, run.global_batch, skips);
-    const auto own = rank_samples(batch.samples, environment.rank / run.layout.context, run.layout.data_ranks());
+  AfterStep after = AfterStep::go_on;
+  while (now_.done < run.steps && after == AfterStep::go_on) {
+    const std::int64_t step = now_.done + 1;
+    const DrawnBatch batch = next_trained_batch(sampler_, run.global_batch, skips);
+    const std::span own(batch.samples.data() + share.first, static_cast<std::size_t>(share.count));
     const double lr = learning_rate(run.optimizer, step, run.steps);
     StepResult result = executor.run_step(step, lr, [&](int microbatch) {
-      return load_microbatch(data, run, microbatch_samples(run, own, microbatch), positions);
+      return load_microbatch(data_, run, microbatch_samples(run, own, microbatch), positions);
     });
     result.repeated = replicas.repeated_for();
     recorder.step(result, lr, batch.samples, to_json(batch.skipped));
-    stopped = result.stop && step < run.steps;
-    const bool ends = stopped || step == run.steps;
+    if (step < run.steps) after = result.after;
+    const bool ends = after == AfterStep::end || step == run.steps;
     watch.at(step, "checkpoint");
     if (replicas.due(step) || (replicas.on() && checkpoints.due(step, ends))) replicas.check_state(step);
-    checkpoints.after_step(step, sampler.state(), ends);
-    done = step;
+    checkpoints.after_step(step, sampler_.state(), ends);
+    before_last_ = std::exchange(now_, {step, sampler_.state()});
   }
   checkpoints.finish();
-  if (stopped) {
-    if (environment.rank == 0)
+  executor.check_gradients({});
+  return after;
+}
+
+RankEnd Worker::train(const RankEnvironment& environment, RankWatch& watch) {
+  const RunSpec run = in_world(run_, environment);
+  const bool goes_on = !groups_.empty(), first_rank = environment.rank == 0;
+  prepare(run, environment, watch.generation());
+  if (environment.joins) note_ready(watch.store());
+  const auto communicators = make_communicators(environment, Mesh(run.layout), watch, *clock_);
+  const double connected_unix_s = clock_s(CLOCK_REALTIME);
+  Executor executor(run, *communicators, *clock_, std::exchange(groups_, {}));
+  if (environment.regroups) executor.keep_state_in(before_);
+  watch.at(0, "loading the checkpoint");
+  CheckpointLevels checkpoints(options_.folder, run, environment, watch, *communicators, executor.groups());
+  loaded_.reset();
+  if (goes_on || environment.joins)
+    agree(run, executor, *communicators, environment.joins);
+  else
+    load(run, executor, checkpoints, first_rank);
+  sampler_.restore(now_.sampler);
+  if (first_rank) remove_half_written(options_.folder);
+  const auto peak = first_rank ? peak_flops(device_facts(clock_->device()).at("device"), run.precision) : std::nullopt;
+  Recorder recorder(run, options_.folder, environment.rank, now_.done, peak);
+  recorder.started(watch.generation(), connected_unix_s, clock_s(CLOCK_REALTIME), loaded_);
+  executor.ask_what_follows([&] {
+    return stop_requested() != 0 ? AfterStep::end : watch.next() ? AfterStep::regroup : AfterStep::go_on;
+  });
+  if (environment.regroups) note_training(watch.store(), now_.done);
+  AfterStep after = AfterStep::go_on;
+  try {
+    after = train_steps(run, executor, *communicators, checkpoints, recorder, watch);
+    if (after == AfterStep::regroup) communicators->barrier();
+  } catch (const Error& e) {
+    if (now_.done == run.steps || (!watch.broken_up() && !dynamic_cast<const PeerLost*>(&e))) throw;
+    const auto next = watch.wait_for_next(/*planned=*/false);
+    if (!next) throw;
+    groups_ = std::move(executor.groups());
+    return {false, next};
+  }
+  if (after == AfterStep::regroup) {
+    const auto next = watch.wait_for_next(/*planned=*/true);
+    if (!next) throw_error(Code::runtime, "rank {}: no membership follows that others know of", environment.rank);
+    groups_ = std::move(executor.groups());
+    return {false, next};
+  }
+  if (after == AfterStep::end) {
+    if (first_rank)
       fmt::print(
-          stderr, "asked to end: stopped after step {}, {}\n", done,
+          stderr, "asked to end: stopped after step {}, {}\n", now_.done,
           run.save ? "which is saved; the same command goes on from there" : "and nothing is saved (save: false)");
     communicators->barrier();
-    return false;
+    return {false, {}};
   }
   watch.at(0, "writing the summary");
   recorder.finish(executor, *communicators);
   if (!run.export_path.empty()) export_pretrained(run.export_path, run, executor.groups(), *communicators);
   communicators->barrier();
   checkpoints.give_back_memory();
-  return true;
+  return {};
 }
 
 }  // namespace wt

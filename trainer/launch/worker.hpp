@@ -1,10 +1,17 @@
 // One rank of a training run: communicators, executor, data, checkpoints, records.
 #pragma once
 #include <filesystem>
+#include <memory>
 #include <optional>
+#include <vector>
 
 #include "configs/spec/run.hpp"
+#include "trainer/checkpoint/levels.hpp"
 #include "trainer/communication/communicator.hpp"
+#include "trainer/data/mds_reader.hpp"
+#include "trainer/data/sampler.hpp"
+#include "trainer/executor/executor.hpp"
+#include "trainer/executor/recorder.hpp"
 #include "trainer/faults/fault_point.hpp"
 
 namespace wt {
@@ -18,9 +25,46 @@ struct WorkerOptions {
 /// what every process that executes steps begins with.
 at::Device prepare_rank_process(const RunSpec& run, std::int64_t local_rank);
 
-/// Trains to run.steps, continuing from the newest valid checkpoint in folder/checkpoints. False: a rank was asked to
-/// end before (trainer/launch/notice.hpp), and all have saved after the same step.
-bool train_as_rank(const RunSpec& run, const RankEnvironment& environment, const WorkerOptions& options,
-                   RankWatch& watch);
+/// How a rank's part in a membership ended.
+struct RankEnd {
+  bool finished = true;            ///< false: asked to end before run.steps (trainer/launch/notice.hpp), all have saved
+  std::optional<Membership> next;  ///< the run goes on in another membership
+};
+
+/// A rank's process. Where the run goes on without a replica its state stays in memory from one membership to the next.
+class Worker {
+ public:
+  Worker(RunSpec run, WorkerOptions options);
+  ~Worker();
+
+  /// Trains to run.steps, or to the end of the membership: from the newest valid checkpoint in folder/checkpoints, or
+  /// from the step that all ranks of the membership before have done. A step that only some of them have done is taken
+  /// back; ranks that join get the state of the first replica. Throws Error{usage} where the world does not fit the
+  /// run's layout.
+  RankEnd train(const RankEnvironment& environment, RankWatch& watch);
+
+ private:
+  /// How far the rank is.
+  struct Position {
+    std::int64_t done = 0;  ///< steps
+    SamplerState sampler;
+  };
+  void prepare(const RunSpec& run, const RankEnvironment& environment, int generation);
+  void load(const RunSpec& run, Executor& executor, CheckpointLevels& checkpoints, bool first_rank);
+  void agree(const RunSpec& run, Executor& executor, Communicators& communicators, bool joins);
+  AfterStep train_steps(const RunSpec& run, Executor& executor, Communicators& communicators,
+                        CheckpointLevels& checkpoints, Recorder& recorder, RankWatch& watch);
+
+  const RunSpec run_;
+  const WorkerOptions options_;
+  const MdsReader data_;
+  Sampler sampler_;
+  std::unique_ptr<StepClock> clock_;
+  std::optional<LoadedCheckpoint> loaded_;  ///< by this membership; none where it goes on from memory
+  Position now_, before_last_;
+  // From one membership to the next:
+  std::vector<ShardedGroup> groups_;
+  StateBefore before_;
+};
 
 }  // namespace wt
