@@ -41,4 +41,7 @@ says '^collectives +ok'
 says '^rehearsal +ok'
 says '^profile +ok'
 says '^compare +ok .*compared'
+
+GPUS=0 WINDTUNNEL_GPU_STAGES='grouped aims' run || fail 'exit status not 0 although both stages ended well'
+[[ $(cut -d' ' -f1 "$scratch/out/summary.txt" | sort | paste -sd' ') == 'aims collectives grouped rehearsal' ]] || fail 'stages that were not asked for'
 echo 'measure_gpu.sh: all stages have their lines'

@@ -24,8 +24,9 @@ using StorePtr = c10::intrusive_ptr<c10d::Store>;
 /// Between two publications of a rank; more where many ranks share the store, which answers some 10^4 requests a
 /// second.
 double tick_s(std::int64_t world) { return 0.5 * std::max(1.0, static_cast<double>(world) / 512); }
-/// A rank is silent when it publishes nothing for so many ticks.
-constexpr double kSilentTicks = 2.5;
+/// A rank is silent when it publishes nothing for so many ticks: on a machine with more to do than cores, a thread that
+/// lives can be late by a second.
+constexpr int kSilentTicks = 6;
 /// A failure elsewhere mostly ends this rank by itself (its peers are gone); so long it may take.
 constexpr double kEndsByItself_s = 1.5;
 /// The agent decides on a loss within a second; then all is known.
@@ -181,8 +182,19 @@ struct RankWatch::Impl {
   /// Why the call cannot end: ranks that are silent, ranks that have not issued it, and where those are.
   Missing missing(c10d::Store& from, const AwaitedCall& call) const {
     const auto before = read_progress(from);
-    pause_for(kSilentTicks * tick_s(environment.world));
-    const auto after = read_progress(from);
+    auto after = before;
+    const auto silent_since_before = [&](std::int64_t rank) {
+      const auto earlier = before.find(rank);
+      return earlier != before.end() && earlier->second.at("beat") == after.at(rank).at("beat");
+    };
+    for (int tick = 0; tick < kSilentTicks; ++tick) {
+      pause_for(tick_s(environment.world));
+      after = read_progress(from);
+      if (std::none_of(after.begin(), after.end(), [&](const auto& entry) {
+            return entry.first != environment.rank && silent_since_before(entry.first);
+          }))
+        break;
+    }
     std::optional<Group> group;
     if (call.group >= 0) {
       const std::lock_guard lock(mutex);
@@ -201,17 +213,19 @@ struct RankWatch::Impl {
       }
       const json& last = it->second;
       const std::string at = last.at("at"), awaits = last.at("awaits");
-      if (const auto earlier = before.find(rank);
-          earlier != before.end() && earlier->second.at("beat") == last.at("beat")) {
+      if (silent_since_before(rank)) {
         causes.push_back(fmt::format("rank {} is silent (stopped, dead or cut off), last seen at {}", rank, at));
         silent.push_back(rank);
         continue;
       }
-      if (awaits.empty()) busy.push_back(rank);
+      const bool waits_for_nobody = awaits.empty();
+      if (waits_for_nobody) busy.push_back(rank);
       if (member && (!group || last.at("issued").value(group->name, std::int64_t{0}) < call.number)) {
         elsewhere.push_back(fmt::format("rank {} {} {}{}", rank, group ? "has not issued it: it is at" : "is at", at,
                                         awaits.empty() || awaits == at ? "" : fmt::format(", waiting for {}", awaits)));
         late.push_back(rank);
+      } else if (waits_for_nobody) {
+        elsewhere.push_back(fmt::format("rank {} waits for nobody: it is at {}", rank, at));
       }
     }
     if (group || causes.empty()) causes.insert(causes.end(), elsewhere.begin(), elsewhere.end());
@@ -254,7 +268,7 @@ struct RankWatch::Impl {
         promise->set_exception(std::current_exception());
       }
     }).detach();
-    if (status.wait_for(std::chrono::duration<double>(kEnding_s + 2 * kSilentTicks * tick_s(environment.world))) ==
+    if (status.wait_for(std::chrono::duration<double>(kEnding_s + kSilentTicks * tick_s(environment.world))) ==
         std::future_status::ready)
       try {
         _exit(status.get());
