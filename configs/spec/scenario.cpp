@@ -85,6 +85,8 @@ void read_place(YamlMap& map, FaultTime& out) {
   if (out.place == FaultTime::Place::checkpoint) out.after = map.number_or("after", 0.5, 0, 1);
   const bool in_step = out.place != FaultTime::Place::reload && out.place != FaultTime::Place::restart;
   if (in_step) out.step = map.integer("step", 1);
+  if (out.place == FaultTime::Place::op || out.place == FaultTime::Place::begin)
+    out.saved = map.boolean("saved", false);
 }
 
 FaultTime read_time(YamlMap map) {

@@ -51,6 +51,7 @@ struct FaultTime {
   Place place = Place::begin;
   std::string op;  ///< id of an op of the step program ("mb0.L1.experts.bwd")
   Phase phase = Phase::before;
+  bool saved = false;             ///< in a step: once the save before it is whole, which it is written beside
   double after = 0;               ///< at a checkpoint: the share of the rank's bytes that is written before, 0..1
   double time_s = 0;              ///< wall time since the run began
   double per_1000_node_days = 0;  ///< expected strikes on the domain's members

@@ -61,6 +61,7 @@ void write(YAML::Emitter& out, const FaultTime& when) {
   map.add("at", to_string(when));
   if (when.place == FaultTime::Place::op) map.add("phase", to_string(when.phase));
   if (when.place == FaultTime::Place::checkpoint) map.number("after", when.after);
+  map.unless(false, "saved", when.saved);
 }
 
 void write_corruption(MapWriter& map, const FaultEffect& what) {

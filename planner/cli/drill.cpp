@@ -6,7 +6,7 @@
 #include "configs/spec/support/error.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/words.hpp"
-#include "planner/experiments/drill.hpp"
+#include "planner/experiments/drill_prediction.hpp"
 #include "planner/experiments/output_folder.hpp"
 #include "planner/experiments/random_scenario.hpp"
 #include "planner/experiments/system_text.hpp"
@@ -20,8 +20,9 @@ namespace {
 struct Options {
   std::vector<std::string> scenarios;
   std::string output = "out/drill";
+  std::string recovery;
   std::int64_t count = 10, seed = 1;
-  bool json = false;
+  bool simulate = false, json = false;
 };
 
 /// Scenarios that are drawn; their files lie in the drill's folder.
@@ -40,7 +41,25 @@ void add_random(const Options& o, std::vector<DrillInput>& inputs) {
   }
 }
 
+/// In simulated months, by times that an earlier drill measured: no rank starts, nothing is written.
+void simulate(const Options& o) {
+  std::vector<std::pair<std::string, SimulatedScenario>> simulated;
+  for (const std::string& name : o.scenarios) {
+    if (name == "random") throw_error(Code::usage, "drill --simulate: found random, needs scenarios by name or file");
+    const DrillInput input = read_drill_input(name);
+    simulated.emplace_back(input.scenario.name,
+                           simulate_drill(input, read_measured_recovery(o.recovery.empty() ? input.run.name : o.recovery)));
+  }
+  if (!o.json) return fmt::print("{}", text_table(simulated_recovery_table(simulated)));
+  nlohmann::json out = nlohmann::json::array();
+  for (const auto& [name, scenario] : simulated)
+    out.push_back({{"name", name}, {"recovery_s", total_recovery_s(scenario)}, {"strikes", to_json(scenario)}});
+  fmt::print("{}\n", out.dump(1));
+}
+
 void drill(const Options& o) {
+  if (o.simulate) return simulate(o);
+  if (!o.recovery.empty()) throw_error(Code::usage, "drill: found --recovery, which only --simulate uses");
   const auto said = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
   std::vector<DrillInput> inputs;
   for (const std::string& name : o.scenarios)
@@ -59,6 +78,8 @@ void drill(const Options& o) {
     fmt::print("{}\n", to_json(result).dump(1));
   } else {
     fmt::print("{}\n{}", text_table(drill_table(result)), text_table(recovery_table(result)));
+    if (std::any_of(result.cases.begin(), result.cases.end(), [](const DrillCase& c) { return c.predicted; }))
+      fmt::print("\n{}\n", text_table(predicted_recovery_table(result)));
     for (const DrillCase& c : result.cases)
       for (const std::string& difference : c.differences) fmt::print("{}: {}\n", c.name, difference);
     fmt::print("{}\n", drill_sentence(result));
@@ -77,6 +98,11 @@ void add_drill(CLI::App& app) {
   command.option("-o,--output", o->output, "Folder for everything that the drill writes").shows_default();
   command.option("--count", o->count, "With `random`: how many scenarios are drawn").shows_default();
   command.option("--seed", o->seed, "With `random`: of the series; the same seed draws the same ones").shows_default();
+  command.flag("--simulate", o->simulate,
+               "Start no ranks: what simulated months say of the scenarios, by times that a drill measured");
+  command.option("--recovery", o->recovery,
+                 "With --simulate: those times, a file that a drill wrote or a preset of configs/faults/recovery; "
+                 "else the preset of the run's name");
   command.flag("--json", o->json, "Print one JSON document");
   command.runs([o] { drill(*o); });
 }

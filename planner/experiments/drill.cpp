@@ -16,6 +16,7 @@
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/json_reader.hpp"
 #include "planner/experiments/drill_invariants.hpp"
+#include "planner/experiments/drill_prediction.hpp"
 #include "planner/experiments/drill_proof.hpp"
 #include "planner/experiments/output_folder.hpp"
 #include "planner/experiments/trainer_process.hpp"
@@ -112,6 +113,7 @@ DrillResult run_drill(const std::vector<DrillInput>& inputs, const fs::path& fol
   }
   take_output_folder(folder, "drill");
   std::map<std::string, fs::path> undisturbed;  // by run
+  std::vector<fs::path> references;             // of each case
   DrillResult result;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const auto& [scenario, run] = inputs[i];
@@ -136,7 +138,12 @@ DrillResult run_drill(const std::vector<DrillInput>& inputs, const fs::path& fol
     judge(scenario, run, status, reference->second, place, out);
     said(fmt::format("{}: {}", out.name, out.passed() ? "passed" : "FAILED: " + out.differences.front()));
     result.cases.push_back(std::move(out));
+    references.push_back(reference->second);
   }
+  predict_recoveries(inputs, references, result);
+  fs::create_directories(folder / "recovery");
+  for (const MeasuredRecovery& m : result.measured)
+    write_file_atomically(folder / "recovery" / (m.run + ".yaml"), to_yaml(m));
   return result;
 }
 
@@ -161,9 +168,13 @@ json to_json(const DrillResult& result) {
                        {"first_step_s", r.phases->first_step_s},
                        {"replay_s", r.phases->replay_s}};
     }
+    json predicted;
+    if (c.predicted) predicted = {{"recovery_s", total_recovery_s(*c.predicted)}, {"strikes", to_json(*c.predicted)}};
     cases.push_back({{"name", c.name},
                      {"struck", c.struck},
                      {"restarts", restarts},
+                     {"recovery_s", total_recovery_s(c.restarts)},
+                     {"predicted", predicted},
                      {"relaunches", c.relaunches},
                      {"steps_lost", c.steps_lost},
                      {"losses_equal", c.losses_equal},
@@ -173,7 +184,7 @@ json to_json(const DrillResult& result) {
                      {"differences", c.differences},
                      {"passed", c.passed()}});
   }
-  return {{"schema", "windtunnel.drill/2"}, {"passed", result.passed()}, {"cases", cases}};
+  return {{"schema", "windtunnel.drill/3"}, {"passed", result.passed()}, {"cases", cases}};
 }
 
 }  // namespace wt

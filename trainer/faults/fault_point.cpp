@@ -145,14 +145,18 @@ void slow_down(const ArmedEvent& e, const StrikeContext& c) {
   armed->slow = {&e, e.event.lasts_s ? steady_s() + *e.event.lasts_s : 0, 0, 0, 0};
 }
 
+/// Until the last save before the step is whole.
+void wait_for_save_before(std::int64_t step) {
+  const std::int64_t interval = armed->self.save_interval, last = interval > 0 ? (step - 1) / interval * interval : 0;
+  if (last > 0) wait_for_checkpoint(armed->self.folder / "checkpoints", last);
+}
+
 void damage(const StrikeContext& c) {
   const std::filesystem::path checkpoints = c.event.what.level == CopyLevel::storage
                                                 ? c.self.folder / "checkpoints"
                                                 : c.self.folder / "nodes" / std::to_string(c.strike.node) /
                                                       (c.event.what.level == CopyLevel::local ? "local" : "peer");
-  const std::int64_t interval = c.self.save_interval,
-                     last = interval > 0 ? (c.strike.step - 1) / interval * interval : 0;
-  if (c.event.what.level == CopyLevel::storage && last > 0) wait_for_checkpoint(checkpoints, last);
+  if (c.event.what.level == CopyLevel::storage) wait_for_save_before(c.strike.step);
   const StrikeLog::Lock lock(c.log);
   if (c.victims.size() > 1 && c.log.struck(c.strike.event, c.strike.generation, c.strike.rank)) return;
   const json proof = damage_newest(checkpoints, c.event.what.damage);
@@ -177,6 +181,7 @@ void announce(const StrikeContext& c) {
 
 void strike(ArmedEvent& e, std::int64_t step) {
   if (e.struck.exchange(true)) return;
+  if (e.event.when.saved) wait_for_save_before(step);
   const StrikeContext c = context_of(e, step);
   switch (e.event.what.kind) {
     case FaultKind::kill:
