@@ -25,7 +25,7 @@ DrillCase tampered(const std::string& name, const std::string& script) {
   setenv("WINDTUNNEL_TRAIN", program.c_str(), 1);
   RunSpec run = with_layout(small_run(), 1, 2, 2);
   run.steps = 4, run.save = true, run.save_interval = 2;
-  const Scenario faults = read_scenario_file(fault_file(name, {killed(1, "step: 4, at: optimizer")}));
+  const Scenario faults = read_scenario_file(fault_file(name, {killed(1, "step: 4, at: optimizer, saved: true")}));
   const DrillResult result =
       run_drill({{faults, run}}, scratch(name), [](const std::string& line) { UNSCOPED_INFO(line); });
   setenv("WINDTUNNEL_TRAIN", real.c_str(), 1);
