@@ -47,8 +47,9 @@ void simulate(const Options& o) {
   for (const std::string& name : o.scenarios) {
     if (name == "random") throw_error(Code::usage, "drill --simulate: found random, needs scenarios by name or file");
     const DrillInput input = read_drill_input(name);
-    simulated.emplace_back(input.scenario.name,
-                           simulate_drill(input, read_measured_recovery(o.recovery.empty() ? input.run.name : o.recovery)));
+    simulated.emplace_back(
+        input.scenario.name,
+        simulate_drill(input, read_measured_recovery(o.recovery.empty() ? input.run.name : o.recovery)));
   }
   if (!o.json) return fmt::print("{}", text_table(simulated_recovery_table(simulated)));
   nlohmann::json out = nlohmann::json::array();

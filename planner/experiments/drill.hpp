@@ -45,8 +45,9 @@ struct DrillInput {
 DrillInput read_drill_input(const std::string& name_or_file);
 
 /// Trains in `folder`, which it takes for its own (output_folder.hpp): one subfolder a scenario, and one a run for its
-/// undisturbed training. What recoveries took is written to recovery/RUN.yaml. `said` is told what goes on. Throws Error{usage} for a folder that holds what no drill wrote
-/// and for a scenario that cannot happen in its run, Error{runtime} when the undisturbed training fails.
+/// undisturbed training. What recoveries took is written to recovery/RUN.yaml. `said` is told what goes on. Throws
+/// Error{usage} for a folder that holds what no drill wrote and for a scenario that cannot happen in its run,
+/// Error{runtime} when the undisturbed training fails.
 DrillResult run_drill(const std::vector<DrillInput>& inputs, const std::filesystem::path& folder,
                       const std::function<void(const std::string&)>& said);
 

@@ -163,15 +163,10 @@ Table drill_table(const DrillResult& result) {
       add(resumed, r.resumed_after < 0 ? "no step" : fmt::format("step {}", r.resumed_after));
     }
     t.rows.push_back(
-        {c.name,
-         struck.empty() ? Cell("nothing", Status::bad) : Cell(struck),
-         named.empty() ? "nobody" : named,
-         resumed.empty() ? "no restart" : resumed,
-         whole(c.steps_lost),
+        {c.name, struck.empty() ? Cell("nothing", Status::bad) : Cell(struck), named.empty() ? "nobody" : named,
+         resumed.empty() ? "no restart" : resumed, whole(c.steps_lost),
          c.compared == Expectation::State::layouts && c.losses_equal ? Cell("close") : state(c.losses_equal),
-         state(c.parameters_equal),
-         state(c.optimizer_equal),
-         equal(c.samples_equal),
+         state(c.parameters_equal), state(c.optimizer_equal), equal(c.samples_equal),
          c.passed() ? Cell("passed", Status::good) : Cell("FAILED", Status::bad)});
   }
   t.note = "Compared bit by bit with the undisturbed run.";
@@ -203,8 +198,8 @@ Table recovery_table(const DrillResult& result) {
 Table predicted_recovery_table(const DrillResult& result) {
   Table t;
   t.title = "Predicted beside measured";
-  t.columns = {{"scenario", "", Align::left},     {"restarts", "", Align::right},  {"predicted", "", Align::right},
-               {"lost", "steps", Align::right},   {"predicted", "", Align::right}, {"total", "s", Align::right},
+  t.columns = {{"scenario", "", Align::left},    {"restarts", "", Align::right},  {"predicted", "", Align::right},
+               {"lost", "steps", Align::right},  {"predicted", "", Align::right}, {"total", "s", Align::right},
                {"predicted", "s", Align::right}, {"off", "", Align::right}};
   std::vector<double> off;
   for (const DrillCase& c : result.cases) {
@@ -219,7 +214,8 @@ Table predicted_recovery_table(const DrillResult& result) {
   }
   for (double& each : off) each = std::abs(each);
   t.note =
-      "Total: from the strike until all lost steps are done again. Predicted: simulated months of the same file, by the "
+      "Total: from the strike until all lost steps are done again. Predicted: simulated months of the same file, by "
+      "the "
       "medians of the other scenarios of the run.";
   if (!off.empty())
     t.note += fmt::format(" Off by {:.0f} % in the median, by at most {:.0f} %; {} of {} within {:.0f} %.",
@@ -232,10 +228,10 @@ Table predicted_recovery_table(const DrillResult& result) {
 Table simulated_recovery_table(const std::vector<std::pair<std::string, SimulatedScenario>>& simulated) {
   Table t;
   t.title = "Recoveries, simulated";
-  t.columns = {{"scenario", "", Align::left}, {"event", "", Align::right},   {"struck at", "s", Align::right},
+  t.columns = {{"scenario", "", Align::left},  {"event", "", Align::right},     {"struck at", "s", Align::right},
                {"restarts", "", Align::right}, {"lost", "steps", Align::right}, {"down", "s", Align::right},
-               {"start", "s", Align::right},  {"load", "s", Align::right},   {"replay", "s", Align::right},
-               {"stop", "s", Align::right},   {"slower", "s", Align::right}, {"total", "s", Align::right}};
+               {"start", "s", Align::right},   {"load", "s", Align::right},     {"replay", "s", Align::right},
+               {"stop", "s", Align::right},    {"slower", "s", Align::right},   {"total", "s", Align::right}};
   for (const auto& [name, scenario] : simulated)
     for (const SimulatedStrike& s : scenario.strikes)
       t.rows.push_back({name, whole(static_cast<std::int64_t>(s.event) + 1), seconds(s.at_s), whole(s.restarts),
