@@ -105,7 +105,7 @@ DrillInput read_drill_input(const std::string& name_or_file) {
 DrillResult run_drill(const std::vector<DrillInput>& inputs, const fs::path& folder,
                       const std::function<void(const std::string&)>& said) {
   std::set<std::string> names;
-  for (const auto& [scenario, run] : inputs) {
+  for (const auto& [scenario, run, drawn] : inputs) {
     check_drill(scenario, run);
     if (!names.insert(scenario.name).second)
       throw_error(Code::usage, "{}: name: found '{}' twice, each scenario of a drill needs its own",
@@ -116,7 +116,7 @@ DrillResult run_drill(const std::vector<DrillInput>& inputs, const fs::path& fol
   std::vector<fs::path> references;             // of each case
   DrillResult result;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const auto& [scenario, run] = inputs[i];
+    const auto& [scenario, run, drawn] = inputs[i];
     const auto [reference, first] =
         undisturbed.try_emplace(run_to_yaml(run), folder / fmt::format("undisturbed-{}", i + 1));
     const fs::path run_file = reference->second.string() + ".yaml", place = folder / fmt::format("case-{}", i + 1);
@@ -136,6 +136,7 @@ DrillResult run_drill(const std::vector<DrillInput>& inputs, const fs::path& fol
     fs::copy_file(scenario.file, place / "scenario.yaml");
     const int status = train_with_faults(run_file, scenario, place, out);
     judge(scenario, run, status, reference->second, place, out);
+    if (drawn && out.passed()) fs::remove_all(place);
     said(fmt::format("{}: {}", out.name, out.passed() ? "passed" : "FAILED: " + out.differences.front()));
     result.cases.push_back(std::move(out));
     references.push_back(reference->second);

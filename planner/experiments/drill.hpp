@@ -39,6 +39,7 @@ struct DrillResult {
 struct DrillInput {
   Scenario scenario;
   RunSpec run;
+  bool drawn = false;  ///< one of many: its folder is removed when it has passed
 };
 
 /// A file or a preset of configs/faults, and the run that it names. Throws Error{usage}.

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/number.hpp"
@@ -192,6 +194,34 @@ Table recovery_table(const DrillResult& result) {
   t.note =
       "Detect: from the strike to the agent's notice. Stop: until all ranks are gone. Start: until the next ranks "
       "are connected. Recovery: from the notice to the end of the first step.";
+  return t;
+}
+
+Table drawn_table(const std::vector<DrillInput>& inputs, const DrillResult& result) {
+  struct Count {
+    std::int64_t events = 0, scenarios = 0, failed = 0;
+  };
+  std::map<std::string, Count> kinds;
+  std::int64_t strikes = 0, restarts = 0, lost = 0;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const DrillCase& c = result.cases[i];
+    std::set<std::string> own;
+    for (const FaultEvent& e : inputs[i].scenario.events)
+      own.insert(to_string(e.what.kind)), ++kinds[to_string(e.what.kind)].events;
+    for (const std::string& kind : own) ++kinds[kind].scenarios, kinds[kind].failed += !c.passed();
+    strikes += static_cast<std::int64_t>(c.struck.size());
+    restarts += static_cast<std::int64_t>(c.restarts.size());
+    lost += c.steps_lost;
+  }
+  Table t;
+  t.title = "Drawn scenarios by kind of fault";
+  t.columns = {{"kind", "", Align::left},
+               {"events", "", Align::right},
+               {"scenarios", "", Align::right},
+               {"failed", "", Align::right}};
+  for (const auto& [kind, n] : kinds) t.rows.push_back({kind, whole(n.events), whole(n.scenarios), whole(n.failed)});
+  t.note = fmt::format("{} scenarios, {} strikes, {} restarts, {} steps done again.", inputs.size(), strikes, restarts,
+                       lost);
   return t;
 }
 

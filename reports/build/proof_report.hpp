@@ -14,6 +14,8 @@ namespace wt {
 Table comparison_table(const std::vector<RunComparison>& comparisons);
 Table drill_table(const DrillResult& result);
 Table recovery_table(const DrillResult& result);
+/// Of scenarios that were drawn, by kind of fault: how many, how often they struck, how many failed.
+Table drawn_table(const std::vector<DrillInput>& inputs, const DrillResult& result);
 /// Each case that months could be asked about: what they say, beside what was measured.
 Table predicted_recovery_table(const DrillResult& result);
 /// A row a strike, with the scenario's name.

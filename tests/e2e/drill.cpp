@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
 #include "planner/experiments/trainer_process.hpp"
 #include "tests/support/temp_directory.hpp"
@@ -121,7 +122,30 @@ TEST_CASE("everything that a drill writes lies in its output folder, wherever it
   CHECK(std::filesystem::exists(folder / "here/data-seq48/index.json"));
   CHECK((std::filesystem::exists(folder / "here/undisturbed-1") &&
          !std::filesystem::exists(folder / "here/undisturbed-2")));
+  CHECK_THAT(ended.said, Catch::Contains("Predicted beside measured"));
+  const std::string measured = "--recovery here/recovery/" + run.name + ".yaml";
+  const Ended simulated = windtunnel("drill one.yaml --simulate --json " + measured, here);
+  INFO(simulated.said);
+  REQUIRE(simulated.status == 0);
+  const auto strikes = nlohmann::json::parse(simulated.said).at(0).at("strikes");
+  REQUIRE(strikes.size() == 1);
+  CHECK((strikes[0].at("restarts") == 1 && strikes[0].at("start_s") > 0 && strikes[0].at("replay_s") > 0));
+  const Ended another = windtunnel("drill kill --simulate " + measured, here);
+  CHECK(another.status == 2);
+  CHECK_THAT(another.said, Catch::Contains("found run tiny-moe on 4 ranks, recoveries were measured of"));
+  CHECK(windtunnel("drill one.yaml " + measured, here).status == 2);  // real ranks take their own time
   const Ended twice = windtunnel("drill one.yaml one.yaml -o here", here);
   CHECK(twice.status == 2);
   CHECK_THAT(twice.said, Catch::Contains("found 'one' twice"));
+}
+
+TEST_CASE("drawn scenarios pass, and leave nothing but their files") {
+  const TempDirectory folder;
+  const std::string here = "cd '" + folder.path().string() + "' &&";
+  const Ended ended = windtunnel("drill random --count 4 --first 20 --seed 1 -o drawn", here);
+  INFO(ended.said);
+  CHECK(ended.status == 0);
+  CHECK_THAT(ended.said, Catch::Contains("Drawn scenarios by kind of fault") && Catch::Contains("4 scenarios"));
+  CHECK(std::filesystem::exists(folder / "drawn/random-1-23.yaml"));
+  CHECK(!std::filesystem::exists(folder / "drawn/case-1"));
 }
