@@ -197,8 +197,14 @@ void check_event(YamlMap& map, const FaultEvent& e) {
   if (e.who.share > 0 && e.when.by != FaultTime::By::rate)
     map.fail("who",
              "a share of members is struck at a rate; give per_1000_node_days, or an index in place of the share");
-  if (e.when.by == FaultTime::By::step && has_members(e.who.domain) && !e.who.index)
-    map.fail("who", fmt::format("which {} is struck? An event at a step needs its index", to_string(e.who.domain)));
+  const bool one = e.when.by == FaultTime::By::step || e.when.by == FaultTime::By::time;
+  if (one && has_members(e.who.domain) && !e.who.index)
+    map.fail("who",
+             fmt::format("which {} is struck? An event at a step or a time needs its index", to_string(e.who.domain)));
+  if (!one && e.who.index)
+    map.fail("who", e.when.by == FaultTime::By::rate
+                        ? "found an index beside a rate, which strikes all members alike; leave it out, or give a time"
+                        : "found an index beside a trace, whose rows say which member is struck; leave it out");
   const bool during = e.when.place == FaultTime::Place::reload || e.when.place == FaultTime::Place::restart;
   if (during && e.generation == 0)
     map.fail("generation", "the first generation reloads and restarts nothing; needs 1 or more");

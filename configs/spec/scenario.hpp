@@ -31,7 +31,8 @@ std::string to_string(FaultDomain domain);
 /// Whom an event strikes.
 struct Victims {
   FaultDomain domain = FaultDomain::rank;
-  /// Number of the member, from 0. None: any one, drawn at each strike. Storage, store, agent and all have none.
+  /// Number of the member, from 0, of an event at a step or a time. None: all alike at a rate, and those that a trace
+  /// names. Storage, store, agent and all have none.
   std::optional<std::int64_t> index;
   double share = 0;  ///< > 0: this share of the members, the same ones for the whole run, each by a clock of its own
 };

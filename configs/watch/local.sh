@@ -2,7 +2,7 @@
 # Hooks of windtunnel watch for a run on this machine.
 #   local.sh start RUN [RUN.yaml]   the run file, else the one of the last start; in the background
 #   local.sh save RUN               SIGUSR1: saves and ends
-#   local.sh stop RUN               SIGTERM, and SIGKILL after a minute
+#   local.sh stop RUN               SIGKILL: what is worth a save was saved before
 #   local.sh sweep RUN OUTPUT       windtunnel health of this machine
 #   local.sh cordon RUN NODE REASON, local.sh uncordon RUN NODE: a line of RUN/cordoned
 # RUN/watch.pid is the agent's process, RUN/watch.yaml the run file. $WINDTUNNEL is the program; else it is found in PATH.
@@ -36,8 +36,8 @@ save)
   ;;
 stop)
   runs || exit 0
-  kill -TERM "$(cat "$run/watch.pid")"
-  wait_for_end 60 || kill -KILL "$(cat "$run/watch.pid")"
+  kill -KILL "-$(cat "$run/watch.pid")" # the agent and all of its session
+  wait_for_end 60
   ;;
 sweep) "$windtunnel" health --quick --storage "$run" -o "$3" || [ $? -eq 1 ] ;;
 cordon) printf '%s\t%s\n' "$3" "$4" >>"$run/cordoned" ;;

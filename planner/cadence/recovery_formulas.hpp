@@ -67,8 +67,8 @@ std::int64_t best_copies(std::int64_t nodes);
 /// they never pay.
 double survival_that_pays(double interval, double persist, double reload, double mtbf, double local_interval,
                           double local_blocking, double local_reload);
-/// What the stall and the time away of a lost replica may come to, stall + recover / replicas, so that going on without
-/// it pays at a steady overhead: below D + R + tau/2 - overhead M.
+/// What the stall and the time away of a lost replica may come to, stall + recover (1 - 1/f) where a step without it
+/// takes f times as long, so that going on without it pays at a steady overhead: below D + R + tau/2 - overhead M.
 double replica_loss_that_pays(double downtime, double reload, double interval, double overhead, double mtbf);
 /// How long a repair must be so that shrinking pays beside waiting: speed x repair > down + up.
 double repair_that_pays(double speed, double down, double up);

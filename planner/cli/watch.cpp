@@ -77,7 +77,7 @@ bool look_at(std::vector<std::unique_ptr<RunWatch>>& watches, bool once) {
   for (const auto& watch : watches) {
     try {
       goes_on = watch->look() || goes_on;
-    } catch (const Error& e) {
+    } catch (const std::exception& e) {
       if (once) throw;
       fmt::print(stderr, "{}: {}\n", watch->folder().string(), e.what());
       goes_on = true;

@@ -163,10 +163,11 @@ class Rows {
           fmt::format("replicas: the layout has {} on {}", counted(copies_, "replica"), counted(plain_.nodes, "node")),
           "needs a layout with several replicas of whole nodes");
     const double pays = replica_loss_that_pays(downtime_s_, ready_s_, interval_s(), 0, plain_.mtbf_s.value);
+    const double slower = c->step_factor[static_cast<std::size_t>(copies_ - 1)];
     unknown(name, "replica_loss (recover, stall)",
-            fmt::format("pays while stall + recover / {} stays below {}, and {} less for each percent that it slows "
-                        "every step",
-                        copies_, format_seconds(pays), format_seconds(plain_.mtbf_s.value / 100)));
+            fmt::format("pays while stall + {:.2g} x recover stays below {} (a step with one replica less takes {:.3g} "
+                        "times as long), and {} less for each percent that it slows every step",
+                        1 - 1 / slower, format_seconds(pays), slower, format_seconds(plain_.mtbf_s.value / 100)));
   }
 
   void verified_rollback() {
@@ -229,7 +230,8 @@ void choose(PolicyTable& table) {
   for (PolicyRow& row : table.rows) {
     if (!row.outcome) continue;
     row.difference = paired_difference(row.outcome->goodputs, reference->outcome->goodputs);
-    table.by_p10 = table.by_p10 || row.outcome->cv() > kMuchVariation;
+    const bool may_win = competes(row) && row.outcome->median_goodput() >= reference->outcome->median_goodput();
+    table.by_p10 = table.by_p10 || (may_win && row.outcome->cv() > kMuchVariation);
   }
   const auto rank = [&](const PolicyRow& row) {
     return table.by_p10 ? row.outcome->p10_goodput() : row.outcome->median_goodput();
@@ -260,7 +262,8 @@ std::int64_t sequences_of_group(const StudySpec& study, const Layout& layout) {
 PolicyTable compare_policies(const PlanInputs& inputs, const Layout& layout, const RunSchedule& schedule,
                              std::int64_t traces) {
   const StudySpec& study = inputs.study;
-  const auto wanted = static_cast<std::int64_t>(schedule.cadence.spares.value);
+  const SourcedNumber closed_form = choose_cadence(schedule.input).spares;
+  const auto wanted = study.spare_nodes.value_or(static_cast<std::int64_t>(closed_form.value));
   const std::int64_t most = study.spare_nodes ? wanted : wanted + kMoreSpares;
   const EntityTree tree = entity_tree(study.cluster, most);
   PolicyTable table;
@@ -281,7 +284,7 @@ PolicyTable compare_policies(const PlanInputs& inputs, const Layout& layout, con
         as_double(spares),
         {Evidence::derived, fmt::format("the fewest of {} to {} with 99.9 % of the best goodput on {} traces of "
                                         "faults; {}",
-                                        least, most, table.traces, schedule.cadence.spares.evidence.source)}};
+                                        least, most, table.traces, closed_form.evidence.source)}};
   } else {
     table.spares = schedule.cadence.spares;
   }

@@ -39,9 +39,11 @@ struct PolicyTable {
   std::vector<PolicyRow> rows;
   std::size_t reference = 0;  ///< restart from storage
   std::size_t chosen = 0;     ///< the best that is known
-  bool by_p10 = false;        ///< a goodput varies by more than 10 %: ranked by its tenth percentile, else its median
-  SourcedNumber spares;       ///< the fewest with 99.9 % of the best goodput, of the reference
-  std::string choice;         ///< a sentence
+  /// The reference, or a policy with a better median, varies by more than 10 %: all are ranked by their tenth
+  /// percentile, else by their median.
+  bool by_p10 = false;
+  SourcedNumber spares;  ///< the fewest with 99.9 % of the best goodput, of the reference
+  std::string choice;    ///< a sentence
 };
 
 /// At most so many traces (the study's runs, if fewer; fewer where runs have many failures, at least 10), so that a

@@ -38,6 +38,7 @@ class Search {
     queue_groups();
     while (!open_.empty()) {
       const Entry top = open_.top();
+      if (std::isinf(top.guess) && std::isinf(incumbent_)) endless();
       if (top.stage == Stage::path && spent_ >= p_.space.simulations * kOpsOfSimulation) break;
       open_.pop();
       const double guess = top.least * above_bound(top);
@@ -51,6 +52,7 @@ class Search {
     for (; !open_.empty(); open_.pop())  // what is left is neither better nor a tie
       if (open_.top().stage <= Stage::scheduled) leave(open_.top());
     if (simulated_ == 0) nothing_fits();
+    if (std::isinf(incumbent_)) endless();
     choose(p_, result_);
     certify();
     return std::move(result_);
@@ -222,6 +224,13 @@ class Search {
         "GPUs, GPUs with more memory, or a shorter sequence",
         nearest->name(), to_string(nearest->recompute), nearest->microbatch, format_bytes(bytes),
         format_bytes(p_.memory_limit_bytes));
+  }
+
+  /// What is made smallest is infinite for all that is left.
+  [[noreturn]] void endless() const {
+    throw_error(Code::finding,
+                "search: found no layout with which the run ends: it fails so often that no work is saved in between; "
+                "needs more time between failures (fewer GPUs, scale.mtbf) or faster storage");
   }
 
   void certify() {

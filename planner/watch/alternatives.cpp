@@ -37,21 +37,17 @@ Alternative spare(const LossFigures& f) {
 
 Alternative shrink(const LossFigures& f) {
   Alternative out{.way = Way::shrink, .possible = f.shrunk_factor.has_value()};
-  out.note = missing({{"a layout of the planner", f.shrunk_factor},
-                      {"restart time", f.restart_s},
-                      {"remaining time", f.remaining_s},
-                      {"repair time", f.repair_s}});
+  out.note = missing(
+      {{"a layout of the planner", f.shrunk_factor}, {"restart time", f.restart_s}, {"remaining time", f.remaining_s}});
   if (!f.shrunk_factor || !f.restart_s) return out;
   const double r = *f.restart_s, slower = *f.shrunk_factor;
   if (f.remaining_s) out.lost_s = r + *f.remaining_s * (slower - 1);
-  if (f.repair_s) {
-    const double grown_again = 2 * r + *f.repair_s * (1 - 1 / slower);
-    out.lost_s = std::min(out.lost_s.value_or(grown_again), grown_again);
-  } else {
-    // t (1 - 1/f) + 2 r < t + r
-    out.note +=
-        fmt::format("; pays against waiting for a repair that takes longer than {}", format_seconds(r * slower));
-  }
+  if (f.repair_s)
+    out.note += fmt::format("{}{} where a human lets it grow again after the repair", out.note.empty() ? "" : "; ",
+                            format_seconds(2 * r + *f.repair_s * (1 - 1 / slower)));
+  else if (f.remaining_s)  // r + R (f - 1) < t + r
+    out.note += fmt::format("pays against waiting for a repair that takes longer than {}",
+                            format_seconds(*f.remaining_s * (slower - 1)));
   return out;
 }
 
@@ -76,6 +72,12 @@ std::string to_string(Way way) {
       return "wait for repair";
   }
   return "";
+}
+
+std::optional<Way> way_from(const std::string& words) {
+  for (const Way way : {Way::go_on, Way::spare, Way::shrink, Way::wait})
+    if (to_string(way) == words) return way;
+  return {};
 }
 
 std::vector<Alternative> alternatives(const LossFigures& figures) {

@@ -23,6 +23,7 @@ struct LossFigures {
 
 enum class Way { go_on, spare, shrink, wait };
 std::string to_string(Way way);
+std::optional<Way> way_from(const std::string& words);
 
 struct Alternative {
   Way way = Way::go_on;
@@ -35,7 +36,7 @@ struct Alternative {
 /// All four, in the order of Way. With R remaining, r restart, t repair, a slow and f shrunk factor:
 ///   go on   R (a - 1): nobody repairs a node that is in use
 ///   spare   r
-///   shrink  min(r + R (f - 1), 2 r + t (1 - 1/f)): down, up again once the node is back
+///   shrink  r + R (f - 1): nothing lets it grow again by itself; where a human does, 2 r + t (1 - 1/f)
 ///   wait    t + r
 std::vector<Alternative> alternatives(const LossFigures& figures);
 

@@ -1,6 +1,6 @@
 #include "planner/watch/decision_log.hpp"
 
-#include <cmath>
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -14,16 +14,6 @@ namespace {
 
 using nlohmann::json;
 constexpr const char* kSchema = "windtunnel.decision/1";
-
-json signal_json(const WatchSignal& s) {
-  return {{"rule", s.rule},
-          {"metric", to_string(s.metric)},
-          {"value", std::isfinite(s.value) ? json(s.value) : json()},
-          {"reference", s.reference},
-          {"limit", s.limit},
-          {"first_step", s.first_step},
-          {"last_step", s.last_step}};
-}
 
 json alternative_json(const Alternative& a) {
   return {{"way", to_string(a.way)},
@@ -48,7 +38,7 @@ json end_json(const HookEnd& end) {
 
 }  // namespace
 
-json decision_json(const std::string& run, const WatchVerdict& verdict, const HookEnd* end, const NodeLedger& ledger) {
+json decision_json(const std::string& run, const WatchVerdict& verdict, const HookEnd* end, const NodeLedger* ledger) {
   json out = {{"schema", kSchema},
               {"unix_s", verdict.unix_s},
               {"run", run},
@@ -60,8 +50,8 @@ json decision_json(const std::string& run, const WatchVerdict& verdict, const Ho
               {"way", verdict.way ? json(to_string(*verdict.way)) : json()},
               {"action", verdict.action ? action_json(*verdict.action) : json()},
               {"outcome", end ? end_json(*end) : json()},
-              {"ledger", to_json(ledger)}};
-  for (const WatchSignal& signal : verdict.signals) out["signals"].push_back(signal_json(signal));
+              {"ledger", ledger ? to_json(*ledger) : json()}};
+  for (const WatchSignal& signal : verdict.signals) out["signals"].push_back(to_json(signal));
   for (const Alternative& each : verdict.alternatives) out["alternatives"].push_back(alternative_json(each));
   if (const auto& d = verdict.diagnosis)
     out["diagnosis"] = {{"ailment", to_string(d->ailment)}, {"reason", d->reason}, {"confidence", d->confidence}};
@@ -88,16 +78,18 @@ NodeLedger read_ledger(const std::filesystem::path& run_folder) {
   const std::filesystem::path file = run_folder / "decisions.jsonl";
   if (!std::filesystem::exists(file)) return {};
   const std::string all = read_file(file, "the decisions of an earlier watch");
-  const std::size_t end = all.find_last_of('\n');
-  if (end == std::string::npos) return {};
-  const std::size_t begin = end == 0 ? std::string::npos : all.find_last_of('\n', end - 1);
-  const std::string last =
-      all.substr(begin == std::string::npos ? 0 : begin + 1, end - (begin == std::string::npos ? 0 : begin + 1));
-  const std::string origin = file.string() + ", last line";
-  const json line = parse_json(last, origin);
-  const JsonReader root(line, origin);
-  if (root.at("schema").string() != kSchema) root.at("schema").fail("'" + root.at("schema").string() + "'", kSchema);
-  return ledger_from_json(root.at("ledger").value(), origin);
+  std::size_t end = all.find_last_of('\n');  // what follows is half a line
+  for (std::int64_t number = std::count(all.begin(), all.end(), '\n'); number > 0; --number) {
+    const std::size_t before = end == 0 ? std::string::npos : all.find_last_of('\n', end - 1);
+    const std::size_t begin = before == std::string::npos ? 0 : before + 1;
+    const std::string origin = fmt::format("{}:{}", file.string(), number);
+    const json line = parse_json(all.substr(begin, end - begin), origin);
+    const JsonReader root(line, origin);
+    if (root.at("schema").string() != kSchema) root.at("schema").fail("'" + root.at("schema").string() + "'", kSchema);
+    if (!root.at("ledger").value().is_null()) return ledger_from_json(root.at("ledger").value(), origin);
+    end = before;
+  }
+  return {};
 }
 
 }  // namespace wt

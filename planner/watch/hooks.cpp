@@ -43,19 +43,45 @@ std::vector<std::string> names_in(const std::string& word) {
   return out;
 }
 
-bool is_shell(const std::string& program) {
+/// "/usr/bin/python3.11" is python.
+std::string name_of(const std::string& program) {
   const std::string name = std::filesystem::path(program).filename().string();
-  return name == "sh" || name == "bash" || name == "dash" || name == "zsh" || name == "ksh";
+  return name.substr(0, name.find_first_of("0123456789."));
+}
+/// Programs that read a script among their arguments.
+bool interprets(const std::string& program) {
+  static const std::set<std::string> kNames{"sh",   "bash", "dash", "ash",  "zsh",     "ksh",  "mksh",
+                                            "fish", "csh",  "tcsh", "su",   "runuser", "perl", "python",
+                                            "ruby", "node", "awk",  "gawk", "mawk"};
+  return kNames.contains(name_of(program));
+}
+/// Programs that give their words to a shell on another machine, or to one on this.
+bool gives_to_shell(const std::string& program) {
+  static const std::set<std::string> kNames{"ssh", "rsh", "pdsh", "clush", "eval", "watch"};
+  return kNames.contains(name_of(program));
 }
 
-bool is_ssh(const std::string& program) { return std::filesystem::path(program).filename() == "ssh"; }
+/// Where the script of an interpreter ends: behind its options the first word, which is the script itself (-c, -lc,
+/// -ce, -e) or its file. What follows is its arguments.
+std::size_t script_end(const std::vector<std::string>& words, std::size_t interpreter) {
+  std::size_t i = interpreter + 1;
+  for (; i < words.size() && (words[i].starts_with('-') || words[i].starts_with('+')); ++i)
+    if (!words[i].starts_with("--") && (words[i].ends_with('o') || words[i].ends_with('O'))) ++i;  // sh -o pipefail -c
+  return i + 1;
+}
+bool asks_for_script(const std::string& option) {
+  return option.starts_with('-') && !option.starts_with("--") && (option.ends_with('c') || option.ends_with('e'));
+}
 
-/// Behind "sh -c" and anywhere behind "ssh", which gives its words to a shell: what is put there is read as commands.
+/// What is put there is read as commands. Behind the first interpreter's script there are only its arguments, unless
+/// one of them asks for a script again (su user -c).
 bool is_script(const std::vector<std::string>& words, std::size_t index) {
   const auto before = words.begin() + static_cast<std::ptrdiff_t>(index);
-  if (std::any_of(words.begin(), before, is_ssh)) return true;
-  if (index < 2 || !words[index - 1].starts_with('-') || !words[index - 1].ends_with('c')) return false;
-  return std::any_of(words.begin(), before, is_shell);
+  if (std::any_of(words.begin(), before, gives_to_shell)) return true;
+  const auto interpreter = std::find_if(words.begin(), before, interprets);
+  if (interpreter == before) return false;
+  return index < script_end(words, static_cast<std::size_t>(interpreter - words.begin())) ||
+         asks_for_script(words[index - 1]);
 }
 
 void check_words(YamlMap& map, HookKind kind, const std::vector<std::string>& words) {

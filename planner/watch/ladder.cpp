@@ -20,16 +20,19 @@ std::string cause_of(const WatchSignal& signal) {
 }  // namespace
 
 Ladder::Ladder(WatchRules rules, std::int64_t spares, bool acts, AskPlanner ask, NodeLedger ledger)
-    : rules_(std::move(rules)), spares_(spares), acts_(acts), ask_(std::move(ask)), ledger_(std::move(ledger)) {}
+    : rules_(std::move(rules)), spares_(spares), acts_(acts), ask_(std::move(ask)), ledger_(std::move(ledger)) {
+  if (!ledger_.trial) return;  // which an earlier watch has begun
+  sight_.signals = {ledger_.trial->signal};
+  excluded_now_ = ledger_.trial->excluded, taken_ = ledger_.trial->way;
+  before_ = {ledger_.trial->layout, ledger_.trial->step_factor};
+}
 
 std::optional<WatchVerdict> Ladder::look(const Sight& sight) {
   if (running_)
     throw_error(Code::runtime, "watch: found a run to look at while {} goes on, needs its end first",
                 to_string(running_->hook));
-  if (const auto silent = ledger_.causes.find("silence");
-      silent != ledger_.causes.end() && sight.step > silent->second.step)
-    ledger_.causes.erase(silent);
-  if (verifying_) return verify(sight);
+  forget_causes(sight);
+  if (ledger_.trial) return verify(sight);
   if (sight.ended || sight.signals.empty()) {
     if (held_.empty()) return {};
     sight_ = sight;
@@ -63,8 +66,22 @@ std::optional<WatchVerdict> Ladder::ended(const ActionEnd& end) {
 }
 
 std::optional<std::pair<WatchSignal, double>> Ladder::verifies() const {
-  if (!verifying_) return {};
-  return std::pair{sight_.signals.front(), started_unix_s_};
+  if (!ledger_.trial) return {};
+  return std::pair{ledger_.trial->signal, ledger_.trial->unix_s};
+}
+
+/// Silence counts anew once a step is beyond the last one. Else a restart has to help, too, and the run to be beyond
+/// the step at which the cause was seen: steps before it say nothing of a loss that is lost at the same place each
+/// time.
+void Ladder::forget_causes(const Sight& sight) {
+  std::erase_if(ledger_.causes, [&](const auto& entry) {
+    const auto& [cause, count] = entry;
+    if (sight.step <= count.step) return false;
+    if (cause == "silence") return true;
+    return count.helped && std::ranges::none_of(sight.signals, [&](const WatchSignal& signal) {
+             return cause_of(signal) == entry.first;
+           });
+  });
 }
 
 std::optional<WatchVerdict> Ladder::begin() {
@@ -113,7 +130,7 @@ std::optional<WatchVerdict> Ladder::restart(const std::string& why, bool save, b
     open_breaker(fmt::format("{} restarts for one cause ({}) without progress", count.restarts, cause()));
     return next();
   }
-  ++count.restarts, count.step = sight_.step;
+  ++count.restarts, count.step = sight_.step, count.helped = false;
   if (save) plan(HookKind::save, why);
   plan(HookKind::stop, save ? "it is saved" : why);
   sweep ? plan(HookKind::sweep, "which node is it?") : plan_start(before_, "from the newest checkpoint");
@@ -121,14 +138,15 @@ std::optional<WatchVerdict> Ladder::restart(const std::string& why, bool save, b
 }
 
 std::optional<WatchVerdict> Ladder::verify(const Sight& sight) {
-  const bool late = sight.now_unix_s > started_unix_s_ + rules_.verify_s;
+  const bool late = sight.now_unix_s > ledger_.trial->unix_s + rules_.verify_s;
   if (!sight.mended && !sight.ended && !late) return {};
-  verifying_ = false;
+  ledger_.trial.reset();
   sight_.now_unix_s = sight.now_unix_s, sight_.step = sight.step;
   const std::string rule = sight_.signals.front().rule;
   if (sight.mended.value_or(false)) {
     held_.clear();
-    if (cause() != "silence") ledger_.causes.erase(cause());  // of silence once a step is beyond
+    if (const auto known = ledger_.causes.find(cause()); known != ledger_.causes.end()) known->second.helped = true;
+    forget_causes(sight);
     return note(fmt::format("it helped: '{}' no longer holds", rule));
   }
   if (!sight.mended && sight.ended) return note("the run ended before it could be verified");
@@ -226,9 +244,11 @@ void Ladder::ask(std::int64_t nodes_lost) {
 
 void Ladder::conclude(const std::set<std::string>& guilty) {
   const auto excluded = static_cast<std::int64_t>(ledger_.excluded().size() + guilty.size());
-  if (static_cast<double>(excluded) > rules_.most_excluded * static_cast<double>(nodes_)) {
+  std::set<std::string> ever = guilty;  // also who came back since: nobody says that a human was there
+  for (const auto& [node, state] : ledger_.cordoned) ever.insert(node);
+  if (static_cast<double>(ever.size()) > rules_.most_excluded * static_cast<double>(nodes_)) {
     const std::string why = fmt::format("{} of {} nodes would be excluded, without a human {:.0f} % may be: {}",
-                                        excluded, nodes_, 100 * rules_.most_excluded, fmt::join(guilty, ", "));
+                                        ever.size(), nodes_, 100 * rules_.most_excluded, fmt::join(guilty, ", "));
     plan_start(before_, why + "; starts as it was");
     return open_breaker(why);
   }
@@ -245,6 +265,12 @@ void Ladder::exclude(const std::set<std::string>& guilty) {
   const std::string names = fmt::format("{}", fmt::join(guilty, ", "));
   if (*taken_ == Way::wait) return open_breaker(fmt::format("the job stands until {} is repaired", names));
   plan_start(*taken_ == Way::shrink ? shrunk_ : before_, fmt::format("{}, without {}", to_string(*taken_), names));
+}
+
+void Ladder::cordoned(const std::string& node) {
+  ledger_.cordoned[node] = {sight_.now_unix_s, false};
+  excluded_now_.push_back(node);
+  ledger_.spares_used += taken_ == Way::spare;
 }
 
 /// Who was excluded by the present trouble is not any more.
@@ -268,17 +294,14 @@ void Ladder::succeeded(const WatchAction& action, const ActionEnd& end) {
     case HookKind::sweep:
       return swept(end.sweep);
     case HookKind::cordon:
-      ledger_.cordoned[action.node] = {end.unix_s, false};
-      excluded_now_.push_back(action.node);
-      ledger_.spares_used += taken_ == Way::spare;
-      return;
+      return cordoned(action.node);
     case HookKind::uncordon:
       ledger_.cordoned.erase(action.node);
       ledger_.spares_used -= taken_ == Way::spare;
       return;
     case HookKind::start:
-      verifying_ = true, start_failed_ = false;
-      started_unix_s_ = end.unix_s;
+      start_failed_ = false;
+      ledger_.trial = {sight_.signals.front(), end.unix_s, excluded_now_, taken_, before_.file, before_.step_factor};
       ledger_.layout = action.layout, ledger_.step_factor = action.step_factor;
       return;
     case HookKind::save:
@@ -301,6 +324,7 @@ void Ladder::failed(const WatchAction& action, const HookEnd& end) {
       return start_as_it_was("the sweep cannot answer: " + end.said);
     case HookKind::cordon: {
       planned_.clear();
+      if (end.how == HookEnd::How::timed_out) cordoned(action.node);  // it may be
       take_back();
       return start_as_it_was(fmt::format("{} could not be cordoned: {}", action.node, end.said));
     }

@@ -84,6 +84,7 @@ class Ladder {
   std::optional<WatchVerdict> begin_slow();
   std::optional<WatchVerdict> begin_failure();
   std::optional<WatchVerdict> verify(const Sight& sight);
+  void forget_causes(const Sight& sight);
   std::optional<WatchVerdict> next();
   WatchVerdict note(std::string why);
   void plan(HookKind hook, std::string why, std::string node = "");
@@ -94,6 +95,7 @@ class Ladder {
   void start_as_it_was(const std::string& why);
   void conclude(const std::set<std::string>& guilty);
   void exclude(const std::set<std::string>& guilty);
+  void cordoned(const std::string& node);
   void take_back();
   void undo(const std::string& why);
   void failed(const WatchAction& action, const HookEnd& end);
@@ -122,8 +124,7 @@ class Ladder {
   std::map<std::string, std::string> reasons_;        ///< what is held against a node
   std::optional<Way> taken_;                          ///< how the present trouble was met
   StartLayout before_, shrunk_;                       ///< what the job ran with, what the planner has for fewer nodes
-  bool start_failed_ = false, verifying_ = false;
-  double started_unix_s_ = 0;
+  bool start_failed_ = false;
 };
 
 }  // namespace wt

@@ -1,5 +1,7 @@
 #include "planner/watch/ledger.hpp"
 
+#include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/support/json_reader.hpp"
@@ -7,6 +9,54 @@
 namespace wt {
 
 using nlohmann::json;
+
+namespace {
+
+WatchSignal signal_from(const JsonReader& in) {
+  WatchSignal out;
+  out.rule = in.at("rule").string();
+  const auto metric = metric_from(in.at("metric").string());
+  if (!metric) in.at("metric").fail(in.at("metric").string(), "a metric of the rules");
+  out.metric = *metric;
+  const JsonReader value = in.at("value");
+  out.value = value.value().is_null() ? std::numeric_limits<double>::quiet_NaN() : value.finite();
+  out.reference = in.at("reference").finite(), out.limit = in.at("limit").finite();
+  out.first_step = in.at("first_step").integer(), out.last_step = in.at("last_step").integer();
+  return out;
+}
+
+json to_json(const StartedTrial& trial) {
+  return {{"signal", wt::to_json(trial.signal)},
+          {"unix_s", trial.unix_s},
+          {"excluded", trial.excluded},
+          {"way", trial.way ? json(to_string(*trial.way)) : json()},
+          {"layout", trial.layout},
+          {"step_factor", trial.step_factor}};
+}
+
+StartedTrial trial_from(const JsonReader& in) {
+  StartedTrial out;
+  out.signal = signal_from(in.at("signal")), out.unix_s = in.at("unix_s").non_negative();
+  for (const JsonReader& node : in.at("excluded").elements()) out.excluded.push_back(node.string());
+  if (const JsonReader way = in.at("way"); !way.value().is_null()) {
+    out.way = way_from(way.string());
+    if (!out.way) way.fail(way.string(), "one of the alternatives");
+  }
+  out.layout = in.at("layout").string(), out.step_factor = in.at("step_factor").non_negative();
+  return out;
+}
+
+}  // namespace
+
+json to_json(const WatchSignal& s) {
+  return {{"rule", s.rule},
+          {"metric", to_string(s.metric)},
+          {"value", std::isfinite(s.value) ? json(s.value) : json()},
+          {"reference", s.reference},
+          {"limit", s.limit},
+          {"first_step", s.first_step},
+          {"last_step", s.last_step}};
+}
 
 std::vector<std::string> NodeLedger::excluded() const {
   std::vector<std::string> out;
@@ -18,27 +68,30 @@ std::vector<std::string> NodeLedger::excluded() const {
 json to_json(const NodeLedger& ledger) {
   json cordoned = json::object(), causes = json::object();
   for (const auto& [node, state] : ledger.cordoned) cordoned[node] = {{"unix_s", state.unix_s}, {"back", state.back}};
-  for (const auto& [cause, count] : ledger.causes) causes[cause] = {{"restarts", count.restarts}, {"step", count.step}};
+  for (const auto& [cause, count] : ledger.causes)
+    causes[cause] = {{"restarts", count.restarts}, {"step", count.step}, {"helped", count.helped}};
   return {{"cordoned", cordoned},
           {"causes", causes},
           {"spares_used", ledger.spares_used},
           {"layout", ledger.layout},
           {"step_factor", ledger.step_factor},
-          {"breaker", ledger.breaker}};
+          {"breaker", ledger.breaker},
+          {"trial", ledger.trial ? to_json(*ledger.trial) : json()}};
 }
 
 NodeLedger ledger_from_json(const json& document, const std::string& origin) {
   const JsonReader root(document, origin);
-  root.allow_only({"cordoned", "causes", "spares_used", "layout", "step_factor", "breaker"});
+  root.allow_only({"cordoned", "causes", "spares_used", "layout", "step_factor", "breaker", "trial"});
   NodeLedger out;
   for (const auto& [node, state] : root.at("cordoned").items())
     out.cordoned[node] = {state.at("unix_s").non_negative(), state.at("back").boolean()};
   for (const auto& [cause, count] : root.at("causes").items())
-    out.causes[cause] = {count.at("restarts").integer(), count.at("step").integer()};
+    out.causes[cause] = {count.at("restarts").integer(), count.at("step").integer(), count.at("helped").boolean()};
   out.spares_used = root.at("spares_used").integer();
   out.layout = root.at("layout").string();
   out.step_factor = root.at("step_factor").non_negative();
   out.breaker = root.at("breaker").string();
+  if (!root.at("trial").value().is_null()) out.trial = trial_from(root.at("trial"));
   return out;
 }
 

@@ -4,8 +4,12 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "planner/watch/alternatives.hpp"
+#include "planner/watch/signals.hpp"
 
 namespace wt {
 
@@ -17,6 +21,17 @@ struct CordonedNode {
 struct CauseCount {
   std::int64_t restarts = 0;
   std::int64_t step = 0;  ///< done at the last of them
+  bool helped = false;    ///< the last of them; it is forgotten once the run is beyond that step
+};
+
+/// A start that is verified: what is undone where it does not help.
+struct StartedTrial {
+  WatchSignal signal;  ///< whose end is waited for
+  double unix_s = 0;
+  std::vector<std::string> excluded;  ///< by this start
+  std::optional<Way> way;
+  std::string layout;  ///< what the job ran with before
+  double step_factor = 1;
 };
 
 struct NodeLedger {
@@ -26,11 +41,13 @@ struct NodeLedger {
   std::string layout;      ///< that the job was last started with; "" = its own
   double step_factor = 1;  ///< WatchBaseline::step_factor of that layout
   std::string breaker;     ///< why nothing is done until a human resets it; "" = closed
+  std::optional<StartedTrial> trial;
 
   /// Nodes that are cordoned and not back.
   std::vector<std::string> excluded() const;
 };
 
+nlohmann::json to_json(const WatchSignal& signal);
 nlohmann::json to_json(const NodeLedger& ledger);
 NodeLedger ledger_from_json(const nlohmann::json& document, const std::string& origin);
 

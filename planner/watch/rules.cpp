@@ -72,6 +72,10 @@ std::vector<SignalRule> read_signals(YamlMap& map) {
 }  // namespace
 
 std::string to_string(WatchedMetric metric) { return kMetrics[static_cast<std::size_t>(metric)]; }
+std::optional<WatchedMetric> metric_from(const std::string& word) {
+  const auto found = std::ranges::find(kMetrics, word);
+  return found == kMetrics.end() ? std::nullopt : std::optional(static_cast<WatchedMetric>(found - kMetrics.begin()));
+}
 std::string to_string(WatchReference reference) { return kReferences[static_cast<std::size_t>(reference)]; }
 
 WatchRules read_watch_rules(const std::string& name_or_file) {

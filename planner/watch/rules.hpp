@@ -12,6 +12,8 @@ namespace wt {
 enum class WatchedMetric { mfu, tokens_per_s, step_s, loss, grad_norm, silence };
 std::string to_string(WatchedMetric metric);
 
+std::optional<WatchedMetric> metric_from(const std::string& word);
+
 /// The value that a metric is compared with.
 enum class WatchReference {
   value,   ///< none: the limit is given as it is

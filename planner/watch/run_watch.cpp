@@ -65,6 +65,7 @@ Diagnosis diagnosis_of(TrainingObservation run, const std::vector<WatchSignal>& 
 RunWatch::RunWatch(std::filesystem::path folder, RunWatchOptions options)
     : folder_(std::filesystem::absolute(folder).lexically_normal()),
       options_(std::move(options)),
+      lock_(options_.hooks ? std::make_unique<FolderLock>(folder_) : nullptr),
       follower_(folder_),
       ladder_(options_.rules, options_.hooks ? options_.hooks->spares : 0, options_.hooks.has_value(), options_.ask,
               read_ledger(folder_)) {
@@ -111,20 +112,22 @@ void RunWatch::replay() {
 }
 
 void RunWatch::reset() {
-  NodeLedger ledger = ladder_.ledger();
+  const auto lock = lock_ ? nullptr : std::make_unique<FolderLock>(folder_);
+  NodeLedger ledger = read_ledger(folder_);
   ledger.breaker.clear(), ledger.causes.clear();
+  std::erase_if(ledger.cordoned, [](const auto& node) { return node.second.back; });
   ladder_ = Ladder(options_.rules, options_.hooks ? options_.hooks->spares : 0, options_.hooks.has_value(),
                    options_.ask, std::move(ledger));
-  record({.unix_s = options_.clock(), .why = "a human closed the circuit breaker"}, nullptr);
+  record({.unix_s = options_.clock(), .why = "a human closed the circuit breaker"}, nullptr, true);
   decisions_ = 0;
 }
 
 void RunWatch::follow(std::optional<WatchVerdict> verdict) {
   while (verdict) {
-    if (!verdict->action) return record(*verdict, nullptr);
+    if (!verdict->action) return record(*verdict, nullptr, options_.hooks.has_value());
     const ActionEnd end = perform(*verdict);
     const WatchVerdict done = *std::exchange(verdict, ladder_.ended(end));
-    record(done, &end.end);
+    record(done, &end.end, true);
   }
 }
 
@@ -141,7 +144,7 @@ ActionEnd RunWatch::perform(const WatchVerdict& verdict) {
       out = sweep(command->second, std::move(values));
     else
       out.end = run_hook(filled_in(command->second, values), command->second.timeout_s, folder_ / "hooks.log");
-  } catch (const Error& e) {  // such as a full disk: what is begun has to be brought to an end
+  } catch (const std::exception& e) {  // such as a full disk: what is begun has to be brought to an end
     out.end.how = HookEnd::How::failed, out.end.said = e.what();
   }
   out.unix_s = options_.clock();
@@ -167,14 +170,15 @@ ActionEnd RunWatch::sweep(const HookCommand& command, HookValues values) {
   return out;
 }
 
-void RunWatch::record(const WatchVerdict& verdict, const HookEnd* end) {
-  const nlohmann::json decision = decision_json(folder_.string(), verdict, end, ladder_.ledger());
+void RunWatch::record(const WatchVerdict& verdict, const HookEnd* end, bool with_ledger) {
+  const nlohmann::json decision =
+      decision_json(folder_.string(), verdict, end, with_ledger ? &ladder_.ledger() : nullptr);
   ++decisions_;
   options_.said(decision);
   if (!recorded_) return;
   try {
     append_decision(folder_, decision);
-  } catch (const Error& e) {
+  } catch (const std::exception& e) {
     fmt::print(stderr, "{}\n", e.what());  // it was said, and the next is no less needed
   }
 }

@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
+#include "planner/watch/folder_lock.hpp"
 #include "planner/watch/hooks.hpp"
 #include "planner/watch/ladder.hpp"
 
@@ -31,14 +33,16 @@ Diagnosis diagnosis_of(TrainingObservation run, const std::vector<WatchSignal>& 
 
 class RunWatch {
  public:
-  /// Throws Error{usage} where the folder has no metrics or its decisions cannot be read.
+  /// Throws Error{usage} where the folder has no metrics, its decisions cannot be read, or this one acts and another
+  /// one does so, too.
   RunWatch(std::filesystem::path folder, RunWatchOptions options);
 
   /// One look, with all actions that follow from it. False once the run has ended.
   bool look();
   /// The decisions that a watch which only logs would have come to while the run went on. Nothing is written down.
   void replay();
-  /// A human closes the circuit breaker, and all causes count from 0.
+  /// A human closes the circuit breaker: causes count from 0, and who is back is as new. Throws Error{usage} while
+  /// another watch acts.
   void reset();
   std::int64_t decisions() const { return decisions_; }
   /// Its steps as they are now.
@@ -49,10 +53,11 @@ class RunWatch {
   void follow(std::optional<WatchVerdict> verdict);
   ActionEnd perform(const WatchVerdict& verdict);
   ActionEnd sweep(const HookCommand& command, HookValues values);
-  void record(const WatchVerdict& verdict, const HookEnd* end);
+  void record(const WatchVerdict& verdict, const HookEnd* end, bool with_ledger);
 
   std::filesystem::path folder_;
   RunWatchOptions options_;
+  std::unique_ptr<FolderLock> lock_;  ///< where it acts
   TrainingFollower follower_;
   Ladder ladder_;
   bool recorded_ = true;        ///< decisions go into the file

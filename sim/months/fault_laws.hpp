@@ -16,8 +16,8 @@ struct FaultLaws {
   std::vector<std::size_t> event_of;  ///< of each law of a scenario: its event, from 0
 };
 
-/// Mean time between the strikes of one entity, seconds, where the domain's are so many per 1000 node-days of the job:
-/// those of a rack are 1/1000 of its nodes' days apart. 0 = never. Throws Error{usage} as EntityTree::count.
+/// Mean time between the strikes of one whole entity, seconds, where the domain's are so many per 1000 node-days of the
+/// job: those of a rack are 1/1000 of its nodes' days apart. 0 = never. Throws Error{usage} as EntityTree::count.
 double entity_mean_s(const EntityTree& tree, FaultDomain domain, double per_1000_node_days);
 
 /// The preset's failures and planned stops; times between failures times `mtbf`.

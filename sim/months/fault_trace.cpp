@@ -1,6 +1,7 @@
 #include "sim/months/fault_trace.hpp"
 
 #include <boost/math/special_functions/erf.hpp>
+#include <boost/math/special_functions/gamma.hpp>
 #include <cmath>
 
 #include "configs/spec/support/error.hpp"
@@ -35,6 +36,15 @@ double mean_of(const StrikeLaw& law, std::uint64_t seed, std::int64_t index, std
   const double good_s = law.mean_s * (1 - law.bad_share + law.bad_share * law.bad_factor);
   const bool bad = uniform_of(key_of(seed, index, entity, kIsBad), TraceDraw::gap) < law.bad_share;
   return bad ? good_s / law.bad_factor : good_s;
+}
+
+/// What is left of a gap when somebody begins to look (the forward recurrence time of a renewal process), by inversion
+/// of P(1/shape, (t/scale)^shape), P the regularized incomplete gamma function; exponential gaps have no memory.
+std::int64_t rest_of_gap_ns(double mean_s, double shape, double u) {
+  const double scale_ns = detail::weibull_scale_ns(mean_s, shape);
+  if (shape == 1) return detail::weibull_ns(scale_ns, 1, u);
+  const double t = scale_ns * std::pow(boost::math::gamma_p_inv(1 / shape, u), 1 / shape);
+  return t < static_cast<double>(detail::kNever) ? std::llround(t) : detail::kNever;
 }
 
 }  // namespace
@@ -88,6 +98,12 @@ EntityTree::Nodes EntityTree::nodes_of(FaultDomain domain, std::int64_t entity) 
   }
 }
 
+std::int64_t EntityTree::nodes_of_whole(FaultDomain domain) const {
+  if (domain == FaultDomain::rack) return nodes_per_rack;
+  if (domain == FaultDomain::leaf) return nodes_per_leaf;
+  return nodes_of(domain, 0).count;
+}
+
 EntityTree entity_tree(const ClusterSpec& c, std::int64_t spares) {
   return {c.nodes, spares, c.gpus_per_node, c.nodes_per_rack, c.nodes_per_leaf, c.nic_count};
 }
@@ -116,9 +132,11 @@ void FaultTrace::push(std::int32_t index, std::int32_t entity, std::int64_t from
   const StrikeLaw& law = laws_[static_cast<std::size_t>(index)];
   const std::uint64_t key = key_of(seed_, index, entity, count);
   const double u = uniform_of(key, TraceDraw::gap);
-  const double mean_s = mean_of(law, seed_, index, entity);
-  const std::int64_t gap = law.periodic
-                               ? detail::ns(mean_s)
+  const double part = as_double(tree_.nodes_of(law.domain, entity).count) / as_double(tree_.nodes_of_whole(law.domain));
+  const double mean_s = mean_of(law, seed_, index, entity) / part;
+  const std::int64_t gap = law.periodic ? detail::ns(mean_s)
+                           : count == 0
+                               ? rest_of_gap_ns(mean_s, law.shape, u)
                                : detail::weibull_ns(detail::weibull_scale_ns(mean_s, law.shape), 1 / law.shape, u);
   if (gap < detail::kNever && from + gap < detail::ns(kLongest_s))
     next_.push({{from + gap, index, entity, key}, count});

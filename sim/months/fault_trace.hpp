@@ -29,11 +29,15 @@ struct EntityTree {
     std::int64_t first, count;
   };
   Nodes nodes_of(FaultDomain domain, std::int64_t entity) const;
+  /// Nodes of an entity that is whole; the last rack and leaf switch may have fewer.
+  std::int64_t nodes_of_whole(FaultDomain domain) const;
 };
 /// The cluster's own nodes train, `spares` stand by.
 EntityTree entity_tree(const ClusterSpec& cluster, std::int64_t spares);
 
-/// By what law the entities of a domain are struck, each by a clock of its own that starts anew when it is struck.
+/// By what law the entities of a domain are struck, each by a clock of its own that starts anew when it is struck. The
+/// clocks have run for long when the trace begins: of a Weibull law the first gap is what is left of one. An entity
+/// with fewer nodes than a whole one is struck less often in proportion.
 struct StrikeLaw {
   enum class Strikes {
     failure,  ///< the job stops; what a node is struck by takes it away for repair
@@ -43,7 +47,7 @@ struct StrikeLaw {
   };
   Strikes what = Strikes::failure;
   FaultDomain domain = FaultDomain::node;
-  double mean_s = 0;  ///< between the strikes of one entity, of good and bad ones together; 0 = never
+  double mean_s = 0;  ///< between the strikes of one whole entity, of good and bad ones together; 0 = never
   double shape = 1;   ///< of the Weibull law
   double bad_share = 0, bad_factor = 1;     ///< so many entities are struck so much more often than the others
   static constexpr double kOnlyBad = 1e12;  ///< as a factor: the others never are

@@ -13,7 +13,10 @@ class NodePool {
  public:
   /// Nodes 0 to training - 1 train, the next `spares` stand by.
   NodePool(std::int64_t training, std::int64_t spares)
-      : training_(training), node_at_(index(training)), place_of_(index(training + spares)) {
+      : training_(training),
+        node_at_(index(training)),
+        place_of_(index(training + spares)),
+        repaired_(index(training + spares)) {
     for (std::int64_t node = 0; node < training + spares; ++node) {
       place_of_[index(node)] = node < training ? node : kNowhere;
       if (node < training)
@@ -28,11 +31,16 @@ class NodePool {
     return index(node) < place_of_.size() ? place_of_[index(node)] : kNowhere;
   }
   bool trains(std::int64_t node) const { return place_of(node) != kNowhere; }
+  /// It trains, and was not in repair since then.
+  bool trains_since(std::int64_t node, std::int64_t time) const {
+    return trains(node) && repaired_[index(node)] <= time;
+  }
 
   /// A node is struck: it is away until `back`, unless it is in repair already.
   void lose(std::int64_t node, std::int64_t at, std::int64_t back) {
     if (index(node) >= place_of_.size()) return;
     if (trains(node)) {
+      repaired_[index(node)] = back;
       node_at_[index(place_of(node))] = kNowhere;
       --training_;
       place_of_[index(node)] = kNowhere;
@@ -40,7 +48,7 @@ class NodePool {
       return;
     }
     for (Other& other : others_)
-      if (other.node == node && other.back <= at) other.back = back;
+      if (other.node == node && other.back <= at) other.back = repaired_[index(node)] = back;
   }
 
   /// Nodes that train or are ready to at a time.
@@ -93,7 +101,8 @@ class NodePool {
   };
   std::int64_t training_ = 0;
   std::vector<std::int64_t> node_at_, place_of_;
-  std::vector<Other> others_;  ///< who does not train
+  std::vector<std::int64_t> repaired_;  ///< of each node: when its last repair ends
+  std::vector<Other> others_;           ///< who does not train
 };
 
 }  // namespace wt::detail

@@ -1,6 +1,7 @@
 #include "sim/months/policy_runs.hpp"
 
 #include <algorithm>
+#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 
 #include "configs/spec/support/error.hpp"
@@ -64,7 +65,9 @@ PairedDifference paired_difference(const std::vector<double>& a, const std::vect
   std::vector<double> differences(a.size());
   std::ranges::transform(a, b, differences.begin(), std::minus<>());
   const double m = mean(differences);
-  const double half = 1.96 * deviation(differences) / std::sqrt(static_cast<double>(a.size()));
+  const boost::math::students_t law(as_double(std::ssize(a)) - 1);
+  const double half =
+      boost::math::quantile(law, 0.975) * deviation(differences) / std::sqrt(static_cast<double>(a.size()));
   return {m, m - half, m + half};
 }
 

@@ -33,7 +33,7 @@ std::vector<PolicyOutcome> replay_policies(const EntityTree& tree, const std::ve
                                            const std::vector<TracedPolicy>& policies, std::int64_t runs,
                                            std::uint64_t seed);
 
-/// Mean of a - b over the same traces, and its 95 % interval (normal: 1.96 standard errors).
+/// Mean of a - b over the same traces, and its 95 % interval (Student's t). Needs at least two.
 struct PairedDifference {
   double mean = 0, low = 0, high = 0;
 };

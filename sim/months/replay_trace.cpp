@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/hash.hpp"
 #include "sim/months/events.hpp"
 #include "sim/months/node_pool.hpp"
 #include "sim/months/run_clock.hpp"
@@ -46,7 +47,8 @@ class TraceRun {
         slow_(trace),
         silent_(s.silent.mean_s, 1.0, trace.seed()),
         units_(policy.units),
-        back_(static_cast<std::size_t>(policy.units), 0) {}
+        back_(static_cast<std::size_t>(policy.units), 0),
+        stop_key_(splitmix64(trace.seed())) {}
 
   RunOutcome outcome() {
     for (bool first = true;; first = false) {
@@ -72,16 +74,19 @@ class TraceRun {
     return false;
   }
   std::int64_t drawn(double mean_s, double sigma, TraceDraw draw) const {
-    return lognormal_ns(mean_s, sigma, struck_.key, draw);
+    return lognormal_ns(mean_s, sigma, stop_key_, draw);
   }
   /// Time passes the next event of the trace.
   void pass(const TraceEvent& e) {
     ++passed_;
     const StrikeLaw& law = trace_.law(e);
-    if (law.what == StrikeLaw::Strikes::planned) ++out_.planned_stops;
+    if (law.what == StrikeLaw::Strikes::planned) {
+      ++out_.planned_stops;
+      planned_until_ = std::max(planned_until_, e.at + lasts_of(e));
+    }
     if (law.what != StrikeLaw::Strikes::failure) return;
     const bool stops = fails(e);
-    if (stops) struck_ = e;
+    if (stops) struck_ = e, stop_key_ = e.key;
     out_.failures += stops;
     const EntityTree::Nodes nodes = trace_.nodes_of(e);
     for (std::int64_t node = nodes.first; node < nodes.first + nodes.count; ++node) {
@@ -157,12 +162,9 @@ class TraceRun {
 
   Health health(std::int64_t now, std::int64_t begin) {
     Health h;
-    std::int64_t there = units_;
+    const std::int64_t there = tolerant_ ? replicas_there(now, h) : units_;
     std::int64_t until = slow_.pass(now, pool_);
-    if (tolerant_) {
-      there = replicas_there(now, h);
-      until = std::min(until, next_change(now));
-    }
+    if (tolerant_) until = std::min(until, next_change(now));
     h.step = std::llround(static_cast<double>(clock_.step) * policy_.step_factor[static_cast<std::size_t>(there)] *
                           slow_.factor());
     h.until = until < kNever ? until - begin : kNever;
@@ -205,18 +207,22 @@ class TraceRun {
   // ---- between uptimes
 
   void stand_still(UptimeEnd how) {
-    if (how == UptimeEnd::failed) {
-      fail();
-    } else if (how == UptimeEnd::corrupted) {
+    if (how == UptimeEnd::failed) return fail();
+    stop_key_ = splitmix64(stop_key_);  // unless an event of the trace has brought it
+    if (how == UptimeEnd::corrupted) {
       ++out_.silent_errors;
       regroup(drawn(scenario_.reschedule_s, scenario_.spread.reschedule, TraceDraw::reschedule));
     } else if (ahead_.found <= std::min(ahead_.planned, ahead_.growth)) {
       slow_.exchange([&](const TraceEvent& e) {
+        stop_key_ = e.key;
         pool_.lose(trace_.nodes_of(e).first, out_.wall_ns, out_.wall_ns + repair_of(e));
       });
       regroup(drawn(scenario_.reschedule_s, scenario_.spread.reschedule, TraceDraw::reschedule));
     } else {
-      if (ahead_.planned <= ahead_.growth) spend(Bucket::custom_events, lasts_of(ahead_.planned_event));
+      if (ahead_.planned <= ahead_.growth) {
+        stop_key_ = ahead_.planned_event.key;
+        spend(Bucket::custom_events, lasts_of(ahead_.planned_event));
+      }
       regroup(0);
     }
   }
@@ -238,14 +244,15 @@ class TraceRun {
     regroup(detect + (activated_ ? ns(policy_.activate_s) : shrinks ? 0 : reschedule));
   }
 
-  /// The job is down for so long, and on until enough nodes are there.
+  /// The job is down for so long, and on until enough nodes are there and what is planned is over, also what came due
+  /// before another stop took effect.
   void regroup(std::int64_t down) {
-    std::int64_t ready = out_.wall_ns + down;
+    std::int64_t ready = std::max(out_.wall_ns + down, planned_until_);
     while (true) {
       while (const TraceEvent* e = due(ready)) {
         if (!tolerant_ && fails(*e)) ready = std::max(ready, e->at + down);
-        if (trace_.law(*e).what == StrikeLaw::Strikes::planned) ready = std::max(ready, e->at + lasts_of(*e));
         pass(*e);
+        ready = std::max(ready, planned_until_);
       }
       units_ = std::min(policy_.units, pool_.there(ready) / unit_nodes_);
       if (tolerant_ || units_ >= policy_.least) break;
@@ -281,7 +288,9 @@ class TraceRun {
   bool stall_due_ = false;
   bool activated_ = false;  ///< the next start is that of hot spares
   std::size_t passed_ = 0;  ///< events of the trace
+  std::int64_t planned_until_ = 0;
   TraceEvent struck_;       ///< the last failure
+  std::uint64_t stop_key_;  ///< of the last stop, which the times of the recovery from it are drawn by
   Ahead ahead_;
   Saved saved_;
   RunOutcome out_;

@@ -60,7 +60,8 @@ SimulatedScenario simulate_scenario(const Scenario& scenario, const RunScenario&
   const Continuation policy = drill_policy(scenario, tree);
   RunScenario run = given;
   run.spares = does(scenario, Recovery::spare) ? scenario.nodes.spares : 0;
-  run.repair_s = scenario.policy.on_loss == std::vector{Recovery::restart} ? 0 : kLongest_s / 4;
+  // A restart has all nodes again; where the run goes on with fewer first, those that are lost stay away.
+  run.repair_s = does(scenario, Recovery::restart) && policy.units == 1 ? 0 : kLongest_s / 4;
   FaultLaws laws;
   add_scenario(scenario, run, tree, laws);
   std::ranges::stable_sort(laws.given, {}, &GivenStrike::at_s);

@@ -26,14 +26,16 @@ class SlowPhases {
     const StrikeLaw& law = trace_.law(e);
     return lognormal_ns(law.lasts_s, law.sigma, e.key, TraceDraw::lasts);
   }
+  /// A node that it makes slow trains, and was not repaired or replaced since.
   bool strikes(const TraceEvent& e, const NodePool& pool) const {
     const EntityTree::Nodes nodes = trace_.nodes_of(e);
     for (std::int64_t node = nodes.first; node < nodes.first + nodes.count; ++node)
-      if (pool.trains(node)) return true;
+      if (pool.trains_since(node, e.at)) return true;
     return false;
   }
 
-  /// Time passes to `now`; returns until when the factor stays as it is then.
+  /// Time passes to `now`; returns until when the factor stays as it is then. A phase ends at the latest when none of
+  /// its slow nodes trains any more.
   std::int64_t pass(std::int64_t now, const NodePool& pool) {
     if (!any_) return kNever;
     std::int64_t until = kNever;
@@ -52,7 +54,7 @@ class SlowPhases {
       const bool found = trace_.law(*e).what == StrikeLaw::Strikes::found;
       phases_.push_back({trace_.law(*e).factor, e->at + lasts(*e), found, *e});
     }
-    std::erase_if(phases_, [&](const Phase& p) { return !p.found && p.until <= now; });
+    std::erase_if(phases_, [&](const Phase& p) { return (!p.found && p.until <= now) || !strikes(p.event, pool); });
     factor_ = 1;
     for (const Phase& p : phases_) {
       factor_ = std::max(factor_, p.factor);

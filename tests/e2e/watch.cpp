@@ -8,6 +8,7 @@
 
 #include "bench/health/observation.hpp"
 #include "configs/spec/support/json_reader.hpp"
+#include "planner/watch/folder_lock.hpp"
 #include "tests/support/synthetic_fleet.hpp"
 #include "tests/support/temp_directory.hpp"
 #include "tests/support/windtunnel.hpp"
@@ -218,6 +219,53 @@ TEST_CASE("it only logs without --act, and a run that is over is gone through wi
   CHECK_FALSE(site.has("run/decisions.jsonl"));
 }
 
+TEST_CASE("one watch acts on a run; others log beside it and leave its ledger alone") {
+  Site site;
+  site.metrics(waits_longer);
+  site.fleet({3});
+  {
+    const FolderLock held(site.run());
+    const Ended second = site.watch("--act --once");
+    CHECK(second.status == 2);
+    CHECK_THAT(second.said, Contains("found another watch that acts on this run"));
+    CHECK(site.watch("--once --reset").status == 2);
+    CHECK(site.calls().empty());
+    CHECK_FALSE(site.has("run/decisions.jsonl"));
+    CHECK(site.watch("--once").status == 1);
+  }
+  CHECK(site.decisions().back()["ledger"].is_null());
+  site.watch("--act");
+  const json ledger = site.decisions().back()["ledger"];
+  CHECK(ledger["cordoned"].contains("node-003"));
+  std::filesystem::remove(site.run() / "summary.json");
+  site.metrics(waits_longer);
+  site.watch("--once");
+  CHECK(site.decisions().back()["ledger"].is_null());
+  site.watch("--once --reset");  // also without --act what is known is kept
+  const json reset = site.decisions()[site.decisions().size() - 2]["ledger"];
+  CHECK(reset["cordoned"] == ledger["cordoned"]);
+  CHECK(reset["causes"].empty());
+}
+
+TEST_CASE("the hook of this machine stops a run without a save, and leaves no process") {
+  Site site;
+  site.file("windtunnel", R"sh(#!/bin/sh
+here=$(dirname "$0")
+trap 'echo saved >> "$here/calls"; exit 75' USR1 TERM
+sleep 98764 &
+while :; do sleep 0.05; done
+)sh");
+  site.file("run.yaml", "a run file");
+  std::filesystem::permissions(site.run() / "../windtunnel", std::filesystem::perms::owner_all);
+  const std::string folder = site.run().parent_path().string(), run = site.run().string();
+  const std::string local = "WINDTUNNEL='" + folder + "/windtunnel' configs/watch/local.sh ";
+  REQUIRE(std::system((local + "start '" + run + "' '" + folder + "/run.yaml'").c_str()) == 0);
+  CHECK(std::system("pgrep -f '^sleep 98764$' > /dev/null") == 0);
+  CHECK(std::system((local + "stop '" + run + "'").c_str()) == 0);
+  CHECK(site.calls().empty());
+  CHECK(std::system("pgrep -f '^sleep 98764$' > /dev/null") != 0);
+}
+
 TEST_CASE("the circuit breaker outlives the watch, until a human closes it") {
   Site site;
   site.metrics(waits_longer);
@@ -312,7 +360,7 @@ TEST_CASE("what a watch cannot go on with is refused before it looks") {
   site.file("run/decisions.jsonl", "{\"schema\": \"other\"}\n");
   const Ended other = site.watch("--once");
   CHECK(other.status == 2);
-  CHECK_THAT(other.said, Contains("decisions.jsonl, last line") && Contains("windtunnel.decision/1"));
+  CHECK_THAT(other.said, Contains("decisions.jsonl:1") && Contains("windtunnel.decision/1"));
   std::filesystem::remove(site.run() / "decisions.jsonl");
   site.file("run/metrics.jsonl", "{\"step\": 1}\n");
   CHECK(site.watch("--once").status == 2);

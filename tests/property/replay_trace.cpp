@@ -101,6 +101,27 @@ TEST_CASE("entities are struck at their rate, bad ones more often, and the mean 
   CHECK(static_cast<double>(bad) / 2000 == Approx(0.15).margin(0.025));
 }
 
+TEST_CASE(
+    "Weibull clocks have run for long when a trace begins: as many strikes as the mean says, from the first day on") {
+  const std::int64_t nodes = 40000;
+  const double mean_s = 1e6, shape = 0.5;
+  FaultTrace trace({.nodes = nodes}, {node_failures(mean_s, shape)}, {}, 4);
+  const auto events = events_until(trace, mean_s);
+  for (const double until : {0.02, 0.2, 1.0}) {  // of the mean; new clocks had 7 times as many in the first of these
+    const auto strikes = std::ranges::count_if(
+        events, [&](const TraceEvent& e) { return static_cast<double>(e.at) < until * mean_s * 1e9; });
+    const double expected = until * static_cast<double>(nodes);
+    // Counts of a node are overdispersed: below 3 times a Poisson law's variance here.
+    CHECK(static_cast<double>(strikes) == Approx(expected).margin(4 * std::sqrt(3 * expected)));
+  }
+  // P(no strike until t) = 1 - P(1/shape, (t/scale)^shape), which is (1 + x) e^-x, x = sqrt(t/scale), scale = mean / 2.
+  std::vector<bool> struck(nodes);
+  for (const TraceEvent& e : events) struck[static_cast<std::size_t>(e.entity)] = true;
+  const double x = std::sqrt(2.0), none = (1 + x) * std::exp(-x);
+  CHECK(static_cast<double>(std::ranges::count(struck, false)) / static_cast<double>(nodes) ==
+        Approx(none).margin(4 * std::sqrt(none * (1 - none) / static_cast<double>(nodes))));
+}
+
 TEST_CASE("a lognormal time has its mean and its median") {
   // OLMo Hybrid's recoveries: median 3 m 42 s, mean 38 m 54 s.
   const double median_s = 222, mean_s = 2334, sigma = std::sqrt(2 * std::log(mean_s / median_s));
@@ -278,6 +299,60 @@ TEST_CASE("hot spares restart nothing, and are used up") {
   CHECK(hot.bucket_s(Bucket::infrastructure_recovery) == Approx(30 + (21005 - 5005)));
 }
 
+TEST_CASE("times of starts are drawn anew at each stop, whatever brings it") {
+  RunScenario s = free_saves(10, 1000);
+  s.restart_s = 100, s.spread.restart = 0.5;
+  const std::vector<StrikeLaw> laws{node_failures(0),
+                                    {.what = StrikeLaw::Strikes::planned, .domain = FaultDomain::all, .lasts_s = 60}};
+  const auto starts = [&](const std::vector<GivenStrike>& strikes, std::uint64_t seed) {
+    FaultTrace trace({.nodes = 4, .spares = 1}, laws, strikes, seed);
+    RunScenario spared = s;
+    spared.spares = 1;
+    return replay_trace(spared, {}, trace).bucket_s(Bucket::accelerator_init);
+  };
+  std::vector<double> first, second, third;
+  for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
+    first.push_back(starts({}, seed));
+    second.push_back(starts({{3005, 1, 0}}, seed) - first.back());
+    third.push_back(starts({{3005, 1, 0}, {6005, 0, 2}}, seed) - first.back() - second.back());
+    CHECK((first.back() != second.back() && second.back() != third.back()));
+  }
+  for (const auto& drawn : {first, second, third}) CHECK(mean(drawn) == Approx(100).epsilon(0.05));  // error 1.2 %
+}
+
+TEST_CASE("a slow phase ends with the node that is slow") {
+  RunScenario s = free_saves(10, 2000);
+  s.spares = 1, s.repair_s = 1e5;
+  const std::vector<StrikeLaw> laws{{.what = StrikeLaw::Strikes::slow, .lasts_s = 5000, .factor = 2},
+                                    node_failures(0),
+                                    {.domain = FaultDomain::rank}};
+  const auto slower_s = [&](std::int32_t failure, std::int32_t member, bool tolerant) {
+    FaultTrace trace({.nodes = 4, .spares = 1}, laws, {{1005, 0, 2}, {1505, failure, member}}, 1);
+    RunScenario run = s;
+    if (tolerant) run.tolerance = {4, 0, 0};
+    return replay_trace(run, tolerant ? units(4, 1) : Continuation{}, trace).bucket_s(Bucket::other);
+  };
+  CHECK(slower_s(1, 2, false) == Approx(24 * 10));  // steps of 20 s from 1010 to 1490; the next one is lost
+  CHECK(slower_s(1, 2, true) == Approx(25 * 10));   // and is not where the others go on
+  CHECK(slower_s(1, 3, false) > 2000);              // another node's failure does not end it
+  CHECK(slower_s(2, 2, false) > 2000);              // nor does one of a process on the slow node
+}
+
+TEST_CASE("a planned stop that comes due just before another stop takes effect is held") {
+  RunScenario s = free_saves(10, 1000);
+  s.spares = 1, s.repair_s = 1e5;
+  const std::vector<StrikeLaw> laws{{.what = StrikeLaw::Strikes::found, .lasts_s = 500, .factor = 2},
+                                    {.what = StrikeLaw::Strikes::planned, .domain = FaultDomain::all, .lasts_s = 1000}};
+  const auto run = [&](const std::vector<GivenStrike>& strikes) {
+    FaultTrace trace({.nodes = 4, .spares = 1}, laws, strikes, 1);
+    return replay_trace(s, {}, trace);
+  };
+  // Slow from 1010, found at 1502, exchanged at the end of the step at 1510.
+  const RunOutcome alone = run({{1002, 0, 2}}), both = run({{1002, 0, 2}, {1503, 1, 0}});
+  CHECK(both.planned_stops == 1);
+  CHECK(both.wall_s() - alone.wall_s() == Approx(1503 + 1000 - 1510));
+}
+
 TEST_CASE("policies on the same traces: paired, repeatable, and what does not fail is the bound") {
   const EntityTree tree{.nodes = 16, .spares = 4};
   const std::vector<StrikeLaw> laws{node_failures(3e5),
@@ -306,7 +381,7 @@ TEST_CASE("policies on the same traces: paired, repeatable, and what does not fa
 TEST_CASE("a paired difference has the interval of its mean") {
   const PairedDifference d = paired_difference({3, 5, 7, 9}, {1, 2, 3, 4});  // 2, 3, 4, 5
   CHECK(d.mean == 3.5);
-  CHECK(d.high - d.mean == Approx(1.96 * std::sqrt(5 / 3.0) / 2));
+  CHECK(d.high - d.mean == Approx(3.182446 * std::sqrt(5 / 3.0) / 2));  // Student's t of 3 degrees of freedom
   CHECK(d.mean - d.low == Approx(d.high - d.mean));
 }
 

@@ -80,6 +80,17 @@ TEST_CASE("events per 1000 node-days are as many of every domain") {
     INFO(to_string(domain));
     CHECK(static_cast<double>(strikes_within(law, tree, seconds)) == Approx(640).margin(4 * 25.3));
   }
+  // Parts that are not whole are struck by what they have: 200 nodes are 6 leaves of 32 and a quarter of one; 5 events
+  // per 1000 node-days on 8 of 32 nodes under a leaf are 40 in 1000 days, on the 200 nodes 1000.
+  for (const std::int64_t nodes : {std::int64_t{8}, std::int64_t{200}}) {
+    const EntityTree part{.nodes = nodes, .nodes_per_rack = 3, .nodes_per_leaf = 32};
+    for (const FaultDomain domain : {rack, leaf}) {
+      const StrikeLaw law{.domain = domain, .mean_s = entity_mean_s(part, domain, 5)};
+      const double expected = 5 * as_double(nodes);
+      CHECK(static_cast<double>(strikes_within(law, part, seconds)) ==
+            Approx(expected).margin(4 * std::sqrt(expected)));
+    }
+  }
   CHECK(entity_mean_s(tree, node, 0) == 0);
   CHECK_THAT(usage_error([] { entity_mean_s({.nodes = 8}, FaultDomain::leaf, 1); }), Catch::Contains("leaf"));
 }
@@ -166,6 +177,15 @@ TEST_CASE("a lost node is replaced by a spare, or the run goes on with fewer") {
       simulate_scenario(scenario_of("nodes: {ranks: 2}\npolicy: {on_loss: [shrink]}\n" + lost), seconds(), 4);
   CHECK(shrunk.run.finished);
   CHECK(shrunk.run.bucket_s(Bucket::other) == Approx(16));  // steps 5 to 20 take twice as long
+  // One spare for two losses: after the second all nodes start again.
+  const SimulatedScenario twice =
+      simulate_scenario(scenario_of("nodes: {ranks: 2, spares: 1}\npolicy: {on_loss: [spare, restart]}\nevents:\n" +
+                                    kill_of("{domain: node, index: 0}", "{time: 5s}") +
+                                    kill_of("{domain: node, index: 1}", "{time: 15s}")),
+                        seconds(), 4);
+  CHECK(twice.run.finished);
+  CHECK(twice.run.failures == 2);
+  CHECK(twice.strikes[1].down_s == Approx(0.75));
   const SimulatedScenario waits =
       simulate_scenario(scenario_of("nodes: {ranks: 2}\npolicy: {on_loss: [wait]}\nevents:\n" +
                                     kill_of("{domain: node, index: 0}", "{step: 6}", ", lasts: 100s")),

@@ -1,6 +1,7 @@
 // The search against brute force: every layout simulated, on machines small enough for it.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <limits>
 #include <numeric>
 #include <set>
 
@@ -75,6 +76,24 @@ TEST_CASE("recompute of experts is searched where there are experts") {
   CHECK(policies.count("moe_act") == 0);
   CHECK(policies.count("attention") == 1);
   CHECK(policies.count("block") == 1);
+}
+
+TEST_CASE("a run that no layout brings to its end is an error, whether bounds or simulations say so") {
+  struct Endless : Objective {
+    bool known = true;  // beforehand
+    std::string unit() const override { return "days"; }
+    double of(const Layout&, const Simulated&) const override { return std::numeric_limits<double>::infinity(); }
+    double least(const Layout& layout, const LeastStep& step) const override {
+      return known ? of(layout, {}) : step.step_s;
+    }
+    double least_of_any(const LeastStep& step) const override { return least({}, step); }
+  } endless;
+  Small s;
+  s.problem.objective = &endless;
+  for (const bool known : {true, false}) {
+    endless.known = known;
+    CHECK_THROWS_WITH(search_layouts(s.problem), Catch::Contains("found no layout with which the run ends"));
+  }
 }
 
 TEST_CASE("what a study names and nothing divides is left out; nothing left is an error") {

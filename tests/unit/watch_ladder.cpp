@@ -1,6 +1,7 @@
 // The ladder without processes: what was seen and how actions ended go in, the next action comes out.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "tests/support/watched_run.hpp"
@@ -164,6 +165,31 @@ TEST_CASE("progress gives silence its restarts back") {
   }
 }
 
+TEST_CASE("a loss that is lost at the same step each time is not restarted for ever") {
+  Script script(0);
+  script.sweeps = {kHealthy};
+  const Sight lost = sight_of(WatchedMetric::loss, Ailment::silent_failure);
+  for (int restart = 1; restart <= 3; ++restart) {
+    script.look(lost);
+    CHECK(script.did == Names{"stop", "sweep", "start", "tell"});
+    script.verify(true, 90);  // from a checkpoint before it all is well at first
+    CHECK_THAT(script.why(), Contains("it helped"));
+    script.look({.step = 99});
+  }
+  script.look(lost);
+  CHECK(script.did == Names{"tell"});
+  CHECK_THAT(script.why(), Contains("3 restarts for one cause (loss)"));
+  // One that is left behind counts no more.
+  Script beyond(0);
+  beyond.sweeps = {kHealthy};
+  for (std::int64_t step = 100; step < 600; step += 100) {
+    beyond.look(sight_of(WatchedMetric::loss, Ailment::silent_failure, step));
+    CHECK(beyond.did == Names{"stop", "sweep", "start", "tell"});
+    beyond.verify(true, step - 10);
+    beyond.look({.step = step + 1});
+  }
+}
+
 TEST_CASE("of several signals the gravest says what is done and what has to be mended") {
   Script script(0);
   Sight both = silent();
@@ -230,6 +256,17 @@ TEST_CASE("at most a quarter of the nodes without a human") {
   third.sweeps = {kThird, kThird};
   third.look(slow());
   CHECK_THAT(third.ladder.ledger().breaker, Contains("3 of 10 nodes"));
+  // So do those that came back, and none twice.
+  NodeLedger repaired;
+  repaired.cordoned["n0"] = repaired.cordoned["n1"] = {500, true};
+  Script back(4, hour_left, repaired);
+  back.sweeps = {kThird, kThird};
+  back.look(slow());
+  CHECK_THAT(back.ladder.ledger().breaker, Contains("3 of 8 nodes"));
+  Script again(4, hour_left, repaired);
+  again.sweeps = {sweep_of(8, {"n1"}), sweep_of(8, {"n1"})};
+  again.look(slow());
+  CHECK(again.ladder.ledger().breaker.empty());
 }
 
 TEST_CASE("what did not help is undone") {
@@ -298,7 +335,6 @@ TEST_CASE("each hook that fails leaves the nodes as they were and tells a human"
   const Case cases[] = {
       {"save", {"save", "tell"}, false},
       {"stop", {"save", "stop", "tell"}, true},
-      {"cordon n2", {"save", "stop", "sweep", "sweep", "cordon n2", "start", "tell"}, false},
       {"start", {"save", "stop", "sweep", "sweep", "cordon n2", "start", "start", "tell"}, true},
       {"tell", {"save", "stop", "sweep", "sweep", "cordon n2", "start"}, false},
   };
@@ -312,6 +348,19 @@ TEST_CASE("each hook that fails leaves the nodes as they were and tells a human"
       CHECK(script.did == c.did);
       CHECK(script.ladder.ledger().breaker.empty() == !c.breaker);
     }
+  Script unsaid(1);  // what did not answer in time may have been done
+  unsaid.sweeps = {kThird, kThird};
+  unsaid.ends["cordon n2"] = HookEnd::How::timed_out;
+  unsaid.look(slow());
+  CHECK(unsaid.did == Names{"save", "stop", "sweep", "sweep", "cordon n2", "uncordon n2", "start", "tell"});
+  CHECK(unsaid.ladder.ledger().cordoned.empty());
+  CHECK(unsaid.ladder.ledger().spares_used == 0);
+  Script refused(1);
+  refused.sweeps = {kThird, kThird};
+  refused.ends["cordon n2"] = HookEnd::How::failed;
+  refused.look(slow());
+  CHECK(refused.did == Names{"save", "stop", "sweep", "sweep", "cordon n2", "start", "tell"});
+  CHECK(refused.ladder.ledger().breaker.empty());
   // The first of two is free again where the second cannot be cordoned.
   Script two(2);
   two.sweeps = {sweep_of(8, {"n2", "n3"}), sweep_of(8, {"n2", "n3"})};
@@ -336,13 +385,36 @@ TEST_CASE("sweeps that find nothing are not repeated for ever") {
   CHECK_THAT(script.ladder.ledger().breaker, Contains("3 restarts"));
 }
 
+TEST_CASE("a verification goes on where the watch that began it died, and what does not help is undone") {
+  Script before(0, shrinks_by(1.2));
+  before.sweeps = {kThird, kThird};
+  before.look(slow());
+  CHECK(before.did.back() == "start layout-24.yaml");
+  Script after(0, shrinks_by(1.2), ledger_from_json(to_json(before.ladder.ledger()), "test"));
+  REQUIRE(after.ladder.verifies());
+  CHECK(after.ladder.verifies()->first.rule == before.ladder.verifies()->first.rule);
+  CHECK(after.ladder.verifies()->second == before.ladder.verifies()->second);
+  after.now = before.now;
+  after.verify(false);
+  CHECK(after.did == Names{"uncordon n2", "save", "stop", "start", "tell"});
+  CHECK(after.ladder.ledger().step_factor == 1);
+  CHECK(after.ladder.ledger().cordoned.empty());
+}
+
 TEST_CASE("what a watch knows outlives it") {
   NodeLedger ledger;
   ledger.cordoned["n2"] = {500, true};
-  ledger.causes["silence"] = {2, 77};
+  ledger.causes["silence"] = {2, 77, true};
+  ledger.trial = {slow().signals.front(), 123, {"n2"}, Way::shrink, "b.yaml", 1.5};
   ledger.spares_used = 1, ledger.layout = "a.yaml", ledger.step_factor = 1.25, ledger.breaker = "because";
   CHECK(to_json(ledger_from_json(to_json(ledger), "test")) == to_json(ledger));
+  ledger.trial->signal.value = std::nan("");  // of a loss
+  ledger.trial->way.reset();
+  CHECK(to_json(ledger_from_json(to_json(ledger), "test")) == to_json(ledger));
   nlohmann::json wrong = to_json(ledger);
+  wrong["trial"]["way"] = "sideways";
+  CHECK_THROWS_WITH(ledger_from_json(wrong, "test"), Contains("sideways"));
+  wrong = to_json(ledger);
   wrong["more"] = 1;
   CHECK_THROWS_WITH(ledger_from_json(wrong, "test"), Contains("more"));
 }

@@ -133,23 +133,26 @@ TEST_CASE("what each way loses is its closed form, and UNKNOWN without its input
   f.spare = true;
   const auto all = alternatives(f);
   REQUIRE(all.size() == 4);
-  CHECK(*all[0].lost_s == Approx(1800));              // R (a - 1)
-  CHECK(*all[1].lost_s == Approx(60));                // r
-  CHECK(*all[2].lost_s == Approx(120 + 1000 * 0.2));  // 2 r + t (1 - 1/f)
+  CHECK(*all[0].lost_s == Approx(1800));                                           // R (a - 1)
+  CHECK(*all[1].lost_s == Approx(60));                                             // r
+  CHECK(*all[2].lost_s == Approx(60 + 3600 * 0.25));                               // r + R (f - 1)
+  CHECK_THAT(all[2].note, Contains("5.33 min where a human lets it grow again"));  // 2 r + t (1 - 1/f)
   CHECK(*all[3].lost_s == Approx(1060));
   CHECK(*all[1].goodput == Approx(3600.0 / 3660));
   CHECK(least_lost(all) == Way::spare);
-  f.remaining_s = 200;  // done before the node is back: r + R (f - 1)
+  f.remaining_s = 200;
   CHECK(*alternatives(f)[2].lost_s == Approx(60 + 50));
   f.spare = false;
   CHECK(least_lost(alternatives(f)) == Way::go_on);  // 100 s
-  f.repair_s.reset(), f.remaining_s.reset();
+  f.repair_s.reset();
+  CHECK_THAT(alternatives(f)[2].note, Contains("pays against waiting for a repair that takes longer than 50.0 s"));
+  f.remaining_s.reset();
   const auto some = alternatives(f);
   CHECK_FALSE(some[0].lost_s);
   CHECK_THAT(some[0].note,
              Contains("UNKNOWN without remaining time; pays against a spare with less than 2.00 min left"));
   CHECK_FALSE(some[2].lost_s);
-  CHECK_THAT(some[2].note, Contains("pays against waiting for a repair that takes longer than"));
+  CHECK_THAT(some[2].note, Contains("UNKNOWN without remaining time"));
   CHECK_FALSE(least_lost(alternatives({})));
 }
 
@@ -227,6 +230,13 @@ TEST_CASE("rules and hooks refuse what makes no sense") {
   CHECK_THAT(hooks("cordon", "[/bin/sh, -c, \"cordon {node}\"]"), Contains("where /bin/sh would have a shell read it"));
   CHECK_THAT(hooks("cordon", "[env, bash, -ec, \"cordon {node}\"]"), Contains("a shell read it"));
   CHECK_THAT(hooks("cordon", "[ssh, head, scontrol, \"{node}\"]"), Contains("a shell read it"));
+  for (const char* reads :
+       {"sh, -ce, \"cordon {node}\"", "bash, -c, -x, \"cordon {node}\"", "sh, -o, errexit, -c, \"cordon {node}\"",
+        "python3.11, -c, \"cordon('{node}')\"", "perl, -e, \"cordon {node}\"", "su, admin, -c, \"cordon {node}\"",
+        "pdsh, -w, head, \"{node}\"", "sh, \"{node}\"", "timeout, \"9\", dash, -ec, \"{node}\""})
+    CHECK_THAT(hooks("cordon", fmt::format("[{}]", reads)), Contains("a shell read it"));
+  CHECK(hooks("cordon", "[python3, cordon.py, \"{node}\"]") == "no error");
+  CHECK(hooks("cordon", "[bash, -o, pipefail, -ec, \"cordon \\\"$1\\\"\", sh, \"{node}\"]") == "no error");
   CHECK(hooks("cordon", "[sh, -c, \"cordon \\\"$1\\\"\", sh, \"{node}\"]") == "no error");
   CHECK_THAT(hooks("sweep", "[x]"), Contains("no {output}"));
   CHECK_THAT(hooks("stop", "[]"), Contains("no program"));
