@@ -9,6 +9,7 @@
 #include "trainer/device/clocks.hpp"
 #include "trainer/faults/fault_point.hpp"
 #include "trainer/pch.hpp"
+#include "trainer/safetensors/sealed_document.hpp"
 
 namespace wt {
 namespace {
@@ -202,7 +203,7 @@ std::string CheckpointSaver::publish() {
         manifest["files"].insert(manifest["files"].end(), result["files"].begin(), result["files"].end());
     }
     if (!wrong.empty()) throw Error(Code::runtime, wrong);
-    write_file_atomically(partial / "manifest.json", manifest.dump(1));
+    write_file_atomically(partial / "manifest.json", sealed(manifest).dump(1));
     for (const auto& [path, renamed] : std::exchange(passed_over_, {}))
       fs::rename(path, free_name(fmt::format("{}.{}", path.string(), renamed)));
     fs::rename(partial, target);

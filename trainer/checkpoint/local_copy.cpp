@@ -11,6 +11,7 @@
 #include "trainer/checkpoint/agreement.hpp"
 #include "trainer/checkpoint/checkpoint_format.hpp"
 #include "trainer/pch.hpp"
+#include "trainer/safetensors/sealed_document.hpp"
 
 namespace wt {
 namespace {
@@ -18,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr const char* kCopySchema = "windtunnel.local_copy/1";
+constexpr const char* kCopySchema = "windtunnel.local_copy/2";
 constexpr const char* kTensor = "state";
 
 fs::path part_file(const fs::path& level, std::int64_t step, std::int64_t shard) {
@@ -157,7 +158,7 @@ void write_copy(const fs::path& level, const CopyRecord& record, const RunSpec& 
               {"sampler", to_json(record.sampler)},
               {"bytes", written.bytes},
               {"header_xxh3", written.header_xxh3}});
-  write_file_atomically(record_of(file), out.dump());
+  write_file_atomically(record_of(file), sealed(out).dump());
 }
 
 void remove_older_copies(const fs::path& level, std::int64_t shard, std::int64_t step, std::int64_t keep) {
@@ -191,8 +192,9 @@ std::vector<FoundCopy> find_copies(const fs::path& folder, const RunSpec& run, s
   std::vector<FoundCopy> out;
   const json identity = identity_of(run);
   const auto add = [&](const fs::path& file) {
-    const json record = read_json(file);
+    json record = read_json(file);
     if (record.at("schema") != kCopySchema) throw_error(Code::usage, "another schema");
+    record = unsealed(record);
     for (const auto& [key, value] : identity.items())
       if (record.at(key) != value)
         throw_error(Code::usage, "of another {}: {}", key, differing_keys(record.at(key), value));

@@ -1,8 +1,9 @@
 // Copies of the training state in the memory of nodes: what a node's folder holds, and how all ranks agree on it.
 //   OUT/nodes/NODE/local/step-N/shard-00001.safetensors   a part of the state that ranks of this node hold
 //   OUT/nodes/NODE/peer/step-N/shard-00002.safetensors    a part that a node elsewhere has sent
-// Beside each is its record, shard-00001.json, which is written last: a part without one is not there. The numbers of a
-// part are those of one rank, group after group, so that only the same cut of the state can be read back.
+// Beside each is its record, shard-00001.json, which is written last and carries a checksum of itself: a part without a
+// whole one is not there. The numbers of a part are those of one rank, group after group, so that only the same cut of
+// the state can be read back.
 #pragma once
 #include <filesystem>
 #include <nlohmann/json.hpp>
