@@ -101,8 +101,9 @@ DrillInput read_drill_input(const std::string& name_or_file) {
   return out;
 }
 
-DrillResult run_drill(const std::vector<DrillInput>& inputs, const fs::path& folder,
+DrillResult run_drill(const std::vector<DrillInput>& inputs, const fs::path& output,
                       const std::function<void(const std::string&)>& said) {
+  const fs::path folder = fs::absolute(output);  // by which its processes are told from those of another drill
   std::set<std::string> names;
   for (const auto& [scenario, run] : inputs) {
     check_drill(scenario, run);

@@ -201,3 +201,66 @@ TEST_CASE("a stopped process is sampled while it is, and goes on after its time"
   while (waitpid(-1, nullptr, 0) > 0) {
   }
 }
+
+namespace {
+
+void wait_for_files(const std::filesystem::path& folder, const std::string& kind, std::size_t count) {
+  const auto there = [&] {
+    return std::count_if(std::filesystem::directory_iterator(folder), {},
+                         [&](const auto& entry) { return entry.path().extension() == kind; });
+  };
+  for (int hundredth = 0; hundredth < 3000 && there() < static_cast<std::ptrdiff_t>(count); ++hundredth) usleep(10'000);
+}
+
+std::string listed(const std::vector<pid_t>& members) {
+  std::vector<std::int64_t> ranks;
+  for (const RankProcess& process : ranks_here(members)) ranks.push_back(process.rank);
+  std::sort(ranks.begin(), ranks.end());
+  return json(ranks).dump();
+}
+
+pid_t pid_in(const std::filesystem::path& file) { return std::stoi(read_bytes(file)); }
+
+}  // namespace
+
+// The next one starts it as a rank: it has forked a child, as a strike does, and says whom it sees.
+TEST_CASE("a rank sees", "[.rank]") {
+  const std::filesystem::path folder = std::getenv("WT_RANKS");
+  const std::string name = std::getenv("NAME");
+  const pid_t watcher = fork();
+  if (watcher == 0)
+    for (;;) pause();
+  write_file_atomically(folder / (name + ".pid"), std::to_string(getpid()));
+  wait_for_files(folder, ".pid", 4);
+  const pid_t a = pid_in(folder / "a.pid"), b = pid_in(folder / "b.pid"), c = pid_in(folder / "c.pid");
+  write_file_atomically(folder / (name + ".seen"), listed({}) + listed({c, b, a}));
+  wait_for_files(folder, ".seen", 4);
+  kill(watcher, SIGKILL);
+}
+
+TEST_CASE("ranks are those of one launch: of no other one, of no other generation, and no child of a rank") {
+  const TempDirectory folder;
+  const std::string own = std::filesystem::read_symlink("/proc/self/exe").string();
+  std::vector<pid_t> started;
+  const auto start = [&](const std::string& name, int rank, int port, int generation) {
+    const pid_t parent = getpid(), pid = fork();
+    started.push_back(pid);
+    if (pid != 0) return;
+    setenv("WT_RANKS", folder.path().c_str(), 1), setenv("NAME", name.c_str(), 1);
+    setenv("RANK", std::to_string(rank).c_str(), 1), setenv("MASTER_PORT", std::to_string(port).c_str(), 1);
+    setenv("TORCHELASTIC_RESTART_COUNT", std::to_string(generation).c_str(), 1);
+    setenv("WINDTUNNEL_PARENT", std::to_string(parent).c_str(), 1);
+    execl(own.c_str(), own.c_str(), "a rank sees", nullptr);
+    _exit(1);
+  };
+  start("a", 0, 1111, 0), start("b", 1, 1111, 0), start("c", 1, 1111, 1), start("other", 0, 2222, 0);
+  for (const pid_t pid : started) {
+    int status = 0;
+    waitpid(pid, &status, 0);
+    CHECK(status == 0);
+  }
+  CHECK(read_bytes(folder / "a.seen") == "[0,1][0,1,2]");  // by membership c is rank 0, b 1, a 2
+  CHECK(read_bytes(folder / "b.seen") == "[0,1][0,1,2]");
+  CHECK(read_bytes(folder / "c.seen") == "[1][0,1,2]");
+  CHECK(read_bytes(folder / "other.seen") == "[0][]");
+}

@@ -42,6 +42,7 @@ struct Armed {
   Slowness slow;
   Strike slow_strike;
   TensorAccess tensors;
+  std::vector<pid_t> members;  ///< by rank; empty where processes have the ranks that they began with
 };
 std::unique_ptr<Armed> armed;
 
@@ -98,7 +99,7 @@ StrikeContext context_of(const ArmedEvent& e, std::int64_t step) {
   if (e.event.who.domain == FaultDomain::rank) {
     out.victims = {{getpid(), armed->self.rank, own_node()}};
   } else {
-    for (const RankProcess& process : ranks_here())
+    for (const RankProcess& process : ranks_here(armed->members))
       if (strikes(e.event, place_of(process.rank, process.node))) out.victims.push_back(process);
   }
   for (const RankProcess& victim : out.victims)
@@ -225,7 +226,7 @@ int generations_before() {
 }
 
 void arm_faults(const Scenario& scenario, const FaultedRank& rank) {
-  armed.reset(new Armed{scenario, rank, StrikeLog(rank.folder), {}, {}, {}, {}});
+  armed.reset(new Armed{scenario, rank, StrikeLog(rank.folder), {}, {}, {}, {}, {}});
   FaultedRank& self = armed->self;
   self.generation += generations_before();
   const RankPlace place = place_of(self.rank, own_node());
@@ -236,6 +237,10 @@ void arm_faults(const Scenario& scenario, const FaultedRank& rank) {
       armed->events.back().event = scenario.events[i];
     }
   if (armed->events.empty()) armed.reset();
+}
+
+void name_members(const std::vector<std::int64_t>& processes) {
+  if (armed) armed->members.assign(processes.begin(), processes.end());
 }
 
 void pass_fault_point(Place place, std::int64_t step) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <string_view>
+#include <vector>
 
 #include "configs/spec/scenario.hpp"
 
@@ -30,6 +31,8 @@ int generations_before();
 /// launch that goes on in the folder of another is not struck again. Rank 0 carries out what strikes storage, store
 /// and agent.
 void arm_faults(const Scenario& scenario, const FaultedRank& rank);
+/// Where the ranks may regroup: the process ids of this membership by rank.
+void name_members(const std::vector<std::int64_t>& processes);
 
 /// A place outside of ops; step 0 where it belongs to none. Throws what an injected exception is.
 void pass_fault_point(FaultTime::Place place, std::int64_t step);

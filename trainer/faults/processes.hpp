@@ -15,9 +15,10 @@ struct RankProcess {
   std::int64_t rank = 0;
   std::optional<std::int64_t> node;  ///< WINDTUNNEL_NODE, where the agent gave one
 };
-/// The ranks of this generation on this machine, this one among them: processes with this one's command line and
-/// generation.
-std::vector<RankProcess> ranks_here();
+/// The ranks of this generation on this machine, this one among them: processes of the same launch (command line, port
+/// of the store, launcher), and no child of theirs. `members`: process ids by rank, where ranks have regrouped: a
+/// process then has another rank and generation than it began with. Empty: what it began with holds.
+std::vector<RankProcess> ranks_here(const std::vector<pid_t>& members);
 
 /// The third field of /proc/PID/stat: T stopped, Z ended and not waited for; '?' there is no such process.
 char process_state(pid_t pid);

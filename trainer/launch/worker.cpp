@@ -1,5 +1,7 @@
 #include "trainer/launch/worker.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -46,6 +48,13 @@ std::string origin(const LoadedCheckpoint& loaded) {
     default:
       return loaded.path.string();
   }
+}
+
+/// Collective: process ids by rank.
+std::vector<std::int64_t> processes_of(Communicators& communicators, std::int64_t world) {
+  const at::Tensor all = numbers_of_ranks(communicators, world, {static_cast<double>(getpid())});
+  const auto* begin = all.data_ptr<double>();
+  return {begin, begin + world};
 }
 
 BatchShare share_of(const RunSpec& run, std::int64_t rank) {
@@ -190,6 +199,7 @@ RankEnd Worker::train(const RankEnvironment& environment, RankWatch& watch) {
   const double connected_unix_s = clock_s(CLOCK_REALTIME);
   Executor executor(run, *communicators, *clock_, std::exchange(groups_, {}));
   if (environment.regroups) executor.keep_state_in(before_);
+  if (environment.regroups) name_members(processes_of(*communicators, environment.world));
   watch.at(0, "loading the checkpoint");
   CheckpointLevels checkpoints(options_.folder, run, environment, watch, *communicators, executor.groups());
   loaded_.reset();
