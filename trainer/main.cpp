@@ -155,7 +155,6 @@ bool goes_on_without_replicas(const RunSpec& run, const std::optional<Scenario>&
 /// status.
 int train_one_rank(const TrainOptions& o) {
   take_notice();
-  end_with_launcher();
   RankEnvironment environment = RankEnvironment::read();
   RunSpec run;
   WorkerOptions worker;
@@ -250,6 +249,7 @@ int main(int argc, char** argv) {
   add_bench_command(app);
   add_health_command(app);
   try {
+    end_with_launcher();
     app.parse(argc, argv);
     return train_command->parsed() ? train(options) : 0;
   } catch (const CLI::ParseError& e) {

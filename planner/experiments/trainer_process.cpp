@@ -18,8 +18,9 @@ extern char** environ;
 namespace wt {
 namespace {
 
-/// Exit status, 128 + signal.
+/// Exit status, 128 + signal. Told whose child it is, it does not outlive this process (end_with_launcher).
 int run_to_end(const std::vector<std::string>& arguments, const posix_spawn_file_actions_t* actions) {
+  setenv("WINDTUNNEL_PARENT", std::to_string(getpid()).c_str(), 1);
   std::string program = trainer_program().string();
   std::vector<std::string> words = arguments;
   std::vector<char*> argv{program.data()};
@@ -79,9 +80,6 @@ void run_trainer(const std::vector<std::string>& arguments, const std::filesyste
               "windtunnel-train{} failed; its output ({}) ends with:\n{}", command, log.string(), tail_of(log));
 }
 
-int run_trainer_here(const std::vector<std::string>& arguments) {
-  setenv("WINDTUNNEL_PARENT", std::to_string(getpid()).c_str(), 1);
-  return run_to_end(arguments, nullptr);
-}
+int run_trainer_here(const std::vector<std::string>& arguments) { return run_to_end(arguments, nullptr); }
 
 }  // namespace wt

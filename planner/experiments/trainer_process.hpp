@@ -1,4 +1,4 @@
-// Running windtunnel-train, the executable with LibTorch, as a child process.
+// Running windtunnel-train, the executable with LibTorch, as a child process, which is killed when this one dies.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -16,8 +16,7 @@ std::string tail_of(const std::filesystem::path& log);
 /// The same. Throws an Error with the child's own status and the end of its output.
 void run_trainer(const std::vector<std::string>& arguments, const std::filesystem::path& log);
 
-/// Runs it to its end with this process's own output; it is killed when this process dies, if it asks to be
-/// (end_with_launcher). Its exit status, 128 + signal.
+/// Runs it to its end with this process's own output. Its exit status, 128 + signal.
 int run_trainer_here(const std::vector<std::string>& arguments);
 
 }  // namespace wt

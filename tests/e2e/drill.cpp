@@ -1,11 +1,15 @@
 // The recovery drill on real processes; and drills that must fail, do.
 #include "planner/experiments/drill.hpp"
 
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
 
+#include "planner/experiments/drill_invariants.hpp"
 #include "planner/experiments/trainer_process.hpp"
 #include "tests/support/temp_directory.hpp"
 #include "tests/support/trainer_fixture.hpp"
@@ -124,4 +128,25 @@ TEST_CASE("everything that a drill writes lies in its output folder, wherever it
   const Ended twice = windtunnel("drill one.yaml one.yaml -o here", here);
   CHECK(twice.status == 2);
   CHECK_THAT(twice.said, Catch::Contains("found 'one' twice"));
+}
+
+TEST_CASE("a drill that is killed takes its trainer and the ranks with it") {
+  const std::filesystem::path folder = scratch("killed-drill"), place = folder / "out" / "undisturbed-1";
+  RunSpec run = with_layout(small_run(), 1, 2, 2);
+  run.steps = 5000, run.data = licence_tokens(run.seq);
+  std::filesystem::create_directories(folder);
+  write_bytes(folder / "run.yaml", run_to_yaml(run));
+  write_bytes(folder / "one.yaml", "name: one\nrun: run.yaml\nevents:\n  - {" + killed(1, "step: 4") + "}\n");
+  const pid_t drill = fork();
+  if (drill == 0) {
+    std::filesystem::current_path(folder);
+    execl(WT_PROGRAM, WT_PROGRAM, "drill", "one.yaml", "-o", "out", nullptr);
+    _exit(1);
+  }
+  wait_for_step(place, 1);
+  DrillCase left;
+  kill(drill, SIGKILL);
+  waitpid(drill, nullptr, 0);
+  check_nothing_left(place, left);
+  CHECK(left.differences == std::vector<std::string>());
 }
