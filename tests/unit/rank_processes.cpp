@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "trainer/launch/rank_generation.hpp"
 #include "trainer/launch/rank_processes.hpp"
 
 using namespace wt;
@@ -51,4 +52,20 @@ TEST_CASE("a program that is not there is an error") {
   RankProcesses processes;
   CHECK_THROWS_WITH(processes.start(2, {"/no/such/program"}, {}),
                     Catch::Contains("rank 2") && Catch::Contains("could not be started"));
+}
+
+TEST_CASE("a node is lost when all of its ranks are killed, one some time after the other") {
+  GracePeriod none(0);
+  const auto killed_of = [&](const std::string& of_rank_1, std::int64_t ranks_per_node) {
+    Generation generation;
+    generation.command = {"/bin/sh", "-c",
+                          "case $RANK in 0) kill -9 $$;; 1) sleep 1; " + of_rank_1 + ";; esac; exec sleep 100"};
+    generation.world = 4, generation.ranks_per_node = ranks_per_node;
+    return run_generation(generation, none).killed;
+  };
+  using Ranks = std::vector<std::int64_t>;
+  CHECK(killed_of("kill -9 $$", 2) == Ranks{0, 1});
+  CHECK(killed_of("exit 4", 2) == Ranks{0});      // it lost its peer
+  CHECK(killed_of("true", 2) == Ranks{0});        // it lives on
+  CHECK(killed_of("kill -9 $$", 1) == Ranks{0});  // of another node: nobody waits for it
 }

@@ -58,6 +58,7 @@ class Agent {
     generation.number = number;
     generation.command = options_.command(fleet_.run());
     generation.world = fleet_.world();
+    generation.ranks_per_node = fleet_.ranks_per_node();
     generation.silence_s = options_.run.dist_timeout_s + kSilenceMore_s;
     generation.place = [&](std::int64_t rank) -> std::map<std::string, std::string> {
       return {{"WINDTUNNEL_NODE", std::to_string(fleet_.node_of(rank))},

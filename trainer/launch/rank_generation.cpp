@@ -20,6 +20,8 @@ namespace {
 
 /// Ranks that report an error themselves end within this time of each other; the first one seen may be a victim.
 constexpr double kGrace_s = 0.3;
+/// So long a node that has ranks killed may take until all are: a machine that goes down does not end them at once.
+constexpr double kNodeGoes_s = 3;
 /// Between two looks at what the ranks publish.
 constexpr double kLook_s = 0.5;
 
@@ -156,7 +158,17 @@ class Watched {
   }
 
   bool failure_is_clear() const {
-    return silent_ || (!failed_.empty() && now_s() - started_ - end_.detected_s > kGrace_s);
+    return silent_ ||
+           (!failed_.empty() && now_s() - started_ - end_.detected_s > (node_goes() ? kNodeGoes_s : kGrace_s));
+  }
+
+  /// Some of a node's ranks were killed, others still run: it is not known yet whether the node is lost.
+  bool node_goes() const {
+    const auto node_of = [&](std::int64_t rank) { return rank / generation_.ranks_per_node; };
+    return std::any_of(processes_.running().begin(), processes_.running().end(), [&](const auto& process) {
+      return std::any_of(end_.killed.begin(), end_.killed.end(),
+                         [&](std::int64_t rank) { return node_of(rank) == node_of(process.second); });
+    });
   }
 
   void detect() {

@@ -14,6 +14,7 @@ struct Generation {
   int number = 0;                    ///< restarts before it
   std::vector<std::string> command;  ///< program and arguments of a rank
   std::int64_t world = 1;
+  std::int64_t ranks_per_node = 1;  ///< ranks of a node are numbered one after the other
   /// More of a rank's environment: where it is placed.
   std::function<std::map<std::string, std::string>(std::int64_t rank)> place = {};
   double silence_s = 0;  ///< all ranks silent for so long: none of them can tell; 0 = not watched
