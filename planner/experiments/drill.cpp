@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <map>
@@ -33,14 +34,26 @@ std::string end_text(int status) {
                       : fmt::format("exit status {}", status);
 }
 
+/// A launch that takes longer hangs: no fault and no recovery slows a run down by so much.
+double launch_limit_s(const Scenario& scenario, const RunSpec& run, const fs::path& undisturbed) {
+  double limit = 600 + 10 * read_json(undisturbed / "agent.json").at("wall_s").get<double>();
+  for (const FaultEvent& e : scenario.events)
+    limit += e.repeats * (run.dist_timeout_s + e.lasts_s.value_or(0) + e.what.notice_s);
+  return limit;
+}
+
 /// Calls train until it ends well, as often as the scenario's scheduler does. Returns its last status.
-int train_with_faults(const fs::path& run_file, const Scenario& scenario, const fs::path& place, DrillCase& out) {
+int train_with_faults(const fs::path& run_file, const Scenario& scenario, const fs::path& place, double limit_s,
+                      DrillCase& out) {
   for (;; ++out.relaunches) {
     const int before = static_cast<int>(out.restarts.size());
     setenv("WINDTUNNEL_GENERATIONS_BEFORE", std::to_string(before).c_str(), 1);
     const fs::path log = place / fmt::format("log{}.txt", out.relaunches > 0 ? std::to_string(out.relaunches + 1) : "");
-    const int status = try_trainer(
-        {"train", run_file.string(), "-o", place.string(), "--faults", (place / "scenario.yaml").string()}, log);
+    const auto ended =
+        try_trainer({"train", run_file.string(), "-o", place.string(), "--faults", (place / "scenario.yaml").string()},
+                    log, limit_s);
+    if (!ended) out.differences.push_back(fmt::format("the run had not ended after {:.0f} s and was killed", limit_s));
+    const int status = ended.value_or(128 + SIGKILL);
     if (fs::exists(place / "agent.json")) {
       for (DrillRestart& r : restarts_in(read_json(place / "agent.json"))) {
         r.generation += before;
@@ -133,7 +146,8 @@ DrillResult run_drill(const std::vector<DrillInput>& inputs, const fs::path& out
     out.name = scenario.name;
     out.compared = scenario.expect.finishes ? scenario.expect.state : Expectation::State::any;
     fs::copy_file(scenario.file, place / "scenario.yaml");
-    const int status = train_with_faults(run_file, scenario, place, out);
+    const int status =
+        train_with_faults(run_file, scenario, place, launch_limit_s(scenario, run, reference->second), out);
     judge(scenario, run, status, reference->second, place, out);
     said(fmt::format("{}: {}", out.name, out.passed() ? "passed" : "FAILED: " + out.differences.front()));
     result.cases.push_back(std::move(out));

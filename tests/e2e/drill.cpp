@@ -130,6 +130,18 @@ TEST_CASE("everything that a drill writes lies in its output folder, wherever it
   CHECK_THAT(twice.said, Catch::Contains("found 'one' twice"));
 }
 
+TEST_CASE("a trainer that does not end is killed after its limit; one that does is not") {
+  const auto program = scratch("hangs.sh"), log = scratch("hangs.txt");
+  const std::string real = trainer_program().string();
+  write_bytes(program, "#!/bin/sh\ntest $1 = quick && exit 7\necho $$\nexec sleep 100\n");
+  chmod(program.c_str(), 0755);
+  setenv("WINDTUNNEL_TRAIN", program.c_str(), 1);
+  CHECK(try_trainer({"quick"}, log, 60) == 7);
+  CHECK_FALSE(try_trainer({"slow"}, log, 1));
+  setenv("WINDTUNNEL_TRAIN", real.c_str(), 1);
+  CHECK(kill(std::stoi(read_bytes(log)), 0) != 0);
+}
+
 TEST_CASE("a drill that is killed takes its trainer and the ranks with it") {
   const std::filesystem::path folder = scratch("killed-drill"), place = folder / "out" / "undisturbed-1";
   RunSpec run = with_layout(small_run(), 1, 2, 2);

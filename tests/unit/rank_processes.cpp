@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <filesystem>
 
+#include "trainer/communication/rank_watch.hpp"
 #include "trainer/launch/rank_generation.hpp"
 #include "trainer/launch/rank_processes.hpp"
 
@@ -68,4 +70,23 @@ TEST_CASE("a node is lost when all of its ranks are killed, one some time after 
   CHECK(killed_of("exit 4", 2) == Ranks{0});      // it lost its peer
   CHECK(killed_of("true", 2) == Ranks{0});        // it lives on
   CHECK(killed_of("kill -9 $$", 1) == Ranks{0});  // of another node: nobody waits for it
+}
+
+TEST_CASE("ranks that live and come no further are ended, with the place where they are") {
+  GracePeriod none(0);
+  Generation generation;
+  generation.command = {std::filesystem::read_symlink("/proc/self/exe").string(), "a rank that stands still"};
+  generation.still_s = 2;
+  const GenerationEnd end = run_generation(generation, none);
+  CHECK(end.how == GenerationEnd::How::failed);
+  CHECK(end.cause == "silence");
+  CHECK(end.message == "no rank has come further for 2 s; rank 0 is at checkpoint of step 7");
+}
+
+// The one above starts it.
+TEST_CASE("a rank that stands still", "[.rank]") {
+  run_watched(RankEnvironment::read(), 30, [](RankWatch& watch) {
+    watch.at(7, "checkpoint");
+    for (;;) pause();
+  });
 }

@@ -10,6 +10,7 @@
 #include "configs/spec/support/json_reader.hpp"
 #include "trainer/checkpoint/agreement.hpp"
 #include "trainer/checkpoint/checkpoint_format.hpp"
+#include "trainer/device/device.hpp"
 #include "trainer/pch.hpp"
 #include "trainer/safetensors/sealed_document.hpp"
 

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "configs/spec/support/error.hpp"
+#include "trainer/checkpoint/checkpoint_format.hpp"
 #include "trainer/launch/rank_processes.hpp"
 #include "trainer/launch/recovery.hpp"
 
@@ -60,6 +61,7 @@ class Agent {
     generation.world = fleet_.world();
     generation.ranks_per_node = fleet_.ranks_per_node();
     generation.silence_s = options_.run.dist_timeout_s + kSilenceMore_s;
+    generation.still_s = generation.silence_s + kStoragePatience_s;  // outside of collectives, they wait for that alone
     generation.place = [&](std::int64_t rank) -> std::map<std::string, std::string> {
       return {{"WINDTUNNEL_NODE", std::to_string(fleet_.node_of(rank))},
               {"GROUP_RANK", std::to_string(rank / fleet_.ranks_per_node())}};
