@@ -87,7 +87,7 @@ void judge(const Scenario& scenario, const RunSpec& run, int status, const fs::p
   const Expectation& expect = scenario.expect;
   check_nothing_left(place, out);
   measure_recoveries(place, out.restarts);
-  prove_strikes(scenario, place, out);
+  prove_strikes(scenario, run, place, out);
   check_replays(place, run.steps, expect, out);
   check_recoveries(place, scenario, out);
   if ((status == 0) != expect.finishes)
