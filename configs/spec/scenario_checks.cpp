@@ -29,7 +29,7 @@ struct DrillCheck {
            run.name);
     if (n.spares > nodes())
       fail("nodes.spares", "found {}, the run {} has {} nodes; at most as many stand by", n.spares, run.name, nodes());
-    for (const std::int64_t node : scenario.expect.excluded)
+    for (const std::int64_t node : scenario.expect.excluded.value_or(std::vector<std::int64_t>()))
       if (node >= nodes() + n.spares)
         fail("expect.excluded", "found {}, there are nodes 0..{}", node, nodes() + n.spares - 1);
   }

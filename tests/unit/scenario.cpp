@@ -71,7 +71,7 @@ events:
     what: {kind: disk_full, after: 4kB}
   - {who: {domain: all}, when: {step: 3}, what: {kind: maintenance, signal: USR1, notice: 5s}}
   - {who: {share: 0.05, of: node}, when: {per_1000_node_days: 2, shape: 0.78}, what: {kind: kill}}
-expect: {state: layouts, restarts: 2, resumed_after: 4, level: peer, excluded: [2, 3], within: 30s}
+expect: {state: layouts, restarts: 2, resumed_after: [4, 8], level: peer, excluded: [2, 3], within: 30s}
 )");
   REQUIRE(s.events.size() == 5);
   const FaultEvent& rack = s.events[0];
@@ -91,7 +91,9 @@ expect: {state: layouts, restarts: 2, resumed_after: 4, level: peer, excluded: [
   CHECK(s.policy.on_loss == std::vector{Recovery::spare, Recovery::shrink, Recovery::restart});
   CHECK((s.policy.min_replicas == 2 && s.policy.retries_same_place == 0 && s.policy.max_restarts == 5));
   CHECK((s.nodes.ranks == 2 && s.nodes.per_rack == 1 && s.nodes.spares == 1));
-  CHECK((s.expect.state == Expectation::State::layouts && s.expect.restarts == 2 && s.expect.level == CopyLevel::peer));
+  CHECK((s.expect.state == Expectation::State::layouts && s.expect.restarts == 2 &&
+         s.expect.level == std::vector{CopyLevel::peer}));
+  CHECK(s.expect.resumed_after == std::vector<std::int64_t>{4, 8});
   CHECK((s.expect.excluded == std::vector<std::int64_t>{2, 3} && s.expect.within_s == 30 && s.expect.finishes));
 }
 
@@ -131,6 +133,12 @@ TEST_CASE("contradictory policies are refused") {
   refused(kRank1 + kStep2 + kKill, "found 'pray'", policy("on_loss: [pray]"));
   refused(kRank1 + kStep2 + kKill, "found none", policy("on_loss: []"));
   CHECK_THROWS_WITH(read("name: s\nrun: r\nevents: []\n"), Catch::Contains("at least one"));
+  const auto expect = [](const std::string& text) { return "expect: {" + text + "}\n"; };
+  refused(kRank1 + kStep2 + kKill, "a list of such steps", expect("resumed_after: [4, -1]"));
+  refused(kRank1 + kStep2 + kKill, "a list of such steps", expect("resumed_after: []"));
+  refused(kRank1 + kStep2 + kKill, "found 'disk'", expect("level: [local, disk]"));
+  CHECK(with_event(kRank1 + kStep2 + kKill, expect("excluded: []")).expect.excluded == std::vector<std::int64_t>());
+  CHECK_FALSE(with_event(kRank1 + kStep2 + kKill).expect.excluded);
 }
 
 TEST_CASE("what the run has not cannot be struck in a drill") {
