@@ -56,11 +56,6 @@ RankPlace place_of(std::int64_t rank, std::optional<std::int64_t> node) {
   return out;
 }
 
-std::optional<std::int64_t> own_node() {
-  const char* node = std::getenv("WINDTUNNEL_NODE");
-  return node ? std::optional<std::int64_t>(std::atoll(node)) : std::nullopt;
-}
-
 /// Storage, store and agent are struck by rank 0, local copies of a node by the node's first rank.
 bool carries_out(const FaultEvent& event, const RankPlace& self) {
   const FaultDomain domain = event.who.domain;
@@ -94,10 +89,10 @@ Strike strike_of(const ArmedEvent& e, const RankPlace& place, std::int64_t step)
 }
 
 StrikeContext context_of(const ArmedEvent& e, std::int64_t step) {
-  StrikeContext out{e.event, armed->self, armed->log, strike_of(e, place_of(armed->self.rank, own_node()), step),
+  StrikeContext out{e.event, armed->self, armed->log, strike_of(e, place_of(armed->self.rank, armed->self.node), step),
                     {},      {}};
   if (e.event.who.domain == FaultDomain::rank) {
-    out.victims = {{getpid(), armed->self.rank, own_node()}};
+    out.victims = {{getpid(), armed->self.rank, armed->self.node}};
   } else {
     for (const RankProcess& process : ranks_here(armed->members))
       if (strikes(e.event, place_of(process.rank, process.node))) out.victims.push_back(process);
@@ -229,7 +224,7 @@ void arm_faults(const Scenario& scenario, const FaultedRank& rank) {
   armed.reset(new Armed{scenario, rank, StrikeLog(rank.folder), {}, {}, {}, {}, {}});
   FaultedRank& self = armed->self;
   self.generation += generations_before();
-  const RankPlace place = place_of(self.rank, own_node());
+  const RankPlace place = place_of(self.rank, armed->self.node);
   for (std::size_t i = 0; i < scenario.events.size(); ++i)
     if (carries_out(scenario.events[i], place) && !armed->log.struck(i, self.generation, self.rank)) {
       armed->events.emplace_back();

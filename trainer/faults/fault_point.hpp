@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -19,8 +20,9 @@ struct FaultedRank {
   int generation = 0;
   std::filesystem::path folder;  ///< the run's output: strikes.jsonl, checkpoints, nodes
   std::int64_t save_interval = 0;
-  int store_port = 0;        ///< connections to it are not between ranks
-  bool agent_store = false;  ///< its host is this process's parent, else rank 0
+  int store_port = 0;                     ///< connections to it are not between ranks
+  bool agent_store = false;               ///< its host is this process's parent, else rank 0
+  std::optional<std::int64_t> node = {};  ///< none: ranks fill nodes in their order
 };
 
 /// Generations of earlier launches, which WINDTUNNEL_GENERATIONS_BEFORE counts, come before this launch's.

@@ -37,7 +37,15 @@ std::optional<std::string> variable_of(const std::string& environ_bytes, const s
 std::optional<std::int64_t> number_of(const std::string& environ_bytes, const std::string& name) {
   const auto text = variable_of(environ_bytes, name);
   if (!text || text->empty()) return std::nullopt;
-  return std::strtoll(text->c_str(), nullptr, 10);
+  char* end = nullptr;
+  const long long number = std::strtoll(text->c_str(), &end, 10);
+  return *end == '\0' ? std::optional<std::int64_t>(number) : std::nullopt;
+}
+
+std::optional<std::int64_t> node_of(const std::string& environ_bytes) {
+  for (const char* name : kNodeVariables)
+    if (variable_of(environ_bytes, name).value_or("") != "") return number_of(environ_bytes, name);
+  return std::nullopt;
 }
 
 /// Of /proc/PID/stat what comes behind the program's name: "S 1234 ..."; empty: there is no such process.
@@ -111,7 +119,7 @@ std::vector<RankProcess> ranks_here(const std::vector<pid_t>& members) {
     if (!same("MASTER_PORT") || !same("WINDTUNNEL_PARENT") || !is_launched(pid, environment, command)) continue;
     const auto rank = members.empty() ? number_of(environment, "RANK") : place_in(members, pid);
     if (!rank || (members.empty() && !same("TORCHELASTIC_RESTART_COUNT"))) continue;
-    out.push_back({pid, *rank, number_of(environment, "WINDTUNNEL_NODE")});
+    out.push_back({pid, *rank, node_of(environment)});
   }
   return out;
 }

@@ -10,10 +10,13 @@
 
 namespace wt {
 
+/// What names the node that a rank is on, the first that is set: our agent, torchrun, Slurm.
+inline constexpr const char* kNodeVariables[] = {"WINDTUNNEL_NODE", "GROUP_RANK", "SLURM_NODEID"};
+
 struct RankProcess {
   pid_t pid = -1;
   std::int64_t rank = 0;
-  std::optional<std::int64_t> node;  ///< WINDTUNNEL_NODE, where the agent gave one
+  std::optional<std::int64_t> node;  ///< its number, where somebody gave one
 };
 /// The ranks of this generation on this machine, this one among them: processes of the same launch (command line, port
 /// of the store, launcher), and no child of theirs. `members`: process ids by rank, where ranks have regrouped: a

@@ -106,7 +106,7 @@ void Worker::prepare(const RunSpec& run, const RankEnvironment& environment, int
   if (options_.faults)
     arm_faults(*options_.faults,
                {environment.rank, run.layout.world() / run.layout.replicate, generation, options_.folder,
-                run.save_interval, environment.master_port, environment.agent_store});
+                run.save_interval, environment.master_port, environment.agent_store, node_number()});
   if (first) pass_fault_point(FaultTime::Place::restart, 0);
 }
 
