@@ -212,8 +212,9 @@ void check_event(YamlMap& map, const FaultEvent& e) {
 FaultEvent read_event(YamlMap& map) {
   FaultEvent out{
       read_victims(map.map("who")), read_time(map.map("when")), 0, 1, read_effect(map.map("what")), {}, {}, {}, {}};
-  out.generation = static_cast<int>(map.integer_or("generation", 0, 0));
-  out.repeats = static_cast<int>(map.integer_or("repeats", 1, 1));
+  constexpr std::int64_t kMost = 1000;  // failures of one run; far more than any restarts that are allowed
+  if (map.has("generation")) out.generation = static_cast<int>(map.integer("generation", 0, kMost));
+  if (map.has("repeats")) out.repeats = static_cast<int>(map.integer("repeats", 1, kMost));
   if (const std::string lasts = map.text("lasts", "forever"); lasts != "forever")
     out.lasts_s = time_above_0(map, "lasts");
   if (map.has("cause")) out.cause = read_source(map, "cause");

@@ -123,6 +123,9 @@ TEST_CASE("kinds, domains and places that make no sense together are refused wit
   refused(kRank1 + kStep2 + "what: {kind: exit, status: 3}, lasts: 3s", "'exit' has no end");
   refused(kRank1 + kStep2 + "what: {kind: kill, factor: 2}", "factor");
   refused(kRank1 + kStep2 + kKill + ", lasts: 0s", "above 0");
+  refused(kRank1 + kStep2 + kKill + ", generation: 4294967296", "generation");
+  refused(kRank1 + kStep2 + kKill + ", repeats: 4294967297", "repeats");
+  refused(kRank1 + kStep2 + kKill + ", repeats: 0", "repeats");
 }
 
 TEST_CASE("contradictory policies are refused") {
@@ -153,6 +156,19 @@ TEST_CASE("what the run has not cannot be struck in a drill") {
   impossible(kRank1 + "when: {step: 3, at: checkpoint}, " + kKill, "saves every 4 steps and at its end, step 6");
   impossible("who: {domain: rank, index: 3}, when: {step: 4, at: checkpoint}, " + kKill, "ranks 0..1 write");
   impossible(kRank1 + "when: {step: 4, at: manifest}, " + kKill, "rank 0 alone writes manifests");
+  const std::string nodes = "nodes: {ranks: 1, per_rack: 2, spares: 1}\n", saving = "when: {step: 4, at: checkpoint}, ";
+  impossible("who: {domain: node, index: 2}, " + saving + kKill, "found node 2, but ranks 0..1 write", nodes);
+  impossible("who: {domain: node, index: 4}, " + saving + kKill, "found node 4, but ranks 0..1 write", nodes);
+  impossible("who: {domain: rack, index: 1}, " + saving + kKill, "found rack 1, but ranks 0..1 write", nodes);
+  impossible("who: {domain: replica, index: 1}, " + saving + kKill, "found replica 1, but ranks 0..1 write");
+  impossible("who: {domain: node, index: 1}, when: {step: 4, at: manifest}, " + kKill, "rank 0 alone writes", nodes);
+  impossible("who: {domain: node, index: 0}, " + kStep2 + "what: {kind: damage, how: old_manifest, level: peer}",
+             "needs level: storage");
+  impossible("who: {domain: node, index: 0}, " + kStep2 + "what: {kind: damage, how: stale_latest, level: local}",
+             "needs level: storage");
+  RunSpec sharded_optimizer = run_of(2, 2, 6, 4);
+  sharded_optimizer.layout.optimizer_shard = 2;  // all four have a part of the state
+  CHECK_NOTHROW(check_drill(with_event("who: {domain: rank, index: 3}, " + saving + kKill), sharded_optimizer, {}, {}));
   impossible(kRank1 + "when: {step: 3, at: mb0.L1.expert.bwd}, " + kKill, "did you mean 'mb0.L1.experts.bwd'");
   impossible(kRank1 + "when: {step: 3, at: optimizer, phase: issued}, " + kKill, "is computed and not waited for");
   impossible(kRank1 + "when: {time: 3h}, " + kKill, "simulated alone");
