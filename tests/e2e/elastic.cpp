@@ -254,3 +254,30 @@ TEST_CASE("all ranks are stopped, so that none can tell: the agent does") {
   CHECK(restarts[0].at("cause") == "silence");
   CHECK((state_of(latest_checkpoint(folder)) == state_of(latest_checkpoint(trained(run)))));
 }
+
+TEST_CASE(
+    "fewer ranks under torchrun go on in another layout, by the checkpoints that are there, whatever `latest` says") {
+  RunSpec run = elastic_run(8);
+  const fs::path folder = scratch("fewer"), file = scratch("fewer.yaml");
+  REQUIRE(train(run, folder).status == 0);
+  fs::remove(folder / "checkpoints" / "latest");
+  run.steps = 12;
+  write_file_atomically(file, run_to_yaml(run));
+  const std::string port = std::to_string(free_port());
+  std::vector<Started> ranks;
+  std::string said;
+  for (int rank = 0; rank < 2; ++rank) {
+    Launch launch;
+    launch.environment = {{"RANK", std::to_string(rank)}, {"WORLD_SIZE", "2"},   {"LOCAL_RANK", std::to_string(rank)},
+                          {"MASTER_ADDR", "127.0.0.1"},   {"MASTER_PORT", port}, {"TORCHELASTIC_RUN_ID", "fewer"}};
+    ranks.push_back(start_trainer({"train", file.string(), "-o", folder.string()}, launch));
+  }
+  for (const Started& rank : ranks) {
+    const Ended ended = wait_for(rank);
+    CHECK(ended.status == 0);
+    said += ended.said;
+  }
+  INFO(said);
+  CHECK_THAT(said, Contains("2 ranks in place of the 4 of ") && Contains("continuing after step 8 "));
+  CHECK(steps_of(folder).size() == 12);
+}

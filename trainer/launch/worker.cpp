@@ -10,6 +10,7 @@
 #include "configs/spec/support/atomic_file.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/json_reader.hpp"
+#include "trainer/checkpoint/checkpoint_format.hpp"
 #include "trainer/checkpoint/earlier_run.hpp"
 #include "trainer/checkpoint/levels.hpp"
 #include "trainer/communication/numbers_of_ranks.hpp"
@@ -21,6 +22,7 @@
 #include "trainer/executor/replica_check.hpp"
 #include "trainer/executor/run_metrics.hpp"
 #include "trainer/launch/notice.hpp"
+#include "trainer/launch/remaining_layout.hpp"
 #include "trainer/parameters/hugging_face.hpp"
 #include "trainer/parameters/schedule.hpp"
 #include "trainer/pch.hpp"
@@ -85,6 +87,21 @@ at::Device prepare_rank_process(const RunSpec& run, std::int64_t local_rank) {
   if (!device.is_cpu()) make_workspaces(device);
   install_memory_counter(device);
   return device;
+}
+
+RunSpec fit_to_world(RunSpec run, const RankEnvironment& environment, const std::filesystem::path& folder,
+                     c10d::Store& store) {
+  if (!environment.torchrun || environment.world == run.layout.world() || !run.autoresume) return run;
+  constexpr const char* kSaved = "worker/has_saved";  // not all ranks see a new folder at the same time
+  if (environment.rank == 0)
+    store.set(kSaved, std::string(checkpoint_folders(folder / "checkpoints").empty() ? "no" : "yes"));
+  if (store.get_to_str(kSaved) == "no") return run;
+  const auto layouts = remaining_layouts(run, environment.world);
+  if (layouts.empty() || layouts.front().layout.world() != environment.world) return run;  // which is refused
+  if (environment.rank == 0)
+    fmt::print(stderr, "{} ranks in place of the {} of {}: going on as {}\n", environment.world, run.layout.world(),
+               run.layout.name(), layouts.front().layout.name());
+  return layouts.front();
 }
 
 Worker::Worker(RunSpec run, WorkerOptions options)
