@@ -22,6 +22,7 @@ namespace {
 
 /// Told whose child it is, it does not outlive this process (end_with_launcher).
 pid_t start(const std::vector<std::string>& arguments, const posix_spawn_file_actions_t* actions) {
+  signal(SIGCHLD, SIG_DFL);  // ignored, as some launchers leave it, nobody would see how it ends
   setenv("WINDTUNNEL_PARENT", std::to_string(getpid()).c_str(), 1);
   std::string program = trainer_program().string();
   std::vector<std::string> words = arguments;
@@ -76,7 +77,10 @@ std::string tail_of(const std::filesystem::path& log) {
   std::string text = bytes.str();
   while (text.ends_with('\n')) text.pop_back();
   constexpr std::size_t kShown = 2000;
-  return text.size() > kShown ? "..." + text.substr(text.size() - kShown) : text;
+  if (text.size() <= kShown) return text;
+  std::size_t begin = text.size() - kShown;
+  while (begin < text.size() && (text[begin] & 0xC0) == 0x80) ++begin;  // not within a character of UTF-8
+  return "..." + text.substr(begin);
 }
 
 std::optional<int> try_trainer(const std::vector<std::string>& arguments, const std::filesystem::path& log,

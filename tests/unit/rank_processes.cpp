@@ -15,10 +15,12 @@ using namespace wt;
 namespace {
 
 RankProcesses::Ended wait_for_one(RankProcesses& processes) {
-  for (;;) {
+  for (const double begin = now_s(); now_s() - begin < 60;) {
     if (const auto ended = processes.next_ended()) return *ended;
     pause_briefly();
   }
+  FAIL("no process has ended within a minute");
+  return {};
 }
 
 }  // namespace
@@ -89,4 +91,26 @@ TEST_CASE("a rank that stands still", "[.rank]") {
     watch.at(7, "checkpoint");
     for (;;) pause();
   });
+}
+
+TEST_CASE("a notice that comes before a rank can take it is not lost") {
+  RankProcesses processes;
+  processes.start(0, {std::filesystem::read_symlink("/proc/self/exe").string(), "a rank that takes notice late"}, {});
+  kill(processes.running().begin()->first, SIGTERM);
+  CHECK(cause_of(wait_for_one(processes).status) == "exit status 7");
+}
+
+// The one above starts it.
+TEST_CASE("a rank that takes notice late", "[.rank]") {
+  usleep(200'000);
+  CHECK(stop_requested() == 0);
+  take_notice();
+  _exit(stop_requested() == SIGTERM ? 7 : 8);
+}
+
+TEST_CASE("ends are seen also where this process was started with SIGCHLD ignored") {
+  signal(SIGCHLD, SIG_IGN);
+  RankProcesses processes;
+  processes.start(0, {"/bin/sh", "-c", "exit 7"}, {});
+  CHECK(cause_of(wait_for_one(processes).status) == "exit status 7");
 }
