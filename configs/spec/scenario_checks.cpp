@@ -89,6 +89,8 @@ struct DrillCheck {
     const bool manifest = e.when.place == FaultTime::Place::manifest;
     const std::int64_t writers =
         manifest ? 1 : run.layout.shard * run.layout.optimizer_shard;  // each has a part of the state
+    if (manifest && e.what.kind == FaultKind::exception)
+      fail(where, "what.kind: found 'exception' at manifest, where the checkpoint is whole and no rank ends by it");
     if (e.who.index && first_rank(e) >= writers)
       fail(where, "who.index: found {} {}, but {}; choose another", to_string(e.who.domain), *e.who.index,
            manifest ? "rank 0 alone writes manifests"

@@ -166,6 +166,8 @@ TEST_CASE("what the run has not cannot be struck in a drill") {
              "needs level: storage");
   impossible("who: {domain: node, index: 0}, " + kStep2 + "what: {kind: damage, how: stale_latest, level: local}",
              "needs level: storage");
+  impossible("who: {domain: rank, index: 0}, when: {step: 4, at: manifest}, what: {kind: exception}",
+             "no rank ends by it");
   RunSpec sharded_optimizer = run_of(2, 2, 6, 4);
   sharded_optimizer.layout.optimizer_shard = 2;  // all four have a part of the state
   CHECK_NOTHROW(check_drill(with_event("who: {domain: rank, index: 3}, " + saving + kKill), sharded_optimizer, {}, {}));

@@ -207,13 +207,13 @@ std::string CheckpointSaver::publish() {
     for (const auto& [path, renamed] : std::exchange(passed_over_, {}))
       fs::rename(path, free_name(fmt::format("{}.{}", path.string(), renamed)));
     fs::rename(partial, target);
-    pass_fault_point(FaultTime::Place::manifest, step_);
   } catch (const std::exception& e) {
     std::error_code none;
     fs::remove_all(partial, none);
     return e.what();
   }
   try {  // the checkpoint is valid already; what follows is convenience
+    pass_fault_point(FaultTime::Place::manifest, step_);
     write_file_atomically(trace_of_saves(folder_.parent_path()), "");
     write_file_atomically(folder_ / "latest", target.filename().string() + "\n");
     remove_old(target, run_.keep_checkpoints);

@@ -47,8 +47,10 @@ std::optional<Failure> first_failure(c10d::Store& store) {
 Failure settle_failure(c10d::Store& store, const Failure& own) {
   const bool first = store.add("failure/claims", 1) == 1;
   if (first)
+    // What a message quotes need not be UTF-8.
     store.set(kFailure,
-              json{{"rank", own.rank}, {"status", own.status}, {"text", own.text}, {"missed", own.missed}}.dump());
+              json{{"rank", own.rank}, {"status", own.status}, {"text", own.text}, {"missed", own.missed}}.dump(
+                  -1, ' ', false, json::error_handler_t::replace));
   const bool there = wait_until(kSpeakerMayTake_s, [&] { return store.check({kFailure}); });
   const Failure cause = there ? *first_failure(store) : own;
   const auto spoken = [&] { return store.check({kSpoken}); };
