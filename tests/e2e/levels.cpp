@@ -76,7 +76,13 @@ TEST_CASE("a run that was killed goes on from the copies in its nodes' own memor
   }
   const fs::path half = copy_file(folder, 2, "local", 3, 2).string() + ".tmp";
   write_bytes(half, "half written");
+  const fs::path memory = scratch("of-node-7");  // whose place another node has taken
+  fs::create_directories(memory);
+  write_bytes(memory / "copy", "of an earlier step");
+  fs::create_directory_symlink(memory, folder / "nodes" / "7");
   go_on(folder, copied_run(), 6, "local");
+  CHECK(!fs::exists(fs::symlink_status(folder / "nodes" / "7")));
+  CHECK(!fs::exists(memory));
 }
 
 TEST_CASE("a node that is lost, or a copy that is damaged, is replaced by its peer's") {

@@ -175,6 +175,29 @@ TEST_CASE("a full disk fails as write(2) does, and nothing is left of the file")
   write_file_atomically(folder / "large", "there is room again");
 }
 
+TEST_CASE("a node that is killed takes its copies with it, also where its folder is a link into its memory") {
+  const TempDirectory folder;
+  std::filesystem::create_directories(folder / "memory");
+  std::filesystem::create_directories(folder / "nodes");
+  write_bytes(folder / "memory" / "copy", "x");
+  std::filesystem::create_directory_symlink(folder / "memory", folder / "nodes" / "1");
+  const pid_t child = fork();
+  if (child == 0)
+    for (;;) pause();
+  FaultEvent event;
+  event.what.takes_local_copies = true;
+  const FaultedRank self{0, 2, 0, folder.path(), 0, 0, true};
+  const StrikeLog log(folder.path());
+  const Strike strike{0, 0, 2, 1, 3, "a.fwd", "kill"};
+  kill_victims({event, self, log, strike, {{child, 2, 1}}, {strike}});
+  int status = 0;
+  CHECK(waitpid(child, &status, 0) == child);
+  CHECK(WTERMSIG(status) == SIGKILL);
+  CHECK(!std::filesystem::exists(std::filesystem::symlink_status(folder / "nodes" / "1")));
+  CHECK(!std::filesystem::exists(folder / "memory"));
+  CHECK(lines_of(folder / "strikes.jsonl").at(0)["proof"]["copies_removed"] == json{"1"});
+}
+
 TEST_CASE("a stopped process is sampled while it is, and goes on after its time") {
   const TempDirectory folder;
   const pid_t child = fork();

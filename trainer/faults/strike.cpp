@@ -16,6 +16,7 @@
 #include "configs/spec/support/clock.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/file_write.hpp"
+#include "configs/spec/support/linked_folder.hpp"
 
 namespace wt {
 namespace {
@@ -89,8 +90,7 @@ void kill_victims(const StrikeContext& c) {
   if (c.event.what.takes_local_copies)
     for (const Strike& strike : c.victim_strikes) {
       const fs::path copies = c.self.folder / "nodes" / std::to_string(strike.node);
-      std::error_code none;
-      if (fs::remove_all(copies, none) > 0) removed.push_back(copies.filename().string());
+      if (remove_linked_folder(copies)) removed.push_back(copies.filename().string());
     }
   if (c.victims.size() > 1 || c.event.what.takes_local_copies)
     c.log.add(c.strike, {{"others_gone", all}, {"sent_s", sent_s}, {"gone_s", gone_s}, {"copies_removed", removed}});
