@@ -86,7 +86,7 @@ std::string tail_of(const std::filesystem::path& log) {
 std::optional<int> try_trainer(const std::vector<std::string>& arguments, const std::filesystem::path& log,
                                double limit_s) {
   const pid_t pid = start_logged(arguments, log);
-  for (const double begin = clock_s(CLOCK_MONOTONIC); clock_s(CLOCK_MONOTONIC) - begin < limit_s; usleep(5000))
+  for (const double begin = steady_s(); steady_s() - begin < limit_s; usleep(5000))
     if (const auto status = end_of(pid, WNOHANG)) return status;
   kill(pid, SIGKILL);
   end_of(pid, 0);

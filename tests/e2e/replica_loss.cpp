@@ -221,8 +221,8 @@ TEST_CASE("a second failure without the replica: all start again from the newest
   REQUIRE(changes.size() == 2);
   CHECK(changes[0].at("policy") == "without replica 1");
   CHECK(changes[1].at("policy") == "restart");
-  const std::int64_t resumed_after = changes[1].at("resumed_after");
-  CHECK((resumed_after == 4 || resumed_after == 8));  // the save of step 8 may be under way
+  const std::int64_t checkpoint_step = changes[1].at("checkpoint_step");
+  CHECK((checkpoint_step == 4 || checkpoint_step == 8));  // the save of step 8 may be under way
   CHECK(steps_of(scratch("twice")).size() == 12);
 }
 

@@ -56,7 +56,7 @@ TEST_CASE("a stopped rank ends the generation: op, group and rank are named, and
   REQUIRE(restarts.size() == 1);
   CHECK_THAT(restarts[0].at("message").get<std::string>(),
              Contains("over axis") && Contains("ranks") && Contains(" of step ") && Contains("rank 2 is silent"));
-  CHECK(restarts[0].at("resumed_after").get<int>() >= 10);
+  CHECK(restarts[0].at("checkpoint_step").get<int>() >= 10);
   const fs::path undisturbed = trained(run);
   CHECK(steps_of(folder) == steps_of(undisturbed));
   CHECK((state_of(latest_checkpoint(folder)) == state_of(latest_checkpoint(undisturbed))));

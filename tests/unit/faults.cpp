@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/support/atomic_file.hpp"
+#include "configs/spec/support/clock.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/file_write.hpp"
 #include "tests/support/temp_directory.hpp"

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "configs/spec/support/clock.hpp"
 #include "configs/spec/support/error.hpp"
 #include "trainer/faults/file_damage.hpp"
 #include "trainer/faults/strike.hpp"
@@ -66,21 +67,7 @@ bool carries_out(const FaultEvent& event, const RankPlace& self) {
 
 /// As the scenario has it.
 std::string place_name(const FaultTime& when) {
-  switch (when.place) {
-    case Place::op:
-      return when.op;
-    case Place::checkpoint:
-      return fmt::format("checkpoint after {:g}", when.after);
-    case Place::manifest:
-      return "manifest";
-    case Place::reload:
-      return "reload";
-    case Place::restart:
-      return "restart";
-    case Place::begin:
-      break;
-  }
-  return "begin";
+  return to_string(when) + (when.place == Place::checkpoint ? fmt::format(" after {:g}", when.after) : std::string());
 }
 
 Strike strike_of(const ArmedEvent& e, const RankPlace& place, std::int64_t step) {

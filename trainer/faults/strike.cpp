@@ -25,14 +25,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr useconds_t kSample_us = 5000;
-
-/// Whether `done` came to hold in time.
-template <typename Condition>
-bool wait_until(double at_most_s, Condition&& done) {
-  for (const double begin = steady_s(); !done(); usleep(1000))
-    if (steady_s() - begin > at_most_s) return false;
-  return true;
-}
+constexpr double kLook_s = 0.001;
 
 /// A child that holds nothing of this process's: no socket stays open because of it.
 template <typename Body>
@@ -54,7 +47,7 @@ struct Samples {
 Samples sample(const std::vector<pid_t>& pids, std::optional<double> lasts_s) {
   Samples seen;
   const pid_t pid = pids.front();
-  if (!wait_until(5, [&] { return process_state(pid) == 'T' || gone(pid); })) return seen;
+  if (!wait_until(5, kLook_s, [&] { return process_state(pid) == 'T' || gone(pid); })) return seen;
   std::int64_t since_stopped = 0;
   for (const double begin = steady_s(); !lasts_s || steady_s() - begin < *lasts_s; usleep(kSample_us)) {
     if (gone(pid)) {
@@ -67,13 +60,11 @@ Samples sample(const std::vector<pid_t>& pids, std::optional<double> lasts_s) {
       ++seen.stopped, seen.moved += std::exchange(since_stopped, 0);
   }
   for (const pid_t stopped : pids) kill(stopped, SIGCONT);
-  seen.continued = wait_until(5, [&] { return process_state(pid) != 'T'; });
+  seen.continued = wait_until(5, kLook_s, [&] { return process_state(pid) != 'T'; });
   return seen;
 }
 
 }  // namespace
-
-double steady_s() { return clock_s(CLOCK_MONOTONIC); }
 
 void kill_victims(const StrikeContext& c) {
   const double begin = steady_s();
@@ -81,7 +72,7 @@ void kill_victims(const StrikeContext& c) {
   for (const RankProcess& victim : c.victims)
     if (!is_own(victim)) kill(victim.pid, SIGKILL);
   const double sent_s = steady_s() - begin;
-  const bool all = wait_until(5, [&] {
+  const bool all = wait_until(5, kLook_s, [&] {
     return std::all_of(c.victims.begin(), c.victims.end(),
                        [&](const RankProcess& victim) { return is_own(victim) || gone(victim.pid); });
   });
@@ -120,7 +111,7 @@ void stop_processes(const std::vector<pid_t>& pids, const StrikeContext& c) {
 
 void announce_end(pid_t pid, const StrikeContext& c) {
   in_a_child([&] {
-    if (!wait_until(c.event.what.notice_s, [&] { return gone(pid); })) kill(pid, SIGKILL);
+    if (!wait_until(c.event.what.notice_s, kLook_s, [&] { return gone(pid); })) kill(pid, SIGKILL);
   });
   kill(pid, c.event.what.signal);
 }
