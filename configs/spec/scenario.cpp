@@ -1,5 +1,7 @@
 #include "configs/spec/scenario.hpp"
 
+#include <fmt/ranges.h>
+
 #include <csignal>
 #include <regex>
 
