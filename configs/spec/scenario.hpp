@@ -150,12 +150,14 @@ struct Expectation {
   bool finishes = true;  ///< false: the run must end with an error
   std::optional<std::int64_t> restarts;
   std::int64_t relaunches = 0;  ///< times that train is called again, because its agent is gone or it ended on request
-  std::optional<std::int64_t> resumed_after;  ///< the step of the checkpoint that the first recovery took
-  std::optional<std::int64_t> steps_lost;     ///< done and done again, over all recoveries
-  std::optional<CopyLevel> level;             ///< that the first recovery loaded from
-  std::vector<std::int64_t> excluded;         ///< nodes that the run ends without
-  std::string says;                           ///< in what the run says of the failure
-  std::optional<double> within_s;             ///< each recovery, from detection to the first step's end
+  std::vector<std::int64_t>
+      resumed_after;  ///< the step that each recovery went on from; fewer: the first ones; none: any
+  std::optional<std::int64_t> steps_lost;             ///< done and done again, over all recoveries
+  std::vector<CopyLevel> level;                       ///< that each recovery loaded from, likewise
+  std::optional<std::vector<std::int64_t>> excluded;  ///< nodes that the run ends without
+  std::string says;                                   ///< in what the run says of the failure
+  std::optional<double>
+      within_s;  ///< each recovery that no other failure cut short, from detection to the first step's end
 };
 std::string to_string(Expectation::State state);
 

@@ -1,12 +1,16 @@
 // The recovery drill on real processes; and drills that must fail, do.
 #include "planner/experiments/drill.hpp"
 
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "planner/experiments/drill_invariants.hpp"
 #include "planner/experiments/trainer_process.hpp"
 #include "tests/support/temp_directory.hpp"
 #include "tests/support/trainer_fixture.hpp"
@@ -148,4 +152,37 @@ TEST_CASE("drawn scenarios pass, and leave nothing but their files") {
   CHECK_THAT(ended.said, Catch::Contains("Drawn scenarios by kind of fault") && Catch::Contains("4 scenarios"));
   CHECK(std::filesystem::exists(folder / "drawn/random-1-23.yaml"));
   CHECK(!std::filesystem::exists(folder / "drawn/case-1"));
+}
+
+TEST_CASE("a trainer that does not end is killed after its limit; one that does is not") {
+  const auto program = scratch("hangs.sh"), log = scratch("hangs.txt");
+  const std::string real = trainer_program().string();
+  write_bytes(program, "#!/bin/sh\ntest $1 = quick && exit 7\necho $$\nexec sleep 100\n");
+  chmod(program.c_str(), 0755);
+  setenv("WINDTUNNEL_TRAIN", program.c_str(), 1);
+  CHECK(try_trainer({"quick"}, log, 60) == 7);
+  CHECK_FALSE(try_trainer({"slow"}, log, 1));
+  setenv("WINDTUNNEL_TRAIN", real.c_str(), 1);
+  CHECK(kill(std::stoi(read_bytes(log)), 0) != 0);
+}
+
+TEST_CASE("a drill that is killed takes its trainer and the ranks with it") {
+  const std::filesystem::path folder = scratch("killed-drill"), place = folder / "out" / "undisturbed-1";
+  RunSpec run = with_layout(small_run(), 1, 2, 2);
+  run.steps = 5000, run.data = licence_tokens(run.seq);
+  std::filesystem::create_directories(folder);
+  write_bytes(folder / "run.yaml", run_to_yaml(run));
+  write_bytes(folder / "one.yaml", "name: one\nrun: run.yaml\nevents:\n  - {" + killed(1, "step: 4") + "}\n");
+  const pid_t drill = fork();
+  if (drill == 0) {
+    std::filesystem::current_path(folder);
+    execl(WT_PROGRAM, WT_PROGRAM, "drill", "one.yaml", "-o", "out", nullptr);
+    _exit(1);
+  }
+  wait_for_step(place, 1);
+  DrillCase left;
+  kill(drill, SIGKILL);
+  waitpid(drill, nullptr, 0);
+  check_nothing_left(place, left);
+  CHECK(left.differences == std::vector<std::string>());
 }
