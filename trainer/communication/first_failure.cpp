@@ -18,7 +18,7 @@ constexpr const char* kSpoken = "failure/spoken";
 /// Rank 0 gets so long to tell of a usage error that it has found, too.
 constexpr double kRankZeroFirst_s = 1.0;
 constexpr double kSpeakerMayTake_s = 3.0;
-constexpr double kLook_s = 0.01;
+constexpr double kPause_s = 0.01;
 
 void print(const Failure& failure) {
   const bool says_who = failure.rank == 0 || failure.text.starts_with("rank ");
@@ -41,23 +41,23 @@ Failure settle_failure(c10d::Store& store, const Failure& own) {
     store.set(kFailure,
               json{{"rank", own.rank}, {"status", own.status}, {"text", own.text}, {"missed", own.missed}}.dump(
                   -1, ' ', false, json::error_handler_t::replace));
-  const bool there = wait_until(kSpeakerMayTake_s, kLook_s, [&] { return store.check({kFailure}); });
+  const bool there = wait_until(kSpeakerMayTake_s, kPause_s, [&] { return store.check({kFailure}); });
   const Failure cause = there ? *first_failure(store) : own;
   const auto spoken = [&] { return store.check({kSpoken}); };
   if (first && own.rank != 0 && own.status == static_cast<int>(Code::usage))
-    wait_until(kRankZeroFirst_s, kLook_s, spoken);
+    wait_until(kRankZeroFirst_s, kPause_s, spoken);
   if ((first || own.rank == 0) && store.add("failure/speakers", 1) == 1) {
     print(cause);
     store.set(kSpoken, std::string("1"));
   } else {
-    wait_until(kSpeakerMayTake_s, kLook_s, spoken);
+    wait_until(kSpeakerMayTake_s, kPause_s, spoken);
   }
   store.add("failure/settled", 1);
   return cause;
 }
 
 void wait_until_settled(c10d::Store& store, std::int64_t others, double at_most_s) {
-  wait_until(at_most_s, kLook_s, [&] { return store.add("failure/settled", 0) > others; });
+  wait_until(at_most_s, kPause_s, [&] { return store.add("failure/settled", 0) > others; });
 }
 
 }  // namespace wt

@@ -64,8 +64,8 @@ struct RankWatch::Impl {
   std::vector<Group> groups;
   std::optional<AwaitedCall> awaited;
   double awaited_since = 0;
-  double failed_elsewhere_at = 0;             ///< 0: not as far as is known
-  double answered_at = Clocks::now().wall_s;  ///< when the store has last
+  double failed_elsewhere_at = 0;  ///< 0: not as far as is known
+  double answered_at = 0;          ///< when the store has last
   std::optional<Membership> next;
   std::condition_variable decided;
   std::atomic<bool> ending{false};
@@ -310,6 +310,7 @@ RankWatch::RankWatch(const RankEnvironment& environment, double timeout_s) : imp
     throw_error(Code::runtime, "rank {}: no rendezvous store at {}:{}: {}", environment.rank,
                 environment.master_address, environment.master_port, e.what());
   }
+  impl_->answered_at = Clocks::now().wall_s;
   impl_->publisher = std::thread([this] { impl_->publish(); });
   impl_->enforcer = std::thread([this] { impl_->enforce(); });
   if (environment.rank == 0 && impl_->store_is_shared())
