@@ -9,6 +9,7 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "planner/experiments/drill_invariants.hpp"
 #include "planner/experiments/trainer_process.hpp"
@@ -185,4 +186,28 @@ TEST_CASE("a drill that is killed takes its trainer and the ranks with it") {
   waitpid(drill, nullptr, 0);
   check_nothing_left(place, left);
   CHECK(left.differences == std::vector<std::string>());
+}
+
+TEST_CASE("the same faults twice, the same decisions") {
+  std::vector<DrillInput> inputs;
+  for (const char* name : {"spare", "kill-in-reload"})
+    for (const char* time : {"-first", "-second"}) {
+      DrillInput input = read_drill_input(name);
+      input.scenario.name += time;
+      input.run.data = licence_tokens(input.run.seq);
+      inputs.push_back(std::move(input));
+    }
+  const DrillResult result = run_drill(inputs, scratch("twice"), [](const std::string& line) { UNSCOPED_INFO(line); });
+  REQUIRE(result.passed());
+  const auto decisions = [](const DrillCase& c) {
+    std::vector<std::tuple<int, std::int64_t, std::vector<std::int64_t>, std::string, std::int64_t, std::string>> out;
+    for (const DrillRestart& r : c.restarts)
+      out.emplace_back(r.generation, r.rank, r.blamed, r.cause, r.resumed_after, r.level);
+    return out;
+  };
+  for (std::size_t i = 0; i < inputs.size(); i += 2) {
+    CHECK(decisions(result.cases[i]) == decisions(result.cases[i + 1]));
+    CHECK(result.cases[i].struck == result.cases[i + 1].struck);
+    CHECK(result.cases[i].steps_lost == result.cases[i + 1].steps_lost);
+  }
 }
