@@ -12,12 +12,6 @@ using nlohmann::json;
 
 namespace {
 
-RunSpec four_ranks() {
-  RunSpec run;
-  run.layout.replicate = 2, run.layout.shard = 2;
-  return run;
-}
-
 /// A line of strikes.jsonl.
 struct Line {
   std::int64_t rank = 1;
