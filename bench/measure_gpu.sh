@@ -55,8 +55,19 @@ run() {
   stage suites 120 unit_suites_cuda &
   stage trainer 180 e2e_cuda &  # some 60 trainings
   wait
+  local run file
+  for run in moe fine-experts dense; do  # calibrated on the first, the others unseen
+    windtunnel data pack --text LICENSE README.md -o "$scratch/$run-data" \
+      --seq-len "$(awk '/^max_seq_len/ {print $2}' bench/studies/gpu_steps/$run.yaml)" >/dev/null 2>&1 || true
+    cp bench/studies/gpu_steps/$run.yaml "$scratch"
+    printf 'train_loader: {dataset: {local: %s}}\n' "$scratch/$run-data" >>"$scratch/$run.yaml"
+    stage steps-$run 60 windtunnel-train train "$scratch/$run.yaml" -o "$scratch/steps-$run"
+    for file in metrics.jsonl summary.json timeline.json profile.json routing.csv; do
+      cp "$scratch/steps-$run/$file" "$out/steps-$run-$file" 2>/dev/null || true
+    done
+  done
   stage dbrx 120 windtunnel bench --for $study --device cuda --quick -o "$out/dbrx.json"
-  stage bench 60 windtunnel-train bench kernels --device cuda --quick --run bench/studies/compare_fsdp2/moe-gpu.yaml -o "$out/profile.json"
+  stage bench 60 windtunnel-train bench kernels --device cuda --quick --run bench/studies/gpu_steps/moe.yaml -o "$out/profile.json"
   stage aims 150 windtunnel-train bench aims --device cuda -o "$out/aims.json"
   sed -n '/^aim /,$p' "$out/log.aims.txt" >"$out/aims.txt" 2>/dev/null || true
   stage staircase 60 windtunnel-train bench staircase --models dbrx --device cuda --quick -o "$out/staircase.json"
