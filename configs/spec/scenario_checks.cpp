@@ -137,6 +137,11 @@ struct DrillCheck {
       fail(where, "when.step: found {}, the run {} has steps 1..{}", e.when.step, run.name, run.steps);
     if (e.when.place == FaultTime::Place::checkpoint || e.when.place == FaultTime::Place::manifest) save(where, e);
     if (e.when.place == FaultTime::Place::op) op(where, e);
+    if (e.when.saved && (!run.save || run.save_interval < 1 || e.when.step <= run.save_interval))
+      fail(where, "when.saved: the run {} has no save before step {}; remove it", run.name, e.when.step);
+    if (e.when.saved && e.generation > 0 && std::ranges::count(scenario.policy.on_loss, Recovery::without_replica) > 0)
+      fail(where, "when.saved: found generation {}, after going on without a replica a save may be given up; remove it",
+           e.generation);
     if (e.what.kind == FaultKind::corrupt && e.what.layer >= run.model.blocks())
       fail(where, "what.layer: found {}, the model has blocks 0..{}", e.what.layer, run.model.blocks() - 1);
   }

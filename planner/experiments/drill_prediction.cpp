@@ -23,8 +23,10 @@ constexpr std::size_t kWarmUpSteps = 3;
 struct Phases {
   std::vector<double> exits, hangs, stop, start, load, first_step;
 
+  /// Where the same number of ranks starts again: what grows, waits or goes on in place takes other times.
   void add(const DrillRestart& r, double hang_s) {
-    if (!r.phases || r.relaunch) return;
+    if (!r.phases || r.relaunch || r.blamed.empty()) return;
+    if (r.action != "restart" && !r.action.starts_with("spare")) return;
     const RecoveryPhases& p = *r.phases;
     if (p.detect_s) (*p.detect_s < hang_s ? exits : hangs).push_back(*p.detect_s);
     stop.push_back(p.stop_s);
@@ -164,7 +166,7 @@ void predict_recoveries(const std::vector<DrillInput>& inputs, const std::vector
   const auto phases_of = [&](const fs::path& run, std::size_t without) {
     Phases out;
     for (std::size_t i = 0; i < inputs.size(); ++i)
-      if (i != without && undisturbed[i] == run)
+      if (i != without && undisturbed[i] == run && result.cases[i].passed())
         for (const DrillRestart& r : result.cases[i].restarts) out.add(r, inputs[i].run.dist_timeout_s);
     return out;
   };

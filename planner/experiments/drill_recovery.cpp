@@ -58,6 +58,7 @@ std::vector<DrillRestart> restarts_in(const json& agent) {
     restart.blamed = r.at("ranks").get<std::vector<std::int64_t>>();
     restart.cause = r.at("cause");
     restart.message = r.at("message");
+    restart.action = r.at("policy");
     restart.detected_unix_s = r.at("detected_unix_s");
     restart.nodes = r.at("nodes").get<std::vector<std::int64_t>>();
     restart.stopped_unix_s =

@@ -162,7 +162,7 @@ TEST_CASE("a trainer that does not end is killed after its limit; one that does 
   chmod(program.c_str(), 0755);
   setenv("WINDTUNNEL_TRAIN", program.c_str(), 1);
   CHECK(try_trainer({"quick"}, log, 60) == 7);
-  CHECK_FALSE(try_trainer({"slow"}, log, 1));
+  CHECK_FALSE(try_trainer({"slow"}, log, 10));
   setenv("WINDTUNNEL_TRAIN", real.c_str(), 1);
   CHECK(kill(std::stoi(read_bytes(log)), 0) != 0);
 }
@@ -181,7 +181,9 @@ TEST_CASE("a drill that is killed takes its trainer and the ranks with it") {
     _exit(1);
   }
   wait_for_step(place, 1);
-  DrillCase left;
+  DrillCase before, left;
+  check_nothing_left(place, before);
+  CHECK(!before.differences.empty());  // it sees the processes that are there
   kill(drill, SIGKILL);
   waitpid(drill, nullptr, 0);
   check_nothing_left(place, left);

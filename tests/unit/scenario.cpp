@@ -109,6 +109,7 @@ TEST_CASE("kinds, domains and places that make no sense together are refused wit
   refused("who: {share: 0.5, of: node}, " + kStep2 + kKill, "is struck at a rate");
   refused(kRank1 + "when: {step: 2, at: 'layer 3'}, " + kKill, "needs begin, checkpoint");
   refused(kRank1 + "when: {step: 0}, " + kKill, "step");
+  refused(kRank1 + "when: {step: 4, at: checkpoint, saved: true}, " + kKill, "saved");
   refused(kRank1 + "when: {step: 4, at: checkpoint, after: 1.5}, " + kKill, "after");
   refused(kRank1 + "when: {step: 2, after: 0.5}, " + kKill, "after");
   refused(kRank1 + "when: {at: reload}, " + kKill, "needs 1 or more");
@@ -192,6 +193,8 @@ TEST_CASE("what the run has not cannot be struck in a drill") {
   impossible_for([](RunSpec& run) { run.layout.replicate = 1; }, "has one replica");
   impossible_for([](RunSpec& run) { run.layout.optimizer_shard = 2; }, "share one optimizer state");
   impossible_for([](RunSpec& run) { run.device = DeviceKind::cuda; }, "needs device: cpu");
+  CHECK_NOTHROW(check_drill(with_event(kRank1 + "when: {step: 5, saved: true}, " + kKill), run_of(2, 2, 6, 4), {}, {}));
+  impossible(kRank1 + "when: {step: 4, saved: true}, " + kKill, "has no save before step 4");
   CHECK_NOTHROW(check_drill(with_event(kRank1 + "when: {step: 3, at: mb0.L1.dispatch.fwd, phase: issued}, " + kKill),
                             run_of(2, 2, 6, 4), {"mb0.L1.dispatch.fwd"}, {"mb0.L1.dispatch.fwd"}));
 }

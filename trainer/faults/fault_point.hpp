@@ -25,7 +25,6 @@ struct FaultedRank {
   std::optional<std::int64_t> node = {};  ///< none: ranks fill nodes in their order
 };
 
-/// Generations of earlier launches, which WINDTUNNEL_GENERATIONS_BEFORE counts, come before this launch's.
 /// Generations of earlier launches that belong to the same run: WINDTUNNEL_GENERATIONS_BEFORE, which a drill sets.
 int generations_before();
 
