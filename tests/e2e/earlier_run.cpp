@@ -40,7 +40,7 @@ TEST_CASE("where no checkpoint can be read, training ends with an error and leav
   };
   const std::vector<Spoilt> all{
       {"other-schema", every([](const fs::path& c) { replace_schema(c / "manifest.json"); }),
-       "schema 'windtunnel.checkpoint/3', this build reads windtunnel.checkpoint/2"},
+       "schema 'windtunnel.checkpoint/4', this build reads windtunnel.checkpoint/3"},
       {"empty-manifests", every([](const fs::path& c) { write_bytes(c / "manifest.json", ""); }), "step-00000012: "},
       {"no-manifests", every([](const fs::path& c) { fs::remove(c / "manifest.json"); }), "step-00000012: "},
       // What root, too, cannot open: a link to itself.
