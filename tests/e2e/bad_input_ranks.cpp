@@ -179,7 +179,7 @@ TEST_CASE("a node that has no number cannot be struck: refused with the variable
                           {"MASTER_ADDR", "127.0.0.1"},
                           {"MASTER_PORT", std::to_string(free_port())},
                           {variable, "left"}};
-    launch.more = {"--faults", fault_file("named-node", {killed(0, "step: 1")})};
+    launch.more = {"--faults", fault_file("struck-node", {killed(0, "step: 1")})};
     const Ended ended = train(run, scratch("named-node"), launch);
     INFO(ended.said);
     CHECK(ended.status == 2);

@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 
+#include "configs/spec/support/clock.hpp"
 #include "trainer/communication/rank_watch.hpp"
 #include "trainer/launch/rank_generation.hpp"
 #include "trainer/launch/rank_processes.hpp"
@@ -15,7 +16,7 @@ using namespace wt;
 namespace {
 
 RankProcesses::Ended wait_for_one(RankProcesses& processes) {
-  for (const double begin = now_s(); now_s() - begin < 60;) {
+  for (const double begin = steady_s(); steady_s() - begin < 60;) {
     if (const auto ended = processes.next_ended()) return *ended;
     pause_briefly();
   }

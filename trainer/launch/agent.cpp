@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "configs/spec/support/clock.hpp"
 #include "configs/spec/support/error.hpp"
 #include "trainer/checkpoint/checkpoint_format.hpp"
 #include "trainer/launch/rank_processes.hpp"
@@ -76,7 +77,7 @@ class Agent {
   /// Only where the ranks lose nothing by it: what they end with is saved.
   bool can_grow() {
     if (fleet_.missing_replicas() > 0) return false;
-    growing_ = fleet_.take_back(now_s()) && options_.run.save && fleet_.can_grow();
+    growing_ = fleet_.take_back(steady_s()) && options_.run.save && fleet_.can_grow();
     return growing_;
   }
 
@@ -100,7 +101,7 @@ class Agent {
 
   std::int64_t more_ranks() {
     if (fleet_.missing_replicas() == 0) return 0;
-    fleet_.take_back(now_s());
+    fleet_.take_back(steady_s());
     const std::int64_t before = fleet_.run().layout.replicate, back = fleet_.add_replicas();
     rejoining_.clear();
     for (std::int64_t replica = before; replica < before + back; ++replica) rejoining_.insert(replica);
@@ -159,9 +160,9 @@ class Agent {
       give_up(record, ended_as(end, Code::silent) ? Code::silent : Code::runtime,
               fmt::format("{} restarts were allowed", options_.max_restarts));
     ++failures_;
-    fleet_.take_back(now_s());
+    fleet_.take_back(steady_s());
     const RecoveryDecision decision =
-        recoveries_.after({end.ranks, end.cause, lost_nodes(record), record.reached.safe_step}, now_s());
+        recoveries_.after({end.ranks, end.cause, lost_nodes(record), record.reached.safe_step}, steady_s());
     if (!decision.goes_on) give_up(record, Code::final, decision.action);
     if (!fleet_.complete()) give_up(record, Code::final, "no layout of the run fits the nodes that are left");
     record.policy = decision.action + (fleet_.can_grow() ? ", " + grow() : "");
@@ -177,7 +178,7 @@ class Agent {
     for (const auto& [node, ranks] : killed) {
       if (ranks < fleet_.ranks_per_node()) continue;
       const auto repair = options_.repair_s ? options_.repair_s(record.generation, node) : std::nullopt;
-      out[node] = repair ? std::optional(now_s() + *repair) : std::nullopt;
+      out[node] = repair ? std::optional(steady_s() + *repair) : std::nullopt;
     }
     return out;
   }
@@ -203,8 +204,8 @@ class Agent {
   }
 
   void wait(double seconds) {
-    const double until = now_s() + seconds;
-    while (now_s() < until) {
+    const double until = steady_s() + seconds;
+    while (steady_s() < until) {
       if (stop_requested() != 0)
         throw_error(Code::runtime, "stopped by signal {} while waiting for nodes; the newest checkpoint stays",
                     stop_requested());
@@ -213,7 +214,7 @@ class Agent {
   }
 
   void note() {
-    result_.wall_s = now_s() - begin_;
+    result_.wall_s = steady_s() - begin_;
     result_.excluded = fleet_.excluded();
     if (options_.record) options_.record(result_);
   }
@@ -227,7 +228,7 @@ class Agent {
   int number_ = -1;                   ///< of the newest generation
   std::set<std::int64_t> rejoining_;  ///< replicas, as they are numbered then
   bool growing_ = false;
-  double begin_ = now_s();
+  double begin_ = steady_s();
 };
 
 }  // namespace

@@ -6,12 +6,12 @@
 
 #include <algorithm>
 
+#include "configs/spec/support/clock.hpp"
 #include "configs/spec/support/error.hpp"
 #include "trainer/communication/first_failure.hpp"
 #include "trainer/communication/generation.hpp"
 #include "trainer/communication/membership.hpp"
 #include "trainer/communication/rank_progress.hpp"
-#include "trainer/device/clocks.hpp"
 #include "trainer/launch/rank_processes.hpp"
 #include "trainer/pch.hpp"
 
@@ -53,7 +53,7 @@ class Watched {
         number_(generation.number),
         world_(generation.world),
         of_ranks_(store_of(number_)),
-        started_(now_s()),
+        started_(steady_s()),
         looked_(started_) {
     enter(number_, world_);
   }
@@ -67,7 +67,7 @@ class Watched {
       processes_.kill_all();
       break;
     }
-    end_.stopped_s = now_s() - started_;
+    end_.stopped_s = steady_s() - started_;
     end_.generation = number_;
     return end_;
   }
@@ -85,13 +85,13 @@ class Watched {
         continue;
       }
       heed_notice();
-      if (now_s() - looked_ >= kLook_s) look();
+      if (steady_s() - looked_ >= kLook_s) look();
       pause_briefly();
     }
   }
 
   void look() {
-    looked_ = now_s();
+    looked_ = steady_s();
     ask_to_end();
     look_for_silence();
     if (regrouping_ && in_training(*of_ranks_).ranks == world_) tell_regrouped(*std::exchange(regrouping_, {}));
@@ -104,7 +104,7 @@ class Watched {
     const std::vector<std::int64_t> ranks = generation_.go_on(end_);
     if (ranks.empty()) return false;
     processes_.keep(ranks);
-    regrouping_ = Regrouped{number_ + 1, false, 0, end_.detected_s, end_.detected_unix_s, now_s() - started_, 0};
+    regrouping_ = Regrouped{number_ + 1, false, 0, end_.detected_s, end_.detected_unix_s, steady_s() - started_, 0};
     publish_membership(*store_, {number_ + 1, processes_.in_order(), false});
     enter(number_ + 1, static_cast<std::int64_t>(ranks.size()));
     failed_.clear();
@@ -116,7 +116,7 @@ class Watched {
     if (!generation_.more_ranks || in_training(*of_ranks_).ranks < world_) return;
     joining_ = generation_.more_ranks();
     joining_told_ = false;
-    joined_ = {number_ + 1, true, 0, now_s() - started_, clock_s(CLOCK_REALTIME), 0, 0};
+    joined_ = {number_ + 1, true, 0, steady_s() - started_, clock_s(CLOCK_REALTIME), 0, 0};
     for (std::int64_t rank = world_; rank < world_ + joining_; ++rank) {
       auto own = environment(rank, number_ + 1, world_ + joining_);
       own["WINDTUNNEL_JOINS"] = "1";
@@ -129,7 +129,7 @@ class Watched {
     const auto next = store_of(number_ + 1);
     if (!joining_told_ && ready_ranks(*next) == joining_) {
       joining_told_ = true;
-      joined_.decided_s = now_s() - started_;
+      joined_.decided_s = steady_s() - started_;
       publish_membership(*store_, {number_ + 1, processes_.in_order(), true});
     }
     if (in_training(*next).ranks == world_ + joining_) {
@@ -145,12 +145,12 @@ class Watched {
   void enter(int number, std::int64_t world) {
     number_ = number, world_ = world;
     of_ranks_ = store_of(number);
-    heard_.since_s = moved_.since_s = now_s();
+    heard_.since_s = moved_.since_s = steady_s();
   }
 
   void tell_regrouped(Regrouped what) {
     what.steps_done = in_training(*of_ranks_).steps_done;
-    what.trains_s = now_s() - started_;
+    what.trains_s = steady_s() - started_;
     if (generation_.regrouped) generation_.regrouped(what);
   }
 
@@ -171,7 +171,7 @@ class Watched {
 
   bool failure_is_clear() const {
     return !silent_.empty() ||
-           (!failed_.empty() && now_s() - started_ - end_.detected_s > (node_goes() ? kNodeGoes_s : kGrace_s));
+           (!failed_.empty() && steady_s() - started_ - end_.detected_s > (node_goes() ? kNodeGoes_s : kGrace_s));
   }
 
   /// Some of a node's ranks were killed, others still run: it is not known yet whether the node is lost.
@@ -190,7 +190,7 @@ class Watched {
   }
 
   void note_time() {
-    end_.detected_s = now_s() - started_;
+    end_.detected_s = steady_s() - started_;
     end_.detected_unix_s = clock_s(CLOCK_REALTIME);
   }
 

@@ -8,8 +8,8 @@
 
 #include <algorithm>
 
+#include "configs/spec/support/clock.hpp"
 #include "configs/spec/support/error.hpp"
-#include "trainer/device/clocks.hpp"
 #include "trainer/launch/notice.hpp"
 
 namespace wt {
@@ -36,7 +36,6 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
 }  // namespace
 
 void pause_briefly() { usleep(5000); }
-double now_s() { return Clocks::now().wall_s; }
 
 std::string cause_of(int status) {
   if (WIFSIGNALED(status)) return fmt::format("signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
@@ -99,12 +98,12 @@ std::vector<std::int64_t> RankProcesses::in_order() const {
 }
 
 void RankProcesses::stop(const std::function<bool(std::int64_t)>& which, double patience_s) {
-  const double begin = now_s();
+  const double begin = steady_s();
   std::map<pid_t, std::int64_t> stopped;
   for (const auto& [pid, rank] : running_)
     if (which(rank)) stopped[pid] = rank;
   for (const auto& [pid, rank] : stopped) kill(pid, SIGKILL), running_.erase(pid);
-  while (!stopped.empty() && now_s() - begin <= patience_s)
+  while (!stopped.empty() && steady_s() - begin <= patience_s)
     if (std::erase_if(stopped, [](const auto& process) {
           return waitpid(process.first, nullptr, WNOHANG) == process.first;
         }) == 0)

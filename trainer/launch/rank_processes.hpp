@@ -48,8 +48,6 @@ class RankProcesses {
 
 /// Between two looks at what may have changed: 5 ms.
 void pause_briefly();
-/// Seconds on a clock that nobody sets.
-double now_s();
 
 /// "signal 9 (Killed)", "exit status 4"
 std::string cause_of(int status);
