@@ -17,6 +17,8 @@ namespace {
 constexpr double kMuchVariation = 0.1;  // above it policies are ranked by the tenth percentile
 constexpr double kTie = 1e-3;           // of the goodput: then the earlier, simpler policy
 constexpr double kGivesUp = 10;         // times the undisturbed time
+constexpr double kGivesUpAtOnce = 2;    // the same of runs that fail more than this often until then
+constexpr double kMostFailures = 1e5;
 constexpr double kFailuresATrace = 40;  // with more failures a run fewer traces are replayed
 constexpr std::int64_t kFewestTraces = 10;
 constexpr std::int64_t kFewerSpares = 2;
@@ -61,7 +63,8 @@ class Rows {
   RunScenario scenario(const CadenceInput& in, std::int64_t spares) const {
     RunScenario s = run_scenario(in, choose_cadence(in), schedule_.steps);
     s.spares = spares;
-    s.wall_limit_s = kGivesUp * as_double(s.steps) * s.step_s;
+    const double work_s = as_double(s.steps) * s.step_s;
+    s.wall_limit_s = (kGivesUp * work_s > kMostFailures * in.mtbf_s.value ? kGivesUpAtOnce : kGivesUp) * work_s;
     return s;
   }
   const CadenceInput& plain() const { return plain_; }
