@@ -352,6 +352,17 @@ TEST_CASE("where nothing can be written down any more, what was begun is brought
   CHECK_THAT(full.said, Contains("decisions.jsonl: could not be written") && Contains("it helped"));
 }
 
+TEST_CASE("an exception of the library ends no watch in the middle of the ladder") {
+  Site site;
+  site.metrics(waits_longer);
+  site.fleet({3});
+  std::filesystem::create_directories(site.run() / "sweep-1.json" / "full");  // remove() throws
+  const Ended ended = site.watch("--act");
+  INFO(ended.said);
+  CHECK(site.calls() == "save stop start tell ");
+  CHECK(site.decisions()[2]["outcome"]["how"] == "failed");
+}
+
 TEST_CASE("what a watch cannot go on with is refused before it looks") {
   Site site;
   site.metrics(waits_longer);
