@@ -25,7 +25,6 @@
 #include "trainer/launch/local_run.hpp"
 #include "trainer/launch/notice.hpp"
 #include "trainer/launch/rehearsal.hpp"
-#include "trainer/launch/remaining_layout.hpp"
 #include "trainer/launch/worker.hpp"
 #include "trainer/parameters/hugging_face.hpp"
 
@@ -130,20 +129,6 @@ RunSpec read_trainable(const TrainOptions& o, WorkerOptions& worker) {
   return run;
 }
 
-/// torchrun --nnodes=MIN:MAX starts fewer ranks, or more again: a run that has saved goes on in the best layout for
-/// them.
-void fit_to_world(RunSpec& run, const RankEnvironment& environment, const std::filesystem::path& folder) {
-  if (!environment.torchrun || environment.world == run.layout.world() || !run.autoresume ||
-      !std::filesystem::exists(folder / "checkpoints" / "latest"))
-    return;
-  const auto layouts = remaining_layouts(run, environment.world);
-  if (layouts.empty() || layouts.front().layout.world() != environment.world) return;  // which is refused
-  if (environment.rank == 0)
-    fmt::print(stderr, "{} ranks in place of the {} of {}: going on as {}\n", environment.world, run.layout.world(),
-               run.layout.name(), layouts.front().layout.name());
-  run = layouts.front();
-}
-
 /// Processes on this machine go on in memory where replicas are lost; the groups of NCCL cannot be broken up.
 bool goes_on_without_replicas(const RunSpec& run, const std::optional<Scenario>& faults) {
   return faults &&
@@ -155,14 +140,12 @@ bool goes_on_without_replicas(const RunSpec& run, const std::optional<Scenario>&
 /// status.
 int train_one_rank(const TrainOptions& o) {
   take_notice();
-  end_with_launcher();
   RankEnvironment environment = RankEnvironment::read();
   RunSpec run;
   WorkerOptions worker;
   std::exception_ptr refused;
   try {
     run = read_trainable(o, worker);
-    fit_to_world(run, environment, worker.folder);
   } catch (const Error&) {
     refused = std::current_exception();
   }
@@ -172,7 +155,10 @@ int train_one_rank(const TrainOptions& o) {
   for (RankEnd end{true, Membership{}}; end.next;) {
     run_watched(environment, refused ? kMeetRefused_s : run.dist_timeout_s, [&](RankWatch& watch) {
       if (refused) std::rethrow_exception(refused);
-      if (!rank) rank = std::make_unique<Worker>(run, worker);
+      if (!rank) {
+        run = fit_to_world(run, environment, worker.folder, watch.store());
+        rank = std::make_unique<Worker>(run, worker);
+      }
       end = rank->train(environment, watch);
     });
     if (end.next) {
@@ -250,6 +236,7 @@ int main(int argc, char** argv) {
   add_bench_command(app);
   add_health_command(app);
   try {
+    end_with_launcher();
     app.parse(argc, argv);
     return train_command->parsed() ? train(options) : 0;
   } catch (const CLI::ParseError& e) {

@@ -34,7 +34,6 @@ void run_local_ranks(const Arguments& a) {
 }
 
 void check(Arguments& a) {
-  end_with_launcher();
   if (RankEnvironment::present() && a.ranks > 0)
     throw_error(Code::usage,
                 "health --fabric: found --ranks {} under a launcher, which has started the ranks; leave it out",

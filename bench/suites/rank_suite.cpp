@@ -7,7 +7,6 @@
 
 #include "configs/spec/support/error.hpp"
 #include "trainer/device/device.hpp"
-#include "trainer/launch/agent.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {
@@ -114,7 +113,6 @@ void add_row(Profile& profile, Measurement m, const std::vector<RankCase>& by_ra
 }
 
 void bench_as_rank(const std::string& suite, const RankSuiteOptions& options, const std::filesystem::path& file) {
-  end_with_launcher();
   const RankEnvironment environment = RankEnvironment::read();
   const auto clock = make_step_clock(open_device(options.device, environment.local_rank));
   at::set_num_threads(1);

@@ -19,24 +19,6 @@ Provenance read_provenance(YamlMap& map) {
   return out;
 }
 
-SourcedTime read_time(YamlMap& parent, const std::string& key) {
-  YamlMap map = parent.map(key);
-  SourcedTime out;
-  out.value = map.quantity("time", parse_seconds);
-  out.evidence = read_provenance(map);
-  if (out.value < 0) map.fail("time", "needs a time >= 0");
-  if (map.has("mean")) {
-    out.median = out.value;
-    out.value = map.quantity("mean", parse_seconds);
-    if (!(out.median > 0 && out.value > out.median))
-      map.fail("mean", fmt::format("found a mean of {} and a median (time) of {}, needs a mean above the median and "
-                                   "both above 0",
-                                   map.text("mean"), map.text("time")));
-  }
-  map.finish();
-  return out;
-}
-
 /// What an event strikes, and by what law.
 void read_law(YamlMap& map, FailureClass& out) {
   using enum FaultDomain;
@@ -77,7 +59,7 @@ std::vector<FailureClass> read_classes(YamlMap& map, const std::string& key, dou
   const bool planned = key == "planned";
   for (YamlMap& c : map.maps(key)) {
     out.push_back(read_class(c, node_days));
-    if (planned && c.has("duration")) out.back().duration = read_time(c, "duration");
+    if (planned && c.has("duration")) out.back().duration = read_sourced_time(c, "duration");
     if (!planned) read_law(c, out.back());
     c.finish();
   }
@@ -96,7 +78,7 @@ StragglerRates read_stragglers(YamlMap map, double node_days) {
   number.value = slow.number("value", given ? 1.0 : 1e-3, given ? 1e3 : 1.0);
   number.evidence = read_provenance(slow);
   slow.finish();
-  out.duration_s = read_time(map, "duration");
+  out.duration_s = read_sourced_time(map, "duration");
   out.exchanged = map.choice("ends", {"recovers", "exchanged"}) == "exchanged";
   map.finish();
   return out;
@@ -134,6 +116,35 @@ SourcedNumber job_mean_s(const FailurePreset& preset, const std::vector<FailureC
 }
 
 }  // namespace
+
+SourcedTime read_sourced_time(YamlMap& parent, const std::string& key) {
+  YamlMap map = parent.map(key);
+  SourcedTime out;
+  out.value = map.quantity("time", parse_seconds);
+  out.evidence = read_provenance(map);
+  if (out.value < 0) map.fail("time", "needs a time >= 0");
+  if (map.has("mean")) {
+    out.median = out.value;
+    out.value = map.quantity("mean", parse_seconds);
+    if (!(out.median > 0 && out.value > out.median))
+      map.fail("mean", fmt::format("found a mean of {} and a median (time) of {}, needs a mean above the median and "
+                                   "both above 0",
+                                   map.text("mean"), map.text("time")));
+  }
+  map.finish();
+  return out;
+}
+
+RecoveryTimes read_recovery_times(YamlMap& file) {
+  YamlMap map = file.map("recovery");
+  RecoveryTimes out;
+  out.detect_s = read_sourced_time(map, "detect");
+  out.reschedule_s = read_sourced_time(map, "reschedule");
+  out.restart_s = read_sourced_time(map, "restart");
+  out.reload_s = read_sourced_time(map, "reload");
+  map.finish();
+  return out;
+}
 
 double SourcedTime::sigma() const { return median > 0 ? std::sqrt(2 * std::log(value / median)) : 0; }
 
@@ -191,12 +202,7 @@ FailurePreset read_failures_file(const std::filesystem::path& file) {
     out.silent_errors = read_class(silent, node_days);
     silent.finish();
   }
-  YamlMap recovery = map.map("recovery");
-  out.recovery.detect_s = read_time(recovery, "detect");
-  out.recovery.reschedule_s = read_time(recovery, "reschedule");
-  out.recovery.restart_s = read_time(recovery, "restart");
-  out.recovery.reload_s = read_time(recovery, "reload");
-  recovery.finish();
+  out.recovery = read_recovery_times(map);
   map.finish();
   return out;
 }

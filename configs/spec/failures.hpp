@@ -14,6 +14,8 @@
 
 namespace wt {
 
+class YamlMap;
+
 /// A number and where it comes from.
 struct SourcedNumber {
   double value = 0;
@@ -55,6 +57,10 @@ struct RecoveryTimes {
   SourcedTime reload_s;      ///< checkpoint loaded
   double total_s() const { return detect_s.value + reschedule_s.value + restart_s.value + reload_s.value; }
 };
+/// The time at a key of `parent`, with its evidence, and its mean where it is spread.
+SourcedTime read_sourced_time(YamlMap& parent, const std::string& key);
+/// The section `recovery` of a file. Throws Error{usage} where one of the four is missing.
+RecoveryTimes read_recovery_times(YamlMap& file);
 
 /// Nodes that become slower for a while. The job waits for its slowest node.
 struct StragglerRates {

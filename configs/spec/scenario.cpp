@@ -1,5 +1,7 @@
 #include "configs/spec/scenario.hpp"
 
+#include <fmt/ranges.h>
+
 #include <csignal>
 #include <regex>
 
@@ -85,6 +87,8 @@ void read_place(YamlMap& map, FaultTime& out) {
   if (out.place == FaultTime::Place::checkpoint) out.after = map.number_or("after", 0.5, 0, 1);
   const bool in_step = out.place != FaultTime::Place::reload && out.place != FaultTime::Place::restart;
   if (in_step) out.step = map.integer("step", 1);
+  if (out.place == FaultTime::Place::op || out.place == FaultTime::Place::begin)
+    out.saved = map.boolean("saved", false);
 }
 
 FaultTime read_time(YamlMap map) {
@@ -218,8 +222,9 @@ void check_event(YamlMap& map, const FaultEvent& e) {
 FaultEvent read_event(YamlMap& map) {
   FaultEvent out{
       read_victims(map.map("who")), read_time(map.map("when")), 0, 1, read_effect(map.map("what")), {}, {}, {}, {}};
-  out.generation = static_cast<int>(map.integer_or("generation", 0, 0));
-  out.repeats = static_cast<int>(map.integer_or("repeats", 1, 1));
+  constexpr std::int64_t kMost = 1000;  // failures of one run; far more than any restarts that are allowed
+  if (map.has("generation")) out.generation = static_cast<int>(map.integer("generation", 0, kMost));
+  if (map.has("repeats")) out.repeats = static_cast<int>(map.integer("repeats", 1, kMost));
   if (const std::string lasts = map.text("lasts", "forever"); lasts != "forever")
     out.lasts_s = time_above_0(map, "lasts");
   if (map.has("cause")) out.cause = read_source(map, "cause");
@@ -264,6 +269,29 @@ NodeShape read_nodes(YamlMap map) {
   return out;
 }
 
+/// One step, or one a recovery.
+std::vector<std::int64_t> read_steps(YamlMap& map, const std::string& key) {
+  if (!map.has(key)) return {};
+  if (!map.node(key).IsSequence()) return {map.integer(key, 0)};
+  std::vector<std::int64_t> out = map.integers(key);
+  if (out.empty() || std::any_of(out.begin(), out.end(), [](std::int64_t step) { return step < 0; }))
+    map.fail(key, "needs a step of 0 or more, or a list of such steps");
+  return out;
+}
+
+std::vector<CopyLevel> read_levels(YamlMap& map, const std::string& key) {
+  if (!map.has(key)) return {};
+  if (!map.node(key).IsSequence()) return {choice<CopyLevel>(map, key, vocabulary::kLevels)};
+  std::vector<CopyLevel> out;
+  for (const std::string& word : map.texts(key)) {
+    if (std::find(vocabulary::kLevels.begin(), vocabulary::kLevels.end(), word) == vocabulary::kLevels.end())
+      map.fail(key, fmt::format("found '{}', allowed {}", word, fmt::join(vocabulary::kLevels, ", ")));
+    out.push_back(word_at<CopyLevel>(vocabulary::kLevels, word));
+  }
+  if (out.empty()) map.fail(key, "needs a level, or a list of levels");
+  return out;
+}
+
 Expectation read_expectation(YamlMap map) {
   Expectation out;
   out.state = choice<Expectation::State>(map, "state", vocabulary::kStates, "bitwise");
@@ -272,11 +300,11 @@ Expectation read_expectation(YamlMap map) {
     if (map.has(key)) value = map.integer(key, 0);
   };
   number("restarts", out.restarts);
-  number("resumed_after", out.resumed_after);
   number("steps_lost", out.steps_lost);
   out.relaunches = map.integer_or("relaunches", 0, 0);
-  if (map.has("level")) out.level = choice<CopyLevel>(map, "level", vocabulary::kLevels);
-  out.excluded = map.integers("excluded");
+  out.resumed_after = read_steps(map, "resumed_after");
+  out.level = read_levels(map, "level");
+  if (map.has("excluded")) out.excluded = map.integers("excluded");
   out.says = map.text("says", "");
   if (map.has("within")) out.within_s = time_above_0(map, "within");
   map.finish();

@@ -52,6 +52,7 @@ struct FaultTime {
   Place place = Place::begin;
   std::string op;  ///< id of an op of the step program ("mb0.L1.experts.bwd")
   Phase phase = Phase::before;
+  bool saved = false;             ///< in a step: once the save before it is whole, which it is written beside
   double after = 0;               ///< at a checkpoint: the share of the rank's bytes that is written before, 0..1
   double time_s = 0;              ///< wall time since the run began
   double per_1000_node_days = 0;  ///< expected strikes on the domain's members
@@ -149,12 +150,14 @@ struct Expectation {
   bool finishes = true;  ///< false: the run must end with an error
   std::optional<std::int64_t> restarts;
   std::int64_t relaunches = 0;  ///< times that train is called again, because its agent is gone or it ended on request
-  std::optional<std::int64_t> resumed_after;  ///< the step of the checkpoint that the first recovery took
-  std::optional<std::int64_t> steps_lost;     ///< done and done again, over all recoveries
-  std::optional<CopyLevel> level;             ///< that the first recovery loaded from
-  std::vector<std::int64_t> excluded;         ///< nodes that the run ends without
-  std::string says;                           ///< in what the run says of the failure
-  std::optional<double> within_s;             ///< each recovery, from detection to the first step's end
+  std::vector<std::int64_t>
+      resumed_after;  ///< the step that each recovery went on from; fewer: the first ones; none: any
+  std::optional<std::int64_t> steps_lost;             ///< done and done again, over all recoveries
+  std::vector<CopyLevel> level;                       ///< that each recovery loaded from, likewise
+  std::optional<std::vector<std::int64_t>> excluded;  ///< nodes that the run ends without
+  std::string says;                                   ///< in what the run says of the failure
+  std::optional<double>
+      within_s;  ///< each recovery that no other failure cut short, from detection to the first step's end
 };
 std::string to_string(Expectation::State state);
 

@@ -29,7 +29,7 @@ struct DrillCheck {
            run.name);
     if (n.spares > nodes())
       fail("nodes.spares", "found {}, the run {} has {} nodes; at most as many stand by", n.spares, run.name, nodes());
-    for (const std::int64_t node : scenario.expect.excluded)
+    for (const std::int64_t node : scenario.expect.excluded.value_or(std::vector<std::int64_t>()))
       if (node >= nodes() + n.spares)
         fail("expect.excluded", "found {}, there are nodes 0..{}", node, nodes() + n.spares - 1);
   }
@@ -86,11 +86,31 @@ struct DrillCheck {
            : run.save_interval == 0
                ? fmt::format("at its end, step {}", run.steps)
                : fmt::format("every {} steps and at its end, step {}", run.save_interval, run.steps));
-    if (e.who.domain == FaultDomain::rank && *e.who.index >= run.layout.shard)  // one replica writes
-      fail(where, "who.index: found {}, but ranks 0..{} write the checkpoints of {}; choose one of them", *e.who.index,
-           run.layout.shard - 1, run.name);
-    if (e.when.place == FaultTime::Place::manifest && e.who.domain == FaultDomain::rank && *e.who.index != 0)
-      fail(where, "who.index: found {}, but rank 0 alone writes manifests", *e.who.index);
+    const bool manifest = e.when.place == FaultTime::Place::manifest;
+    const std::int64_t writers =
+        manifest ? 1 : run.layout.shard * run.layout.optimizer_shard;  // each has a part of the state
+    if (manifest && e.what.kind == FaultKind::exception)
+      fail(where, "what.kind: found 'exception' at manifest, where the checkpoint is whole and no rank ends by it");
+    if (e.who.index && first_rank(e) >= writers)
+      fail(where, "who.index: found {} {}, but {}; choose another", to_string(e.who.domain), *e.who.index,
+           manifest ? "rank 0 alone writes manifests"
+                    : fmt::format("ranks 0..{} write the checkpoints of {}", writers - 1, run.name));
+  }
+
+  /// Of the event's domain; later spares may have taken the places of nodes.
+  std::int64_t first_rank(const FaultEvent& e) const {
+    const bool moved = e.generation > 0 && scenario.nodes.spares > 0;
+    if (moved && (e.who.domain == FaultDomain::node || e.who.domain == FaultDomain::rack)) return 0;
+    switch (e.who.domain) {
+      case FaultDomain::node:
+        return *e.who.index * scenario.nodes.ranks;
+      case FaultDomain::rack:
+        return *e.who.index * scenario.nodes.per_rack * scenario.nodes.ranks;
+      case FaultDomain::replica:
+        return *e.who.index * (run.layout.world() / run.layout.replicate);
+      default:
+        return *e.who.index;
+    }
   }
 
   void op(const std::string& where, const FaultEvent& e) const {
@@ -106,6 +126,10 @@ struct DrillCheck {
     if (e.when.by != FaultTime::By::step)
       fail(where, "when: events by time, rate or trace are simulated alone; a drill needs a step");
     victims(where, e);
+    if (e.what.kind == FaultKind::damage && e.what.level != CopyLevel::storage &&
+        (e.what.damage == FileDamage::old_manifest || e.what.damage == FileDamage::stale_latest))
+      fail(where, "what.how: found '{}' with level '{}', where there is no such file; needs level: storage",
+           to_string(e.what.damage), to_string(e.what.level));
     if (e.what.kind == FaultKind::hang && !e.lasts_s &&
         (e.who.domain == FaultDomain::store || e.who.domain == FaultDomain::agent))
       fail(where, "lasts: found forever; nobody ends a hang of the {}, give a time", to_string(e.who.domain));

@@ -61,6 +61,7 @@ void write(YAML::Emitter& out, const FaultTime& when) {
   map.add("at", to_string(when));
   if (when.place == FaultTime::Place::op) map.add("phase", to_string(when.phase));
   if (when.place == FaultTime::Place::checkpoint) map.number("after", when.after);
+  map.unless(false, "saved", when.saved);
 }
 
 void write_corruption(MapWriter& map, const FaultEffect& what) {
@@ -141,10 +142,12 @@ void write(YAML::Emitter& out, const Expectation& expect) {
   map.unless(true, "finishes", expect.finishes);
   map.add("restarts", expect.restarts);
   map.unless<std::int64_t>(0, "relaunches", expect.relaunches);
-  map.add("resumed_after", expect.resumed_after);
+  if (!expect.resumed_after.empty()) map.add("resumed_after", expect.resumed_after);
   map.add("steps_lost", expect.steps_lost);
-  if (expect.level) map.add("level", to_string(*expect.level));
-  if (!expect.excluded.empty()) map.add("excluded", expect.excluded);
+  std::vector<std::string> levels;
+  for (const CopyLevel level : expect.level) levels.push_back(to_string(level));
+  if (!levels.empty()) map.add("level", levels);
+  map.add("excluded", expect.excluded);
   map.unless<std::string>("", "says", expect.says);
   map.seconds("within", expect.within_s);
 }

@@ -6,6 +6,7 @@
 
 #include "configs/spec/data_sheet.hpp"
 #include "configs/spec/find.hpp"
+#include "configs/spec/measured_recovery.hpp"
 #include "configs/spec/stack.hpp"
 #include "configs/spec/study_options.hpp"
 #include "configs/spec/support/error.hpp"
@@ -149,6 +150,7 @@ StudySpec read(YamlMap& map, const std::string& text) {
   s.routing = words(map, "routing", routing_for_model(s.model));
   read_drift(map, s.drift);
   s.failures = map.text("failures", kDefaultFailures);
+  s.recovery = map.text("recovery", "");
   s.stragglers = map.text("stragglers", "none");
   read_maintenance(map, s.maintenance);
   read_silent_errors(map, s.silent_errors);
@@ -215,6 +217,12 @@ std::vector<std::string> profiles_for_gpu(const std::string& gpu_name) {
 
 std::vector<std::string> routing_for_model(const ModelSpec& model) {
   return {model.experts > 0 ? "trained" : "balanced"};
+}
+
+FailurePreset failures_of(const StudySpec& study, const std::string& rates) {
+  FailurePreset out = read_failures(rates);
+  if (!study.recovery.empty()) out.recovery = read_measured_recovery(study.recovery).times;
+  return out;
 }
 
 }  // namespace wt

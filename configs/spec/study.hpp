@@ -9,6 +9,7 @@
 
 #include "configs/spec/cluster.hpp"
 #include "configs/spec/evidence.hpp"
+#include "configs/spec/failures.hpp"
 #include "configs/spec/layout.hpp"
 #include "configs/spec/model.hpp"
 #include "configs/spec/search_space.hpp"
@@ -98,6 +99,7 @@ struct StudySpec {
   std::vector<std::string> routing;  ///< histograms, families of them, "trained" or "balanced"
   DriftSpec drift;
   std::string failures;
+  std::string recovery;    ///< what a drill measured, in place of the times of `failures`; empty = theirs
   std::string stragglers;  ///< the failure preset or file whose slow nodes the run has, or "none"
   MaintenanceSpec maintenance;
   SilentErrorSpec silent_errors;
@@ -126,6 +128,10 @@ struct StudySpec {
 StudySpec read_study(const std::string& name_or_file);
 /// Relative names inside are looked up as read_study does. `asked` gets the dotted keys that were looked for.
 StudySpec study_from_text(const std::string& text, const std::string& origin, std::set<std::string>* asked = nullptr);
+
+/// A preset or file of rates (`failures` of the study), with the times of `recovery` where the study names one. Throws
+/// Error{usage}.
+FailurePreset failures_of(const StudySpec& study, const std::string& rates);
 
 /// The study with every key that it was planned with, those left out at their defaults: reading it gives the same
 /// study. Sections that ask for more than usual (maintenance and the like) are there only where it has them.

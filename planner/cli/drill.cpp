@@ -6,7 +6,7 @@
 #include "configs/spec/support/error.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/words.hpp"
-#include "planner/experiments/drill.hpp"
+#include "planner/experiments/drill_prediction.hpp"
 #include "planner/experiments/output_folder.hpp"
 #include "planner/experiments/random_scenario.hpp"
 #include "planner/experiments/system_text.hpp"
@@ -20,27 +20,49 @@ namespace {
 struct Options {
   std::vector<std::string> scenarios;
   std::string output = "out/drill";
-  std::int64_t count = 10, seed = 1;
-  bool json = false;
+  std::string recovery;
+  std::int64_t count = 10, first = 0, seed = 1;
+  bool simulate = false, json = false;
 };
 
 /// Scenarios that are drawn; their files lie in the drill's folder.
 void add_random(const Options& o, std::vector<DrillInput>& inputs) {
-  if (o.count < 1 || o.seed < 0)
-    throw_error(Code::usage,
-                "drill random: found --count {} --seed {}, needs a count of 1 or more and a seed of 0 or more", o.count,
-                o.seed);
+  if (o.count < 1 || o.seed < 0 || o.first < 0)
+    throw_error(
+        Code::usage,
+        "drill random: found --count {} --first {} --seed {}, needs a count of 1 or more, and a first and a seed "
+        "of 0 or more",
+        o.count, o.first, o.seed);
   const RunSpec run = read_run(find_config("runs", "tiny-moe"));
   const StepOps ops = step_ops(run);
-  for (std::int64_t i = 0; i < o.count; ++i) {
+  for (std::int64_t i = o.first; i < o.first + o.count; ++i) {
     Scenario scenario = random_scenario(run, {ops.ids, ops.collectives}, static_cast<std::uint64_t>(o.seed), i);
     scenario.file = std::filesystem::path(o.output) / (scenario.name + ".yaml");
     write_file_atomically(scenario.file, scenario_to_yaml(scenario));
-    inputs.push_back({std::move(scenario), run});
+    inputs.push_back({std::move(scenario), run, true});
   }
 }
 
+/// In simulated months, by times that an earlier drill measured: no rank starts, nothing is written.
+void simulate(const Options& o) {
+  std::vector<std::pair<std::string, SimulatedScenario>> simulated;
+  for (const std::string& name : o.scenarios) {
+    if (name == "random") throw_error(Code::usage, "drill --simulate: found random, needs scenarios by name or file");
+    const DrillInput input = read_drill_input(name);
+    simulated.emplace_back(
+        input.scenario.name,
+        simulate_drill(input, read_measured_recovery(o.recovery.empty() ? input.run.name : o.recovery)));
+  }
+  if (!o.json) return fmt::print("{}", text_table(simulated_recovery_table(simulated)));
+  nlohmann::json out = nlohmann::json::array();
+  for (const auto& [name, scenario] : simulated)
+    out.push_back({{"name", name}, {"recovery_s", total_recovery_s(scenario)}, {"strikes", to_json(scenario)}});
+  fmt::print("{}\n", out.dump(1));
+}
+
 void drill(const Options& o) {
+  if (o.simulate) return simulate(o);
+  if (!o.recovery.empty()) throw_error(Code::usage, "drill: found --recovery, which only --simulate uses");
   const auto said = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
   std::vector<DrillInput> inputs;
   for (const std::string& name : o.scenarios)
@@ -58,7 +80,13 @@ void drill(const Options& o) {
   if (o.json) {
     fmt::print("{}\n", to_json(result).dump(1));
   } else {
-    fmt::print("{}\n{}", text_table(drill_table(result)), text_table(recovery_table(result)));
+    const bool drawn = std::any_of(inputs.begin(), inputs.end(), [](const DrillInput& input) { return input.drawn; });
+    if (drawn)
+      fmt::print("{}", text_table(drawn_table(inputs, result)));
+    else
+      fmt::print("{}\n{}", text_table(drill_table(result)), text_table(recovery_table(result)));
+    if (!drawn && std::any_of(result.cases.begin(), result.cases.end(), [](const DrillCase& c) { return c.predicted; }))
+      fmt::print("\n{}\n", text_table(predicted_recovery_table(result)));
     for (const DrillCase& c : result.cases)
       for (const std::string& difference : c.differences) fmt::print("{}: {}\n", c.name, difference);
     fmt::print("{}\n", drill_sentence(result));
@@ -76,7 +104,13 @@ void add_drill(CLI::App& app) {
   command.option("SCENARIO", o->scenarios, "Fault scenarios: files, presets of configs/faults, or `random`").required();
   command.option("-o,--output", o->output, "Folder for everything that the drill writes").shows_default();
   command.option("--count", o->count, "With `random`: how many scenarios are drawn").shows_default();
+  command.option("--first", o->first, "With `random`: the number of the first one").shows_default();
   command.option("--seed", o->seed, "With `random`: of the series; the same seed draws the same ones").shows_default();
+  command.flag("--simulate", o->simulate,
+               "Start no ranks: what simulated months say of the scenarios, by times that a drill measured");
+  command.option("--recovery", o->recovery,
+                 "With --simulate: those times, a file that a drill wrote or a preset of configs/faults/recovery; "
+                 "else the preset of the run's name");
   command.flag("--json", o->json, "Print one JSON document");
   command.runs([o] { drill(*o); });
 }

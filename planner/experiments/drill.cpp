@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <map>
@@ -16,6 +17,7 @@
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/json_reader.hpp"
 #include "planner/experiments/drill_invariants.hpp"
+#include "planner/experiments/drill_prediction.hpp"
 #include "planner/experiments/drill_proof.hpp"
 #include "planner/experiments/output_folder.hpp"
 #include "planner/experiments/trainer_process.hpp"
@@ -33,14 +35,26 @@ std::string end_text(int status) {
                       : fmt::format("exit status {}", status);
 }
 
+/// A launch that takes longer hangs: no fault and no recovery slows a run down by so much.
+double launch_limit_s(const Scenario& scenario, const RunSpec& run, const fs::path& undisturbed) {
+  double limit = 600 + 10 * read_json(undisturbed / "agent.json").at("wall_s").get<double>();
+  for (const FaultEvent& e : scenario.events)
+    limit += e.repeats * (run.dist_timeout_s + e.lasts_s.value_or(0) + e.what.notice_s);
+  return limit;
+}
+
 /// Calls train until it ends well, as often as the scenario's scheduler does. Returns its last status.
-int train_with_faults(const fs::path& run_file, const Scenario& scenario, const fs::path& place, DrillCase& out) {
+int train_with_faults(const fs::path& run_file, const Scenario& scenario, const fs::path& place, double limit_s,
+                      DrillCase& out) {
   for (;; ++out.relaunches) {
     const int before = static_cast<int>(out.restarts.size());
     setenv("WINDTUNNEL_GENERATIONS_BEFORE", std::to_string(before).c_str(), 1);
     const fs::path log = place / fmt::format("log{}.txt", out.relaunches > 0 ? std::to_string(out.relaunches + 1) : "");
-    const int status = try_trainer(
-        {"train", run_file.string(), "-o", place.string(), "--faults", (place / "scenario.yaml").string()}, log);
+    const auto ended =
+        try_trainer({"train", run_file.string(), "-o", place.string(), "--faults", (place / "scenario.yaml").string()},
+                    log, limit_s);
+    if (!ended) out.differences.push_back(fmt::format("the run had not ended after {:.0f} s and was killed", limit_s));
+    const int status = ended.value_or(128 + SIGKILL);
     if (fs::exists(place / "agent.json")) {
       for (DrillRestart& r : restarts_in(read_json(place / "agent.json"))) {
         r.generation += before;
@@ -74,7 +88,7 @@ void judge(const Scenario& scenario, const RunSpec& run, int status, const fs::p
   const Expectation& expect = scenario.expect;
   check_nothing_left(place, out);
   measure_recoveries(place, out.restarts);
-  prove_strikes(scenario, place, out);
+  prove_strikes(scenario, run, place, out);
   check_replays(place, run.steps, expect, out);
   check_recoveries(place, scenario, out);
   if ((status == 0) != expect.finishes)
@@ -101,10 +115,11 @@ DrillInput read_drill_input(const std::string& name_or_file) {
   return out;
 }
 
-DrillResult run_drill(const std::vector<DrillInput>& inputs, const fs::path& folder,
+DrillResult run_drill(const std::vector<DrillInput>& inputs, const fs::path& output,
                       const std::function<void(const std::string&)>& said) {
+  const fs::path folder = fs::absolute(output);  // by which its processes are told from those of another drill
   std::set<std::string> names;
-  for (const auto& [scenario, run] : inputs) {
+  for (const auto& [scenario, run, drawn] : inputs) {
     check_drill(scenario, run);
     if (!names.insert(scenario.name).second)
       throw_error(Code::usage, "{}: name: found '{}' twice, each scenario of a drill needs its own",
@@ -112,9 +127,10 @@ DrillResult run_drill(const std::vector<DrillInput>& inputs, const fs::path& fol
   }
   take_output_folder(folder, "drill");
   std::map<std::string, fs::path> undisturbed;  // by run
+  std::vector<fs::path> references;             // of each case
   DrillResult result;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const auto& [scenario, run] = inputs[i];
+    const auto& [scenario, run, drawn] = inputs[i];
     const auto [reference, first] =
         undisturbed.try_emplace(run_to_yaml(run), folder / fmt::format("undisturbed-{}", i + 1));
     const fs::path run_file = reference->second.string() + ".yaml", place = folder / fmt::format("case-{}", i + 1);
@@ -132,11 +148,18 @@ DrillResult run_drill(const std::vector<DrillInput>& inputs, const fs::path& fol
     out.name = scenario.name;
     out.compared = scenario.expect.finishes ? scenario.expect.state : Expectation::State::any;
     fs::copy_file(scenario.file, place / "scenario.yaml");
-    const int status = train_with_faults(run_file, scenario, place, out);
+    const int status =
+        train_with_faults(run_file, scenario, place, launch_limit_s(scenario, run, reference->second), out);
     judge(scenario, run, status, reference->second, place, out);
+    if (drawn && out.passed()) fs::remove_all(place);
     said(fmt::format("{}: {}", out.name, out.passed() ? "passed" : "FAILED: " + out.differences.front()));
     result.cases.push_back(std::move(out));
+    references.push_back(reference->second);
   }
+  predict_recoveries(inputs, references, result);
+  fs::create_directories(folder / "recovery");
+  for (const MeasuredRecovery& m : result.measured)
+    write_file_atomically(folder / "recovery" / (m.run + ".yaml"), to_yaml(m));
   return result;
 }
 
@@ -161,9 +184,13 @@ json to_json(const DrillResult& result) {
                        {"first_step_s", r.phases->first_step_s},
                        {"replay_s", r.phases->replay_s}};
     }
+    json predicted;
+    if (c.predicted) predicted = {{"recovery_s", total_recovery_s(*c.predicted)}, {"strikes", to_json(*c.predicted)}};
     cases.push_back({{"name", c.name},
                      {"struck", c.struck},
                      {"restarts", restarts},
+                     {"recovery_s", total_recovery_s(c.restarts)},
+                     {"predicted", predicted},
                      {"relaunches", c.relaunches},
                      {"steps_lost", c.steps_lost},
                      {"losses_equal", c.losses_equal},
@@ -173,7 +200,7 @@ json to_json(const DrillResult& result) {
                      {"differences", c.differences},
                      {"passed", c.passed()}});
   }
-  return {{"schema", "windtunnel.drill/2"}, {"passed", result.passed()}, {"cases", cases}};
+  return {{"schema", "windtunnel.drill/3"}, {"passed", result.passed()}, {"cases", cases}};
 }
 
 }  // namespace wt

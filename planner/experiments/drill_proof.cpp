@@ -9,6 +9,7 @@
 #include <csignal>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/json_reader.hpp"
@@ -45,39 +46,78 @@ std::string end_of(const FaultEffect& what) {
 /// A strike of one event in one generation: its lines, put together.
 struct Struck {
   double first_unix_s = 0;
-  std::vector<std::int64_t> ranks;  ///< ascending
-  std::vector<std::int64_t> nodes;
-  json proof = json::object();  ///< keys of all lines, the last value of each
+  std::map<std::int64_t, json> of_ranks;  ///< keys of all lines of a rank, the last value of each
+  json proof = json::object();            ///< the same of all ranks
+
+  std::vector<std::int64_t> ranks() const {
+    std::vector<std::int64_t> out;
+    for (const auto& [rank, proof] : of_ranks) out.push_back(rank);
+    return out;
+  }
 };
 
 std::optional<Struck> lines_of(const std::vector<json>& lines, std::size_t event, int generation) {
   std::optional<Struck> out;
   for (const json& line : lines) {
     if (line.at("event") != event || line.at("generation") != generation) continue;
-    if (!out) out = Struck{line.at("unix_s"), {}, {}, json::object()};
-    out->ranks.push_back(line.at("rank"));
-    out->nodes.push_back(line.at("node"));
+    if (!out) out = Struck{line.at("unix_s"), {}, json::object()};
+    json& of_rank = out->of_ranks.try_emplace(line.at("rank"), json::object()).first->second;
+    of_rank.update(line.at("proof"));
     out->proof.update(line.at("proof"));
-  }
-  if (!out) return out;
-  for (auto* list : {&out->ranks, &out->nodes}) {
-    std::sort(list->begin(), list->end());
-    list->erase(std::unique(list->begin(), list->end()), list->end());
   }
   return out;
 }
 
-/// The end of a generation that a strike led to; none where it went on.
-const DrillRestart* end_after(const std::vector<DrillRestart>& restarts, double unix_s) {
-  const auto it = std::find_if(restarts.begin(), restarts.end(),
-                               [&](const DrillRestart& r) { return r.detected_unix_s >= unix_s; });
+/// The end of the struck generation; none where it went on. Ranks that were about to join are struck in the next one.
+const DrillRestart* end_after(const std::vector<DrillRestart>& restarts, int generation, double unix_s) {
+  const auto it = std::find_if(restarts.begin(), restarts.end(), [&](const DrillRestart& r) {
+    return r.detected_unix_s >= unix_s && r.generation <= generation;
+  });
   return it == restarts.end() ? nullptr : &*it;
+}
+
+/// The ranks of the event's domain in a generation; none where they are not known: of store, agent and storage, and of
+/// replicas where the layout is another one.
+std::optional<std::vector<std::int64_t>> domain_ranks(const FaultEvent& e, int generation, const Scenario& scenario,
+                                                      const RunSpec& run, const std::vector<DrillRestart>& restarts) {
+  const NodeShape& shape = scenario.nodes;
+  std::vector<std::int64_t> nodes(static_cast<std::size_t>(run.layout.world() / shape.ranks));
+  std::iota(nodes.begin(), nodes.end(), 0);
+  const auto at_start = nodes;
+  for (const DrillRestart& r : restarts)
+    if (r.generation == generation - 1) nodes = r.nodes.empty() ? at_start : r.nodes;
+  const FaultDomain domain = e.who.domain;
+  if (domain == FaultDomain::store || domain == FaultDomain::agent || domain == FaultDomain::storage ||
+      (domain == FaultDomain::replica && nodes.size() != at_start.size()))
+    return std::nullopt;
+  std::vector<std::int64_t> out;
+  for (std::int64_t rank = 0; rank < static_cast<std::int64_t>(nodes.size()) * shape.ranks; ++rank) {
+    const std::int64_t node = nodes[static_cast<std::size_t>(rank / shape.ranks)];
+    if (strikes(e, {rank, node, shape.per_rack > 0 ? node / shape.per_rack : 0,
+                    rank * run.layout.replicate / run.layout.world(), generation}))
+      out.push_back(rank);
+  }
+  return out;
+}
+
+/// Kinds that each rank meets by itself: the first that does may end the others before.
+bool met_by_some(FaultKind kind) {
+  return kind == FaultKind::partition || kind == FaultKind::disk_full || kind == FaultKind::file_too_large;
+}
+
+/// Whom it should have struck and did not, or the other way round; "" where that is right.
+std::string wrong_ranks(const FaultEvent& e, const Struck& s, const std::optional<std::vector<std::int64_t>>& domain) {
+  const std::vector<std::int64_t> ranks = s.ranks();
+  if (!domain || ranks == *domain ||
+      (met_by_some(e.what.kind) && std::includes(domain->begin(), domain->end(), ranks.begin(), ranks.end())))
+    return "";
+  return fmt::format("it struck ranks {}, not {}", fmt::join(ranks, " "), fmt::join(*domain, " "));
 }
 
 /// The op times of the slow rank in timeline.json: at least the factor times what its thread computed.
 std::string slow_in_timeline(const FaultEvent& event, const Struck& s, const fs::path& place) {
   const json timelines = read_json(place / "timeline.json");
-  for (const std::int64_t rank : s.ranks) {
+  for (const std::int64_t rank : s.ranks()) {
     double wall = 0, computed = 0;
     for (const json& op : timelines.at(static_cast<std::size_t>(rank)).at("ops"))
       if (op.at("lane") == "compute")
@@ -90,28 +130,17 @@ std::string slow_in_timeline(const FaultEvent& event, const Struck& s, const fs:
   return "";
 }
 
-/// What of the asked strike is not proved; "" where all is.
-std::string missing_proof(const FaultEvent& e, const Struck& s, const DrillRestart* end, const fs::path& place) {
-  const json& p = s.proof;
-  const bool group = s.ranks.size() > 1;
-  if (e.who.domain == FaultDomain::agent || e.who.domain == FaultDomain::store) {
-    if (e.what.kind == FaultKind::kill && !end) return "nothing ended";
-  } else if (ends_process(e.what.kind)) {
-    if (!end) return "no rank ended";
-    if (end->cause != end_of(e.what) && !group) return fmt::format("it ended with {}", end->cause);
-  }
-  if (e.what.kind == FaultKind::kill && group && !p.value("others_gone", false)) return "its ranks lived on";
-  if (e.what.kind == FaultKind::kill && group && p.value("sent_s", 1.0) > 0.1)
-    return "its ranks were not killed together";
+/// What the lines of one rank, or of all, do not show; "" where they show all.
+std::string missing_in(const json& p, const FaultEvent& e, bool ended) {
   switch (e.what.kind) {
     case FaultKind::hang:
-      if (e.what.thread) return !e.lasts_s || p.value("waited_s", 0.0) >= *e.lasts_s ? "" : "it did not wait";
+      if (e.what.thread && !e.lasts_s) return ended ? "" : "it was not ended";
+      if (e.what.thread) return p.value("waited_s", 0.0) >= *e.lasts_s ? "" : "it did not wait";
       if (p.value("samples_stopped", 0) == 0 || p.value("samples_moved", 1) > 0) return "it was not stopped throughout";
       return p.value(e.lasts_s ? "continued" : "ended", false) ? "" : "it was not ended";
     case FaultKind::slow:
-      if (p.value("waited_s", 0.0) < 0.999 * (e.what.factor - 1) * p.value("computed_s", 1.0))
-        return "it was not slower";
-      return e.lasts_s || end || e.when.step > 2 ? "" : slow_in_timeline(e, s, place);
+      return p.value("waited_s", 0.0) < 0.999 * (e.what.factor - 1) * p.value("computed_s", 1.0) ? "it was not slower"
+                                                                                                 : "";
     case FaultKind::damage:
       return p.value("before", json()) == p.value("after", json()) ? "the file is as it was" : "";
     case FaultKind::corrupt:
@@ -124,19 +153,49 @@ std::string missing_proof(const FaultEvent& e, const Struck& s, const DrillResta
     case FaultKind::partition:
       return p.value("peer_ports", json::array()).empty() ? "no connection was cut" : "";
     case FaultKind::maintenance:
-      return end ? "" : "the run was not asked to end";
+      return ended ? "" : "the run was not asked to end";
     default:
       return "";
   }
+}
+
+/// The same of every rank that was struck, or of one where that is enough.
+std::string missing_of_ranks(const FaultEvent& e, const Struck& s, bool ended) {
+  const bool some = met_by_some(e.what.kind);
+  // Of ranks that are killed or stopped, the first one logs for all.
+  if (!some && e.what.kind != FaultKind::slow && !e.what.thread) return missing_in(s.proof, e, ended);
+  std::string first;
+  for (const auto& [rank, proof] : s.of_ranks) {
+    const std::string missing = missing_in(proof, e, ended);
+    if (missing.empty() && some) return "";
+    if (!missing.empty() && first.empty())
+      first = s.of_ranks.size() > 1 ? fmt::format("rank {}: {}", rank, missing) : missing;
+  }
+  return first;
+}
+
+/// What of the asked strike is not proved; "" where all is.
+std::string missing_proof(const FaultEvent& e, const Struck& s, const DrillRestart* end, const fs::path& place) {
+  const json& p = s.proof;
+  if (e.who.domain == FaultDomain::agent || e.who.domain == FaultDomain::store) {
+    if (e.what.kind == FaultKind::kill && !end) return "nothing ended";
+  } else if (ends_process(e.what.kind)) {
+    if (!end) return "no rank ended";
+    if (end->cause != end_of(e.what)) return fmt::format("it ended with {}", end->cause);
+    if (s.of_ranks.size() > 1 && !p.value("others_gone", false)) return "its ranks lived on";
+    if (s.of_ranks.size() > 1 && p.value("sent_s", 1.0) > 0.1) return "its ranks were not killed together";
+  }
+  if (const std::string missing = missing_of_ranks(e, s, end); !missing.empty()) return missing;
+  const bool to_the_end = e.what.kind == FaultKind::slow && !e.lasts_s && !end && e.when.step <= 2;
+  return to_the_end ? slow_in_timeline(e, s, place) : "";
 }
 
 /// Another rank than those struck is taken for the cause.
 bool blames_another(const FaultEvent& e, const Struck& s, const DrillRestart& end) {
   if (!ends_process(e.what.kind) && e.what.kind != FaultKind::hang) return false;
   if (e.who.domain == FaultDomain::agent || e.who.domain == FaultDomain::store) return end.rank >= 0;
-  return end.blamed.empty() || std::any_of(end.blamed.begin(), end.blamed.end(), [&](std::int64_t rank) {
-           return !std::binary_search(s.ranks.begin(), s.ranks.end(), rank);
-         });
+  return end.blamed.empty() || std::any_of(end.blamed.begin(), end.blamed.end(),
+                                           [&](std::int64_t rank) { return s.of_ranks.count(rank) == 0; });
 }
 
 }  // namespace
@@ -154,7 +213,7 @@ std::string event_text(const FaultEvent& e) {
                      e.when.step > 0 ? fmt::format(" of step {}", e.when.step) : "");
 }
 
-void prove_strikes(const Scenario& scenario, const fs::path& place, DrillCase& out) {
+void prove_strikes(const Scenario& scenario, const RunSpec& run, const fs::path& place, DrillCase& out) {
   const std::vector<json> lines = read_lines(place / "strikes.jsonl");
   for (std::size_t i = 0; i < scenario.events.size(); ++i) {
     const FaultEvent& e = scenario.events[i];
@@ -165,8 +224,10 @@ void prove_strikes(const Scenario& scenario, const fs::path& place, DrillCase& o
         out.differences.push_back(text + " never struck");
         continue;
       }
-      const DrillRestart* end = end_after(out.restarts, struck->first_unix_s);
-      if (const std::string missing = missing_proof(e, *struck, end, place); !missing.empty())
+      const DrillRestart* end = end_after(out.restarts, generation, struck->first_unix_s);
+      std::string missing = wrong_ranks(e, *struck, domain_ranks(e, generation, scenario, run, out.restarts));
+      if (missing.empty()) missing = missing_proof(e, *struck, end, place);
+      if (!missing.empty())
         out.differences.push_back(fmt::format("{}: not proved: {}", text, missing));
       else
         out.struck.push_back(text);

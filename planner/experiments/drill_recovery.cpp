@@ -59,6 +59,7 @@ std::vector<DrillRestart> restarts_in(const json& agent) {
     restart.cause = r.at("cause");
     restart.message = r.at("message");
     restart.detected_unix_s = r.at("detected_unix_s");
+    restart.nodes = r.at("nodes").get<std::vector<std::int64_t>>();
     restart.stopped_unix_s =
         restart.detected_unix_s + r.at("stopped_s").get<double>() - r.at("detected_s").get<double>();
     out.push_back(restart);

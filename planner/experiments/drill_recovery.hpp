@@ -32,6 +32,7 @@ struct DrillRestart {
   std::vector<std::int64_t> blamed;  ///< ranks that are its cause, as far as the agent knows
   std::string cause, message;
   double detected_unix_s = 0, stopped_unix_s = 0;
+  std::vector<std::int64_t> nodes;  ///< of the next generation, by place; empty: as at the start
   /// What the next generation did; none where none got that far.
   std::optional<RecoveryPhases> phases;
   std::int64_t resumed_after = -1;

@@ -103,8 +103,9 @@ PlanInputs read_plan_inputs(StudySpec study, bool allow_assumed) {
   inputs.scenarios = read_scenarios(inputs.study.routing, inputs.study.model);
   if (const DriftSpec& drift = inputs.study.drift; !drift.loads.empty())
     inputs.drift = read_load_windows(drift.loads, drift.every, inputs.study.model);
-  inputs.failures = read_failures(inputs.study.failures);
-  for (const std::string& name : preset_names("faults/rates")) inputs.other_failures.push_back(read_failures(name));
+  inputs.failures = failures_of(inputs.study, inputs.study.failures);
+  for (const std::string& name : preset_names("faults/rates"))
+    inputs.other_failures.push_back(failures_of(inputs.study, name));
   for (const std::string& name : inputs.study.faults) inputs.faults.push_back(read_scenario(name));
   inputs.stragglers = read_stragglers(inputs.study.stragglers);
   inputs.silent_errors = read_silent_errors(inputs.study.silent_errors.rate);

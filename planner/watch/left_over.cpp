@@ -29,7 +29,7 @@ class LeftOver {
       : study_file_(plan_json.parent_path() / "study.yaml"),
         text_(read_file(study_file_, "the study of the plan, which windtunnel plan -o writes beside plan.json")),
         study_(study_from_text(text_, study_file_.string())),
-        failures_(read_failures(study_.failures)),
+        failures_(failures_of(study_, study_.failures)),
         folder_(std::filesystem::absolute(folder)),
         said_(std::move(said)) {
     const nlohmann::json document = read_json(plan_json);

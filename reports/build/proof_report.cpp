@@ -4,11 +4,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/number.hpp"
 #include "configs/spec/support/quantity.hpp"
+#include "configs/spec/support/statistics.hpp"
+#include "planner/experiments/drill_prediction.hpp"
+#include "reports/build/cells.hpp"
 #include "reports/render/timeline_chart.hpp"
 
 namespace wt {
@@ -23,6 +28,8 @@ double highest_peak(const std::vector<RankFigures>& ranks) {
   for (const RankFigures& rank : ranks) peak = std::max(peak, rank.peak_bytes);
   return peak;
 }
+
+Cell seconds(double s) { return {s, fmt::format("{:.2f}", s)}; }
 
 Cell equal(bool same) { return same ? Cell("equal", Status::good) : Cell("differs", Status::bad); }
 
@@ -158,15 +165,10 @@ Table drill_table(const DrillResult& result) {
       add(resumed, r.resumed_after < 0 ? "no step" : fmt::format("step {}", r.resumed_after));
     }
     t.rows.push_back(
-        {c.name,
-         struck.empty() ? Cell("nothing", Status::bad) : Cell(struck),
-         named.empty() ? "nobody" : named,
-         resumed.empty() ? "no restart" : resumed,
-         {static_cast<double>(c.steps_lost), fmt::format("{}", c.steps_lost)},
+        {c.name, struck.empty() ? Cell("nothing", Status::bad) : Cell(struck), named.empty() ? "nobody" : named,
+         resumed.empty() ? "no restart" : resumed, whole(c.steps_lost),
          c.compared == Expectation::State::layouts && c.losses_equal ? Cell("close") : state(c.losses_equal),
-         state(c.parameters_equal),
-         state(c.optimizer_equal),
-         equal(c.samples_equal),
+         state(c.parameters_equal), state(c.optimizer_equal), equal(c.samples_equal),
          c.passed() ? Cell("passed", Status::good) : Cell("FAILED", Status::bad)});
   }
   t.note = "Compared bit by bit with the undisturbed run.";
@@ -182,7 +184,6 @@ Table recovery_table(const DrillResult& result) {
   t.columns = {{"scenario", "", Align::left}, {"detect", "s", Align::right},  {"stop", "s", Align::right},
                {"start", "s", Align::right},  {"load", "s", Align::right},    {"first step", "s", Align::right},
                {"replay", "s", Align::right}, {"recovery", "s", Align::right}};
-  const auto seconds = [](double s) { return Cell(s, fmt::format("{:.2f}", s)); };
   for (const DrillCase& c : result.cases)
     for (const DrillRestart& r : c.restarts) {
       if (!r.phases) continue;
@@ -193,6 +194,82 @@ Table recovery_table(const DrillResult& result) {
   t.note =
       "Detect: from the strike to the agent's notice. Stop: until all ranks are gone. Start: until the next ranks "
       "are connected. Recovery: from the notice to the end of the first step.";
+  return t;
+}
+
+Table drawn_table(const std::vector<DrillInput>& inputs, const DrillResult& result) {
+  struct Count {
+    std::int64_t events = 0, scenarios = 0, failed = 0;
+  };
+  std::map<std::string, Count> kinds;
+  std::int64_t strikes = 0, restarts = 0, lost = 0;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const DrillCase& c = result.cases[i];
+    std::set<std::string> own;
+    for (const FaultEvent& e : inputs[i].scenario.events)
+      own.insert(to_string(e.what.kind)), ++kinds[to_string(e.what.kind)].events;
+    for (const std::string& kind : own) ++kinds[kind].scenarios, kinds[kind].failed += !c.passed();
+    strikes += static_cast<std::int64_t>(c.struck.size());
+    restarts += static_cast<std::int64_t>(c.restarts.size());
+    lost += c.steps_lost;
+  }
+  Table t;
+  t.title = "Drawn scenarios by kind of fault";
+  t.columns = {{"kind", "", Align::left},
+               {"events", "", Align::right},
+               {"scenarios", "", Align::right},
+               {"failed", "", Align::right}};
+  for (const auto& [kind, n] : kinds) t.rows.push_back({kind, whole(n.events), whole(n.scenarios), whole(n.failed)});
+  t.note = fmt::format("{} scenarios, {} strikes, {} restarts, {} steps done again.", inputs.size(), strikes, restarts,
+                       lost);
+  return t;
+}
+
+Table predicted_recovery_table(const DrillResult& result) {
+  Table t;
+  t.title = "Predicted beside measured";
+  t.columns = {{"scenario", "", Align::left},    {"restarts", "", Align::right},  {"predicted", "", Align::right},
+               {"lost", "steps", Align::right},  {"predicted", "", Align::right}, {"total", "s", Align::right},
+               {"predicted", "s", Align::right}, {"off", "", Align::right}};
+  std::vector<double> off;
+  for (const DrillCase& c : result.cases) {
+    if (!c.predicted) continue;
+    std::int64_t restarts = 0, lost = 0;
+    for (const SimulatedStrike& strike : c.predicted->strikes) restarts += strike.restarts, lost += strike.steps_lost;
+    const double measured_s = total_recovery_s(c.restarts), predicted_s = total_recovery_s(*c.predicted);
+    if (measured_s > 0) off.push_back(predicted_s / measured_s - 1);
+    t.rows.push_back({c.name, whole(static_cast<std::int64_t>(c.restarts.size())), whole(restarts), whole(c.steps_lost),
+                      whole(lost), seconds(measured_s), seconds(predicted_s),
+                      measured_s > 0 ? judged_percent(off.back(), kRecoveryErrorBar) : Cell("none")});
+  }
+  for (double& each : off) each = std::abs(each);
+  t.note =
+      "Total: from the strike until all lost steps are done again. Predicted: simulated months of the same file, by "
+      "the "
+      "medians of the other scenarios of the run.";
+  if (!off.empty())
+    t.note += fmt::format(" Off by {:.0f} % in the median, by at most {:.0f} %; {} of {} within {:.0f} %.",
+                          100 * median(off), 100 * *std::max_element(off.begin(), off.end()),
+                          std::count_if(off.begin(), off.end(), [](double each) { return each <= kRecoveryErrorBar; }),
+                          off.size(), 100 * kRecoveryErrorBar);
+  return t;
+}
+
+Table simulated_recovery_table(const std::vector<std::pair<std::string, SimulatedScenario>>& simulated) {
+  Table t;
+  t.title = "Recoveries, simulated";
+  t.columns = {{"scenario", "", Align::left},  {"event", "", Align::right},     {"struck at", "s", Align::right},
+               {"restarts", "", Align::right}, {"lost", "steps", Align::right}, {"down", "s", Align::right},
+               {"start", "s", Align::right},   {"load", "s", Align::right},     {"replay", "s", Align::right},
+               {"stop", "s", Align::right},    {"slower", "s", Align::right},   {"total", "s", Align::right}};
+  for (const auto& [name, scenario] : simulated)
+    for (const SimulatedStrike& s : scenario.strikes)
+      t.rows.push_back({name, whole(static_cast<std::int64_t>(s.event) + 1), seconds(s.at_s), whole(s.restarts),
+                        whole(s.steps_lost), seconds(s.down_s), seconds(s.start_s), seconds(s.load_s),
+                        seconds(s.replay_s), seconds(s.planned_s), seconds(s.slower_s), seconds(s.total_s())});
+  t.note =
+      "Down: until it is noticed, and the next action is decided. Replay: lost steps done again. Stop: announced, with "
+      "the save before it. Slower: steps that took longer.";
   return t;
 }
 
@@ -214,6 +291,7 @@ Section drill_section(const DrillResult& result) {
                             result.passed() ? "Recovery was exact" : "Recovery was not exact", drill_sentence(result)});
   s.items.push_back(drill_table(result));
   s.items.push_back(recovery_table(result));
+  if (const Table predicted = predicted_recovery_table(result); !predicted.rows.empty()) s.items.push_back(predicted);
   return s;
 }
 

@@ -1,6 +1,8 @@
 // What the real trainer proved, as report sections: predictions against measurements, the timeline of a step, memory
 // per rank, recovery.
 #pragma once
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "planner/experiments/comparison.hpp"
@@ -12,6 +14,12 @@ namespace wt {
 Table comparison_table(const std::vector<RunComparison>& comparisons);
 Table drill_table(const DrillResult& result);
 Table recovery_table(const DrillResult& result);
+/// Of scenarios that were drawn, by kind of fault: how many, how often they struck, how many failed.
+Table drawn_table(const std::vector<DrillInput>& inputs, const DrillResult& result);
+/// Each case that months could be asked about: what they say, beside what was measured.
+Table predicted_recovery_table(const DrillResult& result);
+/// A row a strike, with the scenario's name.
+Table simulated_recovery_table(const std::vector<std::pair<std::string, SimulatedScenario>>& simulated);
 Section comparison_section(const std::vector<RunComparison>& comparisons);
 /// Predicted above measured, lanes of two ranks.
 Section timeline_section(const RunComparison& comparison);

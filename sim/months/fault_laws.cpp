@@ -41,11 +41,9 @@ StrikeLaw law_of(const FaultEvent& e, const std::string& where) {
   switch (e.what.kind) {
     case FaultKind::damage:
     case FaultKind::corrupt:
-    case FaultKind::disk_full:
-    case FaultKind::file_too_large:
       throw_error(Code::usage,
                   "{}: found kind {}, which simulated months do not know; they know kill, abort, segfault, "
-                  "exit, exception, hang, slow, partition and maintenance",
+                  "exit, exception, hang, slow, disk_full, file_too_large, partition and maintenance",
                   where, to_string(e.what.kind));
     case FaultKind::slow:
       law.what = e.detected_within_s ? StrikeLaw::Strikes::found : StrikeLaw::Strikes::slow;
@@ -62,13 +60,14 @@ StrikeLaw law_of(const FaultEvent& e, const std::string& where) {
     default:
       law.takes_copies = e.what.takes_local_copies;
   }
-  if (e.who.domain == FaultDomain::store || e.who.domain == FaultDomain::agent) {
+  if (e.who.domain == FaultDomain::store || e.who.domain == FaultDomain::agent ||
+      e.who.domain == FaultDomain::replica) {
     law.domain = FaultDomain::all;  // every rank stops, no node is lost
     law.loses_nodes = false;
-  } else if (e.who.domain == FaultDomain::replica || e.who.domain == FaultDomain::storage) {
+  } else if (e.who.domain == FaultDomain::storage) {
     throw_error(Code::usage,
                 "{}: found an event of a {}, which simulated months do not know; needs rank, node, rack, "
-                "leaf, rail, store, agent or all",
+                "replica, leaf, rail, store, agent or all",
                 where, to_string(e.who.domain));
   }
   return law;

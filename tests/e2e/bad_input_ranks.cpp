@@ -168,3 +168,21 @@ TEST_CASE("a checkpoint of another model: said once, by hand and under the agent
   CHECK_THAT(agent.said, Contains("checkpoint of another model") && Contains("see its message above"));
   CHECK((state_of(latest_checkpoint(folder)) == before));
 }
+
+TEST_CASE("a node that has no number cannot be struck: refused with the variable and its value") {
+  RunSpec run = small_run();
+  run.steps = 1;
+  for (const char* variable : {"WINDTUNNEL_NODE", "GROUP_RANK"}) {
+    Launch launch;
+    launch.environment = {{"RANK", "0"},
+                          {"WORLD_SIZE", "1"},
+                          {"MASTER_ADDR", "127.0.0.1"},
+                          {"MASTER_PORT", std::to_string(free_port())},
+                          {variable, "left"}};
+    launch.more = {"--faults", fault_file("named-node", {killed(0, "step: 1")})};
+    const Ended ended = train(run, scratch("named-node"), launch);
+    INFO(ended.said);
+    CHECK(ended.status == 2);
+    CHECK_THAT(ended.said, Contains(fmt::format("environment {}: found 'left', needs a whole number", variable)));
+  }
+}

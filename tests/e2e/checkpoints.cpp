@@ -11,6 +11,7 @@
 #include "configs/spec/support/json_reader.hpp"
 #include "tests/support/saved_run.hpp"
 #include "tests/support/temp_directory.hpp"
+#include "trainer/safetensors/sealed_document.hpp"
 #include "trainer/safetensors/tensor_parts.hpp"
 
 using namespace wt;
@@ -119,7 +120,7 @@ TEST_CASE("a manifest that names files outside of its folder, or another step, i
     const fs::path file = checkpoint_of(folder, step) / "manifest.json";
     nlohmann::json manifest = read_json(file);
     spoil(manifest);
-    write_bytes(file, manifest.dump());
+    write_bytes(file, sealed(manifest).dump());
   };
   const auto first_file = [](nlohmann::json& manifest) -> nlohmann::json& { return manifest["files"][0]["name"]; };
   const auto elsewhere = [&](std::int64_t step, const fs::path& other) {  // the very bytes, so that no checksum tells
@@ -144,6 +145,37 @@ TEST_CASE("a manifest that names files outside of its folder, or another step, i
         "step-00000006 cannot be read and is passed over: manifest.json names shard-"s,
         "step-00000004 cannot be read and is passed over: manifest.json: "s, "continuing after step 2 "s})
     CHECK_THAT(ended.said, Catch::Contains(said));
+  CHECK((state_of(latest_checkpoint(folder)) == state_of(latest_checkpoint(trained(saved_run(12))))));
+}
+
+TEST_CASE("a manifest that is not as it was written, or that no sampler can go on from, is passed over") {
+  const fs::path folder = copy_of_straight_run("changed-manifests");
+  const auto change = [&](std::int64_t step, const std::function<nlohmann::json(nlohmann::json)>& changed) {
+    const fs::path file = checkpoint_of(folder, step) / "manifest.json";
+    write_bytes(file, changed(read_json(file)).dump(1));
+  };
+  change(12, [](nlohmann::json m) {  // what one flipped bit makes of a number
+    m["sampler"]["sample_in_epoch"] = m["sampler"]["sample_in_epoch"].get<std::int64_t>() ^ 1;
+    return m;
+  });
+  change(10, [](nlohmann::json m) {
+    m.erase("xxh3");
+    return m;
+  });
+  change(8, [](nlohmann::json m) {
+    m["sampler"] = "nothing";
+    return sealed(m);
+  });
+  change(6, [](nlohmann::json m) { return sealed(m); });  // as it was
+  const Ended ended = train(saved_run(12), folder);
+  INFO(ended.said);
+  REQUIRE(ended.status == 0);
+  for (const std::string& said :
+       {"step-00000012 cannot be read and is passed over: manifest.json says that its checksum"s,
+        "step-00000010 cannot be read and is passed over: manifest.json has no checksum"s,
+        "step-00000008 cannot be read and is passed over: "s, "continuing after step 6 "s})
+    CHECK_THAT(ended.said, Catch::Contains(said));
+  CHECK(steps_of(folder) == steps_of(trained(saved_run(12))));
   CHECK((state_of(latest_checkpoint(folder)) == state_of(latest_checkpoint(trained(saved_run(12))))));
 }
 

@@ -1,11 +1,17 @@
 // The recovery drill on real processes; and drills that must fail, do.
 #include "planner/experiments/drill.hpp"
 
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <tuple>
 
+#include "planner/experiments/drill_invariants.hpp"
 #include "planner/experiments/trainer_process.hpp"
 #include "tests/support/temp_directory.hpp"
 #include "tests/support/trainer_fixture.hpp"
@@ -25,7 +31,7 @@ DrillCase tampered(const std::string& name, const std::string& script) {
   setenv("WINDTUNNEL_TRAIN", program.c_str(), 1);
   RunSpec run = with_layout(small_run(), 1, 2, 2);
   run.steps = 4, run.save = true, run.save_interval = 2;
-  const Scenario faults = read_scenario_file(fault_file(name, {killed(1, "step: 4, at: optimizer")}));
+  const Scenario faults = read_scenario_file(fault_file(name, {killed(1, "step: 4, at: optimizer, saved: true")}));
   const DrillResult result =
       run_drill({{faults, run}}, scratch(name), [](const std::string& line) { UNSCOPED_INFO(line); });
   setenv("WINDTUNNEL_TRAIN", real.c_str(), 1);
@@ -121,7 +127,87 @@ TEST_CASE("everything that a drill writes lies in its output folder, wherever it
   CHECK(std::filesystem::exists(folder / "here/data-seq48/index.json"));
   CHECK((std::filesystem::exists(folder / "here/undisturbed-1") &&
          !std::filesystem::exists(folder / "here/undisturbed-2")));
+  CHECK_THAT(ended.said, Catch::Contains("Predicted beside measured"));
+  const std::string measured = "--recovery here/recovery/" + run.name + ".yaml";
+  const Ended simulated = windtunnel("drill one.yaml --simulate --json " + measured, here);
+  INFO(simulated.said);
+  REQUIRE(simulated.status == 0);
+  const auto strikes = nlohmann::json::parse(simulated.said).at(0).at("strikes");
+  REQUIRE(strikes.size() == 1);
+  CHECK((strikes[0].at("restarts") == 1 && strikes[0].at("start_s") > 0 && strikes[0].at("replay_s") > 0));
+  const Ended another = windtunnel("drill kill --simulate " + measured, here);
+  CHECK(another.status == 2);
+  CHECK_THAT(another.said, Catch::Contains("found run tiny-moe on 4 ranks, recoveries were measured of"));
+  CHECK(windtunnel("drill one.yaml " + measured, here).status == 2);  // real ranks take their own time
   const Ended twice = windtunnel("drill one.yaml one.yaml -o here", here);
   CHECK(twice.status == 2);
   CHECK_THAT(twice.said, Catch::Contains("found 'one' twice"));
+}
+
+TEST_CASE("drawn scenarios pass, and leave nothing but their files") {
+  const TempDirectory folder;
+  const std::string here = "cd '" + folder.path().string() + "' &&";
+  const Ended ended = windtunnel("drill random --count 4 --first 20 --seed 1 -o drawn", here);
+  INFO(ended.said);
+  CHECK(ended.status == 0);
+  CHECK_THAT(ended.said, Catch::Contains("Drawn scenarios by kind of fault") && Catch::Contains("4 scenarios"));
+  CHECK(std::filesystem::exists(folder / "drawn/random-1-23.yaml"));
+  CHECK(!std::filesystem::exists(folder / "drawn/case-1"));
+}
+
+TEST_CASE("a trainer that does not end is killed after its limit; one that does is not") {
+  const auto program = scratch("hangs.sh"), log = scratch("hangs.txt");
+  const std::string real = trainer_program().string();
+  write_bytes(program, "#!/bin/sh\ntest $1 = quick && exit 7\necho $$\nexec sleep 100\n");
+  chmod(program.c_str(), 0755);
+  setenv("WINDTUNNEL_TRAIN", program.c_str(), 1);
+  CHECK(try_trainer({"quick"}, log, 60) == 7);
+  CHECK_FALSE(try_trainer({"slow"}, log, 1));
+  setenv("WINDTUNNEL_TRAIN", real.c_str(), 1);
+  CHECK(kill(std::stoi(read_bytes(log)), 0) != 0);
+}
+
+TEST_CASE("a drill that is killed takes its trainer and the ranks with it") {
+  const std::filesystem::path folder = scratch("killed-drill"), place = folder / "out" / "undisturbed-1";
+  RunSpec run = with_layout(small_run(), 1, 2, 2);
+  run.steps = 5000, run.data = licence_tokens(run.seq);
+  std::filesystem::create_directories(folder);
+  write_bytes(folder / "run.yaml", run_to_yaml(run));
+  write_bytes(folder / "one.yaml", "name: one\nrun: run.yaml\nevents:\n  - {" + killed(1, "step: 4") + "}\n");
+  const pid_t drill = fork();
+  if (drill == 0) {
+    std::filesystem::current_path(folder);
+    execl(WT_PROGRAM, WT_PROGRAM, "drill", "one.yaml", "-o", "out", nullptr);
+    _exit(1);
+  }
+  wait_for_step(place, 1);
+  DrillCase left;
+  kill(drill, SIGKILL);
+  waitpid(drill, nullptr, 0);
+  check_nothing_left(place, left);
+  CHECK(left.differences == std::vector<std::string>());
+}
+
+TEST_CASE("the same faults twice, the same decisions") {
+  std::vector<DrillInput> inputs;
+  for (const char* name : {"spare", "kill-in-reload"})
+    for (const char* time : {"-first", "-second"}) {
+      DrillInput input = read_drill_input(name);
+      input.scenario.name += time;
+      input.run.data = licence_tokens(input.run.seq);
+      inputs.push_back(std::move(input));
+    }
+  const DrillResult result = run_drill(inputs, scratch("twice"), [](const std::string& line) { UNSCOPED_INFO(line); });
+  REQUIRE(result.passed());
+  const auto decisions = [](const DrillCase& c) {
+    std::vector<std::tuple<int, std::int64_t, std::vector<std::int64_t>, std::string, std::int64_t, std::string>> out;
+    for (const DrillRestart& r : c.restarts)
+      out.emplace_back(r.generation, r.rank, r.blamed, r.cause, r.resumed_after, r.level);
+    return out;
+  };
+  for (std::size_t i = 0; i < inputs.size(); i += 2) {
+    CHECK(decisions(result.cases[i]) == decisions(result.cases[i + 1]));
+    CHECK(result.cases[i].struck == result.cases[i + 1].struck);
+    CHECK(result.cases[i].steps_lost == result.cases[i + 1].steps_lost);
+  }
 }

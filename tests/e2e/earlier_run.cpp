@@ -18,9 +18,9 @@ const std::vector<int> kSteps{2, 4, 6, 8, 10, 12};
 
 void replace_schema(const fs::path& manifest) {
   std::string text = read_bytes(manifest);
-  const std::string schema = "windtunnel.checkpoint/2";
+  const std::string schema = "windtunnel.checkpoint/3";
   REQUIRE(text.find(schema) != std::string::npos);
-  write_bytes(manifest, text.replace(text.find(schema), schema.size(), "windtunnel.checkpoint/3"));
+  write_bytes(manifest, text.replace(text.find(schema), schema.size(), "windtunnel.checkpoint/4"));
 }
 
 /// Spoils every checkpoint in the same way.

@@ -113,7 +113,7 @@ TEST_CASE("without spares the run goes on with fewer ranks, as if it had been st
   REQUIRE(restarts.size() == 1);
   CHECK(restarts[0].at("policy") == "shrink to 3 ranks");
   CHECK(restarts[0].at("nodes") == json({0, 1, 2}));
-  const std::int64_t from = restarts[0].at("resumed_after");
+  const std::int64_t from = restarts[0].at("checkpoint_step");
   REQUIRE(from >= 4);  // that of 8 begins when that of 4 is written
   check_went_on_from(folder, checkpoint_of(trained(run), from), folder / "remaining.yaml");
   check_same_training(folder, run);
@@ -134,9 +134,9 @@ TEST_CASE("4 -> 3 -> 4 ranks: the run grows at a saved step when its node is bac
   CHECK(restarts[1].at("policy") == "grow to 4 ranks");
   CHECK(restarts[1].at("cause") == "nodes are back");
   CHECK(restarts[1].at("layout") == run.layout.name());
-  CHECK(restarts[1].at("resumed_after") == restarts[1].at("steps_done"));  // nothing is done twice
+  CHECK(restarts[1].at("checkpoint_step") == restarts[1].at("steps_done"));  // nothing is done twice
   CHECK(read_json(folder / "agent.json").at("excluded").empty());
-  check_went_on_from(folder, checkpoint_of(folder, restarts[1].at("resumed_after")), scratch("grown-run.yaml"));
+  check_went_on_from(folder, checkpoint_of(folder, restarts[1].at("checkpoint_step")), scratch("grown-run.yaml"));
   check_same_training(folder, run);
 }
 
@@ -155,7 +155,7 @@ TEST_CASE("4 -> 2 -> 4 ranks, nodes of two") {
   CHECK(restarts[0].at("ranks") == json({2, 3}));
   CHECK(restarts[0].at("nodes") == json{0});
   CHECK(restarts[1].at("policy") == "grow to 4 ranks");
-  check_went_on_from(folder, checkpoint_of(folder, restarts[1].at("resumed_after")), scratch("halved-run.yaml"));
+  check_went_on_from(folder, checkpoint_of(folder, restarts[1].at("checkpoint_step")), scratch("halved-run.yaml"));
   check_same_training(folder, run);
 }
 
@@ -253,4 +253,31 @@ TEST_CASE("all ranks are stopped, so that none can tell: the agent does") {
   REQUIRE(restarts.size() == 1);
   CHECK(restarts[0].at("cause") == "silence");
   CHECK((state_of(latest_checkpoint(folder)) == state_of(latest_checkpoint(trained(run)))));
+}
+
+TEST_CASE(
+    "fewer ranks under torchrun go on in another layout, by the checkpoints that are there, whatever `latest` says") {
+  RunSpec run = elastic_run(8);
+  const fs::path folder = scratch("fewer"), file = scratch("fewer.yaml");
+  REQUIRE(train(run, folder).status == 0);
+  fs::remove(folder / "checkpoints" / "latest");
+  run.steps = 12;
+  write_file_atomically(file, run_to_yaml(run));
+  const std::string port = std::to_string(free_port());
+  std::vector<Started> ranks;
+  std::string said;
+  for (int rank = 0; rank < 2; ++rank) {
+    Launch launch;
+    launch.environment = {{"RANK", std::to_string(rank)}, {"WORLD_SIZE", "2"},   {"LOCAL_RANK", std::to_string(rank)},
+                          {"MASTER_ADDR", "127.0.0.1"},   {"MASTER_PORT", port}, {"TORCHELASTIC_RUN_ID", "fewer"}};
+    ranks.push_back(start_trainer({"train", file.string(), "-o", folder.string()}, launch));
+  }
+  for (const Started& rank : ranks) {
+    const Ended ended = wait_for(rank);
+    CHECK(ended.status == 0);
+    said += ended.said;
+  }
+  INFO(said);
+  CHECK_THAT(said, Contains("2 ranks in place of the 4 of ") && Contains("continuing after step 8 "));
+  CHECK(steps_of(folder).size() == 12);
 }

@@ -11,6 +11,7 @@
 #include "tests/support/launched_ranks.hpp"
 #include "tests/support/saved_run.hpp"
 #include "tests/support/temp_directory.hpp"
+#include "trainer/safetensors/sealed_document.hpp"
 
 using namespace wt;
 using namespace wt::test;
@@ -75,7 +76,13 @@ TEST_CASE("a run that was killed goes on from the copies in its nodes' own memor
   }
   const fs::path half = copy_file(folder, 2, "local", 3, 2).string() + ".tmp";
   write_bytes(half, "half written");
+  const fs::path memory = scratch("of-node-7");  // whose place another node has taken
+  fs::create_directories(memory);
+  write_bytes(memory / "copy", "of an earlier step");
+  fs::create_directory_symlink(memory, folder / "nodes" / "7");
   go_on(folder, copied_run(), 6, "local");
+  CHECK(!fs::exists(fs::symlink_status(folder / "nodes" / "7")));
+  CHECK(!fs::exists(memory));
 }
 
 TEST_CASE("a node that is lost, or a copy that is damaged, is replaced by its peer's") {
@@ -113,7 +120,7 @@ TEST_CASE("copies that two starts made of one step are not mixed, nor those of a
     nlohmann::json changed = read_json(record);
     REQUIRE(changed.at(key) != value);
     changed[key] = value;
-    write_bytes(record, changed.dump());
+    write_bytes(record, sealed(changed).dump());
   };
   const std::vector<std::pair<std::string, nlohmann::json>> changes{
       {"history", "another"}, {"step", 3}, {"shard", 0}, {"model", {{"layers", 7}}}, {"schema", "windtunnel.copy/9"}};
@@ -123,6 +130,14 @@ TEST_CASE("copies that two starts made of one step are not mixed, nor those of a
     change(copy_file(folder, 2, "peer", 6, 1), key, value);
     go_on(folder, copied_run(), 5, "storage");
   }
+  const fs::path unsealed = interrupted("unsealed");  // a flipped bit in a record
+  for (const fs::path& file : {copy_file(unsealed, 1, "local", 6, 1), copy_file(unsealed, 2, "peer", 6, 1)}) {
+    const fs::path record = fs::path(file).replace_extension(".json");
+    nlohmann::json changed = read_json(record);
+    changed["sampler"]["sample_in_epoch"] = changed["sampler"]["sample_in_epoch"].get<std::int64_t>() ^ 1;
+    write_bytes(record, changed.dump());
+  }
+  CHECK_THAT(go_on(unsealed, copied_run(), 5, "storage"), Catch::Contains("says that its checksum is"));
   const fs::path folder = interrupted("other-layout");
   const Ended ended = train(copied_run(2), folder);
   CHECK(ended.status == 0);

@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <catch2/catch.hpp>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/support/atomic_file.hpp"
@@ -220,8 +221,8 @@ TEST_CASE("a second failure without the replica: all start again from the newest
   REQUIRE(changes.size() == 2);
   CHECK(changes[0].at("policy") == "without replica 1");
   CHECK(changes[1].at("policy") == "restart");
-  const std::int64_t resumed_after = changes[1].at("resumed_after");
-  CHECK((resumed_after == 4 || resumed_after == 8));  // the save of step 8 may be under way
+  const std::int64_t checkpoint_step = changes[1].at("checkpoint_step");
+  CHECK((checkpoint_step == 4 || checkpoint_step == 8));  // the save of step 8 may be under way
   CHECK(steps_of(scratch("twice")).size() == 12);
 }
 
@@ -235,4 +236,22 @@ TEST_CASE("a replica that dies while it joins: all start again") {
   CHECK(changes[0].at("policy") == "without replica 1");
   CHECK(changes[1].at("policy") == "restart");
   CHECK(steps_of(scratch("joining")).size() == 60);
+}
+
+TEST_CASE("after a regroup a fault strikes whom the ranks are then, not whom they were at the start") {
+  const RunSpec run = replicas(3, 1, 12, 9);
+  train_with("two-losses", run,
+             lost("replica, index: 0", "step: 3, at: optimizer") + ", " +
+                 lost("replica, index: 1", "step: 6, at: optimizer", ", generation: 1"));
+  const json changes = changes_of("two-losses");
+  REQUIRE(changes.size() == 2);
+  CHECK(changes[0].at("policy") == "without replica 0");
+  CHECK(changes[0].at("nodes") == json({1, 2}));
+  CHECK(changes[1].at("policy") == "without replica 1");
+  CHECK(changes[1].at("nodes") == json{1});
+  std::vector<std::pair<int, int>> struck;  // rank and node
+  std::ifstream in(scratch("two-losses") / "strikes.jsonl");
+  for (std::string line; std::getline(in, line);)
+    struck.emplace_back(json::parse(line).at("rank"), json::parse(line).at("node"));
+  CHECK(struck == std::vector<std::pair<int, int>>{{0, 0}, {1, 2}});
 }

@@ -51,7 +51,7 @@ std::vector<nlohmann::json> metrics_of(const fs::path& folder) {
 TEST_CASE("a gradient that is wrong once is computed again, and its rank named") {
   const RunSpec run = compared_run(2, 2);
   const fs::path folder = scratch("transient");
-  const Ended ended = train_with(run, folder, flipped(2, "gradient", "step: 6, at: norm"), 0);
+  const Ended ended = train_with(run, folder, flipped(2, "gradient", "step: 6, at: norm, saved: true"), 0);
   INFO(ended.said);
   REQUIRE(ended.status == 0);
   CHECK_THAT(ended.said, Catch::Contains("rank 2 on node 2: step 6: its gradients were not those of its replicas"));
@@ -64,7 +64,7 @@ TEST_CASE("a gradient that is wrong once is computed again, and its rank named")
 TEST_CASE("between two comparisons the same fault passes: the test above would see it otherwise") {
   const RunSpec run = compared_run(2, 2);
   const fs::path folder = scratch("unseen");
-  const Ended ended = train_with(run, folder, flipped(2, "gradient", "step: 7, at: norm"), 0);
+  const Ended ended = train_with(run, folder, flipped(2, "gradient", "step: 7, at: norm, saved: true"), 0);
   CHECK(ended.status != 0);  // found in the state, before the save after step 8
   CHECK(latest_checkpoint(folder) == checkpoint_of(folder, 6));
 }
@@ -72,7 +72,7 @@ TEST_CASE("between two comparisons the same fault passes: the test above would s
 TEST_CASE("a weight that changed ends the run before it is saved, names the rank, and the run goes on from before") {
   const RunSpec run = compared_run(4, 1);
   const fs::path folder = scratch("weight");
-  const std::string event = flipped(2, "weight", "step: 5, at: norm");
+  const std::string event = flipped(2, "weight", "step: 5, at: norm, saved: true");
   const Ended ended = train_with(run, folder, event, 0);
   INFO(ended.said);
   CHECK(ended.status == 5);
@@ -86,7 +86,7 @@ TEST_CASE("a weight that changed ends the run before it is saved, names the rank
 
 TEST_CASE("of two replicas that differ, neither is named alone") {
   const Ended ended =
-      train_with(compared_run(2, 2), scratch("ambiguous"), flipped(3, "moment", "step: 5, at: norm"), 0);
+      train_with(compared_run(2, 2), scratch("ambiguous"), flipped(3, "moment", "step: 5, at: norm, saved: true"), 0);
   INFO(ended.said);
   CHECK(ended.status == 5);
   CHECK_THAT(ended.said, Catch::Contains("which of ranks 1 3 is wrong is not known"));

@@ -13,9 +13,11 @@
 #include "configs/spec/support/json_reader.hpp"
 #include "tests/support/temp_directory.hpp"
 #include "tests/support/trainer_fixture.hpp"
+#include "trainer/checkpoint/agreement.hpp"
 #include "trainer/checkpoint/checkpoint.hpp"
 #include "trainer/pch.hpp"
 #include "trainer/safetensors/safetensors.hpp"
+#include "trainer/safetensors/sealed_document.hpp"
 
 #undef CHECK  // LibTorch's logging takes the name
 #define CHECK(...) INTERNAL_CATCH_TEST("CHECK", Catch::ResultDisposition::ContinueOnFailure, __VA_ARGS__)
@@ -220,7 +222,7 @@ TEST_CASE("the comparison sees one flipped bit, though every checksum agrees") {
   const WrittenFile changed = write_safetensors(shard, tensors);
   auto manifest = read_json(checkpoint / "manifest.json");
   manifest["files"][0]["bytes"] = changed.bytes, manifest["files"][0]["header_xxh3"] = changed.header_xxh3;
-  write_bytes(checkpoint / "manifest.json", manifest.dump());
+  write_bytes(checkpoint / "manifest.json", sealed(manifest).dump());
   CHECK(lost(one_rank(), folder.path()) == 1);
 }
 
@@ -298,6 +300,29 @@ TEST_CASE("a checkpoint with a tensor more, a tensor less or another shape is of
                g[0].layout.parameters[0].shape = {20, 65};
              }),
              Catch::Contains("embedding.weight: found shape [65,20], the model has [20,65]"));
+}
+
+TEST_CASE("a state that cannot be judged is none to go on from, and a judge that throws is heard on every rank") {
+  const RunSpec run = with_layout(one_rank(), 2, 2, 1);
+  const TempDirectory folder;
+  save(run, folder.path());
+  std::atomic<int> refused = 0, told = 0;
+  on_every_rank(run, [&](std::int64_t rank, StoreOnly& c) {
+    Groups groups = groups_of(run, rank);
+    try {
+      load_newest_checkpoint(folder.path(), run, groups, c, nullptr,
+                             [](std::int64_t, const SamplerState&) -> std::string { throw std::out_of_range("no"); });
+    } catch (const Error& e) {
+      refused += e.code() == Code::usage && std::string(e.what()).find("step-00000007: no)") != std::string::npos;
+    }
+    try {
+      agree(c, 4, "nothing", "", [](const auto&) -> std::string { throw Error(Code::runtime, "cannot be judged"); });
+    } catch (const Error& e) {
+      told += std::string(e.what()) == "cannot be judged";
+    }
+  });
+  CHECK(refused == 4);
+  CHECK(told == 4);
 }
 
 // tests/python/checkpoint_reader_test.py runs this one, and reads what it wrote with PyTorch.

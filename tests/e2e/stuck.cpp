@@ -10,6 +10,7 @@
 #include "configs/spec/support/json_reader.hpp"
 #include "tests/support/launched_ranks.hpp"
 #include "tests/support/temp_directory.hpp"
+#include "trainer/faults/processes.hpp"
 
 using namespace wt;
 using namespace wt::test;
@@ -55,7 +56,7 @@ TEST_CASE("a stopped rank ends the generation: op, group and rank are named, and
   REQUIRE(restarts.size() == 1);
   CHECK_THAT(restarts[0].at("message").get<std::string>(),
              Contains("over axis") && Contains("ranks") && Contains(" of step ") && Contains("rank 2 is silent"));
-  CHECK(restarts[0].at("resumed_after").get<int>() >= 10);
+  CHECK(restarts[0].at("checkpoint_step").get<int>() >= 10);
   const fs::path undisturbed = trained(run);
   CHECK(steps_of(folder) == steps_of(undisturbed));
   CHECK((state_of(latest_checkpoint(folder)) == state_of(latest_checkpoint(undisturbed))));
@@ -156,4 +157,23 @@ TEST_CASE("a rank that never starts is named") {
   INFO(said);
   CHECK(count(said, "windtunnel: ") == 1);
   CHECK_THAT(said, Contains("rank 3 has not started") && Contains("connecting group"));
+}
+
+TEST_CASE("the agent is stopped, with it the store: a rank that waits for nobody ends, too") {
+  RunSpec run = small_run();
+  run.steps = 100000, run.dist_timeout_s = 2;
+  const fs::path folder = scratch("agent-stopped"), file = scratch("agent-stopped.yaml");
+  write_file_atomically(file, run_to_yaml(run));
+  const Started agent = start_trainer({"train", file.string(), "-o", folder.string(), "--max-restarts", "0"});
+  wait_for_step(folder, 3);
+  const pid_t rank = rank_process(agent.pid, 0);
+  kill(agent.pid, SIGSTOP);
+  for (int tenth = 0; tenth < 600 && !gone(rank); ++tenth) usleep(100'000);
+  CHECK(gone(rank));
+  kill(agent.pid, SIGCONT);
+  const Ended ended = wait_for(agent);
+  INFO(last_of(ended.said));
+  CHECK(ended.status == 4);
+  CHECK_THAT(ended.said, Contains("rank 0: no answer for 2 s (dist_timeout): the store at 127.0.0.1:") &&
+                             Contains("in the launcher, does not answer"));
 }

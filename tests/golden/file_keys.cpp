@@ -11,6 +11,7 @@
 
 #include "configs/spec/cluster.hpp"
 #include "configs/spec/failures.hpp"
+#include "configs/spec/measured_recovery.hpp"
 #include "configs/spec/offer.hpp"
 #include "configs/spec/run.hpp"
 #include "configs/spec/scenario.hpp"
@@ -159,6 +160,16 @@ TEST_CASE("every key of failure rates stands in docs/files.md, and no other") {
   Keys keys = accepted(samples, from_file([](const auto& file) { read_failures_file(file); }));
   keys.erase("stragglers.step_factor"), keys.erase("stragglers.node_compute");
   CHECK(keys == documented("Failure rates"));
+}
+
+TEST_CASE("every key of a measured recovery stands in docs/files.md, and no other") {
+  const std::string time = "{time: 1m, mean: 2m, evidence: measured, source: a}";
+  const std::string sample =
+      "{title: t, run: r, ranks: 4, step: 1s, first_step: 1s, save: {blocking: 1s, persist: 1s}, hang: 1s, recovery: "
+      "{detect: " +
+      time + ", reschedule: " + time + ", restart: " + time + ", reload: " + time + "}}";
+  const Keys keys = accepted({sample}, from_file([](const auto& file) { read_measured_recovery(file.string()); }));
+  CHECK(keys == documented("Measured recovery"));
 }
 
 TEST_CASE("every key of a run stands in docs/files.md, and no other") {

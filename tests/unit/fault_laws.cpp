@@ -193,6 +193,21 @@ TEST_CASE("a lost node is replaced by a spare, or the run goes on with fewer") {
   CHECK(waits.strikes[0].down_s == Approx(100));
 }
 
+TEST_CASE("a lost replica and a disk that is full stop every rank, and no node is gone") {
+  for (const char* what : {"{kind: kill}", "{kind: disk_full, after: 1kB}"}) {
+    const bool kill = std::string(what) == "{kind: kill}";
+    const SimulatedScenario out = simulate_scenario(
+        scenario_of(fmt::format("policy: {{on_loss: [wait]}}\nevents:\n  - {{who: {}, when: {{step: 7}}, what: {}}}\n",
+                                kill ? "{domain: replica, index: 0}" : "{domain: rank, index: 1}", what)),
+        seconds(), 4);
+    REQUIRE(out.strikes.size() == 1);
+    CHECK(out.strikes[0].restarts == 1);
+    CHECK(out.strikes[0].replay_s == Approx(2.5));
+    CHECK(out.strikes[0].down_s == Approx(0.75));
+    CHECK(out.run.without_spare == 0);
+  }
+}
+
 TEST_CASE("announced maintenance loses no step") {
   const Scenario s = scenario_of(
       "events:\n  - {who: {domain: node, index: 0}, when: {step: 7}, what: {kind: maintenance}, lasts: 30s}\n");
@@ -237,7 +252,6 @@ TEST_CASE("scenarios that months do not know are refused") {
     CHECK_THAT(usage_error([&] { add_scenario(s, seconds(), {.nodes = 4}, laws); }), Catch::Contains(what));
   };
   refused("  - {who: {domain: storage}, when: {step: 5}, what: {kind: damage, how: flip_bit}}\n", "damage");
-  refused(kill_of("{domain: replica, index: 0}", "{step: 5}"), "replica");
   refused(kill_of("{domain: node}", "{trace: nowhere.csv}"), "nowhere.csv");
   refused(kill_of("{domain: rack}", "{per_1000_node_days: 1}"), "does not describe");
   const TempDirectory folder;

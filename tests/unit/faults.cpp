@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/support/atomic_file.hpp"
+#include "configs/spec/support/clock.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/file_write.hpp"
 #include "tests/support/temp_directory.hpp"
@@ -175,6 +176,29 @@ TEST_CASE("a full disk fails as write(2) does, and nothing is left of the file")
   write_file_atomically(folder / "large", "there is room again");
 }
 
+TEST_CASE("a node that is killed takes its copies with it, also where its folder is a link into its memory") {
+  const TempDirectory folder;
+  std::filesystem::create_directories(folder / "memory");
+  std::filesystem::create_directories(folder / "nodes");
+  write_bytes(folder / "memory" / "copy", "x");
+  std::filesystem::create_directory_symlink(folder / "memory", folder / "nodes" / "1");
+  const pid_t child = fork();
+  if (child == 0)
+    for (;;) pause();
+  FaultEvent event;
+  event.what.takes_local_copies = true;
+  const FaultedRank self{0, 2, 0, folder.path(), 0, 0, true};
+  const StrikeLog log(folder.path());
+  const Strike strike{0, 0, 2, 1, 3, "a.fwd", "kill"};
+  kill_victims({event, self, log, strike, {{child, 2, 1}}, {strike}});
+  int status = 0;
+  CHECK(waitpid(child, &status, 0) == child);
+  CHECK(WTERMSIG(status) == SIGKILL);
+  CHECK(!std::filesystem::exists(std::filesystem::symlink_status(folder / "nodes" / "1")));
+  CHECK(!std::filesystem::exists(folder / "memory"));
+  CHECK(lines_of(folder / "strikes.jsonl").at(0)["proof"]["copies_removed"] == json{"1"});
+}
+
 TEST_CASE("a stopped process is sampled while it is, and goes on after its time") {
   const TempDirectory folder;
   const pid_t child = fork();
@@ -200,4 +224,67 @@ TEST_CASE("a stopped process is sampled while it is, and goes on after its time"
   CHECK((process_state(child) == '?' && gone(child)));
   while (waitpid(-1, nullptr, 0) > 0) {
   }
+}
+
+namespace {
+
+void wait_for_files(const std::filesystem::path& folder, const std::string& kind, std::size_t count) {
+  const auto there = [&] {
+    return std::count_if(std::filesystem::directory_iterator(folder), {},
+                         [&](const auto& entry) { return entry.path().extension() == kind; });
+  };
+  for (int hundredth = 0; hundredth < 3000 && there() < static_cast<std::ptrdiff_t>(count); ++hundredth) usleep(10'000);
+}
+
+std::string listed(const std::vector<pid_t>& members) {
+  std::vector<std::int64_t> ranks;
+  for (const RankProcess& process : ranks_here(members)) ranks.push_back(process.rank);
+  std::sort(ranks.begin(), ranks.end());
+  return json(ranks).dump();
+}
+
+pid_t pid_in(const std::filesystem::path& file) { return std::stoi(read_bytes(file)); }
+
+}  // namespace
+
+// The next one starts it as a rank: it has forked a child, as a strike does, and says whom it sees.
+TEST_CASE("a rank sees", "[.rank]") {
+  const std::filesystem::path folder = std::getenv("WT_RANKS");
+  const std::string name = std::getenv("NAME");
+  const pid_t watcher = fork();
+  if (watcher == 0)
+    for (;;) pause();
+  write_file_atomically(folder / (name + ".pid"), std::to_string(getpid()));
+  wait_for_files(folder, ".pid", 4);
+  const pid_t a = pid_in(folder / "a.pid"), b = pid_in(folder / "b.pid"), c = pid_in(folder / "c.pid");
+  write_file_atomically(folder / (name + ".seen"), listed({}) + listed({c, b, a}));
+  wait_for_files(folder, ".seen", 4);
+  kill(watcher, SIGKILL);
+}
+
+TEST_CASE("ranks are those of one launch: of no other one, of no other generation, and no child of a rank") {
+  const TempDirectory folder;
+  const std::string own = std::filesystem::read_symlink("/proc/self/exe").string();
+  std::vector<pid_t> started;
+  const auto start = [&](const std::string& name, int rank, int port, int generation) {
+    const pid_t parent = getpid(), pid = fork();
+    started.push_back(pid);
+    if (pid != 0) return;
+    setenv("WT_RANKS", folder.path().c_str(), 1), setenv("NAME", name.c_str(), 1);
+    setenv("RANK", std::to_string(rank).c_str(), 1), setenv("MASTER_PORT", std::to_string(port).c_str(), 1);
+    setenv("TORCHELASTIC_RESTART_COUNT", std::to_string(generation).c_str(), 1);
+    setenv("WINDTUNNEL_PARENT", std::to_string(parent).c_str(), 1);
+    execl(own.c_str(), own.c_str(), "a rank sees", nullptr);
+    _exit(1);
+  };
+  start("a", 0, 1111, 0), start("b", 1, 1111, 0), start("c", 1, 1111, 1), start("other", 0, 2222, 0);
+  for (const pid_t pid : started) {
+    int status = 0;
+    waitpid(pid, &status, 0);
+    CHECK(status == 0);
+  }
+  CHECK(read_bytes(folder / "a.seen") == "[0,1][0,1,2]");  // by membership c is rank 0, b 1, a 2
+  CHECK(read_bytes(folder / "b.seen") == "[0,1][0,1,2]");
+  CHECK(read_bytes(folder / "c.seen") == "[1][0,1,2]");
+  CHECK(read_bytes(folder / "other.seen") == "[0][]");
 }

@@ -3,6 +3,7 @@
 #include <thread>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 
+#include "trainer/communication/first_failure.hpp"
 #include "trainer/communication/generation.hpp"
 #include "trainer/pch.hpp"
 
@@ -38,4 +39,14 @@ TEST_CASE("rank 0 stops to answer when it is told to, though a rank has not come
   int looks = 0;
   answer_arrivals(*store, 2, open_generation(*store), [&](double) { return ++looks < 3; });
   CHECK(looks == 3);
+}
+
+TEST_CASE("a failure whose message quotes bytes that are no text is told all the same") {
+  const auto store = c10::make_intrusive<c10d::HashStore>();
+  const Failure cause = settle_failure(*store, {2, 4, "found 'a\xff' in the file", {1}});
+  CHECK(cause.text == "found 'a\xef\xbf\xbd' in the file");
+  const auto first = first_failure(*store);
+  REQUIRE(first);
+  CHECK((first->rank == 2 && first->status == 4 && first->missed == std::vector<std::int64_t>{1}));
+  CHECK(first->text == cause.text);
 }

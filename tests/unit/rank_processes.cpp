@@ -4,7 +4,10 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <filesystem>
 
+#include "trainer/communication/rank_watch.hpp"
+#include "trainer/launch/rank_generation.hpp"
 #include "trainer/launch/rank_processes.hpp"
 
 using namespace wt;
@@ -12,10 +15,12 @@ using namespace wt;
 namespace {
 
 RankProcesses::Ended wait_for_one(RankProcesses& processes) {
-  for (;;) {
+  for (const double begin = now_s(); now_s() - begin < 60;) {
     if (const auto ended = processes.next_ended()) return *ended;
     pause_briefly();
   }
+  FAIL("no process has ended within a minute");
+  return {};
 }
 
 }  // namespace
@@ -51,4 +56,61 @@ TEST_CASE("a program that is not there is an error") {
   RankProcesses processes;
   CHECK_THROWS_WITH(processes.start(2, {"/no/such/program"}, {}),
                     Catch::Contains("rank 2") && Catch::Contains("could not be started"));
+}
+
+TEST_CASE("a node is lost when all of its ranks are killed, one some time after the other") {
+  GracePeriod none(0);
+  const auto killed_of = [&](const std::string& of_rank_1, std::int64_t ranks_per_node) {
+    Generation generation;
+    generation.command = {"/bin/sh", "-c",
+                          "case $RANK in 0) kill -9 $$;; 1) sleep 1; " + of_rank_1 + ";; esac; exec sleep 100"};
+    generation.world = 4, generation.ranks_per_node = ranks_per_node;
+    return run_generation(generation, none).killed;
+  };
+  using Ranks = std::vector<std::int64_t>;
+  CHECK(killed_of("kill -9 $$", 2) == Ranks{0, 1});
+  CHECK(killed_of("exit 4", 2) == Ranks{0});      // it lost its peer
+  CHECK(killed_of("true", 2) == Ranks{0});        // it lives on
+  CHECK(killed_of("kill -9 $$", 1) == Ranks{0});  // of another node: nobody waits for it
+}
+
+TEST_CASE("ranks that live and come no further are ended, with the place where they are") {
+  GracePeriod none(0);
+  Generation generation;
+  generation.command = {std::filesystem::read_symlink("/proc/self/exe").string(), "a rank that stands still"};
+  generation.still_s = 2;
+  const GenerationEnd end = run_generation(generation, none);
+  CHECK(end.how == GenerationEnd::How::failed);
+  CHECK(end.cause == "silence");
+  CHECK(end.message == "no rank has come further for 2 s; rank 0 is at checkpoint of step 7");
+}
+
+// The one above starts it.
+TEST_CASE("a rank that stands still", "[.rank]") {
+  run_watched(RankEnvironment::read(), 30, [](RankWatch& watch) {
+    watch.at(7, "checkpoint");
+    for (;;) pause();
+  });
+}
+
+TEST_CASE("a notice that comes before a rank can take it is not lost") {
+  RankProcesses processes;
+  processes.start(0, {std::filesystem::read_symlink("/proc/self/exe").string(), "a rank that takes notice late"}, {});
+  kill(processes.running().begin()->first, SIGTERM);
+  CHECK(cause_of(wait_for_one(processes).status) == "exit status 7");
+}
+
+// The one above starts it.
+TEST_CASE("a rank that takes notice late", "[.rank]") {
+  usleep(200'000);
+  CHECK(stop_requested() == 0);
+  take_notice();
+  _exit(stop_requested() == SIGTERM ? 7 : 8);
+}
+
+TEST_CASE("ends are seen also where this process was started with SIGCHLD ignored") {
+  signal(SIGCHLD, SIG_IGN);
+  RankProcesses processes;
+  processes.start(0, {"/bin/sh", "-c", "exit 7"}, {});
+  CHECK(cause_of(wait_for_one(processes).status) == "exit status 7");
 }

@@ -2,11 +2,13 @@
 #include "trainer/safetensors/safetensors.hpp"
 
 #include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <random>
 
 #include "configs/spec/support/error.hpp"
 #include "tests/support/temp_directory.hpp"
+#include "trainer/safetensors/sealed_document.hpp"
 #include "trainer/safetensors/tensor_parts.hpp"
 
 using namespace wt;
@@ -161,4 +163,30 @@ TEST_CASE("what is not safetensors is refused with its reason") {
   CHECK_THROWS_WITH(write_safetensors(folder / "a", {{"w", "F32", {1}, &value}, {"w", "F32", {1}, &value}}),
                     Catch::Contains("w: twice in one safetensors file"));
   CHECK(folder.entries() == 0);
+}
+
+TEST_CASE("no bit of a sealed document can be flipped unseen") {
+  using nlohmann::json;
+  const json document{{"step", 12}, {"sampler", {{"epoch", 1}, {"sample_in_epoch", 240}}}, {"files", {"a", "b"}}};
+  const std::string text = sealed(document).dump();
+  CHECK(unsealed(json::parse(text)) == document);
+  CHECK(sealed(json::parse(text)).dump() == text);
+  const auto seen = [](const std::string& changed) {
+    const json found = json::parse(changed, nullptr, /*allow_exceptions=*/false);
+    if (found.is_discarded()) return true;
+    try {
+      unsealed(found);
+    } catch (const Error& e) {
+      return e.code() == Code::usage;
+    }
+    return false;
+  };
+  CHECK(seen(document.dump()));
+  CHECK(seen("[]"));
+  for (std::size_t bit = 0; bit < 8 * text.size(); ++bit) {
+    std::string changed = text;
+    changed[bit / 8] = static_cast<char>(changed[bit / 8] ^ (1 << bit % 8));
+    INFO(changed);
+    CHECK(seen(changed));
+  }
 }

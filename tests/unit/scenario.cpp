@@ -71,7 +71,7 @@ events:
     what: {kind: disk_full, after: 4kB}
   - {who: {domain: all}, when: {step: 3}, what: {kind: maintenance, signal: USR1, notice: 5s}}
   - {who: {share: 0.05, of: node}, when: {per_1000_node_days: 2, shape: 0.78}, what: {kind: kill}}
-expect: {state: layouts, restarts: 2, resumed_after: 4, level: peer, excluded: [2, 3], within: 30s}
+expect: {state: layouts, restarts: 2, resumed_after: [4, 8], level: peer, excluded: [2, 3], within: 30s}
 )");
   REQUIRE(s.events.size() == 5);
   const FaultEvent& rack = s.events[0];
@@ -91,7 +91,9 @@ expect: {state: layouts, restarts: 2, resumed_after: 4, level: peer, excluded: [
   CHECK(s.policy.on_loss == std::vector{Recovery::spare, Recovery::shrink, Recovery::restart});
   CHECK((s.policy.min_replicas == 2 && s.policy.retries_same_place == 0 && s.policy.max_restarts == 5));
   CHECK((s.nodes.ranks == 2 && s.nodes.per_rack == 1 && s.nodes.spares == 1));
-  CHECK((s.expect.state == Expectation::State::layouts && s.expect.restarts == 2 && s.expect.level == CopyLevel::peer));
+  CHECK((s.expect.state == Expectation::State::layouts && s.expect.restarts == 2 &&
+         s.expect.level == std::vector{CopyLevel::peer}));
+  CHECK(s.expect.resumed_after == std::vector<std::int64_t>{4, 8});
   CHECK((s.expect.excluded == std::vector<std::int64_t>{2, 3} && s.expect.within_s == 30 && s.expect.finishes));
 }
 
@@ -124,6 +126,9 @@ TEST_CASE("kinds, domains and places that make no sense together are refused wit
   refused(kRank1 + kStep2 + "what: {kind: exit, status: 3}, lasts: 3s", "'exit' has no end");
   refused(kRank1 + kStep2 + "what: {kind: kill, factor: 2}", "factor");
   refused(kRank1 + kStep2 + kKill + ", lasts: 0s", "above 0");
+  refused(kRank1 + kStep2 + kKill + ", generation: 4294967296", "generation");
+  refused(kRank1 + kStep2 + kKill + ", repeats: 4294967297", "repeats");
+  refused(kRank1 + kStep2 + kKill + ", repeats: 0", "repeats");
 }
 
 TEST_CASE("contradictory policies are refused") {
@@ -134,6 +139,12 @@ TEST_CASE("contradictory policies are refused") {
   refused(kRank1 + kStep2 + kKill, "found 'pray'", policy("on_loss: [pray]"));
   refused(kRank1 + kStep2 + kKill, "found none", policy("on_loss: []"));
   CHECK_THROWS_WITH(read("name: s\nrun: r\nevents: []\n"), Catch::Contains("at least one"));
+  const auto expect = [](const std::string& text) { return "expect: {" + text + "}\n"; };
+  refused(kRank1 + kStep2 + kKill, "a list of such steps", expect("resumed_after: [4, -1]"));
+  refused(kRank1 + kStep2 + kKill, "a list of such steps", expect("resumed_after: []"));
+  refused(kRank1 + kStep2 + kKill, "found 'disk'", expect("level: [local, disk]"));
+  CHECK(with_event(kRank1 + kStep2 + kKill, expect("excluded: []")).expect.excluded == std::vector<std::int64_t>());
+  CHECK_FALSE(with_event(kRank1 + kStep2 + kKill).expect.excluded);
 }
 
 TEST_CASE("what the run has not cannot be struck in a drill") {
@@ -148,6 +159,21 @@ TEST_CASE("what the run has not cannot be struck in a drill") {
   impossible(kRank1 + "when: {step: 3, at: checkpoint}, " + kKill, "saves every 4 steps and at its end, step 6");
   impossible("who: {domain: rank, index: 3}, when: {step: 4, at: checkpoint}, " + kKill, "ranks 0..1 write");
   impossible(kRank1 + "when: {step: 4, at: manifest}, " + kKill, "rank 0 alone writes manifests");
+  const std::string nodes = "nodes: {ranks: 1, per_rack: 2, spares: 1}\n", saving = "when: {step: 4, at: checkpoint}, ";
+  impossible("who: {domain: node, index: 2}, " + saving + kKill, "found node 2, but ranks 0..1 write", nodes);
+  impossible("who: {domain: node, index: 4}, " + saving + kKill, "found node 4, but ranks 0..1 write", nodes);
+  impossible("who: {domain: rack, index: 1}, " + saving + kKill, "found rack 1, but ranks 0..1 write", nodes);
+  impossible("who: {domain: replica, index: 1}, " + saving + kKill, "found replica 1, but ranks 0..1 write");
+  impossible("who: {domain: node, index: 1}, when: {step: 4, at: manifest}, " + kKill, "rank 0 alone writes", nodes);
+  impossible("who: {domain: node, index: 0}, " + kStep2 + "what: {kind: damage, how: old_manifest, level: peer}",
+             "needs level: storage");
+  impossible("who: {domain: node, index: 0}, " + kStep2 + "what: {kind: damage, how: stale_latest, level: local}",
+             "needs level: storage");
+  impossible("who: {domain: rank, index: 0}, when: {step: 4, at: manifest}, what: {kind: exception}",
+             "no rank ends by it");
+  RunSpec sharded_optimizer = run_of(2, 2, 6, 4);
+  sharded_optimizer.layout.optimizer_shard = 2;  // all four have a part of the state
+  CHECK_NOTHROW(check_drill(with_event("who: {domain: rank, index: 3}, " + saving + kKill), sharded_optimizer, {}, {}));
   impossible(kRank1 + "when: {step: 3, at: mb0.L1.expert.bwd}, " + kKill, "did you mean 'mb0.L1.experts.bwd'");
   impossible(kRank1 + "when: {step: 3, at: optimizer, phase: issued}, " + kKill, "is computed and not waited for");
   impossible(kRank1 + "when: {time: 3h}, " + kKill, "simulated alone");

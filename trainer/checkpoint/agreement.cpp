@@ -1,9 +1,16 @@
 #include "trainer/checkpoint/agreement.hpp"
 
+#include "configs/spec/support/error.hpp"
 #include "trainer/checkpoint/checkpoint_format.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {
+namespace {
+
+// How a verdict begins.
+constexpr char kJudged = '=', kThrew = '!';
+
+}  // namespace
 
 std::string agree(Communicators& communicators, std::int64_t readers, const std::string& about, const std::string& own,
                   const std::function<std::string(const std::vector<std::string>&)>& judge) {
@@ -14,13 +21,15 @@ std::string agree(Communicators& communicators, std::int64_t readers, const std:
     std::vector<std::string> results;
     for (std::int64_t r = 0; r < readers; ++r) results.push_back(wait_for(store, key(std::to_string(r))));
     try {
-      store.set(key("verdict"), judge(results));
-    } catch (...) {
-      store.set(key("verdict"), "");  // the others must not wait for a rank that is gone
+      store.set(key("verdict"), kJudged + judge(results));
+    } catch (const std::exception& e) {
+      store.set(key("verdict"), kThrew + std::string(e.what()));  // the others must not wait for a rank that is gone
       throw;
     }
   }
-  return wait_for(store, key("verdict"));
+  const std::string verdict = wait_for(store, key("verdict"));
+  if (verdict.front() == kThrew) throw_error(Code::runtime, "{}", verdict.substr(1));
+  return verdict.substr(1);
 }
 
 }  // namespace wt

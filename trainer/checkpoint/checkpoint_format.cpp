@@ -36,15 +36,14 @@ std::string shard_file_name(std::int64_t rank, std::size_t index, std::size_t fi
 }
 
 std::string wait_for(SharedStore& store, const std::string& key, const std::atomic<bool>* given_up) {
-  constexpr double kPatience_s = 1800;
   const double begin = Clocks::now().wall_s;
   // Thousands of ranks ask one store: seldom, once it is clear that it takes long.
   for (auto pause = std::chrono::milliseconds(1); !store.has(key);
        pause = std::min(2 * pause, std::chrono::milliseconds(250))) {
     if (given_up && *given_up) throw_error(Code::runtime, "{}: given up, because the run ended", key);
-    if (Clocks::now().wall_s - begin > kPatience_s)
+    if (Clocks::now().wall_s - begin > kStoragePatience_s)
       throw_error(Code::runtime, "{}: nothing heard for {:.0f} min; is a rank or the storage stuck?", key,
-                  kPatience_s / 60);
+                  kStoragePatience_s / 60);
     std::this_thread::sleep_for(pause);
   }
   return store.get(key);

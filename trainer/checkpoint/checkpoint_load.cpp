@@ -67,14 +67,30 @@ std::string damage_of_checkpoint(const fs::path& path, Communicators& communicat
   });
 }
 
-/// Why the run does not go on from one that can be read, as damage_of_checkpoint().
-std::string unfitness_of(const fs::path& path, Communicators& communicators, const UnfitState& unfit) {
-  return agree(communicators, 1, "fitness of " + path.filename().string(), "", [&](const auto&) {
-    const json manifest = read_manifest(path);
-    const std::string why = unfit(manifest.at("step"), sampler_state_from_json(manifest.at("sampler"), path.string()));
-    if (!why.empty()) fmt::print(stderr, "checkpoint {} is passed over: {}\n", path.string(), why);
-    return why;
-  });
+/// What is wrong with one whose files are as they were written; "" = nothing.
+struct Unfitness {
+  std::string why;
+  bool readable = true;  ///< false: its state could not even be judged
+};
+
+Unfitness judge_state(const fs::path& path, const UnfitState& unfit) try {
+  const json manifest = read_manifest(path);
+  return {unfit(manifest.at("step"), sampler_state_from_json(manifest.at("sampler"), path.string()))};
+} catch (const std::exception& e) {
+  return {e.what(), false};
+}
+
+/// The same on every rank, as damage_of_checkpoint().
+Unfitness unfitness_of(const fs::path& path, Communicators& communicators, const UnfitState& unfit) {
+  const json verdict =
+      json::parse(agree(communicators, 1, "fitness of " + path.filename().string(), "", [&](const auto&) {
+        const auto [why, readable] = judge_state(path, unfit);
+        if (!why.empty())
+          fmt::print(stderr, "checkpoint {} {}is passed over: {}\n", path.string(),
+                     readable ? "" : "cannot be read and ", why);
+        return json{{"why", why}, {"readable", readable}}.dump();
+      }));
+  return {verdict.at("why"), verdict.at("readable")};
 }
 
 /// Copies in the memory of nodes, newest first, while storage is gone through.
@@ -85,12 +101,19 @@ class CopyChoice {
   const CopyCandidate* take(std::int64_t step) {
     while (copies_ && next_ < copies_->candidates().size() && copies_->candidates()[next_].step >= step)
       if (const CopyCandidate& candidate = copies_->candidates()[next_++];
-          unfit_(candidate.step, candidate.sampler).empty() && copies_->verify(candidate))
+          fits(candidate) && copies_->verify(candidate))
         return &candidate;
     return nullptr;
   }
 
  private:
+  /// The same on every rank, which all judge the same numbers.
+  bool fits(const CopyCandidate& candidate) const try {
+    return unfit_(candidate.step, candidate.sampler).empty();
+  } catch (const std::exception&) {
+    return false;
+  }
+
   LocalLoader* copies_;
   const UnfitState& unfit_;
   std::size_t next_ = 0;
@@ -109,15 +132,14 @@ Found find_newest(const fs::path& folder, Communicators& communicators, std::int
     const fs::path path = folder / name.get<std::string>();
     found.copy = choice.take(std::stoll(path.filename().string().substr(kStepPrefix.size())));
     if (found.copy) return found;
-    std::string wrong = damage_of_checkpoint(path, communicators, readers);
-    const bool readable = wrong.empty();
-    if (readable) wrong = unfitness_of(path, communicators, unfit);
-    if (wrong.empty()) {
+    Unfitness wrong{damage_of_checkpoint(path, communicators, readers), false};
+    if (wrong.why.empty()) wrong = unfitness_of(path, communicators, unfit);
+    if (wrong.why.empty()) {
       found.newest = path;
       return found;
     }
-    found.passed_over.push_back({path, readable ? "skipped-batches" : "unreadable"});
-    if (found.wrong.empty()) found.wrong = path.string() + ": " + wrong;
+    found.passed_over.push_back({path, wrong.readable ? "skipped-batches" : "unreadable"});
+    if (found.wrong.empty()) found.wrong = path.string() + ": " + wrong.why;
   }
   found.copy = choice.take(0);
   return found;

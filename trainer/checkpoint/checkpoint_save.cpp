@@ -9,6 +9,7 @@
 #include "trainer/device/clocks.hpp"
 #include "trainer/faults/fault_point.hpp"
 #include "trainer/pch.hpp"
+#include "trainer/safetensors/sealed_document.hpp"
 
 namespace wt {
 namespace {
@@ -202,17 +203,17 @@ std::string CheckpointSaver::publish() {
         manifest["files"].insert(manifest["files"].end(), result["files"].begin(), result["files"].end());
     }
     if (!wrong.empty()) throw Error(Code::runtime, wrong);
-    write_file_atomically(partial / "manifest.json", manifest.dump(1));
+    write_file_atomically(partial / "manifest.json", sealed(manifest).dump(1));
     for (const auto& [path, renamed] : std::exchange(passed_over_, {}))
       fs::rename(path, free_name(fmt::format("{}.{}", path.string(), renamed)));
     fs::rename(partial, target);
-    pass_fault_point(FaultTime::Place::manifest, step_);
   } catch (const std::exception& e) {
     std::error_code none;
     fs::remove_all(partial, none);
     return e.what();
   }
   try {  // the checkpoint is valid already; what follows is convenience
+    pass_fault_point(FaultTime::Place::manifest, step_);
     write_file_atomically(trace_of_saves(folder_.parent_path()), "");
     write_file_atomically(folder_ / "latest", target.filename().string() + "\n");
     remove_old(target, run_.keep_checkpoints);

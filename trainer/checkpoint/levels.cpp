@@ -1,5 +1,6 @@
 #include "trainer/checkpoint/levels.hpp"
 
+#include "configs/spec/support/linked_folder.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {
@@ -24,7 +25,8 @@ std::optional<LoadedCheckpoint> CheckpointLevels::load(const UnfitState& unfit) 
 void CheckpointLevels::start(std::int64_t done, CheckpointSaver::Done saved, LocalSaver::Done copied) {
   saver_.emplace(output_ / "checkpoints", run_, communicators_, passed_over_, std::move(saved));
   if (!site_) return;
-  if (site_->leads()) clean_node_folder(site_->folder, done);
+  if (site_->leads()) clean_node_folder(site_->folder, done, run_);
+  if (site_->rank == 0) remove_other_nodes(*site_);
   communicators_.barrier();
   copier_.emplace(*site_, run_, links_, groups_, std::move(copied));
 }
@@ -55,7 +57,7 @@ void CheckpointLevels::finish() {
 }
 
 void CheckpointLevels::give_back_memory() {
-  if (site_ && site_->leads() && run_.save) remove_node_copies(site_->folder);
+  if (site_ && site_->leads() && run_.save) remove_linked_folder(site_->folder);
 }
 
 }  // namespace wt

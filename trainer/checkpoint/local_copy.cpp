@@ -4,13 +4,17 @@
 #include <unistd.h>
 
 #include <random>
+#include <set>
 
 #include "configs/spec/support/atomic_file.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/json_reader.hpp"
+#include "configs/spec/support/linked_folder.hpp"
 #include "trainer/checkpoint/agreement.hpp"
 #include "trainer/checkpoint/checkpoint_format.hpp"
+#include "trainer/device/device.hpp"
 #include "trainer/pch.hpp"
+#include "trainer/safetensors/sealed_document.hpp"
 
 namespace wt {
 namespace {
@@ -18,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr const char* kCopySchema = "windtunnel.local_copy/1";
+constexpr const char* kCopySchema = "windtunnel.local_copy/2";
 constexpr const char* kTensor = "state";
 
 fs::path part_file(const fs::path& level, std::int64_t step, std::int64_t shard) {
@@ -157,7 +161,7 @@ void write_copy(const fs::path& level, const CopyRecord& record, const RunSpec& 
               {"sampler", to_json(record.sampler)},
               {"bytes", written.bytes},
               {"header_xxh3", written.header_xxh3}});
-  write_file_atomically(record_of(file), out.dump());
+  write_file_atomically(record_of(file), sealed(out).dump());
 }
 
 void remove_older_copies(const fs::path& level, std::int64_t shard, std::int64_t step, std::int64_t keep) {
@@ -168,54 +172,66 @@ void remove_older_copies(const fs::path& level, std::int64_t shard, std::int64_t
   }
 }
 
-void clean_node_folder(const fs::path& folder, std::int64_t step) {
-  for (const char* level : {"local", "peer"})
-    for (const fs::path& each : steps_in(folder / level)) {
-      if (each > step_folder(folder / level, step)) {
-        fs::remove_all(each);
-        continue;
-      }
-      std::vector<fs::path> half_written;
-      for (const auto& entry : fs::directory_iterator(each))
-        if (entry.path().extension() == ".tmp") half_written.push_back(entry.path());
-      for (const fs::path& file : half_written) fs::remove(file);
-    }
+namespace {
+
+/// Throws Error{usage}: no part of this run, cut as it is now.
+FoundCopy read_record(const fs::path& file, const RunSpec& run) {
+  json record = read_json(file);
+  if (record.at("schema") != kCopySchema) throw_error(Code::usage, "another schema");
+  record = unsealed(record);
+  const json identity = identity_of(run);
+  for (const auto& [key, value] : identity.items())
+    if (record.at(key) != value)
+      throw_error(Code::usage, "of another {}: {}", key, differing_keys(record.at(key), value));
+  FoundCopy found{{record.at("step"), record.at("history"), record.at("shard"),
+                   sampler_state_from_json(record.at("sampler"), file.string())},
+                  fs::path(file).replace_extension(".safetensors"),
+                  record.at("bytes"),
+                  record.at("header_xxh3")};
+  const fs::path level = file.parent_path().parent_path();
+  if (record_of(part_file(level, found.record.step, found.record.shard)) != file ||
+      found.record.shard >= state_ranks(run.layout))
+    throw_error(Code::usage, "of another step or part than its name says");
+  return found;
 }
 
-void remove_node_copies(const fs::path& folder) {
-  if (fs::is_symlink(folder)) fs::remove_all(fs::read_symlink(folder));
-  fs::remove_all(folder);
-}
+}  // namespace
 
 std::vector<FoundCopy> find_copies(const fs::path& folder, const RunSpec& run, std::vector<std::string>& passed_over) {
   std::vector<FoundCopy> out;
-  const json identity = identity_of(run);
-  const auto add = [&](const fs::path& file) {
-    const json record = read_json(file);
-    if (record.at("schema") != kCopySchema) throw_error(Code::usage, "another schema");
-    for (const auto& [key, value] : identity.items())
-      if (record.at(key) != value)
-        throw_error(Code::usage, "of another {}: {}", key, differing_keys(record.at(key), value));
-    FoundCopy found{{record.at("step"), record.at("history"), record.at("shard"),
-                     sampler_state_from_json(record.at("sampler"), file.string())},
-                    fs::path(file).replace_extension(".safetensors"),
-                    record.at("bytes"),
-                    record.at("header_xxh3")};
-    const fs::path level = file.parent_path().parent_path();
-    if (record_of(part_file(level, found.record.step, found.record.shard)) != file ||
-        found.record.shard >= state_ranks(run.layout))
-      throw_error(Code::usage, "of another step or part than its name says");
-    out.push_back(std::move(found));
-  };
   for (const char* level : {"local", "peer"})
     for (const fs::path& step : steps_in(folder / level))
       for (const auto& entry : fs::directory_iterator(step))
         if (entry.path().extension() == ".json") try {
-            add(entry.path());
+            out.push_back(read_record(entry.path(), run));
           } catch (const std::exception& e) {
             passed_over.push_back(fmt::format("{}: {}", entry.path().string(), e.what()));
           }
   return out;
+}
+
+void clean_node_folder(const fs::path& folder, std::int64_t step, const RunSpec& run) {
+  std::vector<std::string> none;
+  std::set<fs::path> kept;
+  for (const FoundCopy& copy : find_copies(folder, run, none))
+    if (copy.record.step <= step) kept.insert({copy.file, record_of(copy.file)});
+  for (const char* level : {"local", "peer"})
+    for (const fs::path& each : steps_in(folder / level)) {
+      std::vector<fs::path> gone;
+      for (const auto& entry : fs::directory_iterator(each))
+        if (!kept.count(entry.path())) gone.push_back(entry.path());
+      for (const fs::path& path : gone) fs::remove_all(path);
+      ::rmdir(each.c_str());  // fails where some are left
+    }
+}
+
+void remove_other_nodes(const CopySite& site) {
+  std::set<std::string> in_use;
+  for (const CopyPlace& place : site.places) in_use.insert(place.node);
+  std::vector<fs::path> gone;
+  for (const auto& entry : fs::directory_iterator(site.folder.parent_path()))
+    if (!in_use.count(entry.path().filename().string())) gone.push_back(entry.path());
+  for (const fs::path& folder : gone) remove_linked_folder(folder);
 }
 
 void read_copy(const FoundCopy& copy, std::span<float> values) {

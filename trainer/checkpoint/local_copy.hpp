@@ -1,8 +1,9 @@
 // Copies of the training state in the memory of nodes: what a node's folder holds, and how all ranks agree on it.
 //   OUT/nodes/NODE/local/step-N/shard-00001.safetensors   a part of the state that ranks of this node hold
 //   OUT/nodes/NODE/peer/step-N/shard-00002.safetensors    a part that a node elsewhere has sent
-// Beside each is its record, shard-00001.json, which is written last: a part without one is not there. The numbers of a
-// part are those of one rank, group after group, so that only the same cut of the state can be read back.
+// Beside each is its record, shard-00001.json, which is written last and carries a checksum of itself: a part without a
+// whole one is not there. The numbers of a part are those of one rank, group after group, so that only the same cut of
+// the state can be read back.
 #pragma once
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -54,10 +55,11 @@ void write_copy(const std::filesystem::path& level, const CopyRecord& record, co
                 std::span<const float> values);
 /// Of this part, keeps the newest `keep` older than `step`.
 void remove_older_copies(const std::filesystem::path& level, std::int64_t shard, std::int64_t step, std::int64_t keep);
-/// Of a node: all copies that are newer than `step`, and what was left half written. Nothing may be written meanwhile.
-void clean_node_folder(const std::filesystem::path& folder, std::int64_t step);
-/// The node's folder with all that is in it, elsewhere too where it is a link.
-void remove_node_copies(const std::filesystem::path& folder);
+/// Removes of a node all copies that are newer than `step` or that the run cannot read, of another cut for instance,
+/// and what was left half written. Nothing may be written meanwhile.
+void clean_node_folder(const std::filesystem::path& folder, std::int64_t step, const RunSpec& run);
+/// Removes the folders of nodes that no rank is on any more: spares have taken their places, or the run has shrunk.
+void remove_other_nodes(const CopySite& site);
 
 /// A part that a node has, by its record.
 struct FoundCopy {

@@ -1,10 +1,9 @@
 #include "trainer/communication/first_failure.hpp"
 
 #include <nlohmann/json.hpp>
-#include <thread>
 
+#include "configs/spec/support/clock.hpp"
 #include "configs/spec/support/error.hpp"
-#include "trainer/device/clocks.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {
@@ -19,16 +18,7 @@ constexpr const char* kSpoken = "failure/spoken";
 /// Rank 0 gets so long to tell of a usage error that it has found, too.
 constexpr double kRankZeroFirst_s = 1.0;
 constexpr double kSpeakerMayTake_s = 3.0;
-
-template <typename Condition>
-bool wait_until(double at_most_s, Condition&& condition) {
-  const double begin = Clocks::now().wall_s;
-  while (!condition()) {
-    if (Clocks::now().wall_s - begin > at_most_s) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  return true;
-}
+constexpr double kPause_s = 0.01;
 
 void print(const Failure& failure) {
   const bool says_who = failure.rank == 0 || failure.text.starts_with("rank ");
@@ -47,24 +37,27 @@ std::optional<Failure> first_failure(c10d::Store& store) {
 Failure settle_failure(c10d::Store& store, const Failure& own) {
   const bool first = store.add("failure/claims", 1) == 1;
   if (first)
+    // What a message quotes need not be UTF-8.
     store.set(kFailure,
-              json{{"rank", own.rank}, {"status", own.status}, {"text", own.text}, {"missed", own.missed}}.dump());
-  const bool there = wait_until(kSpeakerMayTake_s, [&] { return store.check({kFailure}); });
+              json{{"rank", own.rank}, {"status", own.status}, {"text", own.text}, {"missed", own.missed}}.dump(
+                  -1, ' ', false, json::error_handler_t::replace));
+  const bool there = wait_until(kSpeakerMayTake_s, kPause_s, [&] { return store.check({kFailure}); });
   const Failure cause = there ? *first_failure(store) : own;
   const auto spoken = [&] { return store.check({kSpoken}); };
-  if (first && own.rank != 0 && own.status == static_cast<int>(Code::usage)) wait_until(kRankZeroFirst_s, spoken);
+  if (first && own.rank != 0 && own.status == static_cast<int>(Code::usage))
+    wait_until(kRankZeroFirst_s, kPause_s, spoken);
   if ((first || own.rank == 0) && store.add("failure/speakers", 1) == 1) {
     print(cause);
     store.set(kSpoken, std::string("1"));
   } else {
-    wait_until(kSpeakerMayTake_s, spoken);
+    wait_until(kSpeakerMayTake_s, kPause_s, spoken);
   }
   store.add("failure/settled", 1);
   return cause;
 }
 
 void wait_until_settled(c10d::Store& store, std::int64_t others, double at_most_s) {
-  wait_until(at_most_s, [&] { return store.add("failure/settled", 0) > others; });
+  wait_until(at_most_s, kPause_s, [&] { return store.add("failure/settled", 0) > others; });
 }
 
 }  // namespace wt

@@ -9,7 +9,7 @@ namespace wt {
 namespace {
 
 /// Between two looks at who has arrived; a look asks the store twice a rank.
-constexpr double kLook_s = 0.02;
+constexpr double kArrivalLook_s = 0.02;
 
 std::string arrival_key(std::int64_t rank) { return fmt::format("windtunnel/arrived/{}", rank); }
 std::string answer_key(const std::string& name) { return "windtunnel/generation/" + name; }
@@ -37,7 +37,7 @@ void answer_arrivals(c10d::Store& store, std::int64_t world, int generation, con
       if (std::exchange(answered[static_cast<std::size_t>(rank)], name) != name)
         store.set(answer_key(name), std::to_string(generation));
     }
-    if (!sleep(kLook_s)) return;
+    if (!sleep(kArrivalLook_s)) return;
   }
 }
 

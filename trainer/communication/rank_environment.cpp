@@ -4,19 +4,26 @@
 #include <cctype>
 #include <cstdlib>
 #include <initializer_list>
+#include <span>
 
 #include "configs/spec/support/error.hpp"
+#include "trainer/faults/processes.hpp"
 
 namespace wt {
 namespace {
 
-const char* first_set(std::initializer_list<const char*> names) {
+const char* first_set(std::span<const char* const> names) {
   for (const char* name : names)
     if (const char* value = std::getenv(name); value && *value) return value;
   return nullptr;
 }
 
-std::int64_t number(std::initializer_list<const char*> names, std::int64_t fallback) {
+const char* first_set(std::initializer_list<const char*> names) {
+  return first_set(std::span<const char* const>(names.begin(), names.size()));
+}
+
+/// None of them set: none.
+std::optional<std::int64_t> number_in(std::span<const char* const> names) {
   for (const char* name : names) {
     const char* value = first_set({name});
     if (!value) continue;
@@ -26,7 +33,11 @@ std::int64_t number(std::initializer_list<const char*> names, std::int64_t fallb
       throw_error(Code::usage, "environment {}: found '{}', needs a whole number >= 0", name, value);
     return parsed;
   }
-  return fallback;
+  return std::nullopt;
+}
+
+std::int64_t number(std::initializer_list<const char*> names, std::int64_t fallback) {
+  return number_in({names.begin(), names.size()}).value_or(fallback);
 }
 
 }  // namespace
@@ -66,7 +77,7 @@ std::string launch_name() {
 bool is_restart() { return number({"TORCHELASTIC_RESTART_COUNT"}, 0) > 0 || number({"SLURM_RESTART_COUNT"}, 0) > 0; }
 
 std::string node_name(std::int64_t rank) {
-  const char* node = first_set({"WINDTUNNEL_NODE", "GROUP_RANK", "SLURM_NODEID"});
+  const char* node = first_set(kNodeVariables);
   if (!node) return std::to_string(rank);
   const std::string name = node;
   const bool word = std::all_of(name.begin(), name.end(),
@@ -76,6 +87,8 @@ std::string node_name(std::int64_t rank) {
                 name);
   return name;
 }
+
+std::optional<std::int64_t> node_number() { return number_in(kNodeVariables); }
 
 std::string rack_name() {
   const char* rack = first_set({"WINDTUNNEL_RACK"});

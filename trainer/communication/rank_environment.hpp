@@ -1,6 +1,7 @@
 // Where a rank finds the others: torchrun's environment, which our own agent sets too; Slurm's and MPI's variables do.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace wt {
@@ -32,6 +33,8 @@ bool is_restart();
 /// The node that this rank is on, for what is placed by nodes: WINDTUNNEL_NODE, torchrun's or Slurm's number of it,
 /// else the rank's own. A word that can name a folder; throws Error{usage} on any other.
 std::string node_name(std::int64_t rank);
+/// The same as a number, by which faults know nodes; none where nobody names the node. Throws Error{usage} on a word.
+std::optional<std::int64_t> node_number();
 /// WINDTUNNEL_RACK; "" where nobody says which rack the node is in.
 std::string rack_name();
 

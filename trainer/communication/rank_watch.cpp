@@ -11,6 +11,7 @@
 
 #include "trainer/communication/first_failure.hpp"
 #include "trainer/communication/generation.hpp"
+#include "trainer/communication/rank_progress.hpp"
 #include "trainer/device/clocks.hpp"
 #include "trainer/faults/processes.hpp"
 #include "trainer/pch.hpp"
@@ -21,12 +22,6 @@ namespace {
 using nlohmann::json;
 using StorePtr = c10::intrusive_ptr<c10d::Store>;
 
-/// Between two publications of a rank; more where many ranks share the store, which answers some 10^4 requests a
-/// second.
-double tick_s(std::int64_t world) { return 0.5 * std::max(1.0, static_cast<double>(world) / 512); }
-/// A rank is silent when it publishes nothing for so many ticks: on a machine with more to do than cores, a thread that
-/// lives can be late by a second.
-constexpr int kSilentTicks = 6;
 /// A failure elsewhere mostly ends this rank by itself (its peers are gone); so long it may take.
 constexpr double kEndsByItself_s = 1.5;
 /// The agent decides on a loss within a second; then all is known.
@@ -35,8 +30,6 @@ constexpr double kDecision_s = 10;
 constexpr double kEnding_s = 8;
 /// Ranks that are named one by one.
 constexpr std::size_t kNamed = 8;
-
-std::string progress_key(std::int64_t rank) { return fmt::format("progress/{}", rank); }
 
 std::string list(const std::vector<std::int64_t>& ranks) {
   std::string out = ranks.size() == 1 ? "rank" : "ranks";
@@ -72,6 +65,7 @@ struct RankWatch::Impl {
   std::optional<AwaitedCall> awaited;
   double awaited_since = 0;
   double failed_elsewhere_at = 0;  ///< 0: not as far as is known
+  double answered_at = 0;          ///< when the store has last
   std::optional<Membership> next;
   std::condition_variable decided;
   std::atomic<bool> ending{false};
@@ -98,9 +92,11 @@ struct RankWatch::Impl {
       for (std::int64_t beat = 1;; ++beat) {
         own_store->set(progress_key(environment.rank), progress(beat));
         if (environment.regroups) look_for_next();
-        if (first_failure(*own_store)) {
+        const bool failed = first_failure(*own_store).has_value();
+        {
           const std::lock_guard lock(mutex);
-          if (failed_elsewhere_at == 0) failed_elsewhere_at = Clocks::now().wall_s;
+          answered_at = Clocks::now().wall_s;
+          if (failed && failed_elsewhere_at == 0) failed_elsewhere_at = answered_at;
         }
         if (!sleep(tick_s(environment.world))) return;
       }
@@ -156,6 +152,13 @@ struct RankWatch::Impl {
           now - failed_elsewhere_at > (environment.regroups ? kDecision_s : kEndsByItself_s)) {
         lock.unlock();
         end({environment.rank, static_cast<int>(Code::runtime), "another rank failed"}, std::nullopt);
+      }
+      // A rank that waits for nobody would not miss the store, nor be missed where its host is stopped.
+      if (now - answered_at > timeout_s + kSilentTicks * tick_s(environment.world)) {
+        lock.unlock();
+        end({environment.rank, static_cast<int>(Code::runtime),
+             fmt::format("rank {}: no answer for {:g} s (dist_timeout)", environment.rank, timeout_s)},
+            std::nullopt);
       }
       if (!awaited || now - awaited_since < timeout_s) continue;
       const AwaitedCall call = *awaited;
@@ -307,6 +310,7 @@ RankWatch::RankWatch(const RankEnvironment& environment, double timeout_s) : imp
     throw_error(Code::runtime, "rank {}: no rendezvous store at {}:{}: {}", environment.rank,
                 environment.master_address, environment.master_port, e.what());
   }
+  impl_->answered_at = Clocks::now().wall_s;
   impl_->publisher = std::thread([this] { impl_->publish(); });
   impl_->enforcer = std::thread([this] { impl_->enforce(); });
   if (environment.rank == 0 && impl_->store_is_shared())
@@ -385,11 +389,6 @@ void RankWatch::end(const std::exception& failure) {
   if (const auto* peer = dynamic_cast<const PeerLost*>(&failure)) lost = peer->call;
   if (const auto* torch = dynamic_cast<const c10::Error*>(&failure)) own.text = torch->what_without_backtrace();
   impl_->end(own, lost);
-}
-
-std::string last_progress(c10d::Store& store, std::int64_t rank) {
-  const std::string key = progress_key(rank);
-  return store.check({key}) ? store.get_to_str(key) : "";
 }
 
 void run_watched(const RankEnvironment& environment, double timeout_s, const std::function<void(RankWatch&)>& body) {

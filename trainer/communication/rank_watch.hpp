@@ -3,7 +3,8 @@
 //   - ends the process when its main thread has waited longer than the timeout, and says for which op, over which
 //   group,
 //     and which ranks are missing: those that have not issued it, and where they are; those that no longer publish;
-//   - ends the process soon after any other rank has failed, whatever the main thread is doing.
+//   - ends the process soon after any other rank has failed, whatever the main thread is doing;
+//   - ends the process when the store has not answered for longer than the timeout.
 // Costs a string an op, two sleeping threads, and two small requests to the store every half second.
 #pragma once
 #include <functional>
@@ -91,9 +92,6 @@ class RankWatch {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
-
-/// What a rank has published last, for comparison alone: it changes as long as the rank lives. Empty: nothing yet.
-std::string last_progress(c10d::Store& store, std::int64_t rank);
 
 /// Runs `body` under a watch. When it throws, the process ends: with the status of the run's first failure, which is
 /// printed once.

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "configs/spec/support/clock.hpp"
 #include "configs/spec/support/error.hpp"
 #include "trainer/faults/file_damage.hpp"
 #include "trainer/faults/strike.hpp"
@@ -42,6 +43,7 @@ struct Armed {
   Slowness slow;
   Strike slow_strike;
   TensorAccess tensors;
+  std::vector<pid_t> members;  ///< by rank; empty where processes have the ranks that they began with
 };
 std::unique_ptr<Armed> armed;
 
@@ -55,11 +57,6 @@ RankPlace place_of(std::int64_t rank, std::optional<std::int64_t> node) {
   return out;
 }
 
-std::optional<std::int64_t> own_node() {
-  const char* node = std::getenv("WINDTUNNEL_NODE");
-  return node ? std::optional<std::int64_t>(std::atoll(node)) : std::nullopt;
-}
-
 /// Storage, store and agent are struck by rank 0, local copies of a node by the node's first rank.
 bool carries_out(const FaultEvent& event, const RankPlace& self) {
   const FaultDomain domain = event.who.domain;
@@ -70,21 +67,7 @@ bool carries_out(const FaultEvent& event, const RankPlace& self) {
 
 /// As the scenario has it.
 std::string place_name(const FaultTime& when) {
-  switch (when.place) {
-    case Place::op:
-      return when.op;
-    case Place::checkpoint:
-      return fmt::format("checkpoint after {:g}", when.after);
-    case Place::manifest:
-      return "manifest";
-    case Place::reload:
-      return "reload";
-    case Place::restart:
-      return "restart";
-    case Place::begin:
-      break;
-  }
-  return "begin";
+  return to_string(when) + (when.place == Place::checkpoint ? fmt::format(" after {:g}", when.after) : std::string());
 }
 
 Strike strike_of(const ArmedEvent& e, const RankPlace& place, std::int64_t step) {
@@ -93,12 +76,12 @@ Strike strike_of(const ArmedEvent& e, const RankPlace& place, std::int64_t step)
 }
 
 StrikeContext context_of(const ArmedEvent& e, std::int64_t step) {
-  StrikeContext out{e.event, armed->self, armed->log, strike_of(e, place_of(armed->self.rank, own_node()), step),
+  StrikeContext out{e.event, armed->self, armed->log, strike_of(e, place_of(armed->self.rank, armed->self.node), step),
                     {},      {}};
   if (e.event.who.domain == FaultDomain::rank) {
-    out.victims = {{getpid(), armed->self.rank, own_node()}};
+    out.victims = {{getpid(), armed->self.rank, armed->self.node}};
   } else {
-    for (const RankProcess& process : ranks_here())
+    for (const RankProcess& process : ranks_here(armed->members))
       if (strikes(e.event, place_of(process.rank, process.node))) out.victims.push_back(process);
   }
   for (const RankProcess& victim : out.victims)
@@ -145,14 +128,18 @@ void slow_down(const ArmedEvent& e, const StrikeContext& c) {
   armed->slow = {&e, e.event.lasts_s ? steady_s() + *e.event.lasts_s : 0, 0, 0, 0};
 }
 
+/// Until the last save before the step is whole.
+void wait_for_save_before(std::int64_t step) {
+  const std::int64_t interval = armed->self.save_interval, last = interval > 0 ? (step - 1) / interval * interval : 0;
+  if (last > 0) wait_for_checkpoint(armed->self.folder / "checkpoints", last);
+}
+
 void damage(const StrikeContext& c) {
   const std::filesystem::path checkpoints = c.event.what.level == CopyLevel::storage
                                                 ? c.self.folder / "checkpoints"
                                                 : c.self.folder / "nodes" / std::to_string(c.strike.node) /
                                                       (c.event.what.level == CopyLevel::local ? "local" : "peer");
-  const std::int64_t interval = c.self.save_interval,
-                     last = interval > 0 ? (c.strike.step - 1) / interval * interval : 0;
-  if (c.event.what.level == CopyLevel::storage && last > 0) wait_for_checkpoint(checkpoints, last);
+  if (c.event.what.level == CopyLevel::storage) wait_for_save_before(c.strike.step);
   const StrikeLog::Lock lock(c.log);
   if (c.victims.size() > 1 && c.log.struck(c.strike.event, c.strike.generation, c.strike.rank)) return;
   const json proof = damage_newest(checkpoints, c.event.what.damage);
@@ -177,6 +164,7 @@ void announce(const StrikeContext& c) {
 
 void strike(ArmedEvent& e, std::int64_t step) {
   if (e.struck.exchange(true)) return;
+  if (e.event.when.saved) wait_for_save_before(step);
   const StrikeContext c = context_of(e, step);
   switch (e.event.what.kind) {
     case FaultKind::kill:
@@ -225,10 +213,10 @@ int generations_before() {
 }
 
 void arm_faults(const Scenario& scenario, const FaultedRank& rank) {
-  armed.reset(new Armed{scenario, rank, StrikeLog(rank.folder), {}, {}, {}, {}});
+  armed.reset(new Armed{scenario, rank, StrikeLog(rank.folder), {}, {}, {}, {}, {}});
   FaultedRank& self = armed->self;
   self.generation += generations_before();
-  const RankPlace place = place_of(self.rank, own_node());
+  const RankPlace place = place_of(self.rank, armed->self.node);
   for (std::size_t i = 0; i < scenario.events.size(); ++i)
     if (carries_out(scenario.events[i], place) && !armed->log.struck(i, self.generation, self.rank)) {
       armed->events.emplace_back();
@@ -236,6 +224,10 @@ void arm_faults(const Scenario& scenario, const FaultedRank& rank) {
       armed->events.back().event = scenario.events[i];
     }
   if (armed->events.empty()) armed.reset();
+}
+
+void name_members(const std::vector<std::int64_t>& processes) {
+  if (armed) armed->members.assign(processes.begin(), processes.end());
 }
 
 void pass_fault_point(Place place, std::int64_t step) {

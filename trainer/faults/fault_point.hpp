@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string_view>
+#include <vector>
 
 #include "configs/spec/scenario.hpp"
 
@@ -18,8 +20,9 @@ struct FaultedRank {
   int generation = 0;
   std::filesystem::path folder;  ///< the run's output: strikes.jsonl, checkpoints, nodes
   std::int64_t save_interval = 0;
-  int store_port = 0;        ///< connections to it are not between ranks
-  bool agent_store = false;  ///< its host is this process's parent, else rank 0
+  int store_port = 0;                     ///< connections to it are not between ranks
+  bool agent_store = false;               ///< its host is this process's parent, else rank 0
+  std::optional<std::int64_t> node = {};  ///< none: ranks fill nodes in their order
 };
 
 /// Generations of earlier launches, which WINDTUNNEL_GENERATIONS_BEFORE counts, come before this launch's.
@@ -30,6 +33,8 @@ int generations_before();
 /// launch that goes on in the folder of another is not struck again. Rank 0 carries out what strikes storage, store
 /// and agent.
 void arm_faults(const Scenario& scenario, const FaultedRank& rank);
+/// Where the ranks may regroup: the process ids of this membership by rank.
+void name_members(const std::vector<std::int64_t>& processes);
 
 /// A place outside of ops; step 0 where it belongs to none. Throws what an injected exception is.
 void pass_fault_point(FaultTime::Place place, std::int64_t step);

@@ -115,7 +115,7 @@ void wait_for_checkpoint(const fs::path& checkpoints, std::int64_t step) {
     if (std::string name; std::getline(in, name) && name >= folder.filename().string()) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
-  throw_error(Code::runtime, "{}: not there after a minute, so that it could be damaged", folder.string());
+  throw_error(Code::runtime, "{}: not there after a minute", folder.string());
 }
 
 json damage_newest(const fs::path& checkpoints, FileDamage damage) {

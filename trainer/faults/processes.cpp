@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -36,7 +37,36 @@ std::optional<std::string> variable_of(const std::string& environ_bytes, const s
 std::optional<std::int64_t> number_of(const std::string& environ_bytes, const std::string& name) {
   const auto text = variable_of(environ_bytes, name);
   if (!text || text->empty()) return std::nullopt;
-  return std::strtoll(text->c_str(), nullptr, 10);
+  char* end = nullptr;
+  const long long number = std::strtoll(text->c_str(), &end, 10);
+  return *end == '\0' ? std::optional<std::int64_t>(number) : std::nullopt;
+}
+
+std::optional<std::int64_t> node_of(const std::string& environ_bytes) {
+  for (const char* name : kNodeVariables)
+    if (variable_of(environ_bytes, name).value_or("") != "") return number_of(environ_bytes, name);
+  return std::nullopt;
+}
+
+/// Of /proc/PID/stat what comes behind the program's name: "S 1234 ..."; empty: there is no such process.
+std::string fields_behind_name(pid_t pid) {
+  const std::string stat = read_all("/proc/" + std::to_string(pid) + "/stat");
+  const auto end_of_name = stat.rfind(')');
+  return end_of_name == std::string::npos || end_of_name + 2 >= stat.size() ? "" : stat.substr(end_of_name + 2);
+}
+
+/// A rank that its launcher has started, and no process that a rank has forked.
+bool is_launched(pid_t pid, const std::string& environment, const std::string& command) {
+  const std::string fields = fields_behind_name(pid);
+  if (fields.size() < 3) return false;
+  const pid_t parent = std::atoi(fields.c_str() + 2);
+  if (const auto agent = number_of(environment, "WINDTUNNEL_PARENT")) return parent == *agent;
+  return read_all("/proc/" + std::to_string(parent) + "/cmdline") != command;
+}
+
+std::optional<std::int64_t> place_in(const std::vector<pid_t>& members, pid_t pid) {
+  const auto at = std::find(members.begin(), members.end(), pid);
+  return at == members.end() ? std::nullopt : std::optional<std::int64_t>(at - members.begin());
 }
 
 /// "socket:[123]" -> "123"
@@ -73,9 +103,8 @@ int port_of(const sockaddr_storage& address) {
 
 }  // namespace
 
-std::vector<RankProcess> ranks_here() {
-  const std::string command = read_all("/proc/self/cmdline");
-  const char* generation = std::getenv("TORCHELASTIC_RESTART_COUNT");
+std::vector<RankProcess> ranks_here(const std::vector<pid_t>& members) {
+  const std::string command = read_all("/proc/self/cmdline"), own = read_all("/proc/self/environ");
   std::vector<RankProcess> out;
   std::error_code none;
   for (const auto& entry : fs::directory_iterator("/proc", none)) {
@@ -83,18 +112,21 @@ std::vector<RankProcess> ranks_here() {
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
     if (read_all(entry.path() / "cmdline") != command) continue;
     const std::string environment = read_all(entry.path() / "environ");
-    const auto rank = number_of(environment, "RANK");
-    if (!rank || variable_of(environment, "TORCHELASTIC_RESTART_COUNT").value_or("") != (generation ? generation : ""))
-      continue;
-    out.push_back({std::atoi(name.c_str()), *rank, number_of(environment, "WINDTUNNEL_NODE")});
+    const auto same = [&](const char* variable) {
+      return variable_of(environment, variable) == variable_of(own, variable);
+    };
+    const pid_t pid = std::atoi(name.c_str());
+    if (!same("MASTER_PORT") || !same("WINDTUNNEL_PARENT") || !is_launched(pid, environment, command)) continue;
+    const auto rank = members.empty() ? number_of(environment, "RANK") : place_in(members, pid);
+    if (!rank || (members.empty() && !same("TORCHELASTIC_RESTART_COUNT"))) continue;
+    out.push_back({pid, *rank, node_of(environment)});
   }
   return out;
 }
 
 char process_state(pid_t pid) {
-  const std::string stat = read_all("/proc/" + std::to_string(pid) + "/stat");
-  const auto end_of_name = stat.rfind(')');
-  return end_of_name == std::string::npos || end_of_name + 2 >= stat.size() ? '?' : stat[end_of_name + 2];
+  const std::string fields = fields_behind_name(pid);
+  return fields.empty() ? '?' : fields.front();
 }
 
 std::vector<Connection> tcp_connections() {

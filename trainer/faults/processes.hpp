@@ -10,14 +10,18 @@
 
 namespace wt {
 
+/// What names the node that a rank is on, the first that is set: our agent, torchrun, Slurm.
+inline constexpr const char* kNodeVariables[] = {"WINDTUNNEL_NODE", "GROUP_RANK", "SLURM_NODEID"};
+
 struct RankProcess {
   pid_t pid = -1;
   std::int64_t rank = 0;
-  std::optional<std::int64_t> node;  ///< WINDTUNNEL_NODE, where the agent gave one
+  std::optional<std::int64_t> node;  ///< its number, where somebody gave one
 };
-/// The ranks of this generation on this machine, this one among them: processes with this one's command line and
-/// generation.
-std::vector<RankProcess> ranks_here();
+/// The ranks of this generation on this machine, this one among them: processes of the same launch (command line, port
+/// of the store, launcher), and no child of theirs. `members`: process ids by rank, where ranks have regrouped: a
+/// process then has another rank and generation than it began with. Empty: what it began with holds.
+std::vector<RankProcess> ranks_here(const std::vector<pid_t>& members);
 
 /// The third field of /proc/PID/stat: T stopped, Z ended and not waited for; '?' there is no such process.
 char process_state(pid_t pid);

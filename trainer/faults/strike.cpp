@@ -16,6 +16,7 @@
 #include "configs/spec/support/clock.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/file_write.hpp"
+#include "configs/spec/support/linked_folder.hpp"
 
 namespace wt {
 namespace {
@@ -24,14 +25,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr useconds_t kSample_us = 5000;
-
-/// Whether `done` came to hold in time.
-template <typename Condition>
-bool wait_until(double at_most_s, Condition&& done) {
-  for (const double begin = steady_s(); !done(); usleep(1000))
-    if (steady_s() - begin > at_most_s) return false;
-  return true;
-}
+constexpr double kLook_s = 0.001;
 
 /// A child that holds nothing of this process's: no socket stays open because of it.
 template <typename Body>
@@ -53,7 +47,7 @@ struct Samples {
 Samples sample(const std::vector<pid_t>& pids, std::optional<double> lasts_s) {
   Samples seen;
   const pid_t pid = pids.front();
-  if (!wait_until(5, [&] { return process_state(pid) == 'T' || gone(pid); })) return seen;
+  if (!wait_until(5, kLook_s, [&] { return process_state(pid) == 'T' || gone(pid); })) return seen;
   std::int64_t since_stopped = 0;
   for (const double begin = steady_s(); !lasts_s || steady_s() - begin < *lasts_s; usleep(kSample_us)) {
     if (gone(pid)) {
@@ -66,13 +60,11 @@ Samples sample(const std::vector<pid_t>& pids, std::optional<double> lasts_s) {
       ++seen.stopped, seen.moved += std::exchange(since_stopped, 0);
   }
   for (const pid_t stopped : pids) kill(stopped, SIGCONT);
-  seen.continued = wait_until(5, [&] { return process_state(pid) != 'T'; });
+  seen.continued = wait_until(5, kLook_s, [&] { return process_state(pid) != 'T'; });
   return seen;
 }
 
 }  // namespace
-
-double steady_s() { return clock_s(CLOCK_MONOTONIC); }
 
 void kill_victims(const StrikeContext& c) {
   const double begin = steady_s();
@@ -80,7 +72,7 @@ void kill_victims(const StrikeContext& c) {
   for (const RankProcess& victim : c.victims)
     if (!is_own(victim)) kill(victim.pid, SIGKILL);
   const double sent_s = steady_s() - begin;
-  const bool all = wait_until(5, [&] {
+  const bool all = wait_until(5, kLook_s, [&] {
     return std::all_of(c.victims.begin(), c.victims.end(),
                        [&](const RankProcess& victim) { return is_own(victim) || gone(victim.pid); });
   });
@@ -89,8 +81,7 @@ void kill_victims(const StrikeContext& c) {
   if (c.event.what.takes_local_copies)
     for (const Strike& strike : c.victim_strikes) {
       const fs::path copies = c.self.folder / "nodes" / std::to_string(strike.node);
-      std::error_code none;
-      if (fs::remove_all(copies, none) > 0) removed.push_back(copies.filename().string());
+      if (remove_linked_folder(copies)) removed.push_back(copies.filename().string());
     }
   if (c.victims.size() > 1 || c.event.what.takes_local_copies)
     c.log.add(c.strike, {{"others_gone", all}, {"sent_s", sent_s}, {"gone_s", gone_s}, {"copies_removed", removed}});
@@ -120,7 +111,7 @@ void stop_processes(const std::vector<pid_t>& pids, const StrikeContext& c) {
 
 void announce_end(pid_t pid, const StrikeContext& c) {
   in_a_child([&] {
-    if (!wait_until(c.event.what.notice_s, [&] { return gone(pid); })) kill(pid, SIGKILL);
+    if (!wait_until(c.event.what.notice_s, kLook_s, [&] { return gone(pid); })) kill(pid, SIGKILL);
   });
   kill(pid, c.event.what.signal);
 }

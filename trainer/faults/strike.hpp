@@ -10,9 +10,6 @@
 
 namespace wt {
 
-/// Of a clock that is not set.
-double steady_s();
-
 /// All that a strike needs.
 struct StrikeContext {
   const FaultEvent& event;

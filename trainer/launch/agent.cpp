@@ -9,6 +9,7 @@
 #include <set>
 
 #include "configs/spec/support/error.hpp"
+#include "trainer/checkpoint/checkpoint_format.hpp"
 #include "trainer/launch/rank_processes.hpp"
 #include "trainer/launch/recovery.hpp"
 
@@ -58,7 +59,9 @@ class Agent {
     generation.number = number;
     generation.command = options_.command(fleet_.run());
     generation.world = fleet_.world();
+    generation.ranks_per_node = fleet_.ranks_per_node();
     generation.silence_s = options_.run.dist_timeout_s + kSilenceMore_s;
+    generation.still_s = generation.silence_s + kStoragePatience_s;  // outside of collectives, they wait for that alone
     generation.place = [&](std::int64_t rank) -> std::map<std::string, std::string> {
       return {{"WINDTUNNEL_NODE", std::to_string(fleet_.node_of(rank))},
               {"GROUP_RANK", std::to_string(rank / fleet_.ranks_per_node())}};
@@ -234,7 +237,9 @@ void end_with_launcher() {
   if (!agent && !std::getenv("TORCHELASTIC_RUN_ID")) return;
   const std::string parent = agent ? agent : std::to_string(getppid());
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (std::to_string(getppid()) != parent) throw_error(Code::runtime, "the launcher {} is gone", parent);
+  if (std::to_string(getppid()) == parent) return;
+  // A script between the two is none.
+  if (kill(std::atoi(parent.c_str()), 0) != 0) throw_error(Code::runtime, "the launcher {} is gone", parent);
 }
 
 AgentResult train_with_agent(const AgentOptions& options) {

@@ -64,9 +64,9 @@ AgentResult train_with_agent(const AgentOptions& options);
 /// The same ranks once, on nodes of their own. Throws as above; nothing is started again.
 void run_ranks(const std::vector<std::string>& command, std::int64_t ranks);
 
-/// In a rank: it is killed when its launcher dies, which could not stop it any more: the agent that WINDTUNNEL_PARENT
-/// (a process id) names, or torchrun's. Throws Error{runtime} where that is gone already. Nothing under Slurm and MPI,
-/// which end what they started, nor in a rank that was started by hand.
+/// This process is killed when its launcher dies, which could not stop it any more: the agent of a rank, or the drill
+/// of an agent, that WINDTUNNEL_PARENT (a process id) names, or torchrun's agent. Throws Error{runtime} where that is
+/// gone already. Nothing under Slurm and MPI, which end what they started, nor in a process that was started by hand.
 void end_with_launcher();
 
 }  // namespace wt

@@ -63,7 +63,7 @@ json to_json(const RestartRecord& r) {
            {"detected_unix_s", r.end.detected_unix_s},
            {"stopped_s", r.end.stopped_s},
            {"checkpoint", r.reached.checkpoint},
-           {"resumed_after", step_of(r.reached.checkpoint)},
+           {"checkpoint_step", step_of(r.reached.checkpoint)},
            {"steps_done", r.reached.steps_done},
            {"policy", r.policy},
            {"layout", r.layout},

@@ -47,7 +47,20 @@ void handle(std::initializer_list<int> signals, void (*handler)(int)) {
 }  // namespace
 
 void catch_stop_signals() { handle({SIGINT, SIGTERM, SIGUSR1}, remember); }
-void take_notice() { handle({SIGTERM, SIGUSR1}, remember_or_end); }
+
+sigset_t notice_signals() {
+  sigset_t out;
+  sigemptyset(&out);
+  for (const int signal : {SIGTERM, SIGUSR1}) sigaddset(&out, signal);
+  return out;
+}
+
+void take_notice() {
+  handle({SIGTERM, SIGUSR1}, remember_or_end);
+  const sigset_t signals = notice_signals();
+  sigprocmask(SIG_UNBLOCK, &signals, nullptr);
+}
+
 int stop_requested() { return first_signal; }
 
 bool GracePeriod::over(const std::map<pid_t, std::int64_t>& ranks, bool know) {

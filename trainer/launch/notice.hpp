@@ -2,6 +2,7 @@
 // the ranks agree on a step, save after it and end with kEndedOnRequest, so that no step is lost. A second signal ends
 // at once.
 #pragma once
+#include <signal.h>
 #include <sys/types.h>
 
 #include <cstdint>
@@ -16,8 +17,11 @@ inline constexpr int kEndedOnRequest = 75;
 /// SIGINT, SIGTERM and SIGUSR1 no longer end this process: run_ranks stops its ranks, and stop_requested() tells
 /// others.
 void catch_stop_signals();
-/// In a rank, before it starts threads: SIGTERM and SIGUSR1 are a notice from now on. A second one ends the process,
-/// unless it comes within two seconds: a scheduler and the launcher that it asks both tell the ranks.
+/// SIGTERM and SIGUSR1. The agent starts ranks with them blocked, so that a notice waits until they can take it.
+sigset_t notice_signals();
+/// In a rank, before it starts threads: SIGTERM and SIGUSR1 are a notice from now on, also one that came before. A
+/// second one ends the process, unless it comes within two seconds: a scheduler and the launcher that it asks both tell
+/// the ranks.
 void take_notice();
 /// The signal that came first, 0 = none.
 int stop_requested();

@@ -10,7 +10,7 @@
 #include "trainer/communication/first_failure.hpp"
 #include "trainer/communication/generation.hpp"
 #include "trainer/communication/membership.hpp"
-#include "trainer/communication/rank_watch.hpp"
+#include "trainer/communication/rank_progress.hpp"
 #include "trainer/device/clocks.hpp"
 #include "trainer/launch/rank_processes.hpp"
 #include "trainer/pch.hpp"
@@ -20,6 +20,8 @@ namespace {
 
 /// Ranks that report an error themselves end within this time of each other; the first one seen may be a victim.
 constexpr double kGrace_s = 0.3;
+/// So long a node that has ranks killed may take until all are: a machine that goes down does not end them at once.
+constexpr double kNodeGoes_s = 3;
 /// Between two looks at what the ranks publish.
 constexpr double kLook_s = 0.5;
 
@@ -31,6 +33,17 @@ c10::intrusive_ptr<c10d::TCPStore> host_store() {
   return c10::make_intrusive<c10d::TCPStore>("127.0.0.1", options);
 }
 
+/// How long a text has been the same.
+struct Stillness {
+  std::string last;
+  double since_s = 0;
+  /// Told of the text now; at_least_s of 0: never.
+  bool lasts(const std::string& text, double now, double at_least_s) {
+    if (std::exchange(last, text) != text) since_s = now;
+    return at_least_s > 0 && now - since_s >= at_least_s;
+  }
+};
+
 class Watched {
  public:
   Watched(const Generation& generation, GracePeriod& grace)
@@ -41,8 +54,9 @@ class Watched {
         world_(generation.world),
         of_ranks_(store_of(number_)),
         started_(now_s()),
-        looked_(started_),
-        heard_(started_) {}
+        looked_(started_) {
+    enter(number_, world_);
+  }
 
   GenerationEnd run() {
     for (std::int64_t rank = 0; rank < world_; ++rank)
@@ -86,7 +100,7 @@ class Watched {
 
   /// The replicas of the failed ranks end; the others, which wait for it, go on.
   bool go_on_without() {
-    if (silent_ || joining_ > 0 || !generation_.go_on || in_training(*of_ranks_).ranks < world_) return false;
+    if (!silent_.empty() || joining_ > 0 || !generation_.go_on || in_training(*of_ranks_).ranks < world_) return false;
     const std::vector<std::int64_t> ranks = generation_.go_on(end_);
     if (ranks.empty()) return false;
     processes_.keep(ranks);
@@ -131,7 +145,7 @@ class Watched {
   void enter(int number, std::int64_t world) {
     number_ = number, world_ = world;
     of_ranks_ = store_of(number);
-    heard_ = now_s();
+    heard_.since_s = moved_.since_s = now_s();
   }
 
   void tell_regrouped(Regrouped what) {
@@ -156,7 +170,17 @@ class Watched {
   }
 
   bool failure_is_clear() const {
-    return silent_ || (!failed_.empty() && now_s() - started_ - end_.detected_s > kGrace_s);
+    return !silent_.empty() ||
+           (!failed_.empty() && now_s() - started_ - end_.detected_s > (node_goes() ? kNodeGoes_s : kGrace_s));
+  }
+
+  /// Some of a node's ranks were killed, others still run: it is not known yet whether the node is lost.
+  bool node_goes() const {
+    const auto node_of = [&](std::int64_t rank) { return rank / generation_.ranks_per_node; };
+    return std::any_of(processes_.running().begin(), processes_.running().end(), [&](const auto& process) {
+      return std::any_of(end_.killed.begin(), end_.killed.end(),
+                         [&](std::int64_t rank) { return node_of(rank) == node_of(process.second); });
+    });
   }
 
   void detect() {
@@ -205,13 +229,18 @@ class Watched {
 
   /// Ranks miss one another; nobody misses them all.
   void look_for_silence() {
-    if (generation_.silence_s == 0) return;
-    std::string heard;
-    for (std::int64_t rank = 0; rank < world_; ++rank) heard += last_progress(*of_ranks_, rank);
-    if (std::exchange(last_, heard) != heard) heard_ = looked_;
-    if (looked_ - heard_ < generation_.silence_s) return;
-    silent_ = true;
-    detect();
+    if (generation_.silence_s == 0 && generation_.still_s == 0) return;
+    std::string heard, moved;
+    for (std::int64_t rank = 0; rank < world_; ++rank) {
+      heard += last_progress(*of_ranks_, rank);
+      moved += last_position(*of_ranks_, rank);
+    }
+    if (heard_.lasts(heard, looked_, generation_.silence_s))
+      silent_ = fmt::format("no rank has been heard of for {:g} s (dist_timeout)", generation_.silence_s);
+    else if (moved_.lasts(moved, looked_, generation_.still_s))
+      silent_ = fmt::format("no rank has come further for {:g} s; rank 0 is at {}", generation_.still_s,
+                            last_position(*of_ranks_, 0));
+    if (!silent_.empty()) detect();
   }
 
   /// A rank that was killed, or refused its configuration, explains more than one that lost its peer; so does one that
@@ -220,7 +249,7 @@ class Watched {
     std::sort(end_.killed.begin(), end_.killed.end());
     std::sort(end_.gone.begin(), end_.gone.end());
     end_.generation = number_;
-    if (silent_) return blame_all();
+    if (!silent_.empty()) return blame_all();
     const auto first = first_failure(*of_ranks_);
     const auto explains = [&](const RankProcesses::Ended& e) {
       return WIFSIGNALED(e.status)                                    ? 3
@@ -244,7 +273,7 @@ class Watched {
     end_.rank = 0;
     for (std::int64_t rank = 0; rank < world_; ++rank) end_.ranks.push_back(rank);
     end_.cause = "silence";
-    end_.message = fmt::format("no rank has been heard of for {:g} s (dist_timeout)", generation_.silence_s);
+    end_.message = silent_;
   }
 
   const Generation& generation_;
@@ -253,11 +282,12 @@ class Watched {
   int number_;
   std::int64_t world_;
   c10::intrusive_ptr<c10d::PrefixStore> of_ranks_;
-  double started_, looked_, heard_;  ///< heard_: when what the ranks publish has last changed
-  std::string last_;
+  double started_, looked_;
+  Stillness heard_, moved_;  ///< of all that the ranks publish; of where they are
   RankProcesses processes_;
   std::vector<RankProcesses::Ended> failed_;
-  bool asked_ = false, silent_ = false;
+  bool asked_ = false;
+  std::string silent_;  ///< why nothing comes of the generation any more, where no rank can tell
   GenerationEnd end_;
   std::optional<Regrouped> regrouping_;  ///< after a loss, until all train again
   std::int64_t joining_ = 0;             ///< ranks that were started behind the others

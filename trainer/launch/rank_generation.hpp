@@ -14,9 +14,11 @@ struct Generation {
   int number = 0;                    ///< restarts before it
   std::vector<std::string> command;  ///< program and arguments of a rank
   std::int64_t world = 1;
+  std::int64_t ranks_per_node = 1;  ///< ranks of a node are numbered one after the other
   /// More of a rank's environment: where it is placed.
   std::function<std::map<std::string, std::string>(std::int64_t rank)> place = {};
   double silence_s = 0;  ///< all ranks silent for so long: none of them can tell; 0 = not watched
+  double still_s = 0;    ///< all live, and none comes further for so long; 0 = not watched
   /// Whether the ranks are to save and end: asked about twice a second while they train.
   std::function<bool()> asks_to_end = {};
   // Where ranks regroup (trainer/communication/membership.hpp), each time as a generation with the next number:

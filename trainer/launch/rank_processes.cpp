@@ -10,6 +10,7 @@
 
 #include "configs/spec/support/error.hpp"
 #include "trainer/device/clocks.hpp"
+#include "trainer/launch/notice.hpp"
 
 namespace wt {
 namespace {
@@ -54,8 +55,16 @@ void RankProcesses::start(std::int64_t rank, std::vector<std::string> command, s
   own["WINDTUNNEL_PARENT"] = std::to_string(getpid());
   std::vector<std::string> environment = environment_with(own);
   auto argv = pointers(command), envp = pointers(environment);
+  signal(SIGCHLD, SIG_DFL);  // ignored, as some launchers leave it, nobody would see how a rank ends
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  const sigset_t blocked = notice_signals();
+  posix_spawnattr_setsigmask(&attributes, &blocked);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
   pid_t pid = -1;
-  if (const int failed = posix_spawn(&pid, argv[0], nullptr, nullptr, argv.data(), envp.data()); failed != 0)
+  const int failed = posix_spawn(&pid, argv[0], nullptr, &attributes, argv.data(), envp.data());
+  posix_spawnattr_destroy(&attributes);
+  if (failed != 0)
     throw_error(Code::runtime, "rank {}: {} could not be started: {}", rank, command[0], strerror(failed));
   running_[pid] = rank;
 }

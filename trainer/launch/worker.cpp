@@ -1,5 +1,7 @@
 #include "trainer/launch/worker.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -8,6 +10,7 @@
 #include "configs/spec/support/atomic_file.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/json_reader.hpp"
+#include "trainer/checkpoint/checkpoint_format.hpp"
 #include "trainer/checkpoint/earlier_run.hpp"
 #include "trainer/checkpoint/levels.hpp"
 #include "trainer/communication/numbers_of_ranks.hpp"
@@ -19,6 +22,7 @@
 #include "trainer/executor/replica_check.hpp"
 #include "trainer/executor/run_metrics.hpp"
 #include "trainer/launch/notice.hpp"
+#include "trainer/launch/remaining_layout.hpp"
 #include "trainer/parameters/hugging_face.hpp"
 #include "trainer/parameters/schedule.hpp"
 #include "trainer/pch.hpp"
@@ -46,6 +50,13 @@ std::string origin(const LoadedCheckpoint& loaded) {
     default:
       return loaded.path.string();
   }
+}
+
+/// Collective: process ids by rank.
+std::vector<std::int64_t> processes_of(Communicators& communicators, std::int64_t world) {
+  const at::Tensor all = numbers_of_ranks(communicators, world, {static_cast<double>(getpid())});
+  const auto* begin = all.data_ptr<double>();
+  return {begin, begin + world};
 }
 
 BatchShare share_of(const RunSpec& run, std::int64_t rank) {
@@ -78,6 +89,21 @@ at::Device prepare_rank_process(const RunSpec& run, std::int64_t local_rank) {
   return device;
 }
 
+RunSpec fit_to_world(RunSpec run, const RankEnvironment& environment, const std::filesystem::path& folder,
+                     c10d::Store& store) {
+  if (!environment.torchrun || environment.world == run.layout.world() || !run.autoresume) return run;
+  constexpr const char* kSaved = "worker/has_saved";  // not all ranks see a new folder at the same time
+  if (environment.rank == 0)
+    store.set(kSaved, std::string(checkpoint_folders(folder / "checkpoints").empty() ? "no" : "yes"));
+  if (store.get_to_str(kSaved) == "no") return run;
+  const auto layouts = remaining_layouts(run, environment.world);
+  if (layouts.empty() || layouts.front().layout.world() != environment.world) return run;  // which is refused
+  if (environment.rank == 0)
+    fmt::print(stderr, "{} ranks in place of the {} of {}: going on as {}\n", environment.world, run.layout.world(),
+               run.layout.name(), layouts.front().layout.name());
+  return layouts.front();
+}
+
 Worker::Worker(RunSpec run, WorkerOptions options)
     : run_(std::move(run)), options_(std::move(options)), data_(run_.data), sampler_(data_.shard_sizes(), [&] {
         SamplerOptions order;
@@ -97,7 +123,7 @@ void Worker::prepare(const RunSpec& run, const RankEnvironment& environment, int
   if (options_.faults)
     arm_faults(*options_.faults,
                {environment.rank, run.layout.world() / run.layout.replicate, generation, options_.folder,
-                run.save_interval, environment.master_port, environment.agent_store});
+                run.save_interval, environment.master_port, environment.agent_store, node_number()});
   if (first) pass_fault_point(FaultTime::Place::restart, 0);
 }
 
@@ -190,6 +216,7 @@ RankEnd Worker::train(const RankEnvironment& environment, RankWatch& watch) {
   const double connected_unix_s = clock_s(CLOCK_REALTIME);
   Executor executor(run, *communicators, *clock_, std::exchange(groups_, {}));
   if (environment.regroups) executor.keep_state_in(before_);
+  if (environment.regroups) name_members(processes_of(*communicators, environment.world));
   watch.at(0, "loading the checkpoint");
   CheckpointLevels checkpoints(options_.folder, run, environment, watch, *communicators, executor.groups());
   loaded_.reset();

@@ -14,6 +14,10 @@
 #include "trainer/executor/recorder.hpp"
 #include "trainer/faults/fault_point.hpp"
 
+namespace c10d {
+class Store;
+}
+
 namespace wt {
 
 struct WorkerOptions {
@@ -24,6 +28,12 @@ struct WorkerOptions {
 /// Opens the run's device (the local_rank-th of its kind), counts tensor memory, one thread, deterministic kernels:
 /// what every process that executes steps begins with.
 at::Device prepare_rank_process(const RunSpec& run, std::int64_t local_rank);
+
+/// torchrun --nnodes=MIN:MAX starts fewer ranks, or more again: a run that has saved goes on in the best layout for
+/// them. Collective: rank 0 looks whether it has, and tells the others through the store of this generation. Throws
+/// Error{usage} where the folder of checkpoints cannot be listed.
+RunSpec fit_to_world(RunSpec run, const RankEnvironment& environment, const std::filesystem::path& folder,
+                     c10d::Store& store);
 
 /// How a rank's part in a membership ended.
 struct RankEnd {

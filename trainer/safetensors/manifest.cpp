@@ -5,6 +5,7 @@
 
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/json_reader.hpp"
+#include "trainer/safetensors/sealed_document.hpp"
 
 namespace wt {
 namespace {
@@ -29,6 +30,11 @@ void check_files(const json& files) {
   }
 }
 
+/// A damaged one is no manifest.
+json unsealed_manifest(const json& document) try { return unsealed(document); } catch (const Error& e) {
+  throw_error(Code::usage, "manifest.json {}; take another checkpoint", e.what());
+}
+
 }  // namespace
 
 std::string step_name(std::int64_t step) { return fmt::format("{}{:08}", kStepPrefix, step); }
@@ -37,6 +43,7 @@ json read_manifest(const fs::path& checkpoint) try {
   json manifest = read_json(checkpoint / "manifest.json");
   if (const std::string schema = manifest.value("schema", ""); schema != kCheckpointSchema)
     throw_error(Code::usage, "manifest.json has schema '{}', this build reads {}", schema, kCheckpointSchema);
+  manifest = unsealed_manifest(manifest);
   for (const char* key : {"step", "data", "model", "sampler", "files"})
     if (!manifest.contains(key)) throw_error(Code::usage, "manifest.json lacks {}", key);
   if (const std::string named = step_name(manifest.at("step").get<std::int64_t>()); named != checkpoint.filename())

@@ -8,14 +8,15 @@
 
 namespace wt {
 
-inline constexpr const char* kCheckpointSchema = "windtunnel.checkpoint/2";
+inline constexpr const char* kCheckpointSchema = "windtunnel.checkpoint/3";
 inline constexpr std::string_view kStepPrefix = "step-";
 
 /// "step-00000012": the folder of a checkpoint.
 std::string step_name(std::int64_t step);
 
-/// The manifest. Throws Error{usage} where it cannot be read, is of another schema, lacks a key, names a step that is
-/// not its folder's, a file twice, or one that is not in its folder: then this is no checkpoint of ours.
+/// The manifest. Throws Error{usage} where it cannot be read, is of another schema, is not as it was written
+/// (sealed_document.hpp), lacks a key, names a step that is not its folder's, a file twice, or one that is not in its
+/// folder: then this is no checkpoint of ours.
 nlohmann::json read_manifest(const std::filesystem::path& checkpoint);
 
 }  // namespace wt

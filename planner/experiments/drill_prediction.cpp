@@ -1,0 +1,187 @@
+#include "planner/experiments/drill_prediction.hpp"
+
+#include <fmt/chrono.h>
+
+#include <algorithm>
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "bench/profile/fingerprint.hpp"
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/statistics.hpp"
+
+namespace wt {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr std::size_t kWarmUpSteps = 3;
+
+/// What restarts took, seconds.
+struct Phases {
+  std::vector<double> exits, hangs, stop, start, load, first_step;
+
+  void add(const DrillRestart& r, double hang_s) {
+    if (!r.phases || r.relaunch) return;
+    const RecoveryPhases& p = *r.phases;
+    if (p.detect_s) (*p.detect_s < hang_s ? exits : hangs).push_back(*p.detect_s);
+    stop.push_back(p.stop_s);
+    start.push_back(p.start_s);
+    load.push_back(p.load_s);
+    first_step.push_back(p.first_step_s);
+  }
+};
+
+double median_of(const std::vector<json>& lines, std::size_t from, double (*value)(const json&)) {
+  std::vector<double> values;
+  for (std::size_t i = std::min(from, lines.empty() ? 0 : lines.size() - 1); i < lines.size(); ++i)
+    values.push_back(value(lines[i]));
+  return values.empty() ? 0 : median(values);
+}
+
+SourcedTime measured_time(const std::vector<double>& samples, const char* what) {
+  SourcedTime out;
+  if (samples.empty()) {
+    out.evidence = {Evidence::assumed, fmt::format("{}: the drill measured none", what)};
+    return out;
+  }
+  double sum = 0;
+  for (const double sample : samples) sum += sample;
+  out.value = median(samples);
+  if (const double mean = sum / static_cast<double>(samples.size()); out.value > 0 && mean > out.value * 1.01)
+    out.median = std::exchange(out.value, mean);
+  out.evidence = {Evidence::measured, fmt::format("{}, {} recoveries", what, samples.size())};
+  return out;
+}
+
+MeasuredRecovery measured_recovery(const Phases& phases, const RunSpec& run, const fs::path& undisturbed) {
+  MeasuredRecovery out;
+  out.run = run.name;
+  out.ranks = run.layout.world();
+  const Fingerprint host = host_facts();
+  out.title = fmt::format("windtunnel drill of {} on {} ranks and {} cores of {}, {:%Y-%m-%d}", run.name, out.ranks,
+                          host.at("cores"), host.at("cpu_model"), fmt::gmtime(std::time(nullptr)));
+  const auto saves = read_lines(undisturbed / "checkpoints.jsonl");
+  out.step_s = median_of(read_lines(undisturbed / "metrics.jsonl"), kWarmUpSteps,
+                         [](const json& row) { return row.at("step_s").get<double>(); });
+  out.blocking_s = median_of(saves, 0, [](const json& row) { return row.at("blocking_s").get<double>(); });
+  out.persist_s = median_of(saves, 0, [](const json& row) {
+    return std::max(0.0, row.at("total_s").get<double>() - row.at("blocking_s").get<double>());
+  });
+  out.first_step_s = phases.first_step.empty() ? 0 : std::max(0.0, median(phases.first_step) - out.step_s);
+  out.times.detect_s = measured_time(phases.exits, "from the end of a process to the agent's notice");
+  out.times.reschedule_s = measured_time(phases.stop, "until all ranks are gone and the next action is decided");
+  out.times.restart_s = measured_time(phases.start, "until the next ranks are connected");
+  out.times.reload_s = measured_time(phases.load, "until the state is there");
+  if (!phases.hangs.empty()) out.hang_detect_s = median(phases.hangs);
+  return out;
+}
+
+double typical_s(const SourcedTime& time) { return time.median > 0 ? time.median : time.value; }
+
+RunScenario months_of(const RunSpec& run, const MeasuredRecovery& m) {
+  RunScenario out;
+  out.steps = run.steps;
+  out.step_s = m.step_s;
+  out.interval_steps = run.save_interval > 0 ? run.save_interval : run.steps;
+  out.blocking_s = m.blocking_s;
+  out.persist_s = m.persist_s;
+  out.detect_s = typical_s(m.times.detect_s);
+  out.reschedule_s = typical_s(m.times.reschedule_s);
+  out.restart_s = typical_s(m.times.restart_s);
+  out.reload_s = typical_s(m.times.reload_s);
+  out.startup_s = m.first_step_s;
+  if (const std::int64_t copies = run.resilience.local.interval; copies > 0)
+    out.local = {copies, m.blocking_s, out.reload_s, 1};
+  return out;
+}
+
+/// Whether it makes the newest save useless, so that the one before it is loaded.
+bool spoils_newest(const FaultEvent& e) {
+  return e.what.kind == FaultKind::damage && e.what.level == CopyLevel::storage &&
+         e.what.damage != FileDamage::stale_latest;
+}
+
+}  // namespace
+
+SimulatedScenario simulate_drill(const DrillInput& input, const MeasuredRecovery& m) {
+  if (m.run != input.run.name || m.ranks != input.run.layout.world())
+    throw_error(Code::usage, "{}: found run {} on {} ranks, recoveries were measured of {} on {}",
+                input.scenario.file.string(), input.run.name, input.run.layout.world(), m.run, m.ranks);
+  const double hang_s = m.hang_detect_s.value_or(input.run.dist_timeout_s);
+  Scenario scenario = input.scenario;
+  std::int64_t saves_spoilt = 0;
+  std::erase_if(scenario.events, [&](const FaultEvent& e) {
+    saves_spoilt += spoils_newest(e);
+    return e.what.kind == FaultKind::damage || (e.what.kind == FaultKind::hang && e.lasts_s && *e.lasts_s < hang_s);
+  });
+  for (FaultEvent& e : scenario.events)
+    e.detected_within_s = e.what.kind == FaultKind::hang ? std::optional(hang_s) : std::nullopt;
+  SimulatedScenario out = simulate_scenario(scenario, months_of(input.run, m), m.ranks);
+  if (saves_spoilt > 0 && !out.strikes.empty()) {
+    SimulatedStrike& first = out.strikes.front();
+    first.steps_lost += saves_spoilt * input.run.save_interval;
+    first.replay_s += static_cast<double>(saves_spoilt * input.run.save_interval) * m.step_s;
+  }
+  return out;
+}
+
+double total_recovery_s(const std::vector<DrillRestart>& restarts) {
+  double total = 0;
+  for (const DrillRestart& r : restarts)
+    if (r.phases) total += r.phases->detect_s.value_or(0) + r.phases->recovery_s() + r.phases->replay_s;
+  return total;
+}
+
+double total_recovery_s(const SimulatedScenario& simulated) {
+  double total = 0;
+  for (const SimulatedStrike& strike : simulated.strikes) total += strike.total_s() - strike.slower_s;
+  return total;
+}
+
+json to_json(const SimulatedScenario& simulated) {
+  json out = json::array();
+  for (const SimulatedStrike& s : simulated.strikes)
+    out.push_back({{"event", s.event},
+                   {"at_s", s.at_s},
+                   {"struck", s.struck},
+                   {"restarts", s.restarts},
+                   {"steps_lost", s.steps_lost},
+                   {"down_s", s.down_s},
+                   {"start_s", s.start_s},
+                   {"load_s", s.load_s},
+                   {"replay_s", s.replay_s},
+                   {"planned_s", s.planned_s},
+                   {"slower_s", s.slower_s},
+                   {"total_s", s.total_s()}});
+  return out;
+}
+
+void predict_recoveries(const std::vector<DrillInput>& inputs, const std::vector<fs::path>& undisturbed,
+                        DrillResult& result) {
+  const auto phases_of = [&](const fs::path& run, std::size_t without) {
+    Phases out;
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      if (i != without && undisturbed[i] == run)
+        for (const DrillRestart& r : result.cases[i].restarts) out.add(r, inputs[i].run.dist_timeout_s);
+    return out;
+  };
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    DrillCase& c = result.cases[i];
+    if (std::find(undisturbed.begin(), undisturbed.begin() + static_cast<std::ptrdiff_t>(i), undisturbed[i]) ==
+        undisturbed.begin() + static_cast<std::ptrdiff_t>(i))
+      if (const Phases all = phases_of(undisturbed[i], inputs.size()); !all.stop.empty())
+        result.measured.push_back(measured_recovery(all, inputs[i].run, undisturbed[i]));
+    const Phases others = phases_of(undisturbed[i], i);
+    if (!c.passed() || c.restarts.empty() || !inputs[i].scenario.expect.finishes || others.stop.empty()) continue;
+    try {
+      c.predicted = simulate_drill(inputs[i], measured_recovery(others, inputs[i].run, undisturbed[i]));
+    } catch (const Error& e) {
+      if (e.code() != Code::usage) throw;  // else months do not know such an event
+    }
+  }
+}
+
+}  // namespace wt

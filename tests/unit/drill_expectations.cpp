@@ -1,0 +1,66 @@
+// What a scenario expects of its recoveries: all of it is compared, and what was not measured is no success.
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "planner/experiments/drill_invariants.hpp"
+#include "tests/support/temp_directory.hpp"
+
+using namespace wt;
+using namespace wt::test;
+
+namespace {
+
+/// Two strikes; the recovery from the first one was cut short by the second.
+DrillCase two_recoveries() {
+  DrillCase out;
+  out.restarts.resize(2);
+  out.restarts[0].resumed_after = 4, out.restarts[0].level = "peer";
+  out.restarts[1].resumed_after = 8, out.restarts[1].level = "storage";
+  out.restarts[1].phases = RecoveryPhases{0.1, 0.2, 0.3, 0.4, 0.5, 0};
+  return out;
+}
+
+std::vector<std::string> differences(const std::string& expect, DrillCase out = two_recoveries(),
+                                     const char* agent = R"({"excluded": [2]})") {
+  const TempDirectory folder;
+  write_bytes(folder / "s.yaml",
+              "name: s\nrun: r\nevents:\n  - {who: {domain: rank, index: 1}, when: {step: 3}, repeats: 2, what: {kind: "
+              "kill}}\nexpect: {" +
+                  expect + "}\n");
+  if (agent) write_bytes(folder / "agent.json", agent);
+  check_recoveries(folder.path(), read_scenario_file(folder / "s.yaml"), out);
+  return out.differences;
+}
+
+using Said = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("each recovery goes on from what is expected of it") {
+  CHECK(differences("resumed_after: 4, level: peer").empty());
+  CHECK(differences("resumed_after: [4, 8], level: [peer, storage]").empty());
+  CHECK(differences("resumed_after: [4, 6]") == Said{"recovery 2: resumed after step: 8, expected 6"});
+  CHECK(differences("level: [peer, peer]") == Said{"recovery 2: loaded from: storage, expected peer"});
+  CHECK(differences("resumed_after: 6") == Said{"resumed after step: 4, expected 6"});
+  CHECK(differences("resumed_after: [4, 8, 8]") == Said{"resumed after step: there were 2 recoveries, not 3"});
+  CHECK(differences("resumed_after: 4, level: local", DrillCase()) ==
+        Said{"resumed after step: there were 0 recoveries, not 1", "loaded from: there were 0 recoveries, not 1"});
+}
+
+TEST_CASE("a limit that nothing was measured for is not kept") {
+  CHECK(differences("within: 2s").empty());
+  CHECK(differences("within: 1s") == Said{"recovery took 1.4 s, expected within 1 s"});
+  DrillCase unmeasured = two_recoveries();
+  unmeasured.restarts[1].phases.reset();
+  const Said said{"no recovery was measured to its first step, expected within 2 s"};
+  CHECK(differences("within: 2s", unmeasured) == said);
+  CHECK(differences("within: 2s", DrillCase()) == said);
+}
+
+TEST_CASE("excluded nodes are compared, also where there are to be none") {
+  CHECK(differences("excluded: [2]").empty());
+  CHECK(differences("excluded: []") == Said{"excluded nodes: [2], expected []"});
+  CHECK(differences("excluded: [2]", DrillCase(), R"({"excluded": []})") == Said{"excluded nodes: [], expected [2]"});
+  CHECK(differences("excluded: []", DrillCase(), nullptr) == Said{"no agent.json, which tells of excluded nodes"});
+  CHECK(differences("restarts: 2").empty());
+}
