@@ -17,6 +17,8 @@ namespace {
 constexpr double kMuchVariation = 0.1;  // above it policies are ranked by the tenth percentile
 constexpr double kTie = 1e-3;           // of the goodput: then the earlier, simpler policy
 constexpr double kGivesUp = 10;         // times the undisturbed time
+constexpr double kGivesUpAtOnce = 2;    // the same of runs that fail more than this often until then
+constexpr double kMostFailures = 1e5;
 constexpr double kFailuresATrace = 40;  // with more failures a run fewer traces are replayed
 constexpr std::int64_t kFewestTraces = 10;
 constexpr std::int64_t kFewerSpares = 2;
@@ -61,7 +63,8 @@ class Rows {
   RunScenario scenario(const CadenceInput& in, std::int64_t spares) const {
     RunScenario s = run_scenario(in, choose_cadence(in), schedule_.steps);
     s.spares = spares;
-    s.wall_limit_s = kGivesUp * as_double(s.steps) * s.step_s;
+    const double work_s = as_double(s.steps) * s.step_s;
+    s.wall_limit_s = (kGivesUp * work_s > kMostFailures * in.mtbf_s.value ? kGivesUpAtOnce : kGivesUp) * work_s;
     return s;
   }
   const CadenceInput& plain() const { return plain_; }
@@ -84,11 +87,11 @@ class Rows {
     if (const LocalCheckpoints& local = schedule_.input.local; local.interval_steps > 0) {
       CadenceInput in = plain_;
       in.local = local;
-      return known(
-          name,
-          fmt::format("copies every {}; {:g} % of failures leave them whole, reload {}",
-                      counted(local.interval_steps, "step"), 100 * local.survival, format_seconds(local.reload_s)),
-          in, spares_);
+      return known(name,
+                   fmt::format("copies every {}; {:g} % of failures leave them whole ({}), reload {}",
+                               counted(local.interval_steps, "step"), 100 * local.survival,
+                               to_string(study_.checkpoint.local_evidence), format_seconds(local.reload_s)),
+                   in, spares_);
     }
     std::string surface;
     const double copy_s = plain_.blocking_s.value;
@@ -109,8 +112,9 @@ class Rows {
     const double cold_s = plain_.recovery.reschedule_s.value + plain_.recovery.restart_s.value;
     if (study_.hot_spares.activate_s >= 0)
       return known(name,
-                   fmt::format("a node whose processes are up: ready in {} instead of {}",
-                               format_seconds(study_.hot_spares.activate_s), format_seconds(cold_s)),
+                   fmt::format("a node whose processes are up: ready in {} ({}) instead of {}",
+                               format_seconds(study_.hot_spares.activate_s), to_string(study_.hot_spares.evidence),
+                               format_seconds(cold_s)),
                    plain_, spares_, {.activate_s = study_.hot_spares.activate_s});
     unknown(name, "hot_spares.activate",
             fmt::format("pays while a hot spare is ready in less than {} (reschedule and restart)",
@@ -151,11 +155,12 @@ class Rows {
     if (c && study_.replica_loss.recover_s > 0) {
       CadenceInput in = plain_;
       in.tolerance = schedule_.input.tolerance;
-      return known(name,
-                   fmt::format("the others stall {}, the replica is back after {}; {}",
-                               format_seconds(study_.replica_loss.stall_s),
-                               format_seconds(study_.replica_loss.recover_s), one_less()),
-                   in, spares_, *c);
+      return known(
+          name,
+          fmt::format("the others stall {}, the replica is back after {} ({}); {}",
+                      format_seconds(study_.replica_loss.stall_s), format_seconds(study_.replica_loss.recover_s),
+                      to_string(study_.replica_loss.evidence), one_less()),
+          in, spares_, *c);
     }
     if (!c)
       return unknown(
@@ -176,9 +181,9 @@ class Rows {
       CadenceInput in = plain_;
       in.silent = schedule_.input.silent;
       return known(name,
-                   fmt::format("as a restart from storage, and a check of {} before each save finds the silent errors "
-                               "that the others train on with",
-                               format_seconds(in.silent.verify_s)),
+                   fmt::format("as a restart from storage, and a check of {} ({}) before each save finds the silent "
+                               "errors that the others train on with",
+                               format_seconds(in.silent.verify_s), to_string(study_.silent_errors.evidence)),
                    in, spares_);
     }
     unknown(

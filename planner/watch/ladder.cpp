@@ -21,7 +21,8 @@ std::string cause_of(const WatchSignal& signal) {
 
 Ladder::Ladder(WatchRules rules, std::int64_t spares, bool acts, AskPlanner ask, NodeLedger ledger)
     : rules_(std::move(rules)), spares_(spares), acts_(acts), ask_(std::move(ask)), ledger_(std::move(ledger)) {
-  if (!ledger_.trial) return;  // which an earlier watch has begun
+  if (!acts_) ledger_.trial.reset();  // another's
+  if (!ledger_.trial) return;         // which an earlier watch has begun
   sight_.signals = {ledger_.trial->signal};
   excluded_now_ = ledger_.trial->excluded, taken_ = ledger_.trial->way;
   before_ = {ledger_.trial->layout, ledger_.trial->step_factor};

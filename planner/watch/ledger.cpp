@@ -86,12 +86,13 @@ NodeLedger ledger_from_json(const json& document, const std::string& origin) {
   for (const auto& [node, state] : root.at("cordoned").items())
     out.cordoned[node] = {state.at("unix_s").non_negative(), state.at("back").boolean()};
   for (const auto& [cause, count] : root.at("causes").items())
-    out.causes[cause] = {count.at("restarts").integer(), count.at("step").integer(), count.at("helped").boolean()};
+    out.causes[cause] = {count.at("restarts").integer(), count.at("step").integer(),
+                         count.has("helped") && count.at("helped").boolean()};
   out.spares_used = root.at("spares_used").integer();
   out.layout = root.at("layout").string();
   out.step_factor = root.at("step_factor").non_negative();
   out.breaker = root.at("breaker").string();
-  if (!root.at("trial").value().is_null()) out.trial = trial_from(root.at("trial"));
+  if (root.has("trial") && !root.at("trial").value().is_null()) out.trial = trial_from(root.at("trial"));
   return out;
 }
 

@@ -16,13 +16,14 @@ class NodePool {
       : training_(training),
         node_at_(index(training)),
         place_of_(index(training + spares)),
-        repaired_(index(training + spares)) {
+        repaired_(index(training + spares)),
+        back_(index(training + spares)) {
     for (std::int64_t node = 0; node < training + spares; ++node) {
       place_of_[index(node)] = node < training ? node : kNowhere;
       if (node < training)
         node_at_[index(node)] = node;
       else
-        others_.push_back({0, node});
+        stand_by(node, 0);
     }
   }
 
@@ -44,25 +45,24 @@ class NodePool {
       node_at_[index(place_of(node))] = kNowhere;
       --training_;
       place_of_[index(node)] = kNowhere;
-      others_.push_back({back, node});
+      stand_by(node, back);
       return;
     }
-    for (Other& other : others_)
-      if (other.node == node && other.back <= at) other.back = repaired_[index(node)] = back;
+    if (back_[index(node)] <= at) back_[index(node)] = repaired_[index(node)] = back;
   }
 
   /// Nodes that train or are ready to at a time.
   std::int64_t there(std::int64_t time) const { return training_ + ready(time); }
   std::int64_t ready(std::int64_t time) const {
-    return std::ranges::count_if(others_, [&](const Other& other) { return other.back <= time; });
+    return std::ranges::count_if(others_, [&](std::int64_t node) { return back_[index(node)] <= time; });
   }
   /// When as many are there as that at the earliest, from `time` on; kNever = so many are not.
   std::int64_t when_there(std::int64_t wanted, std::int64_t time) const {
     const std::int64_t missing = wanted - there(time);
     if (missing <= 0) return time;
     std::vector<std::int64_t> backs;
-    for (const Other& other : others_)
-      if (other.back > time) backs.push_back(other.back);
+    for (const std::int64_t node : others_)
+      if (back_[index(node)] > time) backs.push_back(back_[index(node)]);
     if (index(missing) > backs.size()) return kNever;
     std::ranges::sort(backs);
     return backs[index(missing - 1)];
@@ -75,34 +75,36 @@ class NodePool {
       if (node == kNowhere) continue;
       --training_;
       place_of_[index(node)] = kNowhere;
-      others_.push_back({0, node});
+      stand_by(node, 0);
     }
     for (std::int64_t place = 0; place < places; ++place)
       if (node_at_[index(place)] == kNowhere) take(place, time);
   }
   /// Fills a place with who is ready first; returns when that is, at least `time`. kNever: there is none.
   std::int64_t take(std::int64_t place, std::int64_t time) {
-    const auto first = std::ranges::min_element(others_, {}, &Other::back);
+    const auto first = std::ranges::min_element(others_, {}, [&](std::int64_t node) { return back_[index(node)]; });
     if (first == others_.end()) return kNever;
-    const Other taken = *first;
+    const std::int64_t taken = *first;
     others_.erase(first);
-    node_at_[index(place)] = taken.node;
+    node_at_[index(place)] = taken;
     ++training_;
-    place_of_[index(taken.node)] = place;
-    return std::max(time, taken.back);
+    place_of_[index(taken)] = place;
+    return std::max(time, back_[index(taken)]);
   }
   bool vacant(std::int64_t place) const { return node_at_[index(place)] == kNowhere; }
 
  private:
   static constexpr std::int64_t kNowhere = -1;
   static std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
-  struct Other {
-    std::int64_t back, node;  ///< ready from then on
-  };
+  void stand_by(std::int64_t node, std::int64_t back) {
+    others_.push_back(node);
+    back_[index(node)] = back;
+  }
   std::int64_t training_ = 0;
   std::vector<std::int64_t> node_at_, place_of_;
   std::vector<std::int64_t> repaired_;  ///< of each node: when its last repair ends
-  std::vector<Other> others_;           ///< who does not train
+  std::vector<std::int64_t> back_;      ///< of who does not train: ready from then on
+  std::vector<std::int64_t> others_;    ///< who does not train
 };
 
 }  // namespace wt::detail

@@ -145,6 +145,21 @@ TEST_CASE("a node at half speed is found, excluded and replaced, and the run goe
   CHECK(decisions[6]["ledger"]["cordoned"].contains("node-003"));
 }
 
+TEST_CASE("what one watch has begun the next one verifies") {
+  Site site;
+  site.metrics(waits_longer);
+  site.fleet({3});
+  site.file("pace", "2.0");
+  site.watch("--act --once");
+  CHECK(site.calls() == "save stop sweep sweep cordon start ");
+  CHECK(site.decisions().back()["ledger"]["trial"]["excluded"] == json{"node-003"});
+  std::filesystem::remove(site.run() / "summary.json");
+  const Ended next = site.watch("--act --once");
+  INFO(next.said);
+  CHECK(site.calls() == "save stop sweep sweep cordon start uncordon tell ");
+  CHECK(site.decisions().back()["ledger"]["trial"].is_null());
+}
+
 TEST_CASE("it did not help: what was cordoned is free again") {
   Site site;
   site.metrics(waits_longer);
@@ -350,6 +365,17 @@ TEST_CASE("where nothing can be written down any more, what was begun is brought
   INFO(full.said);
   CHECK(site.calls() == "save stop sweep sweep cordon start ");
   CHECK_THAT(full.said, Contains("decisions.jsonl: could not be written") && Contains("it helped"));
+}
+
+TEST_CASE("an exception of the library ends no watch in the middle of the ladder") {
+  Site site;
+  site.metrics(waits_longer);
+  site.fleet({3});
+  std::filesystem::create_directories(site.run() / "sweep-1.json" / "full");  // remove() throws
+  const Ended ended = site.watch("--act");
+  INFO(ended.said);
+  CHECK(site.calls() == "save stop start tell ");
+  CHECK(site.decisions()[2]["outcome"]["how"] == "failed");
 }
 
 TEST_CASE("what a watch cannot go on with is refused before it looks") {

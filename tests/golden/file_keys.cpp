@@ -243,8 +243,8 @@ events:
   events +=
       "  - {who: {share: 0.1, of: node}, when: {per_1000_node_days: 1, shape: 1}, what: {kind: kill}, "
       "detect: {by: exit, within: 1s}}\n";
-  for (const char* when : {"time: 1h", "trace: t.csv"})
-    events += "  - {who: {domain: node}, when: {" + std::string(when) + "}, what: {kind: kill}}\n";
+  events += "  - {who: {domain: node, index: 0}, when: {time: 1h}, what: {kind: kill}}\n";
+  events += "  - {who: {domain: node}, when: {trace: t.csv}, what: {kind: kill}}\n";
   Keys keys = accepted({scenario + events}, from_file([](const auto& file) { read_scenario_file(file); }));
   keys.erase("events.detect");  // where it is left out
   CHECK(keys == documented("Fault scenario"));

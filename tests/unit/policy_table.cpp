@@ -88,6 +88,8 @@ TEST_CASE("inputs that the study gives make policies known, and the best is take
     CHECK(r.outcome);
     CHECK(r.missing.empty());
   }
+  for (const char* policy : {"restart from local copies", "hot spares", "go on without a replica", "verified rollback"})
+    CHECK_THAT(row(table, policy).how, Catch::Contains("(assumed: a test)"));  // the input that the study gives
   CHECK(row(table, "hot spares").difference->low > 0);
   CHECK(row(table, "verified rollback").difference->high < 0);
   const auto rank = [&](const PolicyRow& r) {

@@ -401,6 +401,18 @@ TEST_CASE("a verification goes on where the watch that began it died, and what d
   CHECK(after.ladder.ledger().cordoned.empty());
 }
 
+TEST_CASE("a watch that only logs leaves another's verification alone") {
+  NodeLedger ledger;
+  ledger.trial = {slow().signals.front(), 123, {"n2"}, Way::spare, "", 1};
+  Script script(1, hour_left, ledger, false);
+  CHECK_FALSE(script.ladder.verifies());
+  script.verify(false);
+  CHECK(script.did.empty());
+  script.look(slow());
+  CHECK(script.did.empty());
+  CHECK_THAT(script.why(), Contains("Would save, stop"));
+}
+
 TEST_CASE("what a watch knows outlives it") {
   NodeLedger ledger;
   ledger.cordoned["n2"] = {500, true};
