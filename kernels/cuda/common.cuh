@@ -3,6 +3,9 @@
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
+#include <initializer_list>
+#include <type_traits>
+
 #include "kernels/backend.hpp"
 
 namespace wt::kernels::cuda {
@@ -25,16 +28,65 @@ __device__ inline __nv_bfloat16 from_float<__nv_bfloat16>(float x) {
   return __float2bfloat16_rn(x);
 }
 
+/// What a thread loads or stores at once.
+template <class E, int kCount>
+struct alignas(kCount * sizeof(E) < 16 ? kCount * sizeof(E) : 16) Pack {
+  E of[kCount];
+};
+/// Values of 16 bytes, the most that one instruction moves.
+template <class E>
+constexpr int kWide = 16 / sizeof(E);
+
+/// The widest words that a pack consists of.
+template <class P>
+using WordOf =
+    std::conditional_t<sizeof(P) % 16 == 0, uint4,
+                       std::conditional_t<sizeof(P) == 8, uint2, std::conditional_t<sizeof(P) == 4, unsigned, P>>>;
+
+/// One access a word: a plain copy of a pack may be taken apart into its values.
+template <class P>
+__device__ inline P load(const P* from) {
+  P out;
+#pragma unroll
+  for (size_t i = 0; i < sizeof(P) / sizeof(WordOf<P>); ++i)
+    reinterpret_cast<WordOf<P>*>(&out)[i] = reinterpret_cast<const WordOf<P>*>(from)[i];
+  return out;
+}
+template <class E, int kCount>
+struct Floats {
+  float of[kCount];
+  Floats() = default;
+  __device__ explicit Floats(const Pack<E, kCount>& pack) {
+#pragma unroll
+    for (int j = 0; j < kCount; ++j) of[j] = to_float(pack.of[j]);
+  }
+  __device__ Pack<E, kCount> rounded() const {
+    Pack<E, kCount> pack;
+    if constexpr (std::is_same_v<E, __nv_bfloat16> && kCount % 2 == 0) {
+#pragma unroll
+      for (int j = 0; j < kCount; j += 2)  // one instruction for two
+        reinterpret_cast<__nv_bfloat162&>(pack.of[j]) = __floats2bfloat162_rn(of[j], of[j + 1]);
+    } else {
+#pragma unroll
+      for (int j = 0; j < kCount; ++j) pack.of[j] = from_float<E>(of[j]);
+    }
+    return pack;
+  }
+};
+
 struct Sum {
-  __device__ static float of(float a, float b) { return a + b; }
+  template <class V>
+  __device__ static V of(V a, V b) {
+    return a + b;
+  }
 };
 struct Max {
   __device__ static float of(float a, float b) { return a > b ? a : b; }
 };
 
 /// Every lane gets the warp's result; a butterfly, so all lanes combine in the same tree.
-template <class Op>
-__device__ inline float warp_reduce(float x) {
+template <class Op, class V>
+__device__ inline V warp_reduce(V x) {
   for (int offset = kWarp / 2; offset > 0; offset /= 2) x = Op::of(x, __shfl_xor_sync(kAllLanes, x, offset));
   return x;
 }
@@ -52,13 +104,62 @@ __device__ inline float block_reduce(float x) {
   return result;
 }
 
-__device__ inline float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
+/// The sum of `rows` numbers, `stride` apart, by a block of (kWarp, kWarp) threads with a column for every threadIdx.x:
+/// thread y adds rows y, y + kWarp and so on, and y = 0, which gets the sum, adds up the threads in order. All threads
+/// must call it, once a kernel.
+template <class To, class From>
+__device__ inline To column_sum(const From* column, int64_t stride, int64_t rows) {
+  __shared__ To of_thread[kWarp][kWarp];
+  To sum = 0;
+#pragma unroll 8
+  for (int64_t r = threadIdx.y; r < rows; r += kWarp) sum += static_cast<To>(column[r * stride]);
+  of_thread[threadIdx.y][threadIdx.x] = sum;
+  __syncthreads();
+  for (int y = 1; y < kWarp && threadIdx.y == 0; ++y) sum += of_thread[y][threadIdx.x];
+  return sum;
+}
+
+/// Within two units in the last place and 2^-126; an exact division would take longer than all the rest.
+__device__ inline float sigmoid(float x) { return __fdividef(1.0f, 1.0f + expf(-x)); }
+
+/// body(row) for the rows of this thread's threadIdx.y in a grid of row_threads().
+template <class Body>
+__device__ inline void for_each_row(int64_t rows, Body body) {
+#pragma unroll 1
+  for (int64_t row = int64_t{blockIdx.x} * blockDim.y + threadIdx.y; row < rows; row += int64_t{gridDim.x} * blockDim.y)
+    body(row);
+}
 
 inline cudaStream_t stream_of(void* handle) { return static_cast<cudaStream_t>(handle); }
 
 inline unsigned blocks_for(int64_t items, int64_t per_block = 1) {
   const int64_t blocks = (items + per_block - 1) / per_block;
   return static_cast<unsigned>(blocks < kMaxBlocks ? blocks : kMaxBlocks);
+}
+
+/// A block of kThreads for rows of `packs`: side by side as many as a row has, the next power of two.
+inline dim3 row_threads(int64_t packs) {
+  unsigned beside = 1;
+  while (beside < packs && beside < kThreads) beside *= 2;
+  return {beside, kThreads / beside};
+}
+
+/// launch(std::integral_constant<int, values of a pack>()): 16 bytes where rows of D values begin at multiples of them
+/// in all arrays, else one value.
+template <class E, class Launch>
+void with_packs(int64_t D, std::initializer_list<const void*> arrays, Launch launch) {
+  bool wide = D % kWide<E> == 0;
+  for (const void* array : arrays) wide = wide && reinterpret_cast<uintptr_t>(array) % 16 == 0;
+  if (wide) return launch(std::integral_constant<int, kWide<E>>());
+  launch(std::integral_constant<int, 1>());
+}
+template <class E, int kCount>
+const Pack<E, kCount>* packs_of(const void* array) {
+  return static_cast<const Pack<E, kCount>*>(array);
+}
+template <class E, int kCount>
+Pack<E, kCount>* packs_of(void* array) {
+  return static_cast<Pack<E, kCount>*>(array);
 }
 
 inline WtStatus status_of(cudaError_t error, const char* what) {

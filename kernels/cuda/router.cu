@@ -1,5 +1,5 @@
-// Router: one warp a token, experts in the lanes' registers. No atomics: a block takes kBlockTokens tokens of one
-// sequence and leaves its sums in scratch memory, which a second kernel adds up in the order of the blocks.
+// Router: one warp a token, experts in the lanes' registers. No floating-point atomics: a block takes kBlockTokens
+// tokens of one sequence and leaves its sums in scratch memory, which a second kernel adds up in a fixed order.
 #include <climits>
 #include <type_traits>
 
@@ -8,8 +8,11 @@
 namespace wt::kernels::cuda {
 namespace {
 
-constexpr int kWarps = kThreads / kWarp;
-constexpr int kBlockTokens = 4 * kWarps;  // enough that the partial sums are small beside the logits
+constexpr int kBlockTokens = 32;  // enough that the partial sums are small beside the logits
+/// Warps of a forward block: as many as registers allow, because a token is a long chain of dependent steps.
+template <int kPer>
+constexpr int kWarps = kPer <= 4 ? 16 : 8;
+constexpr int kBackwardWarps = kThreads / kWarp;
 
 /// Integers in the order of the numbers, -0 as 0, a NaN above all.
 __device__ inline int order_key(float x) {
@@ -107,100 +110,113 @@ struct Partial {
 };
 
 template <int kPer>
-__global__ void forward_kernel(WtRouterSpec spec, int64_t sequence_blocks, const float* logits_TE, const float* bias,
-                               int64_t* index_Tk, float* scores_TE, float* weights_Tk, Partial partial) {
-  const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, E = static_cast<int>(spec.E);
+__global__ void __launch_bounds__(kWarps<kPer>* kWarp)
+    forward_kernel(WtRouterSpec spec, int64_t sequence_blocks, const float* logits_TE, const float* bias,
+                   int64_t* index_Tk, float* scores_TE, float* weights_Tk, Partial partial) {
+  __shared__ float block_shares[kWarps<kPer>][kPer * kWarp];
+  __shared__ int block_counts[kPer * kWarp];
+  __shared__ double block_lse[kWarps<kPer>];
+  constexpr int kInBlock = kWarps<kPer> * kWarp;
+  const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, E = static_cast<int>(spec.E),
+            k = static_cast<int>(spec.k);
+  for (int e = threadIdx.x; e < kPer * kWarp; e += kInBlock) block_counts[e] = 0;
+  __syncthreads();
   const int64_t begin = blockIdx.x / sequence_blocks * spec.sequence;
   const int64_t first = begin + blockIdx.x % sequence_blocks * kBlockTokens;
   const int64_t end = min(first + kBlockTokens, begin + spec.sequence);
-  float share_sum[kPer] = {};
-  int count[kPer] = {};
-  double lse_square = 0;
-  for (int64_t t = first + warp; t < end; t += kWarps) {
-    float logit[kPer], score[kPer], divisor = 1;
-    load_row(logits_TE + t * E, E, lane, logit);
-    Exponentials sum{0, 1};
-    if (spec.score == WT_SOFTMAX || partial.lse_squares) sum = exponentials(logit, E, lane, score);
-    if (spec.score == WT_SOFTMAX) {
+  float share_sum[kPer] = {}, next[kPer];
+  Exponentials of_token{0, 1};  // lane i has those of this warp's token i
+  if (first + warp < end) load_row(logits_TE + (first + warp) * E, E, lane, next);
+#pragma unroll 1
+  for (int64_t t = first + warp; t < end; t += kWarps<kPer>) {
+    float logit[kPer], score[kPer], to_share = 1;
+    for (int i = 0; i < kPer; ++i) logit[i] = next[i];
+    if (t + kWarps<kPer> < end) load_row(logits_TE + (t + kWarps<kPer>)*E, E, lane, next);
+    if (spec.score == WT_SOFTMAX || partial.lse_squares) {
+      const Exponentials sum = exponentials(logit, E, lane, score);
+      if (lane == (t - first) / kWarps<kPer>) of_token = sum;
       const float inverse = 1.0f / sum.total;
       for (int i = 0; i < kPer; ++i) score[i] *= inverse;
-    } else {
+    }
+    if (spec.score == WT_SIGMOID) {
       float total = 0;
       for (int i = 0; i < kPer; ++i) total += score[i] = kWarp * i + lane < E ? sigmoid(logit[i]) : 0.0f;
-      divisor = warp_reduce<Sum>(total) + kRouterTiny;
+      to_share = 1.0f / (warp_reduce<Sum>(total) + kRouterTiny);
     }
-    if (partial.lse_squares) lse_square += log_sum_exp(sum) * log_sum_exp(sum);
     int key[kPer];
     for (int i = 0; i < kPer; ++i) {
       const int e = kWarp * i + lane;
       key[i] = kRouterExcluded;
       if (e >= E) continue;
       scores_TE[t * E + e] = score[i];
-      share_sum[i] += score[i] / divisor;
+      share_sum[i] += score[i] * to_share;
       key[i] = order_key(score[i] + (bias ? bias[e] : 0.0f));
     }
     if (!spec.given && spec.top_groups < spec.groups) close_groups(spec, key, lane);
-    int64_t* index = index_Tk + t * spec.k;
-    float* weights = weights_Tk + t * spec.k;
-    float chosen_sum = 0;
-    for (int64_t c = 0; c < spec.k; ++c) {
-      const int e = spec.given ? static_cast<int>(index[c]) : take_best(key, lane);
-      const float weight = of_expert(score, e);
-      chosen_sum += weight;
-      for (int i = 0; i < kPer; ++i) count[i] += kWarp * i + lane == e;
-      if (lane == 0) {
-        if (!spec.given) index[c] = e;
-        weights[c] = weight;
+
+    // Lane c % kWarp keeps choice c: a warp's worth of choices at a time.
+    int64_t* index = index_Tk + t * k;
+    float* weights = weights_Tk + t * k;
+    float chosen_sum = 0, weight = 0;
+    for (int from = 0; from < k; from += kWarp) {
+      const int here = min(k - from, kWarp);
+      int chosen = spec.given && lane < here ? static_cast<int>(index[from + lane]) : 0;
+      for (int c = 0; c < here; ++c) {
+        const int e = spec.given ? __shfl_sync(kAllLanes, chosen, c) : take_best(key, lane);
+        const float of_e = of_expert(score, e);
+        chosen_sum += of_e;
+        if (lane == c) chosen = e, weight = of_e;
       }
+      if (lane >= here) continue;
+      if (!spec.given) index[from + lane] = chosen;
+      if (partial.counts) atomicAdd(&block_counts[chosen], 1);
+      if (from + lane + kWarp < k) weights[from + lane] = weight;  // its lane goes on to a later choice
     }
-    __syncwarp();  // every lane scales what lane 0 has written
-    for (int64_t c = lane; c < spec.k; c += kWarp)
-      weights[c] = (spec.normalize ? weights[c] / (chosen_sum + kRouterTiny) : weights[c]) * spec.scale;
+    for (int c = lane; c < k; c += kWarp) {
+      const float own = c + kWarp < k ? weights[c] : weight;
+      weights[c] = (spec.normalize ? own / (chosen_sum + kRouterTiny) : own) * spec.scale;
+    }
   }
 
-  // The warps add to the block's sums by turns.
-  __shared__ float block_shares[kPer * kWarp];
-  __shared__ int block_counts[kPer * kWarp];
-  __shared__ double block_lse;
-  for (int w = 0; w < kWarps; ++w) {
-    if (w == warp) {
-      for (int i = 0; i < kPer; ++i) {
-        const int e = kWarp * i + lane;
-        block_shares[e] = w == 0 ? share_sum[i] : block_shares[e] + share_sum[i];
-        block_counts[e] = w == 0 ? count[i] : block_counts[e] + count[i];
-      }
-      if (lane == 0) block_lse = w == 0 ? lse_square : block_lse + lse_square;
-    }
-    __syncthreads();
+  const int64_t tokens = end - first - warp;  // that this warp and those after it have
+  double lse_square = 0;
+  if (partial.lse_squares && lane * kWarps<kPer> < tokens) {
+    const double lse = log_sum_exp(of_token);
+    lse_square = lse * lse;
   }
-  for (int e = threadIdx.x; e < E; e += kThreads) {
-    if (partial.shares) partial.shares[int64_t{blockIdx.x} * E + e] = block_shares[e];
+  lse_square = warp_reduce<Sum>(lse_square);
+  if (lane == 0) block_lse[warp] = lse_square;
+  for (int i = 0; i < kPer; ++i) block_shares[warp][kWarp * i + lane] = share_sum[i];
+  __syncthreads();
+  for (int e = threadIdx.x; e < E; e += kInBlock) {
+    float sum = 0;
+    for (int w = 0; w < kWarps<kPer>; ++w) sum += block_shares[w][e];
+    if (partial.shares) partial.shares[int64_t{blockIdx.x} * E + e] = sum;
     if (partial.counts) partial.counts[int64_t{blockIdx.x} * E + e] = block_counts[e];
   }
-  if (partial.lse_squares && threadIdx.x == 0) partial.lse_squares[blockIdx.x] = block_lse;
+  if (partial.lse_squares && threadIdx.x == 0) {
+    double sum = 0;
+    for (int w = 0; w < kWarps<kPer>; ++w) sum += block_lse[w];
+    partial.lse_squares[blockIdx.x] = sum;
+  }
 }
 
-/// sums[blockIdx.x] = the sum of this sequence's rows of partial, (blocks, columns); column kWarp * blockIdx.y +
-/// threadIdx.x, rows dealt to threadIdx.y.
+/// sums[blockIdx.x] = the sum of this sequence's rows of partial, (blocks, columns), of 32 columns.
 template <class From, class To>
 __device__ inline void sum_blocks(const From* partial, int64_t sequence_blocks, int columns, To* sums) {
-  __shared__ To parts[kWarps][kWarp];
   const int column = kWarp * static_cast<int>(blockIdx.y) + static_cast<int>(threadIdx.x);
-  To sum = 0;
-  for (int64_t b = threadIdx.y; column < columns && b < sequence_blocks; b += kWarps)
-    sum += static_cast<To>(partial[(int64_t{blockIdx.x} * sequence_blocks + b) * columns + column]);
-  parts[threadIdx.y][threadIdx.x] = sum;
-  __syncthreads();
-  if (threadIdx.y != 0 || column >= columns) return;
-  for (int w = 1; w < kWarps; ++w) sum += parts[w][threadIdx.x];
-  sums[int64_t{blockIdx.x} * columns + column] = sum;
+  const From* first = partial + int64_t{blockIdx.x} * sequence_blocks * columns + column;
+  const To sum = column_sum<To>(first, columns, column < columns ? sequence_blocks : 0);
+  if (threadIdx.y == 0 && column < columns) sums[int64_t{blockIdx.x} * columns + column] = sum;
 }
 
+/// blockIdx.z: one of the three sums.
 __global__ void sum_kernel(Partial partial, int64_t sequence_blocks, int E, int64_t* counts, double* share_sums,
                            double* lse_squares) {
-  if (counts) sum_blocks(partial.counts, sequence_blocks, E, counts);
-  if (share_sums) sum_blocks(partial.shares, sequence_blocks, E, share_sums);
-  if (lse_squares && blockIdx.y == 0) sum_blocks(partial.lse_squares, sequence_blocks, 1, lse_squares);
+  if (blockIdx.z == 0 && counts) sum_blocks(partial.counts, sequence_blocks, E, counts);
+  if (blockIdx.z == 1 && share_sums) sum_blocks(partial.shares, sequence_blocks, E, share_sums);
+  if (blockIdx.z == 2 && lse_squares && blockIdx.y == 0)
+    sum_blocks(partial.lse_squares, sequence_blocks, 1, lse_squares);
 }
 
 template <int kPer>
@@ -208,7 +224,8 @@ __global__ void backward_kernel(WtRouterSpec spec, const float* dweights_Tk, con
                                 const int64_t* index_Tk, const float* dshare_sums_SE, const float* logits_TE,
                                 float dlse_squares, float* dlogits_TE) {
   const int lane = threadIdx.x % kWarp, E = static_cast<int>(spec.E);
-  for (int64_t t = int64_t{blockIdx.x} * kWarps + threadIdx.x / kWarp; t < spec.T; t += int64_t{gridDim.x} * kWarps) {
+  for (int64_t t = int64_t{blockIdx.x} * kBackwardWarps + threadIdx.x / kWarp; t < spec.T;
+       t += int64_t{gridDim.x} * kBackwardWarps) {
     const float* dweights = dweights_Tk + t * spec.k;
     const int64_t* index = index_Tk + t * spec.k;
     float score[kPer], gradient[kPer] = {};
@@ -279,11 +296,12 @@ WtStatus router_forward(void* handle, WtRouterSpec spec, const float* logits, co
   const Partial partial{share_sums ? block_shares.data() : nullptr, counts ? block_counts.data() : nullptr,
                         lse_squares ? block_lse.data() : nullptr};
   with_registers(spec.E, [&](auto registers) {
-    forward_kernel<decltype(registers)::value><<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(
+    constexpr int kPer = decltype(registers)::value;
+    forward_kernel<kPer><<<static_cast<unsigned>(blocks), kWarps<kPer> * kWarp, 0, stream>>>(
         spec, sequence_blocks, logits, bias, index, scores, weights, partial);
   });
-  const dim3 threads(kWarp, kWarps);
-  const dim3 grid(static_cast<unsigned>(sequences), static_cast<unsigned>((spec.E + kWarp - 1) / kWarp));
+  const dim3 threads(kWarp, kWarp);
+  const dim3 grid(static_cast<unsigned>(sequences), static_cast<unsigned>((spec.E + kWarp - 1) / kWarp), 3);
   if (counts || share_sums || lse_squares)
     sum_kernel<<<grid, threads, 0, stream>>>(partial, sequence_blocks, static_cast<int>(spec.E), counts, share_sums,
                                              lse_squares);
@@ -294,7 +312,7 @@ WtStatus router_backward(void* handle, WtRouterSpec spec, const float* dweights,
                          const int64_t* index, const float* dshare_sums, const float* logits, float dlse_squares,
                          float* dlogits) {
   with_registers(spec.E, [&](auto registers) {
-    backward_kernel<decltype(registers)::value><<<blocks_for(spec.T, kWarps), kThreads, 0, stream_of(handle)>>>(
+    backward_kernel<decltype(registers)::value><<<blocks_for(spec.T, kBackwardWarps), kThreads, 0, stream_of(handle)>>>(
         spec, dweights, scores, index, dshare_sums, logits, dlse_squares, dlogits);
   });
   return launched("wt_router_backward");
