@@ -81,26 +81,30 @@ struct Sum {
   }
 };
 struct Max {
-  __device__ static float of(float a, float b) { return a > b ? a : b; }
+  template <class V>
+  __device__ static V of(V a, V b) {
+    return a > b ? a : b;
+  }
 };
 
-/// Every lane gets the warp's result; a butterfly, so all lanes combine in the same tree.
-template <class Op, class V>
+/// Every lane gets the result of its kLanes neighbours; a butterfly, so all lanes combine in the same tree. All lanes
+/// of the warp must call it.
+template <class Op, int kLanes = kWarp, class V>
 __device__ inline V warp_reduce(V x) {
-  for (int offset = kWarp / 2; offset > 0; offset /= 2) x = Op::of(x, __shfl_xor_sync(kAllLanes, x, offset));
+  for (int offset = kLanes / 2; offset > 0; offset /= 2) x = Op::of(x, __shfl_xor_sync(kAllLanes, x, offset));
   return x;
 }
 
-/// Every thread of a block of kThreads gets the block's result. All threads must call it.
-template <class Op>
+/// Every thread of a block of kInBlock gets the block's result. All threads must call it.
+template <class Op, int kInBlock = kThreads>
 __device__ inline float block_reduce(float x) {
-  __shared__ float of_warp[kThreads / kWarp];
+  __shared__ float of_warp[kInBlock / kWarp];
   x = warp_reduce<Op>(x);
   __syncthreads();  // the last result may still be read
   if (threadIdx.x % kWarp == 0) of_warp[threadIdx.x / kWarp] = x;
   __syncthreads();
   float result = of_warp[0];
-  for (int w = 1; w < kThreads / kWarp; ++w) result = Op::of(result, of_warp[w]);
+  for (int w = 1; w < kInBlock / kWarp; ++w) result = Op::of(result, of_warp[w]);
   return result;
 }
 
@@ -119,6 +123,19 @@ __device__ inline To column_sum(const From* column, int64_t stride, int64_t rows
   return sum;
 }
 
+/// Two kernels of one call: the first lets the second, launched by launch_beside_previous(), be set up meanwhile, and
+/// the second waits until the first has ended and its results are there.
+__device__ inline void next_may_start() {
+#if __CUDA_ARCH__ >= 900
+  cudaTriggerProgrammaticLaunchCompletion();
+#endif
+}
+__device__ inline void wait_for_previous() {
+#if __CUDA_ARCH__ >= 900
+  cudaGridDependencySynchronize();
+#endif
+}
+
 /// Within two units in the last place and 2^-126; an exact division would take longer than all the rest.
 __device__ inline float sigmoid(float x) { return __fdividef(1.0f, 1.0f + expf(-x)); }
 
@@ -128,6 +145,23 @@ __device__ inline void for_each_row(int64_t rows, Body body) {
 #pragma unroll 1
   for (int64_t row = int64_t{blockIdx.x} * blockDim.y + threadIdx.y; row < rows; row += int64_t{gridDim.x} * blockDim.y)
     body(row);
+}
+
+constexpr int kAhead = 4;  // packs of a row that a thread has under way
+
+/// body(number, pack) for this thread's packs of a row.
+template <class P, class Body>
+__device__ inline void for_packs(const P* row, int64_t packs, Body body) {
+#pragma unroll 1
+  for (int64_t first = threadIdx.x; first < packs; first += kAhead * blockDim.x) {
+    P ahead[kAhead];
+#pragma unroll
+    for (int i = 0; i < kAhead; ++i)
+      if (first + i * blockDim.x < packs) ahead[i] = load(row + first + i * blockDim.x);
+#pragma unroll
+    for (int i = 0; i < kAhead; ++i)
+      if (first + i * blockDim.x < packs) body(first + i * blockDim.x, ahead[i]);
+  }
 }
 
 inline cudaStream_t stream_of(void* handle) { return static_cast<cudaStream_t>(handle); }
@@ -177,6 +211,23 @@ inline WtStatus status_of(cudaError_t error, const char* what) {
 
 /// The status of the launch just made.
 inline WtStatus launched(const char* what) { return status_of(cudaGetLastError(), what); }
+
+/// Launches `kernel`, which begins with wait_for_previous(); on devices that cannot do this, as any other.
+template <class... Parameters, class... Arguments>
+cudaError_t launch_beside_previous(void (*kernel)(Parameters...), dim3 grid, dim3 threads, cudaStream_t stream,
+                                   Arguments... arguments) {
+  int device = 0, major = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error == cudaSuccess) error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+  if (error != cudaSuccess) return error;
+  cudaLaunchAttribute beside{};
+  beside.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  beside.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = grid, config.blockDim = threads, config.stream = stream;
+  config.attrs = &beside, config.numAttrs = major >= 9 ? 1 : 0;
+  return cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...);
+}
 
 /// Device memory in stream order, for partial sums between two kernels of one call.
 template <class V>

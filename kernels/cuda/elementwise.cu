@@ -1,5 +1,5 @@
-// Kernels without a reduction: rope with the head split, SwiGLU, AdamW. Rope and SwiGLU by rows, 16 bytes an access and
-// no division in their indices.
+// Kernels without a reduction: rope with the head split, SwiGLU, AdamW. 16 bytes an access; rope and SwiGLU by rows,
+// with no division in their indices.
 #include "kernels/cuda/common.cuh"
 
 namespace wt::kernels::cuda {
@@ -77,14 +77,23 @@ __global__ void swiglu_backward_kernel(const Pack<E, kCount>* dact, const Pack<E
   });
 }
 
-__global__ void adamw_kernel(float* p, float* m, float* v, const float* g, int64_t n, AdamwSettings s) {
-  for (int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x; i < n; i += int64_t{gridDim.x} * kThreads) {
-    const float gradient = g[i] * s.grad_scale;
-    const float first = m[i] + s.one_minus_beta1 * (gradient - m[i]);
-    const float second = s.beta2 * v[i] + s.one_minus_beta2 * gradient * gradient;
-    m[i] = first;
-    v[i] = second;
-    p[i] = p[i] * s.keep - s.step_size * first / (sqrtf(second) * s.inverse_sqrt_bc2 + s.eps);
+template <int kCount>
+__global__ void adamw_kernel(Pack<float, kCount>* p, Pack<float, kCount>* m, Pack<float, kCount>* v,
+                             const Pack<float, kCount>* g, int64_t packs, AdamwSettings s) {
+  const int64_t first_pack = int64_t{blockIdx.x} * kThreads + threadIdx.x, stride = int64_t{gridDim.x} * kThreads;
+#pragma unroll 1
+  for (int64_t at = first_pack; at < packs; at += stride) {
+    Pack<float, kCount> weight = load(p + at), first = load(m + at), second = load(v + at);
+    const Pack<float, kCount> gradients = load(g + at);
+#pragma unroll
+    for (int j = 0; j < kCount; ++j) {
+      const float gradient = gradients.of[j] * s.grad_scale;
+      first.of[j] = first.of[j] + s.one_minus_beta1 * (gradient - first.of[j]);
+      second.of[j] = s.beta2 * second.of[j] + s.one_minus_beta2 * gradient * gradient;
+      weight.of[j] =
+          weight.of[j] * s.keep - s.step_size * first.of[j] / (sqrtf(second.of[j]) * s.inverse_sqrt_bc2 + s.eps);
+    }
+    m[at] = first, v[at] = second, p[at] = weight;
   }
 }
 
@@ -141,7 +150,12 @@ WtStatus swiglu_backward(void* handle, const void* dact, const void* gate_up, in
 }
 
 WtStatus adamw(void* handle, float* p, float* m, float* v, const float* g, int64_t n, AdamwSettings settings) {
-  adamw_kernel<<<blocks_for(n, kThreads), kThreads, 0, stream_of(handle)>>>(p, m, v, g, n, settings);
+  with_packs<float>(n, {p, m, v, g}, [&](auto count) {
+    constexpr int kCount = decltype(count)::value;
+    const auto packs = [](float* array) { return packs_of<float, kCount>(static_cast<void*>(array)); };
+    adamw_kernel<kCount><<<blocks_for(n / kCount, kThreads), kThreads, 0, stream_of(handle)>>>(
+        packs(p), packs(m), packs(v), packs_of<float, kCount>(static_cast<const void*>(g)), n / kCount, settings);
+  });
   return launched("wt_adamw");
 }
 

@@ -5,23 +5,7 @@
 namespace wt::kernels::cuda {
 namespace {
 
-constexpr int kAhead = 4;     // packs of a row that a thread has under way
 constexpr int kTogether = 4;  // choices of a token that its block takes at once
-
-/// body(number, pack) for this thread's packs of a row.
-template <class P, class Body>
-__device__ inline void for_packs(const P* row, int64_t packs, Body body) {
-#pragma unroll 1
-  for (int64_t first = threadIdx.x; first < packs; first += kAhead * blockDim.x) {
-    P ahead[kAhead];
-#pragma unroll
-    for (int i = 0; i < kAhead; ++i)
-      if (first + i * blockDim.x < packs) ahead[i] = load(row + first + i * blockDim.x);
-#pragma unroll
-    for (int i = 0; i < kAhead; ++i)
-      if (first + i * blockDim.x < packs) body(first + i * blockDim.x, ahead[i]);
-  }
-}
 
 template <class P>
 __global__ void gather_kernel(const P* x, const int64_t* index, int64_t n, int64_t packs, P* y) {

@@ -7,7 +7,7 @@ namespace {
 
 constexpr int64_t kChunk = 1024;    // rows of one warp: 32 steps of 32
 constexpr int kScanThreads = 1024;  // one block scans slots x chunks counters
-constexpr int kAhead = 16;          // steps whose loads are under way at a time
+constexpr int kSteps = 16;          // steps whose loads are under way at a time
 
 __device__ inline int64_t slot_of(const int64_t* index, const int64_t* slot_of_expert, int64_t i) {
   return slot_of_expert ? slot_of_expert[index[i]] : index[i];
@@ -70,19 +70,19 @@ __global__ void scatter_kernel(const int64_t* index, const int64_t* slot_of_expe
   for (int64_t s = threadIdx.x; s < E; s += kWarp) seen[s] = 0;
   __syncwarp();
   const unsigned lower_lanes = (1u << threadIdx.x) - 1;
-  for (int64_t batch = blockIdx.x * kChunk; batch < (blockIdx.x + 1) * kChunk && batch < n; batch += kAhead * kWarp) {
-    int slot[kAhead];
-    int64_t start[kAhead];
+  for (int64_t batch = blockIdx.x * kChunk; batch < (blockIdx.x + 1) * kChunk && batch < n; batch += kSteps * kWarp) {
+    int slot[kSteps];
+    int64_t start[kSteps];
 #pragma unroll
-    for (int step = 0; step < kAhead; ++step) {
+    for (int step = 0; step < kSteps; ++step) {
       const int64_t i = batch + step * kWarp + threadIdx.x;
       slot[step] = i < n ? static_cast<int>(slot_of(index, slot_of_expert, i)) : -1;
     }
 #pragma unroll
-    for (int step = 0; step < kAhead; ++step)
+    for (int step = 0; step < kSteps; ++step)
       start[step] = slot[step] >= 0 ? starts[slot[step] * int64_t{gridDim.x} + blockIdx.x] : 0;
 #pragma unroll
-    for (int step = 0; step < kAhead; ++step) {
+    for (int step = 0; step < kSteps; ++step) {
       const int64_t i = batch + step * kWarp + threadIdx.x;
       const unsigned peers = __match_any_sync(kAllLanes, slot[step]);
       const int rank = __popc(peers & lower_lanes);
