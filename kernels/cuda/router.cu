@@ -10,6 +10,7 @@ namespace wt::kernels::cuda {
 namespace {
 
 constexpr int kBlockTokens = 64;  // enough that the partial sums are small beside the logits
+constexpr int kLseWarps = kBlockTokens / kWarp;
 /// Warps of a forward block: as many as registers allow, because a token is a long chain of dependent steps.
 template <int kPer>
 constexpr int kWarps = kPer <= 8 ? 16 : 8;
@@ -28,10 +29,13 @@ __device__ inline int largest_key(int key) {
   return warp_reduce<Max, kLanes>(key);
 }
 
-/// Expert (or group) kLanes * i + lane is in register i of the lane. Every lane gets the largest key's number, the
-/// lowest of equals, which is then excluded.
+struct Best {
+  int key, at;
+};
+/// Expert (or group) kLanes * i + lane is in register i of the lane. Every lane gets the largest key with its number,
+/// the lowest of equals, which is then excluded.
 template <int kLanes, int kPer>
-__device__ inline int take_best(int (&key)[kPer], int lane) {
+__device__ inline Best take_best(int (&key)[kPer], int lane) {
   int best = kRouterExcluded, at = INT_MAX;
 #pragma unroll
   for (int i = 0; i < kPer; ++i) {
@@ -40,6 +44,7 @@ __device__ inline int take_best(int (&key)[kPer], int lane) {
   if constexpr (kLanes == kWarp) {
     const int top = __reduce_max_sync(kAllLanes, best);
     at = __reduce_min_sync(kAllLanes, best == top ? at : INT_MAX);
+    best = top;
   } else {
 #pragma unroll
     for (int offset = kLanes / 2; offset > 0; offset /= 2) {
@@ -48,10 +53,8 @@ __device__ inline int take_best(int (&key)[kPer], int lane) {
     }
   }
 #pragma unroll
-  for (int i = 0; i < kPer; ++i) {
-    if (kLanes * i + lane == at) key[i] = kRouterExcluded;
-  }
-  return at;
+  for (int i = 0; i < kPer; ++i) key[i] = kLanes * i + lane == at ? kRouterExcluded : key[i];
+  return {best, at};
 }
 
 /// Excludes the experts of all but the best groups.
@@ -81,7 +84,7 @@ __device__ inline void close_groups(const WtRouterSpec& spec, int (&key)[kPer], 
   unsigned open = 0;  // bit i: the group of register i's expert
 #pragma unroll 1
   for (int64_t c = 0; c < spec.top_groups; ++c) {
-    const int g = take_best<kLanes>(worth, lane);
+    const int g = take_best<kLanes>(worth, lane).at;
     for (int i = 0; i < kPer; ++i) open |= static_cast<unsigned>((kLanes * i + lane) / per_group == g) << i;
   }
   for (int i = 0; i < kPer; ++i) {
@@ -92,15 +95,15 @@ __device__ inline void close_groups(const WtRouterSpec& spec, int (&key)[kPer], 
 struct Exponentials {
   float largest, total;
 };
-/// p = exp(logit - largest), 0 beyond E.
+/// p = exp(logit - largest); logits beyond the last expert are -infinity.
 template <int kLanes, int kPer>
-__device__ inline Exponentials exponentials(const float (&logit)[kPer], int E, int lane, float (&p)[kPer]) {
-  float largest = -INFINITY, total = 0;
-  for (int i = 0; i < kPer; ++i) {
-    if (kLanes * i + lane < E) largest = Max::of(largest, logit[i]);
-  }
+__device__ inline Exponentials exponentials(const float (&logit)[kPer], float (&p)[kPer]) {
+  float largest = logit[0], total = 0;
+#pragma unroll
+  for (int i = 1; i < kPer; ++i) largest = Max::of(largest, logit[i]);
   largest = warp_reduce<Max, kLanes>(largest);
-  for (int i = 0; i < kPer; ++i) total += p[i] = kLanes * i + lane < E ? expf(logit[i] - largest) : 0.0f;
+#pragma unroll
+  for (int i = 0; i < kPer; ++i) total += p[i] = expf(logit[i] - largest);
   return {largest, warp_reduce<Sum, kLanes>(total)};
 }
 __device__ inline double log_sum_exp(Exponentials of) {
@@ -108,21 +111,21 @@ __device__ inline double log_sum_exp(Exponentials of) {
 }
 
 template <int kLanes, int kPer>
-__device__ inline void load_row(const float* row, int E, int lane, float (&x)[kPer]) {
-  for (int i = 0; i < kPer; ++i) x[i] = kLanes * i + lane < E ? row[kLanes * i + lane] : 0.0f;
+__device__ inline void load_row(const float* row, int E, int lane, float (&x)[kPer], float beyond) {
+#pragma unroll
+  for (int i = 0; i < kPer; ++i) x[i] = kLanes * i + lane < E ? row[kLanes * i + lane] : beyond;
 }
 /// Every lane gets the value of expert `e`.
 template <int kLanes, int kPer>
-__device__ inline float of_expert(const float (&x)[kPer], int e) {
+__device__ inline float of_expert(const float (&x)[kPer], int e, int lane) {
+  const int first = e - lane;  // kLanes * i in the lane whose register i has it
   float value = 0;
 #pragma unroll
-  for (int i = 0; i < kPer; ++i) {
-    if (e / kLanes == i) value = x[i];
-  }
-  return __shfl_sync(kAllLanes, value, e % kLanes, kLanes);
+  for (int i = 0; i < kPer; ++i) value = first == kLanes * i ? x[i] : value;
+  return __shfl_sync(kAllLanes, value, e & (kLanes - 1), kLanes);
 }
 
-/// Sums of one block, (blocks, E) and (blocks).
+/// Sums of one block, (blocks, E) and (blocks, kLseWarps).
 struct Partial {
   float* shares;
   int* counts;
@@ -136,44 +139,47 @@ __global__ void __launch_bounds__(kWarps<kPer>* kWarp)
   constexpr int kInBlock = kWarps<kPer> * kWarp, kAtOnce = kInBlock / kLanes;
   __shared__ float block_shares[kWarps<kPer>][kLanes * kPer];
   __shared__ int block_counts[kLanes * kPer];
-  __shared__ double block_lse[kWarps<kPer>];
+  __shared__ Exponentials block_exponentials[kBlockTokens];
   next_may_start();
   const int lane = threadIdx.x % kLanes, own = threadIdx.x / kLanes, warp = threadIdx.x / kWarp;
   const int E = static_cast<int>(spec.E), k = static_cast<int>(spec.k);
   for (int e = threadIdx.x; e < kLanes * kPer; e += kInBlock) block_counts[e] = 0;
-  __syncthreads();
-  const int64_t begin = blockIdx.x / sequence_blocks * spec.sequence;
-  const int64_t first = begin + int64_t{blockIdx.x % sequence_blocks} * kBlockTokens;
-  const int64_t end = min(first + kBlockTokens, begin + spec.sequence);
+  const int64_t of_sequence = int64_t{blockIdx.x % sequence_blocks} * kBlockTokens;
+  const int64_t first = blockIdx.x / sequence_blocks * spec.sequence + of_sequence;
+  const int tokens = static_cast<int>(min(int64_t{kBlockTokens}, spec.sequence - of_sequence));
   float share_sum[kPer] = {}, next[kPer];
-  Exponentials of_token{0, 1};  // lane i has those of its token i
-  load_row<kLanes>(logits_TE + min(first + own, end - 1) * E, E, lane, next);
+  load_row<kLanes>(logits_TE + (first + min(own, tokens - 1)) * E, E, lane, next, -INFINITY);
+  __syncthreads();
 #pragma unroll 1
-  for (int64_t from_token = first; from_token < end; from_token += kAtOnce) {
+  for (int begin = 0; begin < tokens; begin += kAtOnce) {
     // A warp's lanes stay together: those beyond the last token do that one again and keep nothing of it.
-    const bool inside = from_token + own < end;
-    const int64_t t = inside ? from_token + own : end - 1;
+    const bool inside = begin + own < tokens;
+    const int64_t t = first + min(begin + own, tokens - 1);
     float logit[kPer], score[kPer], to_share = 1;
+#pragma unroll
     for (int i = 0; i < kPer; ++i) logit[i] = next[i];
-    if (from_token + kAtOnce < end) load_row<kLanes>(logits_TE + min(t + kAtOnce, end - 1) * E, E, lane, next);
+    if (begin + kAtOnce < tokens)
+      load_row<kLanes>(logits_TE + (first + min(begin + kAtOnce + own, tokens - 1)) * E, E, lane, next, -INFINITY);
     if (spec.score == WT_SOFTMAX || partial.lse_squares) {
-      const Exponentials sum = exponentials<kLanes>(logit, E, lane, score);
-      if (lane == (from_token - first) / kAtOnce) of_token = sum;
+      const Exponentials sum = exponentials<kLanes>(logit, score);
+      if (lane == 0 && inside) block_exponentials[begin + own] = sum;
       const float inverse = 1.0f / sum.total;
+#pragma unroll
       for (int i = 0; i < kPer; ++i) score[i] *= inverse;
     }
     if (spec.score == WT_SIGMOID) {
       float total = 0;
-      for (int i = 0; i < kPer; ++i) total += score[i] = kLanes * i + lane < E ? sigmoid(logit[i]) : 0.0f;
+#pragma unroll
+      for (int i = 0; i < kPer; ++i) total += score[i] = sigmoid(logit[i]);
       to_share = 1.0f / (warp_reduce<Sum, kLanes>(total) + kRouterTiny);
     }
     int key[kPer];
+#pragma unroll
     for (int i = 0; i < kPer; ++i) {
       const int e = kLanes * i + lane;
-      key[i] = kRouterExcluded;
-      if (e >= E) continue;
-      if (inside) scores_TE[t * E + e] = score[i], share_sum[i] += score[i] * to_share;
-      key[i] = order_key(score[i] + (bias ? bias[e] : 0.0f));
+      if (inside && e < E) scores_TE[t * E + e] = score[i];
+      if (inside) share_sum[i] += score[i] * to_share;
+      key[i] = e < E ? order_key(bias ? score[i] + bias[e] : score[i]) : kRouterExcluded;
     }
     if (!spec.given && spec.top_groups < spec.groups) close_groups<kLanes>(spec, key, lane);
 
@@ -187,45 +193,47 @@ __global__ void __launch_bounds__(kWarps<kPer>* kWarp)
       int chosen = spec.given && lane < here ? static_cast<int>(index[from + lane]) : 0;
 #pragma unroll 1
       for (int c = 0; c < here; ++c) {
-        const int e = spec.given ? __shfl_sync(kAllLanes, chosen, c, kLanes) : take_best<kLanes>(key, lane);
-        const float of_e = of_expert<kLanes>(score, e);
-        chosen_sum += of_e;
-        if (lane == c) chosen = e, weight = of_e;
+        Best best{0, 0};
+        if (spec.given)
+          best.at = __shfl_sync(kAllLanes, chosen, c, kLanes);
+        else
+          best = take_best<kLanes>(key, lane);
+        const float of_best =
+            spec.given || bias ? of_expert<kLanes>(score, best.at, lane) : of_order_key(best.key);  // its score
+        chosen_sum += of_best;
+        if (lane == c) chosen = best.at, weight = of_best;
       }
       if (lane >= here || !inside) continue;
       if (!spec.given) index[from + lane] = chosen;
       if (partial.counts) atomicAdd(&block_counts[chosen], 1);
       if (from + lane + kLanes < k) weights[from + lane] = weight;  // its lane goes on to a later choice
     }
+#pragma unroll 1
     for (int c = lane; c < k && inside; c += kLanes) {
       const float kept = c + kLanes < k ? weights[c] : weight;
       weights[c] = (spec.normalize ? kept / (chosen_sum + kRouterTiny) : kept) * spec.scale;
     }
   }
 
-  double lse_square = 0;
-  if (partial.lse_squares && first + int64_t{lane} * kAtOnce + own < end) {
-    const double lse = log_sum_exp(of_token);
-    lse_square = lse * lse;
-  }
-  lse_square = warp_reduce<Sum>(lse_square);
-  if (threadIdx.x % kWarp == 0) block_lse[warp] = lse_square;
+#pragma unroll
   for (int i = 0; i < kPer; ++i) {
+#pragma unroll
     for (int offset = kLanes; offset < kWarp; offset *= 2)
       share_sum[i] += __shfl_xor_sync(kAllLanes, share_sum[i], offset);
     if (threadIdx.x % kWarp < kLanes) block_shares[warp][kLanes * i + lane] = share_sum[i];
   }
   __syncthreads();
-  for (int e = threadIdx.x; e < E; e += kInBlock) {
+  if (partial.lse_squares && warp < kLseWarps) {  // a lane a token
+    const double lse = threadIdx.x < tokens ? log_sum_exp(block_exponentials[threadIdx.x]) : 0;
+    const double squares = warp_reduce<Sum>(lse * lse);
+    if (threadIdx.x % kWarp == 0) partial.lse_squares[int64_t{blockIdx.x} * kLseWarps + warp] = squares;
+  }
+  for (int e = kInBlock - 1 - static_cast<int>(threadIdx.x); e < E; e += kInBlock) {  // the other warps first
     float sum = 0;
+#pragma unroll
     for (int w = 0; w < kWarps<kPer>; ++w) sum += block_shares[w][e];
     if (partial.shares) partial.shares[int64_t{blockIdx.x} * E + e] = sum;
     if (partial.counts) partial.counts[int64_t{blockIdx.x} * E + e] = block_counts[e];
-  }
-  if (partial.lse_squares && threadIdx.x == 0) {
-    double sum = 0;
-    for (int w = 0; w < kWarps<kPer>; ++w) sum += block_lse[w];
-    partial.lse_squares[blockIdx.x] = sum;
   }
 }
 
@@ -245,7 +253,7 @@ __global__ void sum_kernel(Partial partial, int64_t sequence_blocks, int E, int6
   if (blockIdx.z == 0 && counts) sum_blocks(partial.counts, sequence_blocks, E, counts);
   if (blockIdx.z == 1 && share_sums) sum_blocks(partial.shares, sequence_blocks, E, share_sums);
   if (blockIdx.z == 2 && lse_squares && blockIdx.y == 0)
-    sum_blocks(partial.lse_squares, sequence_blocks, 1, lse_squares);
+    sum_blocks(partial.lse_squares, sequence_blocks * kLseWarps, 1, lse_squares);
 }
 
 template <int kLanes, int kPer>
@@ -261,8 +269,8 @@ __global__ void backward_kernel(WtRouterSpec spec, const float* dweights_Tk, con
     const float* dweights = dweights_Tk + t * spec.k;
     const int64_t* index = index_Tk + t * spec.k;
     float score[kPer], gradient[kPer] = {};
-    load_row<kLanes>(scores_TE + t * E, E, lane, score);
-    if (dshare_sums_SE) load_row<kLanes>(dshare_sums_SE + t / spec.sequence * E, E, lane, gradient);
+    load_row<kLanes>(scores_TE + t * E, E, lane, score, 0);
+    if (dshare_sums_SE) load_row<kLanes>(dshare_sums_SE + t / spec.sequence * E, E, lane, gradient, 0);
     if (dshare_sums_SE && spec.score == WT_SIGMOID) {
       float all = 0, dot = 0;
       for (int i = 0; i < kPer; ++i) all += score[i], dot += score[i] * gradient[i];
@@ -272,9 +280,9 @@ __global__ void backward_kernel(WtRouterSpec spec, const float* dweights_Tk, con
     float mean = 0, divisor = 1;
     if (spec.normalize) {
       divisor = kRouterTiny;
-      for (int64_t c = 0; c < spec.k; ++c) divisor += of_expert<kLanes>(score, static_cast<int>(index[c]));
+      for (int64_t c = 0; c < spec.k; ++c) divisor += of_expert<kLanes>(score, static_cast<int>(index[c]), lane);
       for (int64_t c = 0; c < spec.k; ++c)
-        mean += dweights[c] * (of_expert<kLanes>(score, static_cast<int>(index[c])) / divisor);
+        mean += dweights[c] * (of_expert<kLanes>(score, static_cast<int>(index[c]), lane) / divisor);
     }
     for (int64_t c = 0; c < spec.k; ++c) {
       const float added = spec.scale * ((dweights[c] - mean) / divisor);
@@ -290,8 +298,8 @@ __global__ void backward_kernel(WtRouterSpec spec, const float* dweights_Tk, con
     }
     if (dlse_squares != 0) {
       float logit[kPer];
-      load_row<kLanes>(logits_TE + t * E, E, lane, logit);
-      const Exponentials sum = exponentials<kLanes>(logit, E, lane, logit);
+      load_row<kLanes>(logits_TE + t * E, E, lane, logit, -INFINITY);
+      const Exponentials sum = exponentials<kLanes>(logit, logit);
       const float factor = 2 * dlse_squares * static_cast<float>(log_sum_exp(sum)) / sum.total;
       for (int i = 0; i < kPer; ++i) gradient[i] += logit[i] * factor;
     }
@@ -322,7 +330,7 @@ WtStatus router_forward(void* handle, WtRouterSpec spec, const float* logits, co
   const cudaStream_t stream = stream_of(handle);
   const int64_t sequences = spec.T / spec.sequence, sequence_blocks = (spec.sequence + kBlockTokens - 1) / kBlockTokens;
   const int64_t blocks = sequences * sequence_blocks;
-  const int64_t of_E = blocks * spec.E, doubles = lse_squares ? blocks : 0, floats = share_sums ? of_E : 0;
+  const int64_t of_E = blocks * spec.E, doubles = lse_squares ? blocks * kLseWarps : 0, floats = share_sums ? of_E : 0;
   const Scratch<double> sums(handle, doubles + (floats + (counts ? of_E : 0) + 1) / 2 + 1);
   if (WtStatus bad = status_of(sums.error(), "wt_router_forward")) return bad;
   float* shares = reinterpret_cast<float*>(sums.data() + doubles);
