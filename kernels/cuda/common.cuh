@@ -123,8 +123,9 @@ __device__ inline To column_sum(const From* column, int64_t stride, int64_t rows
   return sum;
 }
 
-/// Two kernels of one call: the first lets the second, launched by launch_beside_previous(), be set up meanwhile, and
-/// the second waits until the first has ended and its results are there.
+/// A kernel launched by launch_beside_previous() is set up while the one before it in the stream still runs, once all
+/// blocks of that called next_may_start(). Before it reads or writes anything outside its block it calls
+/// wait_for_previous(): what was in the stream before has ended, and its results are there.
 __device__ inline void next_may_start() {
 #if __CUDA_ARCH__ >= 900
   cudaTriggerProgrammaticLaunchCompletion();
@@ -212,10 +213,10 @@ inline WtStatus status_of(cudaError_t error, const char* what) {
 /// The status of the launch just made.
 inline WtStatus launched(const char* what) { return status_of(cudaGetLastError(), what); }
 
-/// Launches `kernel`, which begins with wait_for_previous(); on devices that cannot do this, as any other.
+/// Launches `kernel`, which calls wait_for_previous(); on devices that cannot do this, as any other.
 template <class... Parameters, class... Arguments>
-cudaError_t launch_beside_previous(void (*kernel)(Parameters...), dim3 grid, dim3 threads, cudaStream_t stream,
-                                   Arguments... arguments) {
+cudaError_t launch_beside_previous(void (*kernel)(Parameters...), dim3 grid, dim3 threads, size_t shared_bytes,
+                                   cudaStream_t stream, Arguments... arguments) {
   int device = 0, major = 0;
   cudaError_t error = cudaGetDevice(&device);
   if (error == cudaSuccess) error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
@@ -224,7 +225,7 @@ cudaError_t launch_beside_previous(void (*kernel)(Parameters...), dim3 grid, dim
   beside.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   beside.val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config{};
-  config.gridDim = grid, config.blockDim = threads, config.stream = stream;
+  config.gridDim = grid, config.blockDim = threads, config.dynamicSmemBytes = shared_bytes, config.stream = stream;
   config.attrs = &beside, config.numAttrs = major >= 9 ? 1 : 0;
   return cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...);
 }

@@ -140,10 +140,11 @@ __global__ void __launch_bounds__(kWarps<kPer>* kWarp)
   __shared__ float block_shares[kWarps<kPer>][kLanes * kPer];
   __shared__ int block_counts[kLanes * kPer];
   __shared__ Exponentials block_exponentials[kBlockTokens];
-  next_may_start();
   const int lane = threadIdx.x % kLanes, own = threadIdx.x / kLanes, warp = threadIdx.x / kWarp;
   const int E = static_cast<int>(spec.E), k = static_cast<int>(spec.k);
   for (int e = threadIdx.x; e < kLanes * kPer; e += kInBlock) block_counts[e] = 0;
+  wait_for_previous();
+  next_may_start();
   const int64_t of_sequence = int64_t{blockIdx.x % sequence_blocks} * kBlockTokens;
   const int64_t first = blockIdx.x / sequence_blocks * spec.sequence + of_sequence;
   const int tokens = static_cast<int>(min(int64_t{kBlockTokens}, spec.sequence - of_sequence));
@@ -250,6 +251,7 @@ __device__ inline void sum_blocks(const From* partial, int64_t sequence_blocks, 
 __global__ void sum_kernel(Partial partial, int64_t sequence_blocks, int E, int64_t* counts, double* share_sums,
                            double* lse_squares) {
   wait_for_previous();
+  next_may_start();
   if (blockIdx.z == 0 && counts) sum_blocks(partial.counts, sequence_blocks, E, counts);
   if (blockIdx.z == 1 && share_sums) sum_blocks(partial.shares, sequence_blocks, E, share_sums);
   if (blockIdx.z == 2 && lse_squares && blockIdx.y == 0)
@@ -336,17 +338,17 @@ WtStatus router_forward(void* handle, WtRouterSpec spec, const float* logits, co
   float* shares = reinterpret_cast<float*>(sums.data() + doubles);
   const Partial partial{share_sums ? shares : nullptr, counts ? reinterpret_cast<int*>(shares + floats) : nullptr,
                         lse_squares ? sums.data() : nullptr};
+  cudaError_t error = cudaSuccess;
   with_lanes(spec.E, [&](auto lanes, auto registers) {
     constexpr int kLanes = decltype(lanes)::value, kPer = decltype(registers)::value;
-    forward_kernel<kLanes, kPer><<<static_cast<unsigned>(blocks), kWarps<kPer> * kWarp, 0, stream>>>(
-        spec, static_cast<unsigned>(sequence_blocks), logits, bias, index, scores, weights, partial);
+    error = launch_beside_previous(forward_kernel<kLanes, kPer>, static_cast<unsigned>(blocks), kWarps<kPer> * kWarp, 0,
+                                   stream, spec, sequence_blocks, logits, bias, index, scores, weights, partial);
   });
-  if (WtStatus bad = launched("wt_router_forward")) return bad;
-  if (!counts && !share_sums && !lse_squares) return WT_OK;
   const dim3 grid(static_cast<unsigned>(sequences), static_cast<unsigned>((spec.E + kWarp - 1) / kWarp), 3);
-  return status_of(launch_beside_previous(sum_kernel, grid, dim3(kWarp, kWarp), stream, partial, sequence_blocks,
-                                          static_cast<int>(spec.E), counts, share_sums, lse_squares),
-                   "wt_router_forward");
+  if (error == cudaSuccess && (counts || share_sums || lse_squares))
+    error = launch_beside_previous(sum_kernel, grid, dim3(kWarp, kWarp), 0, stream, partial, sequence_blocks, spec.E,
+                                   counts, share_sums, lse_squares);
+  return status_of(error, "wt_router_forward");
 }
 
 WtStatus router_backward(void* handle, WtRouterSpec spec, const float* dweights, const float* scores,

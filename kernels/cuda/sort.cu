@@ -17,6 +17,7 @@ __device__ inline int64_t slot_of(const int64_t* index, const int64_t* slot_of_e
 __global__ void count_kernel(const int64_t* index, const int64_t* slot_of_expert, int64_t n, int64_t E,
                              int64_t* counts) {
   extern __shared__ int of_slot[];
+  next_may_start();
   for (int64_t s = threadIdx.x; s < E; s += blockDim.x) of_slot[s] = 0;
   __syncthreads();
   const int64_t first = blockIdx.x * kChunk, end = first + kChunk < n ? first + kChunk : n;
@@ -41,6 +42,8 @@ __device__ inline int64_t sum_of_lower(int64_t own) {
 __global__ void scan_kernel(int64_t* counts, int64_t E, int64_t chunks, int64_t n, int64_t* slot_counts) {
   static_assert(kScanThreads == kWarp * kWarp, "one warp scans the sums of all");
   __shared__ int64_t of_warp[kWarp];
+  next_may_start();
+  wait_for_previous();
   const int64_t total = E * chunks, run = (total + kScanThreads - 1) / kScanThreads;
   const int64_t first = threadIdx.x * run < total ? threadIdx.x * run : total;
   const int64_t end = first + run < total ? first + run : total;
@@ -69,6 +72,7 @@ __global__ void scatter_kernel(const int64_t* index, const int64_t* slot_of_expe
   extern __shared__ int seen[];  // rows of each slot that this warp has placed
   for (int64_t s = threadIdx.x; s < E; s += kWarp) seen[s] = 0;
   __syncwarp();
+  wait_for_previous();
   const unsigned lower_lanes = (1u << threadIdx.x) - 1;
   for (int64_t batch = blockIdx.x * kChunk; batch < (blockIdx.x + 1) * kChunk && batch < n; batch += kSteps * kWarp) {
     int slot[kSteps];
@@ -115,10 +119,12 @@ WtStatus sort_by_expert(void* handle, const int64_t* index, const int64_t* slot_
   const size_t shared_bytes = static_cast<size_t>(E) * sizeof(int);
   count_kernel<<<blocks, kThreads, shared_bytes, stream>>>(index, slot_of_expert, n, E, counts.data());
   if (WtStatus bad = launched("wt_sort_by_expert")) return bad;
-  scan_kernel<<<1, kScanThreads, 0, stream>>>(counts.data(), E, chunks, n, slot_counts);
-  if (WtStatus bad = launched("wt_sort_by_expert")) return bad;
-  scatter_kernel<<<blocks, kWarp, shared_bytes, stream>>>(index, slot_of_expert, n, E, counts.data(), order, inverse);
-  return launched("wt_sort_by_expert");
+  cudaError_t error =
+      launch_beside_previous(scan_kernel, 1, kScanThreads, 0, stream, counts.data(), E, chunks, n, slot_counts);
+  if (error == cudaSuccess)
+    error = launch_beside_previous(scatter_kernel, blocks, kWarp, shared_bytes, stream, index, slot_of_expert, n, E,
+                                   counts.data(), order, inverse);
+  return status_of(error, "wt_sort_by_expert");
 }
 
 }  // namespace wt::kernels::cuda
