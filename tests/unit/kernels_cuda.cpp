@@ -199,7 +199,7 @@ TEST_CASE("CUDA: router variants, their sums and gradients") {
   const auto [T, E, k, sequence, groups, top_groups] =
       GENERATE(Variant{1500, 16, 4, 500, 1, 1}, Variant{70, 65, 2, 7, 13, 3}, Variant{1, 3, 1, 1, 1, 1},
                Variant{64, 256, 8, 64, 8, 4}, Variant{40, 5, 5, 1, 5, 5}, Variant{9, 512, 40, 3, 8, 4},
-               Variant{6, 1000, 6, 2, 500, 9});
+               Variant{6, 1000, 6, 2, 500, 9}, Variant{100, 64, 8, 50, 8, 3}, Variant{70, 24, 9, 35, 4, 3});
   const WtRouterScore score = GENERATE(WT_SOFTMAX, WT_SIGMOID);
   const int normalize = GENERATE(0, 1), group_best = GENERATE(1, 2);
   const std::string rows = GENERATE("random", "equal", "one takes all", "NaN");
@@ -245,8 +245,8 @@ TEST_CASE("CUDA: router variants, their sums and gradients") {
 
 TEST_CASE("CUDA: the router by given choices, with groups and no bias, with none of its sums") {
   if (no_gpu()) return;
-  const auto [T, E, k, groups] =
-      GENERATE(table<int64_t, int64_t, int64_t, int64_t>({{1500, 16, 4, 4}, {70, 65, 2, 13}, {1, 3, 1, 1}}));
+  const auto [T, E, k, groups] = GENERATE(
+      table<int64_t, int64_t, int64_t, int64_t>({{1500, 16, 4, 4}, {70, 65, 2, 13}, {1, 3, 1, 1}, {33, 40, 11, 5}}));
   const WtRouterScore score = GENERATE(WT_SOFTMAX, WT_SIGMOID);
   const bool given = GENERATE(false, true), sums = GENERATE(false, true);
   std::mt19937_64 random{11};
