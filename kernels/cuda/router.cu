@@ -251,7 +251,6 @@ __device__ inline void sum_blocks(const From* partial, int64_t sequence_blocks, 
 __global__ void sum_kernel(Partial partial, int64_t sequence_blocks, int E, int64_t* counts, double* share_sums,
                            double* lse_squares) {
   wait_for_previous();
-  next_may_start();
   if (blockIdx.z == 0 && counts) sum_blocks(partial.counts, sequence_blocks, E, counts);
   if (blockIdx.z == 1 && share_sums) sum_blocks(partial.shares, sequence_blocks, E, share_sums);
   if (blockIdx.z == 2 && lse_squares && blockIdx.y == 0)
