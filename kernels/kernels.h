@@ -112,7 +112,7 @@ WtStatus wt_router_backward(WtStream stream, WtRouterSpec spec, const float* dwe
 /// At most 8192 experts on CUDA.
 WtStatus wt_sort_by_expert(WtStream stream, const int64_t* index, const int64_t* slot_of_expert, int64_t n, int64_t E,
                            int64_t* order, int64_t* inverse, int64_t* slot_counts);
-/// y[j] = x[order[j] / k]. x (T,D), y (T*k,D) dtype; order (T*k) with values in [0, T*k).
+/// y[j] = x[order[j] / k]. x (T,D), y (T*k,D) dtype; order (T*k), every value in [0, T*k) once.
 WtStatus wt_permute_forward(WtStream stream, WtDtype dtype, const void* x, const int64_t* order, int64_t T, int64_t k,
                             int64_t D, void* y);
 /// dx[t] = sum_c dy[inverse[t*k+c]], summed in fp32 in the order of c; added to dx if accumulate. dy (T*k,D), dx (T,D).

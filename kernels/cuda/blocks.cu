@@ -1,123 +1,168 @@
-// One byte a value and one fp32 scale for every 128 of a row. A warp takes a block, four neighbours a lane: one load of
-// 8 or 16 bytes and one store of 4 where rows and arrays allow it.
+// One byte a value and one fp32 scale for every 128 of a row. Eight lanes take a block, 16 values each: where rows are
+// whole blocks, accesses of 16 bytes that neighbouring lanes make of neighbours, and no division in the indices.
 #include <cuda_fp8.h>
 #include <float.h>
+#include <limits.h>
 
 #include "kernels/cuda/common.cuh"
 
 namespace wt::kernels::cuda {
 namespace {
 
-constexpr int kPerLane = kQuantizeBlock / kWarp;
-constexpr int kWarps = kThreads / kWarp;
+constexpr int kLanes = 8;  // of a block
+constexpr int kPerLane = kQuantizeBlock / kLanes;
+constexpr int kBlocks = kThreads / kLanes;  // that a thread block takes at once
 
+/// What a lane holds of a block of E: pack i is number i * kLanes + lane of the block.
 template <class E>
-struct alignas(kPerLane * sizeof(E)) Four {
-  E of[kPerLane];
-};
+constexpr int kPacks = kPerLane / kWide<E>;
+template <class E>
+using Values = Pack<E, kWide<E>>;
+template <class E>
+using Codes = Pack<unsigned char, kWide<E>>;
 
-/// The values of lane `lane` of a block of n at `x`; those beyond n stay zero.
-template <bool kWide, class E>
-__device__ Four<E> read(const E* x, int64_t n, int lane) {
-  Four<E> out = {};
-  if constexpr (kWide) {
-    if (lane * kPerLane < n) out = reinterpret_cast<const Four<E>*>(x)[lane];
+/// Packs of a block of n values at `x`; those beyond n stay zero. kWhole: n is kQuantizeBlock.
+template <bool kWhole, class V, int kCount, int kPacks>
+__device__ inline void read(const V* x, int64_t n, int lane, Pack<V, kCount> (&packs)[kPacks]) {
+#pragma unroll
+  for (int i = 0; i < kPacks; ++i) {
+    const int first = (i * kLanes + lane) * kCount;
+    if constexpr (kWhole) {
+      packs[i] = load(reinterpret_cast<const Pack<V, kCount>*>(x + first));
+    } else {
+      packs[i] = {};
+#pragma unroll
+      for (int j = 0; j < kCount; ++j)
+        if (first + j < n) packs[i].of[j] = x[first + j];
+    }
+  }
+}
+template <bool kWhole, class V, int kCount>
+__device__ inline void write(V* x, int64_t n, int number, const Pack<V, kCount>& pack) {
+  const int first = number * kCount;
+  if constexpr (kWhole) {
+    *reinterpret_cast<Pack<V, kCount>*>(x + first) = pack;
   } else {
-    for (int j = 0; j < kPerLane; ++j)
-      if (lane * kPerLane + j < n) out.of[j] = x[lane * kPerLane + j];
-  }
-  return out;
-}
-template <bool kWide, class E>
-__device__ void write(E* x, int64_t n, int lane, const Four<E>& values) {
-  if constexpr (kWide) {
-    if (lane * kPerLane < n) reinterpret_cast<Four<E>*>(x)[lane] = values;
-  } else {
-    for (int j = 0; j < kPerLane; ++j)
-      if (lane * kPerLane + j < n) x[lane * kPerLane + j] = values.of[j];
+#pragma unroll
+    for (int j = 0; j < kCount; ++j)
+      if (first + j < n) x[first + j] = pack.of[j];
   }
 }
 
-/// body(first value, values in the block, number of the block), a warp each.
-template <class Body>
-__device__ void for_quantize_blocks(int64_t T, int64_t D, Body body) {
-  const int64_t per_row = (D + kQuantizeBlock - 1) / kQuantizeBlock;
-  for (int64_t b = int64_t{blockIdx.x} * kWarps + threadIdx.x / kWarp; b < T * per_row;
-       b += int64_t{gridDim.x} * kWarps) {
-    const int64_t at = b % per_row * kQuantizeBlock;
-    body(b / per_row * D + at, D - at < kQuantizeBlock ? D - at : kQuantizeBlock, b);
+/// body(first value, values in the block, number of the block) for eight lanes each. A warp's lanes stay together:
+/// those beyond the last block do the last one again.
+template <bool kWhole, class Body>
+__device__ inline void for_quantize_blocks(int64_t T, int64_t D, Body body) {
+  const int64_t per_row = (D + kQuantizeBlock - 1) / kQuantizeBlock, blocks = T * per_row;
+  const int64_t of_warp = threadIdx.x / kWarp * (kWarp / kLanes), own = threadIdx.x % kWarp / kLanes;
+#pragma unroll 1
+  for (int64_t b = int64_t{blockIdx.x} * kBlocks + of_warp; b < blocks; b += int64_t{gridDim.x} * kBlocks) {
+    const int64_t block = b + own < blocks ? b + own : blocks - 1;
+    if constexpr (kWhole) {
+      body(block * kQuantizeBlock, kQuantizeBlock, block);
+    } else {
+      const int64_t at = block % per_row * kQuantizeBlock;
+      body(block / per_row * D + at, D - at < kQuantizeBlock ? D - at : kQuantizeBlock, block);
+    }
   }
 }
 
-template <class E, bool kFp8, bool kWide>
+template <bool kFp8, class E>
+__device__ inline Codes<E> codes_of(const Floats<E, kWide<E>>& values) {
+  Codes<E> codes;
+#pragma unroll
+  for (int j = 0; j < kWide<E>; j += 2) {
+    if constexpr (kFp8) {
+      const unsigned both =
+          __nv_cvt_float2_to_fp8x2(make_float2(values.of[j], values.of[j + 1]), __NV_SATFINITE, __NV_E4M3);
+      codes.of[j] = static_cast<unsigned char>(both), codes.of[j + 1] = static_cast<unsigned char>(both >> 8);
+    } else {
+      codes.of[j] = static_cast<unsigned char>(__float2int_rn(values.of[j]));
+      codes.of[j + 1] = static_cast<unsigned char>(__float2int_rn(values.of[j + 1]));
+    }
+  }
+  return codes;
+}
+template <bool kFp8, class E>
+__device__ inline Floats<E, kWide<E>> values_of(const Codes<E>& codes) {
+  Floats<E, kWide<E>> values;
+#pragma unroll
+  for (int j = 0; j < kWide<E>; j += 2) {
+    if constexpr (kFp8) {
+      const auto both = static_cast<__nv_fp8x2_storage_t>(codes.of[j] | codes.of[j + 1] << 8);
+      const float2 two = __half22float2(__half2(__nv_cvt_fp8x2_to_halfraw2(both, __NV_E4M3)));
+      values.of[j] = two.x, values.of[j + 1] = two.y;
+    } else {
+      values.of[j] = static_cast<float>(static_cast<signed char>(codes.of[j]));
+      values.of[j + 1] = static_cast<float>(static_cast<signed char>(codes.of[j + 1]));
+    }
+  }
+  return values;
+}
+
+template <class E, bool kFp8, bool kWhole>
 __global__ void quantize_kernel(const E* x, int64_t T, int64_t D, unsigned char* q, float* scale) {
-  const int lane = threadIdx.x % kWarp;
+  const int lane = threadIdx.x % kLanes;
   const float top_code = kFp8 ? 448.0f : 127.0f;
-  for_quantize_blocks(T, D, [&](int64_t first, int64_t n, int64_t block) {
-    const Four<E> values = read<kWide>(x + first, n, lane);
-    float largest = 0;
-    bool infinite = false;
-    for (int j = 0; j < kPerLane; ++j) {
-      const float a = fabsf(to_float(values.of[j]));
-      largest = Max::of(a, largest);
-      infinite = infinite || !(a <= FLT_MAX);
-    }
-    largest = warp_reduce<Max>(largest);
-    infinite = __any_sync(kAllLanes, infinite);
-    const bool zero = infinite || largest < kQuantizeZero;
+  for_quantize_blocks<kWhole>(T, D, [&](int64_t first, int64_t n, int64_t block) {
+    Values<E> packs[kPacks<E>];
+    read<kWhole>(x + first, n, lane, packs);
+    int bits = 0;  // of the largest absolute value: in the order of the numbers, a NaN above infinity
+#pragma unroll
+    for (int i = 0; i < kPacks<E>; ++i)
+#pragma unroll
+      for (int j = 0; j < kWide<E>; ++j) bits = max(bits, __float_as_int(to_float(packs[i].of[j])) & INT_MAX);
+#pragma unroll
+    for (int offset = kLanes / 2; offset > 0; offset /= 2) bits = max(bits, __shfl_xor_sync(kAllLanes, bits, offset));
+    const float largest = __int_as_float(bits);
+    const bool infinite = !(largest <= FLT_MAX), zero = infinite || largest < kQuantizeZero;
     const float inverse = zero ? 0.0f : top_code / largest;
-    Four<unsigned char> codes = {};
-    for (int j = 0; j < kPerLane; ++j) {
-      const float v = to_float(values.of[j]) * inverse;
-      if (zero)
-        codes.of[j] = 0;
-      else if constexpr (kFp8)
-        codes.of[j] = __nv_cvt_float_to_fp8(v, __NV_SATFINITE, __NV_E4M3);
-      else
-        codes.of[j] = static_cast<unsigned char>(static_cast<signed char>(__float2int_rn(v)));
+#pragma unroll
+    for (int i = 0; i < kPacks<E>; ++i) {
+      Floats<E, kWide<E>> values(packs[i]);
+#pragma unroll
+      for (int j = 0; j < kWide<E>; ++j) values.of[j] = zero ? 0.0f : values.of[j] * inverse;
+      write<kWhole>(q + first, n, i * kLanes + lane, codes_of<kFp8, E>(values));
     }
-    write<kWide>(q + first, n, lane, codes);
     if (lane == 0) scale[block] = infinite ? __int_as_float(0x7fc00000) : zero ? 0.0f : largest / top_code;
   });
 }
 
-template <class E, bool kFp8, bool kWide>
+template <class E, bool kFp8, bool kWhole>
 __global__ void dequantize_kernel(const unsigned char* q, const float* scale, int64_t T, int64_t D, E* x) {
-  const int lane = threadIdx.x % kWarp;
-  for_quantize_blocks(T, D, [&](int64_t first, int64_t n, int64_t block) {
-    const Four<unsigned char> codes = read<kWide>(q + first, n, lane);
-    Four<E> values;
-    for (int j = 0; j < kPerLane; ++j) {
-      float v;
-      if constexpr (kFp8)
-        v = __half2float(__half(__nv_cvt_fp8_to_halfraw(codes.of[j], __NV_E4M3)));
-      else
-        v = static_cast<float>(static_cast<signed char>(codes.of[j]));
-      values.of[j] = from_float<E>(v * scale[block]);
+  const int lane = threadIdx.x % kLanes;
+  for_quantize_blocks<kWhole>(T, D, [&](int64_t first, int64_t n, int64_t block) {
+    Codes<E> packs[kPacks<E>];
+    read<kWhole>(q + first, n, lane, packs);
+    const float unit = scale[block];
+#pragma unroll
+    for (int i = 0; i < kPacks<E>; ++i) {
+      Floats<E, kWide<E>> values = values_of<kFp8, E>(packs[i]);
+#pragma unroll
+      for (int j = 0; j < kWide<E>; ++j) values.of[j] *= unit;
+      write<kWhole>(x + first, n, i * kLanes + lane, values.rounded());
     }
-    write<kWide>(x + first, n, lane, values);
   });
 }
 
-/// Whether every block begins at a multiple of four values in both arrays.
-template <class E>
-bool wide(const void* x, const void* q, int64_t D) {
-  const auto aligned = [](const void* p, size_t to) { return reinterpret_cast<uintptr_t>(p) % to == 0; };
-  return D % kPerLane == 0 && aligned(x, kPerLane * sizeof(E)) && aligned(q, kPerLane);
+/// Whether rows are whole blocks, and both arrays begin at multiples of 16 bytes.
+bool whole(const void* x, const void* q, int64_t D) {
+  const auto aligned = [](const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; };
+  return D % kQuantizeBlock == 0 && aligned(x) && aligned(q);
 }
 
-unsigned grid(int64_t T, int64_t D) { return blocks_for(T * ((D + kQuantizeBlock - 1) / kQuantizeBlock), kWarps); }
+unsigned grid(int64_t T, int64_t D) { return blocks_for(T * ((D + kQuantizeBlock - 1) / kQuantizeBlock), kBlocks); }
 
 template <class E, bool kFp8>
 void quantize(cudaStream_t stream, const E* x, int64_t T, int64_t D, unsigned char* q, float* scale) {
-  if (wide<E>(x, q, D))
+  if (whole(x, q, D))
     quantize_kernel<E, kFp8, true><<<grid(T, D), kThreads, 0, stream>>>(x, T, D, q, scale);
   else
     quantize_kernel<E, kFp8, false><<<grid(T, D), kThreads, 0, stream>>>(x, T, D, q, scale);
 }
 template <class E, bool kFp8>
 void dequantize(cudaStream_t stream, const unsigned char* q, const float* scale, int64_t T, int64_t D, E* x) {
-  if (wide<E>(x, q, D))
+  if (whole(x, q, D))
     dequantize_kernel<E, kFp8, true><<<grid(T, D), kThreads, 0, stream>>>(q, scale, T, D, x);
   else
     dequantize_kernel<E, kFp8, false><<<grid(T, D), kThreads, 0, stream>>>(q, scale, T, D, x);

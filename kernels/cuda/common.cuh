@@ -3,6 +3,9 @@
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
+#include <initializer_list>
+#include <type_traits>
+
 #include "kernels/backend.hpp"
 
 namespace wt::kernels::cuda {
@@ -25,40 +28,173 @@ __device__ inline __nv_bfloat16 from_float<__nv_bfloat16>(float x) {
   return __float2bfloat16_rn(x);
 }
 
-struct Sum {
-  __device__ static float of(float a, float b) { return a + b; }
+/// What a thread loads or stores at once.
+template <class E, int kCount>
+struct alignas(kCount * sizeof(E) < 16 ? kCount * sizeof(E) : 16) Pack {
+  E of[kCount];
 };
-struct Max {
-  __device__ static float of(float a, float b) { return a > b ? a : b; }
+/// Values of 16 bytes, the most that one instruction moves.
+template <class E>
+constexpr int kWide = 16 / sizeof(E);
+
+/// The widest words that a pack consists of.
+template <class P>
+using WordOf =
+    std::conditional_t<sizeof(P) % 16 == 0, uint4,
+                       std::conditional_t<sizeof(P) == 8, uint2, std::conditional_t<sizeof(P) == 4, unsigned, P>>>;
+
+/// One access a word: a plain copy of a pack may be taken apart into its values.
+template <class P>
+__device__ inline P load(const P* from) {
+  P out;
+#pragma unroll
+  for (size_t i = 0; i < sizeof(P) / sizeof(WordOf<P>); ++i)
+    reinterpret_cast<WordOf<P>*>(&out)[i] = reinterpret_cast<const WordOf<P>*>(from)[i];
+  return out;
+}
+template <class E, int kCount>
+struct Floats {
+  float of[kCount];
+  Floats() = default;
+  __device__ explicit Floats(const Pack<E, kCount>& pack) {
+#pragma unroll
+    for (int j = 0; j < kCount; ++j) of[j] = to_float(pack.of[j]);
+  }
+  __device__ Pack<E, kCount> rounded() const {
+    Pack<E, kCount> pack;
+    if constexpr (std::is_same_v<E, __nv_bfloat16> && kCount % 2 == 0) {
+#pragma unroll
+      for (int j = 0; j < kCount; j += 2)  // one instruction for two
+        reinterpret_cast<__nv_bfloat162&>(pack.of[j]) = __floats2bfloat162_rn(of[j], of[j + 1]);
+    } else {
+#pragma unroll
+      for (int j = 0; j < kCount; ++j) pack.of[j] = from_float<E>(of[j]);
+    }
+    return pack;
+  }
 };
 
-/// Every lane gets the warp's result; a butterfly, so all lanes combine in the same tree.
-template <class Op>
-__device__ inline float warp_reduce(float x) {
-  for (int offset = kWarp / 2; offset > 0; offset /= 2) x = Op::of(x, __shfl_xor_sync(kAllLanes, x, offset));
+struct Sum {
+  template <class V>
+  __device__ static V of(V a, V b) {
+    return a + b;
+  }
+};
+struct Max {
+  template <class V>
+  __device__ static V of(V a, V b) {
+    return a > b ? a : b;
+  }
+};
+
+/// Every lane gets the result of its kLanes neighbours; a butterfly, so all lanes combine in the same tree. All lanes
+/// of the warp must call it.
+template <class Op, int kLanes = kWarp, class V>
+__device__ inline V warp_reduce(V x) {
+  for (int offset = kLanes / 2; offset > 0; offset /= 2) x = Op::of(x, __shfl_xor_sync(kAllLanes, x, offset));
   return x;
 }
 
-/// Every thread of a block of kThreads gets the block's result. All threads must call it.
-template <class Op>
+/// Every thread of a block of kInBlock gets the block's result. All threads must call it.
+template <class Op, int kInBlock = kThreads>
 __device__ inline float block_reduce(float x) {
-  __shared__ float of_warp[kThreads / kWarp];
+  __shared__ float of_warp[kInBlock / kWarp];
   x = warp_reduce<Op>(x);
   __syncthreads();  // the last result may still be read
   if (threadIdx.x % kWarp == 0) of_warp[threadIdx.x / kWarp] = x;
   __syncthreads();
   float result = of_warp[0];
-  for (int w = 1; w < kThreads / kWarp; ++w) result = Op::of(result, of_warp[w]);
+  for (int w = 1; w < kInBlock / kWarp; ++w) result = Op::of(result, of_warp[w]);
   return result;
 }
 
-__device__ inline float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
+/// The sum of `rows` numbers, `stride` apart, by a block of (kWarp, kWarp) threads with a column for every threadIdx.x:
+/// thread y adds rows y, y + kWarp and so on, and y = 0, which gets the sum, adds up the threads in order. All threads
+/// must call it, once a kernel.
+template <class To, class From>
+__device__ inline To column_sum(const From* column, int64_t stride, int64_t rows) {
+  __shared__ To of_thread[kWarp][kWarp];
+  To sum = 0;
+#pragma unroll 8
+  for (int64_t r = threadIdx.y; r < rows; r += kWarp) sum += static_cast<To>(column[r * stride]);
+  of_thread[threadIdx.y][threadIdx.x] = sum;
+  __syncthreads();
+  for (int y = 1; y < kWarp && threadIdx.y == 0; ++y) sum += of_thread[y][threadIdx.x];
+  return sum;
+}
+
+/// A kernel launched by launch_beside_previous() is set up while the one before it in the stream still runs, once all
+/// blocks of that called next_may_start(). Before it reads or writes anything outside its block it calls
+/// wait_for_previous(): what was in the stream before has ended, and its results are there.
+__device__ inline void next_may_start() {
+#if __CUDA_ARCH__ >= 900
+  cudaTriggerProgrammaticLaunchCompletion();
+#endif
+}
+__device__ inline void wait_for_previous() {
+#if __CUDA_ARCH__ >= 900
+  cudaGridDependencySynchronize();
+#endif
+}
+
+/// Within two units in the last place and 2^-126; an exact division would take longer than all the rest.
+__device__ inline float sigmoid(float x) { return __fdividef(1.0f, 1.0f + expf(-x)); }
+
+/// body(row) for the rows of this thread's threadIdx.y in a grid of row_threads().
+template <class Body>
+__device__ inline void for_each_row(int64_t rows, Body body) {
+#pragma unroll 1
+  for (int64_t row = int64_t{blockIdx.x} * blockDim.y + threadIdx.y; row < rows; row += int64_t{gridDim.x} * blockDim.y)
+    body(row);
+}
+
+constexpr int kAhead = 4;  // packs of a row that a thread has under way
+
+/// body(number, pack) for this thread's packs of a row.
+template <class P, class Body>
+__device__ inline void for_packs(const P* row, int64_t packs, Body body) {
+#pragma unroll 1
+  for (int64_t first = threadIdx.x; first < packs; first += kAhead * blockDim.x) {
+    P ahead[kAhead];
+#pragma unroll
+    for (int i = 0; i < kAhead; ++i)
+      if (first + i * blockDim.x < packs) ahead[i] = load(row + first + i * blockDim.x);
+#pragma unroll
+    for (int i = 0; i < kAhead; ++i)
+      if (first + i * blockDim.x < packs) body(first + i * blockDim.x, ahead[i]);
+  }
+}
 
 inline cudaStream_t stream_of(void* handle) { return static_cast<cudaStream_t>(handle); }
 
 inline unsigned blocks_for(int64_t items, int64_t per_block = 1) {
   const int64_t blocks = (items + per_block - 1) / per_block;
   return static_cast<unsigned>(blocks < kMaxBlocks ? blocks : kMaxBlocks);
+}
+
+/// A block of kThreads for rows of `packs`: side by side as many as a row has, the next power of two.
+inline dim3 row_threads(int64_t packs) {
+  unsigned beside = 1;
+  while (beside < packs && beside < kThreads) beside *= 2;
+  return {beside, kThreads / beside};
+}
+
+/// launch(std::integral_constant<int, values of a pack>()): 16 bytes where rows of D values begin at multiples of them
+/// in all arrays, else one value.
+template <class E, class Launch>
+void with_packs(int64_t D, std::initializer_list<const void*> arrays, Launch launch) {
+  bool wide = D % kWide<E> == 0;
+  for (const void* array : arrays) wide = wide && reinterpret_cast<uintptr_t>(array) % 16 == 0;
+  if (wide) return launch(std::integral_constant<int, kWide<E>>());
+  launch(std::integral_constant<int, 1>());
+}
+template <class E, int kCount>
+const Pack<E, kCount>* packs_of(const void* array) {
+  return static_cast<const Pack<E, kCount>*>(array);
+}
+template <class E, int kCount>
+Pack<E, kCount>* packs_of(void* array) {
+  return static_cast<Pack<E, kCount>*>(array);
 }
 
 inline WtStatus status_of(cudaError_t error, const char* what) {
@@ -76,6 +212,23 @@ inline WtStatus status_of(cudaError_t error, const char* what) {
 
 /// The status of the launch just made.
 inline WtStatus launched(const char* what) { return status_of(cudaGetLastError(), what); }
+
+/// Launches `kernel`, which calls wait_for_previous(); on devices that cannot do this, as any other.
+template <class... Parameters, class... Arguments>
+cudaError_t launch_beside_previous(void (*kernel)(Parameters...), dim3 grid, dim3 threads, size_t shared_bytes,
+                                   cudaStream_t stream, Arguments... arguments) {
+  int device = 0, major = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error == cudaSuccess) error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+  if (error != cudaSuccess) return error;
+  cudaLaunchAttribute beside{};
+  beside.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  beside.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = grid, config.blockDim = threads, config.dynamicSmemBytes = shared_bytes, config.stream = stream;
+  config.attrs = &beside, config.numAttrs = major >= 9 ? 1 : 0;
+  return cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...);
+}
 
 /// Device memory in stream order, for partial sums between two kernels of one call.
 template <class V>

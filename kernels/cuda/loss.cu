@@ -1,33 +1,61 @@
-// Cross-entropy with its gradient in place: one block a row, a loss each row, and one block that sums them in order.
+// Cross-entropy with its gradient in place: one block a row, which it reads twice, a loss each row, and one block that
+// sums them in order.
+#include <float.h>
+
 #include "kernels/cuda/common.cuh"
 
 namespace wt::kernels::cuda {
 namespace {
 
-template <class E>
-__global__ void cross_entropy_kernel(E* logits_TV, const int64_t* target_T, int64_t T, int64_t V, float scale,
-                                     double* loss_T) {
+constexpr int kRowThreads = 512;  // of a row: few rows under way at a time, so that the second reading is from the L2
+
+/// Within a few units in the last place where the result is not far below one; 0 below 2^-126.
+__device__ inline float exp_of(float x) {
+  float result;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x * 1.4426950408889634f));
+  return result;
+}
+
+template <class E, int kCount>
+__global__ void __launch_bounds__(kRowThreads)
+    cross_entropy_kernel(Pack<E, kCount>* logits_T, const int64_t* target_T, int64_t T, int64_t packs, float scale,
+                         double* loss_T) {
   for (int64_t t = blockIdx.x; t < T; t += gridDim.x) {
-    E* logits = logits_TV + t * V;
+    Pack<E, kCount>* row = logits_T + t * packs;
     const int64_t target = target_T[t];
     if (target == kIgnoredTarget) {
-      for (int64_t v = threadIdx.x; v < V; v += kThreads) logits[v] = from_float<E>(0.0f);
+      for (int64_t p = threadIdx.x; p < packs; p += kRowThreads) row[p] = Floats<E, kCount>{}.rounded();
       if (threadIdx.x == 0) loss_T[t] = 0;
       continue;  // the same for the whole block
     }
-    const bool inside = target >= 0 && target < V;
-    const float at_target = inside ? to_float(logits[target]) : 0.0f;
-    float largest = -INFINITY, total = 0;
-    for (int64_t v = threadIdx.x; v < V; v += kThreads) largest = Max::of(largest, to_float(logits[v]));
-    largest = block_reduce<Max>(largest);
-    for (int64_t v = threadIdx.x; v < V; v += kThreads) total += expf(to_float(logits[v]) - largest);
-    total = block_reduce<Sum>(total);
-    for (int64_t v = threadIdx.x; v < V; v += kThreads) {
-      const float scaled = expf(to_float(logits[v]) - largest) * (scale / total);
-      logits[v] = from_float<E>(v == target ? scaled - scale : scaled);
-    }
+    const bool inside = target >= 0 && target < packs * kCount;
+    const float at_target = inside ? to_float(reinterpret_cast<const E*>(row)[target]) : 0.0f;
+    float largest = -FLT_MAX, total = 0;  // of this thread's: the sum of exp(x - largest)
+    for_packs(row, packs, [&](int64_t, const Pack<E, kCount>& pack) {
+      const Floats<E, kCount> x(pack);
+      float top = x.of[0], sum = 0;
+#pragma unroll
+      for (int j = 1; j < kCount; ++j) top = Max::of(top, x.of[j]);
+      if (top > largest) total *= exp_of(largest - top), largest = top;
+#pragma unroll
+      for (int j = 0; j < kCount; ++j) sum += exp_of(x.of[j] - largest);
+      total += sum;
+    });
+    const float top = block_reduce<Max, kRowThreads>(largest);
+    total = block_reduce<Sum, kRowThreads>(total * exp_of(largest - top));
+    const float factor = scale / total;
+    for_packs(row, packs, [&](int64_t p, const Pack<E, kCount>& pack) {
+      Floats<E, kCount> x(pack);
+      const int chosen = inside && target / kCount == p ? static_cast<int>(target % kCount) : -1;
+#pragma unroll
+      for (int j = 0; j < kCount; ++j) {
+        const float scaled = exp_of(x.of[j] - top) * factor;
+        x.of[j] = j == chosen ? scaled - scale : scaled;
+      }
+      row[p] = x.rounded();
+    });
     if (threadIdx.x == 0)
-      loss_T[t] = inside ? log(static_cast<double>(total)) + (static_cast<double>(largest) - at_target) : nan("");
+      loss_T[t] = inside ? log(static_cast<double>(total)) + (static_cast<double>(top) - at_target) : nan("");
   }
 }
 
@@ -50,8 +78,11 @@ WtStatus cross_entropy(void* handle, void* logits, const int64_t* target, int64_
                        double* loss_sum) {
   const Scratch<double> losses(handle, T);
   if (WtStatus bad = status_of(losses.error(), "wt_cross_entropy_forward_backward")) return bad;
-  cross_entropy_kernel<<<blocks_for(T), kThreads, 0, stream_of(handle)>>>(static_cast<E*>(logits), target, T, V, scale,
-                                                                          losses.data());
+  with_packs<E>(V, {logits}, [&](auto count) {
+    constexpr int kCount = decltype(count)::value;
+    cross_entropy_kernel<E, kCount><<<blocks_for(T), kRowThreads, 0, stream_of(handle)>>>(
+        packs_of<E, kCount>(logits), target, T, V / kCount, scale, losses.data());
+  });
   if (WtStatus bad = launched("wt_cross_entropy_forward_backward")) return bad;
   sum_losses_kernel<<<1, kThreads, 0, stream_of(handle)>>>(losses.data(), T, loss_sum);
   return launched("wt_cross_entropy_forward_backward");

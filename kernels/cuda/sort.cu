@@ -7,6 +7,7 @@ namespace {
 
 constexpr int64_t kChunk = 1024;    // rows of one warp: 32 steps of 32
 constexpr int kScanThreads = 1024;  // one block scans slots x chunks counters
+constexpr int kSteps = 16;          // steps whose loads are under way at a time
 
 __device__ inline int64_t slot_of(const int64_t* index, const int64_t* slot_of_expert, int64_t i) {
   return slot_of_expert ? slot_of_expert[index[i]] : index[i];
@@ -16,6 +17,7 @@ __device__ inline int64_t slot_of(const int64_t* index, const int64_t* slot_of_e
 __global__ void count_kernel(const int64_t* index, const int64_t* slot_of_expert, int64_t n, int64_t E,
                              int64_t* counts) {
   extern __shared__ int of_slot[];
+  next_may_start();
   for (int64_t s = threadIdx.x; s < E; s += blockDim.x) of_slot[s] = 0;
   __syncthreads();
   const int64_t first = blockIdx.x * kChunk, end = first + kChunk < n ? first + kChunk : n;
@@ -25,26 +27,35 @@ __global__ void count_kernel(const int64_t* index, const int64_t* slot_of_expert
   for (int64_t s = threadIdx.x; s < E; s += blockDim.x) counts[s * gridDim.x + blockIdx.x] = of_slot[s];
 }
 
-/// Exclusive scan in place; a thread takes a contiguous run, thread 0 adds up the runs.
+/// The sum of what the lower lanes have.
+__device__ inline int64_t sum_of_lower(int64_t own) {
+  const int lane = threadIdx.x % kWarp;
+  int64_t sum = own;
+  for (int offset = 1; offset < kWarp; offset *= 2) {
+    const int64_t lower = __shfl_up_sync(kAllLanes, sum, offset);
+    if (lane >= offset) sum += lower;
+  }
+  return sum - own;
+}
+
+/// Exclusive scan in place; a thread takes a contiguous run.
 __global__ void scan_kernel(int64_t* counts, int64_t E, int64_t chunks, int64_t n, int64_t* slot_counts) {
-  __shared__ int64_t before[kScanThreads];
+  static_assert(kScanThreads == kWarp * kWarp, "one warp scans the sums of all");
+  __shared__ int64_t of_warp[kWarp];
+  next_may_start();
+  wait_for_previous();
   const int64_t total = E * chunks, run = (total + kScanThreads - 1) / kScanThreads;
   const int64_t first = threadIdx.x * run < total ? threadIdx.x * run : total;
   const int64_t end = first + run < total ? first + run : total;
   int64_t sum = 0;
   for (int64_t i = first; i < end; ++i) sum += counts[i];
-  before[threadIdx.x] = sum;
+  int64_t so_far = sum_of_lower(sum);
+  const int warp = threadIdx.x / kWarp;
+  if (threadIdx.x % kWarp == kWarp - 1) of_warp[warp] = so_far + sum;
   __syncthreads();
-  if (threadIdx.x == 0) {
-    int64_t so_far = 0;
-    for (int r = 0; r < kScanThreads; ++r) {
-      const int64_t here = before[r];
-      before[r] = so_far;
-      so_far += here;
-    }
-  }
+  if (warp == 0) of_warp[threadIdx.x] = sum_of_lower(of_warp[threadIdx.x]);
   __syncthreads();
-  int64_t so_far = before[threadIdx.x];
+  so_far += of_warp[warp];
   for (int64_t i = first; i < end; ++i) {
     const int64_t here = counts[i];
     counts[i] = so_far;
@@ -55,25 +66,39 @@ __global__ void scan_kernel(int64_t* counts, int64_t E, int64_t chunks, int64_t 
     slot_counts[s] = (s + 1 < E ? counts[(s + 1) * chunks] : n) - counts[s * chunks];
 }
 
+/// Slots and where their rows begin are read for many steps at once: only what a step places depends on the one before.
 __global__ void scatter_kernel(const int64_t* index, const int64_t* slot_of_expert, int64_t n, int64_t E,
                                const int64_t* starts, int64_t* order, int64_t* inverse) {
   extern __shared__ int seen[];  // rows of each slot that this warp has placed
   for (int64_t s = threadIdx.x; s < E; s += kWarp) seen[s] = 0;
   __syncwarp();
+  wait_for_previous();
   const unsigned lower_lanes = (1u << threadIdx.x) - 1;
-  for (int64_t step = 0; step < kChunk; step += kWarp) {
-    const int64_t i = blockIdx.x * kChunk + step + threadIdx.x;
-    const int slot = i < n ? static_cast<int>(slot_of(index, slot_of_expert, i)) : -1;
-    const unsigned peers = __match_any_sync(kAllLanes, slot);
-    const int rank = __popc(peers & lower_lanes);
-    if (slot >= 0) {
-      const int64_t j = starts[slot * int64_t{gridDim.x} + blockIdx.x] + seen[slot] + rank;
-      order[j] = i;
-      inverse[i] = j;
+  for (int64_t batch = blockIdx.x * kChunk; batch < (blockIdx.x + 1) * kChunk && batch < n; batch += kSteps * kWarp) {
+    int slot[kSteps];
+    int64_t start[kSteps];
+#pragma unroll
+    for (int step = 0; step < kSteps; ++step) {
+      const int64_t i = batch + step * kWarp + threadIdx.x;
+      slot[step] = i < n ? static_cast<int>(slot_of(index, slot_of_expert, i)) : -1;
     }
-    __syncwarp();
-    if (slot >= 0 && rank == 0) seen[slot] += __popc(peers);
-    __syncwarp();
+#pragma unroll
+    for (int step = 0; step < kSteps; ++step)
+      start[step] = slot[step] >= 0 ? starts[slot[step] * int64_t{gridDim.x} + blockIdx.x] : 0;
+#pragma unroll
+    for (int step = 0; step < kSteps; ++step) {
+      const int64_t i = batch + step * kWarp + threadIdx.x;
+      const unsigned peers = __match_any_sync(kAllLanes, slot[step]);
+      const int rank = __popc(peers & lower_lanes);
+      if (slot[step] >= 0) {
+        const int64_t j = start[step] + seen[slot[step]] + rank;
+        order[j] = i;
+        inverse[i] = j;
+      }
+      __syncwarp();
+      if (slot[step] >= 0 && rank == 0) seen[slot[step]] += __popc(peers);
+      __syncwarp();
+    }
   }
 }
 
@@ -94,10 +119,12 @@ WtStatus sort_by_expert(void* handle, const int64_t* index, const int64_t* slot_
   const size_t shared_bytes = static_cast<size_t>(E) * sizeof(int);
   count_kernel<<<blocks, kThreads, shared_bytes, stream>>>(index, slot_of_expert, n, E, counts.data());
   if (WtStatus bad = launched("wt_sort_by_expert")) return bad;
-  scan_kernel<<<1, kScanThreads, 0, stream>>>(counts.data(), E, chunks, n, slot_counts);
-  if (WtStatus bad = launched("wt_sort_by_expert")) return bad;
-  scatter_kernel<<<blocks, kWarp, shared_bytes, stream>>>(index, slot_of_expert, n, E, counts.data(), order, inverse);
-  return launched("wt_sort_by_expert");
+  cudaError_t error =
+      launch_beside_previous(scan_kernel, 1, kScanThreads, 0, stream, counts.data(), E, chunks, n, slot_counts);
+  if (error == cudaSuccess)
+    error = launch_beside_previous(scatter_kernel, blocks, kWarp, shared_bytes, stream, index, slot_of_expert, n, E,
+                                   counts.data(), order, inverse);
+  return status_of(error, "wt_sort_by_expert");
 }
 
 }  // namespace wt::kernels::cuda

@@ -96,25 +96,29 @@ std::vector<Array> compare(const std::vector<Array>& arrays, const Call& call, d
 TEST_CASE("CUDA: rmsnorm") {
   if (no_gpu()) return;
   const WtDtype dtype = GENERATE(WT_FP32, WT_BF16);
-  const int64_t T = GENERATE(1, 300), D = GENERATE(7, 520);
+  // Rows of single values and of 16 bytes, more of them than blocks that sum the gain's gradient, and a row beyond what
+  // shared memory holds.
+  const auto [T, D] = GENERATE(
+      table<int64_t, int64_t>({{1, 7}, {700, 7}, {1, 520}, {700, 520}, {300, 4096}, {540, 13000}, {2, 13001}}));
   std::mt19937_64 random{1};
   const Array x = activations(dtype, draw(random, dtype, T * D)), gain = activations(dtype, draw(random, dtype, D));
-  const auto forward = compare({x, gain, x, fp32(Doubles(size_t(T)))}, [&](WtStream stream, const Pointers& p) {
-    return wt_rmsnorm_forward(stream, dtype, p[0], p[1], 1e-5f, T, D, p[2], static_cast<float*>(p[3]));
-  });
+  const auto forward =
+      compare({x, gain, x, fp32(Doubles(size_t(T)))}, [&, T = T, D = D](WtStream stream, const Pointers& p) {
+        return wt_rmsnorm_forward(stream, dtype, p[0], p[1], 1e-5f, T, D, p[2], static_cast<float*>(p[3]));
+      });
   const Array dy = activations(dtype, draw(random, dtype, T * D));
   const std::vector<Array> arrays = {dy, x, gain, forward[3], x, fp32(Doubles(size_t(D), 1))};
-  const Call backward = [&](WtStream stream, const Pointers& p) {
+  const Call backward = [&, T = T, D = D](WtStream stream, const Pointers& p) {
     return wt_rmsnorm_backward(stream, dtype, p[0], p[1], p[2], static_cast<float*>(p[3]), T, D, p[4],
                                static_cast<float*>(p[5]));
   };
-  compare(arrays, backward, 4);  // sums over 300 rows in another order
+  compare(arrays, backward, 4);  // sums over 700 rows in another order
 }
 
 TEST_CASE("CUDA: rope") {
   if (no_gpu()) return;
   const WtDtype dtype = GENERATE(WT_FP32, WT_BF16);
-  const int64_t B = 2, S = 65, H = 4, KV = 2, hd = 40, n = B * S * hd;
+  const int64_t B = 2, S = 65, H = 4, KV = 2, hd = GENERATE(40, 64), n = B * S * hd;
   std::mt19937_64 random{2};
   std::vector<float> cosines(size_t(S * hd / 2)), sines = cosines;
   const Doubles frequencies = reference::rope_frequencies(hd, 1e4);
@@ -135,13 +139,14 @@ TEST_CASE("CUDA: rope") {
 TEST_CASE("CUDA: router, sort, permute, combine") {
   if (no_gpu()) return;
   struct Shape {
-    int64_t T, E, k;
+    int64_t T, E, k, D;
   };
   const WtDtype dtype = GENERATE(WT_FP32, WT_BF16);
-  const auto [T, E, k] =
-      GENERATE(Shape{1500, 16, 4}, Shape{1, 3, 1}, Shape{70, 65, 2}, Shape{40, 5, 5}, Shape{0, 4, 2});
+  // Rows of single values, of 16 bytes, and of more of them than a block has threads.
+  const auto [T, E, k, D] = GENERATE(Shape{1500, 16, 4, 130}, Shape{1500, 16, 4, 136}, Shape{1, 3, 1, 130},
+                                     Shape{70, 65, 2, 2560}, Shape{40, 5, 5, 2056}, Shape{0, 4, 2, 130});
   const bool one_takes_all = GENERATE(false, true);
-  const int64_t D = 130, N = T * k;
+  const int64_t N = T * k;
   std::mt19937_64 random{3};
   Doubles logits = draw(random, WT_FP32, T * E, 2);
   for (int64_t t = 0; one_takes_all && t < T; ++t) logits[size_t(t * E + 2)] = 50;
@@ -165,25 +170,25 @@ TEST_CASE("CUDA: router, sort, permute, combine") {
       });
   const Array order = sorted[2], inverse = sorted[3];
   const Array x = activations(dtype, draw(random, dtype, T * D)), rows = activations(dtype, draw(random, dtype, N * D));
-  compare({x, order, rows}, [&, T = T, k = k](WtStream stream, const Pointers& p) {
+  compare({x, order, rows}, [&, T = T, k = k, D = D](WtStream stream, const Pointers& p) {
     return wt_permute_forward(stream, dtype, p[0], ints(p[1]), T, k, D, p[2]);
   });
-  compare({rows, order, rows}, [&](WtStream stream, const Pointers& p) {
+  compare({rows, order, rows}, [&, D = D](WtStream stream, const Pointers& p) {
     return wt_gather_rows(stream, dtype, p[0], ints(p[1]), N, N, D, p[2]);
   });
   const int accumulate = GENERATE(0, 1);
-  compare({rows, inverse, x}, [&, T = T, k = k](WtStream stream, const Pointers& p) {
+  compare({rows, inverse, x}, [&, T = T, k = k, D = D](WtStream stream, const Pointers& p) {
     return wt_permute_backward(stream, dtype, p[0], ints(p[1]), T, k, D, accumulate, p[2]);
   });
-  compare({rows, inverse, weights, x, x}, [&, T = T, k = k](WtStream stream, const Pointers& p) {
+  compare({rows, inverse, weights, x, x}, [&, T = T, k = k, D = D](WtStream stream, const Pointers& p) {
     return wt_combine_forward(stream, dtype, p[0], ints(p[1]), f(p[2]), accumulate ? p[3] : nullptr, T, k, D, p[4]);
   });
   compare(
       {x, rows, inverse, weights, rows, row_floats},
-      [&, T = T, k = k](WtStream stream, const Pointers& p) {
+      [&, T = T, k = k, D = D](WtStream stream, const Pointers& p) {
         return wt_combine_backward(stream, dtype, p[0], p[1], ints(p[2]), f(p[3]), T, k, D, p[4], f(p[5]));
       },
-      4);  // a dot of 130 terms, which may cancel
+      D > 130 ? 16 : 4);  // a dot of so many terms, which may cancel
 }
 
 TEST_CASE("CUDA: router variants, their sums and gradients") {
@@ -194,7 +199,7 @@ TEST_CASE("CUDA: router variants, their sums and gradients") {
   const auto [T, E, k, sequence, groups, top_groups] =
       GENERATE(Variant{1500, 16, 4, 500, 1, 1}, Variant{70, 65, 2, 7, 13, 3}, Variant{1, 3, 1, 1, 1, 1},
                Variant{64, 256, 8, 64, 8, 4}, Variant{40, 5, 5, 1, 5, 5}, Variant{9, 512, 40, 3, 8, 4},
-               Variant{6, 1000, 6, 2, 500, 9});
+               Variant{6, 1000, 6, 2, 500, 9}, Variant{100, 64, 8, 50, 8, 3}, Variant{70, 24, 9, 35, 4, 3});
   const WtRouterScore score = GENERATE(WT_SOFTMAX, WT_SIGMOID);
   const int normalize = GENERATE(0, 1), group_best = GENERATE(1, 2);
   const std::string rows = GENERATE("random", "equal", "one takes all", "NaN");
@@ -240,8 +245,8 @@ TEST_CASE("CUDA: router variants, their sums and gradients") {
 
 TEST_CASE("CUDA: the router by given choices, with groups and no bias, with none of its sums") {
   if (no_gpu()) return;
-  const auto [T, E, k, groups] =
-      GENERATE(table<int64_t, int64_t, int64_t, int64_t>({{1500, 16, 4, 4}, {70, 65, 2, 13}, {1, 3, 1, 1}}));
+  const auto [T, E, k, groups] = GENERATE(
+      table<int64_t, int64_t, int64_t, int64_t>({{1500, 16, 4, 4}, {70, 65, 2, 13}, {1, 3, 1, 1}, {33, 40, 11, 5}}));
   const WtRouterScore score = GENERATE(WT_SOFTMAX, WT_SIGMOID);
   const bool given = GENERATE(false, true), sums = GENERATE(false, true);
   std::mt19937_64 random{11};
@@ -288,7 +293,7 @@ TEST_CASE("CUDA: a router of more than 1024 experts is refused") {
 TEST_CASE("CUDA: swiglu, cross-entropy, adamw") {
   if (no_gpu()) return;
   const WtDtype dtype = GENERATE(WT_FP32, WT_BF16);
-  const int64_t R = 33, F = 71;
+  const int64_t R = 33, F = GENERATE(71, 72, 9000);
   std::mt19937_64 random{4};
   const Array gate_up = activations(dtype, draw(random, dtype, R * 2 * F, 3));
   const Array act = activations(dtype, draw(random, dtype, R * F));
@@ -304,10 +309,11 @@ TEST_CASE("CUDA: swiglu, cross-entropy, adamw") {
     return wt_cross_entropy_forward_backward(stream, dtype, p[0], static_cast<int64_t*>(p[1]), R, 2 * F, 0.5f,
                                              static_cast<double*>(p[2]));
   });
-  const Array p = fp32(draw(random, WT_FP32, 1000)), zero = fp32(Doubles(1000)), g = fp32(draw(random, WT_FP32, 1000));
+  const int64_t n = 1000 + F % 2;
+  const Array p = fp32(draw(random, WT_FP32, n)), zero = fp32(Doubles(size_t(n))), g = fp32(draw(random, WT_FP32, n));
   compare({p, zero, zero, g}, [&](WtStream stream, const Pointers& at) {
     const auto f = [&](size_t i) { return static_cast<float*>(at[i]); };
-    return wt_adamw(stream, f(0), f(1), f(2), f(3), 1000, 1e-2, 0.9, 0.95, 1e-8, 0.1, 3, 0.5f);
+    return wt_adamw(stream, f(0), f(1), f(2), f(3), n, 1e-2, 0.9, 0.95, 1e-8, 0.1, 3, 0.5f);
   });
 }
 

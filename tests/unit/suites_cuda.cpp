@@ -33,7 +33,8 @@ Tensors results_on(at::Device device, const WorkItem& item) {
 }
 
 void check_same(const WorkItem& item) {
-  const Tensors cpu = results_on(at::kCPU, item), cuda = results_on(open_device("cuda"), item);
+  const at::Device device = open_device("cuda");  // before LibTorch is used at all: it looks for its CUDA part once
+  const Tensors cpu = results_on(at::kCPU, item), cuda = results_on(device, item);
   REQUIRE(cpu.size() == cuda.size());
   for (std::size_t i = 0; i < cpu.size(); ++i) {
     const double largest = cpu[i].abs().max().item<double>();
