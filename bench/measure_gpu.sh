@@ -76,7 +76,7 @@ run() {
   else
     left_out collectives "found ${gpus:-0} GPU, NCCL's are measured between two or more"
   fi
-  stage plan 30 windtunnel plan $study -o "$scratch/plan"
+  stage plan 30 windtunnel plan $study -o "$scratch/plan" --set stack=windtunnel-train
   if [[ -f $scratch/plan/plan.yaml ]]; then
     echo 'rehearsal: {device: cuda}' >>"$scratch/plan/plan.yaml"
     stage rehearsal 90 windtunnel train --rehearse "$scratch/plan/plan.yaml" -o "$scratch/rehearsal"

@@ -36,12 +36,14 @@ TEST_CASE("the DBRX study asks for 12T tokens on 384 nodes") {
   CHECK(s.checkpoint.evidence.kind == Evidence::assumed);
 }
 
-TEST_CASE("the same question of H200 is priced by the same kind of evidence") {
+TEST_CASE("the same question of H200 is priced by what was measured on one, and published times for the rest") {
   const StudySpec s = read_study("dbrx-3072-h200"), of_h100 = read_study("dbrx-3072-h100");
   CHECK(s.cluster.gpu_name == "H200-SXM-141GB");
   CHECK(s.gpus == of_h100.gpus);
   CHECK(s.tokens_per_step() == of_h100.tokens_per_step());
   CHECK(s.stack == of_h100.stack);
+  CHECK(s.profiles == std::vector<std::string>{"h200-dbrx"});
+  CHECK(profiles_for_gpu(s.cluster.gpu_name) == std::vector<std::string>{"h200-dbrx", "h200-moe"});
 }
 
 TEST_CASE("model presets have the parameter counts of their sources") {
