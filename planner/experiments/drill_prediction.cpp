@@ -21,20 +21,35 @@ constexpr std::size_t kWarmUpSteps = 3;
 
 /// What restarts took, seconds.
 struct Phases {
-  std::vector<double> exits, hangs, stop, start, load, first_step;
+  std::vector<double> exits, hangs, stop, stop_told, start, load, first_step;
 
   /// Where the same number of ranks starts again: what grows, waits or goes on in place takes other times.
-  void add(const DrillRestart& r, double hang_s) {
+  void add(const DrillRestart& r, double hang_s, bool told) {
     if (!r.phases || r.relaunch || r.blamed.empty()) return;
     if (r.action != "restart" && !r.action.starts_with("spare")) return;
     const RecoveryPhases& p = *r.phases;
     if (p.detect_s) (*p.detect_s < hang_s ? exits : hangs).push_back(*p.detect_s);
-    stop.push_back(p.stop_s);
+    (told ? stop_told : stop).push_back(p.stop_s);
     start.push_back(p.start_s);
     load.push_back(p.load_s);
     first_step.push_back(p.first_step_s);
   }
 };
+
+/// Whether the struck rank itself tells the others, which then end at once. Else the agent gives them time to.
+bool is_told(const Scenario& scenario) {
+  return std::ranges::any_of(scenario.events, [](const FaultEvent& e) {
+    using enum FaultKind;
+    return std::ranges::count(std::vector{exception, disk_full, file_too_large, partition}, e.what.kind) > 0;
+  });
+}
+
+/// Whether train itself ends, and nobody is left to be stopped.
+bool ends_the_agent(const Scenario& scenario) {
+  return std::ranges::any_of(scenario.events, [](const FaultEvent& e) {
+    return e.who.domain == FaultDomain::agent || e.who.domain == FaultDomain::store;
+  });
+}
 
 double median_of(const std::vector<json>& lines, std::size_t from, double (*value)(const json&)) {
   std::vector<double> values;
@@ -58,7 +73,7 @@ SourcedTime measured_time(const std::vector<double>& samples, const char* what) 
   return out;
 }
 
-MeasuredRecovery measured_recovery(const Phases& phases, const RunSpec& run, const fs::path& undisturbed) {
+MeasuredRecovery measured_recovery(const Phases& phases, bool told, const RunSpec& run, const fs::path& undisturbed) {
   MeasuredRecovery out;
   out.run = run.name;
   out.ranks = run.layout.world();
@@ -74,7 +89,9 @@ MeasuredRecovery measured_recovery(const Phases& phases, const RunSpec& run, con
   });
   out.first_step_s = phases.first_step.empty() ? 0 : std::max(0.0, median(phases.first_step) - out.step_s);
   out.times.detect_s = measured_time(phases.exits, "from the end of a process to the agent's notice");
-  out.times.reschedule_s = measured_time(phases.stop, "until all ranks are gone and the next action is decided");
+  std::vector<double> stops = phases.stop;
+  if (told || stops.empty()) stops = phases.stop_told.empty() ? phases.stop : phases.stop_told;
+  out.times.reschedule_s = measured_time(stops, "until all ranks are gone and the next action is decided");
   out.times.restart_s = measured_time(phases.start, "until the next ranks are connected");
   out.times.reload_s = measured_time(phases.load, "until the state is there");
   if (!phases.hangs.empty()) out.hang_detect_s = median(phases.hangs);
@@ -119,9 +136,15 @@ SimulatedScenario simulate_drill(const DrillInput& input, const MeasuredRecovery
     saves_spoilt += spoils_newest(e);
     return e.what.kind == FaultKind::damage || (e.what.kind == FaultKind::hang && e.lasts_s && *e.lasts_s < hang_s);
   });
-  for (FaultEvent& e : scenario.events)
+  for (FaultEvent& e : scenario.events) {
+    // A save that fails in the background is noticed when the next one begins.
+    if (e.what.kind == FaultKind::disk_full || e.what.kind == FaultKind::file_too_large)
+      e.when.step = std::min(e.when.step + input.run.save_interval, input.run.steps);
     e.detected_within_s = e.what.kind == FaultKind::hang ? std::optional(hang_s) : std::nullopt;
-  SimulatedScenario out = simulate_scenario(scenario, months_of(input.run, m), m.ranks);
+  }
+  RunScenario months = months_of(input.run, m);
+  if (ends_the_agent(scenario)) months.reschedule_s = 0;
+  SimulatedScenario out = simulate_scenario(scenario, months, m.ranks);
   if (saves_spoilt > 0 && !out.strikes.empty()) {
     SimulatedStrike& first = out.strikes.front();
     first.steps_lost += saves_spoilt * input.run.save_interval;
@@ -132,8 +155,11 @@ SimulatedScenario simulate_drill(const DrillInput& input, const MeasuredRecovery
 
 double total_recovery_s(const std::vector<DrillRestart>& restarts) {
   double total = 0;
-  for (const DrillRestart& r : restarts)
-    if (r.phases) total += r.phases->detect_s.value_or(0) + r.phases->recovery_s() + r.phases->replay_s;
+  for (std::size_t i = 0; i < restarts.size(); ++i)
+    if (const auto& phases = restarts[i].phases)
+      total += phases->detect_s.value_or(0) + phases->recovery_s() + phases->replay_s;
+    else if (i + 1 < restarts.size())  // another fault struck before the first step
+      total += restarts[i + 1].detected_unix_s - restarts[i].detected_unix_s;
   return total;
 }
 
@@ -167,19 +193,21 @@ void predict_recoveries(const std::vector<DrillInput>& inputs, const std::vector
     Phases out;
     for (std::size_t i = 0; i < inputs.size(); ++i)
       if (i != without && undisturbed[i] == run && result.cases[i].passed())
-        for (const DrillRestart& r : result.cases[i].restarts) out.add(r, inputs[i].run.dist_timeout_s);
+        for (const DrillRestart& r : result.cases[i].restarts)
+          out.add(r, inputs[i].run.dist_timeout_s, is_told(inputs[i].scenario));
     return out;
   };
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     DrillCase& c = result.cases[i];
     if (std::find(undisturbed.begin(), undisturbed.begin() + static_cast<std::ptrdiff_t>(i), undisturbed[i]) ==
         undisturbed.begin() + static_cast<std::ptrdiff_t>(i))
-      if (const Phases all = phases_of(undisturbed[i], inputs.size()); !all.stop.empty())
-        result.measured.push_back(measured_recovery(all, inputs[i].run, undisturbed[i]));
+      if (const Phases all = phases_of(undisturbed[i], inputs.size()); !all.start.empty())
+        result.measured.push_back(measured_recovery(all, false, inputs[i].run, undisturbed[i]));
     const Phases others = phases_of(undisturbed[i], i);
-    if (!c.passed() || c.restarts.empty() || !inputs[i].scenario.expect.finishes || others.stop.empty()) continue;
+    if (!c.passed() || c.restarts.empty() || !inputs[i].scenario.expect.finishes || others.start.empty()) continue;
+    const bool told = is_told(inputs[i].scenario);
     try {
-      c.predicted = simulate_drill(inputs[i], measured_recovery(others, inputs[i].run, undisturbed[i]));
+      c.predicted = simulate_drill(inputs[i], measured_recovery(others, told, inputs[i].run, undisturbed[i]));
     } catch (const Error& e) {
       if (e.code() != Code::usage) throw;  // else months do not know such an event
     }

@@ -118,6 +118,8 @@ class StrikeTimes {
     } else {
       at_s_ = middle_of_step(run_, step_ = e.when.step);
     }
+    if (e.when.place == FaultTime::Place::manifest)  // the data of the save that follows the step are written
+      at_s_ += run_.step_s / 2 + run_.blocking_s + run_.persist_s + 1e-9;
     return at_s_;
   }
 

@@ -43,7 +43,7 @@ TEST_CASE("the same question of H200 is priced by what was measured on one, and 
   CHECK(s.tokens_per_step() == of_h100.tokens_per_step());
   CHECK(s.stack == of_h100.stack);
   CHECK(s.profiles == std::vector<std::string>{"h200-dbrx"});
-  CHECK(profiles_for_gpu(s.cluster.gpu_name) == std::vector<std::string>{"h200-dbrx", "h200-moe"});
+  CHECK(profiles_for_gpu(s.cluster.gpu_name) == std::vector<std::string>{"h200-dbrx", "h200-dbrx-gemm", "h200-moe"});
 }
 
 TEST_CASE("model presets have the parameter counts of their sources") {
