@@ -54,6 +54,13 @@ Ended train_with(const std::string& name, const RunSpec& run, const std::string&
 
 json changes_of(const std::string& name) { return read_json(scratch(name) / "agent.json").at("restarts"); }
 
+std::vector<json> generations_of(const std::string& name) {
+  std::vector<json> out;
+  std::ifstream in(scratch(name) / "generations.jsonl");
+  for (std::string line; std::getline(in, line);) out.push_back(json::parse(line));
+  return out;
+}
+
 std::string lost(const std::string& who, const std::string& when, const std::string& more = "") {
   return fmt::format("{{who: {{domain: {}}}, when: {{{}}}, what: {{kind: kill}}{}}}", who, when, more);
 }
@@ -254,4 +261,18 @@ TEST_CASE("after a regroup a fault strikes whom the ranks are then, not whom the
   for (std::string line; std::getline(in, line);)
     struck.emplace_back(json::parse(line).at("rank"), json::parse(line).at("node"));
   CHECK(struck == std::vector<std::pair<int, int>>{{0, 0}, {1, 2}});
+}
+
+TEST_CASE("a silent error is in the memory of all replicas: nobody goes on from it, but from what was compared") {
+  RunSpec run = replicas(3, 1, 9, 9);
+  run.resilience.verify_interval = 2;
+  train_with("silent", run,
+             "{who: {domain: rank, index: 2}, when: {step: 5, at: optimizer, saved: true}, "
+             "what: {kind: corrupt, tensor: weight, layer: 1, element: 7, bit: 21}}");
+  const json changes = changes_of("silent");
+  REQUIRE(changes.size() == 1);
+  CHECK(changes[0].at("cause") == "exit status 5");
+  CHECK(changes[0].at("policy") == "restart");
+  CHECK(generations_of("silent").back().at("resumed_after") == 4);
+  check_equals("silent", {steps_of(trained(run)), trained(run)});
 }
