@@ -83,8 +83,10 @@ class Agent {
   /// Of this generation the ranks that go on without the replicas that have lost some.
   std::vector<std::int64_t> go_on_without(const GenerationEnd& loss) {
     RestartRecord record = record_of(loss);
-    // After a silent error the others' memory is wrong as well: only what was compared is not.
-    if (refused(loss) || ended_as(loss, Code::silent) || stop_requested() != 0 || failures_ >= options_.max_restarts)
+    // After a silent error the others' memory is wrong as well: only what was compared is not. Ranks that were asked to
+    // end for a larger world do not wait.
+    if (refused(loss) || ended_as(loss, Code::silent) || growing_ || stop_requested() != 0 ||
+        failures_ >= options_.max_restarts)
       return {};
     std::set<std::int64_t> ranks(loss.gone.begin(), loss.gone.end());
     ranks.insert(loss.ranks.begin(), loss.ranks.end());

@@ -1,0 +1,82 @@
+// What the agent does with ranks that end, come and stop in ways that a real step seldom shows: they are test cases of
+// this program, each the rank of the case before it.
+#include "trainer/launch/agent.hpp"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+
+#include "trainer/communication/membership.hpp"
+#include "trainer/communication/rank_watch.hpp"
+
+using namespace wt;
+
+namespace {
+
+std::vector<std::string> rank_that(const std::string& test_case) {
+  return {std::filesystem::read_symlink("/proc/self/exe").string(), test_case};
+}
+
+/// `replicas` of one rank, each a node; global batch 6.
+AgentOptions agent_of(std::int64_t replicas, const std::string& test_case, AgentResult& told) {
+  AgentOptions out;
+  out.run.name = "made up", out.run.seq = 32, out.run.global_batch = 6, out.run.save = true;
+  ModelSpec& m = out.run.model;
+  m.name = "made up", m.layers = 2, m.d_model = 64, m.heads = 4, m.kv_heads = 2, m.head_dim = 16, m.ffn = 96;
+  m.vocab = 257;
+  out.run.layout.replicate = replicas;
+  out.policy.on_loss = {Recovery::without_replica, Recovery::shrink, Recovery::restart};
+  out.max_restarts = 5;
+  out.command = [test_case](const RunSpec&) { return rank_that(test_case); };
+  out.progress = [] { return RunProgress(); };
+  out.record = [&told](const AgentResult& result) { told = result; };
+  return out;
+}
+
+/// The rank trains with the others of its generation.
+void in_step(RankWatch& watch, std::int64_t step) {
+  watch.at(step, "forward");
+  note_training(watch.store(), step - 1);
+}
+
+RankEnvironment that_regroups() {
+  RankEnvironment out = RankEnvironment::read();
+  out.regroups = true;
+  return out;
+}
+
+[[noreturn]] void die() {
+  kill(getpid(), SIGKILL);
+  for (;;) pause();
+}
+
+}  // namespace
+
+TEST_CASE("a rank dies while all save for a larger world: nobody goes on in memory, all start again") {
+  AgentResult told;
+  AgentOptions agent = agent_of(3, "a rank that dies when it is asked to end", told);
+  agent.repair_s = [](int generation, std::int64_t) { return generation == 0 ? std::optional(0.0) : std::nullopt; };
+  train_with_agent(agent);
+  REQUIRE(told.restarts.size() == 2);
+  CHECK(told.restarts[0].policy == "shrink to 2 ranks");
+  CHECK(told.restarts[1].end.cause == "signal 9 (Killed)");
+  CHECK(told.restarts[1].policy == "shrink to 1 ranks, grow to 2 ranks");  // node 2 is back, node 1 is not
+  CHECK(told.restarts[1].nodes == std::vector<std::int64_t>{0, 2});
+}
+
+// The one above starts it.
+TEST_CASE("a rank that dies when it is asked to end", "[.rank]") {
+  const RankEnvironment environment = RankEnvironment::read();
+  take_notice();
+  run_watched(environment, 30, [&](RankWatch& watch) {
+    if (watch.generation() == 0 && environment.rank == 2) die();
+    if (watch.generation() == 2) return;
+    in_step(watch, 1);
+    while (stop_requested() == 0) pause();
+    if (environment.rank == 1) die();
+    sleep(2);
+    _exit(kEndedOnRequest);
+  });
+}
