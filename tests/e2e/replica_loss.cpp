@@ -158,6 +158,17 @@ TEST_CASE("2 -> 1 replicas, wherever the kill strikes: the step is done again by
   check_equals(name, with_membership(name, run, 2, after, run.steps));
 }
 
+TEST_CASE("the first replica goes between two steps: the line of the last one is not lost with its rank 0") {
+  const RunSpec run = replicas(2, 2, 8, 9);
+  train_with("line", run, lost("replica, index: 0", "step: 6, at: begin"));
+  const json changes = changes_of("line");
+  REQUIRE(changes.size() == 1);
+  CHECK(changes[0].at("policy") == "without replica 0");
+  const std::int64_t after = changes[0].at("resumed_after");
+  CHECK((after == 4 || after == 5));  // others may not have all of step 5's end
+  check_equals("line", with_membership("line", run, 2, after, run.steps));
+}
+
 TEST_CASE("2 -> 1 -> 2 replicas: the node is back, and its replica rejoins after a step") {
   const RunSpec run = replicas(2, 2, 8, 60);
   train_with("back", run, lost("replica, index: 1", "step: 6", ", lasts: 300ms"));
