@@ -52,6 +52,18 @@ RankEnvironment that_regroups() {
   for (;;) pause();
 }
 
+/// Rank 1 of two is killed when both train; the other one waits for what follows.
+std::optional<Membership> after_loss_of_rank_1(const RankEnvironment& environment) {
+  std::optional<Membership> next;
+  run_watched(environment, 30, [&](RankWatch& watch) {
+    in_step(watch, 6);
+    while (in_training(watch.store()).ranks < 2) usleep(20'000);
+    if (environment.rank == 1) die();
+    next = watch.wait_for_next(/*planned=*/false);
+  });
+  return next;
+}
+
 }  // namespace
 
 TEST_CASE("a rank dies while all save for a larger world: nobody goes on in memory, all start again") {
@@ -79,4 +91,22 @@ TEST_CASE("a rank that dies when it is asked to end", "[.rank]") {
     sleep(2);
     _exit(kEndedOnRequest);
   });
+}
+
+TEST_CASE("what came of a loss is told also where the run ends before the agent looks again") {
+  AgentResult told;
+  train_with_agent(agent_of(2, "a rank that ends as soon as it trains without the other one", told));
+  REQUIRE(told.restarts.size() == 1);
+  CHECK(told.restarts[0].policy == "without replica 1");
+  REQUIRE(told.restarts[0].regrouped);
+  CHECK(told.restarts[0].regrouped->steps_done == 5);
+  CHECK(told.restarts[0].regrouped->trains_s >= told.restarts[0].regrouped->decided_s);
+}
+
+// The one above starts it.
+TEST_CASE("a rank that ends as soon as it trains without the other one", "[.rank]") {
+  const RankEnvironment environment = that_regroups();
+  const auto next = after_loss_of_rank_1(environment);
+  REQUIRE(next);
+  run_watched(*environment_in(*next, environment), 30, [](RankWatch& watch) { in_step(watch, 6); });
 }

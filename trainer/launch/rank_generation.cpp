@@ -77,7 +77,7 @@ class Watched {
     return c10::make_intrusive<c10d::PrefixStore>(store_prefix(number), store_);
   }
 
-  /// Until all have ended, or a failure is clear.
+  /// Until all have ended, or a failure is clear; what came of the last change is told before.
   void watch() {
     while (!processes_.running().empty() && !failure_is_clear()) {
       if (const auto ended = processes_.next_ended()) {
@@ -88,14 +88,24 @@ class Watched {
       if (now_s() - looked_ >= kLook_s) look();
       pause_briefly();
     }
+    look_at_change();
   }
 
   void look() {
     looked_ = now_s();
     ask_to_end();
     look_for_silence();
-    if (regrouping_ && in_training(*of_ranks_).ranks == world_) tell_regrouped(*std::exchange(regrouping_, {}));
+    look_at_change();
     joining_ == 0 ? look_for_more_ranks() : look_at_joining();
+  }
+
+  /// Whether all ranks of the next membership train.
+  void look_at_change() {
+    if (regrouping_ && in_training(*of_ranks_).ranks == world_) tell_regrouped(*std::exchange(regrouping_, {}));
+    if (joining_ == 0 || in_training(*store_of(number_ + 1)).ranks < world_ + joining_) return;
+    enter(number_ + 1, world_ + joining_);
+    joining_ = 0;
+    tell_regrouped(joined_);
   }
 
   /// The replicas of the failed ranks end; the others, which wait for it, go on.
@@ -124,22 +134,16 @@ class Watched {
     }
   }
 
-  /// Once they have all that they need, the ranks that train are told; once all train, they are one membership.
+  /// Once they have all that they need, the ranks that train are told.
   void look_at_joining() {
-    const auto next = store_of(number_ + 1);
-    if (!joining_told_ && ready_ranks(*next) == joining_) {
+    if (!joining_told_ && ready_ranks(*store_of(number_ + 1)) == joining_) {
       joining_told_ = true;
       joined_.decided_s = now_s() - started_;
       publish_membership(*store_, {number_ + 1, processes_.in_order(), true});
     }
-    if (in_training(*next).ranks == world_ + joining_) {
-      enter(number_ + 1, world_ + joining_);
-      joining_ = 0;
-      tell_regrouped(joined_);
-    } else if (std::none_of(processes_.running().begin(), processes_.running().end(),
-                            [&](const auto& process) { return process.second < world_; })) {
+    if (std::none_of(processes_.running().begin(), processes_.running().end(),
+                     [&](const auto& process) { return process.second < world_; }))
       processes_.kill_all();  // the run ended before they came
-    }
   }
 
   void enter(int number, std::int64_t world) {
