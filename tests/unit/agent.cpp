@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <cstdlib>
 #include <filesystem>
 
+#include "tests/support/temp_directory.hpp"
 #include "trainer/communication/membership.hpp"
 #include "trainer/communication/rank_watch.hpp"
 
@@ -109,4 +111,112 @@ TEST_CASE("a rank that ends as soon as it trains without the other one", "[.rank
   const auto next = after_loss_of_rank_1(environment);
   REQUIRE(next);
   run_watched(*environment_in(*next, environment), 30, [](RankWatch& watch) { in_step(watch, 6); });
+}
+
+namespace {
+
+/// Where rank 0 sees that it may end, in its environment.
+constexpr const char* kEndsAt = "WT_TEST_ENDS_AT";
+
+/// One rank, and another one that is to join it: what the agent is told of.
+struct Joining {
+  std::optional<GenerationEnd> given_up;
+  std::optional<Regrouped> joined;
+  GenerationEnd end;
+};
+
+/// The second rank is started `times`.
+Joining join(const std::string& test_case, int times) {
+  const test::TempDirectory folder;
+  const std::string ends_at = (folder / "end").string();
+  setenv(kEndsAt, ends_at.c_str(), 1);
+  GracePeriod none(0);
+  Joining out;
+  Generation generation;
+  generation.command = rank_that(test_case);
+  generation.silence_s = 10;
+  generation.more_ranks = [&] { return times-- > 0 ? 1 : 0; };
+  generation.given_up = [&](const GenerationEnd& joiners) { out.given_up = joiners; };
+  generation.regrouped = [&](const Regrouped& what) { out.joined = what, test::write_bytes(ends_at, ""); };
+  out.end = run_generation(generation, none);
+  return out;
+}
+
+void wait_for_end() {
+  while (!std::filesystem::exists(std::getenv(kEndsAt))) usleep(20'000);
+}
+
+/// Rank 0 trains until others join, and then with them.
+void train_until_joined(const RankEnvironment& environment) {
+  std::optional<Membership> next;
+  run_watched(environment, 30, [&](RankWatch& watch) {
+    in_step(watch, 6);
+    while (!next) usleep(20'000), next = watch.next();
+  });
+  run_watched(*environment_in(*next, environment), 30, [](RankWatch& watch) {
+    in_step(watch, 7);
+    wait_for_end();
+  });
+}
+
+}  // namespace
+
+TEST_CASE("a rank that stops before it is ready to join is given up; the next one joins") {
+  const Joining what = join("a rank that stops the first time that it is to join", 2);
+  CHECK(what.end.how == GenerationEnd::How::finished);
+  REQUIRE(what.given_up);
+  CHECK(what.given_up->ranks == std::vector<std::int64_t>{1});
+  CHECK(what.given_up->message == "ranks that were to join were not ready after 10 s");
+  REQUIRE(what.joined);
+  CHECK(what.joined->generation == 2);
+  CHECK(what.joined->steps_done == 6);
+}
+
+// The one above starts it.
+TEST_CASE("a rank that stops the first time that it is to join", "[.rank]") {
+  const RankEnvironment environment = that_regroups();
+  if (!environment.joins) return train_until_joined(environment);
+  if (environment.restart_count == 1) raise(SIGSTOP);
+  run_watched(environment, 30, [](RankWatch& watch) {
+    note_ready(watch.store());
+    in_step(watch, 7);
+    wait_for_end();
+  });
+}
+
+TEST_CASE("while ranks join, what one of them says of its failure is heard") {
+  const Joining what = join("a rank that fails when it joins", 1);
+  CHECK(what.end.how == GenerationEnd::How::failed);
+  CHECK(what.end.rank == 1);
+  CHECK(what.end.ranks == std::vector<std::int64_t>{1});
+  CHECK(what.end.message == "rank 1 has no memory");
+}
+
+// The one above starts it.
+TEST_CASE("a rank that fails when it joins", "[.rank]") {
+  const RankEnvironment environment = that_regroups();
+  if (!environment.joins) return train_until_joined(environment);
+  run_watched(environment, 30, [](RankWatch& watch) {
+    note_ready(watch.store());
+    sleep(1);
+    throw_error(Code::runtime, "rank 1 has no memory");
+  });
+}
+
+TEST_CASE("ranks that others join and that take longer than the silence allowed have gone over, not fallen silent") {
+  const Joining what = join("a rank that joins late", 1);
+  CHECK(what.end.how == GenerationEnd::How::finished);
+  CHECK(what.joined);
+}
+
+// The one above starts it.
+TEST_CASE("a rank that joins late", "[.rank]") {
+  const RankEnvironment environment = that_regroups();
+  if (!environment.joins) return train_until_joined(environment);
+  run_watched(environment, 30, [](RankWatch& watch) {
+    note_ready(watch.store());
+    sleep(13);
+    in_step(watch, 7);
+    wait_for_end();
+  });
 }

@@ -169,6 +169,18 @@ TEST_CASE("a run goes on without the replicas that lost ranks; those that are le
   CHECK(fleet.nodes() == Nodes{4, 5, 0, 1, 2, 3});  // those that come back are behind the others
 }
 
+TEST_CASE("replicas that were to come back and did not are missing as before") {
+  Fleet fleet(run_of(3, 2, 2, 18), {});
+  REQUIRE_FALSE(fleet.drop_replicas({0, 2}, {}).empty());
+  REQUIRE(fleet.add_replicas() == 2);
+  fleet.undo_added(2);
+  CHECK(fleet.missing_replicas() == 2);
+  CHECK(fleet.run().layout.name() == run_of(1, 2, 2, 18).layout.name());
+  CHECK(fleet.nodes() == Nodes{4, 5});
+  CHECK(fleet.add_replicas() == 2);
+  CHECK(fleet.nodes() == Nodes{4, 5, 0, 1, 2, 3});
+}
+
 TEST_CASE("a restart of all has all nodes that live, in the best layout where some are missing") {
   Fleet fleet(run_of(2, 2, 2, 12), {});
   REQUIRE_FALSE(fleet.drop_replicas({0}, {}).empty());

@@ -69,6 +69,7 @@ class Agent {
     generation.asks_to_end = [&] { return can_grow(); };
     generation.go_on = [&](const GenerationEnd& loss) { return go_on_without(loss); };
     generation.more_ranks = [&] { return more_ranks(); };
+    generation.given_up = [&](const GenerationEnd& joiners) { given_up(joiners); };
     generation.regrouped = [&](const Regrouped& what) { regrouped(what); };
     return wt::run_generation(generation, grace_);
   }
@@ -110,6 +111,13 @@ class Agent {
     for (std::int64_t replica = before; replica < before + back; ++replica) rejoining_.insert(replica);
     if (back > 0) ++number_;
     return back * fleet_.world() / (before + back);
+  }
+
+  void given_up(const GenerationEnd& joiners) {
+    RestartRecord record = record_of(joiners);
+    fleet_.undo_added(static_cast<std::int64_t>(rejoining_.size()));
+    record.policy = fmt::format("still without {}", names_of(rejoining_));
+    go_on(record, record.generation);
   }
 
   void regrouped(const Regrouped& what) {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "configs/spec/support/error.hpp"
 #include "trainer/communication/first_failure.hpp"
@@ -31,6 +32,12 @@ c10::intrusive_ptr<c10d::TCPStore> host_store() {
   options.isServer = true;
   options.waitWorkers = false;
   return c10::make_intrusive<c10d::TCPStore>("127.0.0.1", options);
+}
+
+std::vector<std::int64_t> ranks_between(std::int64_t first, std::int64_t end) {
+  std::vector<std::int64_t> out(static_cast<std::size_t>(end - first));
+  std::iota(out.begin(), out.end(), first);
+  return out;
 }
 
 /// How long a text has been the same.
@@ -102,9 +109,8 @@ class Watched {
   /// Whether all ranks of the next membership train.
   void look_at_change() {
     if (regrouping_ && in_training(*of_ranks_).ranks == world_) tell_regrouped(*std::exchange(regrouping_, {}));
-    if (joining_ == 0 || in_training(*store_of(number_ + 1)).ranks < world_ + joining_) return;
-    enter(number_ + 1, world_ + joining_);
-    joining_ = 0;
+    if (joining_ == 0 || in_training(*store_of(next_)).ranks < world_ + joining_) return;
+    enter(next_, world_ + joining_);
     tell_regrouped(joined_);
   }
 
@@ -114,9 +120,9 @@ class Watched {
     const std::vector<std::int64_t> ranks = generation_.go_on(end_);
     if (ranks.empty()) return false;
     processes_.keep(ranks);
-    regrouping_ = Regrouped{number_ + 1, false, 0, end_.detected_s, end_.detected_unix_s, now_s() - started_, 0};
-    publish_membership(*store_, {number_ + 1, processes_.in_order(), false});
-    enter(number_ + 1, static_cast<std::int64_t>(ranks.size()));
+    regrouping_ = Regrouped{next_, false, 0, end_.detected_s, end_.detected_unix_s, now_s() - started_, 0};
+    publish_membership(*store_, number_, {next_, processes_.in_order(), false});
+    enter(next_, static_cast<std::int64_t>(ranks.size()));
     failed_.clear();
     end_ = {};
     return true;
@@ -125,10 +131,9 @@ class Watched {
   void look_for_more_ranks() {
     if (!generation_.more_ranks || in_training(*of_ranks_).ranks < world_) return;
     joining_ = generation_.more_ranks();
-    joining_told_ = false;
-    joined_ = {number_ + 1, true, 0, now_s() - started_, clock_s(CLOCK_REALTIME), 0, 0};
+    joined_ = {next_, true, 0, now_s() - started_, clock_s(CLOCK_REALTIME), 0, 0};
     for (std::int64_t rank = world_; rank < world_ + joining_; ++rank) {
-      auto own = environment(rank, number_ + 1, world_ + joining_);
+      auto own = environment(rank, next_, world_ + joining_);
       own["WINDTUNNEL_JOINS"] = "1";
       processes_.start(rank, generation_.command, own);
     }
@@ -136,18 +141,38 @@ class Watched {
 
   /// Once they have all that they need, the ranks that train are told.
   void look_at_joining() {
-    if (!joining_told_ && ready_ranks(*store_of(number_ + 1)) == joining_) {
+    if (!joining_told_ && ready_ranks(*store_of(next_)) == joining_) {
       joining_told_ = true;
       joined_.decided_s = now_s() - started_;
-      publish_membership(*store_, {number_ + 1, processes_.in_order(), true});
+      publish_membership(*store_, number_, {next_, processes_.in_order(), true});
     }
+    const double waited_s = now_s() - started_ - joined_.begun_s;
+    if (!joining_told_ && generation_.silence_s > 0 && waited_s > generation_.silence_s) return give_up_joining();
     if (std::none_of(processes_.running().begin(), processes_.running().end(),
                      [&](const auto& process) { return process.second < world_; }))
       processes_.kill_all();  // the run ended before they came
   }
 
+  void give_up_joining() {
+    GenerationEnd joiners;
+    joiners.how = GenerationEnd::How::failed;
+    joiners.generation = number_;
+    joiners.rank = world_;
+    joiners.ranks = ranks_between(world_, world_ + joining_);
+    joiners.cause = "silence";
+    joiners.message = fmt::format("ranks that were to join were not ready after {:g} s", generation_.silence_s);
+    joiners.detected_s = now_s() - started_, joiners.detected_unix_s = clock_s(CLOCK_REALTIME);
+    processes_.keep(ranks_between(0, world_));
+    joiners.stopped_s = now_s() - started_;
+    joining_ = 0;
+    ++next_;
+    if (generation_.given_up) generation_.given_up(joiners);
+  }
+
   void enter(int number, std::int64_t world) {
     number_ = number, world_ = world;
+    next_ = number + 1;
+    joining_ = 0, joining_told_ = false;
     of_ranks_ = store_of(number);
     heard_.since_s = moved_.since_s = now_s();
   }
@@ -234,17 +259,24 @@ class Watched {
   /// Ranks miss one another; nobody misses them all.
   void look_for_silence() {
     if (generation_.silence_s == 0 && generation_.still_s == 0) return;
+    const auto of_ranks = joining_told_ ? store_of(next_) : of_ranks_;  // which they go over to
     std::string heard, moved;
-    for (std::int64_t rank = 0; rank < world_; ++rank) {
-      heard += last_progress(*of_ranks_, rank);
-      moved += last_position(*of_ranks_, rank);
+    for (std::int64_t rank = 0; rank < world_ + (joining_told_ ? joining_ : 0); ++rank) {
+      heard += last_progress(*of_ranks, rank);
+      moved += last_position(*of_ranks, rank);
     }
     if (heard_.lasts(heard, looked_, generation_.silence_s))
       silent_ = fmt::format("no rank has been heard of for {:g} s (dist_timeout)", generation_.silence_s);
     else if (moved_.lasts(moved, looked_, generation_.still_s))
       silent_ = fmt::format("no rank has come further for {:g} s; rank 0 is at {}", generation_.still_s,
-                            last_position(*of_ranks_, 0));
+                            last_position(*of_ranks, 0));
     if (!silent_.empty()) detect();
+  }
+
+  /// Ranks that join tell it in the next generation, as do the others once they have gone over to it.
+  std::optional<Failure> told_failure() const {
+    const auto next = joining_ > 0 ? first_failure(*store_of(next_)) : std::nullopt;
+    return next ? next : first_failure(*of_ranks_);
   }
 
   /// A rank that was killed, or refused its configuration, explains more than one that lost its peer; so does one that
@@ -254,7 +286,7 @@ class Watched {
     std::sort(end_.gone.begin(), end_.gone.end());
     end_.generation = number_;
     if (!silent_.empty()) return blame_all();
-    const auto first = first_failure(*of_ranks_);
+    const auto first = told_failure();
     const auto explains = [&](const RankProcesses::Ended& e) {
       return WIFSIGNALED(e.status)                                    ? 3
              : WEXITSTATUS(e.status) == static_cast<int>(Code::usage) ? 2
@@ -275,7 +307,7 @@ class Watched {
 
   void blame_all() {
     end_.rank = 0;
-    for (std::int64_t rank = 0; rank < world_; ++rank) end_.ranks.push_back(rank);
+    end_.ranks = ranks_between(0, world_ + (joining_told_ ? joining_ : 0));
     end_.cause = "silence";
     end_.message = silent_;
   }
@@ -284,6 +316,7 @@ class Watched {
   GracePeriod& grace_;
   c10::intrusive_ptr<c10d::TCPStore> store_;
   int number_;
+  int next_ = 0;  ///< of the next generation
   std::int64_t world_;
   c10::intrusive_ptr<c10d::PrefixStore> of_ranks_;
   double started_, looked_;

@@ -26,6 +26,9 @@ struct Generation {
   std::function<std::vector<std::int64_t>(const struct GenerationEnd& loss)> go_on = {};
   /// How many more ranks are to be started and to join, asked about twice a second.
   std::function<std::int64_t()> more_ranks = {};
+  /// Some of those have not become ready for silence_s: all of them were killed, and the others train on. Their number
+  /// is not used again.
+  std::function<void(const struct GenerationEnd& joiners)> given_up = {};
   /// All ranks of the next membership train.
   std::function<void(const struct Regrouped&)> regrouped = {};
 };
