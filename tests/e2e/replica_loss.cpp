@@ -35,11 +35,12 @@ RunSpec saving_all(RunSpec run) {
   return run;
 }
 
-fs::path scenario_file(const std::string& name, const RunSpec& run, const std::string& events) {
+fs::path scenario_file(const std::string& name, const RunSpec& run, const std::string& events,
+                       const std::string& policy = kPolicy) {
   const fs::path file = scratch(name + ".faults.yaml"), run_file = scratch(name + ".yaml");
   write_file_atomically(run_file, run_to_yaml(run));
   write_file_atomically(file,
-                        fmt::format("name: {}\nrun: {}\n{}events: [{}]\n", name, run_file.string(), kPolicy, events));
+                        fmt::format("name: {}\nrun: {}\n{}events: [{}]\n", name, run_file.string(), policy, events));
   return file;
 }
 
