@@ -288,3 +288,21 @@ TEST_CASE("a silent error is in the memory of all replicas: nobody goes on from 
   CHECK(generations_of("silent").back().at("resumed_after") == 4);
   check_equals("silent", {steps_of(trained(run)), trained(run)});
 }
+
+TEST_CASE("a process fails in its place again, and no checkpoint is new: its node counts as lost") {
+  RunSpec run = replicas(2, 1, 4, 80);
+  run.save_interval = 0;
+  const auto exits = [](std::int64_t step, int generation) {
+    return fmt::format(
+        "{{who: {{domain: rank, index: 1}}, when: {{step: {}}}, what: {{kind: exit, status: 7}}, generation: {}}}", step,
+        generation);
+  };
+  train_with("again", run, exits(6, 0) + ", " + exits(79, 2));
+  const json changes = changes_of("again");
+  REQUIRE(changes.size() == 3);
+  CHECK(changes[0].at("excluded").empty());
+  CHECK_THAT(changes[1].at("policy").get<std::string>(), Contains("replica 1 rejoins"));
+  CHECK(changes[2].at("policy") == "without replica 1");
+  CHECK(changes[2].at("excluded") == json{1});
+  CHECK(steps_of(scratch("again")).size() == 80);
+}

@@ -92,7 +92,7 @@ class Agent {
     std::set<std::int64_t> ranks(loss.gone.begin(), loss.gone.end());
     ranks.insert(loss.ranks.begin(), loss.ranks.end());
     const std::int64_t of_replica = fleet_.world() / fleet_.run().layout.replicate;
-    const auto left = recoveries_.go_on_without({ranks.begin(), ranks.end()}, lost_nodes(record));
+    const auto left = recoveries_.go_on_without(failure_of(record), {ranks.begin(), ranks.end()});
     if (left.empty()) return {};
     ++failures_;
     std::set<std::int64_t> replicas;
@@ -115,7 +115,8 @@ class Agent {
 
   void given_up(const GenerationEnd& joiners) {
     RestartRecord record = record_of(joiners);
-    fleet_.undo_added(static_cast<std::int64_t>(rejoining_.size()));
+    const Fleet::Losses lost = recoveries_.lost_by_silence(failure_of(record));
+    fleet_.undo_added(static_cast<std::int64_t>(rejoining_.size()), lost);
     record.policy = fmt::format("still without {}", names_of(rejoining_));
     go_on(record, record.generation);
   }
@@ -172,13 +173,16 @@ class Agent {
               fmt::format("{} restarts were allowed", options_.max_restarts));
     ++failures_;
     fleet_.take_back(now_s());
-    const RecoveryDecision decision =
-        recoveries_.after({end.ranks, end.cause, lost_nodes(record), record.reached.safe_step}, now_s());
+    const RecoveryDecision decision = recoveries_.after(failure_of(record), now_s());
     if (!decision.goes_on) give_up(record, Code::final, decision.action);
     if (!fleet_.complete()) give_up(record, Code::final, "no layout of the run fits the nodes that are left");
     record.policy = decision.action + (fleet_.can_grow() ? ", " + grow() : "");
     go_on(record, number_ + 1);
     wait(decision.wait_s);
+  }
+
+  RankFailure failure_of(const RestartRecord& record) const {
+    return {record.end.ranks, record.end.cause, lost_nodes(record), record.reached.safe_step};
   }
 
   /// Those whose ranks were all killed.

@@ -93,7 +93,8 @@ std::int64_t Fleet::add_replicas() {
   return added;
 }
 
-void Fleet::undo_added(std::int64_t replicas) {
+void Fleet::undo_added(std::int64_t replicas, const Losses& lost) {
+  lost_.insert(lost.begin(), lost.end());
   Layout& l = run_.layout;
   const std::int64_t of_replica = world() / l.replicate;
   l.replicate -= replicas;
