@@ -306,3 +306,21 @@ TEST_CASE("a process fails in its place again, and no checkpoint is new: its nod
   CHECK(changes[2].at("excluded") == json{1});
   CHECK(steps_of(scratch("again")).size() == 80);
 }
+
+TEST_CASE("a rank that hangs is missed by all: all start again, which is one failure") {
+  RunSpec run = replicas(2, 2, 8, 9);
+  run.dist_timeout_s = 8;
+  const fs::path file =
+      scenario_file("hang", run,
+                    "{who: {domain: rank, index: 1}, when: {step: 6, at: mb0.L1.experts.bwd, saved: true}, "
+                    "what: {kind: hang}}",
+                    "policy: {on_loss: [without_replica, restart], max_restarts: 1}\n");
+  Launch launch;
+  launch.more = {"--faults", file.string()};
+  const Ended ended = train(run, scratch("hang"), launch);
+  INFO(ended.said);
+  REQUIRE(ended.status == 0);
+  CHECK(changes_of("hang").back().at("policy") == "restart");
+  CHECK(generations_of("hang").back().at("resumed_after") == 4);
+  check_equals("hang", {steps_of(trained(run)), trained(run)});
+}

@@ -113,6 +113,26 @@ TEST_CASE("a rank that ends as soon as it trains without the other one", "[.rank
   run_watched(*environment_in(*next, environment), 30, [](RankWatch& watch) { in_step(watch, 6); });
 }
 
+TEST_CASE("the others end by the same fault before they train again: it is one failure") {
+  AgentResult told;
+  AgentOptions agent = agent_of(2, "a rank that ends when the other one is gone", told);
+  agent.max_restarts = 1;
+  agent.policy.on_loss = {Recovery::without_replica, Recovery::restart};
+  train_with_agent(agent);
+  REQUIRE(told.restarts.size() == 2);
+  CHECK(told.restarts[0].policy == "without replica 1");
+  CHECK_FALSE(told.restarts[0].regrouped);
+  CHECK(told.restarts[1].policy == "restart");
+}
+
+// The one above starts it.
+TEST_CASE("a rank that ends when the other one is gone", "[.rank]") {
+  const RankEnvironment environment = that_regroups();
+  if (environment.restart_count > 0) return;
+  after_loss_of_rank_1(environment);
+  _exit(4);
+}
+
 namespace {
 
 /// Where rank 0 sees that it may end, in its environment.

@@ -95,6 +95,7 @@ class Agent {
     const auto left = recoveries_.go_on_without(failure_of(record), {ranks.begin(), ranks.end()});
     if (left.empty()) return {};
     ++failures_;
+    regrouping_ = true;
     std::set<std::int64_t> replicas;
     for (const std::int64_t rank : ranks) replicas.insert(rank / of_replica);
     record.policy = "without " + names_of(replicas);
@@ -122,6 +123,7 @@ class Agent {
   }
 
   void regrouped(const Regrouped& what) {
+    regrouping_ = false;
     if (!what.joined) {
       result_.restarts.back().regrouped = what;
       return note();
@@ -168,10 +170,12 @@ class Agent {
     if (stop_requested() != 0)
       throw_error(Code::runtime, "stopped by signal {}; {} meanwhile, the newest checkpoint stays", stop_requested(),
                   who_and_how(end));
-    if (failures_ >= options_.max_restarts)
+    // Who ends before all train again mostly ends by what the others regrouped for.
+    const bool another = !std::exchange(regrouping_, false);
+    if (another && failures_ >= options_.max_restarts)
       give_up(record, ended_as(end, Code::silent) ? Code::silent : Code::runtime,
               fmt::format("{} restarts were allowed", options_.max_restarts));
-    ++failures_;
+    failures_ += another ? 1 : 0;
     fleet_.take_back(now_s());
     const RecoveryDecision decision = recoveries_.after(failure_of(record), now_s());
     if (!decision.goes_on) give_up(record, Code::final, decision.action);
@@ -243,6 +247,7 @@ class Agent {
   int number_ = -1;                   ///< of the newest generation
   std::set<std::int64_t> rejoining_;  ///< replicas, as they are numbered then
   bool growing_ = false;
+  bool regrouping_ = false;  ///< after a loss, until all train again
   double begin_ = now_s();
 };
 
