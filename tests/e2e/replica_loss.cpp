@@ -294,8 +294,8 @@ TEST_CASE("a process fails in its place again, and no checkpoint is new: its nod
   run.save_interval = 0;
   const auto exits = [](std::int64_t step, int generation) {
     return fmt::format(
-        "{{who: {{domain: rank, index: 1}}, when: {{step: {}}}, what: {{kind: exit, status: 7}}, generation: {}}}", step,
-        generation);
+        "{{who: {{domain: rank, index: 1}}, when: {{step: {}}}, what: {{kind: exit, status: 7}}, generation: {}}}",
+        step, generation);
   };
   train_with("again", run, exits(6, 0) + ", " + exits(79, 2));
   const json changes = changes_of("again");

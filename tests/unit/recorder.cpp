@@ -27,10 +27,10 @@ const std::string kTwo = "{\"step\":1}\n{\"step\":2}\n", kThird = "{\"step\":3}"
 
 TEST_CASE("the line of the last step that was done is there once, whoever writes it") {
   const std::string all = kTwo + kThird + "\n";
-  CHECK(after_step_3(kTwo, kThird) == all);                // rank 0 was lost before it wrote its line
-  CHECK(after_step_3(kTwo + "{\"st", kThird) == all);      // or while it did
-  CHECK(after_step_3(all, kThird) == all);                 // or after it
+  CHECK(after_step_3(kTwo, kThird) == all);                  // rank 0 was lost before it wrote its line
+  CHECK(after_step_3(kTwo + "{\"st", kThird) == all);        // or while it did
+  CHECK(after_step_3(all, kThird) == all);                   // or after it
   CHECK(after_step_3(all + kFourth + "\n", kThird) == all);  // or after that of a step that others have not done
-  CHECK(after_step_3(all, kFourth) == all);                // this rank has
-  CHECK(after_step_3(kTwo, "") == kTwo);                   // from a checkpoint: nothing was done here
+  CHECK(after_step_3(all, kFourth) == all);                  // this rank has
+  CHECK(after_step_3(kTwo, "") == kTwo);                     // from a checkpoint: nothing was done here
 }

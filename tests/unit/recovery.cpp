@@ -154,7 +154,8 @@ TEST_CASE("a process that fails on a living node is tried again there; then the 
 TEST_CASE("a run goes on without the replicas that lost ranks; those that are left keep their order") {
   Fleet fleet(run_of(3, 2, 2, 18), {});
   Recoveries recoveries(on_loss({Recovery::without_replica, Recovery::restart}), fleet);
-  CHECK(recoveries.go_on_without(killed({3}, {{3, 10.0}}), {3}) == Nodes{0, 1, 4, 5});  // its mate, rank 2, goes as well
+  CHECK(recoveries.go_on_without(killed({3}, {{3, 10.0}}), {3}) ==
+        Nodes{0, 1, 4, 5});  // its mate, rank 2, goes as well
   CHECK(fleet.run().layout.name() == run_of(2, 2, 2, 18).layout.name());
   CHECK(fleet.nodes() == Nodes{0, 1, 4, 5});
   CHECK(fleet.excluded() == Nodes{3});

@@ -23,7 +23,7 @@ struct Membership {
   bool planned = false;
 };
 
-/// The agent: what follows `generation`, mostly as the next number; of those between them the ranks never came together.
+/// The agent: what follows `generation`. Ranks of numbers between the two never came together.
 void publish_membership(c10d::Store& launch, int generation, const Membership& next);
 /// What follows `generation`; none, as long as nothing does.
 std::optional<Membership> membership_after(c10d::Store& launch, int generation);

@@ -28,8 +28,8 @@ class Recorder {
  public:
   /// Rank 0 cuts metrics.jsonl and checkpoints.jsonl back to `resumed_step`, and removes summary.json where steps are
   /// left to do: who watches the run takes it for the end. `peak_flops`: of each rank's device, for the MFU.
-  /// `last_line`: of this process's recorder before, empty: none. It is written where the rank 0 of then was lost before
-  /// it could.
+  /// `last_line`: of this process's recorder before, empty: none. It is written where the rank 0 of then was lost
+  /// before it could.
   Recorder(const RunSpec& run, std::filesystem::path folder, std::int64_t rank, std::int64_t resumed_step,
            std::optional<double> peak_flops, std::string last_line = {});
   /// Unix times, s. `loaded`: what the ranks go on from.

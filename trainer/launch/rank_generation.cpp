@@ -21,8 +21,6 @@ namespace {
 
 /// Ranks that report an error themselves end within this time of each other; the first one seen may be a victim.
 constexpr double kGrace_s = 0.3;
-/// So long a node that has ranks killed may take until all are: a machine that goes down does not end them at once.
-constexpr double kNodeGoes_s = 3;
 /// Between two looks at what the ranks publish.
 constexpr double kLook_s = 0.5;
 
@@ -199,8 +197,8 @@ class Watched {
   }
 
   bool failure_is_clear() const {
-    return !silent_.empty() ||
-           (!failed_.empty() && now_s() - started_ - end_.detected_s > (node_goes() ? kNodeGoes_s : kGrace_s));
+    return !silent_.empty() || (!failed_.empty() && now_s() - started_ - end_.detected_s >
+                                                        (node_goes() ? generation_.node_goes_s : kGrace_s));
   }
 
   /// Some of a node's ranks were killed, others still run: it is not known yet whether the node is lost.
@@ -267,7 +265,7 @@ class Watched {
     }
     if (heard_.lasts(heard, looked_, generation_.silence_s))
       silent_ = fmt::format("no rank has been heard of for {:g} s (dist_timeout)", generation_.silence_s);
-    else if (moved_.lasts(moved, looked_, generation_.still_s))
+    else if (!moved.empty() && moved_.lasts(moved, looked_, generation_.still_s))
       silent_ = fmt::format("no rank has come further for {:g} s; rank 0 is at {}", generation_.still_s,
                             last_position(*of_ranks, 0));
     if (!silent_.empty()) detect();

@@ -33,8 +33,8 @@ class Recoveries {
   RecoveryDecision after(const RankFailure& failure, double now);
 
   /// Before that, while the ranks that are left wait: those that go on without the replicas of `gone`, which have ended
-  /// or are at fault; none where the policy has no such recovery, where one that comes before it is possible, or too few
-  /// replicas are left. Nodes count as lost as above.
+  /// or are at fault; none where the policy has no such recovery, where one that comes before it is possible, or too
+  /// few replicas are left. Nodes count as lost as above.
   std::vector<std::int64_t> go_on_without(const RankFailure& failure, const std::vector<std::int64_t>& gone);
   /// Of ranks that were to join and were silent: the nodes that count as lost as above.
   Fleet::Losses lost_by_silence(const RankFailure& failure) { return lost_with(failure, ++times_of(failure)); }
