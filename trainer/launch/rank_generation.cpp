@@ -151,6 +151,9 @@ class Watched {
       processes_.kill_all();  // the run ended before they came
   }
 
+  /// Of this membership, or of the next one once they are told of it.
+  std::int64_t told_ranks() const { return world_ + (joining_told_ ? joining_ : 0); }
+
   void give_up_joining() {
     GenerationEnd joiners;
     joiners.how = GenerationEnd::How::failed;
@@ -259,7 +262,7 @@ class Watched {
     if (generation_.silence_s == 0 && generation_.still_s == 0) return;
     const auto of_ranks = joining_told_ ? store_of(next_) : of_ranks_;  // which they go over to
     std::string heard, moved;
-    for (std::int64_t rank = 0; rank < world_ + (joining_told_ ? joining_ : 0); ++rank) {
+    for (std::int64_t rank = 0; rank < told_ranks(); ++rank) {
       heard += last_progress(*of_ranks, rank);
       moved += last_position(*of_ranks, rank);
     }
@@ -305,7 +308,7 @@ class Watched {
 
   void blame_all() {
     end_.rank = 0;
-    end_.ranks = ranks_between(0, world_ + (joining_told_ ? joining_ : 0));
+    end_.ranks = ranks_between(0, told_ranks());
     end_.cause = "silence";
     end_.message = silent_;
   }
