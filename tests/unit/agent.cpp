@@ -24,7 +24,7 @@ std::vector<std::string> rank_that(const std::string& test_case) {
 /// `replicas` of one rank, each a node; global batch 6.
 AgentOptions agent_of(std::int64_t replicas, const std::string& test_case, AgentResult& told) {
   AgentOptions out;
-  out.run.name = "made up", out.run.seq = 32, out.run.global_batch = 6, out.run.save = true;
+  out.run.name = "made up", out.run.seq = 32, out.run.global_batch = 6, out.run.steps = 10, out.run.save = true;
   ModelSpec& m = out.run.model;
   m.name = "made up", m.layers = 2, m.d_model = 64, m.heads = 4, m.kv_heads = 2, m.head_dim = 16, m.ffn = 96;
   m.vocab = 257;
