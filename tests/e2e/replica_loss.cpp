@@ -290,15 +290,16 @@ TEST_CASE("a silent error is in the memory of all replicas: nobody goes on from 
 }
 
 TEST_CASE("a process fails in its place again, and no checkpoint is new: its node counts as lost") {
-  RunSpec run = replicas(2, 1, 4, 80);
+  RunSpec run = replicas(2, 2, 8, 80);
   run.save_interval = 0;
-  const auto exits = [](std::int64_t step, int generation) {
+  const auto exits = [](int rank, std::int64_t step, int generation) {
     return fmt::format(
-        "{{who: {{domain: rank, index: 1}}, when: {{step: {}}}, what: {{kind: exit, status: 7}}, generation: {}}}",
-        step, generation);
+        "{{who: {{domain: rank, index: {}}}, when: {{step: {}}}, what: {{kind: exit, status: 7}}, generation: {}}}",
+        rank, step, generation);
   };
-  train_with("again", run, exits(6, 0) + ", " + exits(79, 2));
+  train_with("again", run, exits(1, 6, 0) + ", " + exits(3, 79, 2));  // of node 1
   const json changes = changes_of("again");
+  INFO(changes.dump(1));
   REQUIRE(changes.size() == 3);
   CHECK(changes[0].at("excluded").empty());
   CHECK_THAT(changes[1].at("policy").get<std::string>(), Contains("replica 1 rejoins"));
