@@ -80,9 +80,11 @@ TEST_CASE("a run that was killed goes on from the copies in its nodes' own memor
   fs::create_directories(memory);
   write_bytes(memory / "copy", "of an earlier step");
   fs::create_directory_symlink(memory, folder / "nodes" / "7");
+  fs::create_directory_symlink(scratch("of-another-machine"), folder / "nodes" / "8");  // whose memory is not seen here
   go_on(folder, copied_run(), 6, "local");
   CHECK(!fs::exists(fs::symlink_status(folder / "nodes" / "7")));
   CHECK(!fs::exists(memory));
+  CHECK(fs::is_symlink(folder / "nodes" / "8"));
 }
 
 TEST_CASE("a node that is lost, or a copy that is damaged, is replaced by its peer's") {

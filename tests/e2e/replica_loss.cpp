@@ -35,11 +35,12 @@ RunSpec saving_all(RunSpec run) {
   return run;
 }
 
-fs::path scenario_file(const std::string& name, const RunSpec& run, const std::string& events) {
+fs::path scenario_file(const std::string& name, const RunSpec& run, const std::string& events,
+                       const std::string& policy = kPolicy) {
   const fs::path file = scratch(name + ".faults.yaml"), run_file = scratch(name + ".yaml");
   write_file_atomically(run_file, run_to_yaml(run));
   write_file_atomically(file,
-                        fmt::format("name: {}\nrun: {}\n{}events: [{}]\n", name, run_file.string(), kPolicy, events));
+                        fmt::format("name: {}\nrun: {}\n{}events: [{}]\n", name, run_file.string(), policy, events));
   return file;
 }
 
@@ -53,6 +54,13 @@ Ended train_with(const std::string& name, const RunSpec& run, const std::string&
 }
 
 json changes_of(const std::string& name) { return read_json(scratch(name) / "agent.json").at("restarts"); }
+
+std::vector<json> generations_of(const std::string& name) {
+  std::vector<json> out;
+  std::ifstream in(scratch(name) / "generations.jsonl");
+  for (std::string line; std::getline(in, line);) out.push_back(json::parse(line));
+  return out;
+}
 
 std::string lost(const std::string& who, const std::string& when, const std::string& more = "") {
   return fmt::format("{{who: {{domain: {}}}, when: {{{}}}, what: {{kind: kill}}{}}}", who, when, more);
@@ -149,6 +157,17 @@ TEST_CASE("2 -> 1 replicas, wherever the kill strikes: the step is done again by
   CHECK(after >= (met ? 5 : 4));
   CHECK(after <= (name == "in-loss" ? 6 : 5));
   check_equals(name, with_membership(name, run, 2, after, run.steps));
+}
+
+TEST_CASE("the first replica goes between two steps: the line of the last one is not lost with its rank 0") {
+  const RunSpec run = replicas(2, 2, 8, 9);
+  train_with("line", run, lost("replica, index: 0", "step: 6, at: begin"));
+  const json changes = changes_of("line");
+  REQUIRE(changes.size() == 1);
+  CHECK(changes[0].at("policy") == "without replica 0");
+  const std::int64_t after = changes[0].at("resumed_after");
+  CHECK((after == 4 || after == 5));  // others may not have all of step 5's end
+  check_equals("line", with_membership("line", run, 2, after, run.steps));
 }
 
 TEST_CASE("2 -> 1 -> 2 replicas: the node is back, and its replica rejoins after a step") {
@@ -254,4 +273,55 @@ TEST_CASE("after a regroup a fault strikes whom the ranks are then, not whom the
   for (std::string line; std::getline(in, line);)
     struck.emplace_back(json::parse(line).at("rank"), json::parse(line).at("node"));
   CHECK(struck == std::vector<std::pair<int, int>>{{0, 0}, {1, 2}});
+}
+
+TEST_CASE("a silent error is in the memory of all replicas: nobody goes on from it, but from what was compared") {
+  RunSpec run = replicas(3, 1, 9, 9);
+  run.resilience.verify_interval = 2;
+  train_with("silent", run,
+             "{who: {domain: rank, index: 2}, when: {step: 5, at: optimizer, saved: true}, "
+             "what: {kind: corrupt, tensor: weight, layer: 1, element: 7, bit: 21}}");
+  const json changes = changes_of("silent");
+  REQUIRE(changes.size() == 1);
+  CHECK(changes[0].at("cause") == "exit status 5");
+  CHECK(changes[0].at("policy") == "restart");
+  CHECK(generations_of("silent").back().at("resumed_after") == 4);
+  check_equals("silent", {steps_of(trained(run)), trained(run)});
+}
+
+TEST_CASE("a process fails in its place again, and no checkpoint is new: its node counts as lost") {
+  RunSpec run = replicas(2, 2, 8, 80);
+  run.save_interval = 0;
+  const auto exits = [](int rank, std::int64_t step, int generation) {
+    return fmt::format(
+        "{{who: {{domain: rank, index: {}}}, when: {{step: {}}}, what: {{kind: exit, status: 7}}, generation: {}}}",
+        rank, step, generation);
+  };
+  train_with("again", run, exits(1, 6, 0) + ", " + exits(3, 79, 2));  // of node 1
+  const json changes = changes_of("again");
+  INFO(changes.dump(1));
+  REQUIRE(changes.size() == 3);
+  CHECK(changes[0].at("excluded").empty());
+  CHECK_THAT(changes[1].at("policy").get<std::string>(), Contains("replica 1 rejoins"));
+  CHECK(changes[2].at("policy") == "without replica 1");
+  CHECK(changes[2].at("excluded") == json{1});
+  CHECK(steps_of(scratch("again")).size() == 80);
+}
+
+TEST_CASE("a rank that hangs is missed by all: all start again, which is one failure") {
+  RunSpec run = replicas(2, 2, 8, 9);
+  run.dist_timeout_s = 8;
+  const fs::path file =
+      scenario_file("hang", run,
+                    "{who: {domain: rank, index: 1}, when: {step: 6, at: mb0.L1.experts.bwd, saved: true}, "
+                    "what: {kind: hang}}",
+                    "policy: {on_loss: [without_replica, restart], max_restarts: 1}\n");
+  Launch launch;
+  launch.more = {"--faults", file.string()};
+  const Ended ended = train(run, scratch("hang"), launch);
+  INFO(ended.said);
+  REQUIRE(ended.status == 0);
+  CHECK(changes_of("hang").back().at("policy") == "restart");
+  CHECK(generations_of("hang").back().at("resumed_after") == 4);
+  check_equals("hang", {steps_of(trained(run)), trained(run)});
 }

@@ -268,6 +268,7 @@ TEST_CASE("the hook of this machine stops a run without a save, and leaves no pr
 here=$(dirname "$0")
 trap 'echo saved >> "$here/calls"; exit 75' USR1 TERM
 sleep 98764 &
+echo $! > "$here/sleeper"
 while :; do sleep 0.05; done
 )sh");
   site.file("run.yaml", "a run file");
@@ -275,10 +276,14 @@ while :; do sleep 0.05; done
   const std::string folder = site.run().parent_path().string(), run = site.run().string();
   const std::string local = "WINDTUNNEL='" + folder + "/windtunnel' configs/watch/local.sh ";
   REQUIRE(std::system((local + "start '" + run + "' '" + folder + "/run.yaml'").c_str()) == 0);
-  CHECK(std::system("pgrep -f '^sleep 98764$' > /dev/null") == 0);
+  const auto shell = [&](const std::string& command) {
+    return std::system(("cd '" + folder + "' && timeout 60 sh -c '" + command + "'").c_str());
+  };
+  CHECK(shell("until [ -s sleeper ]; do sleep 0.1; done; kill -0 $(cat sleeper)") == 0);
   CHECK(std::system((local + "stop '" + run + "'").c_str()) == 0);
   CHECK(site.calls().empty());
-  CHECK(std::system("pgrep -f '^sleep 98764$' > /dev/null") != 0);
+  // A killed process may stay as a zombie where nobody waits for it.
+  CHECK(shell("while grep -qs \"^State:.[^ZX]\" /proc/$(cat sleeper)/status; do sleep 0.1; done") == 0);
 }
 
 TEST_CASE("the circuit breaker outlives the watch, until a human closes it") {

@@ -61,8 +61,9 @@ TEST_CASE("a program that is not there is an error") {
 
 TEST_CASE("a node is lost when all of its ranks are killed, one some time after the other") {
   GracePeriod none(0);
-  const auto killed_of = [&](const std::string& of_rank_1, std::int64_t ranks_per_node) {
+  const auto killed_of = [&](const std::string& of_rank_1, std::int64_t ranks_per_node, double node_goes_s = 60) {
     Generation generation;
+    generation.node_goes_s = node_goes_s;
     generation.command = {"/bin/sh", "-c",
                           "case $RANK in 0) kill -9 $$;; 1) sleep 1; " + of_rank_1 + ";; esac; exec sleep 100"};
     generation.world = 4, generation.ranks_per_node = ranks_per_node;
@@ -71,7 +72,7 @@ TEST_CASE("a node is lost when all of its ranks are killed, one some time after 
   using Ranks = std::vector<std::int64_t>;
   CHECK(killed_of("kill -9 $$", 2) == Ranks{0, 1});
   CHECK(killed_of("exit 4", 2) == Ranks{0});      // it lost its peer
-  CHECK(killed_of("true", 2) == Ranks{0});        // it lives on
+  CHECK(killed_of("true", 2, 2) == Ranks{0});     // it lives on
   CHECK(killed_of("kill -9 $$", 1) == Ranks{0});  // of another node: nobody waits for it
 }
 
@@ -79,11 +80,11 @@ TEST_CASE("ranks that live and come no further are ended, with the place where t
   GracePeriod none(0);
   Generation generation;
   generation.command = {std::filesystem::read_symlink("/proc/self/exe").string(), "a rank that stands still"};
-  generation.still_s = 2;
+  generation.still_s = 5;
   const GenerationEnd end = run_generation(generation, none);
   CHECK(end.how == GenerationEnd::How::failed);
   CHECK(end.cause == "silence");
-  CHECK(end.message == "no rank has come further for 2 s; rank 0 is at checkpoint of step 7");
+  CHECK(end.message == "no rank has come further for 5 s; rank 0 is at checkpoint of step 7");
 }
 
 // The one above starts it.

@@ -154,19 +154,65 @@ TEST_CASE("a process that fails on a living node is tried again there; then the 
 TEST_CASE("a run goes on without the replicas that lost ranks; those that are left keep their order") {
   Fleet fleet(run_of(3, 2, 2, 18), {});
   Recoveries recoveries(on_loss({Recovery::without_replica, Recovery::restart}), fleet);
-  CHECK(recoveries.go_on_without({3}, {{3, 10.0}}) == Nodes{0, 1, 4, 5});  // its mate, rank 2, goes as well
+  CHECK(recoveries.go_on_without(killed({3}, {{3, 10.0}}), {3}) ==
+        Nodes{0, 1, 4, 5});  // its mate, rank 2, goes as well
   CHECK(fleet.run().layout.name() == run_of(2, 2, 2, 18).layout.name());
   CHECK(fleet.nodes() == Nodes{0, 1, 4, 5});
   CHECK(fleet.excluded() == Nodes{3});
   CHECK(fleet.missing_replicas() == 1);
   CHECK(fleet.add_replicas() == 0);  // node 2 alone stands by
-  CHECK(recoveries.go_on_without({0, 2}, {}).empty());
+  CHECK(recoveries.go_on_without(killed({0, 2}, {}), {0, 2}).empty());
   CHECK(fleet.world() == 4);  // unchanged: no replica would be left
-  CHECK(recoveries.go_on_without({1}, {}) == Nodes{2, 3});
+  CHECK(recoveries.go_on_without(killed({1}, {}), {1}) == Nodes{2, 3});
   REQUIRE(fleet.take_back(10));
   CHECK(fleet.add_replicas() == 2);
   CHECK(fleet.missing_replicas() == 0);
   CHECK(fleet.nodes() == Nodes{4, 5, 0, 1, 2, 3});  // those that come back are behind the others
+}
+
+TEST_CASE("a node whose processes fail again in the same way counts as lost, whatever rank they have by then") {
+  const auto [safe_step, excluded] = GENERATE(table<std::int64_t, Nodes>({{0, {1}}, {4, {}}}));  // 4: a new checkpoint
+  Fleet fleet(run_of(3, 2, 2, 18), {});
+  Recoveries recoveries(on_loss({Recovery::without_replica, Recovery::restart}), fleet);
+  CHECK(recoveries.go_on_without({{1}, "exit status 7", {}, 0}, {1}) == Nodes{2, 3, 4, 5});
+  REQUIRE(fleet.add_replicas() == 1);
+  REQUIRE(fleet.node_of(5) == 1);
+  CHECK(recoveries.go_on_without({{5}, "exit status 7", {}, safe_step}, {5}) == Nodes{0, 1, 2, 3});
+  CHECK(fleet.excluded() == excluded);
+  CHECK(fleet.add_replicas() == (excluded.empty() ? 1 : 0));
+}
+
+TEST_CASE("a failure is counted once, whether others go on without its replica or all start again") {
+  Fleet fleet(run_of(1, 2, 2, 16), {});
+  Recoveries recoveries(on_loss({Recovery::without_replica, Recovery::restart}), fleet);
+  const RankFailure failure{{1}, "exit status 7", {}, 0};
+  for (const bool goes_on : {true, false}) {
+    CHECK(recoveries.go_on_without(failure, {1}).empty());  // the only replica
+    CHECK(recoveries.after(failure, 0).goes_on == goes_on);
+  }
+}
+
+TEST_CASE("replicas that were to come back and did not are missing as before") {
+  Fleet fleet(run_of(3, 2, 2, 18), {});
+  REQUIRE_FALSE(fleet.drop_replicas({0, 2}, {}).empty());
+  REQUIRE(fleet.add_replicas() == 2);
+  fleet.undo_added(2, {});
+  CHECK(fleet.missing_replicas() == 2);
+  CHECK(fleet.run().layout.name() == run_of(1, 2, 2, 18).layout.name());
+  CHECK(fleet.nodes() == Nodes{4, 5});
+  CHECK(fleet.add_replicas() == 2);
+  CHECK(fleet.nodes() == Nodes{4, 5, 0, 1, 2, 3});
+  fleet.undo_added(2, {{2, std::nullopt}});
+  CHECK(fleet.add_replicas() == 1);
+  CHECK(fleet.nodes() == Nodes{4, 5, 0, 1});
+}
+
+TEST_CASE("ranks that do not come are counted as those that fail") {
+  Fleet fleet(run_of(2, 2, 2, 16), {});
+  Recoveries recoveries({}, fleet);
+  const RankFailure silent{{2, 3}, "silence", {}, 0};
+  CHECK(recoveries.lost_by_silence(silent).empty());
+  CHECK(recoveries.lost_by_silence(silent) == Fleet::Losses{{2, std::nullopt}, {3, std::nullopt}});
 }
 
 TEST_CASE("a restart of all has all nodes that live, in the best layout where some are missing") {
@@ -187,7 +233,7 @@ TEST_CASE("a restart of all has all nodes that live, in the best layout where so
 TEST_CASE("a spare takes the place of a lost replica's node") {
   Fleet fleet(run_of(2, 2, 2, 16), {2, 0, 1});
   Recoveries recoveries(on_loss({Recovery::without_replica, Recovery::restart}), fleet);
-  CHECK(recoveries.go_on_without({0, 1}, {{0, std::nullopt}}) == Nodes{2, 3});
+  CHECK(recoveries.go_on_without(killed({0, 1}, {{0, std::nullopt}}), {0, 1}) == Nodes{2, 3});
   CHECK(fleet.add_replicas() == 1);
   CHECK(fleet.nodes() == Nodes{1, 2});
 }
@@ -195,10 +241,10 @@ TEST_CASE("a spare takes the place of a lost replica's node") {
 TEST_CASE("no run goes on without replicas where the policy has another recovery first, or none of the kind") {
   Fleet fleet(run_of(2, 2, 2, 16), {2, 0, 1});
   Recoveries spare(on_loss({Recovery::spare, Recovery::without_replica}), fleet);
-  CHECK(spare.go_on_without({3}, {{1, std::nullopt}}).empty());
-  CHECK(Recoveries(on_loss({Recovery::restart}), fleet).go_on_without({3}, {}).empty());
+  CHECK(spare.go_on_without(killed({3}, {{1, std::nullopt}}), {3}).empty());
+  CHECK(Recoveries(on_loss({Recovery::restart}), fleet).go_on_without(killed({3}, {}), {3}).empty());
   CHECK(fleet.world() == 4);
-  CHECK(spare.go_on_without({3}, {}) == Nodes{0, 1});  // its node lives: no spare is needed
+  CHECK(spare.go_on_without(killed({3}, {}), {3}) == Nodes{0, 1});  // its node lives: no spare is needed
   RunSpec shared = run_of(2, 2, 2, 16);
   shared.layout.optimizer_shard = 2;
   CHECK(Fleet(shared, {}).drop_replicas({3}, {}).empty());

@@ -230,7 +230,7 @@ void remove_other_nodes(const CopySite& site) {
   for (const CopyPlace& place : site.places) in_use.insert(place.node);
   std::vector<fs::path> gone;
   for (const auto& entry : fs::directory_iterator(site.folder.parent_path()))
-    if (!in_use.count(entry.path().filename().string())) gone.push_back(entry.path());
+    if (!in_use.count(entry.path().filename().string()) && fs::exists(entry.path())) gone.push_back(entry.path());
   for (const fs::path& folder : gone) remove_linked_folder(folder);
 }
 

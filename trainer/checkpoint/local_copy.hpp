@@ -59,6 +59,7 @@ void remove_older_copies(const std::filesystem::path& level, std::int64_t shard,
 /// and what was left half written. Nothing may be written meanwhile.
 void clean_node_folder(const std::filesystem::path& folder, std::int64_t step, const RunSpec& run);
 /// Removes the folders of nodes that no rank is on any more: spares have taken their places, or the run has shrunk.
+/// A link to a folder that this machine has not stays: it is the memory of another one, and may be in use again.
 void remove_other_nodes(const CopySite& site);
 
 /// A part that a node has, by its record.

@@ -20,8 +20,8 @@ constexpr const char* kStepsDone = "membership/steps_done";
 
 }  // namespace
 
-void publish_membership(c10d::Store& launch, const Membership& next) {
-  launch.set(key_after(next.generation - 1),
+void publish_membership(c10d::Store& launch, int generation, const Membership& next) {
+  launch.set(key_after(generation),
              json{{"generation", next.generation}, {"processes", next.processes}, {"planned", next.planned}}.dump());
 }
 

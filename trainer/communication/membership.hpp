@@ -23,8 +23,8 @@ struct Membership {
   bool planned = false;
 };
 
-/// The agent: what follows the generation before next.generation.
-void publish_membership(c10d::Store& launch, const Membership& next);
+/// The agent: what follows `generation`. Ranks of numbers between the two never came together.
+void publish_membership(c10d::Store& launch, int generation, const Membership& next);
 /// What follows `generation`; none, as long as nothing does.
 std::optional<Membership> membership_after(c10d::Store& launch, int generation);
 

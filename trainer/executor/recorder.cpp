@@ -61,25 +61,40 @@ std::int64_t most_microbatches(const RunSpec& run) {
 }  // namespace
 
 Recorder::Recorder(const RunSpec& run, std::filesystem::path folder, std::int64_t rank, std::int64_t resumed_step,
-                   std::optional<double> peak_flops)
-    : run_(run), folder_(std::move(folder)), rank_(rank), resumed_step_(resumed_step), peak_flops_(peak_flops) {
+                   std::optional<double> peak_flops, std::string last_line)
+    : run_(run),
+      folder_(std::move(folder)),
+      rank_(rank),
+      resumed_step_(resumed_step),
+      peak_flops_(peak_flops),
+      last_line_(std::move(last_line)) {
   if (rank_ != 0) return;
+  std::int64_t last_step = 0;
   for (const char* name : {"metrics.jsonl", "checkpoints.jsonl"}) {
     const auto file = folder_ / name;
     std::ifstream in(file);
     if (!in) continue;
     std::string kept, replayed;
     for (std::string line; std::getline(in, line);)
-      if (const json entry = json::parse(line, nullptr, false); entry.is_object())
-        (entry.value("step", resumed_step + 1) <= resumed_step ? kept : replayed) += line + "\n";
+      if (const json entry = json::parse(line, nullptr, false); entry.is_object()) {
+        const std::int64_t step = entry.value("step", resumed_step + 1);
+        (step <= resumed_step ? kept : replayed) += line + "\n";
+        if (file.filename() == "metrics.jsonl" && step <= resumed_step) last_step = std::max(last_step, step);
+      }
     in.close();
     if (file.filename() == "metrics.jsonl" && !replayed.empty())
       std::ofstream(folder_ / "replayed.jsonl", std::ios::app) << replayed;
     write_file_atomically(file, kept);
   }
   metrics_.open(folder_ / "metrics.jsonl", std::ios::app);
+  write_last_line(last_step);
   std::error_code absent;
   if (resumed_step < run.steps) std::filesystem::remove(folder_ / "summary.json", absent);
+}
+
+void Recorder::write_last_line(std::int64_t last_step) {
+  if (last_line_.empty() || last_step >= resumed_step_) return;
+  if (json::parse(last_line_).at("step") == resumed_step_) metrics_ << last_line_ << std::endl;
 }
 
 void Recorder::started(int generation, double connected_unix_s, double loaded_unix_s,
@@ -105,7 +120,6 @@ void Recorder::step(const StepResult& r, double learning_rate, const std::vector
   routed_.emplace_back(r.timeline.step, StepResult{});
   routed_.back().second.routing = r.routing;
   if (routed_.size() > static_cast<std::size_t>(kRecordedSteps)) routed_.pop_front();
-  if (rank_ != 0) return;
   const double tokens_per_s = static_cast<double>(run_.tokens_per_step()) / r.timeline.step_s;
   json line{{"step", r.timeline.step},
             {"loss", r.loss},
@@ -125,7 +139,9 @@ void Recorder::step(const StepResult& r, double learning_rate, const std::vector
   if (!r.mtp_losses.empty()) line["mtp_losses"] = r.mtp_losses;
   if (const auto imbalance = expert_imbalance(run_, r.routing)) line["expert_imbalance"] = *imbalance;
   if (peak_flops_) line["mfu"] = model_flops_utilisation(run_, r.timeline.step_s, *peak_flops_);
-  metrics_ << line.dump() << std::endl;
+  last_line_ = line.dump();
+  if (rank_ != 0) return;
+  metrics_ << last_line_ << std::endl;
   if (!metrics_)
     throw_error(Code::runtime, "{}: could not be written; free space", (folder_ / "metrics.jsonl").string());
   const std::string shown = fmt::format(

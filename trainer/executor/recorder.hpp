@@ -28,14 +28,18 @@ class Recorder {
  public:
   /// Rank 0 cuts metrics.jsonl and checkpoints.jsonl back to `resumed_step`, and removes summary.json where steps are
   /// left to do: who watches the run takes it for the end. `peak_flops`: of each rank's device, for the MFU.
+  /// `last_line`: of this process's recorder before, empty: none. It is written where the rank 0 of then was lost
+  /// before it could.
   Recorder(const RunSpec& run, std::filesystem::path folder, std::int64_t rank, std::int64_t resumed_step,
-           std::optional<double> peak_flops);
+           std::optional<double> peak_flops, std::string last_line = {});
   /// Unix times, s. `loaded`: what the ranks go on from.
   void started(int generation, double connected_unix_s, double loaded_unix_s,
                const std::optional<LoadedCheckpoint>& loaded);
   /// `skipped`: batches that were left out before this one, as the line has them; empty: none.
   void step(const StepResult& result, double learning_rate, const std::vector<std::int64_t>& samples,
             const nlohmann::json& skipped);
+  /// Of metrics.jsonl, as this rank has it. Empty: no step was done.
+  const std::string& last_line() const { return last_line_; }
   void checkpoint(std::int64_t step, const SaveTimes& times);
   /// Of a copy in the memory of nodes.
   void local_copy(const SaveTimes& times) { local_copies_.push_back(times); }
@@ -43,6 +47,7 @@ class Recorder {
   void finish(const Executor& executor, Communicators& communicators);
 
  private:
+  void write_last_line(std::int64_t last_step);
   void write_routing(Communicators& communicators);
   void write_timelines(Communicators& communicators, const StepTimeline& own);
 
@@ -51,6 +56,7 @@ class Recorder {
   std::int64_t rank_;
   std::int64_t resumed_step_;
   std::optional<double> peak_flops_;
+  std::string last_line_;
   std::ofstream metrics_, saves_;
   std::int64_t steps_ = 0;  ///< of this process
   std::deque<StepTimeline>

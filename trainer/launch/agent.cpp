@@ -70,6 +70,7 @@ class Agent {
     generation.asks_to_end = [&] { return can_grow(); };
     generation.go_on = [&](const GenerationEnd& loss) { return go_on_without(loss); };
     generation.more_ranks = [&] { return more_ranks(); };
+    generation.given_up = [&](const GenerationEnd& joiners) { given_up(joiners); };
     generation.regrouped = [&](const Regrouped& what) { regrouped(what); };
     return wt::run_generation(generation, grace_);
   }
@@ -84,13 +85,18 @@ class Agent {
   /// Of this generation the ranks that go on without the replicas that have lost some.
   std::vector<std::int64_t> go_on_without(const GenerationEnd& loss) {
     RestartRecord record = record_of(loss);
-    if (refused(loss) || stop_requested() != 0 || failures_ >= options_.max_restarts) return {};
+    // After a silent error the others' memory is wrong as well: only what was compared is not. Ranks that were asked to
+    // end for a larger world do not wait.
+    if (refused(loss) || ended_as(loss, Code::silent) || growing_ || stop_requested() != 0 ||
+        failures_ >= options_.max_restarts)
+      return {};
     std::set<std::int64_t> ranks(loss.gone.begin(), loss.gone.end());
     ranks.insert(loss.ranks.begin(), loss.ranks.end());
     const std::int64_t of_replica = fleet_.world() / fleet_.run().layout.replicate;
-    const auto left = recoveries_.go_on_without({ranks.begin(), ranks.end()}, lost_nodes(record));
+    const auto left = recoveries_.go_on_without(failure_of(record), {ranks.begin(), ranks.end()});
     if (left.empty()) return {};
     ++failures_;
+    regrouping_ = true;
     std::set<std::int64_t> replicas;
     for (const std::int64_t rank : ranks) replicas.insert(rank / of_replica);
     record.policy = "without " + names_of(replicas);
@@ -109,7 +115,16 @@ class Agent {
     return back * fleet_.world() / (before + back);
   }
 
+  void given_up(const GenerationEnd& joiners) {
+    RestartRecord record = record_of(joiners);
+    const Fleet::Losses lost = recoveries_.lost_by_silence(failure_of(record));
+    fleet_.undo_added(static_cast<std::int64_t>(rejoining_.size()), lost);
+    record.policy = fmt::format("still without {}", names_of(rejoining_));
+    go_on(record, record.generation);
+  }
+
   void regrouped(const Regrouped& what) {
+    regrouping_ = false;
     if (!what.joined) {
       result_.restarts.back().regrouped = what;
       return note();
@@ -156,18 +171,23 @@ class Agent {
     if (stop_requested() != 0)
       throw_error(Code::runtime, "stopped by signal {}; {} meanwhile, the newest checkpoint stays", stop_requested(),
                   who_and_how(end));
-    if (failures_ >= options_.max_restarts)
+    // Who ends before all train again mostly ends by what the others regrouped for.
+    const bool another = !std::exchange(regrouping_, false);
+    if (another && failures_ >= options_.max_restarts)
       give_up(record, ended_as(end, Code::silent) ? Code::silent : Code::runtime,
               fmt::format("{} restarts were allowed", options_.max_restarts));
-    ++failures_;
+    failures_ += another ? 1 : 0;
     fleet_.take_back(steady_s());
-    const RecoveryDecision decision =
-        recoveries_.after({end.ranks, end.cause, lost_nodes(record), record.reached.safe_step}, steady_s());
+    const RecoveryDecision decision = recoveries_.after(failure_of(record), steady_s());
     if (!decision.goes_on) give_up(record, Code::final, decision.action);
     if (!fleet_.complete()) give_up(record, Code::final, "no layout of the run fits the nodes that are left");
     record.policy = decision.action + (fleet_.can_grow() ? ", " + grow() : "");
     go_on(record, number_ + 1);
     wait(decision.wait_s);
+  }
+
+  RankFailure failure_of(const RestartRecord& record) const {
+    return {record.end.ranks, record.end.cause, lost_nodes(record), record.reached.safe_step};
   }
 
   /// Those whose ranks were all killed.
@@ -228,6 +248,7 @@ class Agent {
   int number_ = -1;                   ///< of the newest generation
   std::set<std::int64_t> rejoining_;  ///< replicas, as they are numbered then
   bool growing_ = false;
+  bool regrouping_ = false;  ///< after a loss, until all train again
   double begin_ = steady_s();
 };
 

@@ -28,7 +28,7 @@ struct RestartRecord {
   std::vector<std::int64_t> ranks_nodes;  ///< of end.ranks
   RunProgress reached;
   /// What was done: "restart", "spare", "shrink to 2 ranks", "grow to 4 ranks", "without replica 1", "replica 1 rejoins
-  /// after step 9", or why nothing was.
+  /// after step 9", "still without replica 1", or why nothing was.
   std::string policy;
   std::string layout;                         ///< of the next generation
   std::vector<std::int64_t> nodes, excluded;  ///< of the next generation

@@ -93,6 +93,15 @@ std::int64_t Fleet::add_replicas() {
   return added;
 }
 
+void Fleet::undo_added(std::int64_t replicas, const Losses& lost) {
+  lost_.insert(lost.begin(), lost.end());
+  Layout& l = run_.layout;
+  const std::int64_t of_replica = world() / l.replicate;
+  l.replicate -= replicas;
+  missing_ += replicas;
+  nodes_.resize(static_cast<std::size_t>(l.replicate * of_replica / shape_.ranks));
+}
+
 bool Fleet::complete() {
   if (missing_ == 0) return true;
   const std::int64_t ranks = static_cast<std::int64_t>(healthy().size()) * shape_.ranks;

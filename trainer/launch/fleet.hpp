@@ -43,6 +43,8 @@ class Fleet {
   std::int64_t missing_replicas() const { return missing_; }
   /// Missing replicas are back, behind the others, as far as nodes stand by for them. Returns how many.
   std::int64_t add_replicas();
+  /// So many that were added last did not come: they are missing as before.
+  void undo_added(std::int64_t replicas, const Losses& lost);
   /// For a start of all ranks: without missing replicas, in the run's own layout or the best one on the nodes that are
   /// left. False: there is none.
   bool complete();

@@ -29,7 +29,7 @@ RunProgress progress_of(const std::filesystem::path& folder) {
   std::getline(latest, progress.checkpoint);
   progress.safe_step = step_of(progress.checkpoint);
   for (std::string line; std::getline(starts, line);)
-    if (const auto start = json::parse(line, nullptr, false); start.is_object())
+    if (const auto start = json::parse(line, nullptr, false); start.is_object() && start.contains("level"))
       progress.safe_step = std::max(progress.safe_step, start.value("resumed_after", std::int64_t{0}));
   for (std::string line; std::getline(metrics, line);)
     if (const auto entry = json::parse(line, nullptr, false); entry.is_object())

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "configs/spec/support/clock.hpp"
 #include "configs/spec/support/error.hpp"
@@ -20,8 +21,6 @@ namespace {
 
 /// Ranks that report an error themselves end within this time of each other; the first one seen may be a victim.
 constexpr double kGrace_s = 0.3;
-/// So long a node that has ranks killed may take until all are: a machine that goes down does not end them at once.
-constexpr double kNodeGoes_s = 3;
 /// Between two looks at what the ranks publish.
 constexpr double kLook_s = 0.5;
 
@@ -31,6 +30,12 @@ c10::intrusive_ptr<c10d::TCPStore> host_store() {
   options.isServer = true;
   options.waitWorkers = false;
   return c10::make_intrusive<c10d::TCPStore>("127.0.0.1", options);
+}
+
+std::vector<std::int64_t> ranks_between(std::int64_t first, std::int64_t end) {
+  std::vector<std::int64_t> out(static_cast<std::size_t>(end - first));
+  std::iota(out.begin(), out.end(), first);
+  return out;
 }
 
 /// How long a text has been the same.
@@ -77,7 +82,7 @@ class Watched {
     return c10::make_intrusive<c10d::PrefixStore>(store_prefix(number), store_);
   }
 
-  /// Until all have ended, or a failure is clear.
+  /// Until all have ended, or a failure is clear; what came of the last change is told before.
   void watch() {
     while (!processes_.running().empty() && !failure_is_clear()) {
       if (const auto ended = processes_.next_ended()) {
@@ -88,14 +93,23 @@ class Watched {
       if (steady_s() - looked_ >= kLook_s) look();
       pause_briefly();
     }
+    look_at_change();
   }
 
   void look() {
     looked_ = steady_s();
     ask_to_end();
     look_for_silence();
-    if (regrouping_ && in_training(*of_ranks_).ranks == world_) tell_regrouped(*std::exchange(regrouping_, {}));
+    look_at_change();
     joining_ == 0 ? look_for_more_ranks() : look_at_joining();
+  }
+
+  /// Whether all ranks of the next membership train.
+  void look_at_change() {
+    if (regrouping_ && in_training(*of_ranks_).ranks == world_) tell_regrouped(*std::exchange(regrouping_, {}));
+    if (joining_ == 0 || in_training(*store_of(next_)).ranks < world_ + joining_) return;
+    enter(next_, world_ + joining_);
+    tell_regrouped(joined_);
   }
 
   /// The replicas of the failed ranks end; the others, which wait for it, go on.
@@ -104,9 +118,9 @@ class Watched {
     const std::vector<std::int64_t> ranks = generation_.go_on(end_);
     if (ranks.empty()) return false;
     processes_.keep(ranks);
-    regrouping_ = Regrouped{number_ + 1, false, 0, end_.detected_s, end_.detected_unix_s, steady_s() - started_, 0};
-    publish_membership(*store_, {number_ + 1, processes_.in_order(), false});
-    enter(number_ + 1, static_cast<std::int64_t>(ranks.size()));
+    regrouping_ = Regrouped{next_, false, 0, end_.detected_s, end_.detected_unix_s, steady_s() - started_, 0};
+    publish_membership(*store_, number_, {next_, processes_.in_order(), false});
+    enter(next_, static_cast<std::int64_t>(ranks.size()));
     failed_.clear();
     end_ = {};
     return true;
@@ -115,35 +129,51 @@ class Watched {
   void look_for_more_ranks() {
     if (!generation_.more_ranks || in_training(*of_ranks_).ranks < world_) return;
     joining_ = generation_.more_ranks();
-    joining_told_ = false;
-    joined_ = {number_ + 1, true, 0, steady_s() - started_, clock_s(CLOCK_REALTIME), 0, 0};
+    joined_ = {next_, true, 0, steady_s() - started_, clock_s(CLOCK_REALTIME), 0, 0};
     for (std::int64_t rank = world_; rank < world_ + joining_; ++rank) {
-      auto own = environment(rank, number_ + 1, world_ + joining_);
+      auto own = environment(rank, next_, world_ + joining_);
       own["WINDTUNNEL_JOINS"] = "1";
       processes_.start(rank, generation_.command, own);
     }
   }
 
-  /// Once they have all that they need, the ranks that train are told; once all train, they are one membership.
+  /// Once they have all that they need, the ranks that train are told.
   void look_at_joining() {
-    const auto next = store_of(number_ + 1);
-    if (!joining_told_ && ready_ranks(*next) == joining_) {
+    if (!joining_told_ && ready_ranks(*store_of(next_)) == joining_) {
       joining_told_ = true;
       joined_.decided_s = steady_s() - started_;
-      publish_membership(*store_, {number_ + 1, processes_.in_order(), true});
+      publish_membership(*store_, number_, {next_, processes_.in_order(), true});
     }
-    if (in_training(*next).ranks == world_ + joining_) {
-      enter(number_ + 1, world_ + joining_);
-      joining_ = 0;
-      tell_regrouped(joined_);
-    } else if (std::none_of(processes_.running().begin(), processes_.running().end(),
-                            [&](const auto& process) { return process.second < world_; })) {
+    const double waited_s = steady_s() - started_ - joined_.begun_s;
+    if (!joining_told_ && generation_.silence_s > 0 && waited_s > generation_.silence_s) return give_up_joining();
+    if (std::none_of(processes_.running().begin(), processes_.running().end(),
+                     [&](const auto& process) { return process.second < world_; }))
       processes_.kill_all();  // the run ended before they came
-    }
+  }
+
+  /// Of this membership, or of the next one once they are told of it.
+  std::int64_t told_ranks() const { return world_ + (joining_told_ ? joining_ : 0); }
+
+  void give_up_joining() {
+    GenerationEnd joiners;
+    joiners.how = GenerationEnd::How::failed;
+    joiners.generation = number_;
+    joiners.rank = world_;
+    joiners.ranks = ranks_between(world_, world_ + joining_);
+    joiners.cause = "silence";
+    joiners.message = fmt::format("ranks that were to join were not ready after {:g} s", generation_.silence_s);
+    joiners.detected_s = steady_s() - started_, joiners.detected_unix_s = clock_s(CLOCK_REALTIME);
+    processes_.keep(ranks_between(0, world_));
+    joiners.stopped_s = steady_s() - started_;
+    joining_ = 0;
+    ++next_;
+    if (generation_.given_up) generation_.given_up(joiners);
   }
 
   void enter(int number, std::int64_t world) {
     number_ = number, world_ = world;
+    next_ = number + 1;
+    joining_ = 0, joining_told_ = false;
     of_ranks_ = store_of(number);
     heard_.since_s = moved_.since_s = steady_s();
   }
@@ -170,8 +200,8 @@ class Watched {
   }
 
   bool failure_is_clear() const {
-    return !silent_.empty() ||
-           (!failed_.empty() && steady_s() - started_ - end_.detected_s > (node_goes() ? kNodeGoes_s : kGrace_s));
+    return !silent_.empty() || (!failed_.empty() && steady_s() - started_ - end_.detected_s >
+                                                        (node_goes() ? generation_.node_goes_s : kGrace_s));
   }
 
   /// Some of a node's ranks were killed, others still run: it is not known yet whether the node is lost.
@@ -230,17 +260,24 @@ class Watched {
   /// Ranks miss one another; nobody misses them all.
   void look_for_silence() {
     if (generation_.silence_s == 0 && generation_.still_s == 0) return;
+    const auto of_ranks = joining_told_ ? store_of(next_) : of_ranks_;  // which they go over to
     std::string heard, moved;
-    for (std::int64_t rank = 0; rank < world_; ++rank) {
-      heard += last_progress(*of_ranks_, rank);
-      moved += last_position(*of_ranks_, rank);
+    for (std::int64_t rank = 0; rank < told_ranks(); ++rank) {
+      heard += last_progress(*of_ranks, rank);
+      moved += last_position(*of_ranks, rank);
     }
     if (heard_.lasts(heard, looked_, generation_.silence_s))
       silent_ = fmt::format("no rank has been heard of for {:g} s (dist_timeout)", generation_.silence_s);
-    else if (moved_.lasts(moved, looked_, generation_.still_s))
+    else if (!moved.empty() && moved_.lasts(moved, looked_, generation_.still_s))
       silent_ = fmt::format("no rank has come further for {:g} s; rank 0 is at {}", generation_.still_s,
-                            last_position(*of_ranks_, 0));
+                            last_position(*of_ranks, 0));
     if (!silent_.empty()) detect();
+  }
+
+  /// Ranks that join tell it in the next generation, as do the others once they have gone over to it.
+  std::optional<Failure> told_failure() const {
+    const auto next = joining_ > 0 ? first_failure(*store_of(next_)) : std::nullopt;
+    return next ? next : first_failure(*of_ranks_);
   }
 
   /// A rank that was killed, or refused its configuration, explains more than one that lost its peer; so does one that
@@ -250,7 +287,7 @@ class Watched {
     std::sort(end_.gone.begin(), end_.gone.end());
     end_.generation = number_;
     if (!silent_.empty()) return blame_all();
-    const auto first = first_failure(*of_ranks_);
+    const auto first = told_failure();
     const auto explains = [&](const RankProcesses::Ended& e) {
       return WIFSIGNALED(e.status)                                    ? 3
              : WEXITSTATUS(e.status) == static_cast<int>(Code::usage) ? 2
@@ -271,7 +308,7 @@ class Watched {
 
   void blame_all() {
     end_.rank = 0;
-    for (std::int64_t rank = 0; rank < world_; ++rank) end_.ranks.push_back(rank);
+    end_.ranks = ranks_between(0, told_ranks());
     end_.cause = "silence";
     end_.message = silent_;
   }
@@ -280,6 +317,7 @@ class Watched {
   GracePeriod& grace_;
   c10::intrusive_ptr<c10d::TCPStore> store_;
   int number_;
+  int next_ = 0;  ///< of the next generation
   std::int64_t world_;
   c10::intrusive_ptr<c10d::PrefixStore> of_ranks_;
   double started_, looked_;

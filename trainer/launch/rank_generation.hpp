@@ -18,7 +18,9 @@ struct Generation {
   /// More of a rank's environment: where it is placed.
   std::function<std::map<std::string, std::string>(std::int64_t rank)> place = {};
   double silence_s = 0;  ///< all ranks silent for so long: none of them can tell; 0 = not watched
-  double still_s = 0;    ///< all live, and none comes further for so long; 0 = not watched
+  double still_s = 0;  ///< all live, and none comes further for so long, once one has told where it is; 0 = not watched
+  /// So long a node that has ranks killed may take until all are: a machine that goes down does not end them at once.
+  double node_goes_s = 3;
   /// Whether the ranks are to save and end: asked about twice a second while they train.
   std::function<bool()> asks_to_end = {};
   // Where ranks regroup (trainer/communication/membership.hpp), each time as a generation with the next number:
@@ -26,6 +28,9 @@ struct Generation {
   std::function<std::vector<std::int64_t>(const struct GenerationEnd& loss)> go_on = {};
   /// How many more ranks are to be started and to join, asked about twice a second.
   std::function<std::int64_t()> more_ranks = {};
+  /// Some of those have not become ready for silence_s: all of them were killed, and the others train on. Their number
+  /// is not used again.
+  std::function<void(const struct GenerationEnd& joiners)> given_up = {};
   /// All ranks of the next membership train.
   std::function<void(const struct Regrouped&)> regrouped = {};
 };

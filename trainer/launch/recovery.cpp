@@ -7,9 +7,11 @@
 namespace wt {
 namespace {
 
+/// Of the same places on the same nodes: ranks that come back have other numbers.
 std::string kind_of(const RankFailure& failure, const Fleet& fleet) {
   std::string kind = failure.cause;
-  for (const std::int64_t rank : failure.ranks) kind += fmt::format(", rank {} on node {}", rank, fleet.node_of(rank));
+  for (const std::int64_t rank : failure.ranks)
+    kind += fmt::format(", rank {} of node {}", rank % fleet.ranks_per_node(), fleet.node_of(rank));
   return kind;
 }
 
@@ -46,9 +48,28 @@ std::optional<RecoveryDecision> Recoveries::possible(Recovery recovery, const Fl
   return std::nullopt;
 }
 
-std::vector<std::int64_t> Recoveries::go_on_without(const std::vector<std::int64_t>& ranks, const Fleet::Losses& lost) {
+std::int64_t& Recoveries::times_of(const RankFailure& failure) {
+  if (failure.safe_step > safe_step_) seen_.clear();
+  safe_step_ = std::max(safe_step_, failure.safe_step);
+  return seen_[kind_of(failure, fleet_)];
+}
+
+Fleet::Losses Recoveries::lost_with(const RankFailure& failure, std::int64_t times) const {
+  Fleet::Losses lost = failure.lost_nodes;
+  if (lost.empty() && times > policy_.retries_same_place)
+    for (const std::int64_t rank : failure.ranks) lost[fleet_.node_of(rank)] = std::nullopt;
+  return lost;
+}
+
+std::vector<std::int64_t> Recoveries::go_on_without(const RankFailure& failure, const std::vector<std::int64_t>& gone) {
+  std::int64_t& times = times_of(failure);
+  const Fleet::Losses lost = lost_with(failure, times + 1);
   for (const Recovery recovery : policy_.on_loss) {
-    if (recovery == Recovery::without_replica) return fleet_.drop_replicas(ranks, lost);
+    if (recovery == Recovery::without_replica) {
+      const std::vector<std::int64_t> left = fleet_.drop_replicas(gone, lost);
+      if (!left.empty()) ++times;  // else after() counts it
+      return left;
+    }
     const bool possible = recovery == Recovery::spare ? fleet_.can_replace(lost) : true;
     if (!lost.empty() && possible) return {};
   }
@@ -56,15 +77,10 @@ std::vector<std::int64_t> Recoveries::go_on_without(const std::vector<std::int64
 }
 
 RecoveryDecision Recoveries::after(const RankFailure& failure, double now) {
-  if (failure.safe_step > safe_step_) seen_.clear();
-  safe_step_ = std::max(safe_step_, failure.safe_step);
-  const std::int64_t times = ++seen_[kind_of(failure, fleet_)];
+  const std::int64_t times = ++times_of(failure);
   const bool comes_back = times > policy_.retries_same_place;
-  Fleet::Losses lost = failure.lost_nodes;
-  if (lost.empty()) {
-    if (!comes_back) return {true, "restart"};
-    for (const std::int64_t rank : failure.ranks) lost[fleet_.node_of(rank)] = std::nullopt;
-  }
+  const Fleet::Losses lost = lost_with(failure, times);
+  if (lost.empty()) return {true, "restart"};
   for (const Recovery recovery : policy_.on_loss)
     if (const auto decision = possible(recovery, lost, comes_back, now)) return *decision;
   std::vector<std::string> tried;

@@ -32,12 +32,17 @@ class Recoveries {
   /// that, and where nodes are lost, the policy's first possible recovery comes. `now`: on the clock of lost_nodes.
   RecoveryDecision after(const RankFailure& failure, double now);
 
-  /// Before that, while the ranks that are left wait: those that go on without the replicas of `ranks`, which are gone
-  /// or at fault; none where the policy has no such recovery, where one that comes before it is possible, or too few
-  /// replicas are left.
-  std::vector<std::int64_t> go_on_without(const std::vector<std::int64_t>& ranks, const Fleet::Losses& lost);
+  /// Before that, while the ranks that are left wait: those that go on without the replicas of `gone`, which have ended
+  /// or are at fault; none where the policy has no such recovery, where one that comes before it is possible, or too
+  /// few replicas are left. Nodes count as lost as above.
+  std::vector<std::int64_t> go_on_without(const RankFailure& failure, const std::vector<std::int64_t>& gone);
+  /// Of ranks that were to join and were silent: the nodes that count as lost as above.
+  Fleet::Losses lost_by_silence(const RankFailure& failure) { return lost_with(failure, ++times_of(failure)); }
 
  private:
+  /// How often it has failed in this way without a new checkpoint in between; to be counted by the caller.
+  std::int64_t& times_of(const RankFailure& failure);
+  Fleet::Losses lost_with(const RankFailure& failure, std::int64_t times) const;
   std::optional<RecoveryDecision> possible(Recovery recovery, const Fleet::Losses& lost, bool comes_back, double now);
 
   RecoveryPolicy policy_;

@@ -227,7 +227,12 @@ RankEnd Worker::train(const RankEnvironment& environment, RankWatch& watch) {
   sampler_.restore(now_.sampler);
   if (first_rank) remove_half_written(options_.folder);
   const auto peak = first_rank ? peak_flops(device_facts(clock_->device()).at("device"), run.precision) : std::nullopt;
-  Recorder recorder(run, options_.folder, environment.rank, now_.done, peak);
+  Recorder recorder(run, options_.folder, environment.rank, now_.done, peak, last_line_);
+  const auto leave = [&](const std::optional<Membership>& next) {
+    groups_ = std::move(executor.groups());
+    last_line_ = recorder.last_line();
+    return RankEnd{false, next};
+  };
   recorder.started(watch.generation(), connected_unix_s, clock_s(CLOCK_REALTIME), loaded_);
   executor.ask_what_follows([&] {
     return stop_requested() != 0 ? AfterStep::end : watch.next() ? AfterStep::regroup : AfterStep::go_on;
@@ -241,14 +246,12 @@ RankEnd Worker::train(const RankEnvironment& environment, RankWatch& watch) {
     if (now_.done == run.steps || (!watch.broken_up() && !dynamic_cast<const PeerLost*>(&e))) throw;
     const auto next = watch.wait_for_next(/*planned=*/false);
     if (!next) throw;
-    groups_ = std::move(executor.groups());
-    return {false, next};
+    return leave(next);
   }
   if (after == AfterStep::regroup) {
     const auto next = watch.wait_for_next(/*planned=*/true);
     if (!next) throw_error(Code::runtime, "rank {}: no membership follows that others know of", environment.rank);
-    groups_ = std::move(executor.groups());
-    return {false, next};
+    return leave(next);
   }
   if (after == AfterStep::end) {
     if (first_rank)

@@ -75,6 +75,7 @@ class Worker {
   // From one membership to the next:
   std::vector<ShardedGroup> groups_;
   StateBefore before_;
+  std::string last_line_;  ///< of metrics.jsonl
 };
 
 }  // namespace wt
