@@ -206,7 +206,7 @@ fs::path trained(const RunSpec& run) {
 std::vector<Step> steps_of(const fs::path& folder) {
   std::ifstream in(folder / "metrics.jsonl");
   std::vector<Step> out;
-  for (std::string line; std::getline(in, line);) {
+  for (std::string line; std::getline(in, line) && !in.eof();) {  // a last line without an end is still being written
     const json s = parse_json(line, (folder / "metrics.jsonl").string());
     out.push_back({s.at("step"), s.at("loss"), s.at("aux_loss"), s.at("z_loss"), s.at("grad_norm"), s.at("lr"),
                    s.value("mtp_losses", std::vector<double>()), s.at("samples")});
