@@ -202,9 +202,10 @@ TEST_CASE("the same faults twice, the same decisions") {
   const DrillResult result = run_drill(inputs, scratch("twice"), [](const std::string& line) { UNSCOPED_INFO(line); });
   REQUIRE(result.passed());
   const auto decisions = [](const DrillCase& c) {
-    std::vector<std::tuple<int, std::int64_t, std::vector<std::int64_t>, std::string, std::int64_t, std::string>> out;
+    std::vector<std::tuple<int, std::vector<std::int64_t>, std::string, std::string, std::int64_t, std::string>> out;
     for (const DrillRestart& r : c.restarts)
-      out.emplace_back(r.generation, r.rank, r.blamed, r.cause, r.resumed_after, r.level);
+      out.emplace_back(r.generation, r.blamed, r.cause, r.action, r.resumed_after,
+                       r.level);  // who ended first is chance
     return out;
   };
   for (std::size_t i = 0; i < inputs.size(); i += 2) {
