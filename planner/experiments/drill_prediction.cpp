@@ -137,9 +137,11 @@ SimulatedScenario simulate_drill(const DrillInput& input, const MeasuredRecovery
     return e.what.kind == FaultKind::damage || (e.what.kind == FaultKind::hang && e.lasts_s && *e.lasts_s < hang_s);
   });
   for (FaultEvent& e : scenario.events) {
-    // A save that fails in the background is noticed when the next one begins.
-    if (e.what.kind == FaultKind::disk_full || e.what.kind == FaultKind::file_too_large)
+    if (e.what.kind == FaultKind::disk_full || e.what.kind == FaultKind::file_too_large) {
+      // Written in the background, it is noticed when the next save begins; none is there of its own step.
       e.when.step = std::min(e.when.step + input.run.save_interval, input.run.steps);
+      ++saves_spoilt;
+    }
     e.detected_within_s = e.what.kind == FaultKind::hang ? std::optional(hang_s) : std::nullopt;
   }
   RunScenario months = months_of(input.run, m);
