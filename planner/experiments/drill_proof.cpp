@@ -191,7 +191,8 @@ std::string missing_proof(const FaultEvent& e, const Struck& s, const DrillResta
 }
 
 /// Another rank than those struck is taken for the cause.
-bool blames_another(const FaultEvent& e, const Struck& s, const DrillRestart& end) {
+bool blames_another(const FaultEvent& e, const Struck& s, const DrillRestart& end, double dist_timeout_s) {
+  if (e.what.kind == FaultKind::hang && e.lasts_s && *e.lasts_s < dist_timeout_s) return false;  // all go on after it
   if (!ends_process(e.what.kind) && e.what.kind != FaultKind::hang) return false;
   if (e.who.domain == FaultDomain::agent || e.who.domain == FaultDomain::store) return end.rank >= 0;
   return end.blamed.empty() || std::any_of(end.blamed.begin(), end.blamed.end(),
@@ -231,7 +232,7 @@ void prove_strikes(const Scenario& scenario, const RunSpec& run, const fs::path&
         out.differences.push_back(fmt::format("{}: not proved: {}", text, missing));
       else
         out.struck.push_back(text);
-      if (end && blames_another(e, *struck, *end))
+      if (end && blames_another(e, *struck, *end, run.dist_timeout_s))
         out.differences.push_back(fmt::format("{}: rank {} is blamed, which was not struck: {}", text,
                                               fmt::join(end->blamed, " "),
                                               end->message.empty() ? end->cause : end->message));

@@ -163,7 +163,8 @@ class Drawing {
     // Ranks that are asked to end do so after the next steps: the run must not be over by then.
     const std::int64_t last = run_.steps - (kind == maintenance ? kStepsToEnd : 0);
     out.step = dice_.between(first_, last);
-    if (kind == maintenance || kind == corrupt || kind == slow || dice_.one_in(5)) return out;
+    const bool other_ops = generation_ > 0 && on_loss(Recovery::shrink);  // of a smaller layout
+    if (kind == maintenance || kind == corrupt || kind == slow || other_ops || dice_.one_in(5)) return out;
     out.place = FaultTime::Place::op;
     out.phase = static_cast<FaultTime::Phase>(dice_.between(0, 2));
     out.op = dice_.of(out.phase == FaultTime::Phase::before ? places_.op_ids : places_.collectives);

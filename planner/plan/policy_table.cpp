@@ -1,5 +1,7 @@
 #include "planner/plan/policy_table.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
