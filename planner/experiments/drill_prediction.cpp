@@ -44,6 +44,10 @@ bool is_told(const Scenario& scenario) {
   });
 }
 
+bool has_hang(const Scenario& scenario) {
+  return std::ranges::any_of(scenario.events, [](const FaultEvent& e) { return e.what.kind == FaultKind::hang; });
+}
+
 /// Whether train itself ends, and nobody is left to be stopped.
 bool ends_the_agent(const Scenario& scenario) {
   return std::ranges::any_of(scenario.events, [](const FaultEvent& e) {
@@ -88,7 +92,8 @@ MeasuredRecovery measured_recovery(const Phases& phases, bool told, const RunSpe
     return std::max(0.0, row.at("total_s").get<double>() - row.at("blocking_s").get<double>());
   });
   out.first_step_s = phases.first_step.empty() ? 0 : std::max(0.0, median(phases.first_step) - out.step_s);
-  out.times.detect_s = measured_time(phases.exits, "from the end of a process to the agent's notice");
+  out.times.detect_s = phases.exits.empty() ? measured_time(phases.hangs, "from the stop of a process to the notice")
+                                            : measured_time(phases.exits, "from the end of a process to the notice");
   std::vector<double> stops = phases.stop;
   if (told || stops.empty()) stops = phases.stop_told.empty() ? phases.stop : phases.stop_told;
   out.times.reschedule_s = measured_time(stops, "until all ranks are gone and the next action is decided");
@@ -203,11 +208,12 @@ void predict_recoveries(const std::vector<DrillInput>& inputs, const std::vector
     DrillCase& c = result.cases[i];
     if (std::find(undisturbed.begin(), undisturbed.begin() + static_cast<std::ptrdiff_t>(i), undisturbed[i]) ==
         undisturbed.begin() + static_cast<std::ptrdiff_t>(i))
-      if (const Phases all = phases_of(undisturbed[i], inputs.size()); !all.start.empty())
+      if (const Phases all = phases_of(undisturbed[i], inputs.size()); !all.exits.empty() || !all.hangs.empty())
         result.measured.push_back(measured_recovery(all, false, inputs[i].run, undisturbed[i]));
     const Phases others = phases_of(undisturbed[i], i);
     if (!c.passed() || c.restarts.empty() || !inputs[i].scenario.expect.finishes || others.start.empty()) continue;
-    const bool told = is_told(inputs[i].scenario);
+    const bool told = is_told(inputs[i].scenario), hangs = has_hang(inputs[i].scenario);
+    if (others.exits.empty() && !hangs) continue;  // nobody measured how long an end goes unnoticed
     try {
       c.predicted = simulate_drill(inputs[i], measured_recovery(others, told, inputs[i].run, undisturbed[i]));
     } catch (const Error& e) {
