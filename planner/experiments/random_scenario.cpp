@@ -90,8 +90,11 @@ class Drawing {
       if (dice_.one_in(2)) out.lasts_s = 0.1 * static_cast<double>(dice_.between(1, 5));
     if (ends_ranks(out)) {
       ++generation_;
+      struck_ = false;
       first_ = out.when.step > 0 ? out.when.step : first_;
+      if (out.what.kind == FaultKind::maintenance) first_ += kStepsToEnd + 1;  // the next ranks begin after the save
     } else {
+      struck_ = true;
       first_ = out.when.step + 1;  // what ends the ranks comes after it
     }
     scenario_.events.push_back(out);
@@ -115,6 +118,7 @@ class Drawing {
     death.when.op = places_.op_ids.back();
     scenario_.events.push_back(death);
     ++generation_;
+    struck_ = false;
     first_ = out.when.step;
   }
 
@@ -156,7 +160,8 @@ class Drawing {
     const bool dies = kind == kill || kind == abort || kind == segfault || kind == exit;
     if (dies && run_.save && dice_.one_in(4)) return save();
     FaultTime out;
-    if (dies && generation_ > 0 && dice_.one_in(3)) {
+    const bool starting = dies && generation_ > 0 && dice_.one_in(3);
+    if (starting && !struck_) {
       out.place = dice_.one_in(2) ? FaultTime::Place::reload : FaultTime::Place::restart;
       return out;
     }
@@ -217,6 +222,7 @@ class Drawing {
   Dice dice_;
   Scenario scenario_;
   int generation_ = 0;
+  bool struck_ = false;     ///< an event of the generation under way is drawn: ranks must not end before its step
   std::int64_t first_ = 1;  ///< a step that the generation under way is sure to come to
 };
 

@@ -4,7 +4,8 @@
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
 
-#include <chrono>
+#include <algorithm>
+#include <ctime>
 
 #include "configs/spec/find.hpp"
 #include "planner/search/layout_space.hpp"
@@ -175,21 +176,31 @@ void bound0_of_space(benchmark::State& state) {
 }
 BENCHMARK(bound0_of_space)->Unit(benchmark::kMicrosecond);
 
+/// CPU seconds of this thread.
+double thread_s() {
+  timespec used{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
+}
+
 /// The bound alone, of a program that has just been built, as the search asks for it: it is in the caches still.
 void bound0_just_built(benchmark::State& state) {
   const SearchProblem& p = space().problem;
+  double least_s = 1e300;
   for (auto _ : state) {
     const RememberedCost cost(prices());
-    std::chrono::duration<double> bounds{0};
+    double bounds_s = 0;
     for (const Space::Case& c : space().cases) {
       const ProgramSet set = build_program_set(p.model, c.layout, program_options(p, c.layout));
-      const auto begin = std::chrono::steady_clock::now();
+      const double begin_s = thread_s();
       benchmark::DoNotOptimize(bound0(set.programs[0], c.layout, p.cluster, cost, c.floors));
-      bounds += std::chrono::steady_clock::now() - begin;
+      bounds_s += thread_s() - begin_s;
     }
-    state.SetIterationTime(bounds.count());
+    state.SetIterationTime(bounds_s);
+    least_s = std::min(least_s, bounds_s);
   }
   space().count(state);
+  state.counters["cpu_s"] = least_s;
 }
 BENCHMARK(bound0_just_built)->UseManualTime()->Unit(benchmark::kMicrosecond);
 
