@@ -103,6 +103,7 @@ void read_layout(YamlMap& map, RunSpec& run) {
 }
 
 void read_smaller_layouts(YamlMap& map, RunSpec& run) {
+  if (!map.has("smaller_layouts")) return;
   for (YamlMap& m : map.maps("smaller_layouts")) {
     RunSpec smaller = run;
     smaller.layout = {};

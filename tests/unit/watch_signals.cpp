@@ -4,7 +4,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "planner/watch/left_over.hpp"
+#include "configs/spec/cluster.hpp"
 #include "planner/watch/plan_baseline.hpp"
 #include "planner/watch/run_watch.hpp"
 #include "tests/support/temp_directory.hpp"
