@@ -96,7 +96,8 @@ class Drawing {
     if (takes_nodes(out) && (on_loss(Recovery::wait) || dice_.one_in(2)))
       out.lasts_s = 0.5 * static_cast<double>(dice_.between(1, 4));
     const bool in_step = out.when.place == FaultTime::Place::begin || out.when.place == FaultTime::Place::op;
-    if (ends_ranks(out) && out.who.domain == FaultDomain::rank && in_step && dice_.one_in(6)) out.repeats = 2;
+    const bool comes_again = ends_ranks(out) && out.who.domain == FaultDomain::rank && in_step;
+    if (comes_again && !on_loss(Recovery::without_replica) && dice_.one_in(6)) out.repeats = 2;
     go_on_after(out);
     scenario_.events.push_back(out);
   }
@@ -112,8 +113,9 @@ class Drawing {
     }
     generation_ += e.repeats;
     struck_ = false;
+    const bool in_save = e.when.place == FaultTime::Place::checkpoint;
     const bool whole_save = e.when.place == FaultTime::Place::manifest ||
-                            (e.when.place == FaultTime::Place::checkpoint && e.when.after >= 1);
+                            (in_save && (e.when.after >= 1 || run_.resilience.local.interval > 0));
     first_ = std::max(first_, e.when.step + (whole_save ? 1 : 0));
     if (e.what.kind == FaultKind::maintenance) first_ += kStepsToEnd + 1;  // the next ranks begin after the save
     // When ranks come back to those that went on is not known.
