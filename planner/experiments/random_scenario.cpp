@@ -114,9 +114,10 @@ class Drawing {
     generation_ += e.repeats;
     struck_ = false;
     const bool in_save = e.when.place == FaultTime::Place::checkpoint;
-    const bool whole_save = e.when.place == FaultTime::Place::manifest ||
-                            (in_save && (e.when.after >= 1 || run_.resilience.local.interval > 0));
-    first_ = std::max(first_, e.when.step + (whole_save ? 1 : 0));
+    const bool whole = e.when.place == FaultTime::Place::manifest || (in_save && e.when.after >= 1);
+    // A save that fails is noticed by the next one at the latest; copies in memory may be as new as that.
+    const std::int64_t newer = in_save && run_.resilience.local.interval > 0 ? run_.save_interval + 1 : whole ? 1 : 0;
+    first_ = std::max(first_, e.when.step + newer);
     if (e.what.kind == FaultKind::maintenance) first_ += kStepsToEnd + 1;  // the next ranks begin after the save
     // When ranks come back to those that went on is not known.
     last_ = on_loss(Recovery::without_replica) || (e.lasts_s && on_loss(Recovery::shrink));

@@ -51,6 +51,17 @@ void CheckpointLevels::after_step(std::int64_t step, const SamplerState& sampler
   if (due_in_storage(step, ends)) saver_->save(step, sampler, groups_);
 }
 
+void CheckpointLevels::complete(std::int64_t done, const SamplerState& sampler) {
+  if (!run_.save || done != run_.steps) return;
+  constexpr const char* kSaved = "levels/has_last_step";  // not all ranks see a new folder at the same time
+  if (communicators_.rank() == 0) {
+    const std::filesystem::path last = step_folder(output_ / "checkpoints", done);
+    const bool damaged = std::ranges::count(passed_over_, last, &PassedOver::path) > 0;
+    communicators_.store().set(kSaved, std::string(std::filesystem::exists(last) && !damaged ? "yes" : "no"));
+  }
+  if (communicators_.store().get(kSaved) == "no") saver_->save(done, sampler, groups_);
+}
+
 void CheckpointLevels::finish() {
   saver_->finish();
   if (copier_) copier_->finish();
