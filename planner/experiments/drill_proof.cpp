@@ -190,7 +190,7 @@ std::string missing_proof(const FaultEvent& e, const Struck& s, const DrillResta
     if (s.of_ranks.size() > 1 && !p.value("others_gone", false)) return "its ranks lived on";
     if (s.of_ranks.size() > 1 && p.value("sent_s", 1.0) > 0.1) return "its ranks were not killed together";
   }
-  if (const std::string missing = missing_of_ranks(e, s, end); !missing.empty()) return missing;
+  if (std::string missing = missing_of_ranks(e, s, end); !missing.empty()) return missing;
   const bool to_the_end = e.what.kind == FaultKind::slow && !e.lasts_s && !end && e.when.step <= 2;
   return to_the_end ? slow_in_timeline(e, s, place) : "";
 }

@@ -18,7 +18,10 @@ std::optional<LoadedCheckpoint> CheckpointLevels::load(const UnfitState& unfit) 
   if (site_) copies.emplace(*site_, run_, communicators_, links_, groups_);
   auto loaded = load_newest_checkpoint(output_ / "checkpoints", run_, groups_, communicators_,
                                        copies ? &*copies : nullptr, unfit);
-  if (loaded) passed_over_ = loaded->passed_over;
+  if (!loaded) return loaded;
+  passed_over_ = loaded->passed_over;
+  // A run may have died between the two.
+  if (loaded->level == CopyLevel::storage && communicators_.rank() == 0) name_latest(loaded->path);
   return loaded;
 }
 

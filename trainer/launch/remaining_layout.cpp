@@ -62,6 +62,7 @@ std::vector<RunSpec> remaining_layouts(const RunSpec& run, std::int64_t ranks, s
       }
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<RunSpec> out;
+  out.reserve(found.size());
   for (auto& [order, next] : found) out.push_back(std::move(next));
   return out;
 }
