@@ -93,8 +93,7 @@ class Drawing {
     out.who = victims(out);
     if (out.what.kind == FaultKind::hang || out.what.kind == FaultKind::slow)
       if (dice_.one_in(2)) out.lasts_s = 0.1 * static_cast<double>(dice_.between(1, 5));
-    if (takes_nodes(out) && (on_loss(Recovery::wait) || dice_.one_in(2)))
-      out.lasts_s = 0.5 * static_cast<double>(dice_.between(1, 4));
+    out.lasts_s = away_s(out);
     const bool in_step = out.when.place == FaultTime::Place::begin || out.when.place == FaultTime::Place::op;
     const bool comes_again = ends_ranks(out) && out.who.domain == FaultDomain::rank && in_step;
     if (comes_again && !on_loss(Recovery::without_replica) && dice_.one_in(6)) out.repeats = 2;
@@ -147,6 +146,7 @@ class Drawing {
     death.when.step = out.when.step;
     death.when.place = FaultTime::Place::op;
     death.when.op = places_.op_ids.back();
+    death.lasts_s = away_s(death);
     scenario_.events.push_back(death);
     go_on_after(death);
   }
@@ -252,10 +252,16 @@ class Drawing {
     return event.who.domain == FaultDomain::store || event.who.domain == FaultDomain::agent;
   }
 
-  /// Nodes that a policy can do without until they are back.
+  /// All ranks of a node, which the policy can do without until it is back.
   bool takes_nodes(const FaultEvent& event) const {
-    const bool nodes = event.who.domain == FaultDomain::node || event.who.domain == FaultDomain::rack;
+    using enum FaultDomain;
+    const bool nodes = event.who.domain == node || event.who.domain == rack || event.who.domain == replica ||
+                       (event.who.domain == rank && scenario_.nodes.ranks == 1);
     return nodes && event.what.kind == FaultKind::kill && scenario_.policy.on_loss.front() != Recovery::restart;
+  }
+  std::optional<double> away_s(const FaultEvent& event) {
+    if (!takes_nodes(event) || !(on_loss(Recovery::wait) || dice_.one_in(2))) return event.lasts_s;
+    return 0.5 * static_cast<double>(dice_.between(1, 4));
   }
 
   /// A hang and a slow phase that end by themselves, and wrong numbers, are lived through.
