@@ -89,7 +89,7 @@ class Drawing {
     do out.what = effect();
     while (out.what.kind == FaultKind::maintenance && first_ > run_.steps - kStepsToEnd);
     const bool saves = out.what.kind == FaultKind::disk_full || out.what.kind == FaultKind::file_too_large;
-    out.when = saves ? save() : place(out.what);
+    out.when = saves ? save(9) : place(out.what);  // something is left to be written
     out.who = victims(out);
     if (out.what.kind == FaultKind::hang || out.what.kind == FaultKind::slow)
       if (dice_.one_in(2)) out.lasts_s = 0.1 * static_cast<double>(dice_.between(1, 5));
@@ -173,14 +173,15 @@ class Drawing {
     return out;
   }
 
-  FaultTime save() {
+  /// At most so many tenths of the rank's bytes are written before.
+  FaultTime save(std::int64_t tenths) {
     FaultTime out;
     std::vector<std::int64_t> saves;
     for (std::int64_t step = first_; step <= run_.steps; ++step)
       if (step == run_.steps || (run_.save_interval > 0 && step % run_.save_interval == 0)) saves.push_back(step);
     out.step = dice_.of(saves);
     out.place = FaultTime::Place::checkpoint;
-    out.after = static_cast<double>(dice_.between(0, 10)) / 10;
+    out.after = static_cast<double>(dice_.between(0, tenths)) / 10;
     return out;
   }
 
@@ -189,7 +190,7 @@ class Drawing {
     const FaultKind kind = what.kind;
     const bool dies = kind == kill || kind == abort || kind == segfault || kind == exit;
     if (dies && run_.save && dice_.one_in(4)) {
-      FaultTime out = save();
+      FaultTime out = save(10);
       if (dice_.one_in(4)) out.place = FaultTime::Place::manifest, out.after = 0;
       return out;
     }

@@ -60,7 +60,9 @@ void CheckpointLevels::complete(std::int64_t done, const SamplerState& sampler) 
   if (communicators_.rank() == 0) {
     const std::filesystem::path last = step_folder(output_ / "checkpoints", done);
     const bool damaged = std::ranges::count(passed_over_, last, &PassedOver::path) > 0;
-    communicators_.store().set(kSaved, std::string(std::filesystem::exists(last) && !damaged ? "yes" : "no"));
+    const bool saved = std::filesystem::exists(last) && !damaged;
+    if (saved) name_latest(last);
+    communicators_.store().set(kSaved, std::string(saved ? "yes" : "no"));
   }
   if (communicators_.store().get(kSaved) == "no") saver_->save(done, sampler, groups_);
 }
