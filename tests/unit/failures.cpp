@@ -88,7 +88,8 @@ TEST_CASE("bad nodes have the share of events that their source gives") {
   const double with = 1 - lemons.share + lemons.share * lemons.factor;
   CHECK(lemons.share == 0.012);
   CHECK(1 - std::pow(1 - 0.04, with) == Approx(0.14).margin(5e-4));
-  CHECK(read_failures("rsc1-lemons").failures_per_1000_node_days() == read_failures("rsc1").failures_per_1000_node_days());
+  CHECK(read_failures("rsc1-lemons").failures_per_1000_node_days() ==
+        read_failures("rsc1").failures_per_1000_node_days());
 }
 
 TEST_CASE("ByteRobust's incidents: 175 in three months and 125 in one, some of code and few of a switch") {
@@ -97,7 +98,8 @@ TEST_CASE("ByteRobust's incidents: 175 in three months and 125 in one, some of c
     double evictions, days;
     std::int64_t rollbacks, updates, all;
   };
-  for (const Published& p : {Published{"byterobust-dense", 143, 90, 12, 20, 175}, {"byterobust-moe", 80, 30, 14, 31, 125}}) {
+  for (const Published& p :
+       {Published{"byterobust-dense", 143, 90, 12, 20, 175}, {"byterobust-moe", 80, 30, 14, 31, 125}}) {
     INFO(p.name);
     const FailurePreset preset = read_failures(p.name);
     const FailureClass &machine = preset.failures.at(0), &under = preset.failures.at(1), &code = preset.failures.at(2);
