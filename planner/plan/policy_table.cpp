@@ -43,6 +43,7 @@ class Rows {
   }
 
   std::vector<PolicyRow> rows;
+  std::vector<BreakEvenSurface> surfaces;
   std::vector<TracedPolicy> policies;
   std::vector<std::size_t> row_of;  ///< of each policy
 
@@ -95,18 +96,20 @@ class Rows {
                                to_string(study_.checkpoint.local_evidence), format_seconds(local.reload_s)),
                    in, spares_);
     }
-    std::string surface;
-    const double copy_s = plain_.blocking_s.value;
-    for (const double share : {1 / 16.0, 1 / 4.0, 1 / 2.0}) {
-      const double every_s = std::max(plain_.step_s.value, share * interval_s());
-      const double q = survival_that_pays(interval_s(), plain_.persist_s.value, plain_.recovery.reload_s.value,
-                                          plain_.mtbf_s.value, every_s, copy_s, copy_s);
-      surface += fmt::format("{}every {}: {}", surface.empty() ? "" : "; ", format_seconds(every_s),
-                             q <= 1 ? fmt::format("above {:.2g} %", 100 * q) : "never");
-    }
-    unknown(
-        name, "checkpoint.local (every, survival)",
-        fmt::format("pays where this share of failures leaves them whole, by how often copies are made: {}", surface));
+    const double q = least_survival_that_pays(plain_);
+    unknown(name, "checkpoint.local (every, survival)",
+            q <= 1 ? fmt::format("pays where more than {:.2g} % of failures leave them whole, at the best interval of "
+                                 "copies",
+                                 100 * q)
+                   : std::string("never pays: a copy costs more than failures lose"));
+    surfaces.push_back(local_copies_surface(plain_));
+  }
+
+  /// What the idle time of standbys makes of that, where they would train otherwise.
+  std::string idle_standbys(double cold_s) const {
+    const double idle_s = as_double(spares_) * plain_.mtbf_s.value, gained_s = as_double(plain_.nodes) * cold_s;
+    return fmt::format("{} that would else train idle for {:.3g} node-hours a failure, which gains {:.3g} at most",
+                       counted(spares_, "standby"), idle_s / 3600, gained_s / 3600);
   }
 
   void hot_spares() {
@@ -119,8 +122,9 @@ class Rows {
                                format_seconds(cold_s)),
                    plain_, spares_, {.activate_s = study_.hot_spares.activate_s});
     unknown(name, "hot_spares.activate",
-            fmt::format("pays while a hot spare is ready in less than {} (reschedule and restart)",
-                        format_seconds(cold_s)));
+            fmt::format("pays while a hot spare is ready in less than {} (reschedule and restart); {}",
+                        format_seconds(cold_s), idle_standbys(cold_s)));
+    surfaces.push_back(hot_spares_surface(plain_));
   }
 
   /// As many units as there are copies of the state; speed by whole sequences dealt out anew.
@@ -188,9 +192,12 @@ class Rows {
                                format_seconds(in.silent.verify_s), to_string(study_.silent_errors.evidence)),
                    in, spares_);
     }
-    unknown(
-        name, "silent_errors (rate, verify)",
-        fmt::format("a check of {} before each save costs 0.1 % of the goodput", format_seconds(1e-3 * interval_s())));
+    unknown(name, "silent_errors (rate, verify)",
+            fmt::format("a check of {} before each save costs 0.1 % of the goodput, and pays where silent errors that "
+                        "are found after a day strike more often than every {} of training",
+                        format_seconds(1e-3 * interval_s()),
+                        format_seconds(silent_mtbf_that_pays(interval_s(), kDay_s, 1e-3 * interval_s()))));
+    surfaces.push_back(verification_surface(plain_));
   }
 
   const StudySpec& study_;
@@ -300,6 +307,7 @@ PolicyTable compare_policies(const PlanInputs& inputs, const Layout& layout, con
   const std::vector<PolicyOutcome> outcomes = replay(final.policies);
   for (std::size_t i = 0; i < outcomes.size(); ++i) final.rows[final.row_of[i]].outcome = outcomes[i];
   table.rows = std::move(final.rows);
+  table.surfaces = std::move(final.surfaces);
   choose(table);
   return table;
 }
