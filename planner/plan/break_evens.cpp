@@ -82,16 +82,15 @@ double least_survival_that_pays(const CadenceInput& in) {
 }
 
 BreakEvenSurface local_copies_surface(const CadenceInput& in) {
-  BreakEvenSurface out{
-      .policy = "restart from local copies",
-      .title = "Goodput that local copies gain",
-      .unit = "points",
-      .row = rates_of(in),
-      .column = {"failures that leave copies whole", "%", {}},
-      .cells = {},
-      .note = fmt::format("Closed form (O16), with the best interval of copies; a copy takes {}. Below "
-                          "0 they do not pay.",
-                          format_seconds(in.blocking_s.value))};
+  BreakEvenSurface out{.policy = "restart from local copies",
+                       .title = "Goodput that local copies gain",
+                       .unit = "points",
+                       .row = rates_of(in),
+                       .column = {"failures that leave copies whole", "%", {}},
+                       .cells = {},
+                       .note = fmt::format("Closed form, with the best interval of copies and as many saves to storage "
+                                           "as without; a copy takes {}. Below 0 they do not pay.",
+                                           format_seconds(in.blocking_s.value))};
   for (const double survival : kSurvivals)
     out.column.values.push_back({survival, fmt::format("{:g} %", 100 * survival)});
   for (const double rate : kRates) {
@@ -108,7 +107,7 @@ BreakEvenSurface hot_spares_surface(const CadenceInput& in) {
   const double cold_s = in.recovery.reschedule_s.value + in.recovery.restart_s.value;
   BreakEvenSurface out{
       .policy = "hot spares",
-      .title = "How soon hot spares have to be ready, if they would else train",
+      .title = "How soon hot spares must be ready, where standbys could train instead",
       .unit = "time",
       .row = rates_of(in),
       .column = {"standbys", "nodes", {}},

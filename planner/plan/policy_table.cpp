@@ -108,7 +108,7 @@ class Rows {
   /// What the idle time of standbys makes of that, where they would train otherwise.
   std::string idle_standbys(double cold_s) const {
     const double idle_s = as_double(spares_) * plain_.mtbf_s.value, gained_s = as_double(plain_.nodes) * cold_s;
-    return fmt::format("{} that would else train idle for {:.3g} node-hours a failure, which gains {:.3g} at most",
+    return fmt::format("{} that could train instead idle {:.3g} node-hours a failure, and gain {:.3g} at most",
                        counted(spares_, "standby"), idle_s / 3600, gained_s / 3600);
   }
 
