@@ -1,5 +1,6 @@
 #include "planner/cadence/recovery_formulas.hpp"
 
+#include <algorithm>
 #include <boost/math/distributions/binomial.hpp>
 #include <cmath>
 
@@ -96,6 +97,14 @@ double activation_that_pays(double cold, double mtbf, std::int64_t nodes, std::i
 
 double silent_mtbf_that_pays(double interval, double latency, double verify) {
   return interval * (latency - interval / 2) / verify;
+}
+
+double latency_that_pays(double interval, double silent, double verify) {
+  return silent * verify / interval + interval / 2;
+}
+
+double unchecked_goodput(double goodput, double interval, double latency, double silent, double down) {
+  return std::max(0.0, silent - interval / 2) / ((silent + latency) / goodput + down);
 }
 
 double repair_that_pays(double speed, double down, double up) { return (down + up) / speed; }

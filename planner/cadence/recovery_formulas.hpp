@@ -77,6 +77,11 @@ double activation_that_pays(double cold, double mtbf, std::int64_t nodes, std::i
 /// `latency`, which loses that and tau/2 (O20); checked it loses tau: (latency - tau/2) / M_s > V / tau. At most 0:
 /// never.
 double silent_mtbf_that_pays(double interval, double latency, double verify);
+/// The latency above which it pays, silent errors being `silent` apart.
+double latency_that_pays(double interval, double silent, double verify);
+/// Goodput left of `goodput` where nothing checks: of M_s + latency trained, M_s - tau/2 are kept (the rest is younger
+/// than the error, or than the save before it), and a recovery of `down` follows. At least 0.
+double unchecked_goodput(double goodput, double interval, double latency, double silent, double down);
 /// How long a repair must be so that shrinking pays beside waiting: speed x repair > down + up.
 double repair_that_pays(double speed, double down, double up);
 

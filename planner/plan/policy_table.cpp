@@ -48,7 +48,7 @@ class Rows {
   std::vector<std::size_t> row_of;  ///< of each policy
 
   void all() {
-    known("no failure", "saves and planned stops alone: the upper bound", plain_, spares_, {}, false);
+    known(kNoFailure, "saves and planned stops alone: the upper bound", plain_, spares_, {}, false);
     known("wait for repair",
           fmt::format("no spares: the job waits for the node, {} each", format_seconds(plain_.repair_s.value)), plain_,
           0);
@@ -181,15 +181,26 @@ class Rows {
                         1 - 1 / slower, format_seconds(pays), slower, format_seconds(plain_.mtbf_s.value / 100)));
   }
 
+  /// What the check is worth: what the others lose without it, or would have to.
+  std::string found_otherwise(const CadenceInput& in) const {
+    if (const double after_s = study_.silent_errors.found_after_s; after_s > 0)
+      return fmt::format("the others find a silent error after {} and lose that", format_seconds(after_s));
+    return fmt::format(
+        "the others train on with silent errors, of one in {}; pays where they find them after more "
+        "than {}",
+        format_seconds(in.silent.mean_s),
+        format_seconds(latency_that_pays(interval_s(), in.silent.mean_s, in.silent.verify_s)));
+  }
+
   void verified_rollback() {
-    const char* name = "verified rollback";
+    const char* name = kVerifiedRollback;
     if (schedule_.input.silent.mean_s > 0) {
       CadenceInput in = plain_;
       in.silent = schedule_.input.silent;
       return known(name,
-                   fmt::format("as a restart from storage, and a check of {} ({}) before each save finds the silent "
-                               "errors that the others train on with",
-                               format_seconds(in.silent.verify_s), to_string(study_.silent_errors.evidence)),
+                   fmt::format("as a restart from storage, and a check of {} before each save ({}); {}",
+                               format_seconds(in.silent.verify_s), to_string(study_.silent_errors.evidence),
+                               found_otherwise(in)),
                    in, spares_);
     }
     unknown(name, "silent_errors (rate, verify)",
@@ -233,18 +244,30 @@ std::int64_t number_of_traces(const RunSchedule& schedule, std::int64_t runs, st
                                   std::max<std::int64_t>(kFewestTraces, std::min(most, runs)));
 }
 
-/// Neither the upper bound nor what guards against errors that the others do not see.
-bool competes(const PolicyRow& row) {
-  return row.outcome && row.policy != "no failure" && row.policy != "verified rollback";
+/// What is left of an outcome where silent errors are found late.
+void lose_to_silent_errors(PolicyRow& row, const CadenceInput& in, double found_after_s) {
+  const double down_s = in.recovery.total_s() - in.recovery.detect_s.value;
+  for (std::size_t i = 0; i < row.outcome->goodputs.size(); ++i) {
+    double& goodput = row.outcome->goodputs[i];
+    const double left = unchecked_goodput(goodput, row.interval_s, found_after_s, in.silent.mean_s, down_s);
+    row.outcome->wall_s[i] *= goodput / left;
+    goodput = left;
+  }
 }
 
-void choose(PolicyTable& table) {
+/// Not the upper bound; nor what guards against errors that the others train on with, unless these are charged for it.
+bool competes(const PolicyRow& row, bool errors_found) {
+  return row.outcome && row.policy != kNoFailure && (errors_found || row.policy != kVerifiedRollback);
+}
+
+void choose(PolicyTable& table, bool errors_found) {
   const auto reference = std::ranges::find(table.rows, std::string(kRestartFromStorage), &PolicyRow::policy);
   table.reference = static_cast<std::size_t>(reference - table.rows.begin());
   for (PolicyRow& row : table.rows) {
     if (!row.outcome) continue;
     row.difference = paired_difference(row.outcome->goodputs, reference->outcome->goodputs);
-    const bool may_win = competes(row) && row.outcome->median_goodput() >= reference->outcome->median_goodput();
+    const bool may_win =
+        competes(row, errors_found) && row.outcome->median_goodput() >= reference->outcome->median_goodput();
     table.by_p10 = table.by_p10 || (may_win && row.outcome->cv() > kMuchVariation);
   }
   const auto rank = [&](const PolicyRow& row) {
@@ -254,7 +277,7 @@ void choose(PolicyTable& table) {
   std::string unknown;
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const PolicyRow& row = table.rows[i];
-    if (competes(row) && rank(row) > (1 + kTie) * rank(table.rows[table.chosen])) table.chosen = i;
+    if (competes(row, errors_found) && rank(row) > (1 + kTie) * rank(table.rows[table.chosen])) table.chosen = i;
     if (!row.outcome) unknown += (unknown.empty() ? "" : ", ") + row.policy;
   }
   const PolicyRow& best = table.rows[table.chosen];
@@ -308,7 +331,11 @@ PolicyTable compare_policies(const PlanInputs& inputs, const Layout& layout, con
   for (std::size_t i = 0; i < outcomes.size(); ++i) final.rows[final.row_of[i]].outcome = outcomes[i];
   table.rows = std::move(final.rows);
   table.surfaces = std::move(final.surfaces);
-  choose(table);
+  const double found_after_s = schedule.input.silent.mean_s > 0 ? study.silent_errors.found_after_s : 0;
+  for (PolicyRow& row : table.rows)
+    if (found_after_s > 0 && row.outcome && row.policy != kNoFailure && row.policy != kVerifiedRollback)
+      lose_to_silent_errors(row, schedule.input, found_after_s);
+  choose(table, found_after_s > 0);
   return table;
 }
 

@@ -21,6 +21,8 @@ std::int64_t state_copies(const Layout& layout);
 /// replica is lost.
 std::int64_t sequences_of_group(const StudySpec& study, const Layout& layout);
 
+inline constexpr const char* kNoFailure = "no failure";
+inline constexpr const char* kVerifiedRollback = "verified rollback";
 inline constexpr const char* kRestartFromStorage = "restart from storage";
 inline constexpr const char* kHotSpares = "hot spares";
 

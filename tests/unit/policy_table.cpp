@@ -174,6 +174,27 @@ TEST_CASE("inputs that the study gives make policies known, and the best is take
       CHECK(rank(r) <= rank(table.rows[table.chosen]) * (1 + 1e-3));
 }
 
+TEST_CASE("verified rollback competes where it is known how late silent errors are found without it") {
+  const auto with = [](const std::string& found_after) {
+    return table_of(
+        example("silent_errors: {rate: llama3, verify: 1s, " + found_after + "source: 'assumed: a test'}\n"));
+  };
+  const PolicyTable unsaid = with(""), soon = with("found_after: 10m, "), late = with("found_after: 30d, ");
+  const auto goodput = [](const PolicyTable& table, const char* policy) {
+    return row(table, policy).outcome->median_goodput();
+  };
+  CHECK(unsaid.rows[unsaid.chosen].policy != kVerifiedRollback);
+  CHECK_THAT(row(unsaid, kVerifiedRollback).how, Catch::Contains("pays where they find them after more than"));
+  CHECK(soon.rows[soon.chosen].policy != kVerifiedRollback);
+  CHECK(late.rows[late.chosen].policy == kVerifiedRollback);
+  CHECK(goodput(late, kVerifiedRollback) == goodput(unsaid, kVerifiedRollback));
+  CHECK(goodput(late, kNoFailure) == goodput(unsaid, kNoFailure));
+  // Six errors in 110,592 node-days are one in 288 days of 64 nodes: of 318 days trained 288 are kept.
+  CHECK(goodput(late, kRestartFromStorage) / goodput(unsaid, kRestartFromStorage) == Approx(288.0 / 318).epsilon(1e-3));
+  CHECK(row(late, kRestartFromStorage).outcome->median_s() / row(unsaid, kRestartFromStorage).outcome->median_s() ==
+        Approx(318.0 / 288).epsilon(1e-3));
+}
+
 TEST_CASE("spares: the fewest with 99.9 % of the best goodput, or the study's") {
   const PolicyTable table = table_of(example());
   const double load = 64 * 6.5e-3;  // nodes in repair, a day each

@@ -180,4 +180,20 @@ TEST_CASE("a check before each save breaks even where O8 comes to what unchecked
   CHECK(checked == Approx(unchecked).epsilon(0.01));
   CHECK(checked > 0.9 * verify / interval);
   CHECK(silent_mtbf_that_pays(600, 300, 1) == 0);  // found as soon without a check
+  CHECK(silent_mtbf_that_pays(interval, latency_that_pays(interval, 1e7, verify), verify) == Approx(1e7));
+}
+
+TEST_CASE("what unchecked silent errors leave: a run that trains, errs, finds it late and rolls back") {
+  const double interval = 600, latency = 9000, silent = 60000, down = 300, goodput = 0.95;
+  std::mt19937_64 engine(1);
+  std::exponential_distribution<double> errs(1 / silent), found(1 / latency);
+  double kept = 0, wall = 0;
+  for (int i = 0; i < 200000; ++i) {
+    const double error = errs(engine), trained = error + found(engine);
+    kept += std::floor(error / interval) * interval;  // the save before the error
+    wall += trained / goodput + down;
+  }
+  CHECK(unchecked_goodput(goodput, interval, latency, silent, down) == Approx(kept / wall).epsilon(0.005));
+  CHECK(unchecked_goodput(goodput, interval, 0, 1e15, 0) == Approx(goodput));
+  CHECK(unchecked_goodput(goodput, interval, latency, 200, down) == 0);
 }
