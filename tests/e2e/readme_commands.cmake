@@ -24,7 +24,7 @@ wt_command(plan_set_misspelt STATUS 2 RUN plan dbrx-3072-h100 --set cluster.nic.
   EXPECT "cluster.nic.bandwith: unknown key; did you mean 'cluster.nic.bandwidth'")
 wt_command(plan_dbrx RUN plan dbrx-3072-h100 -o ${out}/plan EXPECT "12T tokens in.*the fewest days are proved.*Choice: .* gives up .* at central prices.*What to measure next.*report.html")
 wt_command(faults_compare RUN faults compare dbrx-3072-h100
-  EXPECT "restart from storage is best.*UNKNOWN.*hot_spares.activate +pays while.*3.79 +.0.13 +.0.31 +.0.40.*3.79 +2.92 min +20.7 s +never.*24.0 h +0.0042 +0.042 +0.25")
+  EXPECT "restart from storage is best.*restart from storage +6 +98.29 +97.87.*UNKNOWN.*hot_spares.activate +pays while.*3.79 +.0.13 +.0.31 +.0.40.*3.79 +2.92 min +20.7 s +never.*24.0 h +0.0042 +0.042 +0.25")
 wt_command(faults_hot RUN faults compare dbrx-3072-h100 --set "hot_spares={activate: 50s, source: 'assumed: as ours'}"
   EXPECT "hot spares is best")
 foreach(law "rsc1-lemons;98.68 +98.09" "rsc1;96.79 +96.26" "b200-lablup;98.32 +97.89" "byterobust-dense;99.27 +96.41"
