@@ -88,6 +88,10 @@ void read_silent_errors(YamlMap& study, SilentErrorSpec& e) {
   YamlMap map = study.map("silent_errors");
   e.rate = map.text("rate");
   e.verify_s = seconds(map, "verify");
+  if (map.has("found_after")) {
+    e.found_after_s = seconds(map, "found_after");
+    if (!(e.found_after_s > 0)) map.fail("found_after", "needs a time above 0");
+  }
   e.evidence = read_source(map);
   map.finish();
 }

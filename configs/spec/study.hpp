@@ -55,7 +55,8 @@ struct MaintenanceSpec {
 struct SilentErrorSpec {
   std::string rate = "none";  ///< the failure preset or file that says how often, or "none"
   double verify_s = 0;
-  Provenance evidence;  ///< of the verification's time
+  double found_after_s = 0;  ///< without the verification, mean training time; 0 = not known
+  Provenance evidence;       ///< of these times
 };
 
 /// What a failure costs where it stops one replica, not the job (HSDP).

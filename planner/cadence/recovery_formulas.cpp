@@ -1,5 +1,6 @@
 #include "planner/cadence/recovery_formulas.hpp"
 
+#include <algorithm>
 #include <boost/math/distributions/binomial.hpp>
 #include <cmath>
 
@@ -83,11 +84,27 @@ std::int64_t best_copies(std::int64_t nodes) {
 double survival_that_pays(double interval, double persist, double reload, double mtbf, double local_interval,
                           double local_blocking, double local_reload) {
   const double saved = interval / 2 + persist + reload - local_interval / 2 - local_reload;
-  return saved > 0 ? local_blocking / local_interval * mtbf / saved : INFINITY;
+  return saved > 0 ? local_blocking * (1 / local_interval - 1 / interval) * mtbf / saved : INFINITY;
 }
 
 double replica_loss_that_pays(double downtime, double reload, double interval, double overhead, double mtbf) {
   return downtime + reload + interval / 2 - overhead * mtbf;
+}
+
+double activation_that_pays(double cold, double mtbf, std::int64_t nodes, std::int64_t standbys) {
+  return cold - as_double(standbys) * mtbf / as_double(nodes);
+}
+
+double silent_mtbf_that_pays(double interval, double latency, double verify) {
+  return interval * (latency - interval / 2) / verify;
+}
+
+double latency_that_pays(double interval, double silent, double verify) {
+  return silent * verify / interval + interval / 2;
+}
+
+double unchecked_goodput(double goodput, double interval, double latency, double silent, double down) {
+  return std::max(0.0, silent - interval / 2) / ((silent + latency) / goodput + down);
 }
 
 double repair_that_pays(double speed, double down, double up) { return (down + up) / speed; }

@@ -63,13 +63,25 @@ std::int64_t best_copies(std::int64_t nodes);
 
 // Break-evens: what an input that nobody knows must be for a policy to pay, beside a restart from storage.
 
-/// Share of failures that local copies have to survive: q (tau/2 + P + R - tau_l/2 - R_l) / M > C_l / tau_l. Above 1:
-/// they never pay.
+/// Share of failures that local copies have to survive: q (tau/2 + P + R - tau_l/2 - R_l) / M > C_l (1/tau_l - 1/tau),
+/// as a save leaves a copy, too. Above 1: they never pay.
 double survival_that_pays(double interval, double persist, double reload, double mtbf, double local_interval,
                           double local_blocking, double local_reload);
 /// What the stall and the time away of a lost replica may come to, stall + recover (1 - 1/f) where a step without it
 /// takes f times as long, so that going on without it pays at a steady overhead: below D + R + tau/2 - overhead M.
 double replica_loss_that_pays(double downtime, double reload, double interval, double overhead, double mtbf);
+/// How soon a hot spare must be ready so that `standbys` idle nodes pay beside a cold spare, which takes `cold`:
+/// (cold - ready) nodes / M > standbys. At most 0: they never pay.
+double activation_that_pays(double cold, double mtbf, std::int64_t nodes, std::int64_t standbys);
+/// Mean time between silent errors below which a check before each save pays. Unchecked an error is found after a mean
+/// `latency`, which loses that and tau/2 (O20); checked it loses tau: (latency - tau/2) / M_s > V / tau. At most 0:
+/// never.
+double silent_mtbf_that_pays(double interval, double latency, double verify);
+/// The latency above which it pays, silent errors being `silent` apart.
+double latency_that_pays(double interval, double silent, double verify);
+/// Goodput left of `goodput` where nothing checks: of M_s + latency trained, M_s - tau/2 are kept (the rest is younger
+/// than the error, or than the save before it), and a recovery of `down` follows. At least 0.
+double unchecked_goodput(double goodput, double interval, double latency, double silent, double down);
 /// How long a repair must be so that shrinking pays beside waiting: speed x repair > down + up.
 double repair_that_pays(double speed, double down, double up);
 

@@ -142,8 +142,14 @@ Plan make_plan(const PlanInputs& inputs, const SearchProgress& progress) {
       simulate_cadence(recovered_as_chosen(s, plan), plan.schedule.cadence, plan.schedule.steps, s.runs, s.seed);
   for (const FailurePreset& preset : inputs.other_failures) {
     const RunSchedule schedule = make_schedule(inputs, plan.layout, checkpoint, plan.run_step_s(), preset, slowdown);
-    plan.presets.push_back({preset.name, preset.title, schedule.input.mtbf_s.value, schedule.cadence.interval_s.value,
-                            schedule.cadence.goodput.value, schedule.days()});
+    const PresetRow row{preset.name,
+                        preset.title,
+                        schedule.input.mtbf_s.value,
+                        schedule.cadence.interval_s.value,
+                        schedule.cadence.goodput.value,
+                        schedule.days()};
+    const auto same = [&](const PresetRow& other) { return std::abs(other.days / row.days - 1) < 1e-9; };
+    if (std::ranges::none_of(plan.presets, same)) plan.presets.push_back(row);  // the closed form knows rates alone
   }
   plan.cost = estimate_cost(cost_input(inputs, plan));
   plan.next = measure_next(inputs, plan);

@@ -43,11 +43,12 @@ class Rows {
   }
 
   std::vector<PolicyRow> rows;
+  std::vector<BreakEvenSurface> surfaces;
   std::vector<TracedPolicy> policies;
   std::vector<std::size_t> row_of;  ///< of each policy
 
   void all() {
-    known("no failure", "saves and planned stops alone: the upper bound", plain_, spares_, {}, false);
+    known(kNoFailure, "saves and planned stops alone: the upper bound", plain_, spares_, {}, false);
     known("wait for repair",
           fmt::format("no spares: the job waits for the node, {} each", format_seconds(plain_.repair_s.value)), plain_,
           0);
@@ -95,18 +96,20 @@ class Rows {
                                to_string(study_.checkpoint.local_evidence), format_seconds(local.reload_s)),
                    in, spares_);
     }
-    std::string surface;
-    const double copy_s = plain_.blocking_s.value;
-    for (const double share : {1 / 16.0, 1 / 4.0, 1 / 2.0}) {
-      const double every_s = std::max(plain_.step_s.value, share * interval_s());
-      const double q = survival_that_pays(interval_s(), plain_.persist_s.value, plain_.recovery.reload_s.value,
-                                          plain_.mtbf_s.value, every_s, copy_s, copy_s);
-      surface += fmt::format("{}every {}: {}", surface.empty() ? "" : "; ", format_seconds(every_s),
-                             q <= 1 ? fmt::format("above {:.2g} %", 100 * q) : "never");
-    }
-    unknown(
-        name, "checkpoint.local (every, survival)",
-        fmt::format("pays where this share of failures leaves them whole, by how often copies are made: {}", surface));
+    const double q = least_survival_that_pays(plain_);
+    unknown(name, "checkpoint.local (every, survival)",
+            q <= 1 ? fmt::format("pays where more than {:.2g} % of failures leave them whole, at the best interval of "
+                                 "copies",
+                                 100 * q)
+                   : std::string("never pays: a copy costs more than failures lose"));
+    surfaces.push_back(local_copies_surface(plain_));
+  }
+
+  /// What the idle time of standbys makes of that, where they would train otherwise.
+  std::string idle_standbys(double cold_s) const {
+    const double idle_s = as_double(spares_) * plain_.mtbf_s.value, gained_s = as_double(plain_.nodes) * cold_s;
+    return fmt::format("{} that could train instead idle {:.3g} node-hours a failure, and gain {:.3g} at most",
+                       counted(spares_, "standby"), idle_s / 3600, gained_s / 3600);
   }
 
   void hot_spares() {
@@ -119,8 +122,9 @@ class Rows {
                                format_seconds(cold_s)),
                    plain_, spares_, {.activate_s = study_.hot_spares.activate_s});
     unknown(name, "hot_spares.activate",
-            fmt::format("pays while a hot spare is ready in less than {} (reschedule and restart)",
-                        format_seconds(cold_s)));
+            fmt::format("pays while a hot spare is ready in less than {} (reschedule and restart); {}",
+                        format_seconds(cold_s), idle_standbys(cold_s)));
+    surfaces.push_back(hot_spares_surface(plain_));
   }
 
   /// As many units as there are copies of the state; speed by whole sequences dealt out anew.
@@ -177,20 +181,34 @@ class Rows {
                         1 - 1 / slower, format_seconds(pays), slower, format_seconds(plain_.mtbf_s.value / 100)));
   }
 
+  /// What the check is worth: what the others lose without it, or would have to.
+  std::string found_otherwise(const CadenceInput& in) const {
+    if (const double after_s = study_.silent_errors.found_after_s; after_s > 0)
+      return fmt::format("the others find a silent error after {} and lose that", format_seconds(after_s));
+    return fmt::format(
+        "the others train on with silent errors, of one in {}; pays where they find them after more "
+        "than {}",
+        format_seconds(in.silent.mean_s),
+        format_seconds(latency_that_pays(interval_s(), in.silent.mean_s, in.silent.verify_s)));
+  }
+
   void verified_rollback() {
-    const char* name = "verified rollback";
+    const char* name = kVerifiedRollback;
     if (schedule_.input.silent.mean_s > 0) {
       CadenceInput in = plain_;
       in.silent = schedule_.input.silent;
       return known(name,
-                   fmt::format("as a restart from storage, and a check of {} ({}) before each save finds the silent "
-                               "errors that the others train on with",
-                               format_seconds(in.silent.verify_s), to_string(study_.silent_errors.evidence)),
+                   fmt::format("as a restart from storage, and a check of {} before each save ({}); {}",
+                               format_seconds(in.silent.verify_s), to_string(study_.silent_errors.evidence),
+                               found_otherwise(in)),
                    in, spares_);
     }
-    unknown(
-        name, "silent_errors (rate, verify)",
-        fmt::format("a check of {} before each save costs 0.1 % of the goodput", format_seconds(1e-3 * interval_s())));
+    unknown(name, "silent_errors (rate, verify)",
+            fmt::format("a check of {} before each save costs 0.1 % of the goodput, and pays where silent errors that "
+                        "are found after a day strike more often than every {} of training",
+                        format_seconds(1e-3 * interval_s()),
+                        format_seconds(silent_mtbf_that_pays(interval_s(), kDay_s, 1e-3 * interval_s()))));
+    surfaces.push_back(verification_surface(plain_));
   }
 
   const StudySpec& study_;
@@ -226,18 +244,30 @@ std::int64_t number_of_traces(const RunSchedule& schedule, std::int64_t runs, st
                                   std::max<std::int64_t>(kFewestTraces, std::min(most, runs)));
 }
 
-/// Neither the upper bound nor what guards against errors that the others do not see.
-bool competes(const PolicyRow& row) {
-  return row.outcome && row.policy != "no failure" && row.policy != "verified rollback";
+/// What is left of an outcome where silent errors are found late.
+void lose_to_silent_errors(PolicyRow& row, const CadenceInput& in, double found_after_s) {
+  const double down_s = in.recovery.total_s() - in.recovery.detect_s.value;
+  for (std::size_t i = 0; i < row.outcome->goodputs.size(); ++i) {
+    double& goodput = row.outcome->goodputs[i];
+    const double left = unchecked_goodput(goodput, row.interval_s, found_after_s, in.silent.mean_s, down_s);
+    row.outcome->wall_s[i] *= goodput / left;
+    goodput = left;
+  }
 }
 
-void choose(PolicyTable& table) {
+/// Not the upper bound; nor what guards against errors that the others train on with, unless these are charged for it.
+bool competes(const PolicyRow& row, bool errors_found) {
+  return row.outcome && row.policy != kNoFailure && (errors_found || row.policy != kVerifiedRollback);
+}
+
+void choose(PolicyTable& table, bool errors_found) {
   const auto reference = std::ranges::find(table.rows, std::string(kRestartFromStorage), &PolicyRow::policy);
   table.reference = static_cast<std::size_t>(reference - table.rows.begin());
   for (PolicyRow& row : table.rows) {
     if (!row.outcome) continue;
     row.difference = paired_difference(row.outcome->goodputs, reference->outcome->goodputs);
-    const bool may_win = competes(row) && row.outcome->median_goodput() >= reference->outcome->median_goodput();
+    const bool may_win =
+        competes(row, errors_found) && row.outcome->median_goodput() >= reference->outcome->median_goodput();
     table.by_p10 = table.by_p10 || (may_win && row.outcome->cv() > kMuchVariation);
   }
   const auto rank = [&](const PolicyRow& row) {
@@ -247,7 +277,7 @@ void choose(PolicyTable& table) {
   std::string unknown;
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const PolicyRow& row = table.rows[i];
-    if (competes(row) && rank(row) > (1 + kTie) * rank(table.rows[table.chosen])) table.chosen = i;
+    if (competes(row, errors_found) && rank(row) > (1 + kTie) * rank(table.rows[table.chosen])) table.chosen = i;
     if (!row.outcome) unknown += (unknown.empty() ? "" : ", ") + row.policy;
   }
   const PolicyRow& best = table.rows[table.chosen];
@@ -300,7 +330,12 @@ PolicyTable compare_policies(const PlanInputs& inputs, const Layout& layout, con
   const std::vector<PolicyOutcome> outcomes = replay(final.policies);
   for (std::size_t i = 0; i < outcomes.size(); ++i) final.rows[final.row_of[i]].outcome = outcomes[i];
   table.rows = std::move(final.rows);
-  choose(table);
+  table.surfaces = std::move(final.surfaces);
+  const double found_after_s = schedule.input.silent.mean_s > 0 ? study.silent_errors.found_after_s : 0;
+  for (PolicyRow& row : table.rows)
+    if (found_after_s > 0 && row.outcome && row.policy != kNoFailure && row.policy != kVerifiedRollback)
+      lose_to_silent_errors(row, schedule.input, found_after_s);
+  choose(table, found_after_s > 0);
   return table;
 }
 

@@ -7,6 +7,7 @@
 
 #include "configs/spec/failures.hpp"
 #include "configs/spec/study.hpp"
+#include "planner/plan/break_evens.hpp"
 #include "sim/months/policy_runs.hpp"
 
 namespace wt {
@@ -20,6 +21,8 @@ std::int64_t state_copies(const Layout& layout);
 /// replica is lost.
 std::int64_t sequences_of_group(const StudySpec& study, const Layout& layout);
 
+inline constexpr const char* kNoFailure = "no failure";
+inline constexpr const char* kVerifiedRollback = "verified rollback";
 inline constexpr const char* kRestartFromStorage = "restart from storage";
 inline constexpr const char* kHotSpares = "hot spares";
 
@@ -42,8 +45,9 @@ struct PolicyTable {
   /// The reference, or a policy with a better median, varies by more than 10 %: all are ranked by their tenth
   /// percentile, else by their median.
   bool by_p10 = false;
-  SourcedNumber spares;  ///< the fewest with 99.9 % of the best goodput, of the reference
-  std::string choice;    ///< a sentence
+  std::vector<BreakEvenSurface> surfaces;  ///< of the unknown ones
+  SourcedNumber spares;                    ///< the fewest with 99.9 % of the best goodput, of the reference
+  std::string choice;                      ///< a sentence
 };
 
 /// At most so many traces (the study's runs, if fewer; fewer where runs have many failures, at least 10), so that a

@@ -61,6 +61,22 @@ std::string written_sentence(const Plan& plan) {
       slowdown.value > 0 ? fmt::format(" ({}: {})", to_string(slowdown.evidence.kind), slowdown.evidence.source) : "");
 }
 
+/// Cells that are "never" are null.
+json surface_json(const BreakEvenSurface& surface) {
+  const auto values = [](const std::vector<ShownNumber>& shown) {
+    json out = json::array();
+    for (const ShownNumber& one : shown) out.push_back(std::isfinite(one.value) ? json(one.value) : json());
+    return out;
+  };
+  const auto axis = [&](const BreakEvenAxis& a) {
+    return json{{"name", a.name}, {"unit", a.unit}, {"values", values(a.values)}};
+  };
+  json cells = json::array();
+  for (const auto& row : surface.cells) cells.push_back(values(row));
+  return {{"policy", surface.policy}, {"title", surface.title},         {"unit", surface.unit},
+          {"row", axis(surface.row)}, {"column", axis(surface.column)}, {"cells", std::move(cells)}};
+}
+
 std::string retention_sentence(const Plan& plan) {
   const double interval_s = plan.schedule.cadence.interval_s.value;
   return fmt::format(
@@ -105,6 +121,20 @@ Table break_even_table(const PolicyTable& policies) {
   return table;
 }
 
+Table surface_table(const BreakEvenSurface& surface) {
+  Table table{.title = fmt::format("{} [{}]", surface.title, surface.unit),
+              .columns = {{surface.row.name, surface.row.unit, Align::right}},
+              .note = surface.note};
+  for (const ShownNumber& column : surface.column.values)
+    table.columns.push_back({fmt::format("{} {}", surface.column.name, column.text), "", Align::right});
+  for (std::size_t i = 0; i < surface.cells.size(); ++i) {
+    auto& row = table.rows.emplace_back();
+    row.emplace_back(surface.row.values[i].value, surface.row.values[i].text);
+    for (const ShownNumber& cell : surface.cells[i]) row.emplace_back(cell.value, cell.text);
+  }
+  return table;
+}
+
 json policies_json(const PolicyTable& policies) {
   json rows = json::array();
   for (const PolicyRow& row : policies.rows) {
@@ -132,12 +162,15 @@ json policies_json(const PolicyTable& policies) {
     }
     rows.push_back(std::move(one));
   }
+  json surfaces = json::array();
+  for (const BreakEvenSurface& surface : policies.surfaces) surfaces.push_back(surface_json(surface));
   return {{"traces", policies.traces},
           {"ranked_by", policies.by_p10 ? "p10" : "median"},
           {"reference", policies.rows[policies.reference].policy},
           {"chosen", policies.rows[policies.chosen].policy},
           {"choice", policies.choice},
-          {"rows", std::move(rows)}};
+          {"rows", std::move(rows)},
+          {"surfaces", std::move(surfaces)}};
 }
 
 json saves_json(const Plan& plan) {
@@ -158,6 +191,7 @@ Section policies_section(const Plan& plan) {
   s.items.push_back(policies_table(plan.policies));
   s.items.push_back(std::move(how));
   if (Table unknown = break_even_table(plan.policies); !unknown.rows.empty()) s.items.push_back(std::move(unknown));
+  for (const BreakEvenSurface& surface : plan.policies.surfaces) s.items.push_back(surface_table(surface));
   s.paragraphs.push_back(written_sentence(plan));
   s.paragraphs.push_back(retention_sentence(plan));
   return s;

@@ -12,6 +12,8 @@ namespace wt {
 Table policies_table(const PolicyTable& policies);
 /// What unknown policies would need to pay.
 Table break_even_table(const PolicyTable& policies);
+/// A surface of break-evens over two inputs.
+Table surface_table(const BreakEvenSurface& surface);
 nlohmann::json policies_json(const PolicyTable& policies);
 /// Bytes of a save and of all of them, and how many are kept.
 nlohmann::json saves_json(const Plan& plan);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/hash.hpp"
@@ -211,48 +212,54 @@ class TraceRun {
     stop_key_ = splitmix64(stop_key_);  // unless an event of the trace has brought it
     if (how == UptimeEnd::corrupted) {
       ++out_.silent_errors;
-      regroup(drawn(scenario_.reschedule_s, scenario_.spread.reschedule, TraceDraw::reschedule));
+      regroup([this] { return reschedule(); });
     } else if (ahead_.found <= std::min(ahead_.planned, ahead_.growth)) {
       slow_.exchange([&](const TraceEvent& e) {
         stop_key_ = e.key;
         pool_.lose(trace_.nodes_of(e).first, out_.wall_ns, out_.wall_ns + repair_of(e));
       });
-      regroup(drawn(scenario_.reschedule_s, scenario_.spread.reschedule, TraceDraw::reschedule));
+      regroup([this] { return reschedule(); });
     } else {
       if (ahead_.planned <= ahead_.growth) {
         stop_key_ = ahead_.planned_event.key;
         spend(Bucket::custom_events, lasts_of(ahead_.planned_event));
       }
-      regroup(0);
+      regroup([] { return 0; });
     }
+  }
+
+  std::int64_t detect() const {
+    const double known_s = out_.failures > 0 ? trace_.law(struck_).detect_s : -1;
+    return known_s >= 0 ? ns(known_s) : drawn(scenario_.detect_s, scenario_.spread.detect, TraceDraw::detect);
+  }
+  std::int64_t reschedule() const {
+    return drawn(scenario_.reschedule_s, scenario_.spread.reschedule, TraceDraw::reschedule);
   }
 
   void fail() {
-    const double known_s = out_.failures > 0 ? trace_.law(struck_).detect_s : -1;
-    const std::int64_t detect =
-        known_s >= 0 ? ns(known_s) : drawn(scenario_.detect_s, scenario_.spread.detect, TraceDraw::detect);
-    const std::int64_t reschedule = drawn(scenario_.reschedule_s, scenario_.spread.reschedule, TraceDraw::reschedule);
     if (tolerant_) {  // replicas that are lost have their nodes: all come back together
       const std::int64_t whole = *std::ranges::max_element(back_);
-      regroup(std::max(detect + reschedule, whole - out_.wall_ns));
+      regroup([&] { return std::max(detect() + reschedule(), whole - out_.wall_ns); });
       return;
     }
-    const bool spare = pool_.there(out_.wall_ns + detect) >= trace_.tree().nodes;
+    const std::int64_t noticed = out_.wall_ns + detect();
+    const bool spare = pool_.there(noticed) >= trace_.tree().nodes;
     out_.without_spare += !spare;
-    const bool shrinks = !spare && pool_.there(out_.wall_ns + detect) >= policy_.least * unit_nodes_;
+    const bool shrinks = !spare && pool_.there(noticed) >= policy_.least * unit_nodes_;
     activated_ = policy_.activate_s >= 0 && spare;
-    regroup(detect + (activated_ ? ns(policy_.activate_s) : shrinks ? 0 : reschedule));
+    regroup([&] { return detect() + (activated_ ? ns(policy_.activate_s) : shrinks ? 0 : reschedule()); });
   }
 
   /// The job is down for so long, and on until enough nodes are there and what is planned is over, also what came due
-  /// before another stop took effect.
-  void regroup(std::int64_t down) {
-    std::int64_t ready = std::max(out_.wall_ns + down, planned_until_);
+  /// before another stop took effect. A node that fails meanwhile is recovered from, too, in a time of its own.
+  void regroup(const std::function<std::int64_t()>& down) {
+    std::int64_t ready = std::max(out_.wall_ns + down(), planned_until_);
     while (true) {
       while (const TraceEvent* e = due(ready)) {
-        if (!tolerant_ && fails(*e)) ready = std::max(ready, e->at + down);
+        const bool again = !tolerant_ && fails(*e);
+        const std::int64_t at = e->at;
         pass(*e);
-        ready = std::max(ready, planned_until_);
+        ready = std::max({ready, planned_until_, again ? at + down() : 0});
       }
       units_ = std::min(policy_.units, pool_.there(ready) / unit_nodes_);
       if (tolerant_ || units_ >= policy_.least) break;

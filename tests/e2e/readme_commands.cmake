@@ -24,9 +24,33 @@ wt_command(plan_set_misspelt STATUS 2 RUN plan dbrx-3072-h100 --set cluster.nic.
   EXPECT "cluster.nic.bandwith: unknown key; did you mean 'cluster.nic.bandwidth'")
 wt_command(plan_dbrx RUN plan dbrx-3072-h100 -o ${out}/plan EXPECT "12T tokens in.*the fewest days are proved.*Choice: .* gives up .* at central prices.*What to measure next.*report.html")
 wt_command(faults_compare RUN faults compare dbrx-3072-h100
-  EXPECT "restart from storage is best.*UNKNOWN.*hot_spares.activate +pays while")
+  EXPECT "restart from storage is best.*restart from storage +6 +98.29 +97.87.*UNKNOWN.*hot_spares.activate +pays while.*3.79 +.0.13 +.0.31 +.0.40.*3.79 +2.92 min +20.7 s +never.*24.0 h +0.0042 +0.042 +0.25")
 wt_command(faults_hot RUN faults compare dbrx-3072-h100 --set "hot_spares={activate: 50s, source: 'assumed: as ours'}"
   EXPECT "hot spares is best")
+foreach(law "rsc1-lemons;98.68 +98.09" "rsc1;96.79 +96.26" "b200-lablup;98.32 +97.89" "byterobust-dense;99.27 +96.41"
+    "llama3-laws;98.34 +98.00" "olmo-hybrid;83.91 +77.14")
+  list(GET law 0 preset)
+  list(GET law 1 goodputs)
+  wt_command(faults_${preset} RUN faults compare dbrx-3072-h100 --set failures=${preset}
+    EXPECT "restart from storage +[0-9]+ +${goodputs} ")
+endforeach()
+foreach(law "b200-lablup;    bad_nodes: {share: 0.0476, factor: 20}\n;;98.20 +97.64" "byterobust-dense;domain: leaf;domain: node;99.30 +99.09"
+    "llama3-laws;    shape: 0.78\n;;98.30 +97.96"
+    "olmo-hybrid;time: 222s\n    mean: 2334s;time: 2334s;82.30 +80.94")
+  list(GET law 0 preset)
+  list(GET law 1 has)
+  list(GET law 2 instead)
+  list(GET law 3 goodputs)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/configs/faults/rates/${preset}.yaml)
+  file(READ ${CMAKE_SOURCE_DIR}/configs/faults/rates/${preset}.yaml plain)
+  string(REPLACE "${has}" "${instead}" plain "${plain}")
+  file(WRITE ${out}/plain-${preset}.yaml "${plain}")
+  wt_command(faults_plain_${preset} RUN faults compare dbrx-3072-h100 --set failures=${out}/plain-${preset}.yaml
+    EXPECT "restart from storage +[0-9]+ +${goodputs} ")
+endforeach()
+wt_command(faults_checked RUN faults compare dbrx-3072-h100
+  --set "silent_errors={rate: llama3, verify: 1s, found_after: 1d, source: 'assumed: an example'}"
+  EXPECT "verified rollback is best")
 wt_command(faults_misspelt STATUS 2 RUN faults compare dbrx-3072-h100 --set hot_spare=50s EXPECT "did you mean 'hot_spares'")
 wt_command(bench_worth RUN bench --for dbrx-3072-h100 --dry-run --worth 20s
   EXPECT "measures .* shapes.*leaves out .*not of these kernels: .* shapes take about [12][0-9.]+ s of the 20.0 s asked for")

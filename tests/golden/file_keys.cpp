@@ -100,7 +100,8 @@ const std::string kModel = "{name: m, n_layers: 2, d_model: 64, n_heads: 4, voca
 TEST_CASE("every key of a study stands in docs/files.md, and no other") {
   const std::string study =
       "{model: dbrx, cluster: hgx-h100, gpus: 64, tokens: 1T, max_seq_len: 4096, global_train_batch_size: 128, "
-      "maintenance: {every: 30d, duration: 4h}, silent_errors: {rate: llama3, verify: 2s, source: 'assumed: a'}, "
+      "maintenance: {every: 30d, duration: 4h}, silent_errors: {rate: llama3, verify: 2s, found_after: 1d, source: "
+      "'assumed: a'}, "
       "drift: {loads: [olmoe-c4], every: 1}, replica_loss: {recover: 10m, stall: 3m, source: 'assumed: a'}, "
       "hot_spares: {activate: 50s, source: 'assumed: a'}, "
       "checkpoint: {copy_bandwidth: 1GB/s, source: "

@@ -320,6 +320,26 @@ TEST_CASE("times of starts are drawn anew at each stop, whatever brings it") {
   for (const auto& drawn : {first, second, third}) CHECK(mean(drawn) == Approx(100).epsilon(0.05));  // error 1.2 %
 }
 
+TEST_CASE("a node that fails during a recovery has a recovery of its own, not the drawn time of the first again") {
+  RunScenario s = free_saves(10, 1000);
+  s.spares = 2, s.repair_s = 1e6;
+  s.detect_s = 2334, s.spread.detect = 2.17;
+  int longer = 0;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    FaultTrace trace({.nodes = 4, .spares = 2}, {node_failures(0)}, {{3005, 0, 1}, {3015, 0, 2}}, seed);
+    std::vector<std::int64_t> down;
+    for (const TraceEvent& e : events_until(trace, 1e6))
+      down.push_back(lognormal_ns(2334, 2.17, e.key, TraceDraw::detect));
+    const std::int64_t second = 10'000'000'000 + down.at(1), both = std::max(down[0], second);
+    if (down[0] <= 10'000'000'000) continue;  // it was over
+    longer += second > down[0];
+    const RunOutcome run = replay_trace(s, {}, trace);
+    CHECK(run.failures == 2);
+    CHECK(run.buckets_ns[static_cast<std::size_t>(Bucket::infrastructure_recovery)] == both);
+  }
+  CHECK(longer > 50);
+}
+
 TEST_CASE("a slow phase ends with the node that is slow") {
   RunScenario s = free_saves(10, 2000);
   s.spares = 1, s.repair_s = 1e5;

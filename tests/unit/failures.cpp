@@ -2,6 +2,7 @@
 #include "configs/spec/failures.hpp"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "configs/spec/find.hpp"
 #include "configs/spec/support/error.hpp"
@@ -57,17 +58,78 @@ TEST_CASE("3072 GPUs fail every 9.6, 16.5 and 26.7 hours") {
 
 TEST_CASE("every shipped preset gives a source for every number") {
   const auto names = preset_names("faults/rates");
-  CHECK(names == std::vector<std::string>{"bloom", "llama3", "opt-early", "rsc1", "rsc2"});
+  CHECK(names == std::vector<std::string>{"b200-lablup", "bloom", "byterobust-dense", "byterobust-moe", "llama3",
+                                          "llama3-laws", "olmo-hybrid", "opt-early", "rsc1", "rsc1-lemons", "rsc2"});
   for (const auto& name : names) {
     const FailurePreset p = read_failures(name);
     CHECK(p.name == name);
     for (const auto& c : p.failures) CHECK_FALSE(c.per_1000_node_days.evidence.source.empty());
     for (const SourcedNumber* n :
          {&p.recovery.detect_s, &p.recovery.reschedule_s, &p.recovery.restart_s, &p.recovery.reload_s}) {
-      CHECK(n->value > 0);
       CHECK_FALSE(n->evidence.source.empty());
     }
+    CHECK(p.recovery.total_s() > 0);
+    const bool phases = name != "olmo-hybrid";  // of which the whole alone is published
+    CHECK(p.recovery.detect_s.value > 0);
+    CHECK((p.recovery.reschedule_s.value > 0) == phases);
+    CHECK((p.recovery.restart_s.value > 0) == phases);
+    CHECK((p.recovery.reload_s.value > 0) == phases);
   }
+}
+
+TEST_CASE("bad nodes have the share of events that their source gives") {
+  const BadNodes b200 = read_failures("b200-lablup").failures.at(0).bad;
+  const double theirs = b200.share * b200.factor;
+  CHECK(b200.share == Approx(3.0 / 63).epsilon(1e-3));
+  CHECK(theirs / (theirs + 1 - b200.share) == Approx(0.5).margin(1e-3));  // half of the exclusions
+  CHECK(read_failures("b200-lablup").failures_per_1000_node_days() == Approx(10 / (63 * 0.055)));
+  // With the lemons 14 % of the jobs failed, without 4 %.
+  const BadNodes lemons = read_failures("rsc1-lemons").failures.at(0).bad;
+  const double with = 1 - lemons.share + lemons.share * lemons.factor;
+  CHECK(lemons.share == 0.012);
+  CHECK(1 - std::pow(1 - 0.04, with) == Approx(0.14).margin(5e-4));
+  CHECK(read_failures("rsc1-lemons").failures_per_1000_node_days() ==
+        read_failures("rsc1").failures_per_1000_node_days());
+}
+
+TEST_CASE("ByteRobust's incidents: 175 in three months and 125 in one, some of code and few of a switch") {
+  struct Published {
+    const char* name;
+    double evictions, days;
+    std::int64_t rollbacks, updates, all;
+  };
+  for (const Published& p :
+       {Published{"byterobust-dense", 143, 90, 12, 20, 175}, {"byterobust-moe", 80, 30, 14, 31, 125}}) {
+    INFO(p.name);
+    const FailurePreset preset = read_failures(p.name);
+    const FailureClass &machine = preset.failures.at(0), &under = preset.failures.at(1), &code = preset.failures.at(2);
+    const double node_days = 1200 * p.days;
+    CHECK(machine.per_1000_node_days.value == Approx(0.99 * p.evictions / node_days * 1000).epsilon(1e-3));
+    CHECK(under.per_1000_node_days.value == Approx(0.01 * p.evictions / node_days * 1000).epsilon(1e-3));
+    CHECK(under.domain == FaultDomain::leaf);
+    CHECK(code.count == p.rollbacks);
+    CHECK(code.domain == FaultDomain::rank);  // no node is away for it
+    CHECK(preset.planned.at(0).count == p.updates);
+    CHECK(p.evictions + static_cast<double>(code.count + preset.planned[0].count) == static_cast<double>(p.all));
+    CHECK(preset.recovery.reschedule_s.value == Approx(768 / 10.87).epsilon(5e-3));
+  }
+}
+
+TEST_CASE("OLMo Hybrid's recovery is lognormal, and its rate what 3 % of the time leaves") {
+  const FailurePreset p = read_failures("olmo-hybrid");
+  CHECK(p.recovery.detect_s.median == 222);
+  CHECK(p.recovery.detect_s.sigma() == Approx(2.17).margin(5e-3));
+  CHECK(p.recovery.total_s() / p.job_mtbf_s(64).value == Approx(0.03).epsilon(5e-3));
+}
+
+TEST_CASE("Llama 3's laws have its events and its recovery, and software takes no node away") {
+  const FailurePreset laws = read_failures("llama3-laws"), plain = read_failures("llama3");
+  CHECK(laws.failures.at(0).count + laws.failures.at(1).count == 419);
+  CHECK(laws.failures[0].shape == 0.78);
+  CHECK(laws.failures[1].domain == FaultDomain::rank);
+  CHECK(laws.job_mtbf_s(384).value == Approx(plain.job_mtbf_s(384).value));
+  CHECK(laws.planned_mtbs_s(384).value == plain.planned_mtbs_s(384).value);
+  CHECK(laws.recovery.total_s() == plain.recovery.total_s());
 }
 
 TEST_CASE("BLOOM's slow GPU: one in the run, and no other preset has any") {
@@ -137,5 +199,5 @@ TEST_CASE("a preset of one's own is read strictly") {
   CHECK_THROWS_WITH(read(replaced(kGood, "title: a test", "title: a test\nnode_gpu: 8")),
                     Catch::Contains("did you mean 'node_gpus'"));
   CHECK_THROWS_WITH(read(replaced(kGood, "count: 4", "count: 0")), Catch::Contains("found no events"));
-  CHECK_THROWS_WITH(read_failures("rsc3"), Catch::Contains("presets: bloom, llama3"));
+  CHECK_THROWS_WITH(read_failures("rsc3"), Catch::Contains("presets: b200-lablup, bloom"));
 }

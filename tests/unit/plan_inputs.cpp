@@ -49,6 +49,37 @@ TEST_CASE("checkpoint times follow from bytes and bandwidths") {
   CHECK(checkpoint_times(inputs, layout).reload_s.value == Approx(total / 128e9));
 }
 
+TEST_CASE("a save slows training by its share of the NICs: exposed u / (1 - u)") {
+  PlanInputs inputs = read_plan_inputs(read_study("dbrx-3072-h100"), true);
+  Layout layout;
+  layout.replicate = 48, layout.shard = 64;
+  CheckpointTimes t = checkpoint_times(inputs, layout);
+  CHECK(t.nic_share == Approx(4e9 / (8 * 50e9)));  // a node writes 4 GB/s over eight NICs of 400 Gb/s
+  Simulated step;
+  step.step_s = 10;
+  step.totals = {{.lane = Lane::compute, .busy_s = 7}};  // the other 3 s it waits for communication
+  for (const double u : {0.01, 0.25, 0.5}) {
+    t.nic_share = u;
+    const SourcedNumber slowdown = persist_slowdown(inputs, t, step);
+    CHECK(slowdown.value == Approx(0.3 * u / (1 - u)));
+    // 7 s compute as before, 3 s wait for NICs that have 1 - u left.
+    CHECK(slowdown.value == Approx((7 + 3 / (1 - u)) / 10 - 1));
+    CHECK(slowdown.evidence.kind == Evidence::derived);
+    CHECK_THAT(slowdown.evidence.source, Catch::Contains("30 % of the step waits for communication"));
+  }
+  t.nic_share = 1;  // training still gets through
+  CHECK(persist_slowdown(inputs, t, step).value == 0.9);
+  t.nic_share = 0;
+  CHECK(persist_slowdown(inputs, t, step).value == 0);
+  t.nic_share = 0.5;
+  step.totals[0].busy_s = 10;  // nothing is exposed
+  CHECK(persist_slowdown(inputs, t, step).value == 0);
+  // It is a part of what a save costs (O11).
+  CadenceInput in;
+  in.blocking_s.value = 2, in.persist_s.value = 60, in.slowdown.value = 0.1;
+  CHECK(in.save_s() == Approx(8));
+}
+
 TEST_CASE("copies to host memory go at half of what a profile measured of one GPU, unless the study says") {
   const TempDirectory folder;
   Profile profile;

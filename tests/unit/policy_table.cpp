@@ -1,9 +1,12 @@
 // Ways to recover of a study: what is known, what is not and from where on it pays, and what the plan takes from it.
 #include "planner/plan/policy_table.hpp"
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "planner/cadence/cadence_formulas.hpp"
 #include "planner/cadence/recovery_formulas.hpp"
 #include "planner/plan/plan.hpp"
 
@@ -57,10 +60,80 @@ TEST_CASE("policies without an input are unknown, with the input and a break-eve
   }
   // rsc1: reschedule 5 min and restart 30 s are what a hot spare saves.
   CHECK_THAT(row(table, "hot spares").break_even, Catch::Contains("less than 5.50 min"));
+  // A failure in 1000 / (6.5 x 64) days of the job; the spares idle so long, and 64 nodes gain 5.5 minutes.
+  const double idle_h = static_cast<double>(table.rows[table.reference].spares) * 24 * 1000 / (6.5 * 64);
+  CHECK_THAT(
+      row(table, "hot spares").break_even,
+      Catch::Contains(fmt::format("idle {:.3g} node-hours a failure, and gain {:.3g} at most", idle_h, 64 * 5.5 / 60)));
   // Four replicas of two sequences: three of them take three for two, so that a third of the time away is lost.
   CHECK_THAT(row(table, "go on without a replica").break_even, Catch::Contains("stall + 0.33 x recover"));
   for (const char* policy : {"no failure", "wait for repair", "restart from storage", "shrink and grow"})
     CHECK(row(table, policy).outcome);
+  REQUIRE(table.surfaces.size() == 3);
+  for (const BreakEvenSurface& surface : table.surfaces) CHECK_FALSE(row(table, surface.policy).outcome);
+}
+
+TEST_CASE("the surface of local copies: the study's rate in the middle, and each cell is O16's difference") {
+  const Example e = example();
+  const BreakEvenSurface surface = local_copies_surface(e.schedule.input);
+  REQUIRE(surface.row.values.size() == 5);
+  CHECK(surface.row.values[2].value == Approx(6.5));
+  CHECK(surface.row.values[4].value == Approx(4 * 6.5));
+  const CadencePlan cadence = choose_cadence(e.schedule.input);
+  const RecoveryTimes& r = e.schedule.input.recovery;
+  const TwoLevels one{.mtbf = e.schedule.input.mtbf_s.value,
+                      .local_interval = cadence.interval_s.value,
+                      .blocking = 2,
+                      .downtime = r.detect_s.value + r.reschedule_s.value + r.restart_s.value,
+                      .reload = r.reload_s.value + 60};
+  for (std::size_t i = 0; i < surface.column.values.size(); ++i) {
+    double best = -1;
+    for (std::int64_t copies = 2; copies <= cadence.interval_steps; ++copies) {
+      TwoLevels two = one;
+      two.local_interval = one.local_interval / static_cast<double>(copies), two.locals_a_save = copies;
+      two.local_reload = 2, two.survival = surface.column.values[i].value;
+      best = std::max(best, two_level_goodput(two) - two_level_goodput(one));
+    }
+    CHECK(surface.cells[2][i].value == Approx(100 * best).epsilon(1e-9));
+  }
+  for (const auto& cells : surface.cells) CHECK(cells[0].value < cells[2].value);  // more survive
+  // What is printed as the least survival is where the sign changes.
+  const double q = least_survival_that_pays(e.schedule.input);
+  CHECK((q < surface.column.values[0].value) == (surface.cells[2][0].value > 0));
+}
+
+TEST_CASE("the surface of hot spares: idle node-time is what failures gain, or never") {
+  Example e = example();
+  e.schedule.input.mtbf_s.value /= 8;  // else no standby of 64 nodes pays
+  const BreakEvenSurface surface = hot_spares_surface(e.schedule.input);
+  int never = 0;
+  for (std::size_t i = 0; i < surface.cells.size(); ++i)
+    for (std::size_t j = 0; j < surface.cells[i].size(); ++j) {
+      const double failures_a_day = surface.row.values[i].value * 64 / 1000, standbys = surface.column.values[j].value;
+      const double ready_s = surface.cells[i][j].value;
+      never += std::isnan(ready_s);
+      if (std::isnan(ready_s)) {
+        CHECK(failures_a_day * 64 * 330 <= standbys * 86400);
+        CHECK(surface.cells[i][j].text == "never");
+      } else {
+        CHECK(failures_a_day * 64 * (330 - ready_s) == Approx(standbys * 86400));
+      }
+    }
+  CHECK((never > 0 && never < 20));
+}
+
+TEST_CASE("the surface of checks: at a cell's rate O8 comes to what unchecked errors lose") {
+  const Example e = example();
+  const BreakEvenSurface surface = verification_surface(e.schedule.input);
+  const double interval_s = choose_cadence(e.schedule.input).interval_s.value;
+  REQUIRE((surface.cells.size() == 3 && surface.cells[0].size() == 3));
+  for (std::size_t i = 0; i < 3; ++i)
+    for (std::size_t j = 0; j < 3; ++j) {
+      const double found_s = surface.row.values[i].value, check_s = surface.column.values[j].value;
+      const double mtbf_s = 1000 * 86400 / (64 * surface.cells[i][j].value);
+      const double checked = verified_segment(interval_s, check_s, 0, 0, mtbf_s) / interval_s - 1;
+      CHECK(checked == Approx((found_s + interval_s / 2) / mtbf_s).epsilon(0.1));  // the first order, of long checks
+    }
 }
 
 TEST_CASE("nothing beats no failure, spares beat waiting, and the difference from the reference is paired") {
@@ -88,6 +161,7 @@ TEST_CASE("inputs that the study gives make policies known, and the best is take
     CHECK(r.outcome);
     CHECK(r.missing.empty());
   }
+  CHECK(table.surfaces.empty());
   for (const char* policy : {"restart from local copies", "hot spares", "go on without a replica", "verified rollback"})
     CHECK_THAT(row(table, policy).how, Catch::Contains("(assumed: a test)"));  // the input that the study gives
   CHECK(row(table, "hot spares").difference->low > 0);
@@ -98,6 +172,27 @@ TEST_CASE("inputs that the study gives make policies known, and the best is take
   for (const PolicyRow& r : table.rows)
     if (r.policy != "no failure" && r.policy != "verified rollback")
       CHECK(rank(r) <= rank(table.rows[table.chosen]) * (1 + 1e-3));
+}
+
+TEST_CASE("verified rollback competes where it is known how late silent errors are found without it") {
+  const auto with = [](const std::string& found_after) {
+    return table_of(
+        example("silent_errors: {rate: llama3, verify: 1s, " + found_after + "source: 'assumed: a test'}\n"));
+  };
+  const PolicyTable unsaid = with(""), soon = with("found_after: 10m, "), late = with("found_after: 30d, ");
+  const auto goodput = [](const PolicyTable& table, const char* policy) {
+    return row(table, policy).outcome->median_goodput();
+  };
+  CHECK(unsaid.rows[unsaid.chosen].policy != kVerifiedRollback);
+  CHECK_THAT(row(unsaid, kVerifiedRollback).how, Catch::Contains("pays where they find them after more than"));
+  CHECK(soon.rows[soon.chosen].policy != kVerifiedRollback);
+  CHECK(late.rows[late.chosen].policy == kVerifiedRollback);
+  CHECK(goodput(late, kVerifiedRollback) == goodput(unsaid, kVerifiedRollback));
+  CHECK(goodput(late, kNoFailure) == goodput(unsaid, kNoFailure));
+  // Six errors in 110,592 node-days are one in 288 days of 64 nodes: of 318 days trained 288 are kept.
+  CHECK(goodput(late, kRestartFromStorage) / goodput(unsaid, kRestartFromStorage) == Approx(288.0 / 318).epsilon(1e-3));
+  CHECK(row(late, kRestartFromStorage).outcome->median_s() / row(unsaid, kRestartFromStorage).outcome->median_s() ==
+        Approx(318.0 / 288).epsilon(1e-3));
 }
 
 TEST_CASE("spares: the fewest with 99.9 % of the best goodput, or the study's") {

@@ -137,9 +137,63 @@ TEST_CASE("break-evens are where two policies come to the same") {
   const double overhead = (10 + 31 / 2.0 - (3 + 30 / 12.0)) / 990;
   CHECK(overhead == Approx(0.020).margin(5e-4));
   CHECK(replica_loss_that_pays(7, 3, 31, overhead, 990) == Approx(3 + 30 / 12.0));
-  // At the survival that pays, what local copies save of each failure is what they cost between two.
+  // At the survival that pays, what local copies save of each failure is what five of six copies cost between two; the
+  // sixth is the save's own.
   const double q = survival_that_pays(30, 2, 3, 990, 5, 0.05, 0.5);
-  CHECK(q * (30 / 2.0 + 2 + 3 - 5 / 2.0 - 0.5) == Approx(990 / 5.0 * 0.05));
+  CHECK(q * (30 / 2.0 + 2 + 3 - 5 / 2.0 - 0.5) == Approx(990 / 30.0 * 5 * 0.05));
   CHECK(survival_that_pays(5, 0, 0, 990, 5, 0.1, 0) == INFINITY);
   CHECK(repair_that_pays(0.9, 5, 4) == Approx(10));
+}
+
+TEST_CASE("local copies break even where two levels come to one: O16 on both sides") {
+  // Failures are rare, so that the break-even of the first order is that of O16 to a percent.
+  const double interval = 600, copy = 0.2, reload = 100, local_reload = 2, mtbf = 1e5;
+  const TwoLevels one{.mtbf = mtbf, .local_interval = interval, .blocking = copy, .downtime = 300, .reload = reload};
+  for (const std::int64_t copies : {2, 4, 10}) {
+    const double q =
+        survival_that_pays(interval, 0, reload, mtbf, interval / static_cast<double>(copies), copy, local_reload);
+    REQUIRE((q > 0 && q < 0.9));
+    TwoLevels two = one;
+    two.local_interval = interval / static_cast<double>(copies), two.locals_a_save = copies;
+    two.local_reload = local_reload;
+    for (const double side : {0.97, 1.03}) {
+      two.survival = side * q;
+      INFO(copies << " copies, survival " << two.survival);
+      CHECK((two_level_goodput(two) > two_level_goodput(one)) == (side > 1));
+    }
+  }
+}
+
+TEST_CASE("hot spares break even where their idle node-time is what they save") {
+  // 384 nodes, a failure in 990 minutes, a cold spare takes 5.5 of them: one standby idles 990 node-minutes.
+  const double ready = activation_that_pays(5.5, 990, 384, 1);
+  CHECK(384 * (5.5 - ready) == Approx(990));
+  CHECK(activation_that_pays(5.5, 990, 384, 0) == 5.5);
+  CHECK(activation_that_pays(5.5, 990, 384, 3) < 0);
+}
+
+TEST_CASE("a check before each save breaks even where O8 comes to what unchecked errors lose") {
+  const double interval = 617, verify = 1, latency = 86400;
+  const double silent = silent_mtbf_that_pays(interval, latency, verify);
+  const double checked = verified_segment(interval, verify, 0, 0, silent) / interval - 1;
+  const double unchecked = (latency + interval / 2) / silent;
+  CHECK(checked == Approx(unchecked).epsilon(0.01));
+  CHECK(checked > 0.9 * verify / interval);
+  CHECK(silent_mtbf_that_pays(600, 300, 1) == 0);  // found as soon without a check
+  CHECK(silent_mtbf_that_pays(interval, latency_that_pays(interval, 1e7, verify), verify) == Approx(1e7));
+}
+
+TEST_CASE("what unchecked silent errors leave: a run that trains, errs, finds it late and rolls back") {
+  const double interval = 600, latency = 9000, silent = 60000, down = 300, goodput = 0.95;
+  std::mt19937_64 engine(1);
+  std::exponential_distribution<double> errs(1 / silent), found(1 / latency);
+  double kept = 0, wall = 0;
+  for (int i = 0; i < 200000; ++i) {
+    const double error = errs(engine), trained = error + found(engine);
+    kept += std::floor(error / interval) * interval;  // the save before the error
+    wall += trained / goodput + down;
+  }
+  CHECK(unchecked_goodput(goodput, interval, latency, silent, down) == Approx(kept / wall).epsilon(0.005));
+  CHECK(unchecked_goodput(goodput, interval, 0, 1e15, 0) == Approx(goodput));
+  CHECK(unchecked_goodput(goodput, interval, latency, 200, down) == 0);
 }

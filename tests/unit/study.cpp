@@ -178,6 +178,7 @@ TEST_CASE("local saves, silent errors and replica loss are off unless a study na
   CHECK(s.checkpoint.evidence.kind == Evidence::assumed);  // of the copy bandwidth, as without
   CHECK(s.silent_errors.rate == "llama3");
   CHECK(s.silent_errors.verify_s == 30);
+  CHECK(s.silent_errors.found_after_s == 0);
   CHECK(s.silent_errors.evidence.kind == Evidence::measured);
   CHECK(s.replica_loss.recover_s == 600);
   CHECK(s.replica_loss.stall_s == 180);
@@ -200,6 +201,10 @@ TEST_CASE("local saves, silent errors and replica loss are off unless a study na
   refused(local, "every", "evry", "every");
   refused(silent, "30s", "-1s", "needs a duration");
   refused(silent, "rate: llama3, ", "", "rate");
+  refused(silent, "verify: 30s", "verify: 30s, found_after: 0s", "found_after: needs a time above 0");
+  std::string late = silent;
+  late.replace(late.find("verify"), 6, "found_after: 2h, verify");
+  CHECK(study_from_text(kStudy + late, "s").silent_errors.found_after_s == 7200);
   refused(lost, "10m", "0s", "needs a time above 0");
   refused(lost, "stall", "stal", "stall");
 }
