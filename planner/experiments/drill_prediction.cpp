@@ -55,6 +55,10 @@ bool ends_the_agent(const Scenario& scenario) {
   });
 }
 
+bool goes_on_without(const Scenario& scenario) {
+  return std::ranges::count(scenario.policy.on_loss, Recovery::without_replica) > 0;
+}
+
 double median_of(const std::vector<json>& lines, std::size_t from, double (*value)(const json&)) {
   std::vector<double> values;
   for (std::size_t i = std::min(from, lines.empty() ? 0 : lines.size() - 1); i < lines.size(); ++i)
@@ -117,6 +121,8 @@ RunScenario months_of(const RunSpec& run, const MeasuredRecovery& m) {
   out.restart_s = typical_s(m.times.restart_s);
   out.reload_s = typical_s(m.times.reload_s);
   out.startup_s = m.first_step_s;
+  out.tolerance.replicas = run.layout.replicate;
+  out.tolerance.microbatches = run.microbatches();
   if (const std::int64_t copies = run.resilience.local.interval; copies > 0)
     out.local = {copies, m.blocking_s, out.reload_s, 1};
   return out;
@@ -147,6 +153,9 @@ SimulatedScenario simulate_drill(const DrillInput& input, const MeasuredRecovery
       e.when.step = std::min(e.when.step + input.run.save_interval, input.run.steps);
       ++saves_spoilt;
     }
+    // A replica whose node is back starts beside the others.
+    if (e.lasts_s && goes_on_without(scenario))
+      *e.lasts_s += typical_s(m.times.restart_s) + typical_s(m.times.reload_s);
     e.detected_within_s = e.what.kind == FaultKind::hang ? std::optional(hang_s) : std::nullopt;
   }
   RunScenario months = months_of(input.run, m);
@@ -172,7 +181,9 @@ double total_recovery_s(const std::vector<DrillRestart>& restarts) {
 
 double total_recovery_s(const SimulatedScenario& simulated) {
   double total = 0;
-  for (const SimulatedStrike& strike : simulated.strikes) total += strike.total_s() - strike.slower_s;
+  for (const SimulatedStrike& s : simulated.strikes)
+    if (s.struck && s.down_s + s.start_s + s.planned_s > 0)
+      total += s.down_s + s.start_s + s.load_s + s.planned_s + std::max(s.replay_s, s.first_step_s);
   return total;
 }
 

@@ -18,7 +18,7 @@ SimulatedScenario simulate_drill(const DrillInput& input, const MeasuredRecovery
 /// The aim: total recovery times are predicted within this share.
 inline constexpr double kRecoveryErrorBar = 0.25;
 
-/// Seconds from the strike until all is done again, over all recoveries; of a simulated one without slower steps.
+/// Seconds from the strike until all that was lost is done again, at least a step, over all recoveries.
 double total_recovery_s(const std::vector<DrillRestart>& restarts);
 double total_recovery_s(const SimulatedScenario& simulated);
 

@@ -36,7 +36,7 @@ double middle_of_step(const RunScenario& run, std::int64_t step) {
 }
 
 /// What an event does in simulated months.
-StrikeLaw law_of(const FaultEvent& e, const std::string& where) {
+StrikeLaw law_of(const FaultEvent& e, const EntityTree& tree, const std::string& where) {
   StrikeLaw law{.domain = e.who.domain, .lasts_s = e.lasts_s.value_or(0), .detect_s = e.detected_within_s.value_or(-1)};
   switch (e.what.kind) {
     case FaultKind::damage:
@@ -60,8 +60,10 @@ StrikeLaw law_of(const FaultEvent& e, const std::string& where) {
     default:
       law.takes_copies = e.what.takes_local_copies;
   }
+  const bool goes_on = tree.replicas > 0 && law.what == StrikeLaw::Strikes::failure;
   if (e.who.domain == FaultDomain::store || e.who.domain == FaultDomain::agent ||
-      e.who.domain == FaultDomain::replica) {
+      (e.who.domain == FaultDomain::replica && tree.replicas == 0) ||
+      (goes_on && (e.what.kind == FaultKind::hang || e.what.kind == FaultKind::partition))) {
     law.domain = FaultDomain::all;  // every rank stops, no node is lost
     law.loses_nodes = false;
   } else if (e.who.domain == FaultDomain::storage) {
@@ -179,7 +181,7 @@ void add_scenario(const Scenario& scenario, const RunScenario& run, const Entity
   StrikeTimes times(run);
   for (std::size_t i = 0; i < scenario.events.size(); ++i) {
     const FaultEvent& e = scenario.events[i];
-    StrikeLaw law = law_of(e, fmt::format("{}: event {}", scenario.file.string(), i + 1));
+    StrikeLaw law = law_of(e, tree, fmt::format("{}: event {}", scenario.file.string(), i + 1));
     if (e.when.by == FaultTime::By::trace) {
       add_trace_file(e, law, out);
     } else if (e.when.by == FaultTime::By::rate) {

@@ -20,6 +20,7 @@ namespace wt {
 struct EntityTree {
   std::int64_t nodes = 1, spares = 0;
   std::int64_t ranks_per_node = 1, nodes_per_rack = 0, nodes_per_leaf = 0, rails = 0;
+  std::int64_t replicas = 0;  ///< equal parts of the nodes that train; spare nodes are in none
 
   std::int64_t all_nodes() const { return nodes + spares; }
   /// How many of them there are. Throws Error{usage} for a part that is not described, and for a domain without nodes.

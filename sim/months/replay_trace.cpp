@@ -164,7 +164,12 @@ class TraceRun {
     Health h;
     const std::int64_t there = tolerant_ ? replicas_there(now, h) : units_;
     std::int64_t until = slow_.pass(now, pool_);
-    if (tolerant_) until = std::min(until, next_change(now));
+    if (tolerant_) {
+      until = std::min(until, next_return(now));
+      const std::int64_t loss = next_loss(until);
+      h.redo = loss <= until;
+      until = std::min(until, loss);
+    }
     h.step = std::llround(static_cast<double>(clock_.step) * policy_.step_factor[static_cast<std::size_t>(there)] *
                           slow_.factor());
     h.until = until < kNever ? until - begin : kNever;
@@ -193,13 +198,17 @@ class TraceRun {
     stall_due_ = false;
     return std::max<std::int64_t>(policy_.least, policy_.units - away_at(now));
   }
-  std::int64_t next_change(std::int64_t now) {
+  std::int64_t next_return(std::int64_t now) const {
     std::int64_t out = kNever;
     for (const std::int64_t back : back_)
       if (back > now) out = std::min(out, back);
+    return out;
+  }
+  /// kNever: none strikes until then.
+  std::int64_t next_loss(std::int64_t until) {
     for (std::size_t i = passed_;; ++i) {
       const TraceEvent* e = trace_.event(i);
-      if (!e || e->at >= std::min(out, give_up_)) return out;
+      if (!e || e->at > std::min(until, give_up_)) return kNever;
       if (fails(*e)) return e->at;
     }
   }
@@ -233,6 +242,7 @@ class TraceRun {
         known_s >= 0 ? ns(known_s) : drawn(scenario_.detect_s, scenario_.spread.detect, TraceDraw::detect);
     const std::int64_t reschedule = drawn(scenario_.reschedule_s, scenario_.spread.reschedule, TraceDraw::reschedule);
     if (tolerant_) {  // replicas that are lost have their nodes: all come back together
+      if (policy_.restarts) std::ranges::fill(back_, 0);
       const std::int64_t whole = *std::ranges::max_element(back_);
       regroup(std::max(detect + reschedule, whole - out_.wall_ns));
       return;

@@ -4,6 +4,7 @@
 #include "sim/months/uptime.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "configs/spec/support/number.hpp"
 
@@ -140,6 +141,19 @@ struct Stretch {
     const std::int64_t into = n < piece.steps_in(i) ? piece.steps_before(i) + n : piece.steps_before(i + 1);
     return into < chunks.steps_in(j) ? in_chunk(j, into) : in_chunk(j + 1, 0);
   }
+
+  /// At `time` where that cuts a step short, which then is to be done again: `done` does not count it, and `cut` gets
+  /// what was done of it. Else as at_step_after.
+  Progress at_cut(std::int64_t time, std::int64_t& cut) const {
+    const std::int64_t j = at(time), t = time - starts(j);
+    const Spans piece = pieces(j);
+    const std::int64_t i = piece_at(piece, t), in_piece = t - piece.starts(i), n = in_piece / step;
+    if (in_piece % step == 0 || n >= piece.steps_in(i) || piece.steps_before(i) + n >= chunks.steps_in(j))
+      return at_step_after(time);
+    Progress p = in_chunk(j, piece.steps_before(i) + n);
+    cut = time - std::exchange(p.now, time);
+    return p;
+  }
 };
 
 /// Fills `out`, which must be as made: returned from here it would be copied.
@@ -156,7 +170,7 @@ void jump(const RunClock& clock, const Saved& from, bool first, const Events& ev
   spend(Bucket::checkpoint_restore) = part(clock.restart, ready);
   spend(Bucket::program_startup) = part(ready, begin);
 
-  std::int64_t stalled = 0;
+  std::int64_t stalled = 0, redone = 0;
   const auto time_of = [&](const Work& w) {
     return (w.steps - from.loaded.steps) * clock.step + w.longer - from.loaded.longer;
   };
@@ -168,10 +182,10 @@ void jump(const RunClock& clock, const Saved& from, bool first, const Events& ev
     const Work& kept = saved.loaded;
     spend(Bucket::productive) = (kept.steps - from.loaded.steps) * clock.step;
     spend(Bucket::other) = kept.longer - from.loaded.longer;
-    spend(Bucket::wasted_progress) = worked - time_of(kept);
+    spend(Bucket::wasted_progress) = worked - time_of(kept) + redone;
     spend(Bucket::custom_events) = verified;
     spend(Bucket::infrastructure_recovery) = stalled;
-    spend(Bucket::checkpoint_save) = std::max<std::int64_t>(0, length - begin) - worked - verified - stalled;
+    spend(Bucket::checkpoint_save) = std::max<std::int64_t>(0, length - begin) - worked - redone - verified - stalled;
   };
   /// A failure at `time`, with the checkpoints known at `p` and `local` copied since.
   const auto fail = [&](std::int64_t time, const Progress& p, const Work& local, std::int64_t worked,
@@ -201,9 +215,11 @@ void jump(const RunClock& clock, const Saved& from, bool first, const Events& ev
       if (corrupted) target = std::min(target, found);
     }
     if (now.until < failure) {
-      const Progress next = stretch.at_step_after(now.until);
+      std::int64_t cut = 0;
+      const Progress next = now.redo ? stretch.at_cut(now.until, cut) : stretch.at_step_after(now.until);
       if (next.now < failure && next.done.steps < target) {
         p = next;
+        redone += cut;
         continue;
       }
     }

@@ -248,8 +248,10 @@ TEST_CASE("O17: going on without a replica") {
     for (std::int64_t k = 1; k <= 8; ++k)
       policy.step_factor[static_cast<std::size_t>(k)] = replica_step_factor(8, k, microbatches);
     const MeanGoodput measured = mean_goodput(s, policy, tree, {node_failures(8 * 60 * kMinute)}, 40);
-    // A node that is on its way back may fail, which the closed form leaves out: 4 % of the time, half of it longer.
-    CHECK(measured.mean == Approx(replica_goodput(8, 60, 20, 1, microbatches)).margin(4 * measured.error + 0.004));
+    // Half a step of 3 s is done again. A node that is on its way back may fail, which the closed form leaves out: 4 %
+    // of the time, half of it longer.
+    CHECK(measured.mean ==
+          Approx(replica_goodput(8, 60, 20, 1 + 0.025, microbatches)).margin(4 * measured.error + 0.004));
     CHECK(measured.error < 1e-3);
   }
 }
@@ -333,7 +335,7 @@ TEST_CASE("a slow phase ends with the node that is slow") {
     return replay_trace(run, tolerant ? units(4, 1) : Continuation{}, trace).bucket_s(Bucket::other);
   };
   CHECK(slower_s(1, 2, false) == Approx(24 * 10));  // steps of 20 s from 1010 to 1490; the next one is lost
-  CHECK(slower_s(1, 2, true) == Approx(25 * 10));   // and is not where the others go on
+  CHECK(slower_s(1, 2, true) == Approx(24 * 10));   // and is done again without the node where the others go on
   CHECK(slower_s(1, 3, false) > 2000);              // another node's failure does not end it
   CHECK(slower_s(2, 2, false) > 2000);              // nor does one of a process on the slow node
 }

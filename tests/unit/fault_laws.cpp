@@ -138,7 +138,7 @@ TEST_CASE("a killed rank costs the steps since the save and the phases of a reco
   CHECK(strike.at_s == Approx(2 + 6.5 + 0.125));  // start, steps 1 to 6 and half of 7, one save
   CHECK(strike.restarts == 1);
   CHECK(strike.replay_s == Approx(2.5));  // steps 5, 6 and half of 7
-  CHECK(strike.steps_lost == 3);          // rounded
+  CHECK(strike.steps_lost == 2);          // step 7 was not done yet
   CHECK(strike.down_s == Approx(0.75));
   CHECK(strike.start_s == Approx(2));
   CHECK(strike.load_s == Approx(0.75));
@@ -267,4 +267,73 @@ TEST_CASE("scenarios that months do not know are refused") {
   CHECK_THAT(usage_error([&] { simulate_scenario(odd, seconds(), 4); }), Catch::Contains("4 ranks on nodes of 3"));
   const Scenario beyond = scenario_of("events:\n" + kill_of("{domain: rank, index: 9}", "{step: 5}"));
   CHECK_THAT(usage_error([&] { simulate_scenario(beyond, seconds(), 4); }), Catch::Contains("found rank 9"));
+}
+
+TEST_CASE("O17: going on without a replica loses no step, and whole microbatches are dealt out anew until it is back") {
+  for (const std::int64_t microbatches : {1, 2, 4, 8}) {
+    RunScenario s = seconds();
+    s.steps = 40, s.tolerance = {.replicas = 4, .microbatches = microbatches};
+    const double factor = std::ceil(4.0 * as_double(microbatches) / 3) / as_double(microbatches);
+    const Scenario lost = scenario_of("nodes: {ranks: 2}\npolicy: {on_loss: [without_replica]}\nevents:\n" +
+                                      kill_of("{domain: node, index: 1}", "{step: 7}", ", lasts: 12s"));
+    const SimulatedScenario out = simulate_scenario(lost, s, 8);
+    REQUIRE(out.strikes.size() == 1);
+    const SimulatedStrike& strike = out.strikes[0];
+    INFO("microbatches " << microbatches);
+    CHECK(out.run.finished);
+    CHECK(strike.restarts == 1);
+    CHECK(strike.steps_lost == 0);
+    CHECK(strike.load_s == 0);
+    CHECK(strike.down_s == Approx(0.75));   // detected, decided
+    CHECK(strike.start_s == Approx(2));     // connected
+    CHECK(strike.replay_s == Approx(0.5));  // half of step 7
+    // Away for 12 s from the strike, 2.75 of them without a step: those that begin in the other 9.25 take longer. Two
+    // saves, or one where steps are slow, lie between them.
+    const double slow_steps = strike.slower_s / (factor - 1);
+    CHECK(slow_steps == Approx(std::round(slow_steps)));
+    CHECK(slow_steps == Approx((12 - 2.75 - 0.25) / factor).margin(0.6));
+    CHECK(out.run.wall_s() == Approx(out.undisturbed.wall_s() + strike.total_s()));
+  }
+}
+
+TEST_CASE("a replica whose node lives is back after its start, and one that is lost for good is not") {
+  RunScenario s = seconds();
+  s.tolerance = {.replicas = 2, .microbatches = 2};
+  const auto slower_s = [&](const std::string& who) {
+    const SimulatedScenario out =
+        simulate_scenario(scenario_of("nodes: {ranks: 2}\npolicy: {on_loss: [without_replica, restart]}\nevents:\n" +
+                                      kill_of(who, "{step: 7}")),
+                          s, 4);
+    CHECK(out.strikes.at(0).steps_lost == 0);
+    CHECK(out.run.finished);
+    return out.strikes[0].slower_s;
+  };
+  CHECK(slower_s("{domain: node, index: 1}") == Approx(14));  // steps 7 to 20 take 2 s
+  CHECK(slower_s("{domain: replica, index: 0}") == Approx(14));
+  CHECK(slower_s("{domain: rank, index: 1}") == Approx(2));  // 2.75 s from when the others go on: two of their steps
+}
+
+TEST_CASE("who goes on without a replica restarts after a second loss, a hang, and where there is none") {
+  RunScenario s = seconds();
+  s.tolerance = {.replicas = 2, .microbatches = 2};
+  const std::string policy = "nodes: {ranks: 2}\npolicy: {on_loss: [without_replica, restart]}\nevents:\n";
+  const SimulatedScenario twice =
+      simulate_scenario(scenario_of(policy + kill_of("{domain: node, index: 1}", "{time: 8.5s}") +
+                                    kill_of("{domain: node, index: 0}", "{time: 20.0s}")),
+                        s, 4);
+  REQUIRE(twice.strikes.size() == 2);
+  CHECK(twice.strikes[0].steps_lost == 0);
+  CHECK(twice.strikes[1].load_s == Approx(0.75));
+  CHECK(twice.strikes[1].down_s == Approx(0.75));
+  CHECK(twice.run.finished);
+  const SimulatedScenario hang = simulate_scenario(
+      scenario_of(policy + "  - {who: {domain: rank, index: 1}, when: {step: 7}, what: {kind: hang, of: process}, "
+                           "detect: {by: watchdog, within: 10s}}\n"),
+      s, 4);
+  CHECK(hang.strikes.at(0).down_s == Approx(10.25));
+  CHECK(hang.strikes[0].load_s == Approx(0.75));
+  CHECK(hang.strikes[0].replay_s == Approx(2.5));
+  s.tolerance.replicas = 1;
+  const Scenario alone = scenario_of(policy + kill_of("{domain: node, index: 1}", "{step: 7}"));
+  CHECK_THAT(usage_error([&] { simulate_scenario(alone, s, 4); }), Catch::Contains("without_replica with 1 replicas"));
 }
