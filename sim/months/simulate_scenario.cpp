@@ -55,8 +55,6 @@ SimulatedStrike difference(const RunOutcome& with, const RunOutcome& without, co
   out.replay_s = more(Bucket::wasted_progress);
   out.planned_s = more(Bucket::custom_events);
   out.slower_s = more(Bucket::other);
-  if (const double connect_s = run.restart_s; run.tolerance.replicas > 0 && out.start_s == 0 && out.restarts > 0)
-    out.down_s -= connect_s, out.start_s += connect_s;  // parts of the others' stall
   out.steps_lost = static_cast<std::int64_t>(out.replay_s / run.step_s + 1e-6);
   return out;
 }
@@ -82,7 +80,7 @@ SimulatedScenario simulate_scenario(const Scenario& scenario, const RunScenario&
   const EntityTree tree = drill_tree(scenario, ranks, run.tolerance.replicas);
   const Continuation policy = drill_policy(scenario, tree, run.tolerance.microbatches);
   run.tolerance.replicas = tree.replicas;
-  run.tolerance.stall_s = run.detect_s + run.reschedule_s + run.restart_s;
+  run.tolerance.stall_s = run.detect_s + run.reschedule_s;
   run.tolerance.recover_s = run.restart_s + run.reload_s;
   run.spares = does(scenario, Recovery::spare) ? scenario.nodes.spares : 0;
   // A restart has all nodes again; where the run goes on with fewer first, those that are lost stay away.

@@ -14,7 +14,7 @@ struct SimulatedStrike {
   bool struck = false;          ///< false: the run was over, or the member did not train
   std::int64_t restarts = 0;    ///< of the ranks
   std::int64_t steps_lost = 0;  ///< done and done again; the one under way was not done
-  /// Seconds, by phase: detection and exchange of nodes with waiting, start of processes or connections, load, what is
+  /// Seconds, by phase: detection and exchange of nodes with waiting, start of processes, load, what is
   /// done again of steps, stops that were announced, and steps that took longer.
   double down_s = 0, start_s = 0, load_s = 0, replay_s = 0, planned_s = 0, slower_s = 0;
   double first_step_s =
@@ -31,7 +31,7 @@ struct SimulatedScenario {
 /// recovery, as measured or assumed. Who is lost follows nodes and policy of the scenario: with `restart` a node is
 /// there again at once, with `spare` one that stands by takes its place, with `shrink` the run starts again with equal
 /// parts of the nodes, at least min_replicas of them; else it waits for as long as the event lasts. With
-/// `without_replica` the others of run.tolerance.replicas detect, decide, connect anew and do the step under way again,
+/// `without_replica` the others of run.tolerance.replicas detect, decide and do the step under way again,
 /// in whole run.tolerance.microbatches; the replica starts beside them and joins at the start of a step, where its node
 /// lives or once the event is over. What the tolerance says of times does not count. Throws Error{usage} as
 /// add_scenario, for events at a rate, ranks that are no whole nodes and replicas that are none.
