@@ -19,23 +19,6 @@ using nlohmann::json;
 
 constexpr std::size_t kWarmUpSteps = 3;
 
-/// What restarts took, seconds.
-struct Phases {
-  std::vector<double> exits, hangs, stop, stop_told, start, load, first_step;
-
-  /// Where the same number of ranks starts again: what grows, waits or goes on in place takes other times.
-  void add(const DrillRestart& r, double hang_s, bool told) {
-    if (!r.phases || r.relaunch || r.blamed.empty()) return;
-    if (r.action != "restart" && !r.action.starts_with("spare")) return;
-    const RecoveryPhases& p = *r.phases;
-    if (p.detect_s) (*p.detect_s < hang_s ? exits : hangs).push_back(*p.detect_s);
-    (told ? stop_told : stop).push_back(p.stop_s);
-    start.push_back(p.start_s);
-    load.push_back(p.load_s);
-    first_step.push_back(p.first_step_s);
-  }
-};
-
 /// Whether the struck rank itself tells the others, which then end at once. Else the agent gives them time to.
 bool is_told(const Scenario& scenario) {
   return std::ranges::any_of(scenario.events, [](const FaultEvent& e) {
@@ -44,9 +27,12 @@ bool is_told(const Scenario& scenario) {
   });
 }
 
-bool has_hang(const Scenario& scenario) {
-  return std::ranges::any_of(scenario.events, [](const FaultEvent& e) { return e.what.kind == FaultKind::hang; });
+bool has(const Scenario& scenario, FaultKind kind) {
+  return std::ranges::any_of(scenario.events, [&](const FaultEvent& e) { return e.what.kind == kind; });
 }
+
+/// Whether a notice ends train, which saves before.
+bool is_announced(const Scenario& scenario) { return has(scenario, FaultKind::maintenance); }
 
 /// Whether train itself ends, and nobody is left to be stopped.
 bool ends_the_agent(const Scenario& scenario) {
@@ -58,6 +44,28 @@ bool ends_the_agent(const Scenario& scenario) {
 bool goes_on_without(const Scenario& scenario) {
   return std::ranges::count(scenario.policy.on_loss, Recovery::without_replica) > 0;
 }
+
+/// What restarts took, seconds.
+struct Phases {
+  std::vector<double> exits, hangs, stop, stop_told, start, load, first_step, notice, relaunch;
+
+  /// Where the same number of ranks starts again: what grows, waits or goes on in place takes other times.
+  void add(const DrillRestart& r, const DrillInput& input) {
+    if (!r.phases) return;
+    const RecoveryPhases& p = *r.phases;
+    if (r.relaunch) {
+      relaunch.push_back(p.start_s);
+      if (p.detect_s && is_announced(input.scenario)) notice.push_back(*p.detect_s);
+      return;
+    }
+    if (r.blamed.empty() || (r.action != "restart" && !r.action.starts_with("spare"))) return;
+    if (p.detect_s) (*p.detect_s < input.run.dist_timeout_s ? exits : hangs).push_back(*p.detect_s);
+    (is_told(input.scenario) ? stop_told : stop).push_back(p.stop_s);
+    start.push_back(p.start_s);
+    load.push_back(p.load_s);
+    first_step.push_back(p.first_step_s);
+  }
+};
 
 double median_of(const std::vector<json>& lines, std::size_t from, double (*value)(const json&)) {
   std::vector<double> values;
@@ -103,7 +111,12 @@ MeasuredRecovery measured_recovery(const Phases& phases, bool told, const RunSpe
   out.times.reschedule_s = measured_time(stops, "until all ranks are gone and the next action is decided");
   out.times.restart_s = measured_time(phases.start, "until the next ranks are connected");
   out.times.reload_s = measured_time(phases.load, "until the state is there");
-  if (!phases.hangs.empty()) out.hang_detect_s = median(phases.hangs);
+  const auto median_or_none = [](const std::vector<double>& s) {
+    return s.empty() ? std::nullopt : std::optional(median(s));
+  };
+  out.hang_detect_s = median_or_none(phases.hangs);
+  out.notice_s = median_or_none(phases.notice);
+  out.relaunch_s = median_or_none(phases.relaunch);
   return out;
 }
 
@@ -156,10 +169,13 @@ SimulatedScenario simulate_drill(const DrillInput& input, const MeasuredRecovery
     // A replica whose node is back starts beside the others.
     if (e.lasts_s && goes_on_without(scenario))
       *e.lasts_s += typical_s(m.times.restart_s) + typical_s(m.times.reload_s);
+    if (e.what.kind == FaultKind::maintenance)  // months have the save beside
+      e.lasts_s = std::max(0.0, m.notice_s.value_or(0) - m.blocking_s - m.persist_s);
     e.detected_within_s = e.what.kind == FaultKind::hang ? std::optional(hang_s) : std::nullopt;
   }
   RunScenario months = months_of(input.run, m);
   if (ends_the_agent(scenario)) months.reschedule_s = 0;
+  if (ends_the_agent(scenario) || is_announced(scenario)) months.restart_s = m.relaunch_s.value_or(months.restart_s);
   SimulatedScenario out = simulate_scenario(scenario, months, m.ranks);
   if (saves_spoilt > 0 && !out.strikes.empty()) {
     SimulatedStrike& first = out.strikes.front();
@@ -211,8 +227,7 @@ void predict_recoveries(const std::vector<DrillInput>& inputs, const std::vector
     Phases out;
     for (std::size_t i = 0; i < inputs.size(); ++i)
       if (i != without && undisturbed[i] == run && result.cases[i].passed())
-        for (const DrillRestart& r : result.cases[i].restarts)
-          out.add(r, inputs[i].run.dist_timeout_s, is_told(inputs[i].scenario));
+        for (const DrillRestart& r : result.cases[i].restarts) out.add(r, inputs[i]);
     return out;
   };
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -223,7 +238,7 @@ void predict_recoveries(const std::vector<DrillInput>& inputs, const std::vector
         result.measured.push_back(measured_recovery(all, false, inputs[i].run, undisturbed[i]));
     const Phases others = phases_of(undisturbed[i], i);
     if (!c.passed() || c.restarts.empty() || !inputs[i].scenario.expect.finishes || others.start.empty()) continue;
-    const bool told = is_told(inputs[i].scenario), hangs = has_hang(inputs[i].scenario);
+    const bool told = is_told(inputs[i].scenario), hangs = has(inputs[i].scenario, FaultKind::hang);
     if (others.exits.empty() && !hangs) continue;  // nobody measured how long an end goes unnoticed
     try {
       c.predicted = simulate_drill(inputs[i], measured_recovery(others, told, inputs[i].run, undisturbed[i]));

@@ -54,6 +54,7 @@ SimulatedStrike difference(const RunOutcome& with, const RunOutcome& without, co
   out.load_s = more(Bucket::checkpoint_restore);
   out.replay_s = more(Bucket::wasted_progress);
   out.planned_s = more(Bucket::custom_events);
+  if (with.planned_stops > without.planned_stops) out.planned_s += more(Bucket::checkpoint_save);
   out.slower_s = more(Bucket::other);
   out.steps_lost = static_cast<std::int64_t>(out.replay_s / run.step_s + 1e-6);
   return out;

@@ -7,9 +7,12 @@ using namespace wt;
 
 namespace {
 
+SimulatedScenario simulated(const std::string& name, const MeasuredRecovery& measured) {
+  return simulate_drill(read_drill_input(name), measured);
+}
+
 SimulatedScenario simulated(const std::string& name) {
-  const DrillInput input = read_drill_input(name);
-  return simulate_drill(input, read_measured_recovery(input.run.name));
+  return simulated(name, read_measured_recovery(read_drill_input(name).run.name));
 }
 
 double typical_s(const SourcedTime& time) { return time.median > 0 ? time.median : time.value; }
@@ -28,4 +31,24 @@ TEST_CASE("without-replica: no step is lost, and nothing is loaded") {
   CHECK(s.slower_s == Approx(6 * m.step_s));  // steps 7 to 12: all four microbatches, in place of two
   CHECK(s.first_step_s == Approx(2 * m.step_s));
   CHECK(total_recovery_s(out) == Approx(s.down_s + 2 * m.step_s));
+}
+
+TEST_CASE("maintenance: notice, save, end, start of another launch and load, and no step is lost") {
+  MeasuredRecovery m = read_measured_recovery("tiny-moe");
+  m.notice_s = 1.5, m.relaunch_s = 2.5;
+  for (const char* name : {"maintenance", "preemption"}) {
+    const SimulatedScenario out = simulated(name, m);
+    REQUIRE(out.strikes.size() == 1);
+    const SimulatedStrike& s = out.strikes[0];
+    CHECK(s.restarts == 0);
+    CHECK(s.steps_lost == 0);
+    CHECK(s.replay_s == 0);
+    CHECK(s.planned_s == Approx(1.5));
+    CHECK(s.start_s == Approx(2.5 + m.first_step_s));
+    CHECK(s.load_s == Approx(typical_s(m.times.reload_s)));
+    CHECK(total_recovery_s(out) == Approx(1.5 + s.start_s + s.load_s + m.step_s));
+  }
+  // A launch that ended otherwise starts as slowly; its agent stops nobody.
+  CHECK(simulated("agent-lost", m).strikes.at(0).start_s == Approx(2.5 + m.first_step_s));
+  CHECK(simulated("kill", m).strikes.at(0).start_s == Approx(typical_s(m.times.restart_s) + m.first_step_s));
 }
