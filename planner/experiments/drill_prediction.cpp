@@ -23,7 +23,7 @@ constexpr std::size_t kWarmUpSteps = 3;
 bool is_told(const Scenario& scenario) {
   return std::ranges::any_of(scenario.events, [](const FaultEvent& e) {
     using enum FaultKind;
-    return std::ranges::count(std::vector{exception, disk_full, file_too_large, partition}, e.what.kind) > 0;
+    return std::ranges::count(std::vector{exception, corrupt, disk_full, file_too_large, partition}, e.what.kind) > 0;
   });
 }
 
@@ -134,6 +134,7 @@ RunScenario months_of(const RunSpec& run, const MeasuredRecovery& m) {
   out.restart_s = typical_s(m.times.restart_s);
   out.reload_s = typical_s(m.times.reload_s);
   out.startup_s = m.first_step_s;
+  out.silent.verified = run.resilience.verify_interval > 0;
   out.tolerance.replicas = run.layout.replicate;
   out.tolerance.microbatches = run.microbatches();
   if (const std::int64_t copies = run.resilience.local.interval; copies > 0)
@@ -141,10 +142,10 @@ RunScenario months_of(const RunSpec& run, const MeasuredRecovery& m) {
   return out;
 }
 
-/// Whether it makes the newest save useless, so that the one before it is loaded.
-bool spoils_newest(const FaultEvent& e) {
-  return e.what.kind == FaultKind::damage && e.what.level == CopyLevel::storage &&
-         e.what.damage != FileDamage::stale_latest;
+/// Gradients are compared before they are used: those that differ are computed again in place.
+bool is_repeated(const FaultEvent& e, const RunSpec& run) {
+  return e.what.kind == FaultKind::corrupt && e.what.tensor == TensorKind::gradient &&
+         run.resilience.verify_interval > 0 && e.when.step % run.resilience.verify_interval == 0;
 }
 
 }  // namespace
@@ -155,17 +156,13 @@ SimulatedScenario simulate_drill(const DrillInput& input, const MeasuredRecovery
                 input.scenario.file.string(), input.run.name, input.run.layout.world(), m.run, m.ranks);
   const double hang_s = m.hang_detect_s.value_or(input.run.dist_timeout_s);
   Scenario scenario = input.scenario;
-  std::int64_t saves_spoilt = 0;
   std::erase_if(scenario.events, [&](const FaultEvent& e) {
-    saves_spoilt += spoils_newest(e);
-    return e.what.kind == FaultKind::damage || (e.what.kind == FaultKind::hang && e.lasts_s && *e.lasts_s < hang_s);
+    return is_repeated(e, input.run) || (e.what.kind == FaultKind::hang && e.lasts_s && *e.lasts_s < hang_s);
   });
   for (FaultEvent& e : scenario.events) {
-    if (e.what.kind == FaultKind::disk_full || e.what.kind == FaultKind::file_too_large) {
-      // Written in the background, it is noticed when the next save begins; none is there of its own step.
+    // Written in the background, it is noticed when the next save begins; none is there of its own step.
+    if (e.what.kind == FaultKind::disk_full || e.what.kind == FaultKind::file_too_large)
       e.when.step = std::min(e.when.step + input.run.save_interval, input.run.steps);
-      ++saves_spoilt;
-    }
     // A replica whose node is back starts beside the others.
     if (e.lasts_s && goes_on_without(scenario))
       *e.lasts_s += typical_s(m.times.restart_s) + typical_s(m.times.reload_s);
@@ -176,13 +173,7 @@ SimulatedScenario simulate_drill(const DrillInput& input, const MeasuredRecovery
   RunScenario months = months_of(input.run, m);
   if (ends_the_agent(scenario)) months.reschedule_s = 0;
   if (ends_the_agent(scenario) || is_announced(scenario)) months.restart_s = m.relaunch_s.value_or(months.restart_s);
-  SimulatedScenario out = simulate_scenario(scenario, months, m.ranks);
-  if (saves_spoilt > 0 && !out.strikes.empty()) {
-    SimulatedStrike& first = out.strikes.front();
-    first.steps_lost += saves_spoilt * input.run.save_interval;
-    first.replay_s += static_cast<double>(saves_spoilt * input.run.save_interval) * m.step_s;
-  }
-  return out;
+  return simulate_scenario(scenario, months, m.ranks);
 }
 
 double total_recovery_s(const std::vector<DrillRestart>& restarts) {

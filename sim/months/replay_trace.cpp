@@ -43,6 +43,7 @@ class TraceRun {
         give_up_(s.wall_limit_s > 0 ? ns(s.wall_limit_s) : std::min(kNever / 50, undisturbed_ns(clock_)) * 50),
         unit_nodes_(trace.tree().nodes / policy.units),
         tolerant_(s.tolerance.replicas > 0),
+        verified_(s.silent.verified || s.silent.mean_s > 0),
         pool_(trace.tree().nodes, s.spares),
         slow_(trace),
         silent_(s.silent.mean_s, 1.0, trace.seed()),
@@ -58,6 +59,7 @@ class TraceRun {
         return out_;
       }
       stand_still(how);
+      load_undamaged();
       if (out_.wall_ns >= give_up_) return out_;
     }
   }
@@ -66,8 +68,8 @@ class TraceRun {
   // ---- what the trace says
 
   bool is_failure(const TraceEvent& e) const { return trace_.law(e).what == StrikeLaw::Strikes::failure; }
-  bool fails(const TraceEvent& e) const {
-    if (!is_failure(e)) return false;
+  bool fails(const TraceEvent& e) const { return is_failure(e) && strikes(e); }
+  bool strikes(const TraceEvent& e) const {
     const EntityTree::Nodes nodes = trace_.nodes_of(e);
     for (std::int64_t node = nodes.first; node < nodes.first + nodes.count; ++node)
       if (pool_.trains(node)) return true;
@@ -84,6 +86,7 @@ class TraceRun {
       ++out_.planned_stops;
       planned_until_ = std::max(planned_until_, e.at + lasts_of(e));
     }
+    if (law.spoils_save) damaged_ = e.at;
     if (law.what != StrikeLaw::Strikes::failure) return;
     const bool stops = fails(e);
     if (stops) struck_ = e, stop_key_ = e.key;
@@ -111,7 +114,7 @@ class TraceRun {
 
   /// Wall time of the next failure, and of the next stop that is known beforehand.
   struct Ahead {
-    std::int64_t failure = kNever, planned = kNever, found = kNever, growth = kNever;
+    std::int64_t failure = kNever, planned = kNever, found = kNever, growth = kNever, wrong = kNever;
     TraceEvent failure_event;
     TraceEvent planned_event;
     std::int64_t stop() const { return std::min({planned, found, growth}); }
@@ -128,6 +131,7 @@ class TraceRun {
       if (law.what == StrikeLaw::Strikes::planned && e->at < out.planned) out.planned = e->at, out.planned_event = *e;
       if (law.what == StrikeLaw::Strikes::found && slow_.strikes(*e, pool_))
         out.found = std::min(out.found, e->at + slow_.lasts(*e));
+      if (law.what == StrikeLaw::Strikes::silent && verified_ && strikes(*e)) out.wrong = std::min(out.wrong, e->at);
       if (tolerant_ || !fails(*e)) continue;
       out.failure = e->at;
       out.failure_event = *e;
@@ -148,7 +152,7 @@ class TraceRun {
     const bool lost = scenario_.local.interval_steps == 0 ||
                       (ahead_.failure < kNever && trace_.law(next).takes_copies) ||
                       uniform_of(next.key, TraceDraw::survival) >= scenario_.local.survival;
-    const Events events{in_uptime(ahead_.failure), in_uptime(ahead_.stop()), silent_(), lost};
+    const Events events{in_uptime(ahead_.failure), in_uptime(ahead_.stop()), silent_(), lost, in_uptime(ahead_.wrong)};
     const Uptime up =
         jump_uptime(clock, saved_, first, events, [&](std::int64_t time) { return health(begin + time, begin); });
     for (std::size_t b = 0; b < kBuckets; ++b) out_.buckets_ns[b] += up.spent[b];
@@ -157,7 +161,24 @@ class TraceRun {
     while (const TraceEvent* e = due(out_.wall_ns)) pass(*e);
     slow_.pass(out_.wall_ns, pool_);
     out_.stragglers = slow_.count();
+    // What is lost since the last save tells when that was written.
+    const std::int64_t since = up.spent[static_cast<std::size_t>(Bucket::wasted_progress)];
+    const bool saved = up.spent[static_cast<std::size_t>(Bucket::productive)] > 0;
+    if (up.how == UptimeEnd::planned || (saved && damaged_ < out_.wall_ns - since + clock_.persist)) damaged_ = kNever;
+    load_undamaged();
     return up.how;
+  }
+
+  /// Where the newest save to storage is damaged and would be loaded: the one before, a save's interval back.
+  void load_undamaged() {
+    if (std::exchange(damaged_, kNever) == kNever || saved_.loaded.steps > saved_.secured.steps) return;
+    const Work spoilt = saved_.secured;
+    const std::int64_t lost = std::min(clock_.interval, spoilt.steps),
+                       longer = lost > 0 ? spoilt.longer / spoilt.steps * lost : 0;
+    spend_on(Bucket::productive, -lost * clock_.step);
+    spend_on(Bucket::other, -longer);
+    spend_on(Bucket::wasted_progress, lost * clock_.step + longer);
+    saved_.secured = saved_.loaded = {spoilt.steps - lost, spoilt.longer - longer};
   }
 
   Health health(std::int64_t now, std::int64_t begin) {
@@ -280,16 +301,17 @@ class TraceRun {
   }
 
   void spend(Bucket bucket, std::int64_t time) {
-    out_.buckets_ns[static_cast<std::size_t>(bucket)] += time;
+    spend_on(bucket, time);
     out_.wall_ns += time;
   }
+  void spend_on(Bucket bucket, std::int64_t time) { out_.buckets_ns[static_cast<std::size_t>(bucket)] += time; }
 
   const RunScenario& scenario_;
   const Continuation& policy_;
   FaultTrace& trace_;
   const RunClock clock_;
   const std::int64_t give_up_, unit_nodes_;
-  const bool tolerant_;
+  const bool tolerant_, verified_;
   NodePool pool_;
   SlowPhases slow_;
   Draw silent_;
@@ -299,8 +321,9 @@ class TraceRun {
   bool activated_ = false;  ///< the next start is that of hot spares
   std::size_t passed_ = 0;  ///< events of the trace
   std::int64_t planned_until_ = 0;
-  TraceEvent struck_;       ///< the last failure
-  std::uint64_t stop_key_;  ///< of the last stop, which the times of the recovery from it are drawn by
+  std::int64_t damaged_ = kNever;  ///< when the newest save was, wall time
+  TraceEvent struck_;              ///< the last failure
+  std::uint64_t stop_key_;         ///< of the last stop, which the times of the recovery from it are drawn by
   Ahead ahead_;
   Saved saved_;
   RunOutcome out_;

@@ -40,8 +40,9 @@ struct LocalCheckpoints {
 
 /// Computations that go wrong without an error message.
 struct SilentErrors {
-  double mean_s = 0;    ///< mean time in training steps until the next one (exponential), 0 = never
-  double verify_s = 0;  ///< of the verification before each save of either level, which finds them all
+  double mean_s = 0;      ///< mean time in training steps until the next one (exponential), 0 = never
+  double verify_s = 0;    ///< of the verification before each save of either level, which finds them all
+  bool verified = false;  ///< so it is although none is drawn: of those that a trace has
 };
 
 /// Data-parallel replicas as the unit of failure (HSDP). Productive time counts tokens in proportion to replicas alive.

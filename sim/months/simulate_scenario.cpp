@@ -48,7 +48,8 @@ SimulatedStrike difference(const RunOutcome& with, const RunOutcome& without, co
   const auto more = [&](Bucket b) { return with.bucket_s(b) - without.bucket_s(b); };
   SimulatedStrike out;
   out.struck = with.wall_ns != without.wall_ns || with.failures != without.failures;
-  out.restarts = with.failures - without.failures;
+  const auto starts = [](const RunOutcome& r) { return r.failures + r.planned_stops + r.silent_errors; };
+  out.restarts = starts(with) - starts(without);
   out.down_s = more(Bucket::infrastructure_recovery);
   out.start_s = more(Bucket::accelerator_init) + more(Bucket::program_startup);
   out.load_s = more(Bucket::checkpoint_restore);

@@ -59,10 +59,11 @@ Uptime step_uptime(const RunClock& clock, const Saved& from, bool first, const E
       trained += now.step;
       done = done.after(1, now.step - clock.step);
       const bool finished = done.steps == clock.steps, stopping = time.now() >= events.stop;
+      const bool wrong = time.now() >= events.wrong;
       const bool global = finished || stopping || done.steps % clock.interval == 0;
       if (!global && (clock.local_interval == 0 || done.steps % clock.local_interval != 0)) continue;
       if (!pass(clock.verify, Bucket::custom_events)) return;
-      const bool corrupted = trained > events.silent;
+      const bool corrupted = wrong || trained > events.silent;
       if (global || corrupted) {
         if (!wait_persisted()) return;
         secured = saved;

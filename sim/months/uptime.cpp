@@ -4,6 +4,7 @@
 #include "sim/months/uptime.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "configs/spec/support/number.hpp"
@@ -108,8 +109,15 @@ struct Stretch {
 
   /// The step count at which a silent error is found that strikes after `more` ns of steps.
   std::int64_t step_finding(std::int64_t more) const {
-    const std::int64_t struck = begin.done.steps + (more < 0 ? 1 : more / step + 1);
-    return ceil_div(struck, local) * local;
+    return check_after(begin.done.steps + (more < 0 ? 1 : more / step + 1));
+  }
+  /// The step count at the next save of either level after a step.
+  std::int64_t check_after(std::int64_t count) const { return ceil_div(count, local) * local; }
+
+  /// The step count at the end of the step that a time falls into, or that follows; none: the run is over by then.
+  std::optional<std::int64_t> step_struck_at(std::int64_t time) const {
+    const std::int64_t struck = step_ending_after(time);
+    return at_step(struck).now + step < time ? std::nullopt : std::optional(struck);
   }
 
   Work after(std::int64_t more) const { return begin.done.after(more, step - clock.step); }
@@ -131,6 +139,13 @@ struct Stretch {
             local_or(save),
             starts(j) + clock.persist,
             checks + piece_of(1, chunks.first_steps) + (j - 2) * pieces_in_chunk};
+  }
+
+  /// At the start of the step that brings the count to `count`.
+  Progress at_step(std::int64_t count) const {
+    const std::int64_t n = count - begin.done.steps;
+    const std::int64_t j = n <= chunks.first_steps ? 1 : 1 + ceil_div(n - chunks.first_steps, clock.interval);
+    return in_chunk(j, n - chunks.steps_before(j) - 1);
   }
 
   /// At the first step that starts at or after `time`.
@@ -214,6 +229,11 @@ void jump(const RunClock& clock, const Saved& from, bool first, const Events& ev
       corrupted = more < (target - p.done.steps) * now.step;
       if (corrupted) target = std::min(target, found);
     }
+    if (events.wrong < kNever)
+      if (const auto struck = stretch.step_struck_at(events.wrong); struck && *struck <= target) {
+        corrupted = true;
+        target = std::min(target, stretch.check_after(*struck));
+      }
     if (now.until < failure) {
       std::int64_t cut = 0;
       const Progress next = now.redo ? stretch.at_cut(now.until, cut) : stretch.at_step_after(now.until);

@@ -80,6 +80,8 @@ struct Events {
   std::int64_t stop = kNever;     ///< asked to stop then
   std::int64_t silent = kNever;   ///< first silent error, in ns of time spent on steps in this uptime
   bool local_lost = true;         ///< the failure takes local copies along
+  /// First silent error that is known, ns into the uptime: in the step under way then, or the next.
+  std::int64_t wrong = kNever;
 };
 
 enum class UptimeEnd { failed, planned, finished, corrupted };

@@ -40,7 +40,7 @@ TEST_CASE("maintenance: notice, save, end, start of another launch and load, and
     const SimulatedScenario out = simulated(name, m);
     REQUIRE(out.strikes.size() == 1);
     const SimulatedStrike& s = out.strikes[0];
-    CHECK(s.restarts == 0);
+    CHECK(s.restarts == 1);
     CHECK(s.steps_lost == 0);
     CHECK(s.replay_s == 0);
     CHECK(s.planned_s == Approx(1.5));
@@ -51,4 +51,22 @@ TEST_CASE("maintenance: notice, save, end, start of another launch and load, and
   // A launch that ended otherwise starts as slowly; its agent stops nobody.
   CHECK(simulated("agent-lost", m).strikes.at(0).start_s == Approx(2.5 + m.first_step_s));
   CHECK(simulated("kill", m).strikes.at(0).start_s == Approx(typical_s(m.times.restart_s) + m.first_step_s));
+}
+
+TEST_CASE("damaged files, failed saves and corrupted numbers: the steps that each drill loses") {
+  const auto lost = [](const char* name) {
+    std::int64_t steps = 0;
+    for (const SimulatedStrike& s : simulated(name).strikes) steps += s.steps_lost;
+    return steps;
+  };
+  CHECK(lost("flipped-bit") == 5);  // saved after step 4 and 8, struck in step 10
+  CHECK(lost("old-manifest") == 5);
+  CHECK(lost("stale-latest") == 1);
+  CHECK(lost("moment-found") == 2);  // found at the end of step 6, copied after step 4
+  CHECK(lost("gradient-bit") == 1);  // not finite in step 6
+  for (const char* nobody : {"moment-bit", "weight-bit", "gradient-lost", "gradient-repeated", "activation-lost"})
+    CHECK(total_recovery_s(simulated(nobody)) == 0);
+  CHECK(lost("kill-in-save") == 4);
+  CHECK(lost("kill-before-latest") == 0);
+  CHECK(lost("disk-full") == 8);  // the save of step 8 is none, which the one of step 12 finds
 }

@@ -202,7 +202,7 @@ TEST_CASE("a lost replica and a disk that is full stop every rank, and no node i
         seconds(), 4);
     REQUIRE(out.strikes.size() == 1);
     CHECK(out.strikes[0].restarts == 1);
-    CHECK(out.strikes[0].replay_s == Approx(2.5));
+    CHECK(out.strikes[0].replay_s == Approx(kill ? 2.5 : 6.5));  // the save of step 4 failed
     CHECK(out.strikes[0].down_s == Approx(0.75));
     CHECK(out.run.without_spare == 0);
   }
@@ -252,7 +252,8 @@ TEST_CASE("scenarios that months do not know are refused") {
     FaultLaws laws;
     CHECK_THAT(usage_error([&] { add_scenario(s, seconds(), {.nodes = 4}, laws); }), Catch::Contains(what));
   };
-  refused("  - {who: {domain: storage}, when: {step: 5}, what: {kind: damage, how: flip_bit}}\n", "damage");
+  refused("  - {who: {domain: storage}, when: {step: 5}, what: {kind: slow, factor: 2}}\n",
+          "found slow of the storage");
   refused(kill_of("{domain: node}", "{trace: nowhere.csv}"), "nowhere.csv");
   refused(kill_of("{domain: rack}", "{per_1000_node_days: 1}"), "does not describe");
   const TempDirectory folder;
@@ -337,4 +338,69 @@ TEST_CASE("who goes on without a replica restarts after a second loss, a hang, a
   s.tolerance.replicas = 1;
   const Scenario alone = scenario_of(policy + kill_of("{domain: node, index: 1}", "{step: 7}"));
   CHECK_THAT(usage_error([&] { simulate_scenario(alone, s, 4); }), Catch::Contains("without_replica with 1 replicas"));
+}
+
+TEST_CASE("a damaged file costs a save where that save is loaded") {
+  RunScenario run = seconds();
+  run.blocking_s = 0;
+  const auto replayed_s = [&](const std::string& how, const std::string& kill) {
+    const SimulatedScenario out = simulate_scenario(
+        scenario_of("events:\n  - {who: {domain: storage}, when: {step: 10}, what: {kind: damage, how: " + how +
+                    "}}\n" + kill),
+        run, 4);
+    CHECK(out.strikes.at(0).total_s() == 0);
+    CHECK(out.run.finished);
+    if (out.strikes.size() == 1) return 0.0;
+    CHECK(out.run.wall_s() == Approx(out.undisturbed.wall_s() + out.strikes[1].total_s()));
+    return out.strikes[1].replay_s;
+  };
+  const std::string rank = "{domain: rank, index: 1}";
+  CHECK(replayed_s("flip_bit", "") == 0);
+  CHECK(replayed_s("flip_bit", kill_of(rank, "{step: 10}")) == Approx(5.5));      // from step 4, not 8
+  CHECK(replayed_s("stale_latest", kill_of(rank, "{step: 10}")) == Approx(1.5));  // is found all the same
+  CHECK(replayed_s("flip_bit", kill_of(rank, "{step: 14}")) == Approx(1.5));      // step 12 is saved since
+  // Nothing else was saved: from the start.
+  const SimulatedScenario early = simulate_scenario(
+      scenario_of("events:\n  - {who: {domain: storage}, when: {step: 6}, what: {kind: damage, how: truncate}}\n" +
+                  kill_of(rank, "{step: 6}")),
+      seconds(), 4);
+  CHECK(early.strikes.at(1).replay_s == Approx(5.5));
+}
+
+TEST_CASE("a corrupted number is found at the next save where state is verified, else lived through") {
+  const auto corrupt = [](const std::string& tensor) {
+    return scenario_of("events:\n  - {who: {domain: rank, index: 1}, when: {step: 6}, what: {kind: corrupt, tensor: " +
+                       tensor + "}}\n");
+  };
+  RunScenario s = seconds();
+  const SimulatedScenario lived = simulate_scenario(corrupt("weight, layer: 0, element: 5, bit: 3"), s, 4);
+  CHECK(lived.strikes.at(0).total_s() == 0);
+  CHECK(lived.run.wall_ns == lived.undisturbed.wall_ns);
+  s.silent.verified = true, s.silent.verify_s = 0.0625;
+  const SimulatedScenario found = simulate_scenario(corrupt("weight, layer: 0, element: 5, bit: 3"), s, 4);
+  const SimulatedStrike& strike = found.strikes.at(0);
+  CHECK(strike.restarts == 1);
+  CHECK(strike.steps_lost == 4);  // 5 to 8, verified before the save of step 8
+  CHECK(strike.down_s == Approx(0.25));
+  CHECK(strike.load_s == Approx(0.75));
+  CHECK(found.run.silent_errors == 1);
+  s.silent = {};
+  const SimulatedScenario infinite = simulate_scenario(corrupt("gradient, layer: 0, element: 5, bit: 30"), s, 4);
+  CHECK(infinite.strikes.at(0).replay_s == Approx(1.5));  // the norm is not finite, and the step is not taken
+}
+
+TEST_CASE("damage and corruption in a study's faults: by the rate of the storage and of ranks") {
+  const EntityTree tree{.nodes = 8, .ranks_per_node = 8};
+  FaultLaws out;
+  add_scenario(
+      scenario_of("events:\n  - {who: {domain: storage}, when: {time: 1h}, what: {kind: damage, how: remove}}\n"
+                  "  - {who: {domain: rank}, when: {per_1000_node_days: 2}, what: {kind: corrupt, tensor: "
+                  "weight, layer: 0, element: 0, bit: 9}}\n"),
+      seconds(), tree, out);
+  REQUIRE(out.laws.size() == 2);
+  CHECK(out.laws[0].what == StrikeLaw::Strikes::damage);
+  CHECK(out.laws[0].spoils_save);
+  CHECK(out.given.at(0).at_s == 3600);
+  CHECK(out.laws[1].what == StrikeLaw::Strikes::silent);
+  CHECK(out.laws[1].mean_s == Approx(1000 * kDay_s / (2 / 8.0)));
 }
