@@ -186,12 +186,39 @@ double total_recovery_s(const std::vector<DrillRestart>& restarts) {
   return total;
 }
 
+RecoveryPhases phases_of(const SimulatedScenario& simulated) {
+  RecoveryPhases out;
+  out.detect_s = 0;
+  for (const SimulatedStrike& s : simulated.strikes) {
+    if (s.restarts == 0) continue;
+    *out.detect_s += s.detect_s + s.planned_s;
+    out.stop_s += s.down_s - s.detect_s;
+    out.start_s += s.start_s - s.warm_up_s;
+    out.load_s += s.load_s;
+    out.first_step_s += s.first_step_s + s.warm_up_s;
+    out.replay_s += std::max(0.0, s.replay_s - s.first_step_s);
+  }
+  return out;
+}
+
+std::optional<RecoveryPhases> phases_of(const std::vector<DrillRestart>& restarts) {
+  RecoveryPhases out;
+  out.detect_s = 0;
+  for (const DrillRestart& r : restarts) {
+    if (!r.phases) return std::nullopt;
+    *out.detect_s += r.phases->detect_s.value_or(0);
+    out.stop_s += r.phases->stop_s;
+    out.start_s += r.phases->start_s;
+    out.load_s += r.phases->load_s;
+    out.first_step_s += r.phases->first_step_s;
+    out.replay_s += r.phases->replay_s;
+  }
+  return out;
+}
+
 double total_recovery_s(const SimulatedScenario& simulated) {
-  double total = 0;
-  for (const SimulatedStrike& s : simulated.strikes)
-    if (s.struck && s.down_s + s.start_s + s.planned_s > 0)
-      total += s.down_s + s.start_s + s.load_s + s.planned_s + std::max(s.replay_s, s.first_step_s);
-  return total;
+  const RecoveryPhases p = phases_of(simulated);
+  return *p.detect_s + p.recovery_s() + p.replay_s;
 }
 
 json to_json(const SimulatedScenario& simulated) {
@@ -203,6 +230,7 @@ json to_json(const SimulatedScenario& simulated) {
                    {"restarts", s.restarts},
                    {"steps_lost", s.steps_lost},
                    {"down_s", s.down_s},
+                   {"detect_s", s.detect_s},
                    {"start_s", s.start_s},
                    {"load_s", s.load_s},
                    {"replay_s", s.replay_s},

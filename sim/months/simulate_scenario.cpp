@@ -51,7 +51,8 @@ SimulatedStrike difference(const RunOutcome& with, const RunOutcome& without, co
   const auto starts = [](const RunOutcome& r) { return r.failures + r.planned_stops + r.silent_errors; };
   out.restarts = starts(with) - starts(without);
   out.down_s = more(Bucket::infrastructure_recovery);
-  out.start_s = more(Bucket::accelerator_init) + more(Bucket::program_startup);
+  out.warm_up_s = more(Bucket::program_startup);
+  out.start_s = more(Bucket::accelerator_init) + out.warm_up_s;
   out.load_s = more(Bucket::checkpoint_restore);
   out.replay_s = more(Bucket::wasted_progress);
   out.planned_s = more(Bucket::custom_events);
@@ -101,8 +102,10 @@ SimulatedScenario simulate_scenario(const Scenario& scenario, const RunScenario&
     const RunOutcome with = replayed(i + 1);
     SimulatedStrike strike = difference(with, out.run, run);
     strike.at_s = laws.given[i].at_s;
-    strike.first_step_s =
-        first_step_s(run, policy, tree, laws.laws[static_cast<std::size_t>(laws.given[i].law)], laws.given[i]);
+    const StrikeLaw& law = laws.laws[static_cast<std::size_t>(laws.given[i].law)];
+    strike.first_step_s = first_step_s(run, policy, tree, law, laws.given[i]);
+    if (law.what == StrikeLaw::Strikes::failure)
+      strike.detect_s = std::min(strike.down_s, law.detect_s >= 0 ? law.detect_s : run.detect_s);
     strike.event = laws.event_of[static_cast<std::size_t>(laws.given[i].law)];
     out.strikes.push_back(strike);
     out.run = with;

@@ -17,8 +17,9 @@ struct SimulatedStrike {
   /// Seconds, by phase: detection and exchange of nodes with waiting, start of processes, load, what is
   /// done again of steps, stops that were announced, and steps that took longer.
   double down_s = 0, start_s = 0, load_s = 0, replay_s = 0, planned_s = 0, slower_s = 0;
-  double first_step_s =
-      0;  ///< after the recovery, without what the first one takes longer; part of replay_s if steps are lost
+  double detect_s = 0;      ///< part of down_s
+  double warm_up_s = 0;     ///< part of start_s: what the first step after it takes longer
+  double first_step_s = 0;  ///< that step without this; part of replay_s where steps are lost
   double total_s() const { return down_s + start_s + load_s + replay_s + planned_s + slower_s; }
 };
 
