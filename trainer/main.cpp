@@ -213,6 +213,7 @@ int main(int argc, char** argv) {
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, INT_MAX);
   signal(SIGXFSZ, SIG_IGN);  // a file-size limit is an error to report, not a death
+  signal(SIGPIPE, SIG_IGN);  // likewise a peer or a reader that is gone
   CLI::App app("Real training steps and kernel benchmarks (usually called through ./windtunnel)");
   app.require_subcommand(1);
   TrainOptions options;

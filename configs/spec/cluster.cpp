@@ -276,6 +276,13 @@ std::string cluster_to_yaml(const ClusterSpec& c) {
   return std::string(out.c_str()) + "\n";
 }
 
+std::int64_t usable_gpus(std::int64_t gpus, std::int64_t gpus_per_node, std::int64_t global_batch) {
+  gpus = std::min(gpus, global_batch);
+  if (gpus > gpus_per_node) gpus -= gpus % gpus_per_node;
+  while (gpus > 0 && global_batch % gpus != 0) gpus -= gpus > gpus_per_node ? gpus_per_node : 1;
+  return gpus;
+}
+
 ClusterSpec read_cluster(const std::string& name_or_file) {
   YamlMap map = YamlMap::from_file(find_config("clusters", name_or_file));
   return cluster_from_yaml(map);

@@ -117,6 +117,9 @@ struct ClusterSpec : NodeSpec {
   void check_ranks(std::int64_t ranks, const std::string& where) const;
 };
 
+/// The most GPUs, at most `gpus`, that divide a batch of so many sequences: in whole nodes, or part of one. 0 of 0.
+std::int64_t usable_gpus(std::int64_t gpus, std::int64_t gpus_per_node, std::int64_t global_batch);
+
 /// Throws Error{usage}: unknown keys, units, impossible values, a section without a source.
 ClusterSpec cluster_from_yaml(YamlMap& map);
 /// Bandwidths of a `storage` map, of a cluster of GPUs or in its place. Throws Error{usage}.

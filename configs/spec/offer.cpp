@@ -79,21 +79,13 @@ std::vector<OfferSpec> read_offers(const std::vector<std::string>& names_or_file
   return offers;
 }
 
-std::int64_t usable_gpus(const OfferSpec& offer, std::int64_t global_batch) {
-  const std::int64_t per_node = offer.cluster.gpus_per_node;
-  std::int64_t gpus = std::min(offer.gpus, global_batch);
-  if (gpus > per_node) gpus -= gpus % per_node;
-  while (global_batch % gpus != 0) gpus -= gpus > per_node ? per_node : 1;
-  return gpus;
-}
-
 StudySpec study_on(const StudySpec& study, const OfferSpec& offer) {
   StudySpec out = study;
   out.name = study.name + " on " + offer.name;
   if (offer.cluster.gpu_name != study.cluster.gpu_name) out.profiles.clear();
   if (out.stack.empty()) out.stack = kDefaultStack;  // of a study on shared cores, which has none
   out.cluster = offer.cluster;
-  out.gpus = usable_gpus(offer, study.global_batch);
+  out.gpus = usable_gpus(offer.gpus, offer.cluster.gpus_per_node, study.global_batch);
   out.cluster.set_nodes(std::max<std::int64_t>(1, out.gpus / out.cluster.gpus_per_node));
   out.spare_nodes = offer.spare_nodes;
   if (!offer.failures.empty()) out.failures = offer.failures;

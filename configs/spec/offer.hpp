@@ -26,8 +26,6 @@ OfferSpec read_offer(const std::string& name_or_file);
 /// currencies.
 std::vector<OfferSpec> read_offers(const std::vector<std::string>& names_or_files);
 
-/// The most GPUs of the offer, in whole nodes, that divide a batch of so many sequences.
-std::int64_t usable_gpus(const OfferSpec& offer, std::int64_t global_batch);
 /// The study on the offer: its cluster, GPUs, spare nodes, failures and prices. Profiles stay where the GPU is the
 /// same.
 StudySpec study_on(const StudySpec& study, const OfferSpec& offer);

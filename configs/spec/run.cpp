@@ -102,6 +102,21 @@ void read_layout(YamlMap& map, RunSpec& run) {
   m.finish();
 }
 
+void read_smaller_layouts(YamlMap& map, RunSpec& run) {
+  if (!map.has("smaller_layouts")) return;
+  for (YamlMap& m : map.maps("smaller_layouts")) {
+    RunSpec smaller = run;
+    smaller.layout = {};
+    read_layout(m, smaller);
+    smaller.layout.microbatch = m.integer("device_train_microbatch_size", 1);
+    if (smaller.pure_reduction != run.pure_reduction)
+      m.fail("fsdp_config", "found another mixed_precision than the run's, needs the same");
+    m.finish();
+    check_run(smaller, m.where("fsdp_config"));
+    run.smaller_layouts.push_back(smaller.layout);
+  }
+}
+
 /// The fewest digits that read back to the same number.
 std::string shortest(double value) { return fmt::format("{}", value); }
 
@@ -182,6 +197,43 @@ std::string to_string(OptimizerKind kind) { return kind == OptimizerKind::muon ?
 
 namespace {
 
+/// Of the run, or of fewer ranks.
+void write_layout(YAML::Emitter& out, const RunSpec& run, const Layout& layout) {
+  out << YAML::Key << "device_train_microbatch_size" << YAML::Value << layout.microbatch;
+  out << YAML::Key << "fsdp_config" << YAML::Value << YAML::BeginMap;
+  out << YAML::Key << "data_parallel_replicate_degree" << YAML::Value << layout.replicate;
+  out << YAML::Key << "data_parallel_shard_degree" << YAML::Value << layout.shard;
+  out << YAML::Key << "expert_parallel_degree" << YAML::Value << layout.expert;
+  write_recompute(out, layout.recompute);
+  out << YAML::Key << "context_parallel_degree" << YAML::Value << layout.context;
+  out << YAML::Key << "optimizer_shard_degree" << YAML::Value << layout.shard * layout.optimizer_shard;
+  out << YAML::Key << "reshard_after_forward" << YAML::Value << layout.reshard_after_forward;
+  out << YAML::Key << "gradient_reduction" << YAML::Value << (layout.reduce_every_microbatch ? "microbatch" : "step");
+  if (run.pure_reduction) out << YAML::Key << "mixed_precision" << YAML::Value << "PURE";
+  if (!layout.trainable()) {
+    out << YAML::Key << "context_parallel_ring" << YAML::Value << layout.context_ring;
+    out << YAML::Key << "tensor_parallel_degree" << YAML::Value << layout.tensor;
+    out << YAML::Key << "sequence_parallel" << YAML::Value << layout.sequence_parallel;
+    out << YAML::Key << "pipeline_parallel_degree" << YAML::Value << layout.pipeline;
+    out << YAML::Key << "virtual_pipeline_degree" << YAML::Value << layout.virtual_stages;
+    out << YAML::Key << "pipeline_schedule" << YAML::Value << to_string(layout.schedule);
+    if (!layout.chunk_layers.empty())
+      out << YAML::Key << "pipeline_layout" << YAML::Value
+          << to_string(PipelineLayout{layout.layers_of_chunks(run.model.layers), run.model.mtp_layers,
+                                      layout.modules_before_head});
+    out << YAML::Key << "expert_tensor_parallel_degree" << YAML::Value << (layout.whole_experts ? 1 : layout.tensor);
+    out << YAML::Key << "token_dispatcher" << YAML::Value << to_string(layout.dispatcher);
+    out << YAML::Key << "cuda_graphs" << YAML::Value << to_string(layout.cuda_graphs);
+    out << YAML::Key << "overlap_expert_exchange" << YAML::Value << layout.exchange_overlap;
+  }
+  if (!layout.placement.empty()) {
+    out << YAML::Key << "expert_placement" << YAML::Value << YAML::BeginSeq;
+    for (const auto& row : layout.placement) out << YAML::Flow << row;
+    out << YAML::EndSeq;
+  }
+  out << YAML::EndMap;
+}
+
 /// `file` is for errors and, without run_name, for the name.
 RunSpec run_from_map(YamlMap map, const std::filesystem::path& file) {
   RunSpec run;
@@ -223,6 +275,7 @@ RunSpec run_from_map(YamlMap map, const std::filesystem::path& file) {
   }
   run.dist_timeout_s = map.number_or("dist_timeout", 600, 1);
   run.resilience = read_resilience(map);
+  read_smaller_layouts(map, run);
   if (map.has("rehearsal")) {
     YamlMap rehearsal = map.map("rehearsal");
     run.rehearsal = read_rehearsal(rehearsal);
@@ -249,46 +302,21 @@ std::string run_to_yaml(const RunSpec& run) {
   out << YAML::Key << "max_duration" << YAML::Value << fmt::format("{}ba", run.steps);
   out << YAML::Key << "max_seq_len" << YAML::Value << run.seq;
   out << YAML::Key << "global_train_batch_size" << YAML::Value << run.global_batch;
-  out << YAML::Key << "device_train_microbatch_size" << YAML::Value << run.layout.microbatch;
   write_precisions(out, run.precision, run.precisions);
   out << YAML::Key << "device" << YAML::Value << to_string(run.device);
   out << YAML::Key << "seed" << YAML::Value << run.seed;
   out << YAML::Key << "model" << YAML::Value;
   model_to_yaml(run.model, out);
-  out << YAML::Key << "fsdp_config" << YAML::Value << YAML::BeginMap;
-  out << YAML::Key << "data_parallel_replicate_degree" << YAML::Value << run.layout.replicate;
-  out << YAML::Key << "data_parallel_shard_degree" << YAML::Value << run.layout.shard;
-  out << YAML::Key << "expert_parallel_degree" << YAML::Value << run.layout.expert;
-  write_recompute(out, run.layout.recompute);
-  out << YAML::Key << "context_parallel_degree" << YAML::Value << run.layout.context;
-  out << YAML::Key << "optimizer_shard_degree" << YAML::Value << run.layout.shard * run.layout.optimizer_shard;
-  out << YAML::Key << "reshard_after_forward" << YAML::Value << run.layout.reshard_after_forward;
-  out << YAML::Key << "gradient_reduction" << YAML::Value
-      << (run.layout.reduce_every_microbatch ? "microbatch" : "step");
-  if (run.pure_reduction) out << YAML::Key << "mixed_precision" << YAML::Value << "PURE";
-  if (!run.layout.trainable()) {
-    out << YAML::Key << "context_parallel_ring" << YAML::Value << run.layout.context_ring;
-    out << YAML::Key << "tensor_parallel_degree" << YAML::Value << run.layout.tensor;
-    out << YAML::Key << "sequence_parallel" << YAML::Value << run.layout.sequence_parallel;
-    out << YAML::Key << "pipeline_parallel_degree" << YAML::Value << run.layout.pipeline;
-    out << YAML::Key << "virtual_pipeline_degree" << YAML::Value << run.layout.virtual_stages;
-    out << YAML::Key << "pipeline_schedule" << YAML::Value << to_string(run.layout.schedule);
-    if (!run.layout.chunk_layers.empty())
-      out << YAML::Key << "pipeline_layout" << YAML::Value
-          << to_string(
-                 {run.layout.layers_of_chunks(run.model.layers), run.model.mtp_layers, run.layout.modules_before_head});
-    out << YAML::Key << "expert_tensor_parallel_degree" << YAML::Value
-        << (run.layout.whole_experts ? 1 : run.layout.tensor);
-    out << YAML::Key << "token_dispatcher" << YAML::Value << to_string(run.layout.dispatcher);
-    out << YAML::Key << "cuda_graphs" << YAML::Value << to_string(run.layout.cuda_graphs);
-    out << YAML::Key << "overlap_expert_exchange" << YAML::Value << run.layout.exchange_overlap;
-  }
-  if (!run.layout.placement.empty()) {
-    out << YAML::Key << "expert_placement" << YAML::Value << YAML::BeginSeq;
-    for (const auto& row : run.layout.placement) out << YAML::Flow << row;
+  write_layout(out, run, run.layout);
+  if (!run.smaller_layouts.empty()) {
+    out << YAML::Key << "smaller_layouts" << YAML::Value << YAML::BeginSeq;
+    for (const Layout& layout : run.smaller_layouts) {
+      out << YAML::BeginMap;
+      write_layout(out, run, layout);
+      out << YAML::EndMap;
+    }
     out << YAML::EndSeq;
   }
-  out << YAML::EndMap;
   const OptimizerSpec& o = run.optimizer;
   out << YAML::Key << "optimizer" << YAML::Value << YAML::BeginMap << YAML::Key << "name" << YAML::Value
       << to_string(o.kind) << YAML::Key << "lr" << YAML::Value << shortest(o.lr) << YAML::Key << "beta1" << YAML::Value

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "configs/spec/device.hpp"
 #include "configs/spec/layout.hpp"
@@ -38,6 +39,8 @@ struct RunSpec {
   std::string name;
   ModelSpec model;
   Layout layout;
+  /// What a planner found best where fewer ranks are left; the trainer takes them before others of as many ranks.
+  std::vector<Layout> smaller_layouts;
   Precision precision = Precision::fp32;
   Precisions precisions{.fp32_products = NumberFormat::fp32};  ///< what is not plain_precisions() is simulated alone
   bool pure_reduction = false;  ///< gradients are reduced in 16 bits (mixed_precision: PURE); simulated alone

@@ -33,9 +33,17 @@ void add_random(const Options& o, std::vector<DrillInput>& inputs) {
         "drill random: found --count {} --first {} --seed {}, needs a count of 1 or more, and a first and a seed "
         "of 0 or more",
         o.count, o.first, o.seed);
-  const RunSpec run = read_run(find_config("runs", "tiny-moe"));
-  const StepOps ops = step_ops(run);
+  struct Drawn {
+    RunSpec run;
+    StepOps ops;
+  };
+  std::vector<Drawn> runs;
+  for (const char* name : {"tiny-moe", "tiny-moe-safe"}) {
+    const RunSpec run = read_run(find_config("runs", name));
+    runs.push_back({run, step_ops(run)});
+  }
   for (std::int64_t i = o.first; i < o.first + o.count; ++i) {
+    const auto& [run, ops] = runs[i % 4 == 3 ? 1 : 0];  // every fourth with local copies and comparisons of replicas
     Scenario scenario = random_scenario(run, {ops.ids, ops.collectives}, static_cast<std::uint64_t>(o.seed), i);
     scenario.file = std::filesystem::path(o.output) / (scenario.name + ".yaml");
     write_file_atomically(scenario.file, scenario_to_yaml(scenario));

@@ -19,6 +19,7 @@
 #include "planner/cli/output.hpp"
 #include "planner/cli/words.hpp"
 #include "planner/plan/decision.hpp"
+#include "planner/plan/smaller_plan.hpp"
 #include "reports/build/cost_report.hpp"
 #include "reports/build/decision_report.hpp"
 #include "reports/build/plan_report.hpp"
@@ -32,6 +33,7 @@ namespace {
 struct Options {
   std::string study, model, stack, output, gpus, finish_within, budget, prefer;
   std::vector<std::string> routing, clusters, set;
+  std::int64_t smaller = 0;
   bool json = false, allow_assumed = false;
 };
 
@@ -127,6 +129,9 @@ void print_text(const PlanInputs& inputs, const Plan& plan, const std::vector<st
   std::int64_t infeasible = 0;
   for (const auto& [reason, count] : c.infeasible) infeasible += count;
   fmt::print("Recovery: {}\n", plan.policies.choice);
+  for (const SmallerLayout& smaller : plan.smaller)
+    fmt::print("On {} GPUs: {}, a step of {}.\n", smaller.layout.world(), smaller.layout.name(),
+               format_seconds(smaller.step_s));
   fmt::print("Search: {} layouts, {} do not fit, {} bounded, {} simulated, {:.1f} s; {}.\n", c.enumerated, infeasible,
              c.bounded, c.simulated, plan.search_s, proof_words(c));
   if (!plan.robust.sentence.empty()) fmt::print("Choice: {}.\n", plan.robust.sentence);
@@ -217,14 +222,18 @@ void plan_command(const Options& o) {
   const Settings settings = settings_of(o);
   const std::string text = asked_study(o, origin, settings);
   const DecisionSpec asked = asked_options(o, text, origin, settings.others);
-  if (several(asked)) return decide_command(o, text, origin, asked);
+  if (several(asked)) {
+    if (o.smaller > 0) throw Error(Code::usage, "--smaller: found with several options, needs one plan");
+    return decide_command(o, text, origin, asked);
+  }
   const StudySpec study = assigned_study(set_options(text, asked.options, origin), origin, asked.assignments);
   if (!o.output.empty()) make_folder(o.output);
   Progress bar("reading prices");
   const SearchProgress progress = [&](const std::string& part, std::int64_t done, std::int64_t total,
                                       const std::string& what) { bar.update(part, done, total, what); };
   const PlanInputs inputs = bar.during([&] { return read_plan_inputs(study, o.allow_assumed); });
-  const Plan plan = make_plan(inputs, progress);
+  Plan plan = make_plan(inputs, progress);
+  plan.smaller = smaller_layouts(inputs.study, o.smaller, o.allow_assumed, progress);
   std::vector<std::filesystem::path> files;
   nlohmann::json document;
   if (o.json || !o.output.empty()) document = plan_json(inputs, plan);
@@ -268,6 +277,9 @@ void add_plan(CLI::App& app) {
       .one_a_mention();
   command.option("-o,--output", o->output,
                  "Folder for plan.yaml, plan.json, the report and study.yaml (the study with every key)");
+  command.option("--smaller", o->smaller,
+                 "Also plan for so many smaller numbers of GPUs, the next that the batch divides among: the trainer\n"
+                 "takes these layouts, listed in plan.yaml, when it shrinks");
   command.flag("--json", o->json, "Print one JSON document");
   command.flag("--allow-assumed", o->allow_assumed, "Price by a roofline what nobody measured, marked as assumed");
   command.runs([o] { plan_command(*o); });

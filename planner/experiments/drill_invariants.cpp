@@ -164,10 +164,11 @@ void check_replays(const fs::path& place, std::int64_t steps, const Expectation&
 
 void check_recoveries(const fs::path& place, const Scenario& scenario, DrillCase& out) {
   const Expectation& expect = scenario.expect;
-  std::int64_t restarts = 0, strikes = 0;
+  std::int64_t restarts = 0, returns = 0, strikes = 0;
   for (const FaultEvent& e : scenario.events) strikes += e.repeats;
   for (const DrillRestart& r : out.restarts) {
     if (!r.relaunch) ++restarts;
+    if (r.takes_back()) ++returns;  // ranks that a strike took
     if (!r.phases) continue;
     const RecoveryPhases& p = *r.phases;
     for (const auto& [name, seconds] : {std::pair{"detect", p.detect_s.value_or(0)},
@@ -184,7 +185,7 @@ void check_recoveries(const fs::path& place, const Scenario& scenario, DrillCase
   if (expect.within_s && (out.restarts.empty() || !out.restarts.back().phases))
     out.differences.push_back(
         fmt::format("no recovery was measured to its first step, expected within {:g} s", *expect.within_s));
-  if (!expect.restarts && restarts + out.relaunches > strikes)
+  if (!expect.restarts && restarts + out.relaunches > strikes + std::min(returns, strikes))
     out.differences.push_back(
         fmt::format("{} restarts and relaunches after {} strikes", restarts + out.relaunches, strikes));
   expect_equal("restarts", expect.restarts, restarts, out);

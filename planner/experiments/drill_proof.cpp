@@ -175,8 +175,13 @@ std::string missing_of_ranks(const FaultEvent& e, const Struck& s, bool ended) {
 }
 
 /// What of the asked strike is not proved; "" where all is.
-std::string missing_proof(const FaultEvent& e, const Struck& s, const DrillRestart* end, const fs::path& place) {
+std::string missing_proof(const FaultEvent& e, const Struck& s, const DrillRestart* end, const RunSpec& run,
+                          const fs::path& place) {
   const json& p = s.proof;
+  const std::int64_t copies_every = run.resilience.local.interval;
+  const bool copies = copies_every > 0 && e.generation == 0 && e.when.step > 2 * copies_every;  // surely are there
+  if (copies && e.what.takes_local_copies && p.value("copies_removed", json::array()).empty())
+    return "its local copies were not taken";
   if (e.who.domain == FaultDomain::agent || e.who.domain == FaultDomain::store) {
     if (e.what.kind == FaultKind::kill && !end) return "nothing ended";
   } else if (ends_process(e.what.kind)) {
@@ -185,7 +190,7 @@ std::string missing_proof(const FaultEvent& e, const Struck& s, const DrillResta
     if (s.of_ranks.size() > 1 && !p.value("others_gone", false)) return "its ranks lived on";
     if (s.of_ranks.size() > 1 && p.value("sent_s", 1.0) > 0.1) return "its ranks were not killed together";
   }
-  if (const std::string missing = missing_of_ranks(e, s, end); !missing.empty()) return missing;
+  if (std::string missing = missing_of_ranks(e, s, end); !missing.empty()) return missing;
   const bool to_the_end = e.what.kind == FaultKind::slow && !e.lasts_s && !end && e.when.step <= 2;
   return to_the_end ? slow_in_timeline(e, s, place) : "";
 }
@@ -227,7 +232,7 @@ void prove_strikes(const Scenario& scenario, const RunSpec& run, const fs::path&
       }
       const DrillRestart* end = end_after(out.restarts, generation, struck->first_unix_s);
       std::string missing = wrong_ranks(e, *struck, domain_ranks(e, generation, scenario, run, out.restarts));
-      if (missing.empty()) missing = missing_proof(e, *struck, end, place);
+      if (missing.empty()) missing = missing_proof(e, *struck, end, run, place);
       if (!missing.empty())
         out.differences.push_back(fmt::format("{}: not proved: {}", text, missing));
       else

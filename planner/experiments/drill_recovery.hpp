@@ -38,6 +38,9 @@ struct DrillRestart {
   std::optional<RecoveryPhases> phases;
   std::int64_t resumed_after = -1;
   std::string level;  ///< where it loaded from
+
+  /// Ranks are back: this answers no failure.
+  bool takes_back() const { return action.starts_with("grow") || action.find(" rejoin") != std::string::npos; }
 };
 
 /// The restarts that an agent.json tells of.

@@ -43,7 +43,7 @@ class Drawing {
     shape();
     policy();
     const std::int64_t count = dice_.between(1, 3);
-    for (std::int64_t i = 0; i < count && first_ <= run_.steps; ++i) {
+    for (std::int64_t i = 0; i < count && first_ <= run_.steps && !last_; ++i) {
       if (dice_.one_in(8)) damage();
       event();
     }
@@ -71,8 +71,13 @@ class Drawing {
     auto& ways = scenario_.policy.on_loss;
     ways.clear();
     if (scenario_.nodes.spares > 0 && dice_.one_in(2)) ways.push_back(Recovery::spare);
-    if (nodes() > 1 && dice_.one_in(3)) ways.push_back(Recovery::shrink);
-    ways.push_back(Recovery::restart);
+    const Layout& l = run_.layout;
+    const bool whole_replicas = l.replicate > 1 && l.optimizer_shard == 1 && l.shard % scenario_.nodes.ranks == 0;
+    if (nodes() > 1 && dice_.one_in(3))
+      ways.push_back(Recovery::shrink);
+    else if (whole_replicas && run_.device == DeviceKind::cpu && dice_.one_in(3))
+      ways.push_back(Recovery::without_replica);
+    ways.push_back(dice_.one_in(6) ? Recovery::wait : Recovery::restart);
     // Faults that happen to be alike are not one that comes back.
     scenario_.policy.max_restarts = scenario_.policy.retries_same_place = 10;
   }
@@ -84,32 +89,58 @@ class Drawing {
     do out.what = effect();
     while (out.what.kind == FaultKind::maintenance && first_ > run_.steps - kStepsToEnd);
     const bool saves = out.what.kind == FaultKind::disk_full || out.what.kind == FaultKind::file_too_large;
-    out.when = saves ? save() : place(out.what.kind);
+    out.when = saves ? save() : place(out.what);
     out.who = victims(out);
     if (out.what.kind == FaultKind::hang || out.what.kind == FaultKind::slow)
       if (dice_.one_in(2)) out.lasts_s = 0.1 * static_cast<double>(dice_.between(1, 5));
-    if (ends_ranks(out)) {
-      ++generation_;
-      struck_ = false;
-      first_ = out.when.step > 0 ? out.when.step : first_;
-      if (out.what.kind == FaultKind::maintenance) first_ += kStepsToEnd + 1;  // the next ranks begin after the save
-    } else {
-      struck_ = true;
-      first_ = out.when.step + 1;  // what ends the ranks comes after it
-    }
+    if (takes_nodes(out) && (on_loss(Recovery::wait) || dice_.one_in(2)))
+      out.lasts_s = 0.5 * static_cast<double>(dice_.between(1, 4));
+    const bool in_step = out.when.place == FaultTime::Place::begin || out.when.place == FaultTime::Place::op;
+    const bool comes_again = ends_ranks(out) && out.who.domain == FaultDomain::rank && in_step;
+    if (comes_again && !on_loss(Recovery::without_replica) && dice_.one_in(6)) out.repeats = 2;
+    go_on_after(out);
     scenario_.events.push_back(out);
+  }
+
+  /// What can be drawn next.
+  void go_on_after(const FaultEvent& e) {
+    if (!ends_ranks(e)) {
+      struck_ = true;
+      first_ = e.when.step + 1;  // what ends the ranks comes after it
+      // Found, it restarts the ranks, and not found it does not.
+      last_ = e.what.kind == FaultKind::corrupt && run_.resilience.verify_interval > 0;
+      return;
+    }
+    generation_ += e.repeats;
+    struck_ = false;
+    const bool in_save = e.when.place == FaultTime::Place::checkpoint;
+    const bool whole = e.when.place == FaultTime::Place::manifest || (in_save && e.when.after >= 1);
+    // A save that fails is noticed by the next one at the latest; copies in memory may be as new as that.
+    const std::int64_t newer = in_save && run_.resilience.local.interval > 0 ? run_.save_interval + 1 : whole ? 1 : 0;
+    first_ = std::max(first_, e.when.step + newer);
+    if (e.what.kind == FaultKind::maintenance) first_ += kStepsToEnd + 1;  // the next ranks begin after the save
+    // When ranks come back to those that went on is not known.
+    last_ = on_loss(Recovery::without_replica) || (e.lasts_s && on_loss(Recovery::shrink));
   }
 
   /// A checkpoint that is whole by then is damaged, and ranks die, so that it is read.
   void damage() {
+    using enum FileDamage;
     const std::int64_t whole = 2 * run_.save_interval + 1;  // the second save has waited for the first
-    if (!run_.save || run_.save_interval == 0 || whole > run_.steps || generation_ > 0) return;
+    if (!run_.save || run_.save_interval == 0 || std::max(whole, first_) > run_.steps || generation_ > 0 ||
+        on_loss(Recovery::without_replica))
+      return;
     FaultEvent out;
-    out.who = {FaultDomain::storage, std::nullopt, 0};
     out.when.step = dice_.between(std::max(whole, first_), run_.steps);
     out.what.kind = FaultKind::damage;
-    out.what.damage =
-        dice_.of(std::vector{FileDamage::flip_bit, FileDamage::truncate, FileDamage::zero, FileDamage::remove});
+    if (run_.resilience.local.interval > 0) {  // which is read first
+      out.who = {FaultDomain::node, dice_.between(0, nodes() - 1), 0};
+      out.what.level = CopyLevel::local;
+      out.what.damage = dice_.of(std::vector{flip_bit, truncate, zero, remove});
+    } else {
+      out.who = {FaultDomain::storage, std::nullopt, 0};
+      out.what.damage = dice_.of(std::vector{flip_bit, truncate, zero, remove, exchange, old_manifest, stale_latest});
+    }
     scenario_.events.push_back(out);
     FaultEvent death;
     death.who = {FaultDomain::rank, dice_.between(0, run_.layout.world() - 1), 0};
@@ -117,9 +148,7 @@ class Drawing {
     death.when.place = FaultTime::Place::op;
     death.when.op = places_.op_ids.back();
     scenario_.events.push_back(death);
-    ++generation_;
-    struck_ = false;
-    first_ = out.when.step;
+    go_on_after(death);
   }
 
   FaultEffect effect() {
@@ -134,10 +163,10 @@ class Drawing {
     if (out.kind == disk_full || out.kind == file_too_large) out.bytes = static_cast<double>(dice_.between(0, 100'000));
     if (out.kind == maintenance) out.signal = dice_.one_in(2) ? SIGTERM : SIGUSR1;
     if (out.kind == corrupt) {
-      out.tensor =
-          dice_.of(std::vector{TensorKind::gradient, TensorKind::weight, TensorKind::moment});  // there at every step
+      using enum TensorKind;
+      out.tensor = dice_.of(std::vector{gradient, weight, moment, activation});
       out.layer = dice_.between(0, run_.model.blocks() - 1);
-      if (out.tensor != TensorKind::gradient && dice_.one_in(2)) return out;  // a gradient begins a step with zero
+      if (out.tensor != gradient && dice_.one_in(2)) return out;  // a gradient begins a step with zero
       out.bit = static_cast<int>(dice_.between(0, 31));
       out.element = dice_.between(0, 1'000'000);
     }
@@ -151,14 +180,19 @@ class Drawing {
       if (step == run_.steps || (run_.save_interval > 0 && step % run_.save_interval == 0)) saves.push_back(step);
     out.step = dice_.of(saves);
     out.place = FaultTime::Place::checkpoint;
-    out.after = 0.1 * static_cast<double>(dice_.between(0, 10));
+    out.after = static_cast<double>(dice_.between(0, 10)) / 10;
     return out;
   }
 
-  FaultTime place(FaultKind kind) {
+  FaultTime place(const FaultEffect& what) {
     using enum FaultKind;
+    const FaultKind kind = what.kind;
     const bool dies = kind == kill || kind == abort || kind == segfault || kind == exit;
-    if (dies && run_.save && dice_.one_in(4)) return save();
+    if (dies && run_.save && dice_.one_in(4)) {
+      FaultTime out = save();
+      if (dice_.one_in(4)) out.place = FaultTime::Place::manifest, out.after = 0;
+      return out;
+    }
     FaultTime out;
     const bool starting = dies && generation_ > 0 && dice_.one_in(3);
     if (starting && !struck_) {
@@ -169,6 +203,11 @@ class Drawing {
     const std::int64_t last = run_.steps - (kind == maintenance ? kStepsToEnd : 0);
     out.step = dice_.between(first_, last);
     const bool other_ops = generation_ > 0 && on_loss(Recovery::shrink);  // of a smaller layout
+    if (kind == corrupt && what.tensor == TensorKind::activation) {
+      out.place = FaultTime::Place::op;
+      out.op = fmt::format("mb0.L{}.attn.fwd", what.layer);  // in every layout
+      return out;
+    }
     if (kind == maintenance || kind == corrupt || kind == slow || other_ops || dice_.one_in(5)) return out;
     out.place = FaultTime::Place::op;
     out.phase = static_cast<FaultTime::Phase>(dice_.between(0, 2));
@@ -176,28 +215,47 @@ class Drawing {
     return out;
   }
 
-  /// Members that are sure to be there: rank 0 where the world may have shrunk before.
+  /// Members that are sure to be there: rank 0 where the world may have shrunk or nodes have moved before.
   Victims victims(const FaultEvent& event) {
     using enum FaultDomain;
-    const bool one_rank = event.what.kind != FaultKind::kill && event.what.kind != FaultKind::partition &&
-                          event.what.kind != FaultKind::maintenance && event.what.kind != FaultKind::slow;
-    if (event.what.kind == FaultKind::maintenance) return {all, std::nullopt, 0};
+    const FaultKind kind = event.what.kind;
+    const bool one_rank = kind != FaultKind::kill && kind != FaultKind::partition && kind != FaultKind::slow;
+    if (kind == FaultKind::maintenance) return {all, std::nullopt, 0};
+    if (event.when.place == FaultTime::Place::manifest) return {rank, 0, 0};  // it alone writes one
     const bool in_save = event.when.place == FaultTime::Place::checkpoint;
-    const bool whole = generation_ == 0;
-    if (one_rank || in_save || !whole) {
-      const std::int64_t last = !whole ? 0 : in_save ? run_.layout.shard - 1 : run_.layout.world() - 1;
+    const bool same = generation_ == 0 || scenario_.policy.on_loss.front() == Recovery::restart;
+    if (one_rank || in_save || !same) {
+      const std::int64_t last = !same ? 0 : in_save ? run_.layout.shard - 1 : run_.layout.world() - 1;
       return {rank, dice_.between(0, last), 0};
     }
     const std::int64_t per_rack = scenario_.nodes.per_rack > 0 ? scenario_.nodes.per_rack : nodes();
-    // A rack may be all there is, from which nothing can be cut off.
-    switch (event.what.kind == FaultKind::partition ? 0 : dice_.between(0, 2)) {
+    const bool in_step = event.when.place == FaultTime::Place::begin || event.when.place == FaultTime::Place::op;
+    // A rack, or a replica, may be all there is, from which nothing can be cut off.
+    const bool dies = kind == FaultKind::kill;
+    switch (kind == FaultKind::partition ? 0 : dice_.between(0, dies && in_step ? 5 : 2)) {
       case 0:
         return {rank, dice_.between(0, run_.layout.world() - 1), 0};
       case 1:
         return {node, dice_.between(0, nodes() - 1), 0};
-      default:
+      case 2:
         return {rack, dice_.between(0, (nodes() - 1) / per_rack), 0};
+      case 3:
+        return {replica, dice_.between(0, run_.layout.replicate - 1), 0};
+      case 4:
+        return {store, std::nullopt, 0};
+      default:
+        return {agent, std::nullopt, 0};
     }
+  }
+
+  static bool of_launch(const FaultEvent& event) {
+    return event.who.domain == FaultDomain::store || event.who.domain == FaultDomain::agent;
+  }
+
+  /// Nodes that a policy can do without until they are back.
+  bool takes_nodes(const FaultEvent& event) const {
+    const bool nodes = event.who.domain == FaultDomain::node || event.who.domain == FaultDomain::rack;
+    return nodes && event.what.kind == FaultKind::kill && scenario_.policy.on_loss.front() != Recovery::restart;
   }
 
   /// A hang and a slow phase that end by themselves, and wrong numbers, are lived through.
@@ -210,9 +268,10 @@ class Drawing {
   void expectation() {
     for (const FaultEvent& event : scenario_.events) {
       if (event.what.kind == FaultKind::corrupt) scenario_.expect.state = Expectation::State::any;
-      if (event.what.kind == FaultKind::maintenance) ++scenario_.expect.relaunches;
+      if (event.what.kind == FaultKind::maintenance || of_launch(event)) ++scenario_.expect.relaunches;
     }
-    if (on_loss(Recovery::shrink) && scenario_.expect.state == Expectation::State::bitwise)
+    if ((on_loss(Recovery::shrink) || on_loss(Recovery::without_replica)) &&
+        scenario_.expect.state == Expectation::State::bitwise)
       scenario_.expect.state = Expectation::State::layouts;
   }
 
@@ -222,6 +281,7 @@ class Drawing {
   Dice dice_;
   Scenario scenario_;
   int generation_ = 0;
+  bool last_ = false;       ///< what comes after it is not known
   bool struck_ = false;     ///< an event of the generation under way is drawn: ranks must not end before its step
   std::int64_t first_ = 1;  ///< a step that the generation under way is sure to come to
 };

@@ -156,6 +156,7 @@ RunSpec plan_run(const PlanInputs& inputs, const Plan& plan) {
   run.name = s.name;
   run.model = s.model;
   run.layout = plan.layout;
+  for (const SmallerLayout& smaller : plan.smaller) run.smaller_layouts.push_back(smaller.layout);
   run.precision = s.precision;
   run.device = s.cluster.shared_cores() ? DeviceKind::cpu : DeviceKind::cuda;
   run.steps = plan.schedule.steps;

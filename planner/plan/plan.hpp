@@ -81,6 +81,12 @@ struct PricedClass : PriceBasis {
   double share = 0;  ///< of the seconds of all work items of a rank's step
 };
 
+/// What is planned where fewer GPUs are left.
+struct SmallerLayout {
+  Layout layout;
+  double step_s = 0;
+};
+
 struct Plan {
   SearchResult search;
   RobustChoice robust;                 ///< of the search's layouts the one that is planned
@@ -101,9 +107,10 @@ struct Plan {
   CadenceRuns runs;      ///< thousand runs with the chosen cadence and this step
   PolicyTable policies;  ///< ways to recover, on the same traces of faults
   std::vector<PresetRow> presets;
-  Cost cost;            ///< of runs with steps drawn from the interval; no money where the study has no prices
-  MeasureNext next;     ///< what is worth measuring before the run
-  double search_s = 0;  ///< wall time of the search
+  Cost cost;         ///< of runs with steps drawn from the interval; no money where the study has no prices
+  MeasureNext next;  ///< what is worth measuring before the run
+  std::vector<SmallerLayout> smaller;  ///< where they are asked for (smaller_plan.hpp), the most GPUs first
+  double search_s = 0;                 ///< wall time of the search
   double run_step_s() const { return drift * step.step_s; }  ///< mean over the run
 };
 

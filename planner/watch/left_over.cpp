@@ -7,12 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/failures.hpp"
-#include "configs/spec/study_keys.hpp"
 #include "configs/spec/support/atomic_file.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/json_reader.hpp"
 #include "configs/spec/support/text.hpp"
-#include "planner/plan/plan.hpp"
+#include "planner/plan/smaller_plan.hpp"
 
 namespace wt {
 namespace {
@@ -45,9 +44,9 @@ class LeftOver {
     out.remaining_s = static_cast<double>(std::max<std::int64_t>(0, study_.steps() - question.step)) * step_s_;
     out.slow_factor = question.slow_factor;
     const ClusterSpec& cluster = study_.cluster;
-    const std::int64_t gpus =
-        usable_gpus(cluster.nodes - question.nodes_lost, cluster.gpus_per_node, study_.global_batch);
-    if (gpus == 0) return out;
+    const std::int64_t gpus = usable_gpus((cluster.nodes - question.nodes_lost) * cluster.gpus_per_node,
+                                          cluster.gpus_per_node, study_.global_batch);
+    if (gpus <= 0) return out;
     const Shrunk& shrunk = plan_on(gpus);
     if (shrunk.step_s) out.shrunk_factor = std::max(1.0, *shrunk.step_s / step_s_), out.shrunk_layout = shrunk.layout;
     return out;
@@ -59,14 +58,10 @@ class LeftOver {
     Shrunk& out = planned_[gpus];
     said_(fmt::format("planning on {} GPUs", gpus));
     try {
-      // Only the layout and its step are wanted, and one simulated run gives no other.
-      const std::string text = set_study_key(set_study_key(text_, "gpus", std::to_string(gpus), study_file_.string()),
-                                             "runs", "1", study_file_.string());
-      const PlanInputs inputs = read_plan_inputs(study_from_text(text, study_file_.string()), true);
-      const Plan plan = make_plan(inputs);
+      const RunOnFewer plan = plan_on_fewer(text_, study_file_.string(), gpus, true);
       const std::filesystem::path file = folder_ / fmt::format("layout-{}.yaml", gpus);
-      write_file_atomically(file, run_to_yaml(plan_run(inputs, plan)));
-      out = {plan.step.step_s, file.string()};
+      write_file_atomically(file, run_to_yaml(plan.run));
+      out = {plan.step_s, file.string()};
     } catch (const Error& e) {
       said_(fmt::format("no layout on {} GPUs: {}", gpus, e.what()));
     }
@@ -84,12 +79,6 @@ class LeftOver {
 };
 
 }  // namespace
-
-std::int64_t usable_gpus(std::int64_t nodes, std::int64_t gpus_per_node, std::int64_t global_batch) {
-  for (std::int64_t gpus = nodes * gpus_per_node; gpus > 0; gpus -= gpus_per_node)
-    if (global_batch % gpus == 0) return gpus;
-  return 0;
-}
 
 AskPlanner planner_of(const std::filesystem::path& plan_json, const std::filesystem::path& folder,
                       const std::function<void(const std::string&)>& said) {

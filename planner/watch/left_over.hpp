@@ -16,7 +16,4 @@ namespace wt {
 AskPlanner planner_of(const std::filesystem::path& plan_json, const std::filesystem::path& folder,
                       const std::function<void(const std::string&)>& said);
 
-/// The most GPUs on whole nodes, at most `nodes`, among which a global batch divides; 0 = none.
-std::int64_t usable_gpus(std::int64_t nodes, std::int64_t gpus_per_node, std::int64_t global_batch);
-
 }  // namespace wt

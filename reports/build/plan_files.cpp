@@ -227,6 +227,13 @@ json evidence_json(const EvidenceShares& shares) {
   return out;
 }
 
+json smaller_json(const Plan& plan) {
+  json out = json::array();
+  for (const SmallerLayout& each : plan.smaller)
+    out.push_back({{"gpus", each.layout.world()}, {"layout", layout_json(each.layout)}, {"step_s", each.step_s}});
+  return out;
+}
+
 json mfu_json(const PlanInputs& inputs) {
   return {{"flops_per_token", inputs.study.model.flops_per_token(inputs.study.seq)},
           {"peak_flops", inputs.peak_flops},
@@ -282,6 +289,7 @@ json plan_json(const PlanInputs& inputs, const Plan& plan) {
       {"finish", finish_json(inputs, plan)},
       {"policies", policies_json(plan.policies)},
       {"saves", saves_json(plan)},
+      {"smaller_layouts", smaller_json(plan)},
       {"cost", cost_json(plan.cost)},
       {"failure_presets", presets_json(plan.presets)},
       {"certificate", certificate_json(plan.search.certificate)},

@@ -31,9 +31,9 @@ inline std::vector<double> replayed_peaks(const RunSpec& run, std::int64_t rank)
   return out;
 }
 
-/// Replayed over measured peak, minus 1: third quartile over the steps of rank 0. Gloo's threads give their copy of a buffer
-/// back some time after the collective is done, on a busy machine in more than half of the steps: that lifts what is
-/// measured, so the steps with the lowest measured peaks are those to compare.
+/// Replayed over measured peak, minus 1: third quartile over the steps of rank 0. Gloo's threads give their copy of a
+/// buffer back some time after the collective is done, on a busy machine in more than half of the steps: that lifts
+/// what is measured, so the steps with the lowest measured peaks are those to compare.
 inline double step_memory_error(const RunSpec& run) {
   const auto replayed = replayed_peaks(run, 0);
   const auto measured = step_peaks_of(trained(run));

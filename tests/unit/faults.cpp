@@ -8,11 +8,13 @@
 #include <chrono>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "configs/spec/support/atomic_file.hpp"
 #include "configs/spec/support/clock.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/file_write.hpp"
+#include "configs/spec/support/linked_folder.hpp"
 #include "tests/support/temp_directory.hpp"
 #include "trainer/faults/fault_point.hpp"
 #include "trainer/faults/file_damage.hpp"
@@ -174,6 +176,24 @@ TEST_CASE("a full disk fails as write(2) does, and nothing is left of the file")
   CHECK(read_bytes(folder / "fits") == std::string(600, 'a'));
   CHECK(folder.entries() == 1);
   write_file_atomically(folder / "large", "there is room again");
+}
+
+TEST_CASE("a folder is removed while others write and remove files in it") {
+  const TempDirectory folder;
+  const std::filesystem::path node = folder / "node";
+  for (int round = 0; round < 20; ++round) {
+    std::filesystem::create_directory(node);
+    for (int i = 0; i < 50; ++i) write_bytes(node / std::to_string(i), "x");
+    std::jthread other([&node] {
+      for (int i = 0; i < 50; ++i) {
+        std::error_code none;
+        std::filesystem::remove(node / std::to_string(i), none);
+        std::ofstream(node / std::to_string(i + 50)) << "y";  // fails where the folder is gone
+      }
+    });
+    CHECK(remove_linked_folder(node));
+    CHECK_FALSE(std::filesystem::exists(node));
+  }
 }
 
 TEST_CASE("a node that is killed takes its copies with it, also where its folder is a link into its memory") {

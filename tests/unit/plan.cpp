@@ -4,9 +4,11 @@
 
 #include "configs/spec/find.hpp"
 #include "configs/spec/study_keys.hpp"
+#include "planner/plan/smaller_plan.hpp"
 #include "reports/render/text.hpp"
 #include "tests/support/small_plan.hpp"
 #include "tests/support/temp_directory.hpp"
+#include "tests/support/usage_error.hpp"
 
 using namespace wt;
 using namespace wt::test;
@@ -27,6 +29,32 @@ TEST_CASE("plan.yaml is a run file that reads back to the plan") {
   CHECK(run_to_yaml(run) == run_to_yaml(plan_run(inputs, plan)));
   CHECK_THAT(run_to_yaml(run), Catch::Contains("norm_eps: 1e-05\n") && !Catch::Contains("00000000"));
   CHECK(run.model.total_parameters() == inputs.study.model.total_parameters());
+}
+
+TEST_CASE("layouts of fewer GPUs are those that a plan on them has, and stand in the run file") {
+  const PlanInputs inputs = inputs_of(kSmallStudy);
+  Plan plan = make_plan(inputs);
+  plan.smaller = smaller_layouts(inputs.study, 2, false);
+  REQUIRE(plan.smaller.size() == 1);  // of 8 GPUs; on fewer OLMoE does not fit
+  StudySpec eight = inputs.study;
+  eight.gpus = 8, eight.cluster.set_nodes(1);
+  const Plan on_eight = make_plan(read_plan_inputs(eight, false));
+  CHECK(plan.smaller[0].layout.name() == on_eight.layout.name());
+  CHECK(plan.smaller[0].step_s == on_eight.step.step_s);
+  const RunSpec run = run_from_text(plan_yaml(inputs, plan), "plan.yaml");
+  REQUIRE(run.smaller_layouts.size() == 1);
+  CHECK(run.smaller_layouts[0].world() == 8);
+  CHECK(run_to_yaml(run) == run_to_yaml(plan_run(inputs, plan)));
+  CHECK(plan_json(inputs, plan)["smaller_layouts"][0]["gpus"] == 8);
+}
+
+TEST_CASE("a smaller layout is checked as the run's own") {
+  const PlanInputs inputs = inputs_of(kSmallStudy);
+  Plan plan = make_plan(inputs);
+  plan.smaller.push_back({plan.layout, 1});
+  plan.smaller[0].layout.replicate = 3;  // 3 x 8 or 3 x 16 ranks do not divide 64 sequences
+  CHECK_THAT(usage_error([&] { run_from_text(plan_yaml(inputs, plan), "plan.yaml"); }),
+             Catch::Contains("smaller_layouts") && Catch::Contains("global_train_batch_size: found 64"));
 }
 
 TEST_CASE("the same GPU with more and faster memory, or a faster network, is never planned slower") {

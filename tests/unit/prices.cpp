@@ -156,7 +156,7 @@ TEST_CASE("an offer stands in for the study's cluster, GPUs, failures and prices
   CHECK(on.prices->gpu_hour->middle() == 2);
   CHECK(on.tokens == study.tokens);
   for (const auto& [batch, gpus] : {std::pair{96, 96}, {100, 5}, {400, 200}, {7, 7}})
-    CHECK(usable_gpus(offer, batch) == gpus);
+    CHECK(usable_gpus(offer.gpus, offer.cluster.gpus_per_node, batch) == gpus);
 }
 
 TEST_CASE("offers that cannot be compared") {

@@ -60,6 +60,29 @@ TEST_CASE("of equally many ranks the layout comes first that sends fewest bytes"
   CHECK(layouts[2].layout.world() == 1);
 }
 
+TEST_CASE("of equally many ranks a planned layout comes before those that send fewer bytes, in whole") {
+  RunSpec run = run_of(4, 2, 2, 24);
+  const auto unplanned = remaining_layouts(run, 6);
+  Layout planned = unplanned.front().layout, narrow = planned, other = planned;
+  planned.replicate = 1, planned.shard = 6, planned.expert = 1, planned.recompute = Recompute::block;
+  narrow.replicate = 1, narrow.shard = 2, narrow.expert = 1;
+  other.tensor = 2, other.replicate = 1, other.shard = 3, other.expert = 1;  // which is not trained
+  REQUIRE(unplanned.front().layout.name() != planned.name());
+  run.smaller_layouts = {other, narrow, planned};
+  const auto with = [&](const Layout& layout) {
+    RunSpec out = run;
+    out.layout = layout;
+    return run_to_yaml(out);
+  };
+  const auto layouts = remaining_layouts(run, 7);
+  CHECK(run_to_yaml(layouts[0]) == with(planned));
+  CHECK(run_to_yaml(layouts[1]) == with(unplanned.front().layout));
+  CHECK(layouts.size() == unplanned.size() + 2);
+  CHECK(run_to_yaml(remaining_layouts(run, 2).front()) == with(narrow));
+  CHECK(remaining_layouts(run, 7, 1, 2).front().layout.replicate >= 2);  // the policy goes before the plan
+  CHECK(remaining_layouts(run, 5).front().layout.world() == 4);          // no plan is worth ranks that stand still
+}
+
 TEST_CASE("one rank sends nothing, and all-reduces of n replicas send 2 (n - 1) / n of what they sum") {
   CHECK(step_traffic_bytes(run_of(1, 1, 1, 4)) == 0);
   const double two = step_traffic_bytes(run_of(2, 1, 1, 4)), four = step_traffic_bytes(run_of(4, 1, 1, 4));

@@ -4,7 +4,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "planner/watch/left_over.hpp"
+#include "configs/spec/cluster.hpp"
 #include "planner/watch/plan_baseline.hpp"
 #include "planner/watch/run_watch.hpp"
 #include "tests/support/temp_directory.hpp"
@@ -157,9 +157,10 @@ TEST_CASE("what each way loses is its closed form, and UNKNOWN without its input
 }
 
 TEST_CASE("the most GPUs on whole nodes that the batch divides among") {
-  CHECK(usable_gpus(383, 8, 6144) == 2048);
-  CHECK(usable_gpus(384, 8, 6144) == 3072);
-  CHECK(usable_gpus(3, 8, 64) == 16);
+  CHECK(usable_gpus(383 * 8, 8, 6144) == 2048);
+  CHECK(usable_gpus(384 * 8, 8, 6144) == 3072);
+  CHECK(usable_gpus(3 * 8, 8, 64) == 16);
+  CHECK(usable_gpus(8, 8, 12) == 6);  // part of a node
   CHECK(usable_gpus(0, 8, 64) == 0);
 }
 

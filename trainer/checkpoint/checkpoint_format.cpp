@@ -3,6 +3,7 @@
 #include <chrono>
 #include <thread>
 
+#include "configs/spec/support/atomic_file.hpp"
 #include "configs/spec/support/error.hpp"
 #include "trainer/device/clocks.hpp"
 
@@ -12,6 +13,10 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 fs::path step_folder(const fs::path& folder, std::int64_t step) { return folder / step_name(step); }
+
+void name_latest(const fs::path& checkpoint) {
+  write_file_atomically(checkpoint.parent_path() / "latest", checkpoint.filename().string() + "\n");
+}
 
 std::vector<fs::path> checkpoint_folders(const fs::path& folder) {
   std::vector<fs::path> steps;

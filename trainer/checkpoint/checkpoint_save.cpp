@@ -215,7 +215,7 @@ std::string CheckpointSaver::publish() {
   try {  // the checkpoint is valid already; what follows is convenience
     pass_fault_point(FaultTime::Place::manifest, step_);
     write_file_atomically(trace_of_saves(folder_.parent_path()), "");
-    write_file_atomically(folder_ / "latest", target.filename().string() + "\n");
+    name_latest(target);
     remove_old(target, run_.keep_checkpoints);
   } catch (const std::exception& e) {
     fmt::print(stderr, "checkpoint of step {} is written, but tidying up failed: {}\n", step_, e.what());

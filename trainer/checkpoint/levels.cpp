@@ -18,7 +18,10 @@ std::optional<LoadedCheckpoint> CheckpointLevels::load(const UnfitState& unfit) 
   if (site_) copies.emplace(*site_, run_, communicators_, links_, groups_);
   auto loaded = load_newest_checkpoint(output_ / "checkpoints", run_, groups_, communicators_,
                                        copies ? &*copies : nullptr, unfit);
-  if (loaded) passed_over_ = loaded->passed_over;
+  if (!loaded) return loaded;
+  passed_over_ = loaded->passed_over;
+  // A run may have died between the two.
+  if (loaded->level == CopyLevel::storage && communicators_.rank() == 0) name_latest(loaded->path);
   return loaded;
 }
 
@@ -49,6 +52,17 @@ void CheckpointLevels::after_step(std::int64_t step, const SamplerState& sampler
   else if (copier_)
     copier_->poll();
   if (due_in_storage(step, ends)) saver_->save(step, sampler, groups_);
+}
+
+void CheckpointLevels::complete(std::int64_t done, const SamplerState& sampler) {
+  if (!run_.save || done != run_.steps) return;
+  constexpr const char* kSaved = "levels/has_last_step";  // not all ranks see a new folder at the same time
+  if (communicators_.rank() == 0) {
+    const std::filesystem::path last = step_folder(output_ / "checkpoints", done);
+    const bool damaged = std::ranges::count(passed_over_, last, &PassedOver::path) > 0;
+    communicators_.store().set(kSaved, std::string(std::filesystem::exists(last) && !damaged ? "yes" : "no"));
+  }
+  if (communicators_.store().get(kSaved) == "no") saver_->save(done, sampler, groups_);
 }
 
 void CheckpointLevels::finish() {

@@ -25,6 +25,9 @@ class CheckpointLevels {
   bool due(std::int64_t step, bool ends) const;
   /// After every step: saves where that is due.
   void after_step(std::int64_t step, const SamplerState& sampler, bool ends);
+  /// Of a run that begins after its last step, `done`, as copies in memory have it: saves it where storage has it not.
+  /// Its save failed, and what the memory holds goes when the run ends.
+  void complete(std::int64_t done, const SamplerState& sampler);
   /// Waits for the last saves.
   void finish();
   /// The run is over and every rank has called finish(): nodes get their memory back, where storage has the state.

@@ -260,10 +260,9 @@ void pass_computation(double seconds) {
     slow.computed_s += seconds, slow.waited_s += steady_s() - begin, ++slow.ops;
   }
   if (over ? slow.ops < kProved : slow.ops == kProved)
-    armed->log.add(armed->slow_strike, {{"factor", factor},
-                                        {"ops", slow.ops},
-                                        {"computed_s", slow.computed_s},
-                                        {"waited_s", slow.waited_s}});
+    armed->log.add(
+        armed->slow_strike,
+        {{"factor", factor}, {"ops", slow.ops}, {"computed_s", slow.computed_s}, {"waited_s", slow.waited_s}});
   if (over) slow.armed = nullptr;
 }
 

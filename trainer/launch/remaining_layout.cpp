@@ -17,7 +17,7 @@ double sent_share(OpKind kind, double members) {
 
 bool allowed(const RunSpec& run) try {
   check_run(run, run.name);
-  return true;
+  return untrainable(run).empty();
 } catch (const Error&) {
   return false;
 }
@@ -40,6 +40,13 @@ double step_traffic_bytes(const RunSpec& run) {
 std::vector<RunSpec> remaining_layouts(const RunSpec& run, std::int64_t ranks, std::int64_t unit,
                                        std::int64_t min_replicas) {
   std::vector<std::pair<std::tuple<std::int64_t, double, std::int64_t>, RunSpec>> found;
+  for (const Layout& planned : run.smaller_layouts) {
+    RunSpec next = run;
+    next.layout = planned;
+    const std::int64_t world = planned.world();
+    if (world > ranks || world % unit != 0 || planned.replicate < min_replicas || !allowed(next)) continue;
+    found.emplace_back(std::tuple{-world, -1.0, static_cast<std::int64_t>(found.size())}, std::move(next));
+  }
   for (std::int64_t world = ranks / unit * unit; world > 0; world -= unit)
     for (std::int64_t shard = 1; shard <= world; ++shard)
       for (std::int64_t expert = 1; expert <= shard; ++expert) {
@@ -55,6 +62,7 @@ std::vector<RunSpec> remaining_layouts(const RunSpec& run, std::int64_t ranks, s
       }
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<RunSpec> out;
+  out.reserve(found.size());
   for (auto& [order, next] : found) out.push_back(std::move(next));
   return out;
 }

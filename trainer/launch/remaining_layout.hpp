@@ -10,8 +10,9 @@ namespace wt {
 
 /// Every arrangement of replicas, shards, experts and context that the run's model and global batch allow on `ranks`
 /// ranks or fewer, a multiple of `unit`, with `min_replicas` at least. Everything else of the layout stays. The best
-/// first: the one with the shortest step, as far as that is known without prices. More ranks leave fewer tokens to
-/// each; of equally many, fewer bytes have to be sent (step_traffic_bytes).
+/// first: more ranks leave fewer tokens to each. Of equally many the run's smaller_layouts, which a planner chose by
+/// prices, come before the others, in whole and in their order; without prices, fewer bytes have to be sent
+/// (step_traffic_bytes).
 std::vector<RunSpec> remaining_layouts(const RunSpec& run, std::int64_t ranks, std::int64_t unit = 1,
                                        std::int64_t min_replicas = 1);
 

@@ -1,14 +1,23 @@
 // Folders that may be links to others, elsewhere.
 #pragma once
 #include <filesystem>
+#include <system_error>
 
 namespace wt {
 
-/// The folder with all that is in it, also where it is a link: its target goes, too. Throws fs::filesystem_error.
-/// Whether there was one.
+/// The folder with all that is in it, also where it is a link: its target goes, too. Others may write and remove files
+/// in it at the same time. Throws fs::filesystem_error. Whether there was one.
 inline bool remove_linked_folder(const std::filesystem::path& folder) {
-  if (std::filesystem::is_symlink(folder)) std::filesystem::remove_all(std::filesystem::read_symlink(folder));
-  return std::filesystem::remove_all(folder) > 0;
+  namespace fs = std::filesystem;
+  const auto remove = [](const fs::path& each) {
+    std::error_code failed;
+    std::uintmax_t removed = 0;
+    for (int tries = 0; tries < 100; ++tries)
+      if (removed = fs::remove_all(each, failed); !failed) return removed > 0 || tries > 0;
+    throw fs::filesystem_error("could not be removed", each, failed);
+  };
+  if (fs::is_symlink(folder)) remove(fs::read_symlink(folder));
+  return remove(folder);
 }
 
 }  // namespace wt

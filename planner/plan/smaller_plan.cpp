@@ -1,0 +1,38 @@
+#include "planner/plan/smaller_plan.hpp"
+
+#include <fmt/core.h>
+
+#include "configs/spec/study_keys.hpp"
+#include "configs/spec/support/error.hpp"
+
+namespace wt {
+
+RunOnFewer plan_on_fewer(const std::string& study, const std::string& origin, std::int64_t gpus, bool allow_assumed) {
+  // Only the layout and its step are wanted, and one simulated run gives no other.
+  const std::string text =
+      set_study_key(set_study_key(study, "gpus", std::to_string(gpus), origin), "runs", "1", origin);
+  const PlanInputs inputs = read_plan_inputs(study_from_text(text, origin), allow_assumed);
+  const Plan plan = make_plan(inputs);
+  return {plan_run(inputs, plan), plan.step.step_s};
+}
+
+std::vector<SmallerLayout> smaller_layouts(const StudySpec& study, std::int64_t sizes, bool allow_assumed,
+                                           const SearchProgress& progress) {
+  const std::string text = study_yaml(study);
+  std::vector<SmallerLayout> out;
+  std::int64_t gpus = study.gpus;
+  for (std::int64_t size = 0; size < sizes; ++size) {
+    gpus = usable_gpus(gpus - 1, study.cluster.gpus_per_node, study.global_batch);
+    if (gpus <= 0) break;
+    if (progress) progress("planning on fewer GPUs", size, sizes, fmt::format("{}", gpus));
+    try {
+      const RunOnFewer fewer = plan_on_fewer(text, study.name, gpus, allow_assumed);
+      out.push_back({fewer.run.layout, fewer.step_s});
+    } catch (const Error& e) {
+      if (e.code() != Code::finding) throw;  // nothing fits on so few
+    }
+  }
+  return out;
+}
+
+}  // namespace wt
