@@ -166,6 +166,8 @@ SimulatedScenario simulate_drill(const DrillInput& input, const MeasuredRecovery
     // A replica whose node is back starts beside the others.
     if (e.lasts_s && goes_on_without(scenario))
       *e.lasts_s += typical_s(m.times.restart_s) + typical_s(m.times.reload_s);
+    // Another rack has a copy, too.
+    if (e.who.domain != FaultDomain::all && input.run.resilience.local.peer) e.what.takes_local_copies = false;
     if (e.what.kind == FaultKind::maintenance)  // months have the save beside
       e.lasts_s = std::max(0.0, m.notice_s.value_or(0) - m.blocking_s - m.persist_s);
     e.detected_within_s = e.what.kind == FaultKind::hang ? std::optional(hang_s) : std::nullopt;
@@ -179,7 +181,9 @@ SimulatedScenario simulate_drill(const DrillInput& input, const MeasuredRecovery
 double total_recovery_s(const std::vector<DrillRestart>& restarts) {
   double total = 0;
   for (std::size_t i = 0; i < restarts.size(); ++i)
-    if (const auto& phases = restarts[i].phases)
+    if (restarts[i].rejoins())
+      continue;
+    else if (const auto& phases = restarts[i].phases)
       total += phases->detect_s.value_or(0) + phases->recovery_s() + phases->replay_s;
     else if (i + 1 < restarts.size())  // another fault struck before the first step
       total += restarts[i + 1].detected_unix_s - restarts[i].detected_unix_s;
@@ -205,6 +209,7 @@ std::optional<RecoveryPhases> phases_of(const std::vector<DrillRestart>& restart
   RecoveryPhases out;
   out.detect_s = 0;
   for (const DrillRestart& r : restarts) {
+    if (r.rejoins()) continue;
     if (!r.phases) return std::nullopt;
     *out.detect_s += r.phases->detect_s.value_or(0);
     out.stop_s += r.phases->stop_s;

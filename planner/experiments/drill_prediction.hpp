@@ -23,7 +23,8 @@ inline constexpr double kRecoveryErrorBar = 0.25;
 RecoveryPhases phases_of(const SimulatedScenario& simulated);
 std::optional<RecoveryPhases> phases_of(const std::vector<DrillRestart>& restarts);
 
-/// Seconds from the strike until all that was lost is done again, at least a step, over all recoveries.
+/// Seconds from the strike until all that was lost is done again, at least a step, over all recoveries. Others train
+/// while a replica rejoins.
 double total_recovery_s(const std::vector<DrillRestart>& restarts);
 double total_recovery_s(const SimulatedScenario& simulated);
 

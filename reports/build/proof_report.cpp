@@ -238,8 +238,9 @@ Table predicted_recovery_table(const DrillResult& result) {
     for (const SimulatedStrike& strike : c.predicted->strikes) restarts += strike.restarts, lost += strike.steps_lost;
     const double measured_s = total_recovery_s(c.restarts), predicted_s = total_recovery_s(*c.predicted);
     if (measured_s > 0) off.push_back(predicted_s / measured_s - 1);
-    t.rows.push_back({c.name, whole(static_cast<std::int64_t>(c.restarts.size())), whole(restarts), whole(c.steps_lost),
-                      whole(lost), seconds(measured_s), seconds(predicted_s),
+    const auto measured = std::ranges::count_if(c.restarts, [](const DrillRestart& r) { return !r.takes_back(); });
+    t.rows.push_back({c.name, whole(measured), whole(restarts), whole(c.steps_lost), whole(lost), seconds(measured_s),
+                      seconds(predicted_s),
                       measured_s > 0 ? judged_percent(off.back(), kRecoveryErrorBar) : Cell("none")});
   }
   for (double& each : off) each = std::abs(each);

@@ -67,6 +67,7 @@ TEST_CASE("damaged files, failed saves and corrupted numbers: the steps that eac
   for (const char* nobody : {"moment-bit", "weight-bit", "gradient-lost", "gradient-repeated", "activation-lost"})
     CHECK(total_recovery_s(simulated(nobody)) == 0);
   CHECK(lost("kill-in-save") == 4);
+  CHECK(lost("peer-copy") == 1);  // copied after step 6, struck in step 8
   CHECK(lost("kill-before-latest") == 0);
   CHECK(lost("disk-full") == 8);  // the save of step 8 is none, which the one of step 12 finds
 }
