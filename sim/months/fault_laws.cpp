@@ -142,6 +142,7 @@ class StrikeTimes {
       step_ = e.when.step;
     } else {
       at_s_ = middle_of_step(run_, step_ = e.when.step);
+      if (e.when.saved) at_s_ = std::max(at_s_, saved_before(step_));
     }
     if (e.when.place == FaultTime::Place::checkpoint) at_s_ += run_.step_s / 2 + run_.blocking_s + run_.persist_s / 2;
     if (e.when.place == FaultTime::Place::manifest)  // the data of the save that follows the step are written
@@ -150,6 +151,12 @@ class StrikeTimes {
   }
 
  private:
+  /// When the save before a step is whole.
+  double saved_before(std::int64_t step) const {
+    const std::int64_t saved = (step - 1) / run_.interval_steps * run_.interval_steps;
+    return middle_of_step(run_, saved + 1) - run_.step_s / 2 + run_.persist_s + 1e-9;
+  }
+
   const RunScenario& run_;
   double at_s_ = 0;        ///< of the strike before
   std::int64_t step_ = 0;  ///< that it struck

@@ -145,6 +145,18 @@ TEST_CASE("a killed rank costs the steps since the save and the phases of a reco
   CHECK(out.run.wall_s() == Approx(out.undisturbed.wall_s() + strike.total_s()));
 }
 
+TEST_CASE("a strike that waits for the save before it loses what was done since") {
+  RunScenario slow = seconds();
+  slow.persist_s = 0.75;  // beside three quarters of the next step
+  for (const bool saved : {false, true}) {
+    const SimulatedScenario out = simulate_scenario(
+        scenario_of("events:\n" + kill_of("{domain: rank, index: 1}", saved ? "{step: 5, saved: true}" : "{step: 5}")),
+        slow, 4);
+    CHECK(out.strikes.at(0).steps_lost == (saved ? 0 : 4));
+    CHECK(out.strikes[0].replay_s == Approx(saved ? 0.75 : 4.5));
+  }
+}
+
 TEST_CASE("a second strike during the recovery from the first, and one that is repeated") {
   const std::string first = kill_of("{domain: rank, index: 1}", "{step: 7}");
   for (const auto& [at, load_s] : {std::pair{"reload", 0.75 / 2}, {"restart", 0.0}}) {
