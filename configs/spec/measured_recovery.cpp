@@ -40,6 +40,8 @@ MeasuredRecovery read_measured_recovery(const std::string& name_or_file) {
   out.persist_s = time_at(save, "persist");
   save.finish();
   if (map.has("hang")) out.hang_detect_s = time_at(map, "hang");
+  if (map.has("notice")) out.notice_s = time_at(map, "notice");
+  if (map.has("relaunch")) out.relaunch_s = time_at(map, "relaunch");
   out.times = read_recovery_times(map);
   map.finish();
   return out;
@@ -59,6 +61,8 @@ std::string to_yaml(const MeasuredRecovery& m) {
   add("persist", seconds_text(m.persist_s));
   out << YAML::EndMap;
   if (m.hang_detect_s) add("hang", seconds_text(*m.hang_detect_s));
+  if (m.notice_s) add("notice", seconds_text(*m.notice_s));
+  if (m.relaunch_s) add("relaunch", seconds_text(*m.relaunch_s));
   out << YAML::Key << "recovery" << YAML::Value << YAML::BeginMap;
   write_time(out, "detect", m.times.detect_s);
   write_time(out, "reschedule", m.times.reschedule_s);

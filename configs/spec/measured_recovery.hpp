@@ -19,6 +19,8 @@ struct MeasuredRecovery {
   double first_step_s = 0;              ///< what the first step after a start takes beyond step_s
   RecoveryTimes times;                  ///< of processes that ended
   std::optional<double> hang_detect_s;  ///< until processes that stand still are noticed; none = no hang was measured
+  std::optional<double> notice_s;       ///< from a notice to end until the run has saved and ended; none likewise
+  std::optional<double> relaunch_s;     ///< until the ranks are connected of a run that is called again; none likewise
 };
 
 /// A preset of configs/faults/recovery or a file. Throws Error{usage} with file, line, found and allowed.

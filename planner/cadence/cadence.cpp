@@ -96,7 +96,8 @@ double wanted_interval_s(const CadenceInput& in) {
 double goodput_at(const CadenceInput& in, double interval_s, double mtbf_s) {
   const ReplicaTolerance& t = in.tolerance;
   const double stops_s = t.replicas > 0 ? replicas_lost_mtbf(t.replicas, mtbf_s, t.recover_s + t.stall_s) : mtbf_s;
-  const double alive = t.replicas > 0 ? replica_goodput(t.replicas, mtbf_s, t.recover_s, t.stall_s, t.microbatches) : 1;
+  const double each_s = t.stall_s + in.step_s.value / 2;  // half a step is done again
+  const double alive = t.replicas > 0 ? replica_goodput(t.replicas, mtbf_s, t.recover_s, each_s, t.microbatches) : 1;
   return alive * stopped_goodput(in, interval_s, stops_s);
 }
 

@@ -94,7 +94,8 @@ void drill(const Options& o) {
     else
       fmt::print("{}\n{}", text_table(drill_table(result)), text_table(recovery_table(result)));
     if (!drawn && std::any_of(result.cases.begin(), result.cases.end(), [](const DrillCase& c) { return c.predicted; }))
-      fmt::print("\n{}\n", text_table(predicted_recovery_table(result)));
+      fmt::print("\n{}\n{}\n", text_table(predicted_recovery_table(result)),
+                 text_table(predicted_phases_table(result)));
     for (const DrillCase& c : result.cases)
       for (const std::string& difference : c.differences) fmt::print("{}: {}\n", c.name, difference);
     fmt::print("{}\n", drill_sentence(result));

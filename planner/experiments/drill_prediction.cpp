@@ -19,34 +19,20 @@ using nlohmann::json;
 
 constexpr std::size_t kWarmUpSteps = 3;
 
-/// What restarts took, seconds.
-struct Phases {
-  std::vector<double> exits, hangs, stop, stop_told, start, load, first_step;
-
-  /// Where the same number of ranks starts again: what grows, waits or goes on in place takes other times.
-  void add(const DrillRestart& r, double hang_s, bool told) {
-    if (!r.phases || r.relaunch || r.blamed.empty()) return;
-    if (r.action != "restart" && !r.action.starts_with("spare")) return;
-    const RecoveryPhases& p = *r.phases;
-    if (p.detect_s) (*p.detect_s < hang_s ? exits : hangs).push_back(*p.detect_s);
-    (told ? stop_told : stop).push_back(p.stop_s);
-    start.push_back(p.start_s);
-    load.push_back(p.load_s);
-    first_step.push_back(p.first_step_s);
-  }
-};
-
 /// Whether the struck rank itself tells the others, which then end at once. Else the agent gives them time to.
 bool is_told(const Scenario& scenario) {
   return std::ranges::any_of(scenario.events, [](const FaultEvent& e) {
     using enum FaultKind;
-    return std::ranges::count(std::vector{exception, disk_full, file_too_large, partition}, e.what.kind) > 0;
+    return std::ranges::count(std::vector{exception, corrupt, disk_full, file_too_large, partition}, e.what.kind) > 0;
   });
 }
 
-bool has_hang(const Scenario& scenario) {
-  return std::ranges::any_of(scenario.events, [](const FaultEvent& e) { return e.what.kind == FaultKind::hang; });
+bool has(const Scenario& scenario, FaultKind kind) {
+  return std::ranges::any_of(scenario.events, [&](const FaultEvent& e) { return e.what.kind == kind; });
 }
+
+/// Whether a notice ends train, which saves before.
+bool is_announced(const Scenario& scenario) { return has(scenario, FaultKind::maintenance); }
 
 /// Whether train itself ends, and nobody is left to be stopped.
 bool ends_the_agent(const Scenario& scenario) {
@@ -54,6 +40,32 @@ bool ends_the_agent(const Scenario& scenario) {
     return e.who.domain == FaultDomain::agent || e.who.domain == FaultDomain::store;
   });
 }
+
+bool goes_on_without(const Scenario& scenario) {
+  return std::ranges::count(scenario.policy.on_loss, Recovery::without_replica) > 0;
+}
+
+/// What restarts took, seconds.
+struct Phases {
+  std::vector<double> exits, hangs, stop, stop_told, start, load, first_step, notice, relaunch;
+
+  /// Where the same number of ranks starts again: what grows, waits or goes on in place takes other times.
+  void add(const DrillRestart& r, const DrillInput& input) {
+    if (!r.phases) return;
+    const RecoveryPhases& p = *r.phases;
+    if (r.relaunch) {
+      relaunch.push_back(p.start_s);
+      if (p.detect_s && is_announced(input.scenario)) notice.push_back(*p.detect_s);
+      return;
+    }
+    if (r.blamed.empty() || (r.action != "restart" && !r.action.starts_with("spare"))) return;
+    if (p.detect_s) (*p.detect_s < input.run.dist_timeout_s ? exits : hangs).push_back(*p.detect_s);
+    (is_told(input.scenario) ? stop_told : stop).push_back(p.stop_s);
+    start.push_back(p.start_s);
+    load.push_back(p.load_s);
+    first_step.push_back(p.first_step_s);
+  }
+};
 
 double median_of(const std::vector<json>& lines, std::size_t from, double (*value)(const json&)) {
   std::vector<double> values;
@@ -99,7 +111,12 @@ MeasuredRecovery measured_recovery(const Phases& phases, bool told, const RunSpe
   out.times.reschedule_s = measured_time(stops, "until all ranks are gone and the next action is decided");
   out.times.restart_s = measured_time(phases.start, "until the next ranks are connected");
   out.times.reload_s = measured_time(phases.load, "until the state is there");
-  if (!phases.hangs.empty()) out.hang_detect_s = median(phases.hangs);
+  const auto median_or_none = [](const std::vector<double>& s) {
+    return s.empty() ? std::nullopt : std::optional(median(s));
+  };
+  out.hang_detect_s = median_or_none(phases.hangs);
+  out.notice_s = median_or_none(phases.notice);
+  out.relaunch_s = median_or_none(phases.relaunch);
   return out;
 }
 
@@ -117,15 +134,18 @@ RunScenario months_of(const RunSpec& run, const MeasuredRecovery& m) {
   out.restart_s = typical_s(m.times.restart_s);
   out.reload_s = typical_s(m.times.reload_s);
   out.startup_s = m.first_step_s;
+  out.silent.verified = run.resilience.verify_interval > 0;
+  out.tolerance.replicas = run.layout.replicate;
+  out.tolerance.microbatches = run.microbatches();
   if (const std::int64_t copies = run.resilience.local.interval; copies > 0)
     out.local = {copies, m.blocking_s, out.reload_s, 1};
   return out;
 }
 
-/// Whether it makes the newest save useless, so that the one before it is loaded.
-bool spoils_newest(const FaultEvent& e) {
-  return e.what.kind == FaultKind::damage && e.what.level == CopyLevel::storage &&
-         e.what.damage != FileDamage::stale_latest;
+/// Gradients are compared before they are used: those that differ are computed again in place.
+bool is_repeated(const FaultEvent& e, const RunSpec& run) {
+  return e.what.kind == FaultKind::corrupt && e.what.tensor == TensorKind::gradient &&
+         run.resilience.verify_interval > 0 && e.when.step % run.resilience.verify_interval == 0;
 }
 
 }  // namespace
@@ -136,44 +156,74 @@ SimulatedScenario simulate_drill(const DrillInput& input, const MeasuredRecovery
                 input.scenario.file.string(), input.run.name, input.run.layout.world(), m.run, m.ranks);
   const double hang_s = m.hang_detect_s.value_or(input.run.dist_timeout_s);
   Scenario scenario = input.scenario;
-  std::int64_t saves_spoilt = 0;
   std::erase_if(scenario.events, [&](const FaultEvent& e) {
-    saves_spoilt += spoils_newest(e);
-    return e.what.kind == FaultKind::damage || (e.what.kind == FaultKind::hang && e.lasts_s && *e.lasts_s < hang_s);
+    return is_repeated(e, input.run) || (e.what.kind == FaultKind::hang && e.lasts_s && *e.lasts_s < hang_s);
   });
   for (FaultEvent& e : scenario.events) {
-    if (e.what.kind == FaultKind::disk_full || e.what.kind == FaultKind::file_too_large) {
-      // Written in the background, it is noticed when the next save begins; none is there of its own step.
+    // Written in the background, it is noticed when the next save begins; none is there of its own step.
+    if (e.what.kind == FaultKind::disk_full || e.what.kind == FaultKind::file_too_large)
       e.when.step = std::min(e.when.step + input.run.save_interval, input.run.steps);
-      ++saves_spoilt;
-    }
+    // A replica whose node is back starts beside the others.
+    if (e.lasts_s && goes_on_without(scenario))
+      *e.lasts_s += typical_s(m.times.restart_s) + typical_s(m.times.reload_s);
+    // Another rack has a copy, too.
+    if (e.who.domain != FaultDomain::all && input.run.resilience.local.peer) e.what.takes_local_copies = false;
+    if (e.what.kind == FaultKind::maintenance)  // months have the save beside
+      e.lasts_s = std::max(0.0, m.notice_s.value_or(0) - m.blocking_s - m.persist_s);
     e.detected_within_s = e.what.kind == FaultKind::hang ? std::optional(hang_s) : std::nullopt;
   }
   RunScenario months = months_of(input.run, m);
   if (ends_the_agent(scenario)) months.reschedule_s = 0;
-  SimulatedScenario out = simulate_scenario(scenario, months, m.ranks);
-  if (saves_spoilt > 0 && !out.strikes.empty()) {
-    SimulatedStrike& first = out.strikes.front();
-    first.steps_lost += saves_spoilt * input.run.save_interval;
-    first.replay_s += static_cast<double>(saves_spoilt * input.run.save_interval) * m.step_s;
-  }
-  return out;
+  if (ends_the_agent(scenario) || is_announced(scenario)) months.restart_s = m.relaunch_s.value_or(months.restart_s);
+  return simulate_scenario(scenario, months, m.ranks);
 }
 
 double total_recovery_s(const std::vector<DrillRestart>& restarts) {
   double total = 0;
   for (std::size_t i = 0; i < restarts.size(); ++i)
-    if (const auto& phases = restarts[i].phases)
+    if (restarts[i].rejoins())
+      continue;
+    else if (const auto& phases = restarts[i].phases)
       total += phases->detect_s.value_or(0) + phases->recovery_s() + phases->replay_s;
     else if (i + 1 < restarts.size())  // another fault struck before the first step
       total += restarts[i + 1].detected_unix_s - restarts[i].detected_unix_s;
   return total;
 }
 
+RecoveryPhases phases_of(const SimulatedScenario& simulated) {
+  RecoveryPhases out;
+  out.detect_s = 0;
+  for (const SimulatedStrike& s : simulated.strikes) {
+    if (s.restarts == 0) continue;
+    *out.detect_s += s.detect_s + s.planned_s;
+    out.stop_s += s.down_s - s.detect_s;
+    out.start_s += s.start_s - s.warm_up_s;
+    out.load_s += s.load_s;
+    out.first_step_s += s.first_step_s + s.warm_up_s;
+    out.replay_s += std::max(0.0, s.replay_s - s.first_step_s);
+  }
+  return out;
+}
+
+std::optional<RecoveryPhases> phases_of(const std::vector<DrillRestart>& restarts) {
+  RecoveryPhases out;
+  out.detect_s = 0;
+  for (const DrillRestart& r : restarts) {
+    if (r.rejoins()) continue;
+    if (!r.phases) return std::nullopt;
+    *out.detect_s += r.phases->detect_s.value_or(0);
+    out.stop_s += r.phases->stop_s;
+    out.start_s += r.phases->start_s;
+    out.load_s += r.phases->load_s;
+    out.first_step_s += r.phases->first_step_s;
+    out.replay_s += r.phases->replay_s;
+  }
+  return out;
+}
+
 double total_recovery_s(const SimulatedScenario& simulated) {
-  double total = 0;
-  for (const SimulatedStrike& strike : simulated.strikes) total += strike.total_s() - strike.slower_s;
-  return total;
+  const RecoveryPhases p = phases_of(simulated);
+  return *p.detect_s + p.recovery_s() + p.replay_s;
 }
 
 json to_json(const SimulatedScenario& simulated) {
@@ -185,6 +235,7 @@ json to_json(const SimulatedScenario& simulated) {
                    {"restarts", s.restarts},
                    {"steps_lost", s.steps_lost},
                    {"down_s", s.down_s},
+                   {"detect_s", s.detect_s},
                    {"start_s", s.start_s},
                    {"load_s", s.load_s},
                    {"replay_s", s.replay_s},
@@ -200,8 +251,7 @@ void predict_recoveries(const std::vector<DrillInput>& inputs, const std::vector
     Phases out;
     for (std::size_t i = 0; i < inputs.size(); ++i)
       if (i != without && undisturbed[i] == run && result.cases[i].passed())
-        for (const DrillRestart& r : result.cases[i].restarts)
-          out.add(r, inputs[i].run.dist_timeout_s, is_told(inputs[i].scenario));
+        for (const DrillRestart& r : result.cases[i].restarts) out.add(r, inputs[i]);
     return out;
   };
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -212,7 +262,7 @@ void predict_recoveries(const std::vector<DrillInput>& inputs, const std::vector
         result.measured.push_back(measured_recovery(all, false, inputs[i].run, undisturbed[i]));
     const Phases others = phases_of(undisturbed[i], i);
     if (!c.passed() || c.restarts.empty() || !inputs[i].scenario.expect.finishes || others.start.empty()) continue;
-    const bool told = is_told(inputs[i].scenario), hangs = has_hang(inputs[i].scenario);
+    const bool told = is_told(inputs[i].scenario), hangs = has(inputs[i].scenario, FaultKind::hang);
     if (others.exits.empty() && !hangs) continue;  // nobody measured how long an end goes unnoticed
     try {
       c.predicted = simulate_drill(inputs[i], measured_recovery(others, told, inputs[i].run, undisturbed[i]));

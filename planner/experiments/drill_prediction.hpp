@@ -18,7 +18,13 @@ SimulatedScenario simulate_drill(const DrillInput& input, const MeasuredRecovery
 /// The aim: total recovery times are predicted within this share.
 inline constexpr double kRecoveryErrorBar = 0.25;
 
-/// Seconds from the strike until all is done again, over all recoveries; of a simulated one without slower steps.
+/// The phases of all its recoveries, summed; what was announced is there to be detected. Of measured ones: none where
+/// one was cut short.
+RecoveryPhases phases_of(const SimulatedScenario& simulated);
+std::optional<RecoveryPhases> phases_of(const std::vector<DrillRestart>& restarts);
+
+/// Seconds from the strike until all that was lost is done again, at least a step, over all recoveries. Others train
+/// while a replica rejoins.
 double total_recovery_s(const std::vector<DrillRestart>& restarts);
 double total_recovery_s(const SimulatedScenario& simulated);
 

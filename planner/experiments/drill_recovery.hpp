@@ -40,7 +40,9 @@ struct DrillRestart {
   std::string level;  ///< where it loaded from
 
   /// Ranks are back: this answers no failure.
-  bool takes_back() const { return action.starts_with("grow") || action.find(" rejoin") != std::string::npos; }
+  bool takes_back() const { return action.starts_with("grow") || rejoins(); }
+  /// Those that train do so until it joins them.
+  bool rejoins() const { return action.find(" rejoin") != std::string::npos; }
 };
 
 /// The restarts that an agent.json tells of.

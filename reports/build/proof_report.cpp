@@ -238,13 +238,15 @@ Table predicted_recovery_table(const DrillResult& result) {
     for (const SimulatedStrike& strike : c.predicted->strikes) restarts += strike.restarts, lost += strike.steps_lost;
     const double measured_s = total_recovery_s(c.restarts), predicted_s = total_recovery_s(*c.predicted);
     if (measured_s > 0) off.push_back(predicted_s / measured_s - 1);
-    t.rows.push_back({c.name, whole(static_cast<std::int64_t>(c.restarts.size())), whole(restarts), whole(c.steps_lost),
-                      whole(lost), seconds(measured_s), seconds(predicted_s),
+    const auto measured = std::ranges::count_if(c.restarts, [](const DrillRestart& r) { return !r.takes_back(); });
+    t.rows.push_back({c.name, whole(measured), whole(restarts), whole(c.steps_lost), whole(lost), seconds(measured_s),
+                      seconds(predicted_s),
                       measured_s > 0 ? judged_percent(off.back(), kRecoveryErrorBar) : Cell("none")});
   }
   for (double& each : off) each = std::abs(each);
   t.note =
-      "Total: from the strike until all lost steps are done again. Predicted: simulated months of the same file, by "
+      "Total: from the strike until all lost steps are done again, at least one step. Predicted: simulated months of "
+      "the same file, by "
       "the "
       "medians of the other scenarios of the run.";
   if (!off.empty())
@@ -255,21 +257,54 @@ Table predicted_recovery_table(const DrillResult& result) {
   return t;
 }
 
+Table predicted_phases_table(const DrillResult& result) {
+  Table t;
+  t.title = "Phases, predicted beside measured";
+  t.columns = {{"scenario", "", Align::left}};
+  for (const char* phase : {"detect", "stop", "start", "load", "redo"}) {
+    t.columns.push_back({phase, "s", Align::right});
+    t.columns.push_back({"predicted", "", Align::right});
+  }
+  for (const DrillCase& c : result.cases) {
+    const auto measured = phases_of(c.restarts);
+    if (!c.predicted || !measured) continue;
+    const RecoveryPhases predicted = phases_of(*c.predicted);
+    std::vector<Cell> row{c.name};
+    const auto add = [&](const auto& of) {
+      row.push_back(seconds(of(*measured)));
+      row.push_back(seconds(of(predicted)));
+    };
+    add([](const RecoveryPhases& p) { return p.detect_s.value_or(0); });
+    add([](const RecoveryPhases& p) { return p.stop_s; });
+    add([](const RecoveryPhases& p) { return p.start_s; });
+    add([](const RecoveryPhases& p) { return p.load_s; });
+    add([](const RecoveryPhases& p) { return p.first_step_s + p.replay_s; });
+    t.rows.push_back(std::move(row));
+  }
+  t.note =
+      "Sums over the recoveries of a scenario. Redo: the first step and all lost ones. A notice is detected when the "
+      "run "
+      "has saved and ended.";
+  return t;
+}
+
 Table simulated_recovery_table(const std::vector<std::pair<std::string, SimulatedScenario>>& simulated) {
   Table t;
   t.title = "Recoveries, simulated";
   t.columns = {{"scenario", "", Align::left},  {"event", "", Align::right},     {"struck at", "s", Align::right},
-               {"restarts", "", Align::right}, {"lost", "steps", Align::right}, {"down", "s", Align::right},
-               {"start", "s", Align::right},   {"load", "s", Align::right},     {"replay", "s", Align::right},
-               {"stop", "s", Align::right},    {"slower", "s", Align::right},   {"total", "s", Align::right}};
+               {"restarts", "", Align::right}, {"lost", "steps", Align::right}, {"detect", "s", Align::right},
+               {"stop", "s", Align::right},    {"start", "s", Align::right},    {"load", "s", Align::right},
+               {"replay", "s", Align::right},  {"notice", "s", Align::right},   {"slower", "s", Align::right},
+               {"total", "s", Align::right}};
   for (const auto& [name, scenario] : simulated)
     for (const SimulatedStrike& s : scenario.strikes)
       t.rows.push_back({name, whole(static_cast<std::int64_t>(s.event) + 1), seconds(s.at_s), whole(s.restarts),
-                        whole(s.steps_lost), seconds(s.down_s), seconds(s.start_s), seconds(s.load_s),
-                        seconds(s.replay_s), seconds(s.planned_s), seconds(s.slower_s), seconds(s.total_s())});
+                        whole(s.steps_lost), seconds(s.detect_s), seconds(s.down_s - s.detect_s), seconds(s.start_s),
+                        seconds(s.load_s), seconds(s.replay_s), seconds(s.planned_s), seconds(s.slower_s),
+                        seconds(s.total_s())});
   t.note =
-      "Down: until it is noticed, and the next action is decided. Replay: lost steps done again. Stop: announced, with "
-      "the save before it. Slower: steps that took longer.";
+      "Stop: until the next action is decided, with waiting for nodes. Replay: lost steps done again. Notice: until "
+      "the run has saved and ended. Slower: steps that took longer.";
   return t;
 }
 
@@ -291,7 +326,10 @@ Section drill_section(const DrillResult& result) {
                             result.passed() ? "Recovery was exact" : "Recovery was not exact", drill_sentence(result)});
   s.items.push_back(drill_table(result));
   s.items.push_back(recovery_table(result));
-  if (const Table predicted = predicted_recovery_table(result); !predicted.rows.empty()) s.items.push_back(predicted);
+  if (const Table predicted = predicted_recovery_table(result); !predicted.rows.empty()) {
+    s.items.push_back(predicted);
+    s.items.push_back(predicted_phases_table(result));
+  }
   return s;
 }
 

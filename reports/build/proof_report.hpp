@@ -18,6 +18,8 @@ Table recovery_table(const DrillResult& result);
 Table drawn_table(const std::vector<DrillInput>& inputs, const DrillResult& result);
 /// Each case that months could be asked about: what they say, beside what was measured.
 Table predicted_recovery_table(const DrillResult& result);
+/// Of those that were not cut short: each phase.
+Table predicted_phases_table(const DrillResult& result);
 /// A row a strike, with the scenario's name.
 Table simulated_recovery_table(const std::vector<std::pair<std::string, SimulatedScenario>>& simulated);
 Section comparison_section(const std::vector<RunComparison>& comparisons);

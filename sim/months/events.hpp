@@ -164,7 +164,8 @@ class Replicas {
       h.step = std::llround(static_cast<double>(h.step) *
                             replica_step_factor(count_, count_ - std::min(away, count_ - 1), microbatches_));
     if (!back_.empty()) h.until = std::min(h.until, back_.front() - wall_);
-    if (loss_ < kNever) h.until = std::min(h.until, loss_ - wall_);
+    h.redo = loss_ < kNever && loss_ - wall_ <= h.until;
+    if (h.redo) h.until = loss_ - wall_;
   }
   /// How many the uptime lost that ends after `length`.
   std::int64_t lost(std::int64_t length) {

@@ -35,16 +35,34 @@ double middle_of_step(const RunScenario& run, std::int64_t step) {
          saves * (run.blocking_s + run.silent.verify_s) + locals * (run.local.blocking_s + run.silent.verify_s);
 }
 
+/// Whether it makes the newest save to storage useless. Of a copy in memory there is another, and a save is found
+/// without `latest`.
+bool spoils_newest(const FaultEffect& what) {
+  return what.kind == FaultKind::damage && what.level == CopyLevel::storage && what.damage != FileDamage::stale_latest;
+}
+
+/// The top bit of an exponent: the norm of the gradients is not finite, and the step is not taken.
+bool is_not_finite(const FaultEffect& what) {
+  return what.kind == FaultKind::corrupt && what.tensor == TensorKind::gradient && what.bit == 30;
+}
+
 /// What an event does in simulated months.
-StrikeLaw law_of(const FaultEvent& e, const std::string& where) {
+StrikeLaw effect_of(const FaultEvent& e) {
   StrikeLaw law{.domain = e.who.domain, .lasts_s = e.lasts_s.value_or(0), .detect_s = e.detected_within_s.value_or(-1)};
   switch (e.what.kind) {
     case FaultKind::damage:
+      law.what = StrikeLaw::Strikes::damage;
+      law.spoils_save = spoils_newest(e.what);
+      break;
     case FaultKind::corrupt:
-      throw_error(Code::usage,
-                  "{}: found kind {}, which simulated months do not know; they know kill, abort, segfault, "
-                  "exit, exception, hang, slow, disk_full, file_too_large, partition and maintenance",
-                  where, to_string(e.what.kind));
+      if (!is_not_finite(e.what)) law.what = StrikeLaw::Strikes::silent;
+      law.loses_nodes = false;
+      break;
+    case FaultKind::disk_full:
+    case FaultKind::file_too_large:
+      law.spoils_save = true;  // which was never whole
+      law.loses_nodes = false;
+      break;
     case FaultKind::slow:
       law.what = e.detected_within_s ? StrikeLaw::Strikes::found : StrikeLaw::Strikes::slow;
       law.factor = e.what.factor;
@@ -60,16 +78,23 @@ StrikeLaw law_of(const FaultEvent& e, const std::string& where) {
     default:
       law.takes_copies = e.what.takes_local_copies;
   }
-  if (e.who.domain == FaultDomain::store || e.who.domain == FaultDomain::agent ||
-      e.who.domain == FaultDomain::replica) {
-    law.domain = FaultDomain::all;  // every rank stops, no node is lost
-    law.loses_nodes = false;
-  } else if (e.who.domain == FaultDomain::storage) {
+  return law;
+}
+
+/// The same of the entities that a trace has.
+StrikeLaw law_of(const FaultEvent& e, const EntityTree& tree, const std::string& where) {
+  using enum FaultDomain;
+  StrikeLaw law = effect_of(e);
+  if (e.who.domain == storage && e.what.kind != FaultKind::damage)
     throw_error(Code::usage,
-                "{}: found an event of a {}, which simulated months do not know; needs rank, node, rack, "
+                "{}: found {} of the storage, which simulated months do not know; needs damage, or rank, node, rack, "
                 "replica, leaf, rail, store, agent or all",
-                where, to_string(e.who.domain));
-  }
+                where, to_string(e.what.kind));
+  const bool goes_on = tree.replicas > 0 && law.what == StrikeLaw::Strikes::failure;
+  const bool stops_all = goes_on && (e.what.kind == FaultKind::hang || e.what.kind == FaultKind::partition);
+  const bool no_part = e.who.domain == storage || e.who.domain == store || e.who.domain == agent ||
+                       (e.who.domain == replica && tree.replicas == 0);
+  if (no_part || stops_all) law.domain = all, law.loses_nodes = false;  // every rank stops, no node is lost
   return law;
 }
 
@@ -117,13 +142,21 @@ class StrikeTimes {
       step_ = e.when.step;
     } else {
       at_s_ = middle_of_step(run_, step_ = e.when.step);
+      if (e.when.saved) at_s_ = std::max(at_s_, saved_before(step_));
     }
+    if (e.when.place == FaultTime::Place::checkpoint) at_s_ += run_.step_s / 2 + run_.blocking_s + run_.persist_s / 2;
     if (e.when.place == FaultTime::Place::manifest)  // the data of the save that follows the step are written
       at_s_ += run_.step_s / 2 + run_.blocking_s + run_.persist_s + 1e-9;
     return at_s_;
   }
 
  private:
+  /// When the save before a step is whole.
+  double saved_before(std::int64_t step) const {
+    const std::int64_t saved = (step - 1) / run_.interval_steps * run_.interval_steps;
+    return middle_of_step(run_, saved + 1) - run_.step_s / 2 + run_.persist_s + 1e-9;
+  }
+
   const RunScenario& run_;
   double at_s_ = 0;        ///< of the strike before
   std::int64_t step_ = 0;  ///< that it struck
@@ -179,7 +212,7 @@ void add_scenario(const Scenario& scenario, const RunScenario& run, const Entity
   StrikeTimes times(run);
   for (std::size_t i = 0; i < scenario.events.size(); ++i) {
     const FaultEvent& e = scenario.events[i];
-    StrikeLaw law = law_of(e, fmt::format("{}: event {}", scenario.file.string(), i + 1));
+    StrikeLaw law = law_of(e, tree, fmt::format("{}: event {}", scenario.file.string(), i + 1));
     if (e.when.by == FaultTime::By::trace) {
       add_trace_file(e, law, out);
     } else if (e.when.by == FaultTime::By::rate) {

@@ -24,10 +24,11 @@ double entity_mean_s(const EntityTree& tree, FaultDomain domain, double per_1000
 FaultLaws preset_laws(const FailurePreset& preset, const EntityTree& tree, double mtbf = 1);
 /// The run's maintenance windows, and its slow nodes as often as its StragglerLaw says, one node at a time.
 void add_run_laws(const RunScenario& run, const EntityTree& tree, FaultLaws& laws);
-/// The scenario's events. One at a step strikes in the middle of that step of an undisturbed run,
-/// in a later generation of the run that recovered from the strike before; one at restart or reload in the middle of
-/// that. Throws Error{usage}, naming file and event, for what has
-/// no meaning in simulated months (damage, corrupt, disk_full, file_too_large; replica, storage) and for a trace file
+/// The scenario's events. One at a step strikes in the middle of that step of an undisturbed run, in a later generation
+/// of the run that recovered from the strike before, once the save before it is whole where it waits for that; one at
+/// restart or reload in the middle of that. A damaged file of storage is a save less, a full disk or a file that is too
+/// large a failure with one save less. Corrupted numbers are a silent error, or a failure where a gradient is not
+/// finite. Throws Error{usage}, naming file and event, for other events of the storage than damage and for a trace file
 /// that cannot be read.
 void add_scenario(const Scenario& scenario, const RunScenario& run, const EntityTree& tree, FaultLaws& laws);
 

@@ -72,6 +72,8 @@ std::int64_t EntityTree::count(FaultDomain domain) const {
       return parts(nodes_per_leaf);
     case FaultDomain::rail:
       return described(rails, domain);
+    case FaultDomain::replica:
+      return replicas;
     case FaultDomain::all:
       return 1;
     default:
@@ -93,6 +95,8 @@ EntityTree::Nodes EntityTree::nodes_of(FaultDomain domain, std::int64_t entity) 
       return part(nodes_per_rack);
     case FaultDomain::leaf:
       return part(nodes_per_leaf);
+    case FaultDomain::replica:
+      return {entity * (nodes / replicas), nodes / replicas};
     default:
       return {0, all_nodes()};
   }

@@ -20,6 +20,7 @@ namespace wt {
 struct EntityTree {
   std::int64_t nodes = 1, spares = 0;
   std::int64_t ranks_per_node = 1, nodes_per_rack = 0, nodes_per_leaf = 0, rails = 0;
+  std::int64_t replicas = 0;  ///< equal parts of the nodes that train; spare nodes are in none
 
   std::int64_t all_nodes() const { return nodes + spares; }
   /// How many of them there are. Throws Error{usage} for a part that is not described, and for a domain without nodes.
@@ -43,7 +44,9 @@ struct StrikeLaw {
     failure,  ///< the job stops; what a node is struck by takes it away for repair
     planned,  ///< the job saves and stops
     slow,     ///< its nodes compute more slowly until they recover
-    found     ///< the same until they are found and exchanged in a stop
+    found,    ///< the same until they are found and exchanged in a stop
+    silent,   ///< what the job computes is wrong until that is found, where its state is verified
+    damage    ///< nothing stops; see spoils_save
   };
   Strikes what = Strikes::failure;
   FaultDomain domain = FaultDomain::node;
@@ -58,6 +61,7 @@ struct StrikeLaw {
   double detect_s = -1;     ///< of a failure; below 0 = as long as the run says
   bool loses_nodes = true;  ///< failure: they are away for repair; a rank's node never is
   bool takes_copies = false;  ///< failure: local copies are gone, whatever share of failures they survive else
+  bool spoils_save = false;   ///< failure, damage: the newest save to storage cannot be loaded, but the one before
 };
 
 struct TraceEvent {

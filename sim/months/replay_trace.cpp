@@ -44,6 +44,7 @@ class TraceRun {
         give_up_(s.wall_limit_s > 0 ? ns(s.wall_limit_s) : std::min(kNever / 50, undisturbed_ns(clock_)) * 50),
         unit_nodes_(trace.tree().nodes / policy.units),
         tolerant_(s.tolerance.replicas > 0),
+        verified_(s.silent.verified || s.silent.mean_s > 0),
         pool_(trace.tree().nodes, s.spares),
         slow_(trace),
         silent_(s.silent.mean_s, 1.0, trace.seed()),
@@ -59,6 +60,7 @@ class TraceRun {
         return out_;
       }
       stand_still(how);
+      load_undamaged();
       if (out_.wall_ns >= give_up_) return out_;
     }
   }
@@ -67,8 +69,8 @@ class TraceRun {
   // ---- what the trace says
 
   bool is_failure(const TraceEvent& e) const { return trace_.law(e).what == StrikeLaw::Strikes::failure; }
-  bool fails(const TraceEvent& e) const {
-    if (!is_failure(e)) return false;
+  bool fails(const TraceEvent& e) const { return is_failure(e) && strikes(e); }
+  bool strikes(const TraceEvent& e) const {
     const EntityTree::Nodes nodes = trace_.nodes_of(e);
     for (std::int64_t node = nodes.first; node < nodes.first + nodes.count; ++node)
       if (pool_.trains(node)) return true;
@@ -85,6 +87,7 @@ class TraceRun {
       ++out_.planned_stops;
       planned_until_ = std::max(planned_until_, e.at + lasts_of(e));
     }
+    if (law.spoils_save) damaged_ = e.at;
     if (law.what != StrikeLaw::Strikes::failure) return;
     const bool stops = fails(e);
     if (stops) struck_ = e, stop_key_ = e.key;
@@ -112,7 +115,7 @@ class TraceRun {
 
   /// Wall time of the next failure, and of the next stop that is known beforehand.
   struct Ahead {
-    std::int64_t failure = kNever, planned = kNever, found = kNever, growth = kNever;
+    std::int64_t failure = kNever, planned = kNever, found = kNever, growth = kNever, wrong = kNever;
     TraceEvent failure_event;
     TraceEvent planned_event;
     std::int64_t stop() const { return std::min({planned, found, growth}); }
@@ -129,6 +132,7 @@ class TraceRun {
       if (law.what == StrikeLaw::Strikes::planned && e->at < out.planned) out.planned = e->at, out.planned_event = *e;
       if (law.what == StrikeLaw::Strikes::found && slow_.strikes(*e, pool_))
         out.found = std::min(out.found, e->at + slow_.lasts(*e));
+      if (law.what == StrikeLaw::Strikes::silent && verified_ && strikes(*e)) out.wrong = std::min(out.wrong, e->at);
       if (tolerant_ || !fails(*e)) continue;
       out.failure = e->at;
       out.failure_event = *e;
@@ -149,7 +153,7 @@ class TraceRun {
     const bool lost = scenario_.local.interval_steps == 0 ||
                       (ahead_.failure < kNever && trace_.law(next).takes_copies) ||
                       uniform_of(next.key, TraceDraw::survival) >= scenario_.local.survival;
-    const Events events{in_uptime(ahead_.failure), in_uptime(ahead_.stop()), silent_(), lost};
+    const Events events{in_uptime(ahead_.failure), in_uptime(ahead_.stop()), silent_(), lost, in_uptime(ahead_.wrong)};
     const Uptime up =
         jump_uptime(clock, saved_, first, events, [&](std::int64_t time) { return health(begin + time, begin); });
     for (std::size_t b = 0; b < kBuckets; ++b) out_.buckets_ns[b] += up.spent[b];
@@ -158,14 +162,36 @@ class TraceRun {
     while (const TraceEvent* e = due(out_.wall_ns)) pass(*e);
     slow_.pass(out_.wall_ns, pool_);
     out_.stragglers = slow_.count();
+    // What is lost since the last save tells when that was written.
+    const std::int64_t since = up.spent[static_cast<std::size_t>(Bucket::wasted_progress)];
+    const bool saved = up.spent[static_cast<std::size_t>(Bucket::productive)] > 0;
+    if (up.how == UptimeEnd::planned || (saved && damaged_ < out_.wall_ns - since + clock_.persist)) damaged_ = kNever;
+    load_undamaged();
     return up.how;
+  }
+
+  /// Where the newest save to storage is damaged and would be loaded: the one before, a save's interval back.
+  void load_undamaged() {
+    if (std::exchange(damaged_, kNever) == kNever || saved_.loaded.steps > saved_.secured.steps) return;
+    const Work spoilt = saved_.secured;
+    const std::int64_t lost = std::min(clock_.interval, spoilt.steps),
+                       longer = lost > 0 ? spoilt.longer / spoilt.steps * lost : 0;
+    spend_on(Bucket::productive, -lost * clock_.step);
+    spend_on(Bucket::other, -longer);
+    spend_on(Bucket::wasted_progress, lost * clock_.step + longer);
+    saved_.secured = saved_.loaded = {spoilt.steps - lost, spoilt.longer - longer};
   }
 
   Health health(std::int64_t now, std::int64_t begin) {
     Health h;
     const std::int64_t there = tolerant_ ? replicas_there(now, h) : units_;
     std::int64_t until = slow_.pass(now, pool_);
-    if (tolerant_) until = std::min(until, next_change(now));
+    if (tolerant_) {
+      until = std::min(until, next_return(now));
+      const std::int64_t loss = next_loss(until);
+      h.redo = loss <= until;
+      until = std::min(until, loss);
+    }
     h.step = std::llround(static_cast<double>(clock_.step) * policy_.step_factor[static_cast<std::size_t>(there)] *
                           slow_.factor());
     h.until = until < kNever ? until - begin : kNever;
@@ -194,13 +220,17 @@ class TraceRun {
     stall_due_ = false;
     return std::max<std::int64_t>(policy_.least, policy_.units - away_at(now));
   }
-  std::int64_t next_change(std::int64_t now) {
+  std::int64_t next_return(std::int64_t now) const {
     std::int64_t out = kNever;
     for (const std::int64_t back : back_)
       if (back > now) out = std::min(out, back);
+    return out;
+  }
+  /// kNever: none strikes until then.
+  std::int64_t next_loss(std::int64_t until) {
     for (std::size_t i = passed_;; ++i) {
       const TraceEvent* e = trace_.event(i);
-      if (!e || e->at >= std::min(out, give_up_)) return out;
+      if (!e || e->at > std::min(until, give_up_)) return kNever;
       if (fails(*e)) return e->at;
     }
   }
@@ -238,6 +268,7 @@ class TraceRun {
 
   void fail() {
     if (tolerant_) {  // replicas that are lost have their nodes: all come back together
+      if (policy_.restarts) std::ranges::fill(back_, 0);
       const std::int64_t whole = *std::ranges::max_element(back_);
       regroup([&] { return std::max(detect() + reschedule(), whole - out_.wall_ns); });
       return;
@@ -277,16 +308,17 @@ class TraceRun {
   }
 
   void spend(Bucket bucket, std::int64_t time) {
-    out_.buckets_ns[static_cast<std::size_t>(bucket)] += time;
+    spend_on(bucket, time);
     out_.wall_ns += time;
   }
+  void spend_on(Bucket bucket, std::int64_t time) { out_.buckets_ns[static_cast<std::size_t>(bucket)] += time; }
 
   const RunScenario& scenario_;
   const Continuation& policy_;
   FaultTrace& trace_;
   const RunClock clock_;
   const std::int64_t give_up_, unit_nodes_;
-  const bool tolerant_;
+  const bool tolerant_, verified_;
   NodePool pool_;
   SlowPhases slow_;
   Draw silent_;
@@ -296,8 +328,9 @@ class TraceRun {
   bool activated_ = false;  ///< the next start is that of hot spares
   std::size_t passed_ = 0;  ///< events of the trace
   std::int64_t planned_until_ = 0;
-  TraceEvent struck_;       ///< the last failure
-  std::uint64_t stop_key_;  ///< of the last stop, which the times of the recovery from it are drawn by
+  std::int64_t damaged_ = kNever;  ///< when the newest save was, wall time
+  TraceEvent struck_;              ///< the last failure
+  std::uint64_t stop_key_;         ///< of the last stop, which the times of the recovery from it are drawn by
   Ahead ahead_;
   Saved saved_;
   RunOutcome out_;

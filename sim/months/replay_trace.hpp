@@ -19,6 +19,7 @@ struct Continuation {
   std::int64_t units = 1;  ///< equal parts of the nodes (replicas) in which the job can shrink
   std::int64_t least = 1;  ///< it stops and waits below so many; = units: it never shrinks
   std::vector<double> step_factor{1, 1};  ///< of a step with so many units there, at index 0 to units; the last is 1
+  bool restarts = false;  ///< tolerant: with fewer than `least` all nodes are there again, and start from a checkpoint
 };
 
 /// One run on the trace. Of the scenario the laws of failures, planned stops, maintenance and slow nodes do not count:

@@ -40,15 +40,17 @@ struct LocalCheckpoints {
 
 /// Computations that go wrong without an error message.
 struct SilentErrors {
-  double mean_s = 0;    ///< mean time in training steps until the next one (exponential), 0 = never
-  double verify_s = 0;  ///< of the verification before each save of either level, which finds them all
+  double mean_s = 0;      ///< mean time in training steps until the next one (exponential), 0 = never
+  double verify_s = 0;    ///< of the verification before each save of either level, which finds them all
+  bool verified = false;  ///< so it is although none is drawn: of those that a trace has
 };
 
 /// Data-parallel replicas as the unit of failure (HSDP). Productive time counts tokens in proportion to replicas alive.
+/// Those that are left do the step under way again.
 struct ReplicaTolerance {
   std::int64_t replicas = 0;  ///< G; 0 = a failure stops the job
   double recover_s = 0;       ///< wall time after the stall until it is back, plus waiting for a spare node
-  double stall_s = 0;         ///< of the job after a loss, before its next step; losses meanwhile add none
+  double stall_s = 0;         ///< of the job after a loss, before it goes on; losses meanwhile add none
   /// Of a replica in a step: those of lost ones are done by the others in whole microbatches, ceil(G m / alive) / m of
   /// the step; 0 = cut at will.
   std::int64_t microbatches = 0;

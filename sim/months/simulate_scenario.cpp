@@ -14,38 +14,61 @@ namespace {
 
 bool does(const Scenario& s, Recovery recovery) { return std::ranges::count(s.policy.on_loss, recovery) > 0; }
 
-EntityTree drill_tree(const Scenario& s, std::int64_t ranks) {
+/// The nodes of the drill; who goes on without a replica has replicas of whole ones.
+EntityTree drill_tree(const Scenario& s, std::int64_t ranks, std::int64_t replicas) {
   if (ranks < 1 || ranks % s.nodes.ranks != 0)
     throw_error(Code::usage, "{}: found {} ranks on nodes of {}, needs whole nodes", s.file.string(), ranks,
                 s.nodes.ranks);
   const std::int64_t nodes = ranks / s.nodes.ranks;
+  const bool goes_on = does(s, Recovery::without_replica);
+  if (goes_on && (replicas < 2 || nodes % replicas != 0))
+    throw_error(Code::usage, "{}: found without_replica with {} replicas on {} nodes, needs two or more of whole nodes",
+                s.file.string(), replicas, nodes);
   return {.nodes = nodes,
           .spares = s.nodes.spares,
           .ranks_per_node = s.nodes.ranks,
-          .nodes_per_rack = s.nodes.per_rack > 0 ? s.nodes.per_rack : nodes + s.nodes.spares};
+          .nodes_per_rack = s.nodes.per_rack > 0 ? s.nodes.per_rack : nodes + s.nodes.spares,
+          .replicas = goes_on ? replicas : 0};
 }
 
-Continuation drill_policy(const Scenario& s, const EntityTree& tree) {
+Continuation drill_policy(const Scenario& s, const EntityTree& tree, std::int64_t microbatches) {
   Continuation out;
-  if (!does(s, Recovery::shrink) && !does(s, Recovery::without_replica)) return out;
-  out = {.units = tree.nodes, .least = std::min(tree.nodes, s.policy.min_replicas), .step_factor = {1}};
-  for (std::int64_t k = 1; k <= tree.nodes; ++k) out.step_factor.push_back(replica_step_factor(tree.nodes, k, 0));
+  if (!does(s, Recovery::shrink) && tree.replicas == 0) return out;
+  const std::int64_t units = tree.replicas > 0 ? tree.replicas : tree.nodes;
+  out = {.units = units,
+         .least = std::min(units, s.policy.min_replicas),
+         .step_factor = {1},
+         .restarts = does(s, Recovery::restart)};
+  for (std::int64_t k = 1; k <= units; ++k)
+    out.step_factor.push_back(replica_step_factor(units, k, tree.replicas > 0 ? microbatches : 0));
   return out;
 }
 
-SimulatedStrike difference(const RunOutcome& with, const RunOutcome& without, double step_s) {
+SimulatedStrike difference(const RunOutcome& with, const RunOutcome& without, const RunScenario& run) {
   const auto more = [&](Bucket b) { return with.bucket_s(b) - without.bucket_s(b); };
   SimulatedStrike out;
   out.struck = with.wall_ns != without.wall_ns || with.failures != without.failures;
-  out.restarts = with.failures - without.failures;
+  const auto starts = [](const RunOutcome& r) { return r.failures + r.planned_stops + r.silent_errors; };
+  out.restarts = starts(with) - starts(without);
   out.down_s = more(Bucket::infrastructure_recovery);
-  out.start_s = more(Bucket::accelerator_init) + more(Bucket::program_startup);
+  out.warm_up_s = more(Bucket::program_startup);
+  out.start_s = more(Bucket::accelerator_init) + out.warm_up_s;
   out.load_s = more(Bucket::checkpoint_restore);
   out.replay_s = more(Bucket::wasted_progress);
   out.planned_s = more(Bucket::custom_events);
+  if (with.planned_stops > without.planned_stops) out.planned_s += more(Bucket::checkpoint_save);
   out.slower_s = more(Bucket::other);
-  out.steps_lost = std::llround(out.replay_s / step_s);
+  out.steps_lost = static_cast<std::int64_t>(out.replay_s / run.step_s + 1e-6);
   return out;
+}
+
+/// With the nodes that the strike leaves; where those are too few, with all.
+double first_step_s(const RunScenario& run, const Continuation& policy, const EntityTree& tree, const StrikeLaw& law,
+                    const GivenStrike& strike) {
+  const bool fewer = law.what == StrikeLaw::Strikes::failure && (run.tolerance.replicas > 0 || law.loses_nodes);
+  const std::int64_t lost = ceil_div(tree.nodes_of(law.domain, strike.entity).count, tree.nodes / policy.units);
+  const std::int64_t left = fewer && policy.units - lost >= policy.least ? policy.units - lost : policy.units;
+  return run.step_s * policy.step_factor[static_cast<std::size_t>(left)];
 }
 
 }  // namespace
@@ -56,9 +79,12 @@ SimulatedScenario simulate_scenario(const Scenario& scenario, const RunScenario&
       throw_error(Code::usage,
                   "{}: found an event at a rate, which a study's months draw; needs a step, a time or a trace",
                   scenario.file.string());
-  const EntityTree tree = drill_tree(scenario, ranks);
-  const Continuation policy = drill_policy(scenario, tree);
   RunScenario run = given;
+  const EntityTree tree = drill_tree(scenario, ranks, run.tolerance.replicas);
+  const Continuation policy = drill_policy(scenario, tree, run.tolerance.microbatches);
+  run.tolerance.replicas = tree.replicas;
+  run.tolerance.stall_s = run.detect_s + run.reschedule_s;
+  run.tolerance.recover_s = run.restart_s + run.reload_s;
   run.spares = does(scenario, Recovery::spare) ? scenario.nodes.spares : 0;
   // A restart has all nodes again; where the run goes on with fewer first, those that are lost stay away.
   run.repair_s = does(scenario, Recovery::restart) && policy.units == 1 ? 0 : kLongest_s / 4;
@@ -74,8 +100,12 @@ SimulatedScenario simulate_scenario(const Scenario& scenario, const RunScenario&
   out.undisturbed = out.run = replayed(0);
   for (std::size_t i = 0; i < laws.given.size(); ++i) {
     const RunOutcome with = replayed(i + 1);
-    SimulatedStrike strike = difference(with, out.run, run.step_s);
+    SimulatedStrike strike = difference(with, out.run, run);
     strike.at_s = laws.given[i].at_s;
+    const StrikeLaw& law = laws.laws[static_cast<std::size_t>(laws.given[i].law)];
+    strike.first_step_s = first_step_s(run, policy, tree, law, laws.given[i]);
+    if (law.what == StrikeLaw::Strikes::failure)
+      strike.detect_s = std::min(strike.down_s, law.detect_s >= 0 ? law.detect_s : run.detect_s);
     strike.event = laws.event_of[static_cast<std::size_t>(laws.given[i].law)];
     out.strikes.push_back(strike);
     out.run = with;

@@ -1,6 +1,8 @@
 // The uptime step by step and save by save, written without any of the arithmetic of the jumping one.
 #include "sim/months/uptime.hpp"
 
+#include <algorithm>
+
 namespace wt::detail {
 namespace {
 
@@ -50,14 +52,18 @@ Uptime step_uptime(const RunClock& clock, const Saved& from, bool first, const E
         if (!pass(now.pause, Bucket::infrastructure_recovery)) return;
         now = health(time.now());
       }
-      if (now.gone || !pass(now.step, Bucket::wasted_progress)) return;
+      if (now.gone) return;
+      const std::int64_t cut = now.redo ? now.until - time.now() : now.step;
+      if (!pass(std::min(cut, now.step), Bucket::wasted_progress)) return;
+      if (cut < now.step) continue;
       trained += now.step;
       done = done.after(1, now.step - clock.step);
       const bool finished = done.steps == clock.steps, stopping = time.now() >= events.stop;
+      const bool wrong = time.now() >= events.wrong;
       const bool global = finished || stopping || done.steps % clock.interval == 0;
       if (!global && (clock.local_interval == 0 || done.steps % clock.local_interval != 0)) continue;
       if (!pass(clock.verify, Bucket::custom_events)) return;
-      const bool corrupted = trained > events.silent;
+      const bool corrupted = wrong || trained > events.silent;
       if (global || corrupted) {
         if (!wait_persisted()) return;
         secured = saved;

@@ -4,6 +4,8 @@
 #include "sim/months/uptime.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "configs/spec/support/number.hpp"
 
@@ -107,8 +109,15 @@ struct Stretch {
 
   /// The step count at which a silent error is found that strikes after `more` ns of steps.
   std::int64_t step_finding(std::int64_t more) const {
-    const std::int64_t struck = begin.done.steps + (more < 0 ? 1 : more / step + 1);
-    return ceil_div(struck, local) * local;
+    return check_after(begin.done.steps + (more < 0 ? 1 : more / step + 1));
+  }
+  /// The step count at the next save of either level after a step.
+  std::int64_t check_after(std::int64_t count) const { return ceil_div(count, local) * local; }
+
+  /// The step count at the end of the step that a time falls into, or that follows; none: the run is over by then.
+  std::optional<std::int64_t> step_struck_at(std::int64_t time) const {
+    const std::int64_t struck = step_ending_after(time);
+    return at_step(struck).now + step < time ? std::nullopt : std::optional(struck);
   }
 
   Work after(std::int64_t more) const { return begin.done.after(more, step - clock.step); }
@@ -132,6 +141,13 @@ struct Stretch {
             checks + piece_of(1, chunks.first_steps) + (j - 2) * pieces_in_chunk};
   }
 
+  /// At the start of the step that brings the count to `count`.
+  Progress at_step(std::int64_t count) const {
+    const std::int64_t n = count - begin.done.steps;
+    const std::int64_t j = n <= chunks.first_steps ? 1 : 1 + ceil_div(n - chunks.first_steps, clock.interval);
+    return in_chunk(j, n - chunks.steps_before(j) - 1);
+  }
+
   /// At the first step that starts at or after `time`.
   Progress at_step_after(std::int64_t time) const {
     const std::int64_t j = at(time), t = time - starts(j);
@@ -139,6 +155,19 @@ struct Stretch {
     const std::int64_t i = piece_at(piece, t), n = ceil_div(t - piece.starts(i), step);
     const std::int64_t into = n < piece.steps_in(i) ? piece.steps_before(i) + n : piece.steps_before(i + 1);
     return into < chunks.steps_in(j) ? in_chunk(j, into) : in_chunk(j + 1, 0);
+  }
+
+  /// At `time` where that cuts a step short, which then is to be done again: `done` does not count it, and `cut` gets
+  /// what was done of it. Else as at_step_after.
+  Progress at_cut(std::int64_t time, std::int64_t& cut) const {
+    const std::int64_t j = at(time), t = time - starts(j);
+    const Spans piece = pieces(j);
+    const std::int64_t i = piece_at(piece, t), in_piece = t - piece.starts(i), n = in_piece / step;
+    if (in_piece % step == 0 || n >= piece.steps_in(i) || piece.steps_before(i) + n >= chunks.steps_in(j))
+      return at_step_after(time);
+    Progress p = in_chunk(j, piece.steps_before(i) + n);
+    cut = time - std::exchange(p.now, time);
+    return p;
   }
 };
 
@@ -156,7 +185,7 @@ void jump(const RunClock& clock, const Saved& from, bool first, const Events& ev
   spend(Bucket::checkpoint_restore) = part(clock.restart, ready);
   spend(Bucket::program_startup) = part(ready, begin);
 
-  std::int64_t stalled = 0;
+  std::int64_t stalled = 0, redone = 0;
   const auto time_of = [&](const Work& w) {
     return (w.steps - from.loaded.steps) * clock.step + w.longer - from.loaded.longer;
   };
@@ -168,10 +197,10 @@ void jump(const RunClock& clock, const Saved& from, bool first, const Events& ev
     const Work& kept = saved.loaded;
     spend(Bucket::productive) = (kept.steps - from.loaded.steps) * clock.step;
     spend(Bucket::other) = kept.longer - from.loaded.longer;
-    spend(Bucket::wasted_progress) = worked - time_of(kept);
+    spend(Bucket::wasted_progress) = worked - time_of(kept) + redone;
     spend(Bucket::custom_events) = verified;
     spend(Bucket::infrastructure_recovery) = stalled;
-    spend(Bucket::checkpoint_save) = std::max<std::int64_t>(0, length - begin) - worked - verified - stalled;
+    spend(Bucket::checkpoint_save) = std::max<std::int64_t>(0, length - begin) - worked - redone - verified - stalled;
   };
   /// A failure at `time`, with the checkpoints known at `p` and `local` copied since.
   const auto fail = [&](std::int64_t time, const Progress& p, const Work& local, std::int64_t worked,
@@ -200,10 +229,17 @@ void jump(const RunClock& clock, const Saved& from, bool first, const Events& ev
       corrupted = more < (target - p.done.steps) * now.step;
       if (corrupted) target = std::min(target, found);
     }
+    if (events.wrong < kNever)
+      if (const auto struck = stretch.step_struck_at(events.wrong); struck && *struck <= target) {
+        corrupted = true;
+        target = std::min(target, stretch.check_after(*struck));
+      }
     if (now.until < failure) {
-      const Progress next = stretch.at_step_after(now.until);
+      std::int64_t cut = 0;
+      const Progress next = now.redo ? stretch.at_cut(now.until, cut) : stretch.at_step_after(now.until);
       if (next.now < failure && next.done.steps < target) {
         p = next;
+        redone += cut;
         continue;
       }
     }

@@ -5,7 +5,8 @@
 // by a save. A save blocks for `blocking`, then persists in the background; the next one waits until that is done. What
 // a failure leaves is the last checkpoint whose persist had ended. A planned stop takes effect at the end of the first
 // step that ends at or after its time: save, wait for the persist, stop. So does the end of the run. A step that starts
-// while a node of the job is slow takes longer, to its end.
+// while a node of the job is slow takes longer, to its end. The loss of a replica cuts the step under way short, which
+// is done again by those that are left; one that is back joins at the start of a step.
 //
 // Local saves lie between these, every `local_interval` steps; they block for `local_blocking` and persist nothing. The
 // copy that a save of either level leaves in host memory is what a failure leaves where that memory survives (not the
@@ -55,6 +56,7 @@ struct Health {
   std::int64_t until = kNever;
   std::int64_t pause = 0;  ///< the job stalls for so long before its next step; ask again then
   bool gone = false;       ///< too few replicas are left: the uptime ends now, as by a failure
+  bool redo = false;       ///< at `until` a replica is lost: the step under way then is done again by the others
 };
 /// At a time of the uptime. Times asked for never decrease, and none is later than the uptime's end.
 using HealthAt = std::function<Health(std::int64_t time)>;
@@ -78,6 +80,8 @@ struct Events {
   std::int64_t stop = kNever;     ///< asked to stop then
   std::int64_t silent = kNever;   ///< first silent error, in ns of time spent on steps in this uptime
   bool local_lost = true;         ///< the failure takes local copies along
+  /// First silent error that is known, ns into the uptime: in the step under way then, or the next.
+  std::int64_t wrong = kNever;
 };
 
 enum class UptimeEnd { failed, planned, finished, corrupted };

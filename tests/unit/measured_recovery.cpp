@@ -27,7 +27,9 @@ MeasuredRecovery example() {
           .persist_s = 0.25,
           .first_step_s = 1.0 / 3,
           .times = {time(0.75, 0.5), time(0.25, 0), time(2, 1.5), time(0.125, 0)},
-          .hang_detect_s = 11.5};
+          .hang_detect_s = 11.5,
+          .notice_s = 1.25,
+          .relaunch_s = 2.75};
 }
 
 void check_same(const SourcedTime& a, const SourcedTime& b) {
@@ -40,7 +42,7 @@ void check_same(const SourcedTime& a, const SourcedTime& b) {
 TEST_CASE("a measured recovery reads back to the same") {
   for (const bool hang : {true, false}) {
     MeasuredRecovery wrote = example();
-    if (!hang) wrote.hang_detect_s.reset();
+    if (!hang) wrote.hang_detect_s.reset(), wrote.notice_s.reset(), wrote.relaunch_s.reset();
     const TempDirectory folder;
     write_bytes(folder / "r.yaml", to_yaml(wrote));
     const MeasuredRecovery read = read_measured_recovery((folder / "r.yaml").string());
@@ -48,6 +50,7 @@ TEST_CASE("a measured recovery reads back to the same") {
     CHECK((read.step_s == wrote.step_s && read.first_step_s == wrote.first_step_s));
     CHECK((read.blocking_s == wrote.blocking_s && read.persist_s == wrote.persist_s));
     CHECK(read.hang_detect_s == wrote.hang_detect_s);
+    CHECK((read.notice_s == wrote.notice_s && read.relaunch_s == wrote.relaunch_s));
     check_same(read.times.detect_s, wrote.times.detect_s);
     check_same(read.times.reschedule_s, wrote.times.reschedule_s);
     check_same(read.times.restart_s, wrote.times.restart_s);
@@ -80,6 +83,8 @@ TEST_CASE("a measured recovery is read strictly") {
   refused("ranks: 4", "ranks: 0", "ranks");
   refused("step: 0.1s", "step: 0s", "needs a time > 0");
   refused("hang: 11.5s", "hang: -1s", "hang");
+  refused("notice: 1.25s", "notice: -1s", "notice");
+  refused("relaunch: 2.75s", "relaunch: soon", "relaunch");
   refused("reload:", "loading:", "reload");
   refused("run: mine", "runs: mine", "run");
   CHECK_THAT(usage_error([] { read_measured_recovery("nobody"); }), Catch::Contains("nobody"));
