@@ -106,7 +106,7 @@ void read_smaller_layouts(YamlMap& map, RunSpec& run) {
   if (!map.has("smaller_layouts")) return;
   for (YamlMap& m : map.maps("smaller_layouts")) {
     RunSpec smaller = run;
-    smaller.layout = {};
+    smaller.layout = {}, smaller.resilience = {};  // where replicas are compared, one that has none is no choice
     read_layout(m, smaller);
     smaller.layout.microbatch = m.integer("device_train_microbatch_size", 1);
     if (smaller.pure_reduction != run.pure_reduction)

@@ -233,12 +233,18 @@ void plan_command(const Options& o) {
                                       const std::string& what) { bar.update(part, done, total, what); };
   const PlanInputs inputs = bar.during([&] { return read_plan_inputs(study, o.allow_assumed); });
   Plan plan = make_plan(inputs, progress);
-  plan.smaller = smaller_layouts(inputs.study, o.smaller, o.allow_assumed, progress);
+  std::vector<std::string> unplanned;
+  if (o.smaller > 0)
+    plan.smaller = bar.during([&] {
+      return smaller_layouts(inputs.study, o.smaller, o.allow_assumed,
+                             [&](const std::string& why) { unplanned.push_back(why); });
+    });
   std::vector<std::filesystem::path> files;
   nlohmann::json document;
   if (o.json || !o.output.empty()) document = plan_json(inputs, plan);
   if (!o.output.empty()) files = write_plan(inputs, plan, plan_details(inputs, plan, progress), document, o.output);
   bar.finish();
+  for (const std::string& why : unplanned) fmt::print(stderr, "{}\n", why);
   if (o.json)
     fmt::print("{}\n", document.dump(1));
   else

@@ -91,6 +91,7 @@ class Drawing {
     const bool saves = out.what.kind == FaultKind::disk_full || out.what.kind == FaultKind::file_too_large;
     out.when = saves ? save(9) : place(out.what);  // something is left to be written
     out.who = victims(out);
+    if (of_launch(out)) out.what.takes_local_copies = false;
     if (out.what.kind == FaultKind::hang || out.what.kind == FaultKind::slow)
       if (dice_.one_in(2)) out.lasts_s = 0.1 * static_cast<double>(dice_.between(1, 5));
     out.lasts_s = away_s(out);

@@ -47,10 +47,10 @@ void for_each_interval(const CadenceInput& in,
     does(plan.interval_s.value, copies);
 }
 
-/// Goodput that copies gain with their best interval.
+/// Goodput that copies gain with their best interval; NaN where no step lies between two saves.
 double copies_gain(const CadenceInput& in, double survival) {
   const double copy_s = in.blocking_s.value, down_s = in.recovery.total_s() - in.recovery.reload_s.value;
-  double best = -1;
+  double best = NAN;
   for_each_interval(in, [&](double interval_s, std::int64_t copies) {
     // A failure that storage is needed for loses what was not persisted, too.
     TwoLevels levels{.mtbf = in.mtbf_s.value,
@@ -64,7 +64,7 @@ double copies_gain(const CadenceInput& in, double survival) {
     levels.local_interval = interval_s / as_double(copies);
     levels.locals_a_save = copies;
     levels.survival = survival;
-    best = std::max(best, two_level_goodput(levels) - without);
+    best = std::fmax(best, two_level_goodput(levels) - without);
   });
   return best;
 }
@@ -89,7 +89,8 @@ BreakEvenSurface local_copies_surface(const CadenceInput& in) {
                        .column = {"failures that leave copies whole", "%", {}},
                        .cells = {},
                        .note = fmt::format("Closed form, with the best interval of copies and as many saves to storage "
-                                           "as without; a copy takes {}. Below 0 they do not pay.",
+                                           "as without; a copy takes {}. Below 0 they do not pay; no room: "
+                                           "every step is saved already.",
                                            format_seconds(in.blocking_s.value))};
   for (const double survival : kSurvivals)
     out.column.values.push_back({survival, fmt::format("{:g} %", 100 * survival)});
@@ -97,7 +98,7 @@ BreakEvenSurface local_copies_surface(const CadenceInput& in) {
     auto& cells = out.cells.emplace_back();
     for (const double survival : kSurvivals) {
       const double gain = copies_gain(at_rate(in, rate), survival);
-      cells.push_back({100 * gain, fmt::format("{:+.2f}", 100 * gain)});
+      cells.push_back({100 * gain, std::isnan(gain) ? "no room" : fmt::format("{:+.2f}", 100 * gain)});
     }
   }
   return out;

@@ -101,7 +101,9 @@ class Rows {
             q <= 1 ? fmt::format("pays where more than {:.2g} % of failures leave them whole, at the best interval of "
                                  "copies",
                                  100 * q)
-                   : std::string("never pays: a copy costs more than failures lose"));
+                   : std::string(choose_cadence(plain_).interval_steps < 2
+                                     ? "no room between two saves: every step is saved already"
+                                     : "never pays: a copy costs more than failures lose"));
     surfaces.push_back(local_copies_surface(plain_));
   }
 
@@ -249,6 +251,7 @@ void lose_to_silent_errors(PolicyRow& row, const CadenceInput& in, double found_
   const double down_s = in.recovery.total_s() - in.recovery.detect_s.value;
   for (std::size_t i = 0; i < row.outcome->goodputs.size(); ++i) {
     double& goodput = row.outcome->goodputs[i];
+    if (goodput == 0) continue;  // given up
     const double left = unchecked_goodput(goodput, row.interval_s, found_after_s, in.silent.mean_s, down_s);
     row.outcome->wall_s[i] *= goodput / left;
     goodput = left;

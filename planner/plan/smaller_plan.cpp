@@ -17,19 +17,18 @@ RunOnFewer plan_on_fewer(const std::string& study, const std::string& origin, st
 }
 
 std::vector<SmallerLayout> smaller_layouts(const StudySpec& study, std::int64_t sizes, bool allow_assumed,
-                                           const SearchProgress& progress) {
+                                           const std::function<void(const std::string&)>& said) {
   const std::string text = study_yaml(study);
   std::vector<SmallerLayout> out;
   std::int64_t gpus = study.gpus;
   for (std::int64_t size = 0; size < sizes; ++size) {
     gpus = usable_gpus(gpus - 1, study.cluster.gpus_per_node, study.global_batch);
     if (gpus <= 0) break;
-    if (progress) progress("planning on fewer GPUs", size, sizes, fmt::format("{}", gpus));
     try {
       const RunOnFewer fewer = plan_on_fewer(text, study.name, gpus, allow_assumed);
       out.push_back({fewer.run.layout, fewer.step_s});
     } catch (const Error& e) {
-      if (e.code() != Code::finding) throw;  // nothing fits on so few
+      said(fmt::format("no layout on {} GPUs: {}", gpus, e.what()));
     }
   }
   return out;

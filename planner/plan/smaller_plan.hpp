@@ -1,6 +1,7 @@
 // A study planned again on what is left when nodes are lost.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,8 @@ struct RunOnFewer {
 RunOnFewer plan_on_fewer(const std::string& study, const std::string& origin, std::int64_t gpus, bool allow_assumed);
 
 /// The best layouts on the next `sizes` smaller numbers of GPUs among which the global batch divides, the most first:
-/// what the trainer goes on with when it shrinks. One without a layout that fits is left out.
+/// what the trainer goes on with when it shrinks. Those that cannot be planned are left out; `said` is told why.
 std::vector<SmallerLayout> smaller_layouts(const StudySpec& study, std::int64_t sizes, bool allow_assumed,
-                                           const SearchProgress& progress = {});
+                                           const std::function<void(const std::string&)>& said);
 
 }  // namespace wt

@@ -186,6 +186,35 @@ TEST_CASE("of one step in memory and in storage, the nearer is taken") {
   go_on(folder, run, done, "local");
 }
 
+TEST_CASE("the last step is whole in storage before nodes get their memory back") {
+  const RunSpec run = copied_run();
+  const fs::path ended = scratch("last-step");
+  Launch launch;
+  launch.more = {"--faults", fault_file("at-the-end", {killed(0, "step: 12, at: manifest")}), "--max-restarts", "0"};
+  CHECK(train(run, ended, launch).status != 0);
+  REQUIRE(fs::exists(checkpoint_of(ended, 12)));
+  REQUIRE(latest_checkpoint(ended) == checkpoint_of(ended, 10));
+  using Change = std::function<void(const fs::path& checkpoint)>;
+  const std::vector<std::pair<std::string, Change>> cases{
+      {"whole", [](const fs::path&) {}},
+      {"missing", [](const fs::path& checkpoint) { fs::remove_all(checkpoint); }},
+      {"damaged", [](const fs::path& checkpoint) { flip_byte(shard(checkpoint, 1)); }},
+      {"half", [](const fs::path& checkpoint) { fs::remove(checkpoint / "manifest.json"); }}};
+  for (const auto& [name, change] : cases) {
+    INFO(name);
+    const fs::path folder = scratch("last-step-" + name);
+    fs::copy(ended, folder, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+    change(checkpoint_of(folder, 12));
+    const Ended again = train(run, folder);
+    INFO(again.said);
+    CHECK(again.status == 0);
+    CHECK_THAT(again.said, Catch::Contains("continuing after step 12 from copies in the memory"));
+    CHECK(latest_checkpoint(folder) == checkpoint_of(folder, 12));
+    CHECK((state_of(checkpoint_of(folder, 12)) == state_of(latest_checkpoint(trained(run)))));
+    CHECK(!fs::exists(folder / "nodes" / "0"));
+  }
+}
+
 TEST_CASE("a copy that cannot be written is told, training goes on, and the peer has it") {
   const RunSpec run = copied_run();
   const fs::path folder = scratch("unwritable");

@@ -34,8 +34,11 @@ TEST_CASE("plan.yaml is a run file that reads back to the plan") {
 TEST_CASE("layouts of fewer GPUs are those that a plan on them has, and stand in the run file") {
   const PlanInputs inputs = inputs_of(kSmallStudy);
   Plan plan = make_plan(inputs);
-  plan.smaller = smaller_layouts(inputs.study, 2, false);
-  REQUIRE(plan.smaller.size() == 1);  // of 8 GPUs; on fewer OLMoE does not fit
+  std::vector<std::string> said;
+  plan.smaller = smaller_layouts(inputs.study, 2, false, [&](const std::string& why) { said.push_back(why); });
+  REQUIRE(plan.smaller.size() == 1);  // of 8 GPUs; on 4 OLMoE does not fit
+  REQUIRE(said.size() == 1);
+  CHECK_THAT(said[0], Catch::Contains("no layout on 4 GPUs"));
   StudySpec eight = inputs.study;
   eight.gpus = 8, eight.cluster.set_nodes(1);
   const Plan on_eight = make_plan(read_plan_inputs(eight, false));

@@ -1,6 +1,7 @@
 #include "trainer/checkpoint/checkpoint_format.hpp"
 
 #include <chrono>
+#include <fstream>
 #include <thread>
 
 #include "configs/spec/support/atomic_file.hpp"
@@ -15,7 +16,11 @@ using nlohmann::json;
 fs::path step_folder(const fs::path& folder, std::int64_t step) { return folder / step_name(step); }
 
 void name_latest(const fs::path& checkpoint) {
-  write_file_atomically(checkpoint.parent_path() / "latest", checkpoint.filename().string() + "\n");
+  const fs::path latest = checkpoint.parent_path() / "latest";
+  const std::string name = checkpoint.filename().string();
+  std::ifstream in(latest);
+  if (std::string named; std::getline(in, named) && named == name) return;
+  write_file_atomically(latest, name + "\n");
 }
 
 std::vector<fs::path> checkpoint_folders(const fs::path& folder) {

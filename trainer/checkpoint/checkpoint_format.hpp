@@ -22,7 +22,8 @@ namespace wt {
 inline std::int64_t state_ranks(const Layout& layout) { return Mesh(layout).size(Axis::state); }
 
 std::filesystem::path step_folder(const std::filesystem::path& folder, std::int64_t step);
-/// Writes the checkpoint's name into `latest` beside it. Throws Error{runtime} where it cannot be written.
+/// Writes the checkpoint's name into `latest` beside it, where it does not say so. Throws Error{runtime} where it
+/// cannot be written.
 void name_latest(const std::filesystem::path& checkpoint);
 /// What has the name of a checkpoint, newest first. Throws Error{usage} where something is there that cannot be listed.
 std::vector<std::filesystem::path> checkpoint_folders(const std::filesystem::path& folder);

@@ -120,7 +120,7 @@ class CopyChoice {
 };
 
 /// The same on every rank.
-Found find_newest(const fs::path& folder, Communicators& communicators, std::int64_t readers, LocalLoader* copies,
+Found find_newest(const fs::path& folder, const RunSpec& run, Communicators& communicators, LocalLoader* copies,
                   const UnfitState& unfit) {
   const json in_folder =
       json::parse(agree(communicators, 1, "candidates", "", [&](const auto&) { return names_in(folder).dump(); }));
@@ -130,15 +130,18 @@ Found find_newest(const fs::path& folder, Communicators& communicators, std::int
   CopyChoice choice(copies, unfit);
   for (const json& name : in_folder.at("names")) {
     const fs::path path = folder / name.get<std::string>();
-    found.copy = choice.take(std::stoll(path.filename().string().substr(kStepPrefix.size())));
-    if (found.copy) return found;
-    Unfitness wrong{damage_of_checkpoint(path, communicators, readers), false};
+    const std::int64_t step = std::stoll(path.filename().string().substr(kStepPrefix.size()));
+    found.copy = choice.take(step);
+    // The run's last step must be whole in storage, too: no other save follows.
+    if (found.copy && (found.copy->step != step || step != run.steps)) return found;
+    Unfitness wrong{damage_of_checkpoint(path, communicators, state_ranks(run.layout)), false};
     if (wrong.why.empty()) wrong = unfitness_of(path, communicators, unfit);
     if (wrong.why.empty()) {
       found.newest = path;
       return found;
     }
     found.passed_over.push_back({path, wrong.readable ? "skipped-batches" : "unreadable"});
+    if (found.copy) return found;
     if (found.wrong.empty()) found.wrong = path.string() + ": " + wrong.why;
   }
   found.copy = choice.take(0);
@@ -197,8 +200,9 @@ std::optional<LoadedCheckpoint> load_newest_checkpoint(const fs::path& folder, c
                                                        std::vector<ShardedGroup>& groups, Communicators& communicators,
                                                        LocalLoader* copies, const UnfitState& unfit) {
   const std::int64_t readers = state_ranks(run.layout);
-  const Found found = find_newest(folder, communicators, readers, copies, unfit);
-  if (found.copy) return LoadedCheckpoint{found.copy->step, found.copy->sampler, copies->load(), {}, found.passed_over};
+  const Found found = find_newest(folder, run, communicators, copies, unfit);
+  if (found.copy)
+    return LoadedCheckpoint{found.copy->step, found.copy->sampler, copies->load(), found.newest, found.passed_over};
   if (found.newest.empty() && found.wrong.empty()) return std::nullopt;
   if (found.newest.empty()) throw_nothing_to_resume(folder, found.wrong);
   const std::string chosen = found.newest.string();

@@ -20,8 +20,12 @@ std::optional<LoadedCheckpoint> CheckpointLevels::load(const UnfitState& unfit) 
                                        copies ? &*copies : nullptr, unfit);
   if (!loaded) return loaded;
   passed_over_ = loaded->passed_over;
-  // A run may have died between the two.
-  if (loaded->level == CopyLevel::storage && communicators_.rank() == 0) name_latest(loaded->path);
+  last_is_missing_ = run_.save && loaded->step == run_.steps && loaded->path.empty();
+  if (communicators_.rank() == 0 && !loaded->path.empty()) try {
+      name_latest(loaded->path);  // a run may have died between the two
+    } catch (const std::exception& e) {
+      fmt::print(stderr, "latest was not put right: {}\n", e.what());
+    }
   return loaded;
 }
 
@@ -54,17 +58,8 @@ void CheckpointLevels::after_step(std::int64_t step, const SamplerState& sampler
   if (due_in_storage(step, ends)) saver_->save(step, sampler, groups_);
 }
 
-void CheckpointLevels::complete(std::int64_t done, const SamplerState& sampler) {
-  if (!run_.save || done != run_.steps) return;
-  constexpr const char* kSaved = "levels/has_last_step";  // not all ranks see a new folder at the same time
-  if (communicators_.rank() == 0) {
-    const std::filesystem::path last = step_folder(output_ / "checkpoints", done);
-    const bool damaged = std::ranges::count(passed_over_, last, &PassedOver::path) > 0;
-    const bool saved = std::filesystem::exists(last) && !damaged;
-    if (saved) name_latest(last);
-    communicators_.store().set(kSaved, std::string(saved ? "yes" : "no"));
-  }
-  if (communicators_.store().get(kSaved) == "no") saver_->save(done, sampler, groups_);
+void CheckpointLevels::complete(const SamplerState& sampler) {
+  if (last_is_missing_) saver_->save(run_.steps, sampler, groups_);
 }
 
 void CheckpointLevels::finish() {

@@ -25,9 +25,9 @@ class CheckpointLevels {
   bool due(std::int64_t step, bool ends) const;
   /// After every step: saves where that is due.
   void after_step(std::int64_t step, const SamplerState& sampler, bool ends);
-  /// Of a run that begins after its last step, `done`, as copies in memory have it: saves it where storage has it not.
-  /// Its save failed, and what the memory holds goes when the run ends.
-  void complete(std::int64_t done, const SamplerState& sampler);
+  /// Of a run that begins after its last step, which copies in memory have: saves it where storage has it not, or
+  /// damaged. What the memory holds goes when the run ends.
+  void complete(const SamplerState& sampler);
   /// Waits for the last saves.
   void finish();
   /// The run is over and every rank has called finish(): nodes get their memory back, where storage has the state.
@@ -44,6 +44,7 @@ class CheckpointLevels {
   RankLinks links_;
   std::optional<CopySite> site_;  ///< none: no copies in memory
   std::vector<PassedOver> passed_over_;
+  bool last_is_missing_ = false;  ///< in storage
   std::optional<CheckpointSaver> saver_;
   std::optional<LocalSaver> copier_;
 };

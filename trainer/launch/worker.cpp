@@ -182,7 +182,7 @@ AfterStep Worker::train_steps(const RunSpec& run, Executor& executor, Communicat
   checkpoints.start(
       now_.done, [&](std::int64_t step, const SaveTimes& times) { recorder.checkpoint(step, times); },
       [&](const SaveTimes& times) { recorder.local_copy(times); });
-  checkpoints.complete(now_.done, now_.sampler);
+  checkpoints.complete(now_.sampler);
   ReplicaCheck replicas(run, communicators, executor.groups());
   executor.check_gradients([&](std::int64_t step) { return !replicas.due(step) || replicas.gradients_agree(step); });
   AfterStep after = AfterStep::go_on;
