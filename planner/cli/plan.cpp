@@ -217,6 +217,7 @@ void decide_command(const Options& o, const std::string& study, const std::strin
 }
 
 void plan_command(const Options& o) {
+  if (o.smaller < 0) throw_error(Code::usage, "--smaller: found {}, needs a number of 0 or more", o.smaller);
   // A study without a name is called as its file is, and errors name that file.
   const std::string origin = o.study.empty() ? "--model " + o.model : find_config("studies", o.study).string();
   const Settings settings = settings_of(o);

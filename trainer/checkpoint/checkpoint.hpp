@@ -99,7 +99,7 @@ struct LoadedCheckpoint {
   std::int64_t step = 0;
   SamplerState sampler;
   CopyLevel level = CopyLevel::storage;
-  std::filesystem::path path;  ///< in storage; of copies in memory where storage has the run's last step whole, too
+  std::filesystem::path path;  ///< in storage; empty for copies in memory, unless storage has that last step whole
   std::vector<PassedOver> passed_over;
 };
 
