@@ -18,6 +18,7 @@
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/json_reader.hpp"
 #include "configs/spec/support/quantity.hpp"
+#include "configs/spec/support/standard_error.hpp"
 #include "sim/program/build/drill_ops.hpp"
 #include "trainer/checkpoint/earlier_run.hpp"
 #include "trainer/data/mds_reader.hpp"
@@ -208,6 +209,7 @@ int train(const TrainOptions& o) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  open_standard_streams();
   // Keep freed blocks: activations come and go every step, and giving them to the kernel and back costs page faults
   // (17.5k -> 20.0k tokens/s on the tiny run).
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
@@ -243,13 +245,13 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : static_cast<int>(Code::usage);
   } catch (const Error& e) {
-    fmt::print(stderr, "windtunnel: {}\n", e.what());
+    print_error("windtunnel: {}\n", e.what());
     return e.exit_status();
   } catch (const c10::Error& e) {
-    fmt::print(stderr, "windtunnel: {}\n", e.what_without_backtrace());
+    print_error("windtunnel: {}\n", e.what_without_backtrace());
     return static_cast<int>(Code::runtime);
   } catch (const std::exception& e) {
-    fmt::print(stderr, "windtunnel: {}\n", e.what());
+    print_error("windtunnel: {}\n", e.what());
     return static_cast<int>(Code::runtime);
   }
 }

@@ -41,10 +41,6 @@ bool ends_the_agent(const Scenario& scenario) {
   });
 }
 
-bool goes_on_without(const Scenario& scenario) {
-  return std::ranges::count(scenario.policy.on_loss, Recovery::without_replica) > 0;
-}
-
 /// What restarts took, seconds.
 struct Phases {
   std::vector<double> exits, hangs, stop, stop_told, start, load, first_step, notice, relaunch;
@@ -148,6 +144,16 @@ bool is_repeated(const FaultEvent& e, const RunSpec& run) {
          run.resilience.verify_interval > 0 && e.when.step % run.resilience.verify_interval == 0;
 }
 
+/// Written in the background, it is noticed when the next save begins; none is there of its own step. The last one ends
+/// the run.
+void fail_save(FaultEvent& e, const RunSpec& run) {
+  e.when.step += run.save_interval;
+  if (e.when.step <= run.steps) return;
+  e.when.step = run.steps;
+  e.when.place = FaultTime::Place::checkpoint;
+  e.what.kind = FaultKind::exit;
+}
+
 }  // namespace
 
 SimulatedScenario simulate_drill(const DrillInput& input, const MeasuredRecovery& m) {
@@ -160,12 +166,7 @@ SimulatedScenario simulate_drill(const DrillInput& input, const MeasuredRecovery
     return is_repeated(e, input.run) || (e.what.kind == FaultKind::hang && e.lasts_s && *e.lasts_s < hang_s);
   });
   for (FaultEvent& e : scenario.events) {
-    // Written in the background, it is noticed when the next save begins; none is there of its own step.
-    if (e.what.kind == FaultKind::disk_full || e.what.kind == FaultKind::file_too_large)
-      e.when.step = std::min(e.when.step + input.run.save_interval, input.run.steps);
-    // A replica whose node is back starts beside the others.
-    if (e.lasts_s && goes_on_without(scenario))
-      *e.lasts_s += typical_s(m.times.restart_s) + typical_s(m.times.reload_s);
+    if (e.what.kind == FaultKind::disk_full || e.what.kind == FaultKind::file_too_large) fail_save(e, input.run);
     // Another rack has a copy, too.
     if (e.who.domain != FaultDomain::all && input.run.resilience.local.peer) e.what.takes_local_copies = false;
     if (e.what.kind == FaultKind::maintenance)  // months have the save beside
@@ -180,13 +181,13 @@ SimulatedScenario simulate_drill(const DrillInput& input, const MeasuredRecovery
 
 double total_recovery_s(const std::vector<DrillRestart>& restarts) {
   double total = 0;
-  for (std::size_t i = 0; i < restarts.size(); ++i)
-    if (restarts[i].rejoins())
-      continue;
-    else if (const auto& phases = restarts[i].phases)
-      total += phases->detect_s.value_or(0) + phases->recovery_s() + phases->replay_s;
-    else if (i + 1 < restarts.size())  // another fault struck before the first step
-      total += restarts[i + 1].detected_unix_s - restarts[i].detected_unix_s;
+  std::optional<double> struck;  // another fault struck before the first step
+  for (const DrillRestart& r : restarts) {
+    if (r.rejoins()) continue;
+    const double from = struck.value_or(r.struck_unix_s.value_or(r.detected_unix_s));
+    struck = r.phases ? std::nullopt : std::optional(from);
+    if (r.phases) total += r.detected_unix_s - from + r.phases->recovery_s() + r.phases->replay_s;
+  }
   return total;
 }
 
@@ -200,7 +201,7 @@ RecoveryPhases phases_of(const SimulatedScenario& simulated) {
     out.start_s += s.start_s - s.warm_up_s;
     out.load_s += s.load_s;
     out.first_step_s += s.first_step_s + s.warm_up_s;
-    out.replay_s += std::max(0.0, s.replay_s - s.first_step_s);
+    out.replay_s += std::max(0.0, s.replay_s - s.under_way_s - s.first_step_s);
   }
   return out;
 }

@@ -74,6 +74,7 @@ void measure_recoveries(const fs::path& folder, std::vector<DrillRestart>& resta
   for (json& row : read_lines(folder / "metrics.jsonl")) steps.push_back(std::move(row));
   for (std::size_t i = 0; i < restarts.size(); ++i) {
     DrillRestart& r = restarts[i];
+    r.struck_unix_s = strike_before(strikes, r);
     const double next =
         i + 1 < restarts.size() ? restarts[i + 1].detected_unix_s : std::numeric_limits<double>::infinity();
     const auto start = std::find_if(starts.begin(), starts.end(), [&](const json& s) {
@@ -87,7 +88,7 @@ void measure_recoveries(const fs::path& folder, std::vector<DrillRestart>& resta
     if (!first || *first > next) continue;
     const auto again = done_after(steps, last_done_before(steps, r.detected_unix_s), loaded);
     RecoveryPhases phases;
-    if (const auto strike = strike_before(strikes, r)) phases.detect_s = r.detected_unix_s - *strike;
+    if (r.struck_unix_s) phases.detect_s = r.detected_unix_s - *r.struck_unix_s;
     phases.stop_s = r.stopped_unix_s - r.detected_unix_s;
     phases.start_s = connected - r.stopped_unix_s;
     phases.load_s = loaded - connected;

@@ -32,6 +32,7 @@ struct DrillRestart {
   std::vector<std::int64_t> blamed;  ///< ranks that are its cause, as far as the agent knows
   std::string cause, message;
   std::string action;  ///< what the agent did ("restart", "without replica 1", "shrink to 2 ranks")
+  std::optional<double> struck_unix_s;
   double detected_unix_s = 0, stopped_unix_s = 0;
   std::vector<std::int64_t> nodes;  ///< of the next generation, by place; empty: as at the start
   /// What the next generation did; none where none got that far.

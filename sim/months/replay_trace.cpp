@@ -49,7 +49,7 @@ class TraceRun {
         slow_(trace),
         silent_(s.silent.mean_s, 1.0, trace.seed()),
         units_(policy.units),
-        back_(static_cast<std::size_t>(policy.units), 0),
+        replicas_(static_cast<std::size_t>(policy.units)),
         stop_key_(splitmix64(trace.seed())) {}
 
   RunOutcome outcome() {
@@ -154,6 +154,7 @@ class TraceRun {
                       (ahead_.failure < kNever && trace_.law(next).takes_copies) ||
                       uniform_of(next.key, TraceDraw::survival) >= scenario_.local.survival;
     const Events events{in_uptime(ahead_.failure), in_uptime(ahead_.stop()), silent_(), lost, in_uptime(ahead_.wrong)};
+    const std::int64_t stored = saved_.secured.steps;
     const Uptime up =
         jump_uptime(clock, saved_, first, events, [&](std::int64_t time) { return health(begin + time, begin); });
     for (std::size_t b = 0; b < kBuckets; ++b) out_.buckets_ns[b] += up.spent[b];
@@ -162,17 +163,23 @@ class TraceRun {
     while (const TraceEvent* e = due(out_.wall_ns)) pass(*e);
     slow_.pass(out_.wall_ns, pool_);
     out_.stragglers = slow_.count();
-    // What is lost since the last save tells when that was written.
-    const std::int64_t since = up.spent[static_cast<std::size_t>(Bucket::wasted_progress)];
-    const bool saved = up.spent[static_cast<std::size_t>(Bucket::productive)] > 0;
+    // What was done since the last save to storage tells when that was written.
+    const std::int64_t since = up.spent[static_cast<std::size_t>(Bucket::wasted_progress)] + beyond_storage();
+    const bool saved = saved_.secured.steps > stored;
     if (up.how == UptimeEnd::planned || (saved && damaged_ < out_.wall_ns - since + clock_.persist)) damaged_ = kNever;
     load_undamaged();
     return up.how;
   }
 
+  /// Time of the steps that are in local copies alone.
+  std::int64_t beyond_storage() const {
+    const Work &copied = saved_.loaded, &stored = saved_.secured;
+    return (copied.steps - stored.steps) * clock_.step + copied.longer - stored.longer;
+  }
   /// Where the newest save to storage is damaged and would be loaded: the one before, a save's interval back.
   void load_undamaged() {
-    if (std::exchange(damaged_, kNever) == kNever || saved_.loaded.steps > saved_.secured.steps) return;
+    if (damaged_ == kNever || saved_.loaded.steps > saved_.secured.steps) return;
+    damaged_ = kNever;
     const Work spoilt = saved_.secured;
     const std::int64_t lost = std::min(clock_.interval, spoilt.steps),
                        longer = lost > 0 ? spoilt.longer / spoilt.steps * lost : 0;
@@ -201,16 +208,17 @@ class TraceRun {
   // ---- replicas that are lost and come back while the others go on
 
   void lose_place(std::int64_t place, std::int64_t at) {
-    const std::int64_t replica = place / unit_nodes_;
-    std::int64_t ready = at + ns(scenario_.tolerance.stall_s) + ns(scenario_.tolerance.recover_s);
-    if (pool_.vacant(place)) ready = pool_.take(place, ready);
-    back_[static_cast<std::size_t>(replica)] = std::max(back_[static_cast<std::size_t>(replica)], ready);
+    Replica& replica = replicas_[static_cast<std::size_t>(place / unit_nodes_)];
+    std::int64_t whole = at + ns(scenario_.tolerance.stall_s);
+    if (pool_.vacant(place)) whole = pool_.take(place, whole);
+    replica.whole = std::max(replica.whole, whole);
+    replica.back = replica.whole + ns(scenario_.tolerance.recover_s);
     stall_due_ = true;
   }
   std::int64_t replicas_there(std::int64_t now, Health& h) {
     while (const TraceEvent* e = due(now)) pass(*e);
     const auto away_at = [&](std::int64_t time) {
-      return std::ranges::count_if(back_, [&](std::int64_t back) { return back > time; });
+      return std::ranges::count_if(replicas_, [&](const Replica& r) { return r.back > time; });
     };
     h.gone = policy_.units - away_at(now) < policy_.least;
     if (stall_due_ && !h.gone) {
@@ -222,8 +230,8 @@ class TraceRun {
   }
   std::int64_t next_return(std::int64_t now) const {
     std::int64_t out = kNever;
-    for (const std::int64_t back : back_)
-      if (back > now) out = std::min(out, back);
+    for (const Replica& replica : replicas_)
+      if (replica.back > now) out = std::min(out, replica.back);
     return out;
   }
   /// kNever: none strikes until then.
@@ -267,9 +275,9 @@ class TraceRun {
   }
 
   void fail() {
-    if (tolerant_) {  // replicas that are lost have their nodes: all come back together
-      if (policy_.restarts) std::ranges::fill(back_, 0);
-      const std::int64_t whole = *std::ranges::max_element(back_);
+    if (tolerant_) {  // all start together, once those that are lost have their nodes
+      const std::int64_t whole = policy_.restarts ? 0 : std::ranges::max(replicas_, {}, &Replica::whole).whole;
+      std::ranges::fill(replicas_, Replica{});
       regroup([&] { return std::max(detect() + reschedule(), whole - out_.wall_ns); });
       return;
     }
@@ -323,7 +331,11 @@ class TraceRun {
   SlowPhases slow_;
   Draw silent_;
   std::int64_t units_;
-  std::vector<std::int64_t> back_;  ///< of each replica, wall time
+  /// Wall times: it has all of its nodes; it trains with the others.
+  struct Replica {
+    std::int64_t whole = 0, back = 0;
+  };
+  std::vector<Replica> replicas_;
   bool stall_due_ = false;
   bool activated_ = false;  ///< the next start is that of hot spares
   std::size_t passed_ = 0;  ///< events of the trace

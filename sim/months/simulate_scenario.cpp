@@ -59,7 +59,14 @@ SimulatedStrike difference(const RunOutcome& with, const RunOutcome& without, co
   if (with.planned_stops > without.planned_stops) out.planned_s += more(Bucket::checkpoint_save);
   out.slower_s = more(Bucket::other);
   out.steps_lost = static_cast<std::int64_t>(out.replay_s / run.step_s + 1e-6);
+  out.under_way_s = out.replay_s - as_double(out.steps_lost) * run.step_s;
   return out;
+}
+
+/// Whether a strike comes before the first step after the one before it.
+bool is_during_recovery(double at_s, const SimulatedStrike& before) {
+  const double recovery_s = before.down_s + before.start_s + before.load_s + before.planned_s + before.first_step_s;
+  return before.restarts > 0 && at_s < before.at_s + recovery_s;
 }
 
 /// With the nodes that the strike leaves; where those are too few, with all.
@@ -103,7 +110,8 @@ SimulatedScenario simulate_scenario(const Scenario& scenario, const RunScenario&
     SimulatedStrike strike = difference(with, out.run, run);
     strike.at_s = laws.given[i].at_s;
     const StrikeLaw& law = laws.laws[static_cast<std::size_t>(laws.given[i].law)];
-    strike.first_step_s = first_step_s(run, policy, tree, law, laws.given[i]);
+    if (i == 0 || !is_during_recovery(strike.at_s, out.strikes.back()))
+      strike.first_step_s = first_step_s(run, policy, tree, law, laws.given[i]);
     if (law.what == StrikeLaw::Strikes::failure)
       strike.detect_s = std::min(strike.down_s, law.detect_s >= 0 ? law.detect_s : run.detect_s);
     strike.event = laws.event_of[static_cast<std::size_t>(laws.given[i].law)];

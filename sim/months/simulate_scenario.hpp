@@ -19,7 +19,8 @@ struct SimulatedStrike {
   double down_s = 0, start_s = 0, load_s = 0, replay_s = 0, planned_s = 0, slower_s = 0;
   double detect_s = 0;      ///< part of down_s
   double warm_up_s = 0;     ///< part of start_s: what the first step after it takes longer
-  double first_step_s = 0;  ///< that step without this; part of replay_s where steps are lost
+  double first_step_s = 0;  ///< that step without this; 0 where another fault struck before it
+  double under_way_s = 0;   ///< part of replay_s: the step that was cut short, which was not done yet
   double total_s() const { return down_s + start_s + load_s + replay_s + planned_s + slower_s; }
 };
 

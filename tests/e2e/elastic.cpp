@@ -171,6 +171,19 @@ TEST_CASE("a run waits for a node that comes back") {
   CHECK((state_of(latest_checkpoint(folder)) == state_of(latest_checkpoint(trained(run)))));
 }
 
+TEST_CASE("a process that crashes alone on its node leaves the node alive, and nobody waits for it") {
+  const RunSpec run = elastic_run(8);
+  const fs::path folder = scratch("crashed");
+  const Ended ended =
+      train(run, folder,
+            with_faults("crashed-run", run,
+                        "policy: {on_loss: [wait]}\nevents:\n"
+                        "  - {who: {domain: rank, index: 2}, when: {step: 6}, what: {kind: segfault}}\n"));
+  INFO(ended.said);
+  REQUIRE(ended.status == 0);
+  CHECK(restarts_of(folder)[0].at("policy") == "restart");
+}
+
 TEST_CASE(
     "a fault that comes back without a new checkpoint ends the run with 93: a scheduler must not start it again") {
   const RunSpec run = elastic_run(8);

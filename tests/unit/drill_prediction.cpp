@@ -64,10 +64,48 @@ TEST_CASE("damaged files, failed saves and corrupted numbers: the steps that eac
   CHECK(lost("stale-latest") == 1);
   CHECK(lost("moment-found") == 2);  // found at the end of step 6, copied after step 4
   CHECK(lost("gradient-bit") == 1);  // not finite in step 6
-  for (const char* nobody : {"moment-bit", "weight-bit", "gradient-lost", "gradient-repeated", "activation-lost"})
-    CHECK(total_recovery_s(simulated(nobody)) == 0);
+  // The months live through a wrong number, and repeat a gradient in place: nobody stops.
+  for (const char* nobody : {"moment-bit", "weight-bit", "gradient-lost", "gradient-repeated", "activation-lost"}) {
+    const SimulatedScenario out = simulated(nobody);
+    CHECK(out.run.finished);
+    CHECK(out.run.wall_ns == out.undisturbed.wall_ns);
+    CHECK(total_recovery_s(out) == 0);
+  }
   CHECK(lost("kill-in-save") == 4);
   CHECK(lost("peer-copy") == 1);  // copied after step 6, struck in step 8
   CHECK(lost("kill-before-latest") == 0);
   CHECK(lost("disk-full") == 8);  // the save of step 8 is none, which the one of step 12 finds
+}
+
+TEST_CASE("a failed last save costs the steps since the one before, or since the copies in memory") {
+  const DrillInput last = read_drill_input("last-save-fails");
+  MeasuredRecovery m = read_measured_recovery(last.run.name);
+  const SimulatedScenario copied = simulate_drill(last, m);
+  REQUIRE(copied.strikes.size() == 1);
+  CHECK(copied.strikes[0].restarts == 1);
+  CHECK(copied.strikes[0].steps_lost == 2);  // copied after step 10 of 12
+  DrillInput stored = last;
+  stored.run.resilience.local = {};
+  CHECK(simulate_drill(stored, m).strikes.at(0).steps_lost == 4);  // saved after step 8
+}
+
+TEST_CASE("kill-in-reload: two recoveries, and the lost steps are done again once") {
+  const MeasuredRecovery m = read_measured_recovery("tiny-moe");
+  const SimulatedScenario out = simulated("kill-in-reload", m);
+  REQUIRE(out.strikes.size() == 2);
+  const double down_s = typical_s(m.times.detect_s) + typical_s(m.times.reschedule_s),
+               start_s = typical_s(m.times.restart_s), load_s = typical_s(m.times.reload_s);
+  CHECK(total_recovery_s(out) == Approx(2 * (down_s + start_s) + 1.5 * load_s + m.first_step_s + 2 * m.step_s));
+}
+
+TEST_CASE("a recovery that another fault cuts short counts from its strike to the end of the next one") {
+  const RecoveryPhases phases{.detect_s = 7, .stop_s = 1, .start_s = 2, .load_s = 3, .first_step_s = 4, .replay_s = 5};
+  DrillRestart cut, whole;
+  cut.struck_unix_s = 100, cut.detected_unix_s = 102;
+  whole.struck_unix_s = 103, whole.detected_unix_s = 110, whole.phases = phases;
+  CHECK(total_recovery_s(std::vector{cut, whole}) == 10 + 15);
+  CHECK(total_recovery_s(std::vector{whole}) == 7 + 15);
+  whole.struck_unix_s.reset();
+  CHECK(total_recovery_s(std::vector{whole}) == 15);
+  CHECK(total_recovery_s(std::vector{cut}) == 0);
 }

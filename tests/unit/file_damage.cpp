@@ -14,7 +14,7 @@ namespace {
 
 const std::string kFirst(3000, 'a'), kSecond(2000, 'b');
 
-/// Two checkpoints of two shards, the newest of step 8, and one that is half written.
+/// Two checkpoints of two shards, the newest of step 8, one that is half written, and one that only begins.
 void checkpoints(const TempDirectory& folder) {
   for (const char* step : {"step-00000004", "step-00000008"}) {
     fs::create_directories(folder / step);
@@ -23,6 +23,7 @@ void checkpoints(const TempDirectory& folder) {
     write_bytes(folder / step / "manifest.json", step);
   }
   fs::create_directories(folder / "step-00000012.partial");
+  fs::create_directories(folder / "step-00000012");
   write_bytes(folder / "latest", "step-00000008\n");
 }
 

@@ -50,6 +50,9 @@ TEST_CASE("a second strike during the recovery from the first, and one that is r
     CHECK(out.strikes[1].event == 1);
     CHECK(out.strikes[1].replay_s == Approx(0).margin(1e-9));  // nothing was done since
     CHECK(out.strikes[1].load_s == Approx(load_s).margin(1e-6));
+    CHECK(out.strikes[0].first_step_s == 1);
+    CHECK(out.strikes[0].under_way_s == Approx(0.5));
+    CHECK(out.strikes[1].first_step_s == 0);  // the same one
     CHECK(out.run.failures == 2);
   }
   const Scenario repeated = scenario_of("events:\n" + kill_of("{domain: rank, index: 1}", "{step: 7}", ", repeats: 3"));
@@ -57,6 +60,7 @@ TEST_CASE("a second strike during the recovery from the first, and one that is r
   REQUIRE(out.strikes.size() == 3);
   for (const SimulatedStrike& strike : out.strikes) {
     CHECK(strike.restarts == 1);
+    CHECK(strike.first_step_s == 1);
     CHECK(strike.replay_s == Approx(2.5));
   }
 }
@@ -129,11 +133,11 @@ TEST_CASE("O17: going on without a replica loses no step, and whole microbatches
     CHECK(strike.down_s == Approx(0.75));  // detected, decided
     CHECK(strike.start_s == 0);
     CHECK(strike.replay_s == Approx(0.5));  // half of step 7
-    // Away for 12 s from the strike, 0.75 of them without a step: those that begin in the other 11.25 take longer.
-    // One or two saves lie between them.
+    // Its node is away for 12 s from the strike, then it starts and loads in 2.75 s. The others train but for the first
+    // 0.75 s, and those of their steps take longer. One or two saves lie between them.
     const double slow_steps = strike.slower_s / (factor - 1);
     CHECK(slow_steps == Approx(std::round(slow_steps)));
-    CHECK(slow_steps == Approx((12 - 0.75 - 0.25) / factor).margin(1));
+    CHECK(slow_steps == Approx((12 + 2.75 - 0.75 - 0.25) / factor).margin(1));
     CHECK(out.run.wall_s() == Approx(out.undisturbed.wall_s() + strike.total_s()));
   }
 }
@@ -180,6 +184,22 @@ TEST_CASE("who goes on without a replica restarts after a second loss, a hang, a
   CHECK_THAT(usage_error([&] { simulate_scenario(alone, s, 4); }), Catch::Contains("without_replica with 1 replicas"));
 }
 
+TEST_CASE("who cannot go on without a replica and does not restart waits for its nodes, and then starts once") {
+  RunScenario s = seconds();
+  s.tolerance = {.replicas = 2, .microbatches = 2};
+  const SimulatedScenario out =
+      simulate_scenario(scenario_of("nodes: {ranks: 2}\npolicy: {on_loss: [without_replica, wait]}\nevents:\n" +
+                                    kill_of("{domain: node, index: 1}", "{time: 8.5s}", ", lasts: 30s") +
+                                    kill_of("{domain: node, index: 0}", "{time: 12.0s}", ", lasts: 10s")),
+                        s, 4);
+  CHECK(out.run.finished);
+  // From the second strike until node 1 is back; start and load follow, and then both replicas are there.
+  CHECK(out.run.bucket_s(Bucket::infrastructure_recovery) == Approx(0.75 + 38.5 - 12));
+  CHECK(out.run.bucket_s(Bucket::accelerator_init) == Approx(2 + 2));
+  CHECK(out.run.bucket_s(Bucket::checkpoint_restore) == Approx(0.75));
+  CHECK(out.strikes.at(1).slower_s <= 0);
+}
+
 TEST_CASE("a damaged file costs a save where that save is loaded") {
   RunScenario run = seconds();
   run.blocking_s = 0;
@@ -199,6 +219,19 @@ TEST_CASE("a damaged file costs a save where that save is loaded") {
   CHECK(replayed_s("flip_bit", kill_of(rank, "{step: 10}")) == Approx(5.5));      // from step 4, not 8
   CHECK(replayed_s("stale_latest", kill_of(rank, "{step: 10}")) == Approx(1.5));  // is found all the same
   CHECK(replayed_s("flip_bit", kill_of(rank, "{step: 14}")) == Approx(1.5));      // step 12 is saved since
+  // A recovery from local copies does not need it, the one after that does.
+  run.local = {.interval_steps = 2, .blocking_s = 0, .reload_s = 0.25, .survival = 1};
+  for (const bool survives : {true, false}) {
+    const SimulatedScenario twice = simulate_scenario(
+        scenario_of("events:\n  - {who: {domain: storage}, when: {step: 10}, what: {kind: damage, how: flip_bit}}\n" +
+                    kill_of(rank, "{step: 11}") + "  - {who: " + rank + ", when: {time: 17.0s}, what: {kind: kill" +
+                    (survives ? "" : ", takes: [local_copies]") + "}}\n"),
+        run, 4);
+    REQUIRE(twice.strikes.size() == 3);
+    CHECK(twice.strikes[1].replay_s == Approx(0.5));                   // from the copy of step 10
+    CHECK(twice.strikes[2].replay_s == Approx(survives ? 1.5 : 7.5));  // the same, or from step 4 instead of 8
+  }
+  run.local = {};
   // Nothing else was saved: from the start.
   const SimulatedScenario early = simulate_scenario(
       scenario_of("events:\n  - {who: {domain: storage}, when: {step: 6}, what: {kind: damage, how: truncate}}\n" +

@@ -2,6 +2,7 @@
 
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/json_reader.hpp"
+#include "configs/spec/support/standard_error.hpp"
 #include "trainer/checkpoint/agreement.hpp"
 #include "trainer/checkpoint/checkpoint.hpp"
 #include "trainer/checkpoint/checkpoint_format.hpp"
@@ -60,7 +61,7 @@ std::string damage_of_checkpoint(const fs::path& path, Communicators& communicat
   return agree(communicators, readers, about, own, [&](const std::vector<std::string>& results) {
     for (const std::string& result : results)
       if (!result.empty()) {
-        fmt::print(stderr, "checkpoint {} cannot be read and is passed over: {}\n", path.string(), result);
+        print_error("checkpoint {} cannot be read and is passed over: {}\n", path.string(), result);
         return result;
       }
     return std::string();
@@ -86,8 +87,8 @@ Unfitness unfitness_of(const fs::path& path, Communicators& communicators, const
       json::parse(agree(communicators, 1, "fitness of " + path.filename().string(), "", [&](const auto&) {
         const auto [why, readable] = judge_state(path, unfit);
         if (!why.empty())
-          fmt::print(stderr, "checkpoint {} {}is passed over: {}\n", path.string(),
-                     readable ? "" : "cannot be read and ", why);
+          print_error("checkpoint {} {}is passed over: {}\n", path.string(), readable ? "" : "cannot be read and ",
+                      why);
         return json{{"why", why}, {"readable", readable}}.dump();
       }));
   return {verdict.at("why"), verdict.at("readable")};

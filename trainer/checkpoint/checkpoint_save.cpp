@@ -3,6 +3,7 @@
 
 #include "configs/spec/support/atomic_file.hpp"
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/standard_error.hpp"
 #include "trainer/checkpoint/checkpoint.hpp"
 #include "trainer/checkpoint/checkpoint_format.hpp"
 #include "trainer/checkpoint/earlier_run.hpp"
@@ -141,7 +142,7 @@ void CheckpointSaver::write() {
     store_->set(key_of(step_, std::to_string(rank)), result);
     if (rank == 0) store_->set(key_of(step_, "verdict"), publish());
   } catch (const std::exception& e) {  // the store is gone, and the run with it
-    fmt::print(stderr, "rank {}: checkpoint of step {}: {}\n", rank, step_, e.what());
+    print_error("rank {}: checkpoint of step {}: {}\n", rank, step_, e.what());
   }
   if (rank == 0) written_at_s_ = Clocks::now().wall_s;
 }
@@ -218,7 +219,7 @@ std::string CheckpointSaver::publish() {
     name_latest(target);
     remove_old(target, run_.keep_checkpoints);
   } catch (const std::exception& e) {
-    fmt::print(stderr, "checkpoint of step {} is written, but tidying up failed: {}\n", step_, e.what());
+    print_error("checkpoint of step {} is written, but tidying up failed: {}\n", step_, e.what());
   }
   return "ok";
 }

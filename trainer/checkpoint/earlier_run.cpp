@@ -12,6 +12,7 @@
 
 #include "configs/spec/support/atomic_file.hpp"
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/standard_error.hpp"
 
 namespace wt {
 namespace {
@@ -109,7 +110,7 @@ void make_way(const fs::path& folder, bool autoresume, const std::string& launch
   const fs::path earlier = move_earlier_run(folder);
   write_file_atomically(begun, launch + "\n");
   if (!earlier.empty())
-    fmt::print(stderr, "autoresume: false: what {} held was moved to {}\n", folder.string(), earlier.string());
+    print_error("autoresume: false: what {} held was moved to {}\n", folder.string(), earlier.string());
 }
 
 fs::path trace_of_saves(const fs::path& folder) { return folder / ".saved"; }

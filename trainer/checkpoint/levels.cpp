@@ -1,6 +1,7 @@
 #include "trainer/checkpoint/levels.hpp"
 
 #include "configs/spec/support/linked_folder.hpp"
+#include "configs/spec/support/standard_error.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {
@@ -24,7 +25,7 @@ std::optional<LoadedCheckpoint> CheckpointLevels::load(const UnfitState& unfit) 
   if (communicators_.rank() == 0 && !loaded->path.empty()) try {
       name_latest(loaded->path);  // a run may have died between the two
     } catch (const std::exception& e) {
-      fmt::print(stderr, "latest was not put right: {}\n", e.what());
+      print_error("latest was not put right: {}\n", e.what());
     }
   return loaded;
 }

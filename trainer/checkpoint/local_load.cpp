@@ -4,6 +4,7 @@
 #include <set>
 
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/standard_error.hpp"
 #include "trainer/checkpoint/agreement.hpp"
 #include "trainer/checkpoint/checkpoint_format.hpp"
 #include "trainer/pch.hpp"
@@ -14,7 +15,7 @@ namespace {
 using nlohmann::json;
 
 void say_passed_over(std::int64_t step, const std::string& why) {
-  fmt::print(stderr, "copies of step {} in the memory of nodes are passed over: {}\n", step, why);
+  print_error("copies of step {} in the memory of nodes are passed over: {}\n", step, why);
 }
 
 /// The first part that is not among these; -1: all are.
@@ -29,7 +30,7 @@ json whole_steps(const std::vector<std::string>& of_ranks, const RunSpec& run) {
   std::map<std::pair<std::int64_t, std::string>, std::pair<std::set<std::int64_t>, json>> parts;
   for (const std::string& of_rank : of_ranks) {
     const json listed = json::parse(of_rank);
-    for (const json& text : listed.at("passed_over")) fmt::print(stderr, "passed over: {}\n", text.get<std::string>());
+    for (const json& text : listed.at("passed_over")) print_error("passed over: {}\n", text.get<std::string>());
     for (const json& copy : listed.at("copies")) {
       auto& [shards, sampler] = parts[{copy.at("step"), copy.at("history")}];
       shards.insert(copy.at("shard").get<std::int64_t>());
@@ -111,7 +112,7 @@ bool LocalLoader::verify(const CopyCandidate& candidate) {
         std::set<std::int64_t> parts;
         for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
           const json of_rank = json::parse(of_ranks[rank]);
-          for (const json& text : of_rank.at("wrong")) fmt::print(stderr, "passed over: {}\n", text.get<std::string>());
+          for (const json& text : of_rank.at("wrong")) print_error("passed over: {}\n", text.get<std::string>());
           for (const json& part : of_rank.at("parts"))
             parts.insert(part.get<std::int64_t>()), having[part.dump()].push_back(rank);
         }

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/standard_error.hpp"
 #include "trainer/device/clocks.hpp"
 #include "trainer/pch.hpp"
 
@@ -84,8 +85,8 @@ void LocalSaver::keep_received() {
     if (received_[i].intact())
       write("peer", shard, received_[i].values());
     else
-      fmt::print(stderr, "rank {}: the copy of step {} that rank {} sent is not what it sent; it is not kept\n",
-                 site_.rank, record_.step, in_[i].from);
+      print_error("rank {}: the copy of step {} that rank {} sent is not what it sent; it is not kept\n", site_.rank,
+                  record_.step, in_[i].from);
   }
 }
 
@@ -96,8 +97,8 @@ void LocalSaver::write(const char* level, std::int64_t shard, std::span<const fl
     record.shard = shard;
     write_copy(site_.folder / level, record, run_, values);
   } catch (const std::exception& e) {
-    fmt::print(stderr, "rank {}: the copy of step {} in the node's memory was not written: {}\n", site_.rank,
-               record_.step, e.what());
+    print_error("rank {}: the copy of step {} in the node's memory was not written: {}\n", site_.rank, record_.step,
+                e.what());
   }
 }
 

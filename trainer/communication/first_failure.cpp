@@ -4,6 +4,7 @@
 
 #include "configs/spec/support/clock.hpp"
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/standard_error.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {
@@ -22,7 +23,7 @@ constexpr double kPause_s = 0.01;
 
 void print(const Failure& failure) {
   const bool says_who = failure.rank == 0 || failure.text.starts_with("rank ");
-  fmt::print(stderr, "windtunnel: {}{}\n", says_who ? "" : fmt::format("rank {}: ", failure.rank), failure.text);
+  print_error("windtunnel: {}{}\n", says_who ? "" : fmt::format("rank {}: ", failure.rank), failure.text);
   std::fflush(stderr);  // the process ends without
 }
 

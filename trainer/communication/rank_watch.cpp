@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "configs/spec/support/standard_error.hpp"
 #include "trainer/communication/first_failure.hpp"
 #include "trainer/communication/generation.hpp"
 #include "trainer/communication/rank_progress.hpp"
@@ -277,10 +278,10 @@ struct RankWatch::Impl {
         _exit(status.get());
       } catch (const std::exception&) {
       }
-    fmt::print(stderr,
-               "windtunnel: {}: the store at {}:{}, in {}, does not answer: that process is stopped, dead or cut off\n",
-               own.text, environment.master_address, environment.master_port,
-               environment.agent_store ? "the launcher" : "rank 0");
+    print_error(
+        "windtunnel: {}: the store at {}:{}, in {}, does not answer: that process is stopped, dead or cut off\n",
+        own.text, environment.master_address, environment.master_port,
+        environment.agent_store ? "the launcher" : "rank 0");
     std::fflush(stderr);
     _exit(own.status);
   }

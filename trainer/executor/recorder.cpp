@@ -11,6 +11,7 @@
 #include "configs/spec/support/atomic_file.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/quantity.hpp"
+#include "configs/spec/support/standard_error.hpp"
 #include "configs/spec/support/statistics.hpp"
 #include "reports/render/chrome_trace.hpp"
 #include "sim/program/routing/routing.hpp"
@@ -149,7 +150,7 @@ void Recorder::step(const StepResult& r, double learning_rate, const std::vector
       run_.steps, r.loss, r.mtp_losses.empty() ? "" : fmt::format("  mtp {:.4f}", fmt::join(r.mtp_losses, " ")),
       r.gradient_norm, tokens_per_s, format_seconds(r.timeline.step_s), 100 * r.timeline.exposed_s / r.timeline.step_s,
       format_bytes(r.timeline.peak_bytes));
-  if (isatty(STDERR_FILENO)) fmt::print(stderr, "{}\n", shown);
+  if (isatty(STDERR_FILENO)) print_error("{}\n", shown);
 }
 
 void Recorder::checkpoint(std::int64_t step, const SaveTimes& times) {
@@ -162,8 +163,8 @@ void Recorder::checkpoint(std::int64_t step, const SaveTimes& times) {
   if (!saves_)
     throw_error(Code::runtime, "{}: could not be written; free space", (folder_ / "checkpoints.jsonl").string());
   if (isatty(STDERR_FILENO))
-    fmt::print(stderr, "step {:>4}  checkpoint {}: training stood still {}, valid after {}\n", step,
-               format_bytes(times.bytes), format_seconds(times.blocking_s), format_seconds(times.total_s));
+    print_error("step {:>4}  checkpoint {}: training stood still {}, valid after {}\n", step, format_bytes(times.bytes),
+                format_seconds(times.blocking_s), format_seconds(times.total_s));
 }
 
 void Recorder::write_routing(Communicators& communicators) {

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/standard_error.hpp"
 #include "trainer/checkpoint/checkpoint_format.hpp"
 #include "trainer/communication/rank_environment.hpp"
 #include "trainer/pch.hpp"
@@ -80,8 +81,8 @@ bool ReplicaCheck::gradients_agree(std::int64_t step) {
   if (blamed.persistent) end(step, blamed.ranks, "gradients");
   repeated_for_ = blamed.ranks;
   if (holds(blamed.ranks, communicators_.rank()))
-    fmt::print(stderr, "rank {} on node {}: step {}: its gradients were not those of its replicas, once: repeated\n",
-               communicators_.rank(), node_name(communicators_.rank()), step);
+    print_error("rank {} on node {}: step {}: its gradients were not those of its replicas, once: repeated\n",
+                communicators_.rank(), node_name(communicators_.rank()), step);
   return true;
 }
 

@@ -59,8 +59,10 @@ struct Newest {
 };
 
 Newest newest_of(const fs::path& checkpoints, FileDamage damage) {
-  const auto steps = sorted(checkpoints, "step-", "");
+  auto steps = sorted(checkpoints, "step-", "");
   if (steps.empty()) throw_error(Code::usage, "{}: holds no checkpoint to damage", checkpoints.string());
+  // A copy in a node's memory may just begin.
+  if (steps.size() > 1 && sorted(steps.back(), "shard-", ".safetensors").empty()) steps.pop_back();
   Newest out{steps.back(), steps.size() > 1 ? steps[steps.size() - 2] : fs::path(),
              sorted(steps.back(), "shard-", ".safetensors")};
   const bool needs_older = damage == FileDamage::old_manifest || damage == FileDamage::stale_latest;

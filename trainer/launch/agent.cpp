@@ -10,6 +10,7 @@
 
 #include "configs/spec/support/clock.hpp"
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/standard_error.hpp"
 #include "trainer/checkpoint/checkpoint_format.hpp"
 #include "trainer/launch/rank_processes.hpp"
 #include "trainer/launch/recovery.hpp"
@@ -86,9 +87,9 @@ class Agent {
   std::vector<std::int64_t> go_on_without(const GenerationEnd& loss) {
     RestartRecord record = record_of(loss);
     // After a silent error the others' memory is wrong as well: only what was compared is not. Ranks that were asked to
-    // end for a larger world do not wait.
+    // end for a larger world do not wait, nor do those that have no step left to go on with.
     if (refused(loss) || ended_as(loss, Code::silent) || growing_ || stop_requested() != 0 ||
-        failures_ >= options_.max_restarts)
+        record.reached.steps_done == options_.run.steps || failures_ >= options_.max_restarts)
       return {};
     std::set<std::int64_t> ranks(loss.gone.begin(), loss.gone.end());
     ranks.insert(loss.ranks.begin(), loss.ranks.end());
@@ -190,12 +191,12 @@ class Agent {
     return {record.end.ranks, record.end.cause, lost_nodes(record), record.reached.safe_step};
   }
 
-  /// Those whose ranks were all killed.
+  /// Those whose ranks were all killed from outside.
   Fleet::Losses lost_nodes(const RestartRecord& record) const {
-    std::map<std::int64_t, std::int64_t> killed;
-    for (const std::int64_t rank : record.end.killed) ++killed[fleet_.node_of(rank)];
+    std::map<std::int64_t, std::int64_t> taken;
+    for (const std::int64_t rank : record.end.taken) ++taken[fleet_.node_of(rank)];
     Fleet::Losses out;
-    for (const auto& [node, ranks] : killed) {
+    for (const auto& [node, ranks] : taken) {
       if (ranks < fleet_.ranks_per_node()) continue;
       const auto repair = options_.repair_s ? options_.repair_s(record.generation, node) : std::nullopt;
       out[node] = repair ? std::optional(steady_s() + *repair) : std::nullopt;
@@ -220,7 +221,7 @@ class Agent {
     const std::string what = end.how == GenerationEnd::How::failed
                                  ? fmt::format("{} after {:.1f} s", who_and_how(end), end.detected_s)
                                  : end.cause;
-    fmt::print(stderr, "{}; {}: generation {}, {}\n", what, record.policy, next, record.layout);
+    print_error("{}; {}: generation {}, {}\n", what, record.policy, next, record.layout);
   }
 
   void wait(double seconds) {

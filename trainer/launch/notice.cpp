@@ -7,6 +7,7 @@
 
 #include <initializer_list>
 
+#include "configs/spec/support/standard_error.hpp"
 #include "trainer/device/clocks.hpp"
 
 namespace wt {
@@ -71,8 +72,8 @@ bool GracePeriod::over(const std::map<pid_t, std::int64_t>& ranks, bool know) {
     told_at_s_ = now;
     if (!know)
       for (const auto& [pid, rank] : ranks) kill(pid, SIGTERM);
-    fmt::print(stderr, "signal {}: the ranks save and end; they are killed after {:g} s, or at a second signal\n",
-               static_cast<int>(first_signal), seconds_);
+    print_error("signal {}: the ranks save and end; they are killed after {:g} s, or at a second signal\n",
+                static_cast<int>(first_signal), seconds_);
   }
   return now - told_at_s_ > seconds_;
 }

@@ -24,6 +24,11 @@ constexpr double kGrace_s = 0.3;
 /// Between two looks at what the ranks publish.
 constexpr double kLook_s = 0.5;
 
+/// Else somebody else sent it: the system, or whoever ends a machine.
+bool is_raised_by_itself(int signal) {
+  return signal == SIGSEGV || signal == SIGABRT || signal == SIGBUS || signal == SIGFPE || signal == SIGILL;
+}
+
 c10::intrusive_ptr<c10d::TCPStore> host_store() {
   c10d::TCPStoreOptions options;
   options.port = 0;
@@ -208,7 +213,7 @@ class Watched {
   bool node_goes() const {
     const auto node_of = [&](std::int64_t rank) { return rank / generation_.ranks_per_node; };
     return std::any_of(processes_.running().begin(), processes_.running().end(), [&](const auto& process) {
-      return std::any_of(end_.killed.begin(), end_.killed.end(),
+      return std::any_of(end_.taken.begin(), end_.taken.end(),
                          [&](std::int64_t rank) { return node_of(rank) == node_of(process.second); });
     });
   }
@@ -232,7 +237,9 @@ class Watched {
     detect();
     failed_.push_back(ended);
     end_.gone.push_back(ended.rank);
-    if (WIFSIGNALED(ended.status)) end_.killed.push_back(ended.rank);
+    if (!WIFSIGNALED(ended.status)) return;
+    end_.killed.push_back(ended.rank);
+    if (!is_raised_by_itself(WTERMSIG(ended.status))) end_.taken.push_back(ended.rank);
   }
 
   void heed_notice() {
@@ -283,7 +290,7 @@ class Watched {
   /// A rank that was killed, or refused its configuration, explains more than one that lost its peer; so does one that
   /// ended with a status of its own. Else the first failure is the one that the ranks have agreed on.
   void blame() {
-    std::sort(end_.killed.begin(), end_.killed.end());
+    for (auto* ranks : {&end_.killed, &end_.taken}) std::sort(ranks->begin(), ranks->end());
     std::sort(end_.gone.begin(), end_.gone.end());
     end_.generation = number_;
     if (!silent_.empty()) return blame_all();

@@ -53,6 +53,7 @@ struct GenerationEnd {
   std::int64_t rank = -1;            ///< that explains it
   std::vector<std::int64_t> ranks;   ///< at fault, ascending: one, those that were killed, or those that others miss
   std::vector<std::int64_t> killed;  ///< ended by a signal, ascending
+  std::vector<std::int64_t> taken;   ///< those of them that did not raise it themselves, as at a segmentation fault
   std::vector<std::int64_t> gone;    ///< ended in any way but well, ascending
   int generation = 0;                ///< that ended
   int exit_status = 0;               ///< of `rank`; 0: a signal

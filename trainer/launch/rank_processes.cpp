@@ -10,6 +10,7 @@
 
 #include "configs/spec/support/clock.hpp"
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/standard_error.hpp"
 #include "trainer/launch/notice.hpp"
 
 namespace wt {
@@ -46,7 +47,7 @@ RankProcesses::~RankProcesses() {
   try {
     kill_all();
   } catch (const Error& e) {
-    fmt::print(stderr, "windtunnel: {}\n", e.what());
+    print_error("windtunnel: {}\n", e.what());
   }
 }
 

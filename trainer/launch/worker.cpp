@@ -10,6 +10,7 @@
 #include "configs/spec/support/atomic_file.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/json_reader.hpp"
+#include "configs/spec/support/standard_error.hpp"
 #include "trainer/checkpoint/checkpoint_format.hpp"
 #include "trainer/checkpoint/earlier_run.hpp"
 #include "trainer/checkpoint/levels.hpp"
@@ -99,8 +100,8 @@ RunSpec fit_to_world(RunSpec run, const RankEnvironment& environment, const std:
   const auto layouts = remaining_layouts(run, environment.world);
   if (layouts.empty() || layouts.front().layout.world() != environment.world) return run;  // which is refused
   if (environment.rank == 0)
-    fmt::print(stderr, "{} ranks in place of the {} of {}: going on as {}\n", environment.world, run.layout.world(),
-               run.layout.name(), layouts.front().layout.name());
+    print_error("{} ranks in place of the {} of {}: going on as {}\n", environment.world, run.layout.world(),
+                run.layout.name(), layouts.front().layout.name());
   return layouts.front();
 }
 
@@ -137,7 +138,7 @@ void Worker::load(const RunSpec& run, Executor& executor, CheckpointLevels& chec
   });
   if (loaded_) {
     now_ = {loaded_->step, loaded_->sampler};
-    if (first_rank) fmt::print(stderr, "continuing after step {} from {}\n", now_.done, origin(*loaded_));
+    if (first_rank) print_error("continuing after step {} from {}\n", now_.done, origin(*loaded_));
   } else {
     if (first_rank) check_nothing_was_saved(options_.folder);
     if (!run.load_path.empty()) PretrainedWeights(run.load_path, run.model).load(executor.groups());
