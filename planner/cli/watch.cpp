@@ -50,6 +50,7 @@ RunWatchOptions options_of(const Options& o, const std::string& run, const std::
   RunWatchOptions out{.rules = read_watch_rules(o.rules), .clock = [] { return clock_s(CLOCK_REALTIME); }};
   if (!o.hooks.empty()) {
     const WatchHooks hooks = read_watch_hooks(o.hooks);  // a wrong file is said without --act, too
+    check_start(hooks, out.rules);
     if (o.act) out.hooks = hooks;
   }
   if (planned) out.baseline = {planned->step_s, planned->mfu, planned->tokens_per_s};
