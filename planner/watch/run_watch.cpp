@@ -83,7 +83,8 @@ bool RunWatch::look() {
     if (std::ranges::count(sight.signals, lost.rule, &WatchSignal::rule) == 0) sight.signals.push_back(lost);
   if (ladder_.is_new(sight.signals)) {
     sight.diagnosis = diagnosis_of(run, sight.signals, options_.rules, options_.utilisation());
-    sight.way_back = read_way_back(folder_);
+    if (std::ranges::any_of(sight.signals, tells_of_loss, &WatchSignal::metric))
+      sight.way_back = read_way_back(folder_);
   }
   if (const auto verified = ladder_.verifies())
     sight.mended = signals.mended(verified->first, verified->second, options_.rules.verify_steps);

@@ -27,16 +27,19 @@ RunSpec watched_run() {
   return run;
 }
 
-/// configs/watch/local.sh starts and stops a run that these events strike; its sweep finds eight healthy nodes.
+/// configs/watch/local.sh starts and stops a run, which these events strike after the first start; its sweep finds
+/// eight healthy nodes.
 class Site {
  public:
   Site(const std::string& name, const std::vector<std::string>& events) {
     write_bytes(folder_ / "run.yaml", run_to_yaml(watched_run()));
     write_bytes(folder_ / "fleet.json", to_json(SyntheticFleet({.nodes = 8}, 7).fleet).dump());
     write_bytes(folder_ / "windtunnel",
-                fmt::format("#!/bin/sh\nif [ \"$1\" = health ]; then shift $(($# - 1)); exec cp '{}' \"$1\"; fi\n"
+                fmt::format("#!/bin/sh\n"
+                            "[ \"$1\" != health ] || {{ shift $(($# - 1)); exec cp '{}' \"$1\"; }}\n"
+                            "mkdir '{}' || exec '{}' \"$@\"\n"
                             "exec '{}' \"$@\" --faults '{}'\n",
-                            (folder_ / "fleet.json").string(), WT_PROGRAM,
+                            (folder_ / "fleet.json").string(), (folder_ / "struck").string(), WT_PROGRAM, WT_PROGRAM,
                             fault_file(name, events).string()));
     std::filesystem::permissions(folder_ / "windtunnel", std::filesystem::perms::owner_all);
     write_bytes(folder_ / "rules.yaml",
@@ -54,7 +57,7 @@ class Site {
     wait_for_step(run(), 1);
     return windtunnel(fmt::format("watch '{}' --rules '{}' --hooks hooks-local --act", run().string(),
                                   (folder_ / "rules.yaml").string()),
-                      environment() + " timeout 300");
+                      environment() + " timeout 200");
   }
   /// The decisions that ran this hook.
   std::vector<json> decisions(const std::string& hook) const {
@@ -106,8 +109,9 @@ TEST_CASE("gradients that are no numbers end the run twice; the watch goes back 
 }
 
 TEST_CASE("a loss that jumps; the watch goes back behind it") {
-  // The run stands still a few steps later, so that it cannot end before the watch has looked.
-  Site site("jump", {kDamaged + "layer: 0, zero: true}",
-                     "who: {domain: rank, index: 0}, when: {step: 17}, what: {kind: hang}"});
+  // All layers lose their weights. Then the run stands still, so that the watch sees the two steps that were wrong.
+  std::vector<std::string> events{"who: {domain: rank, index: 0}, when: {step: 15}, what: {kind: hang}"};
+  for (int layer = 0; layer < 3; ++layer) events.push_back(kDamaged + fmt::format("layer: {}, zero: true}}", layer));
+  Site site("jump", events);
   check_went_back(site);
 }
