@@ -22,7 +22,7 @@ std::string cause_of(const WatchSignal& signal) {
 std::string nowhere_to_go(const WayBack& way, std::int64_t bad_step, const RollbackRule& rule,
                           const CauseCount& known) {
   if (!way.missing.empty()) return "there is no way back from the lost loss: " + way.missing;
-  return fmt::format("no checkpoint is kept that is {} steps behind step {}, where the loss was lost{}", rule.margin,
+  return fmt::format("no checkpoint is kept that is {} steps before step {}, where the loss was lost{}", rule.margin,
                      bad_step, known.back_to ? fmt::format(", and older than step {}", *known.back_to) : "");
 }
 

@@ -32,6 +32,19 @@ WayBack read_way_back(const std::filesystem::path& run_folder) try {
   return {.missing = e.what()};
 }
 
+std::string keeps_too_few(const std::filesystem::path& run_folder, const RollbackRule& rule) {
+  const auto file = run_folder / "run.yaml";
+  if (!std::filesystem::exists(file)) return "";
+  const RunSpec run = read_run(file);
+  const bool saves = run.save && run.save_interval > 0;
+  if (saves && (run.keep_checkpoints < 0 || (run.keep_checkpoints - 1) * run.save_interval >= rule.margin)) return "";
+  const std::string kept =
+      saves ? fmt::format("{} checkpoints, one every {} steps", run.keep_checkpoints, run.save_interval)
+            : "no checkpoints on the way";
+  return fmt::format("{}: keeps {}; a way back of {} steps (rollback.margin) needs more", file.string(), kept,
+                     rule.margin);
+}
+
 std::optional<Rollback> roll_back(const WayBack& way, std::int64_t bad_step, const RollbackRule& rule,
                                   std::optional<std::int64_t> before) {
   const auto found = std::ranges::find_if(way.checkpoints, [&](std::int64_t step) {
@@ -46,7 +59,7 @@ std::optional<Rollback> roll_back(const WayBack& way, std::int64_t bad_step, con
 std::string to_string(const Rollback& r) {
   const std::string batches = count(r.skipped) == 1 ? fmt::format("batch {}", r.skipped.first)
                                                     : fmt::format("batches {}-{}", r.skipped.first, r.skipped.last);
-  return fmt::format("from step {}, {} steps behind step {}, leaving out {}", r.step, r.bad_step - r.step, r.bad_step,
+  return fmt::format("from step {}, {} steps before step {}, leaving out {}", r.step, r.bad_step - r.step, r.bad_step,
                      batches);
 }
 

@@ -1,5 +1,5 @@
-// Going back behind a lost loss: from which checkpoint a run goes on, and which batches it leaves out from there on
-// (PaLM, Chowdhery et al. 2022, section 5.1). The trainer goes back by itself behind what a run file says it skips
+// Going back once the loss is lost: from which checkpoint a run goes on, and which batches it leaves out from there on
+// (PaLM, Chowdhery et al. 2022, section 5.1). The trainer goes back by itself to before what a run file says it skips
 // (trainer/data/skipped_batches.hpp).
 #pragma once
 #include <cstdint>
@@ -23,6 +23,9 @@ struct WayBack {
 /// Of an output folder: checkpoints with a manifest, and run.yaml, which the trainer writes.
 WayBack read_way_back(const std::filesystem::path& run_folder);
 
+/// Why a run may have no checkpoint to go back to, in a sentence; "" = it keeps old enough ones, or nobody knows.
+std::string keeps_too_few(const std::filesystem::path& run_folder, const RollbackRule& rule);
+
 struct Rollback {
   std::int64_t step = 0;      ///< that the run goes on after
   std::int64_t bad_step = 0;  ///< the first at which the loss was lost
@@ -33,7 +36,7 @@ struct Rollback {
 /// given; none where none is kept.
 std::optional<Rollback> roll_back(const WayBack& way, std::int64_t bad_step, const RollbackRule& rule,
                                   std::optional<std::int64_t> before);
-/// "from step 800, 107 steps behind step 907, leaving out batches 801-1000"
+/// "from step 800, 107 steps before step 907, leaving out batches 801-1000"
 std::string to_string(const Rollback& rollback);
 
 /// The batch that a step trains on, counted from 1, where ascending ranges of them are left out.

@@ -37,11 +37,11 @@ struct SignalRule {
   double least_s = 0;      ///< of silence: so long at least; before the first step ten times as long
 };
 
-/// How far a restart goes back behind a lost loss. PaLM went back about 100 steps and left out 200 to 500 batches
+/// How far a restart goes back once the loss is lost. PaLM went back about 100 steps and left out 200 to 500 batches
 /// (Chowdhery et al. 2022, section 5.1).
 struct RollbackRule {
   std::int64_t margin = 100;               ///< steps that the checkpoint is older than the first bad one, at least
-  std::optional<std::int64_t> skip = 200;  ///< batches left out behind it, or up to the bad step's; none = one
+  std::optional<std::int64_t> skip = 200;  ///< batches left out after it, or up to the bad step's; none = one
 };
 
 struct WatchRules {

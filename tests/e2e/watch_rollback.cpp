@@ -1,5 +1,5 @@
-// windtunnel watch over real training whose loss is lost: it goes back behind it, leaves batches out, and ends as a run
-// that has left the same ones out from the beginning.
+// windtunnel watch over real training whose loss is lost: it goes back to before it, leaves batches out, and ends as a
+// run that has left the same ones out from the beginning.
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -85,7 +85,7 @@ void check_went_back(Site& site) {
   const Ended ended = site.watch();
   INFO(ended.said << read_bytes(site.run() / "train.log") << read_bytes(site.run() / "hooks.log"));
   CHECK(ended.status == 1);
-  CHECK_THAT(ended.said, Contains("from step 8, 5 steps behind step 13, leaving out batches 9-16") &&
+  CHECK_THAT(ended.said, Contains("from step 8, 5 steps before step 13, leaving out batches 9-16") &&
                              Contains("it helped") && Contains("24 steps done"));
   const std::vector<json> starts = site.decisions("start");
   REQUIRE(starts.size() == 1);
@@ -102,13 +102,13 @@ void check_went_back(Site& site) {
 
 }  // namespace
 
-TEST_CASE("gradients that are no numbers end the run twice; the watch goes back behind them") {
+TEST_CASE("gradients that are no numbers end the run twice; the watch goes back to before them") {
   Site site("no-numbers", {kDamaged + "layer: 1, element: 7, bit: 30}"});
   check_went_back(site);
   CHECK(json::parse(read_bytes(site.run() / "diverged.json"))["step"] == 13);
 }
 
-TEST_CASE("a loss that jumps; the watch goes back behind it") {
+TEST_CASE("a loss that jumps; the watch goes back to before it") {
   // All layers lose their weights. Then the run stands still, so that the watch sees the two steps that were wrong.
   std::vector<std::string> events{"who: {domain: rank, index: 0}, when: {step: 15}, what: {kind: hang}"};
   for (int layer = 0; layer < 3; ++layer) events.push_back(kDamaged + fmt::format("layer: {}, zero: true}}", layer));

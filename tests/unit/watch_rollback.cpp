@@ -62,11 +62,11 @@ TEST_CASE("back to the newest checkpoint that is old enough, and from there on b
   // What the run leaves out already shifts its batches: step 90 had batch 95, and the next six were none.
   const WayBack shifted{.checkpoints = {90}, .skipped = {{11, 15}, {96, 101}}};
   CHECK(roll_back(shifted, 100, {10, 1}, {})->skipped == BatchRange{102, 111});
-  CHECK(to_string(*back(10, 30, {})) == "from step 90, 10 steps behind step 100, leaving out batches 91-120");
-  CHECK(to_string(*back(10, std::nullopt, {})) == "from step 90, 10 steps behind step 100, leaving out batch 91");
+  CHECK(to_string(*back(10, 30, {})) == "from step 90, 10 steps before step 100, leaving out batches 91-120");
+  CHECK(to_string(*back(10, std::nullopt, {})) == "from step 90, 10 steps before step 100, leaving out batch 91");
 }
 
-TEST_CASE("a lost loss: the start goes back behind it, whatever the sweep says") {
+TEST_CASE("a lost loss: the start goes back to before it, whatever the sweep says") {
   for (const std::vector<HealthVerdict>& sweeps : {std::vector{kHealthy}, {kThird, kThird}}) {
     Script script(1);
     script.sweeps = sweeps;
@@ -160,7 +160,7 @@ TEST_CASE("without a checkpoint that is old enough the job is left as it is and 
   young.way_back->checkpoints = {100, 90};
   script.look(young);
   CHECK(script.did == Names{"tell"});
-  CHECK(script.why() == "no checkpoint is kept that is 10 steps behind step 97, where the loss was lost");
+  CHECK(script.why() == "no checkpoint is kept that is 10 steps before step 97, where the loss was lost");
   CHECK(script.ladder.ledger().causes.empty());
   Script again(1);
   again.sweeps = {kHealthy};
@@ -169,7 +169,7 @@ TEST_CASE("without a checkpoint that is old enough the job is left as it is and 
   again.verify(true, 90);
   again.look(young);
   CHECK(again.did == Names{"tell"});
-  CHECK_THAT(again.why(), Contains("10 steps behind step 97") && Contains("and older than step 80"));
+  CHECK_THAT(again.why(), Contains("10 steps before step 97") && Contains("and older than step 80"));
   Script unreadable(1);
   young.way_back = WayBack{.missing = "run.yaml: cannot be read"};
   unreadable.look(young);
@@ -181,7 +181,7 @@ TEST_CASE("without permission to act it says how far it would go back") {
   Script script(1, hour_left, {}, false);
   script.look(lost());
   CHECK(script.did.empty());
-  CHECK_THAT(script.why(), Contains("start from step 80, 17 steps behind step 97, leaving out batches 81-100"));
+  CHECK_THAT(script.why(), Contains("start from step 80, 17 steps before step 97, leaving out batches 81-100"));
   Script over(1, hour_left, {}, false);  // of a run that has ended nobody knows what was kept then
   Sight past = lost();
   past.way_back.reset();
@@ -206,7 +206,7 @@ TEST_CASE("the decision says where the run went back to, why, and what it leaves
   script.sweeps = {kHealthy};
   script.look(lost());
   const WatchVerdict& verdict = script.verdicts.at(script.verdicts.size() - 2);
-  CHECK_THAT(verdict.why, Contains("from step 80, 17 steps behind step 97, leaving out batches 81-100"));
+  CHECK_THAT(verdict.why, Contains("from step 80, 17 steps before step 97, leaving out batches 81-100"));
   const nlohmann::json written = decision_json("run", verdict, nullptr, &script.ladder.ledger());
   CHECK(written["action"]["rollback"] ==
         nlohmann::json::parse(R"({"step": 80, "bad_step": 97, "skipped": [[81, 100]]})"));
@@ -300,6 +300,25 @@ TEST_CASE("what is no checkpoint is none to go back to") {
   std::filesystem::create_directories(folder / "checkpoints" / "step-00000004");
   std::filesystem::create_directories(folder / "checkpoints" / "step-00000008.skipped-batches");
   CHECK(read_way_back(folder.path()).checkpoints.empty());
+}
+
+TEST_CASE("a run that keeps too few checkpoints for the way back is known before") {
+  const TempDirectory folder;
+  const auto said = [&](const std::function<void(RunSpec&)>& change) {
+    RunSpec run = read_run("configs/runs/tiny-moe.yaml");
+    run.save_interval = 4, run.keep_checkpoints = 3;
+    change(run);
+    write_bytes(folder / "run.yaml", run_to_yaml(run));
+    return keeps_too_few(folder.path(), {8, 1});
+  };
+  CHECK(keeps_too_few(folder.path(), {8, 1}).empty());  // nobody knows
+  CHECK(said([](RunSpec&) {}).empty());
+  CHECK_THAT(said([](RunSpec& run) { run.keep_checkpoints = 2; }),
+             Contains("keeps 2 checkpoints, one every 4 steps; a way back of 8 steps"));
+  CHECK_THAT(said([](RunSpec& run) { run.save_interval = 3; }), Contains("one every 3 steps"));
+  CHECK(said([](RunSpec& run) { run.save_interval = 1, run.keep_checkpoints = -1; }).empty());
+  CHECK_THAT(said([](RunSpec& run) { run.save_interval = 0; }), Contains("keeps no checkpoints on the way"));
+  CHECK_THAT(said([](RunSpec& run) { run.save = false; }), Contains("keeps no checkpoints on the way"));
 }
 
 TEST_CASE("rules that go back nowhere, and hooks that cannot") {
