@@ -18,14 +18,6 @@ std::string cause_of(const WatchSignal& signal) {
   return tells_of_loss(signal.metric) ? "loss" : "pace";
 }
 
-/// Why a lost loss is a human's.
-std::string nowhere_to_go(const WayBack& way, std::int64_t bad_step, const RollbackRule& rule,
-                          const CauseCount& known) {
-  if (!way.missing.empty()) return "there is no way back from the lost loss: " + way.missing;
-  return fmt::format("no checkpoint is kept that is {} steps before step {}, where the loss was lost{}", rule.margin,
-                     bad_step, known.back_to ? fmt::format(", and older than step {}", *known.back_to) : "");
-}
-
 }  // namespace
 
 Ladder::Ladder(WatchRules rules, std::int64_t spares, bool acts, AskPlanner ask, NodeLedger ledger)
@@ -135,7 +127,8 @@ std::optional<WatchVerdict> Ladder::begin_lost() {
   const CauseCount known = known_of_cause();
   if (sight_.way_back && known.restarts < rules_.restarts) {
     rollback_ = roll_back(*sight_.way_back, first_bad_step(), rules_.rollback, known.back_to);
-    if (!rollback_) return leave_to_human(nowhere_to_go(*sight_.way_back, first_bad_step(), rules_.rollback, known));
+    if (!rollback_)
+      return leave_to_human(why_no_way(*sight_.way_back, first_bad_step(), rules_.rollback, known.back_to));
   }
   return restart(sight_.diagnosis.reason, false, true);
 }

@@ -56,6 +56,13 @@ std::optional<Rollback> roll_back(const WayBack& way, std::int64_t bad_step, con
   return Rollback{*found, bad_step, {first, last}};
 }
 
+std::string why_no_way(const WayBack& way, std::int64_t bad_step, const RollbackRule& rule,
+                       std::optional<std::int64_t> before) {
+  if (!way.missing.empty()) return "there is no way back from the lost loss: " + way.missing;
+  return fmt::format("no checkpoint is kept that is {} steps before step {}, where the loss was lost{}", rule.margin,
+                     bad_step, before ? fmt::format(", and older than step {}", *before) : "");
+}
+
 std::string to_string(const Rollback& r) {
   const std::string batches = count(r.skipped) == 1 ? fmt::format("batch {}", r.skipped.first)
                                                     : fmt::format("batches {}-{}", r.skipped.first, r.skipped.last);

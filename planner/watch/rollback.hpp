@@ -36,6 +36,9 @@ struct Rollback {
 /// given; none where none is kept.
 std::optional<Rollback> roll_back(const WayBack& way, std::int64_t bad_step, const RollbackRule& rule,
                                   std::optional<std::int64_t> before);
+/// Where there is none: why, in a sentence.
+std::string why_no_way(const WayBack& way, std::int64_t bad_step, const RollbackRule& rule,
+                       std::optional<std::int64_t> before);
 /// "from step 800, 107 steps before step 907, leaving out batches 801-1000"
 std::string to_string(const Rollback& rollback);
 
