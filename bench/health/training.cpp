@@ -51,6 +51,13 @@ void append(TrainingObservation& out, const TrainingStep& step, const std::strin
   out.steps.push_back(step);
 }
 
+std::optional<DivergedStep> read_diverged(const std::filesystem::path& file) {
+  if (!std::filesystem::exists(file)) return {};
+  const json document = read_json(file);
+  const JsonReader r(document, file.string());
+  return DivergedStep{r.at("step").integer(), r.at("times").integer(), r.at("unix_s").non_negative()};
+}
+
 }  // namespace
 
 TrainingFollower::TrainingFollower(const std::filesystem::path& run_folder)
@@ -87,6 +94,8 @@ const TrainingObservation& TrainingFollower::look(double now_unix_s) {
       seen_.steps.empty()
           ? duration<double>(file_clock::to_sys(std::filesystem::last_write_time(file_)).time_since_epoch()).count()
           : seen_.steps.back().unix_s;
+  seen_.diverged = read_diverged(folder_ / "diverged.json");
+  if (seen_.diverged && seen_.diverged->unix_s < seen_.last_sign_unix_s) seen_.diverged.reset();
   return seen_;
 }
 

@@ -33,13 +33,21 @@ struct TrainingStep {
   std::optional<double> peak_tensor_bytes = {};  ///< of the rank that wrote the line
 };
 
+/// diverged.json: a step whose gradients were no numbers. The trainer ends there, and writes no line of it.
+struct DivergedStep {
+  std::int64_t step = 0;
+  std::int64_t times = 0;  ///< in a row
+  double unix_s = 0;       ///< the last time
+};
+
 struct TrainingObservation {
-  std::vector<TrainingStep> steps = {};    ///< in order
-  double now_unix_s = 0;                   ///< when it was looked at
-  double last_sign_unix_s = 0;             ///< end of the last step; without steps, when the run began
-  bool ended = false;                      ///< the run wrote its summary: no step is missing
-  std::optional<double> utilisation = {};  ///< 0..1, median over the devices
-  std::optional<double> network_Bps = {};  ///< received plus sent, all NICs together
+  std::vector<TrainingStep> steps = {};       ///< in order
+  std::optional<DivergedStep> diverged = {};  ///< of a run folder, where nothing was done since
+  double now_unix_s = 0;                      ///< when it was looked at
+  double last_sign_unix_s = 0;                ///< end of the last step; without steps, when the run began
+  bool ended = false;                         ///< the run wrote its summary: no step is missing
+  std::optional<double> utilisation = {};     ///< 0..1, median over the devices
+  std::optional<double> network_Bps = {};     ///< received plus sent, all NICs together
 };
 
 /// metrics.jsonl of the folder as it is now: a half-written last line is left for later. Throws Error{usage} naming

@@ -1,6 +1,7 @@
 // windtunnel watch: runs that mend themselves, within limits. Without --act it says what it would do.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -16,6 +17,7 @@
 #include "planner/cli/words.hpp"
 #include "planner/watch/left_over.hpp"
 #include "planner/watch/plan_baseline.hpp"
+#include "planner/watch/rollback.hpp"
 #include "planner/watch/run_watch.hpp"
 #include "reports/build/watch_report.hpp"
 #include "reports/render/text.hpp"
@@ -50,6 +52,7 @@ RunWatchOptions options_of(const Options& o, const std::string& run, const std::
   RunWatchOptions out{.rules = read_watch_rules(o.rules), .clock = [] { return clock_s(CLOCK_REALTIME); }};
   if (!o.hooks.empty()) {
     const WatchHooks hooks = read_watch_hooks(o.hooks);  // a wrong file is said without --act, too
+    check_start(hooks, out.rules);
     if (o.act) out.hooks = hooks;
   }
   if (planned) out.baseline = {planned->step_s, planned->mfu, planned->tokens_per_s};
@@ -116,6 +119,12 @@ void put_result(const Options& o, const std::optional<PlannedRun>& planned, RunW
   if (watch.decisions() > 0) set_status(static_cast<int>(Code::finding));
 }
 
+void warn_of_no_way_back(const std::string& run, const std::string& rules_file) {
+  const WatchRules rules = read_watch_rules(rules_file);
+  if (std::ranges::none_of(rules.signals, tells_of_loss, &SignalRule::metric)) return;
+  if (const std::string why = keeps_too_few(run, rules.rollback); !why.empty()) fmt::print(stderr, "{}\n", why);
+}
+
 void watch(const Options& o) {
   check(o);
   const auto planned = o.plan.empty() ? std::nullopt : std::optional(read_planned_run(o.plan));
@@ -124,6 +133,7 @@ void watch(const Options& o) {
     auto one = std::make_unique<RunWatch>(run, options_of(o, run, planned));
     if (o.reset) one->reset();
     const bool over = one->seen().ended;
+    if (o.act && !over) warn_of_no_way_back(run, o.rules);
     if (over) one->replay();
     (over ? all : live).push_back(std::move(one));
   }

@@ -29,6 +29,11 @@ json action_json(const WatchAction& a) {
   if (a.hook != HookKind::start) return out;
   out["layout"] = a.layout;
   out["excluded"] = a.excluded;
+  out["skipped"] = to_json(a.skipped);
+  if (a.rollback)
+    out["rollback"] = {{"step", a.rollback->step},
+                       {"bad_step", a.rollback->bad_step},
+                       {"skipped", to_json(std::vector{a.rollback->skipped})}};
   return out;
 }
 

@@ -138,6 +138,17 @@ WatchHooks read_watch_hooks(const std::string& name_or_file) {
   return out;
 }
 
+void check_start(const WatchHooks& hooks, const WatchRules& rules) {
+  const auto lost = std::ranges::find_if(rules.signals, tells_of_loss, &SignalRule::metric);
+  if (lost == rules.signals.end()) return;
+  for (const std::string& word : hooks.commands.at(HookKind::start).words)
+    if (std::ranges::count(names_in(word), "layout") > 0) return;
+  throw_error(Code::usage,
+              "{}: start.command: found no {{layout}}, which the rule '{}' needs: a run goes back to an older "
+              "checkpoint by the run file that it is started with",
+              hooks.file.string(), lost->name);
+}
+
 std::vector<std::string> filled_in(const HookCommand& command, const HookValues& values) {
   std::vector<std::string> out;
   for (const std::string& word : command.words) {

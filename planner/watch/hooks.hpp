@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "planner/watch/rules.hpp"
+
 namespace wt {
 
 enum class HookKind {
@@ -15,7 +17,7 @@ enum class HookKind {
   sweep,     ///< the health of all nodes, as windtunnel health writes it, into {output}
   cordon,    ///< {node} gets no jobs
   uncordon,  ///< it gets them again
-  start,     ///< the job, from its newest checkpoint; returns once it is started
+  start,     ///< the job, from the newest checkpoint that its run file allows; returns once it is started
   tell,      ///< a human; the only hook that may be missing
 };
 std::string to_string(HookKind kind);
@@ -46,6 +48,9 @@ struct WatchHooks {
 /// an unknown placeholder or one that the hook has no value for, a placeholder for the program or inside a shell's
 /// script.
 WatchHooks read_watch_hooks(const std::string& name_or_file);
+
+/// Throws Error{usage} where loss or gradients are watched and `start` has no {layout}: a run goes back by a run file.
+void check_start(const WatchHooks& hooks, const WatchRules& rules);
 
 /// The arguments with the placeholders filled in.
 std::vector<std::string> filled_in(const HookCommand& command, const HookValues& values);

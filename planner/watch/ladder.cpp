@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/quantity.hpp"
@@ -14,7 +15,7 @@ namespace {
 /// What restarts are counted by.
 std::string cause_of(const WatchSignal& signal) {
   if (signal.metric == WatchedMetric::silence) return "silence";
-  return signal.metric == WatchedMetric::loss || signal.metric == WatchedMetric::grad_norm ? "loss" : "pace";
+  return tells_of_loss(signal.metric) ? "loss" : "pace";
 }
 
 }  // namespace
@@ -46,7 +47,7 @@ std::optional<WatchVerdict> Ladder::look(const Sight& sight) {
                         [gravest = cause()](const WatchSignal& signal) { return cause_of(signal) == gravest; });
   for (const WatchSignal& signal : sight.signals) held_.insert(signal.rule);
   before_ = {ledger_.layout, ledger_.step_factor};
-  excluded_now_.clear(), reasons_.clear(), taken_.reset(), first_sweep_.reset();
+  excluded_now_.clear(), reasons_.clear(), taken_.reset(), first_sweep_.reset(), rollback_.reset();
   return begin();
 }
 
@@ -96,7 +97,7 @@ std::optional<WatchVerdict> Ladder::begin() {
     case Ailment::slow_hardware:
       return begin_slow();
     case Ailment::silent_failure:
-      return begin_failure();
+      return cause() == "loss" ? begin_lost() : begin_silent();
     case Ailment::fine:
     case Ailment::undecided:
       break;
@@ -115,23 +116,35 @@ std::optional<WatchVerdict> Ladder::begin_slow() {
   return restart("slow hardware: " + sight_.diagnosis.reason, true, true);
 }
 
-/// Silence is cured by a restart at first; the second time, and where the loss is lost, hardware is looked at. What was
-/// learnt since the loss was lost is not worth a save.
-std::optional<WatchVerdict> Ladder::begin_failure() {
-  const bool first = cause() == "silence" && ledger_.causes["silence"].restarts == 0;
-  return restart(sight_.diagnosis.reason, false, !first);
+/// Silence is cured by a restart at first; the second time hardware is looked at.
+std::optional<WatchVerdict> Ladder::begin_silent() {
+  return restart(sight_.diagnosis.reason, false, known_of_cause().restarts > 0);
+}
+
+/// What was learnt since the loss was lost is not worth a save. Each time that it is lost again at the same place the
+/// run goes further back.
+std::optional<WatchVerdict> Ladder::begin_lost() {
+  const CauseCount known = known_of_cause();
+  if (sight_.way_back && known.restarts < rules_.restarts) {
+    rollback_ = roll_back(*sight_.way_back, first_bad_step(), rules_.rollback, known.back_to);
+    if (!rollback_)
+      return leave_to_human(why_no_way(*sight_.way_back, first_bad_step(), rules_.rollback, known.back_to));
+  }
+  return restart(sight_.diagnosis.reason, false, true);
 }
 
 std::optional<WatchVerdict> Ladder::restart(const std::string& why, bool save, bool sweep) {
   if (!acts_)
-    return note(fmt::format("{}. Would {}stop, {}start and verify; it only logs (--act acts)", why,
-                            save ? "save, " : "", sweep ? "sweep twice, cordon what both sweeps find, " : ""));
+    return note(fmt::format("{}. Would {}stop, {}start{} and verify; it only logs (--act acts)", why,
+                            save ? "save, " : "", sweep ? "sweep twice, cordon what both sweeps find, " : "",
+                            rollback_ ? " " + to_string(*rollback_) : ""));
   CauseCount& count = ledger_.causes[cause()];
   if (count.restarts >= rules_.restarts) {
     open_breaker(fmt::format("{} restarts for one cause ({}) without progress", count.restarts, cause()));
     return next();
   }
   ++count.restarts, count.step = sight_.step, count.helped = false;
+  if (rollback_) count.back_to = rollback_->step;
   if (save) plan(HookKind::save, why);
   plan(HookKind::stop, save ? "it is saved" : why);
   sweep ? plan(HookKind::sweep, "which node is it?") : plan_start(before_, "from the newest checkpoint");
@@ -158,7 +171,7 @@ std::optional<WatchVerdict> Ladder::verify(const Sight& sight) {
     undo(why);
     return next();
   }
-  if (!sight.mended) held_.clear();  // so that its silence is seen
+  if (!sight.mended || cause() == "loss") held_.clear();  // so that its silence is seen, or it goes further back
   return note(why);
 }
 
@@ -186,8 +199,13 @@ void Ladder::plan(HookKind hook, std::string why, std::string node) {
 }
 
 void Ladder::plan_start(const StartLayout& layout, std::string why) {
-  planned_.push_back(
-      {{.hook = HookKind::start, .layout = layout.file, .step_factor = layout.step_factor}, std::move(why)});
+  WatchAction start{.hook = HookKind::start, .layout = layout.file, .step_factor = layout.step_factor};
+  start.rollback = rollback_, start.skipped = ledger_.skipped;
+  if (rollback_) {
+    start.skipped = united(start.skipped, {rollback_->skipped});
+    why += "; " + to_string(*rollback_);
+  }
+  planned_.push_back({std::move(start), std::move(why)});
 }
 
 std::optional<WatchVerdict> Ladder::leave_to_human(const std::string& why) {
@@ -264,7 +282,9 @@ void Ladder::conclude(const std::set<std::string>& guilty) {
 void Ladder::exclude(const std::set<std::string>& guilty) {
   for (const std::string& node : guilty) plan(HookKind::cordon, reasons_[node], node);
   const std::string names = fmt::format("{}", fmt::join(guilty, ", "));
-  if (*taken_ == Way::wait) return open_breaker(fmt::format("the job stands until {} is repaired", names));
+  if (*taken_ == Way::wait)
+    return open_breaker(fmt::format("the job stands until {} is repaired{}", names,
+                                    rollback_ ? "; then start it " + to_string(*rollback_) : ""));
   plan_start(*taken_ == Way::shrink ? shrunk_ : before_, fmt::format("{}, without {}", to_string(*taken_), names));
 }
 
@@ -304,6 +324,7 @@ void Ladder::succeeded(const WatchAction& action, const ActionEnd& end) {
       start_failed_ = false;
       ledger_.trial = {sight_.signals.front(), end.unix_s, excluded_now_, taken_, before_.file, before_.step_factor};
       ledger_.layout = action.layout, ledger_.step_factor = action.step_factor;
+      ledger_.skipped = action.skipped, rollback_.reset();
       return;
     case HookKind::save:
     case HookKind::stop:
@@ -350,6 +371,18 @@ std::string Ladder::cause() const {
                     [&](const WatchSignal& signal) { return cause_of(signal) == cause; }))
       return cause;
   return "pace";
+}
+
+CauseCount Ladder::known_of_cause() const {
+  const auto known = ledger_.causes.find(cause());
+  return known == ledger_.causes.end() ? CauseCount{} : known->second;
+}
+
+std::int64_t Ladder::first_bad_step() const {
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  for (const WatchSignal& signal : sight_.signals)
+    if (tells_of_loss(signal.metric)) first = std::min(first, signal.first_step);
+  return first;
 }
 
 std::optional<double> Ladder::slow_factor() const {

@@ -13,6 +13,7 @@
 #include "planner/watch/alternatives.hpp"
 #include "planner/watch/hooks.hpp"
 #include "planner/watch/ledger.hpp"
+#include "planner/watch/rollback.hpp"
 #include "planner/watch/run_hook.hpp"
 #include "planner/watch/signals.hpp"
 
@@ -25,7 +26,8 @@ struct Sight {
   Diagnosis diagnosis = {};  ///< of interest where there are signals
   std::int64_t step = 0;     ///< the last one that is done
   bool ended = false;
-  std::optional<bool> mended = {};  ///< while it is verified: RunSignals::mended of verifies()
+  std::optional<WayBack> way_back = {};  ///< of interest where the loss is lost; none = not known any more
+  std::optional<bool> mended = {};       ///< while it is verified: RunSignals::mended of verifies()
 };
 
 /// One action, with what it stands for.
@@ -35,6 +37,8 @@ struct WatchAction {
   std::string layout = {};  ///< of a start: its run file, "" = the run's own
   double step_factor = 1;   ///< of that layout
   std::vector<std::string> excluded = {};
+  std::optional<Rollback> rollback = {};  ///< of a start that goes back
+  std::vector<BatchRange> skipped = {};   ///< of a start: all batches that the watch has it leave out
 };
 
 /// What was decided. Without an action nobody is touched.
@@ -82,7 +86,8 @@ class Ladder {
 
   std::optional<WatchVerdict> begin();
   std::optional<WatchVerdict> begin_slow();
-  std::optional<WatchVerdict> begin_failure();
+  std::optional<WatchVerdict> begin_silent();
+  std::optional<WatchVerdict> begin_lost();
   std::optional<WatchVerdict> verify(const Sight& sight);
   void forget_causes(const Sight& sight);
   std::optional<WatchVerdict> next();
@@ -103,6 +108,8 @@ class Ladder {
   void open_breaker(const std::string& why);
   std::set<std::string> guilty_in(const HealthVerdict& verdict);
   std::string cause() const;
+  CauseCount known_of_cause() const;
+  std::int64_t first_bad_step() const;
   void ask(std::int64_t nodes_lost);
   std::optional<double> slow_factor() const;
 
@@ -123,6 +130,7 @@ class Ladder {
   std::vector<std::string> excluded_now_;             ///< by the present trouble
   std::map<std::string, std::string> reasons_;        ///< what is held against a node
   std::optional<Way> taken_;                          ///< how the present trouble was met
+  std::optional<Rollback> rollback_;                  ///< of the present trouble, until a start has done it
   StartLayout before_, shrunk_;                       ///< what the job ran with, what the planner has for fewer nodes
   bool start_failed_ = false;
 };

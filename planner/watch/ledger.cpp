@@ -34,6 +34,26 @@ json to_json(const StartedTrial& trial) {
           {"step_factor", trial.step_factor}};
 }
 
+CauseCount count_from(const JsonReader& in) {
+  CauseCount out{in.at("restarts").integer(), in.at("step").integer(), in.has("helped") && in.at("helped").boolean()};
+  if (in.has("back_to")) out.back_to = in.at("back_to").integer();
+  return out;
+}
+
+/// Ascending, as united() leaves them.
+std::vector<BatchRange> ranges_from(const JsonReader& in) {
+  std::vector<BatchRange> out;
+  for (const JsonReader& each : in.elements()) {
+    const std::vector<JsonReader> ends = each.elements();
+    if (ends.size() != 2) each.fail(each.value().dump(), "the first and the last batch");
+    out.push_back({ends[0].integer(), ends[1].integer()});
+    const std::int64_t before = out.size() > 1 ? out[out.size() - 2].last : 0;
+    if (out.back().first <= before || out.back().last < out.back().first)
+      each.fail(each.value().dump(), "ascending batches from 1 on");
+  }
+  return out;
+}
+
 StartedTrial trial_from(const JsonReader& in) {
   StartedTrial out;
   out.signal = signal_from(in.at("signal")), out.unix_s = in.at("unix_s").non_negative();
@@ -58,6 +78,12 @@ json to_json(const WatchSignal& s) {
           {"last_step", s.last_step}};
 }
 
+json to_json(const std::vector<BatchRange>& ranges) {
+  json out = json::array();
+  for (const BatchRange& range : ranges) out.push_back({range.first, range.last});
+  return out;
+}
+
 std::vector<std::string> NodeLedger::excluded() const {
   std::vector<std::string> out;
   for (const auto& [node, state] : cordoned)
@@ -68,29 +94,31 @@ std::vector<std::string> NodeLedger::excluded() const {
 json to_json(const NodeLedger& ledger) {
   json cordoned = json::object(), causes = json::object();
   for (const auto& [node, state] : ledger.cordoned) cordoned[node] = {{"unix_s", state.unix_s}, {"back", state.back}};
-  for (const auto& [cause, count] : ledger.causes)
+  for (const auto& [cause, count] : ledger.causes) {
     causes[cause] = {{"restarts", count.restarts}, {"step", count.step}, {"helped", count.helped}};
+    if (count.back_to) causes[cause]["back_to"] = *count.back_to;
+  }
   return {{"cordoned", cordoned},
           {"causes", causes},
           {"spares_used", ledger.spares_used},
           {"layout", ledger.layout},
           {"step_factor", ledger.step_factor},
+          {"skipped", to_json(ledger.skipped)},
           {"breaker", ledger.breaker},
           {"trial", ledger.trial ? to_json(*ledger.trial) : json()}};
 }
 
 NodeLedger ledger_from_json(const json& document, const std::string& origin) {
   const JsonReader root(document, origin);
-  root.allow_only({"cordoned", "causes", "spares_used", "layout", "step_factor", "breaker", "trial"});
+  root.allow_only({"cordoned", "causes", "spares_used", "layout", "step_factor", "skipped", "breaker", "trial"});
   NodeLedger out;
   for (const auto& [node, state] : root.at("cordoned").items())
     out.cordoned[node] = {state.at("unix_s").non_negative(), state.at("back").boolean()};
-  for (const auto& [cause, count] : root.at("causes").items())
-    out.causes[cause] = {count.at("restarts").integer(), count.at("step").integer(),
-                         count.has("helped") && count.at("helped").boolean()};
+  for (const auto& [cause, count] : root.at("causes").items()) out.causes[cause] = count_from(count);
   out.spares_used = root.at("spares_used").integer();
   out.layout = root.at("layout").string();
   out.step_factor = root.at("step_factor").non_negative();
+  if (root.has("skipped")) out.skipped = ranges_from(root.at("skipped"));
   out.breaker = root.at("breaker").string();
   if (root.has("trial") && !root.at("trial").value().is_null()) out.trial = trial_from(root.at("trial"));
   return out;

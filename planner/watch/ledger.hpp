@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "configs/spec/resilience.hpp"
 #include "planner/watch/alternatives.hpp"
 #include "planner/watch/signals.hpp"
 
@@ -20,8 +21,9 @@ struct CordonedNode {
 
 struct CauseCount {
   std::int64_t restarts = 0;
-  std::int64_t step = 0;  ///< done at the last of them
-  bool helped = false;    ///< the last of them; it is forgotten once the run is beyond that step
+  std::int64_t step = 0;                     ///< done at the last of them
+  bool helped = false;                       ///< the last of them; it is forgotten once the run is beyond that step
+  std::optional<std::int64_t> back_to = {};  ///< step of the checkpoint that the last of them went back to
 };
 
 /// A start that is verified: what is undone where it does not help.
@@ -38,9 +40,10 @@ struct NodeLedger {
   std::map<std::string, CordonedNode> cordoned;
   std::map<std::string, CauseCount> causes;
   std::int64_t spares_used = 0;
-  std::string layout;      ///< that the job was last started with; "" = its own
-  double step_factor = 1;  ///< WatchBaseline::step_factor of that layout
-  std::string breaker;     ///< why nothing is done until a human resets it; "" = closed
+  std::string layout;               ///< that the job was last started with; "" = its own
+  double step_factor = 1;           ///< WatchBaseline::step_factor of that layout
+  std::vector<BatchRange> skipped;  ///< left out by every start since a loss was lost
+  std::string breaker;              ///< why nothing is done until a human resets it; "" = closed
   std::optional<StartedTrial> trial;
 
   /// Nodes that are cordoned and not back.
@@ -48,6 +51,8 @@ struct NodeLedger {
 };
 
 nlohmann::json to_json(const WatchSignal& signal);
+/// [[801, 1000], ...]: first and last of each.
+nlohmann::json to_json(const std::vector<BatchRange>& ranges);
 nlohmann::json to_json(const NodeLedger& ledger);
 NodeLedger ledger_from_json(const nlohmann::json& document, const std::string& origin);
 

@@ -57,6 +57,20 @@ SignalRule read_rule(YamlMap map) {
   return out;
 }
 
+/// `skip: least` is the one batch by which the trainer knows how far to go back.
+RollbackRule read_rollback(YamlMap map) {
+  RollbackRule out;
+  out.margin = map.integer("margin", 1, kMostSteps);
+  out.skip.reset();
+  if (const std::string skip = map.text("skip"); skip != "least") {
+    if (skip.empty() || skip.find_first_not_of("0123456789") != std::string::npos)
+      map.fail("skip", fmt::format("found '{}', needs a number of batches such as 200, or least", skip));
+    out.skip = map.integer("skip", 1, kMostSteps);
+  }
+  map.finish();
+  return out;
+}
+
 std::vector<SignalRule> read_signals(YamlMap& map) {
   std::vector<SignalRule> out;
   std::set<std::string> names;
@@ -72,6 +86,7 @@ std::vector<SignalRule> read_signals(YamlMap& map) {
 }  // namespace
 
 std::string to_string(WatchedMetric metric) { return kMetrics[static_cast<std::size_t>(metric)]; }
+bool tells_of_loss(WatchedMetric metric) { return metric == WatchedMetric::loss || metric == WatchedMetric::grad_norm; }
 std::optional<WatchedMetric> metric_from(const std::string& word) {
   const auto found = std::ranges::find(kMetrics, word);
   return found == kMetrics.end() ? std::nullopt : std::optional(static_cast<WatchedMetric>(found - kMetrics.begin()));
@@ -88,6 +103,7 @@ WatchRules read_watch_rules(const std::string& name_or_file) {
   out.sure = map.number("sure", 0.5, 1);
   out.most_excluded = map.number("most_excluded", 0, 1);
   out.restarts = map.integer("restarts", 1, 1000);
+  out.rollback = read_rollback(map.map("rollback"));
   YamlMap verify = map.map("verify");
   out.verify_steps = verify.integer("steps", 1, kMostSteps);
   out.verify_s = time_above_0(verify, "within");

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,8 @@ namespace wt {
 enum class WatchedMetric { mfu, tokens_per_s, step_s, loss, grad_norm, silence };
 std::string to_string(WatchedMetric metric);
 
+/// Loss and gradients: what is lost with them is lost from a step on.
+bool tells_of_loss(WatchedMetric metric);
 std::optional<WatchedMetric> metric_from(const std::string& word);
 
 /// The value that a metric is compared with.
@@ -34,14 +37,22 @@ struct SignalRule {
   double least_s = 0;      ///< of silence: so long at least; before the first step ten times as long
 };
 
+/// How far a restart goes back once the loss is lost. PaLM went back about 100 steps and left out 200 to 500 batches
+/// (Chowdhery et al. 2022, section 5.1).
+struct RollbackRule {
+  std::int64_t margin = 100;               ///< steps that the checkpoint is older than the first bad one, at least
+  std::optional<std::int64_t> skip = 200;  ///< batches left out after it, or up to the bad step's; none = one
+};
+
 struct WatchRules {
   double every_s = 5;       ///< between two looks
   std::int64_t window = 8;  ///< steps of a median
   std::vector<SignalRule> signals;
-  bool sweep_undecided = false;    ///< slower steps that nothing explains: stop and sweep, else tell a human
-  double sure = 0.99;              ///< a node is cordoned from this confidence on
-  double most_excluded = 0.25;     ///< share of the nodes that may be cordoned without a human
-  std::int64_t restarts = 3;       ///< for one cause, without progress between them
+  bool sweep_undecided = false;  ///< slower steps that nothing explains: stop and sweep, else tell a human
+  double sure = 0.99;            ///< a node is cordoned from this confidence on
+  double most_excluded = 0.25;   ///< share of the nodes that may be cordoned without a human
+  std::int64_t restarts = 3;     ///< for one cause, without progress between them
+  RollbackRule rollback;
   std::int64_t verify_steps = 16;  ///< after a start, before the metric is judged
   double verify_s = 1800;          ///< they must be done in this time
 };

@@ -69,7 +69,7 @@ RunWatch::RunWatch(std::filesystem::path folder, RunWatchOptions options)
       follower_(folder_),
       ladder_(options_.rules, options_.hooks ? options_.hooks->spares : 0, options_.hooks.has_value(), options_.ask,
               read_ledger(folder_)) {
-  seen();
+  looked_unix_s_ = seen().last_sign_unix_s;
 }
 
 bool RunWatch::look() {
@@ -79,8 +79,13 @@ bool RunWatch::look() {
   Sight sight{.now_unix_s = run.now_unix_s, .ended = run.ended};
   sight.step = run.steps.empty() ? 0 : run.steps.back().step;
   sight.signals = signals.now();
-  if (ladder_.is_new(sight.signals))
+  for (const WatchSignal& lost : signals.lost_since(std::exchange(looked_unix_s_, run.last_sign_unix_s)))
+    if (std::ranges::count(sight.signals, lost.rule, &WatchSignal::rule) == 0) sight.signals.push_back(lost);
+  if (ladder_.is_new(sight.signals)) {
     sight.diagnosis = diagnosis_of(run, sight.signals, options_.rules, options_.utilisation());
+    if (std::ranges::any_of(sight.signals, tells_of_loss, &WatchSignal::metric))
+      sight.way_back = read_way_back(folder_);
+  }
   if (const auto verified = ladder_.verifies())
     sight.mended = signals.mended(verified->first, verified->second, options_.rules.verify_steps);
   follow(ladder_.look(sight));
@@ -142,6 +147,8 @@ ActionEnd RunWatch::perform(const WatchVerdict& verdict) {
       out.end.how = HookEnd::How::absent;
     else if (action.hook == HookKind::sweep)
       out = sweep(command->second, std::move(values));
+    else if (action.hook == HookKind::start)
+      out.end = start(command->second, std::move(values), action);
     else
       out.end = run_hook(filled_in(command->second, values), command->second.timeout_s, folder_ / "hooks.log");
   } catch (const std::exception& e) {  // such as a full disk: what is begun has to be brought to an end
@@ -149,6 +156,19 @@ ActionEnd RunWatch::perform(const WatchVerdict& verdict) {
   }
   out.unix_s = options_.clock();
   return out;
+}
+
+/// With a run file of its own where batches are left out. It is made of the one that the job has: run.yaml is of
+/// another layout while the job runs with that.
+HookEnd RunWatch::start(const HookCommand& command, HookValues values, const WatchAction& action) {
+  if (!action.skipped.empty()) {
+    const auto own = folder_ / "run-own.yaml", skipping = folder_ / "run-skipping.yaml";
+    if (ladder_.ledger().layout.empty())
+      std::filesystem::copy_file(folder_ / "run.yaml", own, std::filesystem::copy_options::overwrite_existing);
+    write_skipping(action.layout.empty() ? own : std::filesystem::path(action.layout), action.skipped, skipping);
+    values.layout = skipping.string();
+  }
+  return run_hook(filled_in(command, values), command.timeout_s, folder_ / "hooks.log");
 }
 
 ActionEnd RunWatch::sweep(const HookCommand& command, HookValues values) {

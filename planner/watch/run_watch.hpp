@@ -53,6 +53,7 @@ class RunWatch {
   void follow(std::optional<WatchVerdict> verdict);
   ActionEnd perform(const WatchVerdict& verdict);
   ActionEnd sweep(const HookCommand& command, HookValues values);
+  HookEnd start(const HookCommand& command, HookValues values, const WatchAction& action);
   void record(const WatchVerdict& verdict, const HookEnd* end, bool with_ledger);
 
   std::filesystem::path folder_;
@@ -60,6 +61,7 @@ class RunWatch {
   std::unique_ptr<FolderLock> lock_;  ///< where it acts
   TrainingFollower follower_;
   Ladder ladder_;
+  double looked_unix_s_ = 0;    ///< end of the last step that was there at the last look
   bool recorded_ = true;        ///< decisions go into the file
   std::int64_t decisions_ = 0;  ///< since it was made
   int sweeps_ = 0;

@@ -10,6 +10,7 @@ namespace wt {
 namespace {
 
 using Values = std::vector<std::optional<double>>;
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 std::optional<double> value_of(const TrainingStep& step, WatchedMetric metric) {
   switch (metric) {
@@ -34,7 +35,7 @@ std::optional<double> median_of(const Values& values, std::size_t from, std::siz
   std::vector<double> known;
   for (std::size_t i = from; i < until; ++i) {
     if (!values[i]) return {};
-    if (!std::isfinite(*values[i])) return std::numeric_limits<double>::quiet_NaN();
+    if (!std::isfinite(*values[i])) return kNaN;
     known.push_back(*values[i]);
   }
   return known.empty() ? std::nullopt : std::optional(median(known));
@@ -49,6 +50,12 @@ Values best_windows(const Values& values, std::size_t window, bool least) {
     if (here && std::isfinite(*here) && (!best || (least ? *here < *best : *here > *best))) best = here;
   }
   return out;
+}
+
+/// From the front of the values that are no number and end right before `at`.
+std::size_t lost_before(const Values& values, std::size_t at) {
+  while (at > 0 && values[at - 1] && !std::isfinite(*values[at - 1])) --at;
+  return at;
 }
 
 bool is_wrong(double value, double limit, bool above) { return !(above ? value <= limit : value >= limit); }
@@ -111,27 +118,52 @@ std::optional<WatchSignal> RunSignals::silence(const SignalRule& rule, std::size
   return WatchSignal{rule.name, rule.metric, silent_s, reference, limit, last, last};
 }
 
+/// At the step after these; a first time may be a fault that passes, and a restart does the step again.
+bool RunSignals::diverged(std::size_t steps) const {
+  return steps == run_.steps.size() && run_.diverged && run_.diverged->times > 1;
+}
+
+std::optional<WatchSignal> RunSignals::judged(std::size_t i, std::size_t steps) const {
+  const SignalRule& rule = rules_.signals[i];
+  const bool diverged = tells_of_loss(rule.metric) && this->diverged(steps);
+  const std::size_t needed = diverged ? 0 : static_cast<std::size_t>(rule.steps);
+  if (steps < needed) return {};
+  std::size_t first = lost_before(values_[i], steps - needed);
+  const auto reference = this->reference(i, first, steps);
+  if (!reference || !std::isfinite(*reference)) return {};
+  const double limit = rule.factor * *reference, now = limit * expected(rule);
+  const auto wrong = [&](const auto& value) { return value && is_wrong(*value, now, rule.above); };
+  const auto end = values_[i].begin() + static_cast<std::ptrdiff_t>(steps);
+  if (!std::all_of(end - static_cast<std::ptrdiff_t>(needed), end, wrong)) return {};
+  while (first > 0 && wrong(values_[i][first - 1])) --first;
+  WatchSignal out{rule.name, rule.metric, kNaN, *reference, limit, 0, 0};
+  if (!diverged) out.value = median_of(values_[i], steps - needed, steps).value();
+  out.first_step = first < steps ? run_.steps[first].step : run_.diverged->step;
+  out.last_step = diverged ? run_.diverged->step : run_.steps[steps - 1].step;
+  return out;
+}
+
 std::vector<WatchSignal> RunSignals::after(std::size_t steps, double now_unix_s) const {
   std::vector<WatchSignal> out;
   for (std::size_t i = 0; i < rules_.signals.size(); ++i) {
     const SignalRule& rule = rules_.signals[i];
-    if (rule.metric == WatchedMetric::silence) {
-      if (const auto found = silence(rule, steps, now_unix_s)) out.push_back(*found);
-      continue;
-    }
-    const auto judged = static_cast<std::size_t>(rule.steps);
-    if (steps < judged) continue;
-    const std::size_t first = steps - judged;
-    const auto reference = this->reference(i, first, steps);
-    if (!reference || !std::isfinite(*reference)) continue;
-    const double limit = rule.factor * *reference, now = limit * expected(rule);
-    const bool wrong = std::all_of(values_[i].begin() + static_cast<std::ptrdiff_t>(first),
-                                   values_[i].begin() + static_cast<std::ptrdiff_t>(steps),
-                                   [&](const auto& value) { return value && is_wrong(*value, now, rule.above); });
-    if (wrong)
-      out.push_back({rule.name, rule.metric, median_of(values_[i], first, steps).value(), *reference, limit,
-                     run_.steps[first].step, run_.steps[steps - 1].step});
+    const auto found = rule.metric == WatchedMetric::silence ? silence(rule, steps, now_unix_s) : judged(i, steps);
+    if (found) out.push_back(*found);
   }
+  if (diverged(steps) && std::ranges::any_of(out, tells_of_loss, &WatchSignal::metric))
+    std::erase_if(out, [](const WatchSignal& signal) { return signal.metric == WatchedMetric::silence; });
+  return out;
+}
+
+std::vector<WatchSignal> RunSignals::lost_since(double unix_s) const {
+  std::vector<WatchSignal> out;
+  for (std::size_t i = 0; i < rules_.signals.size(); ++i)
+    for (std::size_t steps = 1; tells_of_loss(rules_.signals[i].metric) && steps <= run_.steps.size(); ++steps)
+      if (run_.steps[steps - 1].unix_s > unix_s)
+        if (const auto found = judged(i, steps)) {
+          out.push_back(*found);
+          break;
+        }
   return out;
 }
 
@@ -141,6 +173,7 @@ std::optional<bool> RunSignals::mended(const WatchSignal& signal, double since_u
   const std::size_t all = run_.steps.size(), judged = static_cast<std::size_t>(steps);
   const auto count = static_cast<std::size_t>(run_.steps.end() - fresh);
   if (signal.metric == WatchedMetric::silence) return count > 0 ? std::optional(true) : std::nullopt;
+  if (tells_of_loss(signal.metric) && diverged(all) && run_.diverged->unix_s > since_unix_s) return false;
   const auto rule = std::find_if(rules_.signals.begin(), rules_.signals.end(),
                                  [&](const SignalRule& r) { return r.name == signal.rule; });
   if (rule == rules_.signals.end() || count < judged) return {};

@@ -52,7 +52,8 @@ class Site {
                 "every: 20ms\nwindow: 4\nsignals:\n"
                 "  - {name: slow steps, metric: step_s, above: 1.5, of: best, steps: 4}\n"
                 "  - {name: silence, metric: silence, above: 1000000, of: recent, at_least: 1000000s}\n"
-                "undecided: tell\nsure: 0.99\nmost_excluded: 0.25\nrestarts: 3\nverify: {steps: 4, within: 1h}\n");
+                "undecided: tell\nsure: 0.99\nmost_excluded: 0.25\nrestarts: 3\nrollback: {margin: 4, skip: 8}\n"
+                "verify: {steps: 4, within: 1h}\n");
     std::string hooks = "spares: 1\n";
     for (const auto& [hook, arguments] : {std::pair{"save", ""},
                                           {"stop", ""},
@@ -293,7 +294,9 @@ TEST_CASE("the circuit breaker outlives the watch, until a human closes it") {
   site.file("rules.yaml", [&] {
     std::string rules =
         "every: 20ms\nwindow: 4\nsignals: [{name: slow steps, metric: step_s, above: 1.5, of: best, steps: 4}]\n";
-    return rules + "undecided: tell\nsure: 0.99\nmost_excluded: 0\nrestarts: 3\nverify: {steps: 4, within: 1h}\n";
+    return rules +
+           "undecided: tell\nsure: 0.99\nmost_excluded: 0\nrestarts: 3\nrollback: {margin: 4, skip: 8}\n"
+           "verify: {steps: 4, within: 1h}\n";
   }());
   const Ended opened = site.watch("--act");
   INFO(opened.said);

@@ -213,7 +213,8 @@ TEST_CASE("every key of a watch's rules and hooks stands in docs/files.md, and n
   const std::string rules =
       "{every: 1s, window: 8, signals: [{name: a, metric: step_s, above: 2, of: best, steps: 8}, {name: b, metric: "
       "mfu, below: 0.5, of: best, steps: 8}, {name: c, metric: silence, above: 10, of: recent, at_least: 60s}], "
-      "undecided: tell, sure: 0.99, most_excluded: 0.25, restarts: 3, verify: {steps: 8, within: 1h}}";
+      "undecided: tell, sure: 0.99, most_excluded: 0.25, restarts: 3, rollback: {margin: 8, skip: least}, verify: "
+      "{steps: 8, within: 1h}}";
   CHECK(accepted({rules}, from_file([](const auto& file) { read_watch_rules(file.string()); })) ==
         documented("Rules of a watch"));
   std::string hooks = "{spares: 1, sweep: {command: [x, '{output}'], timeout: 1s}";

@@ -52,7 +52,7 @@ MAY_INCLUDE = {
     "planner/whatif": ["configs/spec", "sim", "planner/plan"],
     "planner/experiments": ["configs/spec", "sim", "planner/plan", "bench/profile", "bench/gate", "trainer/data",
                             "trainer/safetensors"],
-    "planner/watch": ["configs/spec", "sim", "planner/plan", "bench/health"],
+    "planner/watch": ["configs/spec", "sim", "planner/plan", "bench/health", "trainer/safetensors"],
     "planner/validate": ["configs/spec", "sim", "planner/search"],  # a judge, too: nothing that plans includes it
     "planner/recipes": ["configs/spec"],
     "planner/cli": ["configs/spec", "sim", "planner", "reports", "bench/profile", "bench/gate", "bench/health", "trainer/data"],

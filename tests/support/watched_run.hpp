@@ -13,7 +13,7 @@ namespace wt::test {
 /// The shipped rules with short windows: a signal needs four steps, a verification as many.
 inline WatchRules short_rules() {
   WatchRules rules = read_watch_rules("default");
-  rules.window = 4, rules.verify_steps = 4;
+  rules.window = 4, rules.verify_steps = 4, rules.rollback = {10, 20};
   for (SignalRule& rule : rules.signals)
     if (rule.metric != WatchedMetric::silence) rule.steps = 4;
   return rules;

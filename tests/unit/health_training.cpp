@@ -184,6 +184,22 @@ TEST_CASE("metrics as the trainer writes them are read, a half-written line is l
   CHECK_THAT(test::usage_error([&] { read_training(folder / "none", 0); }), Contains("cannot be read"));
 }
 
+TEST_CASE("a step at which the run diverged is known until another one is done") {
+  const test::TempDirectory folder;
+  test::write_bytes(folder / "metrics.jsonl", R"({"step":4,"step_s":0.3,"loss":1,"unix_s":100})"
+                                              "\n");
+  CHECK_FALSE(read_training(folder.path(), 200).diverged);
+  test::write_bytes(folder / "diverged.json", R"({"step": 5, "times": 2, "unix_s": 101})");
+  const auto found = read_training(folder.path(), 200).diverged;
+  REQUIRE(found);
+  CHECK(found->step == 5);
+  CHECK(found->times == 2);
+  test::write_bytes(folder / "diverged.json", R"({"step": 5, "times": 2, "unix_s": 99})");
+  CHECK_FALSE(read_training(folder.path(), 200).diverged);
+  test::write_bytes(folder / "diverged.json", R"({"step": 5})");
+  CHECK_THAT(test::usage_error([&] { read_training(folder.path(), 200); }), Contains("diverged.json"));
+}
+
 TEST_CASE("a follower reads what was added, and all of a file that was cut back") {
   const test::TempDirectory folder;
   const auto line = [](int step, const std::string& loss) {

@@ -2,6 +2,7 @@
 #include "trainer/executor/recorder.hpp"
 
 #include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 
 #include "tests/support/temp_directory.hpp"
 
@@ -33,4 +34,24 @@ TEST_CASE("the line of the last step that was done is there once, whoever writes
   CHECK(after_step_3(all + kFourth + "\n", kThird) == all);  // or after that of a step that others have not done
   CHECK(after_step_3(all, kFourth) == all);                  // this rank has
   CHECK(after_step_3(kTwo, "") == kTwo);                     // from a checkpoint: nothing was done here
+}
+
+TEST_CASE("how many times in a row a run diverged at the same step") {
+  const TempDirectory folder;
+  RunSpec run;
+  run.steps = 9;
+  const auto times = [&](std::int64_t step) {
+    Recorder(run, folder.path(), 0, 3, std::nullopt).diverged(step);
+    const auto written = nlohmann::json::parse(read_bytes(folder / "diverged.json"));
+    CHECK(written.at("step") == step);
+    CHECK(written.at("unix_s") > 0);
+    return written.at("times").get<int>();
+  };
+  CHECK(times(4) == 1);
+  CHECK(times(4) == 2);
+  CHECK(times(5) == 1);
+  write_bytes(folder / "diverged.json", "{");
+  CHECK(times(5) == 1);
+  Recorder(run, folder.path(), 1, 3, std::nullopt).diverged(5);  // rank 0 has written it
+  CHECK(times(5) == 2);
 }

@@ -4,81 +4,11 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "tests/support/watched_run.hpp"
+#include "tests/support/ladder_script.hpp"
 
 using namespace wt;
 using namespace wt::test;
 using Catch::Matchers::Contains;
-
-namespace {
-
-Sight sight_of(WatchedMetric metric, Ailment ailment, std::int64_t step = 100, double now = 1000) {
-  Sight out{.now_unix_s = now, .step = step};
-  out.signals = {{to_string(metric), metric, 2, 1, 1.2, step - 3, step}};
-  out.diagnosis = {ailment, "steps take 2 s instead of 1 s", ""};
-  out.diagnosis.relative_pace = 0.5;
-  return out;
-}
-
-Sight slow(std::int64_t step = 100) { return sight_of(WatchedMetric::step_s, Ailment::slow_hardware, step); }
-Sight silent(std::int64_t step = 100) { return sight_of(WatchedMetric::silence, Ailment::silent_failure, step); }
-
-/// Until the run's end an hour of work; a restart takes a minute, a repair a day.
-LossFigures hour_left(const LossQuestion& question) {
-  return {.restart_s = 60, .repair_s = 86400, .remaining_s = 3600, .slow_factor = question.slow_factor};
-}
-
-AskPlanner shrinks_by(double factor) {
-  return [factor](const LossQuestion& question) {
-    LossFigures out = hour_left(question);
-    out.shrunk_factor = factor, out.shrunk_layout = "layout-24.yaml";
-    return out;
-  };
-}
-
-LossFigures nothing_known(const LossQuestion&) { return {}; }
-
-/// Runs a ladder, action by action, as scripted; what it did stands in `did`: "save", "cordon n2", "start spare".
-struct Script {
-  explicit Script(std::int64_t spares, AskPlanner ask = hour_left, NodeLedger ledger = {}, bool acts = true)
-      : ladder(short_rules(), spares, acts, std::move(ask), std::move(ledger)) {}
-
-  std::vector<HealthVerdict> sweeps = {};         ///< what each finds
-  std::map<std::string, HookEnd::How> ends = {};  ///< of actions that do not end well
-  std::vector<std::string> did = {};
-  std::vector<WatchVerdict> verdicts = {};
-  Ladder ladder;
-  double now = 1000;
-
-  void look(Sight sight) {
-    sight.now_unix_s = now;
-    did.clear(), verdicts.clear();
-    std::size_t swept = 0;
-    for (auto verdict = ladder.look(sight); verdict;) {
-      verdicts.push_back(*verdict);
-      if (!verdict->action) return;
-      const WatchAction& action = *verdict->action;
-      const std::string hook = to_string(action.hook), name = action.node.empty() ? hook : hook + " " + action.node;
-      did.push_back(action.hook == HookKind::start && !action.layout.empty() ? name + " " + action.layout : name);
-      ActionEnd end{.unix_s = now += 10};
-      if (const auto bad = ends.find(name); bad != ends.end()) end.end.how = bad->second;
-      if (action.hook == HookKind::sweep && end.end.how == HookEnd::How::ok) end.sweep = sweeps.at(swept++);
-      verdict = ladder.ended(end);
-    }
-  }
-  /// After a start: what its steps show.
-  void verify(std::optional<bool> mended, std::int64_t step = 200, double after_s = 100) {
-    Sight sight{.step = step, .mended = mended};
-    now += after_s;
-    look(sight);
-  }
-  const std::string& why() const { return verdicts.back().why; }
-};
-
-using Names = std::vector<std::string>;
-const HealthVerdict kHealthy = sweep_of(8, {}), kThird = sweep_of(8, {"n2"});
-
-}  // namespace
 
 TEST_CASE("a slow node is found twice, excluded, replaced by a spare, and the run is confirmed") {
   Script script(1);
@@ -168,22 +98,21 @@ TEST_CASE("progress gives silence its restarts back") {
 TEST_CASE("a loss that is lost at the same step each time is not restarted for ever") {
   Script script(0);
   script.sweeps = {kHealthy};
-  const Sight lost = sight_of(WatchedMetric::loss, Ailment::silent_failure);
   for (int restart = 1; restart <= 3; ++restart) {
-    script.look(lost);
+    script.look(lost());
     CHECK(script.did == Names{"stop", "sweep", "start", "tell"});
     script.verify(true, 90);  // from a checkpoint before it all is well at first
     CHECK_THAT(script.why(), Contains("it helped"));
     script.look({.step = 99});
   }
-  script.look(lost);
+  script.look(lost());
   CHECK(script.did == Names{"tell"});
   CHECK_THAT(script.why(), Contains("3 restarts for one cause (loss)"));
   // One that is left behind counts no more.
   Script beyond(0);
   beyond.sweeps = {kHealthy};
   for (std::int64_t step = 100; step < 600; step += 100) {
-    beyond.look(sight_of(WatchedMetric::loss, Ailment::silent_failure, step));
+    beyond.look(lost(step));
     CHECK(beyond.did == Names{"stop", "sweep", "start", "tell"});
     beyond.verify(true, step - 10);
     beyond.look({.step = step + 1});
@@ -203,7 +132,7 @@ TEST_CASE("of several signals the gravest says what is done and what has to be m
 TEST_CASE("a lost loss is not saved") {
   Script script(1);
   script.sweeps = {kThird, kThird};
-  script.look(sight_of(WatchedMetric::loss, Ailment::silent_failure));
+  script.look(lost());
   CHECK(script.did == Names{"stop", "sweep", "sweep", "cordon n2", "start"});
 }
 
@@ -417,6 +346,8 @@ TEST_CASE("what a watch knows outlives it") {
   NodeLedger ledger;
   ledger.cordoned["n2"] = {500, true};
   ledger.causes["silence"] = {2, 77, true};
+  ledger.causes["loss"] = {1, 99, false, 80};
+  ledger.skipped = {{3, 3}, {81, 100}};
   ledger.trial = {slow().signals.front(), 123, {"n2"}, Way::shrink, "b.yaml", 1.5};
   ledger.spares_used = 1, ledger.layout = "a.yaml", ledger.step_factor = 1.25, ledger.breaker = "because";
   CHECK(to_json(ledger_from_json(to_json(ledger), "test")) == to_json(ledger));

@@ -23,24 +23,6 @@ void name_latest(const fs::path& checkpoint) {
   write_file_atomically(latest, name + "\n");
 }
 
-std::vector<fs::path> checkpoint_folders(const fs::path& folder) {
-  std::vector<fs::path> steps;
-  std::error_code failed, none;
-  // A link whose target is gone, an unmounted file system for instance, is something that cannot be listed.
-  if (fs::symlink_status(folder, none).type() == fs::file_type::not_found) return steps;
-  for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end; entry.increment(failed)) {
-    const std::string name = entry->path().filename().string();
-    if (name.starts_with(kStepPrefix) && name.find_first_not_of("0123456789", kStepPrefix.size()) == std::string::npos)
-      steps.push_back(entry->path());
-  }
-  if (failed)
-    throw_error(Code::usage,
-                "{}: found what cannot be listed ({}), needs a folder of checkpoints or nothing; mend or move it",
-                folder.string(), failed.message());
-  std::sort(steps.rbegin(), steps.rend());
-  return steps;
-}
-
 std::string shard_file_name(std::int64_t rank, std::size_t index, std::size_t files) {
   return fmt::format("shard-{:05}-model-{:05}-of-{:05}.safetensors", rank + 1, index + 1, files);
 }

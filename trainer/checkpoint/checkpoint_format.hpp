@@ -25,8 +25,6 @@ std::filesystem::path step_folder(const std::filesystem::path& folder, std::int6
 /// Writes the checkpoint's name into `latest` beside it, where it does not say so. Throws Error{runtime} where it
 /// cannot be written.
 void name_latest(const std::filesystem::path& checkpoint);
-/// What has the name of a checkpoint, newest first. Throws Error{usage} where something is there that cannot be listed.
-std::vector<std::filesystem::path> checkpoint_folders(const std::filesystem::path& folder);
 /// The name that PyTorch gives to file `index` of `files` of a rank; both count from 0 here.
 std::string shard_file_name(std::int64_t rank, std::size_t index, std::size_t files);
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "configs/spec/run.hpp"
+#include "configs/spec/support/error.hpp"
 #include "sim/program/timeline.hpp"
 #include "trainer/communication/communicator.hpp"
 #include "trainer/executor/state_before.hpp"
@@ -31,6 +32,20 @@ struct StepResult {
   StepTimeline timeline;
   /// [microbatch][layer] -> rows per logical expert that this rank sent.
   std::vector<std::vector<std::vector<std::int64_t>>> routing;
+};
+
+/// The gradients of a step are no numbers, on every rank; runtime. Nothing of the state has changed.
+class Diverged : public Error {
+ public:
+  Diverged(std::int64_t rank, std::int64_t step, double norm)
+      : Error(Code::runtime,
+              fmt::format("rank {}: step {}: gradient norm is {}; the loss has diverged or the data is damaged", rank,
+                          step, norm)),
+        step_(step) {}
+  std::int64_t step() const { return step_; }
+
+ private:
+  std::int64_t step_;
 };
 
 class Executor {

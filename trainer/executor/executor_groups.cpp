@@ -132,8 +132,7 @@ void Executor::optimizer_step() {
   result_.gradient_norm = norm;
   if (gradients_good_ && !gradients_good_(step_)) throw RepeatStep{};
   if (!std::isfinite(norm))  // before the update: the masters and the checkpoints to come stay good
-    throw_error(Code::runtime, "rank {}: step {}: gradient norm is {}; the loss has diverged or the data is damaged",
-                rank_, step_, norm);
+    throw Diverged(rank_, step_, norm);
   if (before_) before_->keep(step_, groups_);
   const double scale = o.clip_norm > 0 && norm > o.clip_norm ? o.clip_norm / norm : 1.0;
   for (ShardedGroup& group : groups_) {

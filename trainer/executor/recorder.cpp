@@ -153,6 +153,17 @@ void Recorder::step(const StepResult& r, double learning_rate, const std::vector
   if (isatty(STDERR_FILENO)) print_error("{}\n", shown);
 }
 
+void Recorder::diverged(std::int64_t step) {
+  if (rank_ != 0) return;
+  const auto file = folder_ / "diverged.json";
+  std::ifstream in(file);
+  const json before = json::parse(in, nullptr, false);
+  const bool again = before.is_object() && before.value("step", std::int64_t{0}) == step;
+  const std::int64_t times = 1 + (again ? before.value("times", std::int64_t{0}) : 0);
+  write_file_atomically(file,
+                        json{{"step", step}, {"times", times}, {"unix_s", clock_s(CLOCK_REALTIME)}}.dump() + "\n");
+}
+
 void Recorder::checkpoint(std::int64_t step, const SaveTimes& times) {
   checkpoints_.push_back(times);
   if (rank_ != 0) return;

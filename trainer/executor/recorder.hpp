@@ -4,6 +4,7 @@
 //                   the tokens of rank 0, and mfu where the device's peak is known (run_metrics.hpp)
 //   replayed.jsonl  the lines of steps that a restart went back behind: they are done again
 //   generations.jsonl  one line a start: when the ranks were connected and the state was loaded, the step it was of
+//   diverged.json   the last step whose gradients were no numbers, and how many times in a row it was that step
 //   checkpoints.jsonl  one line a save: how long training stood still, how long until the checkpoint was valid
 //   summary.json    medians over the measured steps, per rank
 //   trace.json      Chrome trace of the median step, all ranks; timeline.json the same as records
@@ -40,6 +41,8 @@ class Recorder {
             const nlohmann::json& skipped);
   /// Of metrics.jsonl, as this rank has it. Empty: no step was done.
   const std::string& last_line() const { return last_line_; }
+  /// The gradients of this step are no numbers.
+  void diverged(std::int64_t step);
   void checkpoint(std::int64_t step, const SaveTimes& times);
   /// Of a copy in the memory of nodes.
   void local_copy(const SaveTimes& times) { local_copies_.push_back(times); }

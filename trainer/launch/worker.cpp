@@ -245,6 +245,7 @@ RankEnd Worker::train(const RankEnvironment& environment, RankWatch& watch) {
     after = train_steps(run, executor, *communicators, checkpoints, recorder, watch);
     if (after == AfterStep::regroup) communicators->barrier();
   } catch (const Error& e) {
+    if (const auto* lost = dynamic_cast<const Diverged*>(&e)) recorder.diverged(lost->step());
     if (now_.done == run.steps || (!watch.broken_up() && !dynamic_cast<const PeerLost*>(&e))) throw;
     const auto next = watch.wait_for_next(/*planned=*/false);
     if (!next) throw;

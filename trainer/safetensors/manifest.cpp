@@ -1,5 +1,6 @@
 #include "trainer/safetensors/manifest.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -38,6 +39,24 @@ json unsealed_manifest(const json& document) try { return unsealed(document); } 
 }  // namespace
 
 std::string step_name(std::int64_t step) { return fmt::format("{}{:08}", kStepPrefix, step); }
+
+std::vector<fs::path> checkpoint_folders(const fs::path& folder) {
+  std::vector<fs::path> steps;
+  std::error_code failed, none;
+  // A link whose target is gone, an unmounted file system for instance, is something that cannot be listed.
+  if (fs::symlink_status(folder, none).type() == fs::file_type::not_found) return steps;
+  for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end; entry.increment(failed)) {
+    const std::string name = entry->path().filename().string();
+    if (name.starts_with(kStepPrefix) && name.find_first_not_of("0123456789", kStepPrefix.size()) == std::string::npos)
+      steps.push_back(entry->path());
+  }
+  if (failed)
+    throw_error(Code::usage,
+                "{}: found what cannot be listed ({}), needs a folder of checkpoints or nothing; mend or move it",
+                folder.string(), failed.message());
+  std::sort(steps.rbegin(), steps.rend());
+  return steps;
+}
 
 json read_manifest(const fs::path& checkpoint) try {
   json manifest = read_json(checkpoint / "manifest.json");

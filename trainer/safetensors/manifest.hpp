@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 namespace wt {
 
@@ -13,6 +14,8 @@ inline constexpr std::string_view kStepPrefix = "step-";
 
 /// "step-00000012": the folder of a checkpoint.
 std::string step_name(std::int64_t step);
+/// What has the name of a checkpoint, newest first. Throws Error{usage} where something is there that cannot be listed.
+std::vector<std::filesystem::path> checkpoint_folders(const std::filesystem::path& folder);
 
 /// The manifest. Throws Error{usage} where it cannot be read, is of another schema, is not as it was written
 /// (sealed_document.hpp), lacks a key, names a step that is not its folder's, a file twice, or one that is not in its

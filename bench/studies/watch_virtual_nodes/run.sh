@@ -21,6 +21,7 @@ undecided: tell
 sure: 0.99
 most_excluded: 0.25
 restarts: 3
+rollback: {margin: 16, skip: 16}
 verify: {steps: 24, within: 10m}
 EOF
 {

@@ -1,0 +1,99 @@
+#include "planner/watch/rollback.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "configs/spec/run.hpp"
+#include "configs/spec/support/atomic_file.hpp"
+#include "trainer/safetensors/manifest.hpp"
+
+namespace wt {
+namespace {
+
+std::optional<std::int64_t> step_of(const std::filesystem::path& checkpoint) try {
+  return read_manifest(checkpoint).at("step").get<std::int64_t>();
+} catch (const std::exception&) {  // the trainer passes it over, too
+  return {};
+}
+
+std::int64_t count(const BatchRange& range) { return range.last - range.first + 1; }
+
+}  // namespace
+
+WayBack read_way_back(const std::filesystem::path& run_folder) try {
+  WayBack out;
+  out.skipped = read_run(run_folder / "run.yaml").resilience.skipped;
+  for (const auto& folder : checkpoint_folders(run_folder / "checkpoints"))
+    if (const auto step = step_of(folder)) out.checkpoints.push_back(*step);
+  return out;
+} catch (const std::exception& e) {
+  return {.missing = e.what()};
+}
+
+std::string keeps_too_few(const std::filesystem::path& run_folder, const RollbackRule& rule) {
+  const auto file = run_folder / "run.yaml";
+  if (!std::filesystem::exists(file)) return "";
+  const RunSpec run = read_run(file);
+  const bool saves = run.save && run.save_interval > 0;
+  if (saves && (run.keep_checkpoints < 0 || (run.keep_checkpoints - 1) * run.save_interval >= rule.margin)) return "";
+  const std::string kept =
+      saves ? fmt::format("{} checkpoints, one every {} steps", run.keep_checkpoints, run.save_interval)
+            : "no checkpoints on the way";
+  return fmt::format("{}: keeps {}; a way back of {} steps (rollback.margin) needs more", file.string(), kept,
+                     rule.margin);
+}
+
+std::optional<Rollback> roll_back(const WayBack& way, std::int64_t bad_step, const RollbackRule& rule,
+                                  std::optional<std::int64_t> before) {
+  const auto found = std::ranges::find_if(way.checkpoints, [&](std::int64_t step) {
+    return step <= bad_step - rule.margin && (!before || step < *before);
+  });
+  if (found == way.checkpoints.end()) return {};
+  const std::int64_t first = batch_of(*found + 1, way.skipped);
+  const std::int64_t last = rule.skip ? std::max(first + *rule.skip - 1, batch_of(bad_step, way.skipped)) : first;
+  return Rollback{*found, bad_step, {first, last}};
+}
+
+std::string why_no_way(const WayBack& way, std::int64_t bad_step, const RollbackRule& rule,
+                       std::optional<std::int64_t> before) {
+  if (!way.missing.empty()) return "there is no way back from the lost loss: " + way.missing;
+  return fmt::format("no checkpoint is kept that is {} steps before step {}, where the loss was lost{}", rule.margin,
+                     bad_step, before ? fmt::format(", and older than step {}", *before) : "");
+}
+
+std::string to_string(const Rollback& r) {
+  const std::string batches = count(r.skipped) == 1 ? fmt::format("batch {}", r.skipped.first)
+                                                    : fmt::format("batches {}-{}", r.skipped.first, r.skipped.last);
+  return fmt::format("from step {}, {} steps before step {}, leaving out {}", r.step, r.bad_step - r.step, r.bad_step,
+                     batches);
+}
+
+std::int64_t batch_of(std::int64_t step, const std::vector<BatchRange>& skipped) {
+  for (const BatchRange& range : skipped)
+    if (range.first <= step) step += count(range);
+  return step;
+}
+
+std::vector<BatchRange> united(std::vector<BatchRange> ranges, const std::vector<BatchRange>& more) {
+  ranges.insert(ranges.end(), more.begin(), more.end());
+  std::ranges::sort(ranges, {}, &BatchRange::first);
+  std::vector<BatchRange> out;
+  for (const BatchRange& range : ranges)
+    if (!out.empty() && range.first <= out.back().last + 1)
+      out.back().last = std::max(out.back().last, range.last);
+    else
+      out.push_back(range);
+  return out;
+}
+
+void write_skipping(const std::filesystem::path& run_file, const std::vector<BatchRange>& skipped,
+                    const std::filesystem::path& to) {
+  RunSpec run = read_run(run_file);
+  run.resilience.skipped = united(run.resilience.skipped, skipped);
+  run.autoresume = true;
+  write_file_atomically(to, run_to_yaml(run));
+}
+
+}  // namespace wt
