@@ -26,7 +26,7 @@ using StorePtr = c10::intrusive_ptr<c10d::Store>;
 constexpr double kEndsByItself_s = 1.5;
 /// The agent decides on a loss within a second; then all is known.
 constexpr double kDecision_s = 10;
-/// All that an ending rank does with the store; a store that is stopped, too, must not hold it.
+/// All that an ending rank does with the store; a store that is stopped, too, must not hold it, nor one that is gone.
 constexpr double kEnding_s = 8;
 /// Ranks that are named one by one.
 constexpr std::size_t kNamed = 8;
@@ -68,7 +68,7 @@ struct RankWatch::Impl {
   double answered_at = 0;          ///< when the store has last
   std::optional<Membership> next;
   std::condition_variable decided;
-  std::atomic<bool> ending{false};
+  std::atomic<bool> ending{false}, store_gone{false};
   std::thread publisher, enforcer, greeter;
 
   std::string position() const { return step > 0 ? fmt::format("{} of step {}", op, step) : op; }
@@ -101,7 +101,7 @@ struct RankWatch::Impl {
         if (!sleep(tick_s(environment.world))) return;
       }
     } catch (const std::exception&) {
-      // The store is gone, and with it the rank or agent that hosts it: the next call finds out.
+      store_gone = true;  // and with it the rank or agent that hosts it: the next call finds out
     }
   }
 
@@ -271,17 +271,18 @@ struct RankWatch::Impl {
         promise->set_exception(std::current_exception());
       }
     }).detach();
-    if (status.wait_for(std::chrono::duration<double>(kEnding_s + kSilentTicks * tick_s(environment.world))) ==
-        std::future_status::ready)
-      try {
+    const double latest_s = Clocks::now().wall_s + kEnding_s + kSilentTicks * tick_s(environment.world);
+    bool settled = false;
+    while (!settled && !store_gone && Clocks::now().wall_s < latest_s)
+      settled = status.wait_for(std::chrono::milliseconds(100)) == std::future_status::ready;
+    if (settled) try {
         _exit(status.get());
       } catch (const std::exception&) {
       }
-    fmt::print(stderr,
-               "windtunnel: {}: the store at {}:{}, in {}, does not answer: that process is stopped, dead or cut off\n",
-               own.text, environment.master_address, environment.master_port,
-               environment.agent_store ? "the launcher" : "rank 0");
-    std::fflush(stderr);
+    print({own.rank, own.status,
+           fmt::format("{}: the store at {}:{}, in {}, does not answer: that process is stopped, dead or cut off",
+                       own.text, environment.master_address, environment.master_port,
+                       environment.agent_store ? "the launcher" : "rank 0")});
     _exit(own.status);
   }
 };
