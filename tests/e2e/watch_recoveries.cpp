@@ -47,7 +47,7 @@ cat > "$here/faults.yaml" <<EOF
 name: watched
 run: $2
 events:
-  - {who: {domain: rank, index: 2}, when: {step: $next}, what: {kind: slow, factor: 25}}
+  - {who: {domain: rank, index: 2}, when: {step: $next}, what: {kind: slow, factor: 100}}
 EOF
 exec "$TRAINER" "$@" --faults "$here/faults.yaml"
 )sh";
@@ -71,7 +71,7 @@ model: model.yaml
 cluster: cluster.yaml
 gpus: 4
 stack: windtunnel-train
-tokens: 10B
+tokens: 1B
 max_seq_len: 48
 global_train_batch_size: 12
 routing: [balanced]
@@ -89,45 +89,48 @@ attn_config: {kv_n_heads: 2}
 ffn_config: {ffn_hidden_size: 104, moe_num_experts: 8, moe_top_k: 2}
 )";
 
-/// Resharded when it shrinks; small steps of the optimizer, so that layouts stay close.
-RunSpec watched_run(std::int64_t steps) {
+/// Resharded when it shrinks; small steps of the optimizer, so that layouts stay close. Slow, it outlasts the planner.
+RunSpec watched_run() {
   RunSpec run = with_layout(small_run(), 2, 2, 1);
-  run.model.layers = 1, run.global_batch = 12, run.optimizer.lr = 1e-4;
-  run.steps = steps, run.save = true, run.save_interval = 4, run.dist_timeout_s = 60;
+  run.model.layers = 1, run.global_batch = 12, run.optimizer.lr = 3e-5;
+  run.steps = 80, run.save = true, run.save_interval = 4, run.dist_timeout_s = 60;
   return run;
+}
+
+/// plan.json of the study, made once; the files that the study names lie in the folder above.
+fs::path planned() {
+  const fs::path folder = scratch("study"), plan = folder / "plan/plan.json";
+  if (fs::exists(plan)) return plan;
+  fs::create_directory(folder);
+  write_bytes(folder / "cluster.yaml", kCluster);
+  write_bytes(folder / "model.yaml", kModel);
+  write_bytes(folder / "study.yaml", kStudy);
+  const Ended ended = windtunnel("plan study.yaml -o plan --allow-assumed", "cd '" + folder.string() + "' &&");
+  INFO(ended.said);
+  REQUIRE(ended.status == 0);
+  return plan;
 }
 
 class Machine {
  public:
-  explicit Machine(const RunSpec& run) : run_(run) {
+  Machine() {
     fs::create_directory(folder());
     file("windtunnel", kMachine);
     fs::permissions(folder_ / "windtunnel", fs::perms::owner_all);
-    file("run.yaml", run_to_yaml(run));
-    file("cluster.yaml", kCluster);
-    file("model.yaml", kModel);
-    file("study.yaml", kStudy);
+    file("run.yaml", run_to_yaml(watched_run()));
     // Real steps on busy cores: what counts as slow is far above them.
     file("rules.yaml",
          "every: 50ms\nwindow: 4\nsignals:\n"
-         "  - {name: slow steps, metric: step_s, above: 5, of: best, steps: 4}\n"
-         "  - {name: silence, metric: silence, above: 50, of: recent, at_least: 15s}\n"
+         "  - {name: slow steps, metric: step_s, above: 10, of: best, steps: 4}\n"
+         "  - {name: silence, metric: silence, above: 50, of: recent, at_least: 10s}\n"
          "undecided: sweep\nsure: 0.99\nmost_excluded: 0.25\nrestarts: 3\nverify: {steps: 4, within: 5m}\n");
-    std::string hooks = read_bytes("configs/watch/hooks-local.yaml");
-    const std::string local = fs::absolute("configs/watch/local.sh").string();
-    for (std::size_t at = 0; (at = hooks.find("./local.sh", at)) != std::string::npos; at += local.size())
-      hooks.replace(at, 10, local);
-    file("hooks.yaml", hooks);
   }
   ~Machine() { local("stop"); }  // where a test has failed it still runs
 
   fs::path folder() const { return folder_ / "run"; }
   void file(const std::string& name, const std::string& bytes) { write_bytes(folder_ / name, bytes); }
-  /// A plan is made, and the run started.
   void start(int slow_starts) {
-    const Ended planned = here("plan study.yaml -o plan --allow-assumed");
-    INFO(planned.said);
-    REQUIRE(planned.status == 0);
+    planned();
     file("slow_starts", std::to_string(slow_starts));
     REQUIRE(local("start", (folder_ / "run.yaml").string()) == 0);
     wait_for_step(folder(), 1);
@@ -139,9 +142,12 @@ class Machine {
     for (int n = 0; n < 4; ++n) fleet.fleet.nodes[static_cast<std::size_t>(n)].name = fmt::format("node-{}", n);
     file("fleet.json", to_json(fleet.fleet).dump());
   }
+  /// In the folder of the study, beside which its files are looked up.
   Ended watch() const {
-    return here("watch run --rules rules.yaml --hooks hooks.yaml --plan plan/plan.json --act",
-                environment() + "timeout 300");
+    return windtunnel(fmt::format("watch '{0}/run' --rules '{0}/rules.yaml' --hooks '{1}' --plan '{2}' --act",
+                                  folder_.path().string(), fs::absolute("configs/watch/hooks-local.yaml").string(),
+                                  planned().string()),
+                      "cd '" + scratch("study").string() + "' && " + environment() + "timeout 300");
   }
   /// Of the start that was the last.
   std::int64_t ranks() const { return read_run(folder() / "run.yaml").layout.world(); }
@@ -158,17 +164,13 @@ class Machine {
     Expectation expect;
     expect.state = state;
     DrillCase out;
-    compare_with_undisturbed(trained(run_), folder(), expect, out);
-    check_replays(folder(), run_.steps, expect, out);
+    compare_with_undisturbed(trained(watched_run()), folder(), expect, out);
+    check_replays(folder(), watched_run().steps, expect, out);
     check_nothing_left(folder(), out);
     return out.differences;
   }
 
  private:
-  /// Where the study's files are.
-  Ended here(const std::string& arguments, const std::string& before = "") const {
-    return windtunnel(arguments, "cd '" + folder_.path().string() + "' && " + before);
-  }
   int local(const std::string& action, const std::string& run_file = "") const {
     const std::string words = fmt::format("configs/watch/local.sh {} '{}' '{}'", action, folder().string(), run_file);
     return std::system((environment() + words).c_str());
@@ -177,14 +179,13 @@ class Machine {
     return fmt::format("WINDTUNNEL='{}' TRAINER='{}' ", (folder_ / "windtunnel").string(), trainer_program().string());
   }
 
-  RunSpec run_;
   TempDirectory folder_;
 };
 
 }  // namespace
 
 TEST_CASE("a slow node without a spare: the run goes on in the planner's layout for the nodes that are left") {
-  Machine machine(watched_run(32));
+  Machine machine;
   machine.sweeps_find(2);
   machine.start(1);
   const Ended ended = machine.watch();
@@ -197,7 +198,7 @@ TEST_CASE("a slow node without a spare: the run goes on in the planner's layout 
 }
 
 TEST_CASE("sweeps blame the wrong node: the shrunk run is as slow, and gets all of its nodes back") {
-  Machine machine(watched_run(32));
+  Machine machine;
   machine.sweeps_find(1);
   machine.start(2);
   const Ended ended = machine.watch();
@@ -210,7 +211,7 @@ TEST_CASE("sweeps blame the wrong node: the shrunk run is as slow, and gets all 
 }
 
 TEST_CASE("the process with the store dies: the run is silent, and started again") {
-  Machine machine(watched_run(32));
+  Machine machine;
   machine.start(0);
   auto death = std::async(std::launch::async, [&] {
     wait_for_step(machine.folder(), 10);
