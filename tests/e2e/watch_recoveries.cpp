@@ -2,6 +2,7 @@
 // is slow or its store dies, is stopped and started again, and trains what an undisturbed run trains. Only sweeps are
 // recorded ones.
 #include <signal.h>
+#include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
@@ -149,6 +150,13 @@ class Machine {
                                   planned().string()),
                       "cd '" + scratch("study").string() + "' && " + environment() + "timeout 300");
   }
+  /// Kills the agent, which hosts the store, after the wait. The future has the result of kill().
+  std::future<int> kill_agent(std::function<void()> wait) const {
+    return std::async(std::launch::async, [this, wait = std::move(wait)] {
+      wait();
+      return kill(std::stoi(read("run/watch.pid")), SIGKILL);
+    });
+  }
   /// Of the start that was the last.
   std::int64_t ranks() const { return read_run(folder() / "run.yaml").layout.world(); }
   std::string read(const std::string& name) const { return read_bytes(folder_ / name); }
@@ -213,14 +221,27 @@ TEST_CASE("sweeps blame the wrong node: the shrunk run is as slow, and gets all 
 TEST_CASE("the process with the store dies: the run is silent, and started again") {
   Machine machine;
   machine.start(0);
-  auto death = std::async(std::launch::async, [&] {
-    wait_for_step(machine.folder(), 10);
-    return kill(std::stoi(machine.read("run/watch.pid")), SIGKILL);
-  });
+  auto death = machine.kill_agent([&] { wait_for_step(machine.folder(), 10); });
   const Ended ended = machine.watch();
   INFO(ended.said << machine.read("run/train.log"));
   CHECK(death.get() == 0);
   CHECK(machine.hooks_run() == "stop start ");
   CHECK_THAT(ended.said, Contains("silence") && Contains("it helped"));
   CHECK(machine.differences(Expectation::State::bitwise).empty());
+}
+
+TEST_CASE("the process with the store dies while the run is to save: it goes on from what was saved") {
+  Machine machine;
+  machine.sweeps_find(2);
+  machine.start(1);
+  auto death = machine.kill_agent([&] {
+    for (int waited_ms = 0; !fs::exists(machine.folder() / "hooks.log") && waited_ms < 200'000; ++waited_ms)
+      usleep(1000);
+  });
+  const Ended ended = machine.watch();
+  INFO(ended.said << machine.read("run/train.log"));
+  CHECK(death.get() == 0);
+  CHECK(machine.hooks_run() == "save stop sweep sweep cordon start ");
+  CHECK_THAT(ended.said, Contains("shrink, without node-2") && Contains("it helped"));
+  CHECK(machine.differences(Expectation::State::layouts).empty());
 }

@@ -26,8 +26,10 @@ using StorePtr = c10::intrusive_ptr<c10d::Store>;
 constexpr double kEndsByItself_s = 1.5;
 /// The agent decides on a loss within a second; then all is known.
 constexpr double kDecision_s = 10;
-/// All that an ending rank does with the store; a store that is stopped, too, must not hold it, nor one that is gone.
+/// All that an ending rank does with the store; a store that is stopped, too, must not hold it.
 constexpr double kEnding_s = 8;
+/// A store that is gone holds nobody longer than this, in which who has settled ends.
+constexpr double kLeaving_s = 0.5;
 /// Ranks that are named one by one.
 constexpr std::size_t kNamed = 8;
 
@@ -262,22 +264,18 @@ struct RankWatch::Impl {
   [[noreturn]] void end(const Failure& own, const std::optional<AwaitedCall>& lost) {
     if (ending.exchange(true))
       for (;;) pause();  // the other thread ends the process
-    auto promise = std::make_shared<std::promise<int>>();
-    auto status = promise->get_future();
-    std::thread([this, promise, own, lost] {
-      try {
-        promise->set_value(settle(own, lost));
-      } catch (const std::exception&) {  // no store to agree over
-        promise->set_exception(std::current_exception());
-      }
-    }).detach();
+    std::packaged_task<int()> settling([this, own, lost] { return settle(own, lost); });
+    auto status = settling.get_future();
+    std::thread(std::move(settling)).detach();
+    const auto settled_within = [&](double seconds) {
+      return status.wait_for(std::chrono::duration<double>(seconds)) == std::future_status::ready;
+    };
     const double latest_s = Clocks::now().wall_s + kEnding_s + kSilentTicks * tick_s(environment.world);
-    bool settled = false;
-    while (!settled && !store_gone && Clocks::now().wall_s < latest_s)
-      settled = status.wait_for(std::chrono::milliseconds(100)) == std::future_status::ready;
-    if (settled) try {
+    while (!settled_within(0.1) && !store_gone && Clocks::now().wall_s < latest_s) {
+    }
+    if (settled_within(kLeaving_s)) try {
         _exit(status.get());
-      } catch (const std::exception&) {
+      } catch (const std::exception&) {  // no store to agree over
       }
     print({own.rank, own.status,
            fmt::format("{}: the store at {}:{}, in {}, does not answer: that process is stopped, dead or cut off",
