@@ -183,23 +183,24 @@ void check_replays(const fs::path& place, std::int64_t steps, const Expectation&
 
 void check_generations(const fs::path& place, DrillCase& out) {
   const auto starts = read_lines(place / "generations.jsonl"), committed = read_lines(place / "metrics.jsonl");
+  for (const json& row : committed) {
+    const auto next = std::find_if(starts.rbegin(), starts.rend(), [&](const json& start) {
+                        return start.at("resumed_after") < row.at("step");
+                      }).base();  // the start after the last one that did this step
+    const double at = row.at("unix_s");
+    if (next == starts.begin() || at < (next - 1)->at("connected_unix_s") ||
+        (next != starts.end() && at > next->at("connected_unix_s")))
+      return out.differences.push_back(
+          fmt::format("step {} was not done by the last ranks that came to it", row.at("step").get<std::int64_t>()));
+  }
   std::vector<json> done = read_lines(place / "replayed.jsonl");
   const auto replayed = static_cast<std::int64_t>(done.size());
   done.insert(done.end(), committed.begin(), committed.end());
   std::int64_t lost = 0;
-  for (std::size_t g = 0; g < starts.size(); ++g) {
-    const double began = starts[g].at("connected_unix_s");
-    const std::int64_t after = starts[g].at("resumed_after");
-    const auto stray = std::find_if(committed.begin(), committed.end(), [&](const json& row) {
-      return (row.at("step") <= after) != (row.at("unix_s") < began);
-    });
-    if (stray != committed.end())
-      out.differences.push_back(fmt::format("step {} was done {} the ranks that went on from step {}",
-                                            stray->at("step").get<std::int64_t>(),
-                                            stray->at("step") <= after ? "by" : "before", after));
-    if (g == 0) continue;
-    const std::int64_t before = starts[g - 1].at("resumed_after");
-    lost += last_done(done, starts[g - 1].at("connected_unix_s"), began).value_or(before) - after;
+  for (std::size_t g = 1; g < starts.size(); ++g) {
+    const json &before = starts[g - 1], &start = starts[g];
+    const auto last = last_done(done, before.at("connected_unix_s"), start.at("connected_unix_s"));
+    lost += last.value_or(before.at("resumed_after")) - start.at("resumed_after").get<std::int64_t>();
   }
   if (lost != replayed)
     out.differences.push_back(
