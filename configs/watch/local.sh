@@ -1,15 +1,17 @@
 #!/bin/sh
 # Hooks of windtunnel watch for a run on this machine.
-#   local.sh start RUN [RUN.yaml]   the run file, else the one of the last start; in the background
+#   local.sh start RUN [RUN.yaml]   the run file, else RUN/watch.yaml; in the background
 #   local.sh save RUN               SIGUSR1: saves and ends
 #   local.sh stop RUN               SIGKILL: what is worth a save was saved before
 #   local.sh sweep RUN OUTPUT       windtunnel health of this machine
 #   local.sh cordon RUN NODE REASON, local.sh uncordon RUN NODE: a line of RUN/cordoned
-# RUN/watch.pid is the agent's process, RUN/watch.yaml the run file. $WINDTUNNEL is the program; else it is found in PATH.
+# RUN/watch.pid is the agent's process, RUN/watch.yaml the run file that was given last. A layout-N.yaml, which the watch
+# writes, is for its start alone, so that the run can go back. $WINDTUNNEL is the program; else it is found in PATH.
 set -eu
 action=$1 run=$2 windtunnel=${WINDTUNNEL:-windtunnel}
 
-runs() { [ -s "$run/watch.pid" ] && kill -0 "$(cat "$run/watch.pid")" 2>/dev/null; }
+# A zombie that nobody waits for has ended.
+runs() { [ -s "$run/watch.pid" ] && grep -qs '^State:.[^ZX]' "/proc/$(cat "$run/watch.pid")/status"; }
 wait_for_end() { # SECONDS
   left=$1
   while runs; do
@@ -22,8 +24,15 @@ wait_for_end() { # SECONDS
 case $action in
 start)
   mkdir -p "$run"
-  if [ -n "${3:-}" ] && ! [ "$3" -ef "$run/watch.yaml" ]; then cp "$3" "$run/watch.yaml"; fi
-  setsid "$windtunnel" train "$run/watch.yaml" -o "$run" >>"$run/train.log" 2>&1 </dev/null &
+  file=${3:-$run/watch.yaml}
+  case $file in
+  */layout-*.yaml) ;;
+  *)
+    [ "$file" -ef "$run/watch.yaml" ] || cp "$file" "$run/watch.yaml"
+    file=$run/watch.yaml
+    ;;
+  esac
+  setsid "$windtunnel" train "$file" -o "$run" >>"$run/train.log" 2>&1 </dev/null &
   echo $! >"$run/watch.pid"
   sleep 1
   # A run file that is refused ends at once.

@@ -90,6 +90,7 @@ void judge(const Scenario& scenario, const RunSpec& run, int status, const fs::p
   measure_recoveries(place, out.restarts);
   prove_strikes(scenario, run, place, out);
   check_replays(place, run.steps, expect, out);
+  check_generations(place, out);
   check_recoveries(place, scenario, out);
   if ((status == 0) != expect.finishes)
     out.differences.push_back(
@@ -97,7 +98,21 @@ void judge(const Scenario& scenario, const RunSpec& run, int status, const fs::p
                         : "the run ended well, which was not expected");
   if (!expect.says.empty() && said_in(place, out).find(expect.says) == std::string::npos)
     out.differences.push_back(fmt::format("nobody said '{}'", expect.says));
+  if (status == 0 && run.save) check_memory_given_back(place, out);
   if (status == 0) compare_with_undisturbed(undisturbed, place, expect, out);
+}
+
+/// Where a replica is to rejoin, replicas compare what they hold after every step: losses alone would not tell.
+RunSpec compared_at_rejoin(const Scenario& scenario, RunSpec run) {
+  const auto& ways = scenario.policy.on_loss;
+  const auto any = [&](auto&& of) { return std::any_of(scenario.events.begin(), scenario.events.end(), of); };
+  const bool rejoins = std::count(ways.begin(), ways.end(), Recovery::without_replica) > 0 &&
+                       any([](const FaultEvent& e) { return e.lasts_s.has_value(); });
+  std::int64_t& interval = run.resilience.verify_interval;
+  // A comparison would find a corrupted number, which the scenario says that nobody does.
+  if (rejoins && interval == 0 && !any([](const FaultEvent& e) { return e.what.kind == FaultKind::corrupt; }))
+    interval = 1;
+  return run;
 }
 
 }  // namespace
@@ -130,7 +145,8 @@ DrillResult run_drill(const std::vector<DrillInput>& inputs, const fs::path& out
   std::vector<fs::path> references;             // of each case
   DrillResult result;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const auto& [scenario, run, drawn] = inputs[i];
+    const auto& [scenario, asked, drawn] = inputs[i];
+    const RunSpec run = compared_at_rejoin(scenario, asked);
     const auto [reference, first] =
         undisturbed.try_emplace(run_to_yaml(run), folder / fmt::format("undisturbed-{}", i + 1));
     const fs::path run_file = reference->second.string() + ".yaml", place = folder / fmt::format("case-{}", i + 1);

@@ -57,6 +57,9 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
+/// What a step was trained on, and what it left out.
+std::pair<json, json> trained_on(const json& row) { return {row.at("samples"), row.value("skipped", json())}; }
+
 void compare_metrics(const std::vector<json>& expected, const std::vector<json>& found, State state, DrillCase& out) {
   out.samples_equal = expected.size() == found.size();
   out.losses_equal = out.samples_equal && state != State::any;
@@ -67,7 +70,7 @@ void compare_metrics(const std::vector<json>& expected, const std::vector<json>&
       if (out.losses_equal) out.differences.push_back(fmt::format("step {}: {}", i + 1, other));
       out.losses_equal = false;
     }
-    if (expected[i].at("samples") != found[i].at("samples")) {
+    if (trained_on(expected[i]) != trained_on(found[i])) {
       if (out.samples_equal) out.differences.push_back(fmt::format("step {}: other samples", i + 1));
       out.samples_equal = false;
     }
@@ -120,14 +123,30 @@ void expect_of_each(const char* what, const std::vector<T>& expected, DrillCase&
   }
 }
 
+/// As expected; where nothing is, no node that was not struck.
 void check_excluded(const fs::path& place, const Expectation& expect, DrillCase& out) {
-  if (!expect.excluded) return;
-  if (!fs::exists(place / "agent.json"))
-    return out.differences.push_back("no agent.json, which tells of excluded nodes");
+  if (!fs::exists(place / "agent.json")) {
+    if (expect.excluded) out.differences.push_back("no agent.json, which tells of excluded nodes");
+    return;
+  }
   const auto excluded = read_json(place / "agent.json").at("excluded").get<std::vector<std::int64_t>>();
-  if (excluded != *expect.excluded)
+  if (expect.excluded && excluded != *expect.excluded)
     out.differences.push_back(
         fmt::format("excluded nodes: {}, expected {}", json(excluded).dump(), json(*expect.excluded).dump()));
+  std::set<std::int64_t> struck;
+  for (const json& line : read_lines(place / "strikes.jsonl")) struck.insert(line.at("node").get<std::int64_t>());
+  for (const std::int64_t node : excluded)
+    if (!expect.excluded && !struck.contains(node))
+      out.differences.push_back(fmt::format("node {} is excluded, which was not struck", node));
+}
+
+/// The last step that was done between the two times; none where none was.
+std::optional<std::int64_t> last_done(const std::vector<json>& rows, double from, double to) {
+  std::optional<std::int64_t> last;
+  for (const json& row : rows)
+    if (const double at = row.at("unix_s"); at > from && at < to)
+      last = std::max(last.value_or(0), row.at("step").get<std::int64_t>());
+  return last;
 }
 
 }  // namespace
@@ -156,10 +175,43 @@ void check_replays(const fs::path& place, std::int64_t steps, const Expectation&
     if (!by_step.count(step)) continue;  // the run ended before it came there again
     if (const std::string other = other_loss(row, by_step[step], expect.state); !other.empty())
       out.differences.push_back(fmt::format("step {}, done again: {}", step, other));
-    if (row.at("samples") != by_step[step].at("samples"))
+    if (trained_on(row) != trained_on(by_step[step]))
       out.differences.push_back(fmt::format("step {}, done again: other samples", step));
   }
   expect_equal("steps lost", expect.steps_lost, out.steps_lost, out);
+}
+
+void check_generations(const fs::path& place, DrillCase& out) {
+  const auto starts = read_lines(place / "generations.jsonl"), committed = read_lines(place / "metrics.jsonl");
+  for (const json& row : committed) {
+    const auto next = std::find_if(starts.rbegin(), starts.rend(), [&](const json& start) {
+                        return start.at("resumed_after") < row.at("step");
+                      }).base();  // the start after the last one that did this step
+    const double at = row.at("unix_s");
+    if (next == starts.begin() || at < (next - 1)->at("connected_unix_s") ||
+        (next != starts.end() && at > next->at("connected_unix_s")))
+      return out.differences.push_back(
+          fmt::format("step {} was not done by the last ranks that came to it", row.at("step").get<std::int64_t>()));
+  }
+  std::vector<json> done = read_lines(place / "replayed.jsonl");
+  const auto replayed = static_cast<std::int64_t>(done.size());
+  done.insert(done.end(), committed.begin(), committed.end());
+  std::int64_t lost = 0;
+  for (std::size_t g = 1; g < starts.size(); ++g) {
+    const json &before = starts[g - 1], &start = starts[g];
+    const auto last = last_done(done, before.at("connected_unix_s"), start.at("connected_unix_s"));
+    lost += last.value_or(before.at("resumed_after")) - start.at("resumed_after").get<std::int64_t>();
+  }
+  if (lost != replayed)
+    out.differences.push_back(
+        fmt::format("{} steps were done again, and {} lie between checkpoints and failures", replayed, lost));
+}
+
+void check_memory_given_back(const fs::path& place, DrillCase& out) {
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(place / "nodes", none))
+    out.differences.push_back(
+        fmt::format("{} is left behind: the run is over, and saved", fs::relative(entry.path(), place).string()));
 }
 
 void check_recoveries(const fs::path& place, const Scenario& scenario, DrillCase& out) {

@@ -60,12 +60,22 @@ class LeftOver {
     try {
       const RunOnFewer plan = plan_on_fewer(text_, study_file_.string(), gpus, true);
       const std::filesystem::path file = folder_ / fmt::format("layout-{}.yaml", gpus);
-      write_file_atomically(file, run_to_yaml(plan.run));
+      write_file_atomically(file, run_to_yaml(in_layout_of(plan.run)));
       out = {plan.step_s, file.string()};
     } catch (const Error& e) {
       said_(fmt::format("no layout on {} GPUs: {}", gpus, e.what()));
     }
     return out;
+  }
+
+  /// Data, optimizer and saves are the run's own, as our trainer wrote them down; of another trainer's run the plan's.
+  RunSpec in_layout_of(const RunSpec& planned) const {
+    const std::filesystem::path own = folder_ / "run.yaml";
+    if (!std::filesystem::exists(own)) return planned;
+    RunSpec run = read_run(own);
+    run.layout = planned.layout;
+    check_run(run, own.string());
+    return run;
   }
 
   std::filesystem::path study_file_;

@@ -1,126 +1,17 @@
 // windtunnel watch over made-up run folders, with scripts for hooks: what it runs, in which order, and what it writes
 // down.
 #include <catch2/catch.hpp>
-#include <chrono>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
-#include <sstream>
 
-#include "bench/health/observation.hpp"
 #include "configs/spec/support/json_reader.hpp"
 #include "planner/watch/folder_lock.hpp"
-#include "tests/support/synthetic_fleet.hpp"
-#include "tests/support/temp_directory.hpp"
-#include "tests/support/windtunnel.hpp"
+#include "tests/support/watch_site.hpp"
 
 using namespace wt;
 using namespace wt::test;
 using Catch::Matchers::Contains;
 using Catch::Matchers::StartsWith;
 using nlohmann::json;
-
-namespace {
-
-/// Every hook is this script: it notes its arguments, and does what the files of its folder say. A start adds ten steps
-/// at the pace of `pace` and the end of the run.
-constexpr const char* kSite = R"sh(#!/bin/sh
-here=$(dirname "$0") action=$1 run=$2
-{ printf '%s' "$action"; shift 2; printf '|%s' "$@"; printf '\n'; } >> "$here/calls"
-case $action in
-sweep)
-  [ -e "$here/hangs" ] && sleep 98765
-  cp "$here/fleet.json" "$1" ;;
-start)
-  now=$(date +%s)
-  for i in 1 2 3 4 5 6 7 8 9 10; do
-    printf '{"step": %d, "unix_s": %d, "step_s": %s, "loss": 4, "exposed_communication_s": 0.2}\n' \
-      $((40 + i)) $((now + 100 + i)) "$(cat "$here/pace")"
-  done >> "$run/metrics.jsonl"
-  echo '{}' > "$run/summary.json" ;;
-esac
-)sh";
-
-class Site {
- public:
-  Site() {
-    std::filesystem::create_directory(run());
-    write_bytes(folder_ / "site.sh", kSite);
-    std::filesystem::permissions(folder_ / "site.sh", std::filesystem::perms::owner_all);
-    write_bytes(folder_ / "pace", "1.0");
-    write_bytes(folder_ / "calls", "");
-    write_bytes(folder_ / "rules.yaml",
-                "every: 20ms\nwindow: 4\nsignals:\n"
-                "  - {name: slow steps, metric: step_s, above: 1.5, of: best, steps: 4}\n"
-                "  - {name: silence, metric: silence, above: 1000000, of: recent, at_least: 1000000s}\n"
-                "undecided: tell\nsure: 0.99\nmost_excluded: 0.25\nrestarts: 3\nrollback: {margin: 4, skip: 8}\n"
-                "verify: {steps: 4, within: 1h}\n");
-    std::string hooks = "spares: 1\n";
-    for (const auto& [hook, arguments] : {std::pair{"save", ""},
-                                          {"stop", ""},
-                                          {"sweep", ", \"{output}\""},
-                                          {"cordon", ", \"{node}\", \"{reason}\""},
-                                          {"uncordon", ", \"{node}\""},
-                                          {"start", ", \"{layout}\", \"{excluded}\""},
-                                          {"tell", ", \"{reason}\""}})
-      hooks += fmt::format("{}: {{command: [./site.sh, {}, \"{{run}}\"{}], timeout: {}}}\n", hook, hook, arguments,
-                           std::string(hook) == "sweep" ? "2s" : "1m");
-    write_bytes(folder_ / "hooks.yaml", hooks);
-  }
-
-  std::filesystem::path run() const { return folder_ / "run"; }
-  void file(const std::string& name, const std::string& bytes) { write_bytes(folder_ / name, bytes); }
-  bool has(const std::string& name) const { return std::filesystem::exists(folder_ / name); }
-
-  /// 40 steps, the last one now; the last ten take twice as long, and `change` has its way with them.
-  void metrics(const std::function<void(json&)>& change) {
-    const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count() - 60;
-    std::string out;
-    for (int i = 1; i <= 40; ++i) {
-      json line = {{"step", i},
-                   {"unix_s", now - 80 + 2 * i},
-                   {"step_s", 1.0},
-                   {"loss", 5.0 - 0.01 * i},
-                   {"exposed_communication_s", 0.2},
-                   {"expert_imbalance", 1.1}};
-      if (i > 30) line["step_s"] = 2.0, change(line);
-      out += line.dump() + "\n";
-    }
-    write_bytes(run() / "metrics.jsonl", out);
-  }
-  void fleet(const std::vector<int>& slow, const std::string& name = "") {
-    SyntheticFleet made({.nodes = 8}, 7);
-    for (const int node : slow) made.slow_node(node, 2);
-    if (!name.empty()) made.fleet.nodes[static_cast<std::size_t>(slow.at(0))].name = name;
-    write_bytes(folder_ / "fleet.json", to_json(made.fleet).dump());
-  }
-
-  Ended watch(const std::string& more) const {
-    return windtunnel(fmt::format("watch '{}' --rules '{}' --hooks '{}' {}", run().string(),
-                                  (folder_ / "rules.yaml").string(), (folder_ / "hooks.yaml").string(), more),
-                      "timeout 60");
-  }
-  /// The first word of each call.
-  std::string calls() const {
-    std::istringstream lines(read_bytes(folder_ / "calls"));
-    std::string out;
-    for (std::string line; std::getline(lines, line);) out += line.substr(0, line.find('|')) + " ";
-    return out;
-  }
-  std::string arguments() const { return read_bytes(folder_ / "calls"); }
-  std::vector<json> decisions() const {
-    std::istringstream lines(read_bytes(run() / "decisions.jsonl"));
-    std::vector<json> out;
-    for (std::string line; std::getline(lines, line);) out.push_back(json::parse(line));
-    return out;
-  }
-
- private:
-  TempDirectory folder_;
-};
-
-void waits_longer(json& line) { line["exposed_communication_s"] = 1.2; }
-
-}  // namespace
 
 TEST_CASE("a node at half speed is found, excluded and replaced, and the run goes on at its pace") {
   Site site;
@@ -170,6 +61,24 @@ TEST_CASE("it did not help: what was cordoned is free again") {
   INFO(ended.said);
   CHECK(site.calls() == "save stop sweep sweep cordon start uncordon tell ");
   CHECK(site.decisions().back()["ledger"]["cordoned"].empty());
+}
+
+TEST_CASE("a node that came back and fails again needs one sweep, and another spare") {
+  Site site(/*spares=*/2);
+  site.metrics(waits_longer);
+  site.fleet({3});
+  site.watch("--act");
+  std::filesystem::remove(site.run() / "summary.json");
+  site.metrics(waits_longer);
+  const Ended ended = site.watch("--act");
+  INFO(ended.said);
+  CHECK(site.calls() == "save stop sweep sweep cordon start save stop sweep cordon start ");
+  CHECK(site.decisions().back()["ledger"]["spares_used"] == 2);
+  // A third time there is no spare, and nobody knows what else it costs.
+  std::filesystem::remove(site.run() / "summary.json");
+  site.metrics(waits_longer);
+  CHECK_THAT(site.watch("--act").said, Contains("no spare is left"));
+  CHECK(site.calls().ends_with("start save stop sweep start tell "));
 }
 
 TEST_CASE("a router that is skewed touches nobody") {

@@ -1,10 +1,12 @@
-"""Ranks under two real torchrun agents on this machine, two ranks each: a rank is killed, then a whole agent. One death costs one
-restart, no step is lost beyond the newest checkpoint, losses are those of an undisturbed run bit for bit, and nobody is left behind.
+"""Ranks under two real torchrun agents on this machine, two ranks each: a rank is killed, then a whole agent, then the one that hosts
+the rendezvous. One death costs one restart, no step is lost beyond the newest checkpoint, losses are those of an undisturbed run bit
+for bit, and nobody is left behind.
 
 torchrun_test.py [COUNT]: so many runs with one killed rank each, whose restarts are printed, in place of the test.
 """
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -14,7 +16,7 @@ import time
 from pathlib import Path
 
 TRAIN, WINDTUNNEL = os.environ["WINDTUNNEL_TRAIN"], os.environ["WINDTUNNEL"]
-STEPS, KILLED_AT = 60, 15
+STEPS, SAVED_EVERY, KILLED_AT = 60, 10, 15
 # A store that all generations share does not let a new agent in (torch 2.11): it is then for each generation its own.
 OWN_STORES = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
 RUN = """run_name: elastic
@@ -37,7 +39,7 @@ fsdp_config: {{data_parallel_replicate_degree: 2, data_parallel_shard_degree: 2,
 optimizer: {{name: adamw, lr: 0.002}}
 scheduler: {{name: cosine_with_warmup, t_warmup: 2ba, alpha_f: 0.1}}
 train_loader: {{dataset: {{local: {data}}}}}
-save_interval: 10ba
+save_interval: {saved_every}ba
 """
 
 
@@ -89,10 +91,10 @@ def wait_until(condition, seconds, what):
 class Launch:
     """Two torchrun agents and their logs."""
 
-    def __init__(self, folder, name, environment=None, nodes="2"):
-        self.nodes, self.folder, self.name, self.out = nodes, folder, f"{name}-{os.getpid()}", folder / name / "out" / "new"
+    def __init__(self, folder, name, environment=None, nodes="2", out=None):
+        self.nodes, self.folder, self.name, self.out = nodes, folder, f"{name}-{os.getpid()}", out or folder / name / "out" / "new"
         self.port, self.environment = free_port(), environment or {}
-        (folder / name).mkdir()
+        self.out.parent.parent.mkdir(exist_ok=True)
         self.agents, self.logs = [], []
         self.start_agent()
         wait_until(lambda: listens(self.port), 120, "the rendezvous")  # which the first agent hosts
@@ -121,8 +123,8 @@ class Launch:
     def said(self):
         return "".join(log.read_text() for log in self.logs)
 
-    def lose_second_agent(self):
-        lost = self.agents.pop()
+    def lose_agent(self, index):
+        lost = self.agents.pop(index)
         orphans = [pid for pid in self.ranks() if parent_of(pid) == lost.pid]
         assert len(orphans) == 2
         lost.kill()
@@ -170,7 +172,7 @@ def test_a_killed_agent(folder, undisturbed):
     """The agent that does not host the rendezvous is killed and started again."""
     with Launch(folder, "agent", OWN_STORES) as launch:
         launch.wait_for_step(KILLED_AT)
-        launch.lose_second_agent()
+        launch.lose_agent(1)
         launch.start_agent()
         statuses = launch.finish()
         assert statuses == [0, 0], statuses
@@ -181,7 +183,7 @@ def test_fewer_nodes(folder, undisturbed):
     """--nnodes=1:2, and the second agent does not come back: two ranks go on in a layout of their own."""
     with Launch(folder, "fewer", OWN_STORES, nodes="1:2") as launch:
         launch.wait_for_step(KILLED_AT)
-        launch.lose_second_agent()
+        launch.lose_agent(1)
         assert launch.finish() == [0]
         assert "2 ranks in place of the 4 of 2x2 expert 2: going on as " in launch.said()
         trained = what_was_trained(launch.out)
@@ -189,12 +191,31 @@ def test_fewer_nodes(folder, undisturbed):
         assert all(abs(ours[1] - theirs[1]) < 1e-4 for ours, theirs in zip(trained, undisturbed))
 
 
+def test_a_killed_store(folder, undisturbed, name, environment, host):
+    """The agent that hosts the rendezvous is killed, and with it `host`, which has the ranks' store. The other agent ends, and its
+    ranks by themselves; a new launch goes on from what was saved."""
+    with Launch(folder, name, environment) as launch:
+        launch.wait_for_step(KILLED_AT)
+        has_rank_0 = parent_of(*launch.ranks(RANK=0)) == launch.agents[0].pid  # as long as process ids grow
+        launch.lose_agent(0)
+        assert launch.finish() == [1]
+        assert "forcefully exiting" not in launch.said(), "ranks end before torchrun has to kill them"
+        lines = [line for line in launch.said().splitlines() if line.startswith("windtunnel: ")]
+        assert 1 <= len(lines) <= 2, "each rank that is left says it once"
+        if host != "rank 0" or has_rank_0:
+            assert all(f"in {host}, does not answer: that process is stopped, dead or cut off" in line for line in lines), lines
+    with Launch(folder, f"{name}-again", environment, out=launch.out) as again:
+        assert again.finish() == [0, 0]
+        assert int(re.search("continuing after step ([0-9]+) ", again.said())[1]) >= SAVED_EVERY
+        assert what_was_trained(launch.out) == undisturbed
+
+
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         subprocess.run([WINDTUNNEL, "data", "pack", "--text", "LICENSE", "-o", str(folder / "data"), "--seq-len", "64"], check=True,
                        stdout=subprocess.DEVNULL)
-        (folder / "run.yaml").write_text(RUN.format(steps=STEPS, data=folder / "data"))
+        (folder / "run.yaml").write_text(RUN.format(steps=STEPS, saved_every=SAVED_EVERY, data=folder / "data"))
         if len(sys.argv) > 1:
             for i in range(int(sys.argv[1])):
                 launch, statuses = one_rank_killed(folder, f"try{i}", i % 4)
@@ -206,6 +227,8 @@ def main():
         assert len(undisturbed) == STEPS
         test_a_killed_rank(folder, undisturbed)
         test_a_killed_agent(folder, undisturbed)
+        test_a_killed_store(folder, undisturbed, "store", {}, "the launcher")
+        test_a_killed_store(folder, undisturbed, "own-store", OWN_STORES, "rank 0")
         test_fewer_nodes(folder, undisturbed)
 
 

@@ -28,7 +28,25 @@ std::vector<std::string> differences(const std::string& expect, DrillCase out = 
               "kill}}\nexpect: {" +
                   expect + "}\n");
   if (agent) write_bytes(folder / "agent.json", agent);
+  write_bytes(folder / "strikes.jsonl", "{\"node\": 2}\n");
   check_recoveries(folder.path(), read_scenario_file(folder / "s.yaml"), out);
+  return out.differences;
+}
+
+/// A start of ranks at `began`, and a step that was done.
+std::string start(int began, int after) {
+  return fmt::format("{{\"connected_unix_s\": {}, \"resumed_after\": {}}}\n", began, after);
+}
+std::string step(int number, int at) { return fmt::format("{{\"step\": {}, \"unix_s\": {}}}\n", number, at); }
+
+std::vector<std::string> of_generations(const std::string& starts, const std::string& metrics,
+                                        const std::string& replayed) {
+  const TempDirectory folder;
+  write_bytes(folder / "generations.jsonl", starts);
+  write_bytes(folder / "metrics.jsonl", metrics);
+  write_bytes(folder / "replayed.jsonl", replayed);
+  DrillCase out;
+  check_generations(folder.path(), out);
   return out.differences;
 }
 
@@ -63,4 +81,35 @@ TEST_CASE("excluded nodes are compared, also where there are to be none") {
   CHECK(differences("excluded: [2]", DrillCase(), R"({"excluded": []})") == Said{"excluded nodes: [], expected [2]"});
   CHECK(differences("excluded: []", DrillCase(), nullptr) == Said{"no agent.json, which tells of excluded nodes"});
   CHECK(differences("restarts: 2").empty());
+}
+
+TEST_CASE("where nothing is said of excluded nodes, none is that was not struck") {
+  CHECK(differences("restarts: 2", two_recoveries(), R"({"excluded": [1, 2]})") ==
+        Said{"node 1 is excluded, which was not struck"});
+}
+
+TEST_CASE("ranks that were followed by others write no steps, and what was lost is what is done again") {
+  const std::string starts = start(10, 0) + start(20, 1), again = step(1, 11) + step(2, 22) + step(3, 23);
+  CHECK(of_generations(starts, again, step(2, 12)).empty());
+  CHECK(of_generations(starts, step(1, 11) + step(2, 19), "") ==
+        Said{"step 2 was not done by the last ranks that came to it"});
+  CHECK(of_generations(starts, step(1, 21) + step(2, 22), "") ==
+        Said{"step 1 was not done by the last ranks that came to it"});
+  CHECK(of_generations(starts, again, step(2, 12) + step(2, 13)) ==
+        Said{"2 steps were done again, and 1 lie between checkpoints and failures"});
+  // Others may go back further than those before them.
+  CHECK(of_generations(starts + start(30, 0), step(1, 31) + step(2, 32), step(2, 12) + step(1, 11) + step(2, 22))
+            .empty());
+  // Ranks that were ended before their first step lose none, and those after them no other.
+  CHECK(of_generations(start(10, 0) + start(20, 1) + start(30, 1), step(1, 11) + step(2, 32), step(2, 12)).empty());
+}
+
+TEST_CASE("a run that is over keeps nothing in the memory of nodes") {
+  const TempDirectory folder;
+  DrillCase out;
+  check_memory_given_back(folder.path(), out);
+  std::filesystem::create_directories(folder / "nodes/1");
+  CHECK(out.differences.empty());
+  check_memory_given_back(folder.path(), out);
+  CHECK(out.differences == Said{"nodes/1 is left behind: the run is over, and saved"});
 }

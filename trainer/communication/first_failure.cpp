@@ -21,13 +21,13 @@ constexpr double kRankZeroFirst_s = 1.0;
 constexpr double kSpeakerMayTake_s = 3.0;
 constexpr double kPause_s = 0.01;
 
+}  // namespace
+
 void print(const Failure& failure) {
   const bool says_who = failure.rank == 0 || failure.text.starts_with("rank ");
   print_error("windtunnel: {}{}\n", says_who ? "" : fmt::format("rank {}: ", failure.rank), failure.text);
   std::fflush(stderr);  // the process ends without
 }
-
-}  // namespace
 
 std::optional<Failure> first_failure(c10d::Store& store) {
   if (!store.check({kFailure})) return std::nullopt;

@@ -19,6 +19,9 @@ struct Failure {
   std::vector<std::int64_t> missed = {};  ///< ranks that others wait for and that do not answer, ascending
 };
 
+/// One line on stderr that names the rank.
+void print(const Failure& failure);
+
 /// What the first failed rank put down, if one has. Throws what the store throws.
 std::optional<Failure> first_failure(c10d::Store& store);
 

@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "configs/spec/support/standard_error.hpp"
 #include "trainer/communication/first_failure.hpp"
 #include "trainer/communication/generation.hpp"
 #include "trainer/communication/rank_progress.hpp"
@@ -29,6 +28,8 @@ constexpr double kEndsByItself_s = 1.5;
 constexpr double kDecision_s = 10;
 /// All that an ending rank does with the store; a store that is stopped, too, must not hold it.
 constexpr double kEnding_s = 8;
+/// A store that is gone holds nobody longer than this, in which who has settled ends.
+constexpr double kLeaving_s = 0.5;
 /// Ranks that are named one by one.
 constexpr std::size_t kNamed = 8;
 
@@ -69,7 +70,7 @@ struct RankWatch::Impl {
   double answered_at = 0;          ///< when the store has last
   std::optional<Membership> next;
   std::condition_variable decided;
-  std::atomic<bool> ending{false};
+  std::atomic<bool> ending{false}, store_gone{false};
   std::thread publisher, enforcer, greeter;
 
   std::string position() const { return step > 0 ? fmt::format("{} of step {}", op, step) : op; }
@@ -102,7 +103,7 @@ struct RankWatch::Impl {
         if (!sleep(tick_s(environment.world))) return;
       }
     } catch (const std::exception&) {
-      // The store is gone, and with it the rank or agent that hosts it: the next call finds out.
+      store_gone = true;  // and with it the rank or agent that hosts it: the next call finds out
     }
   }
 
@@ -263,26 +264,23 @@ struct RankWatch::Impl {
   [[noreturn]] void end(const Failure& own, const std::optional<AwaitedCall>& lost) {
     if (ending.exchange(true))
       for (;;) pause();  // the other thread ends the process
-    auto promise = std::make_shared<std::promise<int>>();
-    auto status = promise->get_future();
-    std::thread([this, promise, own, lost] {
-      try {
-        promise->set_value(settle(own, lost));
-      } catch (const std::exception&) {  // no store to agree over
-        promise->set_exception(std::current_exception());
-      }
-    }).detach();
-    if (status.wait_for(std::chrono::duration<double>(kEnding_s + kSilentTicks * tick_s(environment.world))) ==
-        std::future_status::ready)
-      try {
+    std::packaged_task<int()> settling([this, own, lost] { return settle(own, lost); });
+    auto status = settling.get_future();
+    std::thread(std::move(settling)).detach();
+    const auto settled_within = [&](double seconds) {
+      return status.wait_for(std::chrono::duration<double>(seconds)) == std::future_status::ready;
+    };
+    const double latest_s = Clocks::now().wall_s + kEnding_s + kSilentTicks * tick_s(environment.world);
+    while (!settled_within(0.1) && !store_gone && Clocks::now().wall_s < latest_s) {
+    }
+    if (settled_within(kLeaving_s)) try {
         _exit(status.get());
-      } catch (const std::exception&) {
+      } catch (const std::exception&) {  // no store to agree over
       }
-    print_error(
-        "windtunnel: {}: the store at {}:{}, in {}, does not answer: that process is stopped, dead or cut off\n",
-        own.text, environment.master_address, environment.master_port,
-        environment.agent_store ? "the launcher" : "rank 0");
-    std::fflush(stderr);
+    print({own.rank, own.status,
+           fmt::format("{}: the store at {}:{}, in {}, does not answer: that process is stopped, dead or cut off",
+                       own.text, environment.master_address, environment.master_port,
+                       environment.agent_store ? "the launcher" : "rank 0")});
     _exit(own.status);
   }
 };
