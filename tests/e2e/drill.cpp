@@ -98,7 +98,7 @@ TEST_CASE("a step that was another one when it was done first fails the drill, a
   const DrillCase c = tampered("after", kFaulted + R"($real "$@"
   sed -i 's/"loss":[0-9.]*/"loss":1.5/' "$4/replayed.jsonl"
   mkdir "$4/checkpoints/step-00000008.partial"
-  sh -c 'sleep 9' "$4" &
+  sh -c 'sleep 30' "$4" &
   exit 0; fi
 exec $real "$@"
 )");
