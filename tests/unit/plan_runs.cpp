@@ -22,7 +22,7 @@ struct Example {
 };
 
 struct Asked {
-  std::string more = {};  ///< of the study
+  std::string more = {}, checkpoint = {};  ///< of the study
   std::string failures = "rsc1";
   std::int64_t replicas = 1, days = 20;
   std::vector<Scenario> faults = {};
@@ -32,8 +32,9 @@ struct Asked {
 Example example(const Asked& asked) {
   const std::string study =
       "name: tiny\nmodel: olmoe-1b-7b\ncluster: hgx-h100\ngpus: 512\nstack: torchtitan\ntokens: 20B\n"
-      "max_seq_len: 2048\nglobal_train_batch_size: 1024\nfailures: rsc1\nruns: 60\ncheckpoint: {interval: 10m}\n";
-  Example e{.inputs = {.study = study_from_text(study + asked.more, "study.yaml")}};
+      "max_seq_len: 2048\nglobal_train_batch_size: 1024\nfailures: rsc1\nruns: 60\n";
+  const std::string checkpoint = "checkpoint: {interval: 10m" + asked.checkpoint + "}\n";
+  Example e{.inputs = {.study = study_from_text(study + checkpoint + asked.more, "study.yaml")}};
   e.layout.replicate = asked.replicas, e.layout.shard = 512 / asked.replicas;
   e.inputs.failures = read_failures(asked.failures);
   if (asked.rate > 0) e.inputs.failures.failures[0].per_1000_node_days.value = asked.rate;
@@ -92,14 +93,14 @@ TEST_CASE("laws of a preset, spread times and other ways to recover: the runs me
   const Example hot = example({.more = "hot_spares: {activate: 20s, source: 'assumed: a test'}\n"});
   CHECK(chosen(hot).policy == kHotSpares);
   CHECK_FALSE(hot.runs.on_traces);
-  const Example hot_traced =
-      example({.more = "hot_spares: {activate: 20s, source: 'assumed: a test'}\n", .failures = "rsc1-lemons"});
+  const Example hot_traced = example(
+      {.more = "hot_spares: {activate: 20s, source: 'assumed: a test'}\n", .failures = "rsc1-lemons", .rate = 60});
   CHECK(chosen(hot_traced).policy == kHotSpares);
   check_agrees(hot_traced);
-  const Example local =
-      example({.more = "checkpoint: {local: {every: 60s, survival: 0.9, source: 'assumed: a test'}}\n"});
+  const Example local = example(
+      {.checkpoint = ", local: {every: 5m, survival: 0.9, source: 'assumed: a test'}", .rate = 100});
   CHECK(chosen(local).policy == kLocalCopies);
-  CHECK(local.policies.run.input.local.interval_steps == 6);
+  CHECK(local.policies.run.input.local.interval_steps == 30);
   check_agrees(local);
   const Example lost = example(
       {.more = "replica_loss: {recover: 1m, stall: 10s, source: 'assumed: a test'}\n", .replicas = 4});
