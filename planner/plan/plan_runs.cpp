@@ -5,6 +5,14 @@
 namespace wt {
 namespace {
 
+constexpr double kFailuresOfAllRuns = 1e5;  // of all runs on traces: with more a run there are fewer runs
+
+/// At least as many as the comparison has.
+std::int64_t traced_runs_of(const StudySpec& s, const PolicyTable& policies) {
+  const double failures = std::max(1.0, policies.rows[policies.chosen].outcome->failures);
+  return std::clamp(static_cast<std::int64_t>(kFailuresOfAllRuns / failures), std::min(policies.traces, s.runs), s.runs);
+}
+
 bool spread(const SourcedTime& time) { return time.sigma() > 0; }
 
 /// Nodes fail at a rate, each as any other, and all times are constant.
@@ -41,7 +49,7 @@ PlanRuns simulate_plan(const PlanInputs& inputs, const PolicyTable& policies, st
                                 chosen.cadence, steps);
     out.one = seeded_runs(s.seed);
   }
-  out.distribution = simulate_runs(out.scenario, s.runs, out.one);
+  out.distribution = simulate_runs(out.scenario, out.on_traces ? traced_runs_of(s, policies) : s.runs, out.one);
   return out;
 }
 

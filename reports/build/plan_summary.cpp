@@ -34,14 +34,16 @@ std::string left_out(const Plan& plan, const char* key) {
 
 /// What strikes runs on traces.
 std::string traced_sentence(const PlanInputs& inputs, const Plan& plan) {
+  const std::int64_t runs = plan.runs.distribution.runs;
   const std::string faults = inputs.study.faults.empty()
                                  ? ""
                                  : fmt::format(" and of the study's faults ({})", fmt::join(inputs.study.faults, ", "));
   return fmt::format(
       "Runs meet the failures of {}{} on the clock of the wall, by member of the cluster, and recover by {}: the first "
-      "{} are those of the comparison of ways to recover.",
-      inputs.failures.name, faults, plan.policies.run.traced.name,
-      std::min(plan.policies.traces, plan.runs.distribution.runs));
+      "{} of {} are those of the comparison of ways to recover.{}",
+      inputs.failures.name, faults, plan.policies.run.traced.name, std::min(plan.policies.traces, runs),
+      format_number(as_double(runs)),
+      runs < inputs.study.runs ? " They have so many failures that no more are simulated." : "");
 }
 
 std::string silent_sentence(const PlanInputs& inputs, const Plan& plan) {
