@@ -26,8 +26,8 @@ struct CostInput {
   StepUse step;
   std::int64_t runs = 1000;
   NumberedRun run = seeded_runs(1);  ///< with any step
-  std::uint64_t step_seed = 0;   ///< of the step's error: with equal ones draw i is as far off in both
-  std::uint64_t price_seed = 0;  ///< of prices that are ranges
+  std::uint64_t step_seed = 0;       ///< of the step's error: with equal ones draw i is as far off in both
+  std::uint64_t price_seed = 0;      ///< of prices that are ranges
   std::int64_t gpus = 0, nodes = 0, spare_gpus = 0, spare_nodes = 0;
   double kept_bytes = 0;   ///< of checkpoints, through the run
   double taken_bytes = 0;  ///< out of the site at its end

@@ -10,7 +10,8 @@ constexpr double kFailuresOfAllRuns = 1e5;  // of all runs on traces: with more 
 /// At least as many as the comparison has.
 std::int64_t traced_runs_of(const StudySpec& s, const PolicyTable& policies) {
   const double failures = std::max(1.0, policies.rows[policies.chosen].outcome->failures);
-  return std::clamp(static_cast<std::int64_t>(kFailuresOfAllRuns / failures), std::min(policies.traces, s.runs), s.runs);
+  return std::clamp(static_cast<std::int64_t>(kFailuresOfAllRuns / failures), std::min(policies.traces, s.runs),
+                    s.runs);
 }
 
 bool spread(const SourcedTime& time) { return time.sigma() > 0; }
@@ -45,8 +46,8 @@ PlanRuns simulate_plan(const PlanInputs& inputs, const PolicyTable& policies, st
     out.scenario = chosen.traced.scenario;
     out.one = traced_runs(policies.faults, chosen.traced);
   } else {
-    out.scenario = run_scenario(name == kHotSpares ? activated(chosen.input, s.hot_spares) : chosen.input,
-                                chosen.cadence, steps);
+    out.scenario =
+        run_scenario(name == kHotSpares ? activated(chosen.input, s.hot_spares) : chosen.input, chosen.cadence, steps);
     out.one = seeded_runs(s.seed);
   }
   out.distribution = simulate_runs(out.scenario, out.on_traces ? traced_runs_of(s, policies) : s.runs, out.one);

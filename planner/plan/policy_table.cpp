@@ -51,7 +51,7 @@ class Rows {
   std::vector<PolicyRow> rows;
   std::vector<BreakEvenSurface> surfaces;
   std::vector<TracedPolicy> policies;
-  std::vector<std::size_t> row_of;    ///< of each policy
+  std::vector<std::size_t> row_of;     ///< of each policy
   std::vector<CadenceInput> input_of;  ///< likewise
 
   void all() {
@@ -106,10 +106,8 @@ class Rows {
   /// The goodput of who does not look for silent errors.
   std::function<double(double)> left_by_silent_errors(const CadenceInput& in) const {
     return [interval_s = rows.back().interval_s, found_s = study_.silent_errors.found_after_s,
-            mean_s = schedule_.input.silent.mean_s,
-            down_s = in.recovery.total_s() - in.recovery.detect_s.value](double goodput) {
-      return unchecked_goodput(goodput, interval_s, found_s, mean_s, down_s);
-    };
+            mean_s = schedule_.input.silent.mean_s, down_s = in.recovery.total_s() - in.recovery.detect_s.value](
+               double goodput) { return unchecked_goodput(goodput, interval_s, found_s, mean_s, down_s); };
   }
   void unknown(const std::string& name, const std::string& missing, const std::string& break_even) {
     rows.push_back({.policy = name, .missing = missing, .break_even = break_even});

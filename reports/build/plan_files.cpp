@@ -122,8 +122,8 @@ json disturbances_json(const PlanInputs& inputs, const CadenceInput& input, cons
     out["silent_errors"] = {{"preset", s.silent_errors.rate},
                             {"per_1000_node_days", sourced(inputs.silent_errors->per_1000_node_days)}};
     if (input.silent.mean_s > 0)
-      out["silent_errors"].update({{"verify_s", sourced({s.silent_errors.verify_s, s.silent_errors.evidence})},
-                                   {"a_run", runs.silent_errors}});
+      out["silent_errors"].update(
+          {{"verify_s", sourced({s.silent_errors.verify_s, s.silent_errors.evidence})}, {"a_run", runs.silent_errors}});
     else
       out["silent_errors"]["found_after_s"] = s.silent_errors.found_after_s;
   }

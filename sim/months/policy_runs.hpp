@@ -42,7 +42,8 @@ struct PolicyOutcome {
   double median_s() const;
 };
 
-/// Each policy on traces 0 to runs - 1. Throws Error{usage} as replay_trace and FaultTrace, and for fewer than 5 traces.
+/// Each policy on traces 0 to runs - 1. Throws Error{usage} as replay_trace and FaultTrace, and for fewer than 5
+/// traces.
 std::vector<PolicyOutcome> replay_policies(const FaultTraces& faults, const std::vector<TracedPolicy>& policies,
                                            std::int64_t runs);
 

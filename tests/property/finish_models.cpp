@@ -1,5 +1,5 @@
-// Failures drawn by the running time of the job, and traces of faults by wall clock: where nodes fail at a rate and stops
-// are short beside the time between them, runs come to the same days in distribution.
+// Failures drawn by the running time of the job, and traces of faults by wall clock: where nodes fail at a rate and
+// stops are short beside the time between them, runs come to the same days in distribution.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -63,15 +63,14 @@ class RandomSettings {
     for (s.spares = 0; erlang_b(s.spares + 1, s.repair_s / s.failures.mean_s) > 1e-4;) ++s.spares;
     if (drawn_ % 3 == 1) s.planned_mean_s = draw(2, 9) * s.failures.mean_s, s.planned_stop_s = draw(0, 2) * down_s;
     if (drawn_ % 3 == 2) s.maintenance_every_s = draw(3, 9) * s.failures.mean_s, s.maintenance_s = down_s;
-    if (drawn_ % 2) s.stragglers = {draw(3, 9) * s.failures.mean_s, draw(1.05, 1.5), draw(0.01, 0.1) * s.failures.mean_s};
+    if (drawn_ % 2)
+      s.stragglers = {draw(3, 9) * s.failures.mean_s, draw(1.05, 1.5), draw(0.01, 0.1) * s.failures.mean_s};
     ++drawn_;
     return out;
   }
 
  private:
-  double draw(double low, double high) {
-    return low + (high - low) * static_cast<double>(engine_() >> 11) * 0x1p-53;
-  }
+  double draw(double low, double high) { return low + (high - low) * static_cast<double>(engine_() >> 11) * 0x1p-53; }
   std::mt19937_64 engine_{17};
   int drawn_ = 0;
 };

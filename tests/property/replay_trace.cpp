@@ -367,7 +367,10 @@ TEST_CASE("policies on the same traces: paired, repeatable, and what does not fa
   CHECK(paired_difference(out[3].goodputs, out[2].goodputs).low > 0);
   CHECK(out[1].p10_goodput() <= out[1].median_goodput());
   CHECK(replayed({policies[2]})[0].goodputs == out[2].goodputs);  // alone as among others
-  CHECK_THAT(usage_error([&] { replay_policies({tree, laws, {}, 3}, policies, 4); }), Catch::Contains("found 4 traces"));
+  CHECK_THAT(usage_error([&] {
+               replay_policies({tree, laws, {}, 3}, policies, 4);
+             }),
+             Catch::Contains("found 4 traces"));
 }
 
 TEST_CASE("a paired difference has the interval of its mean") {

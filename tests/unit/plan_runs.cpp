@@ -81,7 +81,8 @@ TEST_CASE("where nodes fail at a rate the runs are drawn by running time, and co
   CHECK(chosen(e).policy == kRestartFromStorage);
   const RunDistribution& d = e.runs.distribution;
   CHECK(d.wall_s == simulate_runs(e.runs.scenario, 60, e.inputs.study.seed).wall_s);
-  CHECK(d.p50_s == Approx(chosen(e).outcome->median_s()).epsilon(5e-3));  // 25 failures that cost 20 minutes, in 60 days
+  CHECK(d.p50_s ==
+        Approx(chosen(e).outcome->median_s()).epsilon(5e-3));  // 25 failures that cost 20 minutes, in 60 days
   CHECK(e.policies.run.cadence.interval_steps == 60);
 }
 
@@ -97,13 +98,13 @@ TEST_CASE("laws of a preset, spread times and other ways to recover: the runs me
       {.more = "hot_spares: {activate: 20s, source: 'assumed: a test'}\n", .failures = "rsc1-lemons", .rate = 60});
   CHECK(chosen(hot_traced).policy == kHotSpares);
   check_agrees(hot_traced);
-  const Example local = example(
-      {.checkpoint = ", local: {every: 5m, survival: 0.9, source: 'assumed: a test'}", .rate = 100});
+  const Example local =
+      example({.checkpoint = ", local: {every: 5m, survival: 0.9, source: 'assumed: a test'}", .rate = 100});
   CHECK(chosen(local).policy == kLocalCopies);
   CHECK(local.policies.run.input.local.interval_steps == 30);
   check_agrees(local);
-  const Example lost = example(
-      {.more = "replica_loss: {recover: 1m, stall: 10s, source: 'assumed: a test'}\n", .replicas = 4});
+  const Example lost =
+      example({.more = "replica_loss: {recover: 1m, stall: 10s, source: 'assumed: a test'}\n", .replicas = 4});
   CHECK(chosen(lost).policy == kWithoutReplica);
   CHECK(lost.policies.run.input.tolerance.replicas == 4);
   check_agrees(lost);
@@ -119,7 +120,8 @@ TEST_CASE("who shrinks has no spares, in the cadence and so in the money, too") 
 
 TEST_CASE("silent errors: charged where the study says how late they are found, else looked for before each save") {
   const auto with = [](const std::string& found_after) {
-    return example({.more = "silent_errors: {rate: llama3, verify: 1s, " + found_after + "source: 'assumed: a test'}\n"});
+    return example(
+        {.more = "silent_errors: {rate: llama3, verify: 1s, " + found_after + "source: 'assumed: a test'}\n"});
   };
   check_agrees(with("found_after: 10m, "));  // not worth looking for
   const Example late = with("found_after: 30d, ");
@@ -133,8 +135,8 @@ TEST_CASE("silent errors: charged where the study says how late they are found, 
 
 TEST_CASE("a node lost for a day at a known time, no spares: the finish date is the closed form's") {
   const TempDirectory folder;
-  const std::vector<Scenario> faults{scenario(
-      folder, "  - {who: {domain: node, index: 5}, when: {time: 3h}, what: {kind: kill}, lasts: 24h}\n")};
+  const std::vector<Scenario> faults{
+      scenario(folder, "  - {who: {domain: node, index: 5}, when: {time: 3h}, what: {kind: kill}, lasts: 24h}\n")};
   const Example e = example({.more = "spare_nodes: 0\n", .faults = faults, .rate = kNoFailures});
   CHECK(e.runs.on_traces);
   // 602 s from save to save. The one of 17 x 600 s of work is the last that is whole after three hours.
