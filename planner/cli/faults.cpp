@@ -35,8 +35,7 @@ void compare_faults(const Options& o) {
   };
   const PlanInputs inputs = read_plan_inputs(
       assigned_study(read_file(file, "a study file"), file.string(), assignments_of(settings)), o.allow_assumed);
-  Plan plan = make_plan(inputs, said);
-  plan.policies = compare_policies(inputs, plan.layout, plan.schedule, kTraces);
+  const Plan plan = make_plan(inputs, said, kTraces);
   bar.finish();
   if (o.json)
     fmt::print("{}\n", policies_json(plan.policies).dump(1));

@@ -194,7 +194,7 @@ Cost estimate_cost(const CostInput& input) {
   for (std::int64_t i = 0; i < input.runs; ++i) {
     RunScenario scenario = input.scenario;
     scenario.step_s = steps[static_cast<std::size_t>(i)];
-    sum.add(simulate_run(scenario, run_seed(input.seed, i)));
+    sum.add(input.run(scenario, i));
   }
   return std::move(sum).result();
 }

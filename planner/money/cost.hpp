@@ -1,6 +1,6 @@
 // What a planned run costs: GPU-hours, money, energy and carbon as distributions. Each of a study's simulated runs is
 // one draw: its failures, a step time out of the step's interval, and prices out of their ranges. What has no price is
-// named and costs nothing here; nothing has a default. It costs as much time as simulate_runs.
+// named and costs nothing here; nothing has a default. It costs as much time as the runs.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -25,9 +25,9 @@ struct CostInput {
   RunScenario scenario;
   StepUse step;
   std::int64_t runs = 1000;
-  std::uint64_t seed = 1;        ///< of the runs, as for simulate_runs
-  std::uint64_t step_seed = 0;   ///< of the step's error: with equal ones draw i is as far off in both
-  std::uint64_t price_seed = 0;  ///< of prices that are ranges
+  NumberedRun run = seeded_runs(1);  ///< with any step
+  std::uint64_t step_seed = 0;       ///< of the step's error: with equal ones draw i is as far off in both
+  std::uint64_t price_seed = 0;      ///< of prices that are ranges
   std::int64_t gpus = 0, nodes = 0, spare_gpus = 0, spare_nodes = 0;
   double kept_bytes = 0;   ///< of checkpoints, through the run
   double taken_bytes = 0;  ///< out of the site at its end

@@ -13,6 +13,7 @@
 #include "planner/plan/plan_drift.hpp"
 #include "planner/plan/plan_evidence.hpp"
 #include "planner/plan/plan_placement.hpp"
+#include "planner/plan/plan_runs.hpp"
 #include "planner/plan/plan_search.hpp"
 
 namespace wt {
@@ -40,15 +41,6 @@ SourcedNumber slow_step_factor(const SearchProblem& problem, const Plan& plan, c
           {Evidence::derived,
            fmt::format("this step simulated with a node that computes at {:g} of its rate; {}: {}", node_compute.value,
                        to_string(node_compute.evidence.kind), node_compute.evidence.source)}};
-}
-
-/// Of the runs: with hot spares, where they are the best way to recover, no node is looked for and no process started.
-CadenceInput recovered_as_chosen(const StudySpec& s, const Plan& plan) {
-  CadenceInput in = plan.schedule.input;
-  if (plan.policies.rows[plan.policies.chosen].policy != kHotSpares) return in;
-  in.recovery.reschedule_s = SourcedNumber{s.hot_spares.activate_s, s.hot_spares.evidence};
-  in.recovery.restart_s = SourcedNumber{0, {Evidence::derived, "the processes of hot spares are up"}};
-  return in;
 }
 
 }  // namespace
@@ -107,8 +99,7 @@ void check_schedule(const PlanInputs& inputs) {
   simulate_cadence(schedule.input, schedule.cadence, 1, 1, inputs.study.seed);
 }
 
-Plan make_plan(const PlanInputs& inputs, const SearchProgress& progress) {
-  const StudySpec& s = inputs.study;
+Plan make_plan(const PlanInputs& inputs, const SearchProgress& progress, std::int64_t traces) {
   check_schedule(inputs);
   PlanSearch asked(inputs);
   SearchProblem& problem = asked.problem;
@@ -136,10 +127,10 @@ Plan make_plan(const PlanInputs& inputs, const SearchProgress& progress) {
   plan.schedule = make_schedule(inputs, plan.layout, checkpoint, plan.run_step_s(), inputs.failures, slowdown);
   if (auto& slow = plan.schedule.input.stragglers; slow && slow->step_factor.value == 0)
     slow->step_factor = slow_step_factor(problem, plan, slow->node_compute);
-  plan.policies = compare_policies(inputs, plan.layout, plan.schedule);
-  plan.schedule.cadence.spares = plan.policies.spares;
-  plan.runs =
-      simulate_cadence(recovered_as_chosen(s, plan), plan.schedule.cadence, plan.schedule.steps, s.runs, s.seed);
+  plan.policies = compare_policies(inputs, plan.layout, plan.schedule, traces);
+  plan.schedule.input = plan.policies.run.input;
+  plan.schedule.cadence = plan.policies.run.cadence;
+  plan.runs = simulate_plan(inputs, plan.policies, plan.schedule.steps);
   for (const FailurePreset& preset : inputs.other_failures) {
     const RunSchedule schedule = make_schedule(inputs, plan.layout, checkpoint, plan.run_step_s(), preset, slowdown);
     const PresetRow row{preset.name,

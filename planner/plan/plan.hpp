@@ -81,6 +81,12 @@ struct PricedClass : PriceBasis {
   double share = 0;  ///< of the seconds of all work items of a rank's step
 };
 
+/// Runs of the chosen way to recover (plan_runs.hpp).
+struct PlanRuns : CadenceRuns {
+  NumberedRun one;         ///< of such a scenario with any step
+  bool on_traces = false;  ///< of faults by wall clock, as the comparison; else by the running time of the job
+};
+
 /// What is planned where fewer GPUs are left.
 struct SmallerLayout {
   Layout layout;
@@ -103,8 +109,8 @@ struct Plan {
   /// Mean while loads drift, moves of experts included, over `step`, which has the loads of `routing`; 1 = no drift.
   double drift = 1;
   double imbalance = 1, imbalance_p99 = 1;
-  RunSchedule schedule;
-  CadenceRuns runs;      ///< thousand runs with the chosen cadence and this step
+  RunSchedule schedule;  ///< of the chosen way to recover
+  PlanRuns runs;         ///< thousand runs with the chosen cadence and this step
   PolicyTable policies;  ///< ways to recover, on the same traces of faults
   std::vector<PresetRow> presets;
   Cost cost;         ///< of runs with steps drawn from the interval; no money where the study has no prices
@@ -117,8 +123,8 @@ struct Plan {
 /// Error{usage} for what a schedule could not be made of whatever layout is found: better said before a search than
 /// after it. make_plan asks it first.
 void check_schedule(const PlanInputs& inputs);
-/// Throws Error{finding} when nothing fits.
-Plan make_plan(const PlanInputs& inputs, const SearchProgress& progress = {});
+/// Throws Error{finding} when nothing fits. Ways to recover are compared on at most so many traces.
+Plan make_plan(const PlanInputs& inputs, const SearchProgress& progress = {}, std::int64_t traces = kPlanTraces);
 /// With the study's factors put on prices, cluster and loads. `inputs` and `cost` must outlive it.
 SearchProblem search_problem(const PlanInputs& inputs, const OpCost& cost);
 

@@ -21,8 +21,8 @@ CostInput cost_input(const PlanInputs& inputs, const Plan& plan) {
   in.scenario = plan.runs.scenario;
   in.step = step_use(plan.step);
   in.step.low_s *= plan.drift, in.step.high_s *= plan.drift;
-  in.runs = s.runs;
-  in.seed = s.seed;
+  in.runs = plan.runs.distribution.runs;
+  in.run = plan.runs.one;
   in.step_seed = s.seed;
   in.price_seed = hash_of(s.name) ^ s.seed;
   in.gpus = s.gpus;

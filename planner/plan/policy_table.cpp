@@ -26,6 +26,11 @@ constexpr std::int64_t kFewestTraces = 10;
 constexpr std::int64_t kFewerSpares = 2;
 constexpr std::int64_t kMoreSpares = 3;  // tried beyond what the closed form wants
 
+/// How late silent errors are found by whoever does not look for them; 0 = not known, or there are none.
+double found_otherwise_s(const StudySpec& study, const CadenceInput& in) {
+  return in.silent.mean_s > 0 ? study.silent_errors.found_after_s : 0;
+}
+
 /// The rows of a table as they are made, and the policies of those that are known.
 class Rows {
  public:
@@ -35,7 +40,8 @@ class Rows {
         schedule_(schedule),
         spares_(spares),
         plain_(schedule.input),
-        copies_(state_copies(layout)) {
+        copies_(state_copies(layout)),
+        errors_found_(found_otherwise_s(inputs.study, schedule.input) > 0) {
     plain_.local = {}, plain_.silent = {}, plain_.tolerance = {};
     plain_plan_ = choose_cadence(plain_);
     downtime_s_ = plain_.recovery.detect_s.value + plain_.recovery.reschedule_s.value;
@@ -45,7 +51,8 @@ class Rows {
   std::vector<PolicyRow> rows;
   std::vector<BreakEvenSurface> surfaces;
   std::vector<TracedPolicy> policies;
-  std::vector<std::size_t> row_of;  ///< of each policy
+  std::vector<std::size_t> row_of;     ///< of each policy
+  std::vector<CadenceInput> input_of;  ///< likewise
 
   void all() {
     known(kNoFailure, "saves and planned stops alone: the upper bound", plain_, spares_, {}, false);
@@ -61,6 +68,16 @@ class Rows {
     shrink_and_grow();
     without_a_replica();
     verified_rollback();
+  }
+  ChosenPolicy chosen_run(const PolicyTable& table) const {
+    const auto i = static_cast<std::size_t>(std::ranges::find(row_of, table.chosen) - row_of.begin());
+    ChosenPolicy out{input_of[i], {}, policies[i]};
+    if (!errors_found_) out.input.silent = schedule_.input.silent;
+    out.cadence = choose_cadence(out.input);
+    const std::int64_t spares = policies[i].scenario.spares;
+    out.cadence.spares = spares == spares_ ? table.spares : none_of(policies[i].name);
+    out.traced.scenario = scenario(out.input, spares);
+    return out;
   }
   double interval_s() const { return plain_plan_.interval_s.value; }
   RunScenario scenario(const CadenceInput& in, std::int64_t spares) const {
@@ -79,14 +96,25 @@ class Rows {
     rows.push_back(
         {.policy = name, .how = how, .interval_s = as_double(s.interval_steps) * s.step_s, .spares = spares});
     row_of.push_back(rows.size() - 1);
+    input_of.push_back(in);
     policies.push_back({name, std::move(s), continuation, fails});
+    if (errors_found_ && fails && in.silent.mean_s == 0) policies.back().left = left_by_silent_errors(in);
+  }
+  static SourcedNumber none_of(const std::string& policy) {
+    return {0, {Evidence::derived, fmt::format("{}: no node stands by", policy)}};
+  }
+  /// The goodput of who does not look for silent errors.
+  std::function<double(double)> left_by_silent_errors(const CadenceInput& in) const {
+    return [interval_s = rows.back().interval_s, found_s = study_.silent_errors.found_after_s,
+            mean_s = schedule_.input.silent.mean_s, down_s = in.recovery.total_s() - in.recovery.detect_s.value](
+               double goodput) { return unchecked_goodput(goodput, interval_s, found_s, mean_s, down_s); };
   }
   void unknown(const std::string& name, const std::string& missing, const std::string& break_even) {
     rows.push_back({.policy = name, .missing = missing, .break_even = break_even});
   }
 
   void from_local_copies() {
-    const char* name = "restart from local copies";
+    const char* name = kLocalCopies;
     if (const LocalCheckpoints& local = schedule_.input.local; local.interval_steps > 0) {
       CadenceInput in = plain_;
       in.local = local;
@@ -158,7 +186,7 @@ class Rows {
   }
 
   void without_a_replica() {
-    const char* name = "go on without a replica";
+    const char* name = kWithoutReplica;
     const auto c = units((copies_ + 1) / 2);
     if (c && study_.replica_loss.recover_s > 0) {
       CadenceInput in = plain_;
@@ -220,6 +248,7 @@ class Rows {
   CadenceInput plain_;
   CadencePlan plain_plan_;
   std::int64_t copies_;
+  bool errors_found_;  ///< and it is known how late
   double downtime_s_ = 0, ready_s_ = 0;
 };
 
@@ -244,18 +273,6 @@ std::int64_t number_of_traces(const RunSchedule& schedule, std::int64_t runs, st
   const double affordable = kFailuresATrace * as_double(most) / std::max(1.0, failures);
   return std::clamp<std::int64_t>(static_cast<std::int64_t>(affordable), std::min(kFewestTraces, most),
                                   std::max<std::int64_t>(kFewestTraces, std::min(most, runs)));
-}
-
-/// What is left of an outcome where silent errors are found late.
-void lose_to_silent_errors(PolicyRow& row, const CadenceInput& in, double found_after_s) {
-  const double down_s = in.recovery.total_s() - in.recovery.detect_s.value;
-  for (std::size_t i = 0; i < row.outcome->goodputs.size(); ++i) {
-    double& goodput = row.outcome->goodputs[i];
-    if (goodput == 0) continue;  // given up
-    const double left = unchecked_goodput(goodput, row.interval_s, found_after_s, in.silent.mean_s, down_s);
-    row.outcome->wall_s[i] *= goodput / left;
-    goodput = left;
-  }
 }
 
 /// Not the upper bound; nor what guards against errors that the others train on with, unless these are charged for it.
@@ -308,11 +325,11 @@ PolicyTable compare_policies(const PlanInputs& inputs, const Layout& layout, con
   const EntityTree tree = entity_tree(study.cluster, most);
   PolicyTable table;
   table.traces = number_of_traces(schedule, study.runs, traces);
-
   Rows rows(inputs, layout, schedule, most);
-  const FaultLaws laws = laws_of(inputs, rows.scenario(rows.plain(), most), tree);
+  FaultLaws laws = laws_of(inputs, rows.scenario(rows.plain(), most), tree);
+  table.faults = {tree, std::move(laws.laws), std::move(laws.given), study.seed};
   const auto replay = [&](const std::vector<TracedPolicy>& policies) {
-    return replay_policies(tree, laws.laws, laws.given, policies, table.traces, study.seed);
+    return replay_policies(table.faults, policies, table.traces);
   };
   std::int64_t spares = wanted;
   if (!study.spare_nodes) {
@@ -334,11 +351,8 @@ PolicyTable compare_policies(const PlanInputs& inputs, const Layout& layout, con
   for (std::size_t i = 0; i < outcomes.size(); ++i) final.rows[final.row_of[i]].outcome = outcomes[i];
   table.rows = std::move(final.rows);
   table.surfaces = std::move(final.surfaces);
-  const double found_after_s = schedule.input.silent.mean_s > 0 ? study.silent_errors.found_after_s : 0;
-  for (PolicyRow& row : table.rows)
-    if (found_after_s > 0 && row.outcome && row.policy != kNoFailure && row.policy != kVerifiedRollback)
-      lose_to_silent_errors(row, schedule.input, found_after_s);
-  choose(table, found_after_s > 0);
+  choose(table, found_otherwise_s(study, schedule.input) > 0);
+  table.run = final.chosen_run(table);
   return table;
 }
 

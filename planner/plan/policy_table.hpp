@@ -25,6 +25,8 @@ inline constexpr const char* kNoFailure = "no failure";
 inline constexpr const char* kVerifiedRollback = "verified rollback";
 inline constexpr const char* kRestartFromStorage = "restart from storage";
 inline constexpr const char* kHotSpares = "hot spares";
+inline constexpr const char* kLocalCopies = "restart from local copies";
+inline constexpr const char* kWithoutReplica = "go on without a replica";
 
 struct PolicyRow {
   std::string policy = {};      ///< kHotSpares
@@ -37,11 +39,21 @@ struct PolicyRow {
   std::optional<PairedDifference> difference = {};  ///< of the goodput, less the reference's
 };
 
+/// The chosen way to recover as runs of the plan.
+struct ChosenPolicy {
+  CadenceInput input;   ///< with what a study protects a run with, as far as the policy has it
+  CadencePlan cadence;  ///< with the policy's spares
+  /// With checks for silent errors, too, where the study has them and does not say what the policy loses without.
+  TracedPolicy traced;
+};
+
 struct PolicyTable {
   std::int64_t traces = 0;
+  FaultTraces faults;
   std::vector<PolicyRow> rows;
   std::size_t reference = 0;  ///< restart from storage
   std::size_t chosen = 0;     ///< the best that is known
+  ChosenPolicy run;           ///< the same
   /// The reference, or a policy with a better median, varies by more than 10 %: all are ranked by their tenth
   /// percentile, else by their median.
   bool by_p10 = false;

@@ -118,11 +118,15 @@ json disturbances_json(const PlanInputs& inputs, const CadenceInput& input, cons
                                 {"survival", sourced({local.survival, s.checkpoint.local_evidence})}};
   else if (s.checkpoint.local_every_s > 0)  // not shorter than the interval between saves
     out["local_checkpoints"] = {{"left_out", true}, {"every_s", s.checkpoint.local_every_s}};
-  if (inputs.silent_errors)
+  if (inputs.silent_errors) {
     out["silent_errors"] = {{"preset", s.silent_errors.rate},
-                            {"per_1000_node_days", sourced(inputs.silent_errors->per_1000_node_days)},
-                            {"verify_s", sourced({s.silent_errors.verify_s, s.silent_errors.evidence})},
-                            {"a_run", runs.silent_errors}};
+                            {"per_1000_node_days", sourced(inputs.silent_errors->per_1000_node_days)}};
+    if (input.silent.mean_s > 0)
+      out["silent_errors"].update(
+          {{"verify_s", sourced({s.silent_errors.verify_s, s.silent_errors.evidence})}, {"a_run", runs.silent_errors}});
+    else
+      out["silent_errors"]["found_after_s"] = s.silent_errors.found_after_s;
+  }
   if (const ReplicaTolerance& t = input.tolerance; t.replicas > 0)
     out["replica_loss"] = {{"replicas", t.replicas},
                            {"recover_s", sourced({t.recover_s, s.replica_loss.evidence})},
@@ -137,6 +141,8 @@ json finish_json(const PlanInputs& inputs, const Plan& plan) {
   for (std::size_t b = 0; b < kBuckets; ++b) buckets[to_string(static_cast<Bucket>(b))] = runs.bucket_mean_s[b];
   return {{"steps", plan.schedule.steps},
           {"runs", runs.runs},
+          {"recovery", plan.policies.run.traced.name},
+          {"failures_by", plan.runs.on_traces ? "wall clock" : "running time"},
           {"finished", runs.finished},
           {"p50_s", runs.p50_s},
           {"p90_s", runs.p90_s},

@@ -64,7 +64,7 @@ Section goodput_section(const PlanInputs& inputs, const Plan& plan, const PlanDe
                           {"save every", "min", Align::right},
                           {"goodput", "%", Align::right},
                           {"expected", "days", Align::right}},
-              .note = "Expected days by the closed form; the interval is chosen anew for each."};
+              .note = "Expected days by the closed form, from rates alone; the interval is chosen anew for each."};
   for (const PresetRow& row : plan.presets)
     table.rows.push_back({Cell(row.title), Cell(row.mtbf_s / 3600, Evidence::published), Cell(row.interval_s / 60),
                           Cell(100 * row.goodput), Cell(row.days)});

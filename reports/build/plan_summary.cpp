@@ -21,6 +21,48 @@ const LoadScenario* trained_of(const PlanInputs& inputs) {
   return found == inputs.scenarios.end() ? nullptr : &*found;
 }
 
+/// Its inputs are known, and another way to recover is better.
+bool not_chosen(const Plan& plan, const std::string& policy) {
+  const auto row = std::ranges::find(plan.policies.rows, policy, &PolicyRow::policy);
+  return row != plan.policies.rows.end() && row->outcome && policy != plan.policies.run.traced.name;
+}
+
+/// What of a study its chosen way to recover does not use.
+std::string left_out(const Plan& plan, const char* key) {
+  return fmt::format("{} is left out: {} is the better way to recover.", key, plan.policies.run.traced.name);
+}
+
+/// What strikes runs on traces.
+std::string traced_sentence(const PlanInputs& inputs, const Plan& plan) {
+  const std::int64_t runs = plan.runs.distribution.runs;
+  const std::string faults = inputs.study.faults.empty()
+                                 ? ""
+                                 : fmt::format(" and of the study's faults ({})", fmt::join(inputs.study.faults, ", "));
+  return fmt::format(
+      "Runs meet the failures of {}{} on the clock of the wall, by member of the cluster, and recover by {}: the first "
+      "{} of {} are those of the comparison of ways to recover.{}",
+      inputs.failures.name, faults, plan.policies.run.traced.name, std::min(plan.policies.traces, runs),
+      format_number(as_double(runs)),
+      runs < inputs.study.runs ? " They have so many failures that no more are simulated." : "");
+}
+
+std::string silent_sentence(const PlanInputs& inputs, const Plan& plan) {
+  const SilentErrorSpec& given = inputs.study.silent_errors;
+  const RunDistribution& runs = plan.runs.distribution;
+  const Provenance& rate = inputs.silent_errors->per_1000_node_days.evidence;
+  const std::string begin = fmt::format("Silent errors as in {}", given.rate),
+                    end = fmt::format(" Rate: {}: {}.", to_string(rate.kind), rate.source);
+  if (plan.schedule.input.silent.mean_s == 0)
+    return fmt::format("{}, which {} finds after {}: what was trained since is lost.{}", begin,
+                       plan.policies.run.traced.name, format_seconds(given.found_after_s), end);
+  return fmt::format(
+      "{}: {:.1f} a run, found by a verification of {} before each save; verification and maintenance take {:.2f} % of "
+      "the wall time.{} Verification: {}: {}.",
+      begin, runs.silent_errors, format_seconds(given.verify_s),
+      100 * runs.bucket_mean_s[static_cast<std::size_t>(Bucket::custom_events)] / runs.mean_s, end,
+      to_string(given.evidence.kind), given.evidence.source);
+}
+
 }  // namespace
 
 std::string evidence_sentence(const EvidenceShares& shares) {
@@ -114,6 +156,7 @@ std::vector<std::string> plan_doubts(const PlanInputs& inputs, const Plan& plan)
 std::vector<std::string> plan_disturbances(const PlanInputs& inputs, const Plan& plan) {
   std::vector<std::string> out;
   const RunDistribution& runs = plan.runs.distribution;
+  if (plan.runs.on_traces) out.push_back(traced_sentence(inputs, plan));
   const auto cite = [](const SourcedNumber& n) {
     return fmt::format("{}: {}", to_string(n.evidence.kind), n.evidence.source);
   };
@@ -141,24 +184,22 @@ std::vector<std::string> plan_disturbances(const PlanInputs& inputs, const Plan&
                     local.interval_steps == plan.schedule.cadence.interval_steps ? ", each also to storage" : "",
                     format_seconds(local.blocking_s), 100 * local.survival, format_seconds(local.reload_s),
                     cite({local.survival, s.checkpoint.local_evidence})));
+  else if (not_chosen(plan, kLocalCopies))
+    out.push_back(left_out(plan, "checkpoint.local"));
   else if (s.checkpoint.local_every_s > 0)
     out.push_back(fmt::format(
         "checkpoint.local does nothing here and is left out: every {} is, in whole steps, not shorter than the {} "
         "between saves to "
         "storage.",
         format_seconds(s.checkpoint.local_every_s), format_seconds(plan.schedule.cadence.interval_s.value)));
-  if (inputs.silent_errors)
-    out.push_back(fmt::format(
-        "Silent errors as in {}: {:.1f} a run, found by a verification of {} before each save; verification and "
-        "maintenance take {:.2f} % of the wall time. Rate: {}. Verification: {}.",
-        s.silent_errors.rate, runs.silent_errors, format_seconds(s.silent_errors.verify_s),
-        100 * runs.bucket_mean_s[static_cast<std::size_t>(Bucket::custom_events)] / runs.mean_s,
-        cite(inputs.silent_errors->per_1000_node_days), cite({0, s.silent_errors.evidence})));
+  if (inputs.silent_errors) out.push_back(silent_sentence(inputs, plan));
   if (const ReplicaTolerance& t = plan.schedule.input.tolerance; t.replicas > 0)
     out.push_back(fmt::format(
         "A failure stops one of {} replicas for {}, the others for {} ({}); the job restarts when less than half of "
         "them are there.",
         t.replicas, format_seconds(t.recover_s), format_seconds(t.stall_s), cite({0, s.replica_loss.evidence})));
+  else if (not_chosen(plan, kWithoutReplica))
+    out.push_back(left_out(plan, "replica_loss"));
   else if (s.replica_loss.recover_s > 0)
     out.push_back("replica_loss does nothing here: the layout has one replica, so that every failure stops the job.");
   if (const CadenceInput& in = plan.schedule.input; in.planned_mean_s.value > 0)

@@ -6,6 +6,7 @@
 
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/number.hpp"
+#include "configs/spec/support/quantity.hpp"
 #include "configs/spec/support/statistics.hpp"
 
 namespace wt {
@@ -21,10 +22,30 @@ double deviation(const std::vector<double>& values) {
 }
 
 /// What is planned alone, at the same times: laws keep their numbers, which the draws depend on.
-std::vector<StrikeLaw> without_failures(std::vector<StrikeLaw> laws) {
-  for (StrikeLaw& law : laws)
-    if (law.what != StrikeLaw::Strikes::planned) law.mean_s = 0;
-  return laws;
+FaultTraces without_failures(FaultTraces faults) {
+  const auto planned = [](const StrikeLaw& law) { return law.what == StrikeLaw::Strikes::planned; };
+  std::erase_if(faults.given, [&](const GivenStrike& strike) {
+    return !planned(faults.laws.at(static_cast<std::size_t>(strike.law)));
+  });
+  for (StrikeLaw& law : faults.laws)
+    if (!planned(law)) law.mean_s = 0;
+  return faults;
+}
+
+/// The run takes longer, by steps that were done for nothing, until its goodput is this.
+void lose_down_to(RunOutcome& run, double goodput) {
+  constexpr double kLongest_ns = 1e9 * kLongest_s;
+  const double wall_ns = static_cast<double>(run.wall_ns) * run.goodput() / goodput;
+  run.finished = run.finished && wall_ns < kLongest_ns;
+  const std::int64_t lost = std::llround(std::min(wall_ns, kLongest_ns)) - run.wall_ns;
+  run.buckets_ns[static_cast<std::size_t>(Bucket::wasted_progress)] += lost;
+  run.wall_ns += lost;
+}
+
+RunOutcome replay(const TracedPolicy& policy, const RunScenario& scenario, FaultTrace& trace) {
+  RunOutcome out = replay_trace(scenario, policy.continuation, trace);
+  if (policy.left && out.goodput() > 0) lose_down_to(out, policy.left(out.goodput()));
+  return out;
 }
 
 }  // namespace
@@ -34,23 +55,25 @@ double PolicyOutcome::p10_goodput() const { return quantile(goodputs, 0.1); }
 double PolicyOutcome::cv() const { return deviation(goodputs) / mean(goodputs); }
 double PolicyOutcome::median_s() const { return median(wall_s); }
 
-std::vector<PolicyOutcome> replay_policies(const EntityTree& tree, const std::vector<StrikeLaw>& laws,
-                                           const std::vector<GivenStrike>& given,
-                                           const std::vector<TracedPolicy>& policies, std::int64_t runs,
-                                           std::uint64_t seed) {
+NumberedRun traced_runs(FaultTraces faults, TracedPolicy policy) {
+  return [faults = policy.fails ? std::move(faults) : without_failures(std::move(faults)), policy = std::move(policy)](
+             const RunScenario& scenario, std::int64_t run) {
+    FaultTrace trace = faults.trace(run);
+    return replay(policy, scenario, trace);
+  };
+}
+
+std::vector<PolicyOutcome> replay_policies(const FaultTraces& faults, const std::vector<TracedPolicy>& policies,
+                                           std::int64_t runs) {
   if (runs < kFewestTraces)
     throw_error(Code::usage, "policies: found {} traces, needs at least {}", runs, kFewestTraces);
-  std::vector<GivenStrike> given_planned;
-  for (const GivenStrike& strike : given)
-    if (laws.at(static_cast<std::size_t>(strike.law)).what == StrikeLaw::Strikes::planned)
-      given_planned.push_back(strike);
+  const FaultTraces planned_faults = without_failures(faults);
   std::vector<PolicyOutcome> out(policies.size());
   for (std::int64_t run = 0; run < runs; ++run) {
-    FaultTrace trace(tree, laws, given, run_seed(seed, run));
-    FaultTrace planned(tree, without_failures(laws), given_planned, run_seed(seed, run));
+    FaultTrace trace = faults.trace(run), planned = planned_faults.trace(run);
     for (std::size_t i = 0; i < policies.size(); ++i) {
       const TracedPolicy& p = policies[i];
-      const RunOutcome one = replay_trace(p.scenario, p.continuation, p.fails ? trace : planned);
+      const RunOutcome one = replay(p, p.scenario, p.fails ? trace : planned);
       out[i].goodputs.push_back(one.goodput());
       out[i].wall_s.push_back(one.wall_s());
       out[i].finished += one.finished;

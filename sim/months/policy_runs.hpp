@@ -1,6 +1,7 @@
 // Recovery policies on the same traces: what each comes to, and how far it is from another, trace by trace.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,22 @@ struct TracedPolicy {
   RunScenario scenario;
   Continuation continuation;
   bool fails = true;  ///< false: of the trace only what is planned happens
+  /// What is left of a run's goodput where it loses more than the trace says; empty = all.
+  std::function<double(double goodput)> left = {};
 };
+
+/// What the traces of a comparison are made of. The spares of the tree are entities of all traces, whether or not a
+/// policy uses them.
+struct FaultTraces {
+  EntityTree tree;
+  std::vector<StrikeLaw> laws;
+  std::vector<GivenStrike> given;
+  std::uint64_t seed = 1;
+  /// Throws Error{usage} as FaultTrace.
+  FaultTrace trace(std::int64_t run) const { return {tree, laws, given, run_seed(seed, run)}; }
+};
+/// Runs of any scenario on these traces: the policy's own come to what replay_policies says. Throws as replay_trace.
+NumberedRun traced_runs(FaultTraces faults, TracedPolicy policy);
 
 struct PolicyOutcome {
   std::vector<double> goodputs, wall_s;    ///< of each trace
@@ -26,12 +42,10 @@ struct PolicyOutcome {
   double median_s() const;
 };
 
-/// Each policy on traces 0 to runs - 1 of the tree and laws: the spares of the tree are entities of all traces, whether
-/// or not a policy uses them. Throws Error{usage} as replay_trace and FaultTrace, and for fewer than 5 traces.
-std::vector<PolicyOutcome> replay_policies(const EntityTree& tree, const std::vector<StrikeLaw>& laws,
-                                           const std::vector<GivenStrike>& given,
-                                           const std::vector<TracedPolicy>& policies, std::int64_t runs,
-                                           std::uint64_t seed);
+/// Each policy on traces 0 to runs - 1. Throws Error{usage} as replay_trace and FaultTrace, and for fewer than 5
+/// traces.
+std::vector<PolicyOutcome> replay_policies(const FaultTraces& faults, const std::vector<TracedPolicy>& policies,
+                                           std::int64_t runs);
 
 /// Mean of a - b over the same traces, and its 95 % interval (Student's t). Needs at least two.
 struct PairedDifference {

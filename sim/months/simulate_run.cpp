@@ -212,14 +212,21 @@ std::uint64_t run_seed(std::uint64_t seed, std::int64_t run) {
   return splitmix64(seed + splitmix64(static_cast<std::uint64_t>(run)));
 }
 
+NumberedRun seeded_runs(std::uint64_t seed) {
+  return [seed](const RunScenario& scenario, std::int64_t run) { return simulate_run(scenario, run_seed(seed, run)); };
+}
+
 RunDistribution simulate_runs(const RunScenario& scenario, std::int64_t n, std::uint64_t seed) {
-  detail::check_scenario(scenario);
+  return simulate_runs(scenario, n, seeded_runs(seed));
+}
+
+RunDistribution simulate_runs(const RunScenario& scenario, std::int64_t n, const NumberedRun& one_run) {
   if (n < 1) throw_error(Code::usage, "simulated runs: found {}, needs at least 1", n);
   RunDistribution out;
   out.runs = n;
   std::vector<double> goodputs;
   for (std::int64_t i = 0; i < n; ++i) {
-    const RunOutcome one = Run(scenario, run_seed(seed, i), {detail::jump_uptime}).outcome();
+    const RunOutcome one = one_run(scenario, i);
     out.finished += one.finished;
     out.wall_s.push_back(one.wall_s());
     goodputs.push_back(one.goodput());

@@ -4,6 +4,7 @@
 // fails while a failure is detected and nodes are exchanged.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "sim/months/uptime.hpp"
@@ -136,8 +137,13 @@ struct RunDistribution {
 
 /// Of run `run` of simulate_runs.
 std::uint64_t run_seed(std::uint64_t seed, std::int64_t run);
-/// Runs 0..n-1 with seeds drawn from `seed`: run i of two scenarios has the same failure clock, so that differences
-/// between them are less noisy than either. Throws Error{usage} when n < 1.
+/// Run `run` of many of a scenario. Throws as simulate_run.
+using NumberedRun = std::function<RunOutcome(const RunScenario& scenario, std::int64_t run)>;
+/// Those of simulate_run with seeds drawn from `seed`: run i of two scenarios has the same failure clock, so that
+/// differences between them are less noisy than either.
+NumberedRun seeded_runs(std::uint64_t seed);
+/// Runs 0..n-1. Throws Error{usage} when n < 1.
+RunDistribution simulate_runs(const RunScenario& scenario, std::int64_t n, const NumberedRun& one);
 RunDistribution simulate_runs(const RunScenario& scenario, std::int64_t n, std::uint64_t seed);
 
 }  // namespace wt

@@ -356,7 +356,7 @@ TEST_CASE("policies on the same traces: paired, repeatable, and what does not fa
   const std::vector<TracedPolicy> policies{
       {"none", spared, {}, false}, {"wait", s, {}}, {"spares", spared, {}}, {"hot", spared, {.activate_s = 10}}};
   const auto replayed = [&](const std::vector<TracedPolicy>& some) {
-    return replay_policies(tree, laws, {}, some, 50, 3);
+    return replay_policies({tree, laws, {}, 3}, some, 50);
   };
   const auto out = replayed(policies), again = replayed(policies);
   for (std::size_t i = 0; i < out.size(); ++i) CHECK(out[i].goodputs == again[i].goodputs);
@@ -367,7 +367,10 @@ TEST_CASE("policies on the same traces: paired, repeatable, and what does not fa
   CHECK(paired_difference(out[3].goodputs, out[2].goodputs).low > 0);
   CHECK(out[1].p10_goodput() <= out[1].median_goodput());
   CHECK(replayed({policies[2]})[0].goodputs == out[2].goodputs);  // alone as among others
-  CHECK_THAT(usage_error([&] { replay_policies(tree, laws, {}, policies, 4, 3); }), Catch::Contains("found 4 traces"));
+  CHECK_THAT(usage_error([&] {
+               replay_policies({tree, laws, {}, 3}, policies, 4);
+             }),
+             Catch::Contains("found 4 traces"));
 }
 
 TEST_CASE("a paired difference has the interval of its mean") {

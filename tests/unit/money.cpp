@@ -167,7 +167,7 @@ TEST_CASE("every bucket is priced: they sum to the means") {
 TEST_CASE("with a point for a step the runs are those of the finish date") {
   CostInput in = with_failures();
   in.step.low_s = in.step.high_s = in.scenario.step_s;
-  const RunDistribution runs = simulate_runs(in.scenario, in.runs, in.seed);
+  const RunDistribution runs = simulate_runs(in.scenario, in.runs, in.run);
   const Cost cost = estimate_cost(in);
   CHECK(cost.gpu_hours.p50 == Approx(16 * runs.p50_s / 3600));
   CHECK(cost.gpu_hours.p95 == Approx(16 * runs.p95_s / 3600));

@@ -89,7 +89,8 @@ TEST_CASE("a plan for nodes of two kinds fits the smaller GPU, at the pace of th
   };
   const PlanInputs inputs = on((folder / "mixed.yaml").string(), "");
   CHECK(inputs.study.stack == "torchtitan");  // no profile is of both
-  CHECK_THAT(plan_assumptions(inputs, Plan{}).at(0) + plan_assumptions(inputs, Plan{}).at(1),
+  const Plan none;
+  CHECK_THAT(plan_assumptions(inputs, none).at(0) + plan_assumptions(inputs, none).at(1),
              Catch::Contains("one after the other through one communicator"));
   CHECK(inputs.peak_flops == (989e12 + 312e12) / 2);
   const SearchProblem problem = search_problem(inputs, *inputs.prices);
