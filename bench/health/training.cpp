@@ -58,6 +58,16 @@ std::optional<DivergedStep> read_diverged(const std::filesystem::path& file) {
   return DivergedStep{r.at("step").integer(), r.at("times").integer(), r.at("unix_s").non_negative()};
 }
 
+/// When ranks were last connected; 0: never, or nobody knows.
+double last_start_unix_s(const std::filesystem::path& folder) {
+  std::ifstream in(folder / "generations.jsonl");
+  double last = 0;
+  for (std::string text; std::getline(in, text);)
+    if (const json line = json::parse(text, nullptr, false); line.is_object())
+      last = std::max(last, line.value("connected_unix_s", 0.0));
+  return last;
+}
+
 }  // namespace
 
 TrainingFollower::TrainingFollower(const std::filesystem::path& run_folder)
@@ -95,7 +105,8 @@ const TrainingObservation& TrainingFollower::look(double now_unix_s) {
           ? duration<double>(file_clock::to_sys(std::filesystem::last_write_time(file_)).time_since_epoch()).count()
           : seen_.steps.back().unix_s;
   seen_.diverged = read_diverged(folder_ / "diverged.json");
-  if (seen_.diverged && seen_.diverged->unix_s < seen_.last_sign_unix_s) seen_.diverged.reset();
+  if (seen_.diverged && seen_.diverged->unix_s < std::max(seen_.last_sign_unix_s, last_start_unix_s(folder_)))
+    seen_.diverged.reset();
   return seen_;
 }
 

@@ -26,7 +26,7 @@ start)
   mkdir -p "$run"
   file=${3:-$run/watch.yaml}
   case $file in
-  */layout-*.yaml) ;;
+  "$run"/layout-[0-9]*.yaml) ;;
   *)
     [ "$file" -ef "$run/watch.yaml" ] || cp "$file" "$run/watch.yaml"
     file=$run/watch.yaml

@@ -144,7 +144,6 @@ std::optional<WatchVerdict> Ladder::restart(const std::string& why, bool save, b
     return next();
   }
   ++count.restarts, count.step = sight_.step, count.helped = false;
-  if (rollback_) count.back_to = rollback_->step;
   if (save) plan(HookKind::save, why);
   plan(HookKind::stop, save ? "it is saved" : why);
   sweep ? plan(HookKind::sweep, "which node is it?") : plan_start(before_, "from the newest checkpoint");
@@ -303,7 +302,7 @@ void Ladder::take_back() {
 void Ladder::undo(const std::string& why) {
   take_back();
   if (taken_ == Way::shrink) {
-    plan(HookKind::save, "undo: back to all nodes");
+    if (cause() != "loss") plan(HookKind::save, "undo: back to all nodes");
     plan(HookKind::stop, "undo: back to all nodes");
     plan_start(before_, "undo: back to all nodes");
   }
@@ -325,6 +324,7 @@ void Ladder::succeeded(const WatchAction& action, const ActionEnd& end) {
       ledger_.trial = {sight_.signals.front(), end.unix_s, excluded_now_, taken_, before_.file, before_.step_factor};
       ledger_.layout = action.layout, ledger_.step_factor = action.step_factor;
       ledger_.skipped = action.skipped, rollback_.reset();
+      if (action.rollback) ledger_.causes[cause()].back_to = action.rollback->step;
       return;
     case HookKind::save:
     case HookKind::stop:
@@ -358,7 +358,8 @@ void Ladder::failed(const WatchAction& action, const HookEnd& end) {
         return;
       }
       planned_.clear();
-      return open_breaker("the job could not be started: " + end.said);
+      return open_breaker(fmt::format("the job could not be started{}: {}",
+                                      action.rollback ? " " + to_string(*action.rollback) : "", end.said));
     case HookKind::tell:
       return;  // it stands in the decisions
   }

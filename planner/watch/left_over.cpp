@@ -72,7 +72,12 @@ class LeftOver {
   RunSpec in_layout_of(const RunSpec& planned) const {
     const std::filesystem::path own = folder_ / "run.yaml";
     if (!std::filesystem::exists(own)) return planned;
-    RunSpec run = read_run(own);
+    RunSpec run = planned;
+    try {
+      run = read_run(own);
+    } catch (const Error&) {
+      return planned;
+    }
     run.layout = planned.layout;
     check_run(run, own.string());
     return run;

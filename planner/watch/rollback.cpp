@@ -7,6 +7,7 @@
 
 #include "configs/spec/run.hpp"
 #include "configs/spec/support/atomic_file.hpp"
+#include "configs/spec/support/error.hpp"
 #include "trainer/safetensors/manifest.hpp"
 
 namespace wt {
@@ -35,7 +36,12 @@ WayBack read_way_back(const std::filesystem::path& run_folder) try {
 std::string keeps_too_few(const std::filesystem::path& run_folder, const RollbackRule& rule) {
   const auto file = run_folder / "run.yaml";
   if (!std::filesystem::exists(file)) return "";
-  const RunSpec run = read_run(file);
+  RunSpec run;
+  try {
+    run = read_run(file);
+  } catch (const Error&) {  // another trainer's
+    return "";
+  }
   const bool saves = run.save && run.save_interval > 0;
   if (saves && (run.keep_checkpoints < 0 || (run.keep_checkpoints - 1) * run.save_interval >= rule.margin)) return "";
   const std::string kept =
@@ -85,6 +91,15 @@ std::vector<BatchRange> united(std::vector<BatchRange> ranges, const std::vector
       out.back().last = std::max(out.back().last, range.last);
     else
       out.push_back(range);
+  return out;
+}
+
+std::vector<BatchRange> common(const std::vector<BatchRange>& ranges, const std::vector<BatchRange>& others) {
+  std::vector<BatchRange> out;
+  for (const BatchRange& a : ranges)
+    for (const BatchRange& b : others)
+      if (const BatchRange both{std::max(a.first, b.first), std::min(a.last, b.last)}; both.first <= both.last)
+        out.push_back(both);
   return out;
 }
 

@@ -47,6 +47,9 @@ std::int64_t batch_of(std::int64_t step, const std::vector<BatchRange>& skipped)
 /// Both together, ascending, no batch in two ranges.
 std::vector<BatchRange> united(std::vector<BatchRange> ranges, const std::vector<BatchRange>& more);
 
+/// Batches that are in both; each in ascending ranges.
+std::vector<BatchRange> common(const std::vector<BatchRange>& ranges, const std::vector<BatchRange>& others);
+
 /// Writes a run file that leaves these batches out, too, and goes on from what its folder holds. Throws Error for a
 /// file that cannot be read or written.
 void write_skipping(const std::filesystem::path& run_file, const std::vector<BatchRange>& skipped,

@@ -6,8 +6,10 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
+#include "configs/spec/run.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/quantity.hpp"
+#include "configs/spec/support/standard_error.hpp"
 #include "configs/spec/support/text.hpp"
 #include "planner/watch/decision_log.hpp"
 
@@ -34,6 +36,10 @@ void check_names(const FleetObservation& fleet) {
           "and not ALL",
           node.name);
   }
+}
+
+bool has_fewer_ranks(const std::filesystem::path& run, const std::filesystem::path& than) {
+  return read_run(run).layout.world() < read_run(than).layout.world();
 }
 
 /// Empty where nothing in the fleet could be judged.
@@ -69,7 +75,8 @@ RunWatch::RunWatch(std::filesystem::path folder, RunWatchOptions options)
       follower_(folder_),
       ladder_(options_.rules, options_.hooks ? options_.hooks->spares : 0, options_.hooks.has_value(), options_.ask,
               read_ledger(folder_)) {
-  looked_unix_s_ = seen().last_sign_unix_s;
+  const auto verified = ladder_.verifies();
+  looked_unix_s_ = verified ? verified->second : seen().last_sign_unix_s;
 }
 
 bool RunWatch::look() {
@@ -79,8 +86,9 @@ bool RunWatch::look() {
   Sight sight{.now_unix_s = run.now_unix_s, .ended = run.ended};
   sight.step = run.steps.empty() ? 0 : run.steps.back().step;
   sight.signals = signals.now();
-  for (const WatchSignal& lost : signals.lost_since(std::exchange(looked_unix_s_, run.last_sign_unix_s)))
+  for (const WatchSignal& lost : signals.lost_since(looked_unix_s_))
     if (std::ranges::count(sight.signals, lost.rule, &WatchSignal::rule) == 0) sight.signals.push_back(lost);
+  if (!ladder_.verifies()) looked_unix_s_ = run.last_sign_unix_s;  // what is lost meanwhile is dealt with afterwards
   if (ladder_.is_new(sight.signals)) {
     sight.diagnosis = diagnosis_of(run, sight.signals, options_.rules, options_.utilisation());
     if (std::ranges::any_of(sight.signals, tells_of_loss, &WatchSignal::metric))
@@ -159,13 +167,18 @@ ActionEnd RunWatch::perform(const WatchVerdict& verdict) {
 }
 
 /// With a run file of its own where batches are left out. It is made of the one that the job has: run.yaml is of
-/// another layout while the job runs with that.
+/// another layout while the job runs with that. Without a way back, batches that the job itself does not leave out (any
+/// more) stay in: it was begun anew, or a human has decided so.
 HookEnd RunWatch::start(const HookCommand& command, HookValues values, const WatchAction& action) {
-  if (!action.skipped.empty()) {
-    const auto own = folder_ / "run-own.yaml", skipping = folder_ / "run-skipping.yaml";
-    if (ladder_.ledger().layout.empty())
-      std::filesystem::copy_file(folder_ / "run.yaml", own, std::filesystem::copy_options::overwrite_existing);
-    write_skipping(action.layout.empty() ? own : std::filesystem::path(action.layout), action.skipped, skipping);
+  const auto now = folder_ / "run.yaml", own = folder_ / "run-own.yaml", skipping = folder_ / "run-skipping.yaml";
+  const auto skipped = action.rollback || action.skipped.empty()
+                           ? action.skipped
+                           : common(action.skipped, read_run(now).resilience.skipped);
+  if (!skipped.empty()) {
+    using std::filesystem::copy_options;
+    const bool shrunk = !ladder_.ledger().layout.empty() || (std::filesystem::exists(own) && has_fewer_ranks(now, own));
+    if (!shrunk) std::filesystem::copy_file(now, own, copy_options::overwrite_existing);
+    write_skipping(action.layout.empty() ? own : std::filesystem::path(action.layout), skipped, skipping);
     values.layout = skipping.string();
   }
   return run_hook(filled_in(command, values), command.timeout_s, folder_ / "hooks.log");
@@ -194,12 +207,14 @@ void RunWatch::record(const WatchVerdict& verdict, const HookEnd* end, bool with
   const nlohmann::json decision =
       decision_json(folder_.string(), verdict, end, with_ledger ? &ladder_.ledger() : nullptr);
   ++decisions_;
-  options_.said(decision);
-  if (!recorded_) return;
+  if (recorded_) try {
+      append_decision(folder_, decision);
+    } catch (const std::exception& e) {
+      print_error("{}\n", e.what());  // it is said, and the next is no less needed
+    }
   try {
-    append_decision(folder_, decision);
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "{}\n", e.what());  // it was said, and the next is no less needed
+    options_.said(decision);
+  } catch (const std::system_error&) {  // nobody reads it any more
   }
 }
 

@@ -63,12 +63,6 @@ SimulatedStrike difference(const RunOutcome& with, const RunOutcome& without, co
   return out;
 }
 
-/// Whether a strike comes before the first step after the one before it.
-bool is_during_recovery(double at_s, const SimulatedStrike& before) {
-  const double recovery_s = before.down_s + before.start_s + before.load_s + before.planned_s + before.first_step_s;
-  return before.restarts > 0 && at_s < before.at_s + recovery_s;
-}
-
 /// With the nodes that the strike leaves; where those are too few, with all.
 double first_step_s(const RunScenario& run, const Continuation& policy, const EntityTree& tree, const StrikeLaw& law,
                     const GivenStrike& strike) {
@@ -105,15 +99,19 @@ SimulatedScenario simulate_scenario(const Scenario& scenario, const RunScenario&
   };
   SimulatedScenario out;
   out.undisturbed = out.run = replayed(0);
+  double recovered_s = 0;  // when the first step after a recovery is done
   for (std::size_t i = 0; i < laws.given.size(); ++i) {
     const RunOutcome with = replayed(i + 1);
     SimulatedStrike strike = difference(with, out.run, run);
     strike.at_s = laws.given[i].at_s;
     const StrikeLaw& law = laws.laws[static_cast<std::size_t>(laws.given[i].law)];
-    if (i == 0 || !is_during_recovery(strike.at_s, out.strikes.back()))
-      strike.first_step_s = first_step_s(run, policy, tree, law, laws.given[i]);
+    const bool recovers = strike.at_s < recovered_s;  // from the one before
+    if (!recovers) strike.first_step_s = first_step_s(run, policy, tree, law, laws.given[i]);
     if (law.what == StrikeLaw::Strikes::failure)
       strike.detect_s = std::min(strike.down_s, law.detect_s >= 0 ? law.detect_s : run.detect_s);
+    if (strike.restarts > 0)
+      recovered_s = (recovers ? recovered_s : strike.at_s) + strike.down_s + strike.start_s + strike.load_s +
+                    strike.planned_s + strike.first_step_s;
     strike.event = laws.event_of[static_cast<std::size_t>(laws.given[i].law)];
     out.strikes.push_back(strike);
     out.run = with;

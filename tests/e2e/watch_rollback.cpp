@@ -105,7 +105,7 @@ void check_went_back(Site& site) {
 TEST_CASE("gradients that are no numbers end the run twice; the watch goes back to before them") {
   Site site("no-numbers", {kDamaged + "layer: 1, element: 7, bit: 30}"});
   check_went_back(site);
-  CHECK(json::parse(read_bytes(site.run() / "diverged.json"))["step"] == 13);
+  CHECK_FALSE(std::filesystem::exists(site.run() / "diverged.json"));  // step 13 is done
 }
 
 TEST_CASE("a loss that jumps; the watch goes back to before it") {

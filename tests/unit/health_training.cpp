@@ -196,6 +196,11 @@ TEST_CASE("a step at which the run diverged is known until another one is done")
   CHECK(found->times == 2);
   test::write_bytes(folder / "diverged.json", R"({"step": 5, "times": 2, "unix_s": 99})");
   CHECK_FALSE(read_training(folder.path(), 200).diverged);
+  test::write_bytes(folder / "diverged.json", R"({"step": 5, "times": 2, "unix_s": 101})");
+  for (const auto& [connected, known] : {std::pair{100.5, true}, {150.0, false}}) {  // started since: it may pass now
+    test::write_bytes(folder / "generations.jsonl", fmt::format("{{\"connected_unix_s\": {}}}\n", connected));
+    CHECK(read_training(folder.path(), 200).diverged.has_value() == known);
+  }
   test::write_bytes(folder / "diverged.json", R"({"step": 5})");
   CHECK_THAT(test::usage_error([&] { read_training(folder.path(), 200); }), Contains("diverged.json"));
 }

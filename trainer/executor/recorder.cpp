@@ -70,6 +70,7 @@ Recorder::Recorder(const RunSpec& run, std::filesystem::path folder, std::int64_
       peak_flops_(peak_flops),
       last_line_(std::move(last_line)) {
   if (rank_ != 0) return;
+  read_diverged();
   std::int64_t last_step = 0;
   for (const char* name : {"metrics.jsonl", "checkpoints.jsonl"}) {
     const auto file = folder_ / name;
@@ -114,6 +115,11 @@ void Recorder::started(int generation, double connected_unix_s, double loaded_un
 
 void Recorder::step(const StepResult& r, double learning_rate, const std::vector<std::int64_t>& samples,
                     const json& skipped) {
+  if (diverged_ && r.timeline.step >= diverged_->step) {  // it was done now
+    std::error_code gone;
+    std::filesystem::remove(folder_ / "diverged.json", gone);
+    diverged_.reset();
+  }
   if (++steps_ == kWarmUpSteps + 1) timelines_.clear();
   timelines_.push_back(r.timeline);
   if (timelines_.size() > kKeptTimelines) timelines_.pop_front();
@@ -153,15 +159,22 @@ void Recorder::step(const StepResult& r, double learning_rate, const std::vector
   if (isatty(STDERR_FILENO)) print_error("{}\n", shown);
 }
 
+void Recorder::read_diverged() {
+  std::ifstream in(folder_ / "diverged.json");
+  const json before = json::parse(in, nullptr, false);
+  if (before.is_object()) diverged_ = {before.value("step", std::int64_t{0}), before.value("times", std::int64_t{0})};
+}
+
 void Recorder::diverged(std::int64_t step) {
   if (rank_ != 0) return;
   const auto file = folder_ / "diverged.json";
-  std::ifstream in(file);
-  const json before = json::parse(in, nullptr, false);
-  const bool again = before.is_object() && before.value("step", std::int64_t{0}) == step;
-  const std::int64_t times = 1 + (again ? before.value("times", std::int64_t{0}) : 0);
-  write_file_atomically(file,
-                        json{{"step", step}, {"times", times}, {"unix_s", clock_s(CLOCK_REALTIME)}}.dump() + "\n");
+  const std::int64_t times = diverged_ && diverged_->step == step ? diverged_->times + 1 : 1;
+  try {
+    write_file_atomically(file,
+                          json{{"step", step}, {"times", times}, {"unix_s", clock_s(CLOCK_REALTIME)}}.dump() + "\n");
+  } catch (const Error& e) {  // the step's own failure ends the run
+    print_error("{}\n", e.what());
+  }
 }
 
 void Recorder::checkpoint(std::int64_t step, const SaveTimes& times) {

@@ -4,7 +4,7 @@
 //                   the tokens of rank 0, and mfu where the device's peak is known (run_metrics.hpp)
 //   replayed.jsonl  the lines of steps that a restart went back behind: they are done again
 //   generations.jsonl  one line a start: when the ranks were connected and the state was loaded, the step it was of
-//   diverged.json   the last step whose gradients were no numbers, and how many times in a row it was that step
+//   diverged.json   the step whose gradients were no numbers, and how many times in a row; until it is done
 //   checkpoints.jsonl  one line a save: how long training stood still, how long until the checkpoint was valid
 //   summary.json    medians over the measured steps, per rank
 //   trace.json      Chrome trace of the median step, all ranks; timeline.json the same as records
@@ -54,8 +54,14 @@ class Recorder {
   void write_routing(Communicators& communicators);
   void write_timelines(Communicators& communicators, const StepTimeline& own);
 
+  void read_diverged();
+
+  struct DivergedStep {
+    std::int64_t step = 0, times = 0;
+  };
   const RunSpec& run_;
   std::filesystem::path folder_;
+  std::optional<DivergedStep> diverged_;  ///< in an earlier start, and not done since; on rank 0
   std::int64_t rank_;
   std::int64_t resumed_step_;
   std::optional<double> peak_flops_;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "configs/spec/support/clock.hpp"
@@ -26,7 +27,8 @@ constexpr double kLook_s = 0.5;
 
 /// Else somebody else sent it: the system, or whoever ends a machine.
 bool is_raised_by_itself(int signal) {
-  return signal == SIGSEGV || signal == SIGABRT || signal == SIGBUS || signal == SIGFPE || signal == SIGILL;
+  return std::ranges::count(std::array{SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGXCPU, SIGXFSZ},
+                            signal) > 0;
 }
 
 c10::intrusive_ptr<c10d::TCPStore> host_store() {

@@ -258,8 +258,8 @@ RankEnd Worker::train(const RankEnvironment& environment, RankWatch& watch) {
   }
   if (after == AfterStep::end) {
     if (first_rank)
-      fmt::print(
-          stderr, "asked to end: stopped after step {}, {}\n", now_.done,
+      print_error(
+          "asked to end: stopped after step {}, {}\n", now_.done,
           run.save ? "which is saved; the same command goes on from there" : "and nothing is saved (save: false)");
     communicators->barrier();
     return {false, {}};
