@@ -45,7 +45,7 @@ class Drawing {
     const std::int64_t count = dice_.between(1, 3);
     for (std::int64_t i = 0; i < count && first_ <= run_.steps && !last_; ++i) {
       if (dice_.one_in(8)) damage();
-      event();
+      if (!last_) event();
     }
     expectation();
     return scenario_;
