@@ -121,7 +121,7 @@ std::string quick_study(const Options& o, const Settings& settings) {
 void print_text(const PlanInputs& inputs, const Plan& plan, const std::vector<std::filesystem::path>& files) {
   fmt::print("{}\n", plan_answer(inputs, plan));
   for (const std::string& doubt : plan_doubts(inputs, plan)) fmt::print("Doubtful: {}\n", doubt);
-  fmt::print("Range: {}.\n{}.\n{}\n\n", plan_range(inputs), plan_scope(inputs), cost_sentence(plan.cost));
+  fmt::print("Range: {}.\n{}.\n{}\n\n", plan_range(plan), plan_scope(inputs), cost_sentence(plan.cost));
   const bool color = use_color(Color::automatic, 1);
   fmt::print("{}\n", text_table(layout_table(inputs, plan), {.color = color}));
   fmt::print("{}\n", text_table(candidate_table(inputs, plan, 6), {.color = color}));

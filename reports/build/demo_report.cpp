@@ -54,7 +54,7 @@ std::string demo_stage(DemoStage stage, const DemoResult& result) {
       return lines + disturbance(result.comparisons);
     }
     case DemoStage::plan:
-      return plan_answer(result.inputs, result.plan) + "\nRange: " + plan_range(result.inputs);
+      return plan_answer(result.inputs, result.plan) + "\nRange: " + plan_range(result.plan);
     case DemoStage::drill:
       return fmt::format("{} faults injected, recovery {}", result.drill.cases.size(),
                          result.drill.passed() ? "bitwise exact in every case" : "NOT exact");
@@ -87,7 +87,7 @@ std::string demo_summary(const DemoResult& result, const std::filesystem::path& 
       "after {} injected faults was {}. "
       "The report is {}.",
       result.run.steps, result.suites.measurements.size(), error_sentence(unseen) + disturbance(result.comparisons),
-      plan_answer(result.inputs, result.plan), plan_range(result.inputs), result.drill.cases.size(),
+      plan_answer(result.inputs, result.plan), plan_range(result.plan), result.drill.cases.size(),
       result.drill.passed() ? "bitwise exact" : "NOT exact", report.string());
 }
 

@@ -254,7 +254,7 @@ std::string plan_yaml(const PlanInputs& inputs, const Plan& plan) {
               inputs.study.cluster.name +
               ", by windtunnel plan. A run file for windtunnel train once train_loader.dataset.local names data, "
               "launched with one rank per GPU by Slurm, MPI or torchrun.");
-  out += comment("Expected: " + plan_answer(inputs, plan) + " Range: " + plan_range(inputs) + ".");
+  out += comment("Expected: " + plan_answer(inputs, plan) + " Range: " + plan_range(plan) + ".");
   out += comment(evidence_sentence(plan.step.evidence));
   out +=
       comment(fmt::format("Spare nodes: {:.0f}. A save every {} of work; why, and what this rests on: plan.json and "
@@ -271,7 +271,7 @@ json plan_json(const PlanInputs& inputs, const Plan& plan) {
       {"schema", "windtunnel.plan/1"},
       {"study", study_json(inputs.study)},
       {"answer", plan_answer(inputs, plan)},
-      {"range", plan_range(inputs)},
+      {"range", plan_range(plan)},
       {"doubts", plan_doubts(inputs, plan)},
       {"layout", layout_json(plan.layout)},
       {"expert_placement", plan.layout.placement},

@@ -73,7 +73,7 @@ Report plan_report(const PlanInputs& inputs, const Plan& plan, const PlanDetails
   Report report;
   report.title = "Plan of " + inputs.study.name;
   report.answer = plan_answer(inputs, plan);
-  report.answer_range = "Range: " + plan_range(inputs) + ".";
+  report.answer_range = "Range: " + plan_range(plan) + ".";
   report.status = plan.search.certificate.proved && plan_doubts(inputs, plan).empty() ? Status::good : Status::warn;
   report.sections = {layout_section(inputs, plan), search_section(inputs, plan),
                      robust_section(plan),         step_section(inputs, plan),

@@ -13,7 +13,7 @@ namespace wt {
 /// "dbrx on 3,072 hgx-h100 GPUs: 12T tokens in 31.2 days (25.1 to 48.0)."
 std::string plan_answer(const PlanInputs& inputs, const Plan& plan);
 /// What the two ends in the answer are: "from the 5 % quantile of ..."
-std::string plan_range(const PlanInputs& inputs);
+std::string plan_range(const Plan& plan);
 /// What the search chose among, and what it never looks at.
 std::string plan_scope(const PlanInputs& inputs);
 /// "the fewest days are proved", or by how much another layout may be better.

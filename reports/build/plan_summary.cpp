@@ -88,9 +88,9 @@ std::string plan_answer(const PlanInputs& inputs, const Plan& plan) {
                      format_tokens(s.tokens), plan.cost.days.p50, plan.cost.days.p05, plan.cost.days.p95);
 }
 
-std::string plan_range(const PlanInputs& inputs) {
+std::string plan_range(const Plan& plan) {
   return fmt::format("the 5 % to the 95 % quantile of {} simulated runs, each with a step drawn from its interval",
-                     format_number(as_double(inputs.study.runs)));
+                     format_number(as_double(plan.runs.distribution.runs)));
 }
 
 std::string memory_sentence(const PlanInputs& inputs, const Plan& plan) {

@@ -200,7 +200,7 @@ void put_answer(const WhatIf& result, Report& report) {
   } else if (first == last) {
     report.answer = fmt::format("{}: {:.1f} days.", study.name, first->days());
     report.answer_range = fmt::format("{:.1f} to {:.1f} days, {}.", first->plan->cost.days.p05,
-                                      first->plan->cost.days.p95, plan_range(first->inputs));
+                                      first->plan->cost.days.p95, plan_range(*first->plan));
   } else {
     report.answer = fmt::format("{}: {:.1f} to {:.1f} days over {}.", study.name, first->days(), last->days(), of);
     report.answer_range =

@@ -41,9 +41,8 @@ TEST_CASE("a run goes on where nobody reads what it prints, also after a rank wa
   run.steps = 6, run.save = true, run.save_interval = 2;
   const auto folder = scratch("unread"), file = scratch("unread.yaml");
   write_file_atomically(file, run_to_yaml(run));
-  const std::string train =
-      fmt::format("\"$WINDTUNNEL_TRAIN\" train '{}' -o '{}' --faults '{}' ", file.string(), folder.string(),
-                  fault_file("unread-struck", {killed(1, "step: 5")}).string());
+  const std::string train = fmt::format("\"$WINDTUNNEL_TRAIN\" train '{}' -o '{}' --faults '{}' ", file.string(),
+                                        folder.string(), fault_file("unread-struck", {killed(1, "step: 5")}).string());
   for (const char* reader : {"</dev/null >&- 2>&-", "2>&1 | true"}) {
     INFO(reader);
     std::filesystem::remove_all(folder);

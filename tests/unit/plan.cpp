@@ -196,7 +196,7 @@ TEST_CASE("the fastest layouts are listed with the chosen one, wherever it is") 
   CHECK_THAT(
       table.note,
       Catch::Contains("GiB a process. A layout takes more than the column says with a probability of 10 %. MFU: "));
-  CHECK_THAT(plan_range(inputs),
+  CHECK_THAT(plan_range(plan),
              Catch::Contains("the 5 % to the 95 % quantile of 50 simulated runs, each with a step drawn"));
 }
 

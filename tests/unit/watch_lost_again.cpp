@@ -26,8 +26,7 @@ std::string rows(std::int64_t first, std::int64_t last, std::int64_t bad, double
 /// Hooks that do nothing but say that it went well; nobody can sweep.
 WatchHooks hooks() {
   WatchHooks out;
-  for (const HookKind kind : {HookKind::stop, HookKind::start, HookKind::tell})
-    out.commands[kind] = {{"true"}, 60};
+  for (const HookKind kind : {HookKind::stop, HookKind::start, HookKind::tell}) out.commands[kind] = {{"true"}, 60};
   return out;
 }
 
@@ -70,7 +69,8 @@ TEST_CASE("a finite loss that jumps again is met from the next older checkpoint,
   CHECK(starts[1]["action"]["rollback"]["bad_step"] == 9);
 }
 
-TEST_CASE("a start for another reason leaves out what the job itself leaves out, and nothing that it trained on since") {
+TEST_CASE(
+    "a start for another reason leaves out what the job itself leaves out, and nothing that it trained on since") {
   const std::vector<BatchRange> ever{{3, 5}, {9, 12}};
   CHECK(common(ever, {{3, 5}, {9, 12}}) == ever);
   CHECK(common(ever, {}).empty());
