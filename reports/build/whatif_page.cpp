@@ -46,6 +46,12 @@ Chart days_chart(ChartKind kind) {
   return {.kind = kind, .title = "Days until half of the simulated runs are done", .unit = "days"};
 }
 
+/// Of the first row that has a plan.
+std::string range_note(const WhatIf& result) {
+  const auto planned = std::ranges::find_if(result.rows, [](const WhatIfRow& row) { return bool(row.plan); });
+  return planned == result.rows.end() ? "" : "Range: " + plan_range(*planned->plan) + ".";
+}
+
 /// One key of numbers: a line with the range of each plan.
 Chart line_chart(const WhatIf& result) {
   const SweptAxis& axis = result.axes[0];
@@ -60,7 +66,7 @@ Chart line_chart(const WhatIf& result) {
     series.high.push_back(row.plan ? row.plan->cost.days.p95 : kGap);
   }
   chart.series = {std::move(series)};
-  chart.note = "Range: " + plan_range(result.rows.front().inputs) + ".";
+  chart.note = range_note(result);
   return chart;
 }
 
@@ -81,7 +87,7 @@ Chart lines_chart(const WhatIf& result) {
 Chart bar_chart(const WhatIf& result) {
   Chart chart = days_chart(ChartKind::bar);
   chart.horizontal = true;
-  chart.note = "Range: " + plan_range(result.rows.front().inputs) + ".";
+  chart.note = range_note(result);
   Series series{.name = "days"};
   for (const WhatIfRow& row : result.rows) {
     if (!row.plan) continue;
