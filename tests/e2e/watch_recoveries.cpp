@@ -48,7 +48,7 @@ cat > "$here/faults.yaml" <<EOF
 name: watched
 run: $2
 events:
-  - {who: {domain: rank, index: 2}, when: {step: $next}, what: {kind: slow, factor: 100}}
+  - {who: {domain: rank, index: 2}, when: {step: $next}, what: {kind: slow, factor: 200}}
 EOF
 exec "$TRAINER" "$@" --faults "$here/faults.yaml"
 )sh";
@@ -122,7 +122,7 @@ class Machine {
     // Real steps on busy cores: what counts as slow is far above them.
     file("rules.yaml",
          "every: 50ms\nwindow: 4\nsignals:\n"
-         "  - {name: slow steps, metric: step_s, above: 10, of: best, steps: 4}\n"
+         "  - {name: slow steps, metric: step_s, above: 5, of: best, steps: 4}\n"
          "  - {name: silence, metric: silence, above: 50, of: recent, at_least: 10s}\n"
          "undecided: sweep\nsure: 0.99\nmost_excluded: 0.25\nrestarts: 3\nrollback: {margin: 4, skip: 8}\nverify: "
          "{steps: 4, within: 5m}\n");
@@ -221,6 +221,10 @@ TEST_CASE("sweeps blame the wrong node: the shrunk run is as slow, and gets all 
 
 TEST_CASE("the process with the store dies: the run is silent, and started again") {
   Machine machine;
+  machine.file(
+      "rules.yaml",
+      "every: 50ms\nwindow: 4\nsignals: [{name: silence, metric: silence, above: 50, of: recent, at_least: 10s}]\n"
+      "undecided: tell\nsure: 0.99\nmost_excluded: 0.25\nrestarts: 3\nverify: {steps: 4, within: 5m}\n");
   machine.start(0);
   auto death = machine.kill_agent([&] { wait_for_step(machine.folder(), 10); });
   const Ended ended = machine.watch();
