@@ -120,17 +120,19 @@ class Machine {
     fs::permissions(folder_ / "windtunnel", fs::perms::owner_all);
     file("run.yaml", run_to_yaml(watched_run()));
     // Real steps on busy cores: what counts as slow is far above them.
-    file("rules.yaml",
-         "every: 50ms\nwindow: 4\nsignals:\n"
-         "  - {name: slow steps, metric: step_s, above: 5, of: best, steps: 4}\n"
-         "  - {name: silence, metric: silence, above: 50, of: recent, at_least: 10s}\n"
-         "undecided: sweep\nsure: 0.99\nmost_excluded: 0.25\nrestarts: 3\nrollback: {margin: 4, skip: 8}\nverify: "
-         "{steps: 4, within: 5m}\n");
+    rules("  - {name: slow steps, metric: step_s, above: 5, of: best, steps: 4}\n");
   }
   ~Machine() { local("stop"); }  // where a test has failed it still runs
 
   fs::path folder() const { return folder_ / "run"; }
   void file(const std::string& name, const std::string& bytes) { write_bytes(folder_ / name, bytes); }
+  /// Silence, and more signals.
+  void rules(const std::string& more) {
+    file("rules.yaml", "every: 50ms\nwindow: 4\nsignals:\n" + more +
+                           "  - {name: silence, metric: silence, above: 50, of: recent, at_least: 10s}\n"
+                           "undecided: sweep\nsure: 0.99\nmost_excluded: 0.25\nrestarts: 3\n"
+                           "rollback: {margin: 4, skip: 8}\nverify: {steps: 4, within: 5m}\n");
+  }
   void start(int slow_starts) {
     planned();
     file("slow_starts", std::to_string(slow_starts));
@@ -221,10 +223,7 @@ TEST_CASE("sweeps blame the wrong node: the shrunk run is as slow, and gets all 
 
 TEST_CASE("the process with the store dies: the run is silent, and started again") {
   Machine machine;
-  machine.file(
-      "rules.yaml",
-      "every: 50ms\nwindow: 4\nsignals: [{name: silence, metric: silence, above: 50, of: recent, at_least: 10s}]\n"
-      "undecided: tell\nsure: 0.99\nmost_excluded: 0.25\nrestarts: 3\nverify: {steps: 4, within: 5m}\n");
+  machine.rules("");
   machine.start(0);
   auto death = machine.kill_agent([&] { wait_for_step(machine.folder(), 10); });
   const Ended ended = machine.watch();
