@@ -30,10 +30,7 @@ json action_json(const WatchAction& a) {
   out["layout"] = a.layout;
   out["excluded"] = a.excluded;
   out["skipped"] = to_json(a.skipped);
-  if (a.rollback)
-    out["rollback"] = {{"step", a.rollback->step},
-                       {"bad_step", a.rollback->bad_step},
-                       {"skipped", to_json(std::vector{a.rollback->skipped})}};
+  if (a.rollback) out["rollback"] = to_json(*a.rollback);
   return out;
 }
 

@@ -35,6 +35,9 @@ std::optional<WatchVerdict> Ladder::look(const Sight& sight) {
                 to_string(running_->hook));
   forget_causes(sight);
   if (ledger_.trial) return verify(sight);
+  // Who has started the job meanwhile has decided from where.
+  const auto lost = ledger_.causes.find("loss");
+  if (!acts_ || lost == ledger_.causes.end() || sight.step > lost->second.step) ledger_.rollback.reset();
   if (sight.ended || sight.signals.empty()) {
     if (held_.empty()) return {};
     sight_ = sight;
@@ -47,7 +50,7 @@ std::optional<WatchVerdict> Ladder::look(const Sight& sight) {
                         [gravest = cause()](const WatchSignal& signal) { return cause_of(signal) == gravest; });
   for (const WatchSignal& signal : sight.signals) held_.insert(signal.rule);
   before_ = {ledger_.layout, ledger_.step_factor};
-  excluded_now_.clear(), reasons_.clear(), taken_.reset(), first_sweep_.reset(), rollback_.reset();
+  excluded_now_.clear(), reasons_.clear(), taken_.reset(), first_sweep_.reset();
   return begin();
 }
 
@@ -126,8 +129,8 @@ std::optional<WatchVerdict> Ladder::begin_silent() {
 std::optional<WatchVerdict> Ladder::begin_lost() {
   const CauseCount known = known_of_cause();
   if (sight_.way_back && known.restarts < rules_.restarts) {
-    rollback_ = roll_back(*sight_.way_back, first_bad_step(), rules_.rollback, known.back_to);
-    if (!rollback_)
+    ledger_.rollback = roll_back(*sight_.way_back, first_bad_step(), rules_.rollback, known.back_to);
+    if (!ledger_.rollback)
       return leave_to_human(why_no_way(*sight_.way_back, first_bad_step(), rules_.rollback, known.back_to));
   }
   return restart(sight_.diagnosis.reason, false, true);
@@ -137,7 +140,7 @@ std::optional<WatchVerdict> Ladder::restart(const std::string& why, bool save, b
   if (!acts_)
     return note(fmt::format("{}. Would {}stop, {}start{} and verify; it only logs (--act acts)", why,
                             save ? "save, " : "", sweep ? "sweep twice, cordon what both sweeps find, " : "",
-                            rollback_ ? " " + to_string(*rollback_) : ""));
+                            ledger_.rollback ? " " + to_string(*ledger_.rollback) : ""));
   CauseCount& count = ledger_.causes[cause()];
   if (count.restarts >= rules_.restarts) {
     open_breaker(fmt::format("{} restarts for one cause ({}) without progress", count.restarts, cause()));
@@ -199,10 +202,10 @@ void Ladder::plan(HookKind hook, std::string why, std::string node) {
 
 void Ladder::plan_start(const StartLayout& layout, std::string why) {
   WatchAction start{.hook = HookKind::start, .layout = layout.file, .step_factor = layout.step_factor};
-  start.rollback = rollback_, start.skipped = ledger_.skipped;
-  if (rollback_) {
-    start.skipped = united(start.skipped, {rollback_->skipped});
-    why += "; " + to_string(*rollback_);
+  start.rollback = ledger_.rollback, start.skipped = ledger_.skipped;
+  if (ledger_.rollback) {
+    start.skipped = united(start.skipped, {ledger_.rollback->skipped});
+    why += "; " + to_string(*ledger_.rollback);
   }
   planned_.push_back({std::move(start), std::move(why)});
 }
@@ -283,7 +286,7 @@ void Ladder::exclude(const std::set<std::string>& guilty) {
   const std::string names = fmt::format("{}", fmt::join(guilty, ", "));
   if (*taken_ == Way::wait)
     return open_breaker(fmt::format("the job stands until {} is repaired{}", names,
-                                    rollback_ ? "; then start it " + to_string(*rollback_) : ""));
+                                    ledger_.rollback ? "; then start it " + to_string(*ledger_.rollback) : ""));
   plan_start(*taken_ == Way::shrink ? shrunk_ : before_, fmt::format("{}, without {}", to_string(*taken_), names));
 }
 
@@ -323,8 +326,8 @@ void Ladder::succeeded(const WatchAction& action, const ActionEnd& end) {
       start_failed_ = false;
       ledger_.trial = {sight_.signals.front(), end.unix_s, excluded_now_, taken_, before_.file, before_.step_factor};
       ledger_.layout = action.layout, ledger_.step_factor = action.step_factor;
-      ledger_.skipped = action.skipped, rollback_.reset();
-      if (action.rollback) ledger_.causes[cause()].back_to = action.rollback->step;
+      ledger_.skipped = action.skipped, ledger_.rollback.reset();
+      if (action.rollback) ledger_.causes["loss"].back_to = action.rollback->step;
       return;
     case HookKind::save:
     case HookKind::stop:
@@ -340,7 +343,7 @@ void Ladder::failed(const WatchAction& action, const HookEnd& end) {
       planned_.clear();
       return plan(HookKind::tell, "no save, so the job was left as it is: " + end.said);
     case HookKind::stop:
-      planned_.clear();
+      planned_.clear(), ledger_.rollback.reset();
       return open_breaker("the job could not be stopped: " + end.said);
     case HookKind::sweep:
       return start_as_it_was("the sweep cannot answer: " + end.said);

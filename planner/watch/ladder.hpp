@@ -130,7 +130,6 @@ class Ladder {
   std::vector<std::string> excluded_now_;             ///< by the present trouble
   std::map<std::string, std::string> reasons_;        ///< what is held against a node
   std::optional<Way> taken_;                          ///< how the present trouble was met
-  std::optional<Rollback> rollback_;                  ///< of the present trouble, until a start has done it
   StartLayout before_, shrunk_;                       ///< what the job ran with, what the planner has for fewer nodes
   bool start_failed_ = false;
 };

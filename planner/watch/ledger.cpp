@@ -54,6 +54,12 @@ std::vector<BatchRange> ranges_from(const JsonReader& in) {
   return out;
 }
 
+Rollback rollback_from(const JsonReader& in) {
+  const std::vector<BatchRange> skipped = ranges_from(in.at("skipped"));
+  if (skipped.size() != 1) in.at("skipped").fail(in.at("skipped").value().dump(), "one range of batches");
+  return {in.at("step").integer(), in.at("bad_step").integer(), skipped.front()};
+}
+
 StartedTrial trial_from(const JsonReader& in) {
   StartedTrial out;
   out.signal = signal_from(in.at("signal")), out.unix_s = in.at("unix_s").non_negative();
@@ -76,6 +82,10 @@ json to_json(const WatchSignal& s) {
           {"limit", s.limit},
           {"first_step", s.first_step},
           {"last_step", s.last_step}};
+}
+
+json to_json(const Rollback& r) {
+  return {{"step", r.step}, {"bad_step", r.bad_step}, {"skipped", to_json(std::vector{r.skipped})}};
 }
 
 json to_json(const std::vector<BatchRange>& ranges) {
@@ -104,13 +114,15 @@ json to_json(const NodeLedger& ledger) {
           {"layout", ledger.layout},
           {"step_factor", ledger.step_factor},
           {"skipped", to_json(ledger.skipped)},
+          {"rollback", ledger.rollback ? to_json(*ledger.rollback) : json()},
           {"breaker", ledger.breaker},
           {"trial", ledger.trial ? to_json(*ledger.trial) : json()}};
 }
 
 NodeLedger ledger_from_json(const json& document, const std::string& origin) {
   const JsonReader root(document, origin);
-  root.allow_only({"cordoned", "causes", "spares_used", "layout", "step_factor", "skipped", "breaker", "trial"});
+  root.allow_only(
+      {"cordoned", "causes", "spares_used", "layout", "step_factor", "skipped", "rollback", "breaker", "trial"});
   NodeLedger out;
   for (const auto& [node, state] : root.at("cordoned").items())
     out.cordoned[node] = {state.at("unix_s").non_negative(), state.at("back").boolean()};
@@ -119,6 +131,7 @@ NodeLedger ledger_from_json(const json& document, const std::string& origin) {
   out.layout = root.at("layout").string();
   out.step_factor = root.at("step_factor").non_negative();
   if (root.has("skipped")) out.skipped = ranges_from(root.at("skipped"));
+  if (root.has("rollback") && !root.at("rollback").value().is_null()) out.rollback = rollback_from(root.at("rollback"));
   out.breaker = root.at("breaker").string();
   if (root.has("trial") && !root.at("trial").value().is_null()) out.trial = trial_from(root.at("trial"));
   return out;

@@ -10,6 +10,7 @@
 
 #include "configs/spec/resilience.hpp"
 #include "planner/watch/alternatives.hpp"
+#include "planner/watch/rollback.hpp"
 #include "planner/watch/signals.hpp"
 
 namespace wt {
@@ -40,10 +41,11 @@ struct NodeLedger {
   std::map<std::string, CordonedNode> cordoned;
   std::map<std::string, CauseCount> causes;
   std::int64_t spares_used = 0;
-  std::string layout;               ///< that the job was last started with; "" = its own
-  double step_factor = 1;           ///< WatchBaseline::step_factor of that layout
-  std::vector<BatchRange> skipped;  ///< left out by every start since a loss was lost
-  std::string breaker;              ///< why nothing is done until a human resets it; "" = closed
+  std::string layout;                ///< that the job was last started with; "" = its own
+  double step_factor = 1;            ///< WatchBaseline::step_factor of that layout
+  std::vector<BatchRange> skipped;   ///< left out by every start since a loss was lost
+  std::optional<Rollback> rollback;  ///< decided, and not done yet by a start
+  std::string breaker;               ///< why nothing is done until a human resets it; "" = closed
   std::optional<StartedTrial> trial;
 
   /// Nodes that are cordoned and not back.
@@ -51,6 +53,8 @@ struct NodeLedger {
 };
 
 nlohmann::json to_json(const WatchSignal& signal);
+/// {"step": 800, "bad_step": 907, "skipped": [[801, 1000]]}
+nlohmann::json to_json(const Rollback& rollback);
 /// [[801, 1000], ...]: first and last of each.
 nlohmann::json to_json(const std::vector<BatchRange>& ranges);
 nlohmann::json to_json(const NodeLedger& ledger);

@@ -127,7 +127,7 @@ void RunWatch::replay() {
 void RunWatch::reset() {
   const auto lock = lock_ ? nullptr : std::make_unique<FolderLock>(folder_);
   NodeLedger ledger = read_ledger(folder_);
-  ledger.breaker.clear(), ledger.causes.clear(), ledger.trial.reset();
+  ledger.breaker.clear(), ledger.causes.clear(), ledger.trial.reset(), ledger.rollback.reset();
   std::erase_if(ledger.cordoned, [](const auto& node) { return node.second.back; });
   ladder_ = Ladder(options_.rules, options_.hooks ? options_.hooks->spares : 0, options_.hooks.has_value(),
                    options_.ask, std::move(ledger));

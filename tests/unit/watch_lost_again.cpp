@@ -6,6 +6,8 @@
 #include "configs/spec/support/atomic_file.hpp"
 #include "planner/watch/run_watch.hpp"
 #include "tests/support/temp_directory.hpp"
+#include "trainer/safetensors/manifest.hpp"
+#include "trainer/safetensors/sealed_document.hpp"
 
 using namespace wt;
 using namespace wt::test;
@@ -38,7 +40,11 @@ TEST_CASE("a finite loss that jumps again is met from the next older checkpoint,
   for (const int step : {4, 8, 12}) {
     const auto checkpoint = folder / "checkpoints" / fmt::format("step-{:08}", step);
     std::filesystem::create_directories(checkpoint);
-    write_bytes(checkpoint / "manifest.json", json{{"step", step}}.dump());
+    const json empty = json::object();
+    const json manifest = {
+        {"schema", kCheckpointSchema}, {"step", step}, {"data", empty}, {"model", empty}, {"sampler", empty},
+        {"files", json::array()}};
+    write_bytes(checkpoint / "manifest.json", sealed(manifest).dump());
   }
   const auto metrics = [&](const std::string& text) { write_file_atomically(folder / "metrics.jsonl", text); };
   double now = 0;

@@ -214,6 +214,24 @@ TEST_CASE("the decision says where the run went back to, why, and what it leaves
   CHECK(written["ledger"]["causes"]["loss"]["back_to"] == 80);
 }
 
+TEST_CASE(
+    "a watch that ends between stop and start is followed by one that goes back, unless somebody has started it") {
+  NodeLedger ledger;
+  ledger.causes["loss"] = {1, 100};
+  ledger.rollback = Rollback{80, 97, {81, 100}};
+  ledger = ledger_from_json(to_json(ledger), "decisions.jsonl:1");
+  Script script(1, hour_left, ledger);
+  script.look(silent(100));
+  CHECK(script.did == Names{"stop", "start"});
+  CHECK(start_of(script).rollback->step == 80);
+  CHECK(start_of(script).skipped == Ranges{{81, 100}});
+  CHECK_FALSE(script.ladder.ledger().rollback);
+  CHECK(script.ladder.ledger().causes.at("loss").back_to == 80);
+  Script started(1, hour_left, ledger);
+  started.look(silent(130));
+  CHECK_FALSE(start_of(started).rollback);
+}
+
 TEST_CASE("a ledger with batches that are none is refused") {
   for (const char* wrong : {"[[0, 3]]", "[[5, 4]]", "[[1, 3], [3, 4]]", "[[1]]"}) {
     nlohmann::json ledger = to_json(NodeLedger{});
