@@ -9,6 +9,13 @@
 using namespace wt;
 using namespace wt::test;
 
+namespace {
+
+/// Ways to recover differ.
+const std::string kManyFailures = "scale: {mtbf: 0.001}\n";
+
+}  // namespace
+
 TEST_CASE("a plan mentions slow nodes and maintenance where the study names them") {
   const PlanInputs plain = inputs_of(kSmallStudy);
   const PlanInputs inputs = inputs_of(kSmallStudy + "stragglers: bloom\nmaintenance: {every: 3h, duration: 10m}\n");
@@ -27,35 +34,48 @@ TEST_CASE("a plan mentions slow nodes and maintenance where the study names them
 }
 
 TEST_CASE("a plan mentions local saves, silent errors and replica loss where the study names them") {
-  const PlanInputs inputs = inputs_of(kSmallStudy +
-                                      "checkpoint: {local: {every: 5s, survival: 0.8, source: 'assumed: a test'}}\n"
-                                      "silent_errors: {rate: llama3, verify: 3s, source: 'assumed: a test'}\n"
-                                      "replica_loss: {recover: 10m, stall: 1m, source: 'assumed: a test'}\n");
-  const Plan plan = make_plan(inputs);
-  const std::string report = text_report(report_of(inputs, plan));
-  CHECK_THAT(report,
-             Catch::Contains("Local saves to host memory every") && Catch::Contains("Silent errors as in llama3"));
-  const auto disturbances = plan_json(inputs, plan)["finish"]["disturbances"];
-  CHECK(disturbances["local_checkpoints"]["survival"]["value"] == 0.8);
-  CHECK(disturbances["silent_errors"]["verify_s"]["source"] == "a test");
-  CHECK(plan.schedule.cadence.interval_steps % plan.schedule.input.local.interval_steps == 0);
-  CHECK(plan.runs.distribution.bucket_mean_s[static_cast<std::size_t>(Bucket::custom_events)] > 0);
-  if (plan.layout.replicate > 1) {
-    CHECK_THAT(report, Catch::Contains("A failure stops one of"));
-    CHECK(disturbances["replica_loss"]["replicas"] == plan.layout.replicate);
-  } else {
-    CHECK_THAT(report, Catch::Contains("replica_loss does nothing here"));
-    CHECK_FALSE(disturbances.contains("replica_loss"));
+  const std::string local = "checkpoint: {local: {every: 1m, survival: 0.8, source: 'assumed: a test'}}\n",
+                    silent = "silent_errors: {rate: llama3, verify: 3s, source: 'assumed: a test'}\n",
+                    lost = "replica_loss: {recover: 10m, stall: 1m, source: 'assumed: a test'}\n";
+  const auto plan_of = [](const std::string& more) {
+    const PlanInputs inputs = inputs_of(kSmallStudy + kManyFailures + more);
+    Plan plan = make_plan(inputs);
+    return std::tuple{text_report(report_of(inputs, plan)), plan_json(inputs, plan)["finish"], std::move(plan)};
+  };
+  {
+    const auto [report, finish, plan] = plan_of(local);
+    CHECK(finish["recovery"] == kLocalCopies);
+    CHECK(finish["failures_by"] == "wall clock");
+    CHECK_THAT(report, Catch::Contains("Local saves to host memory every"));
+    CHECK(finish["disturbances"]["local_checkpoints"]["survival"]["value"] == 0.8);
+    REQUIRE(plan.schedule.input.local.interval_steps > 0);
+    CHECK(plan.schedule.cadence.interval_steps % plan.schedule.input.local.interval_steps == 0);
   }
+  {
+    const auto [report, finish, plan] = plan_of(silent);
+    CHECK_THAT(report, Catch::Contains("Silent errors as in llama3"));
+    CHECK(finish["disturbances"]["silent_errors"]["verify_s"]["source"] == "a test");
+    CHECK(plan.runs.distribution.bucket_mean_s[static_cast<std::size_t>(Bucket::custom_events)] > 0);
+  }
+  const auto [report, finish, plan] = plan_of(local + lost);
+  REQUIRE(plan.layout.replicate > 1);
+  // One way to recover: the plan says which of the two it leaves out.
+  const bool goes_on = finish["recovery"] == kWithoutReplica;
+  CHECK((goes_on || finish["recovery"] == kLocalCopies));
+  CHECK(finish["disturbances"].contains("replica_loss") == goes_on);
+  CHECK_THAT(report, Catch::Contains(goes_on ? "A failure stops one of" : "Local saves to host memory every"));
+  CHECK_THAT(report, Catch::Contains(fmt::format("{} is left out: {} is the better way to recover",
+                                                 goes_on ? "checkpoint.local" : "replica_loss",
+                                                 goes_on ? kWithoutReplica : kLocalCopies)));
 }
 
 TEST_CASE("local saves no more frequent than saves are left out, and the plan says so") {
   const auto with_local = [](double every_s) {
     return inputs_of(
-        kSmallStudy +
+        kSmallStudy + kManyFailures +
         fmt::format("checkpoint: {{local: {{every: {}s, survival: 0.8, source: 'assumed: a test'}}}}\n", every_s));
   };
-  const CadencePlan plain = make_plan(inputs_of(kSmallStudy)).schedule.cadence;
+  const CadencePlan plain = make_plan(inputs_of(kSmallStudy + kManyFailures)).schedule.cadence;
   for (double every_s : {1.01 * plain.interval_s.value, 300 * 86400.0}) {
     const PlanInputs inputs = with_local(every_s);
     const Plan plan = make_plan(inputs);
