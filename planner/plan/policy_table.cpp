@@ -97,7 +97,7 @@ class Rows {
         {.policy = name, .how = how, .interval_s = as_double(s.interval_steps) * s.step_s, .spares = spares});
     row_of.push_back(rows.size() - 1);
     input_of.push_back(in);
-    policies.push_back({name, std::move(s), continuation, fails});
+    policies.push_back({name, s, continuation, fails});
     if (errors_found_ && fails && in.silent.mean_s == 0) policies.back().left = left_by_silent_errors(in);
   }
   static SourcedNumber none_of(const std::string& policy) {

@@ -68,7 +68,7 @@ Diagnosis diagnosis_of(TrainingObservation run, const std::vector<WatchSignal>& 
   return diagnose(run, options);
 }
 
-RunWatch::RunWatch(std::filesystem::path folder, RunWatchOptions options)
+RunWatch::RunWatch(const std::filesystem::path& folder, RunWatchOptions options)
     : folder_(std::filesystem::absolute(folder).lexically_normal()),
       options_(std::move(options)),
       lock_(options_.hooks ? std::make_unique<FolderLock>(folder_) : nullptr),

@@ -35,7 +35,7 @@ class RunWatch {
  public:
   /// Throws Error{usage} where the folder has no metrics, its decisions cannot be read, or this one acts and another
   /// one does so, too.
-  RunWatch(std::filesystem::path folder, RunWatchOptions options);
+  RunWatch(const std::filesystem::path& folder, RunWatchOptions options);
 
   /// One look, with all actions that follow from it. False once the run has ended.
   bool look();

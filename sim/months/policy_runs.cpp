@@ -56,8 +56,8 @@ double PolicyOutcome::cv() const { return deviation(goodputs) / mean(goodputs); 
 double PolicyOutcome::median_s() const { return median(wall_s); }
 
 NumberedRun traced_runs(FaultTraces faults, TracedPolicy policy) {
-  return [faults = policy.fails ? std::move(faults) : without_failures(std::move(faults)), policy = std::move(policy)](
-             const RunScenario& scenario, std::int64_t run) {
+  if (!policy.fails) faults = without_failures(std::move(faults));
+  return [faults = std::move(faults), policy = std::move(policy)](const RunScenario& scenario, std::int64_t run) {
     FaultTrace trace = faults.trace(run);
     return replay(policy, scenario, trace);
   };
