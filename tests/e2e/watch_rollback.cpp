@@ -37,6 +37,7 @@ class Site {
     write_bytes(folder_ / "windtunnel",
                 fmt::format("#!/bin/sh\n"
                             "[ \"$1\" != health ] || {{ shift $(($# - 1)); exec cp '{}' \"$1\"; }}\n"
+                            "sleep 3\n"  // steps are done after the start, which takes a second
                             "mkdir '{}' || exec '{}' \"$@\"\n"
                             "exec '{}' \"$@\" --faults '{}'\n",
                             (folder_ / "fleet.json").string(), (folder_ / "struck").string(), WT_PROGRAM, WT_PROGRAM,
