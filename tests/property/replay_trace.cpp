@@ -9,7 +9,6 @@
 #include "configs/spec/support/statistics.hpp"
 #include "planner/cadence/cadence_formulas.hpp"
 #include "planner/cadence/recovery_formulas.hpp"
-#include "sim/months/policy_runs.hpp"
 #include "tests/support/run_scenarios.hpp"
 #include "tests/support/strike_laws.hpp"
 #include "tests/support/usage_error.hpp"
@@ -343,41 +342,6 @@ TEST_CASE("a planned stop that comes due just before another stop takes effect i
   const RunOutcome alone = run({{1002, 0, 2}}), both = run({{1002, 0, 2}, {1503, 1, 0}});
   CHECK(both.planned_stops == 1);
   CHECK(both.wall_s() - alone.wall_s() == Approx(1503 + 1000 - 1510));
-}
-
-TEST_CASE("policies on the same traces: paired, repeatable, and what does not fail is the bound") {
-  const EntityTree tree{.nodes = 16, .spares = 4};
-  const std::vector<StrikeLaw> laws{node_failures(3e5),
-                                    {.what = StrikeLaw::Strikes::planned, .domain = FaultDomain::all, .mean_s = 3e4}};
-  RunScenario s = busy();
-  s.steps = 5000, s.spares = 0;
-  RunScenario spared = s;
-  spared.spares = 4;
-  const std::vector<TracedPolicy> policies{
-      {"none", spared, {}, false}, {"wait", s, {}}, {"spares", spared, {}}, {"hot", spared, {.activate_s = 10}}};
-  const auto replayed = [&](const std::vector<TracedPolicy>& some) {
-    return replay_policies({tree, laws, {}, 3}, some, 50);
-  };
-  const auto out = replayed(policies), again = replayed(policies);
-  for (std::size_t i = 0; i < out.size(); ++i) CHECK(out[i].goodputs == again[i].goodputs);
-  CHECK(out[0].failures == 0);
-  CHECK(out[1].failures > 1);
-  for (std::size_t i = 0; i < out[0].goodputs.size(); ++i) CHECK(out[0].goodputs[i] >= out[3].goodputs[i]);
-  CHECK(paired_difference(out[2].goodputs, out[1].goodputs).low > 0);
-  CHECK(paired_difference(out[3].goodputs, out[2].goodputs).low > 0);
-  CHECK(out[1].p10_goodput() <= out[1].median_goodput());
-  CHECK(replayed({policies[2]})[0].goodputs == out[2].goodputs);  // alone as among others
-  CHECK_THAT(usage_error([&] {
-               replay_policies({tree, laws, {}, 3}, policies, 4);
-             }),
-             Catch::Contains("found 4 traces"));
-}
-
-TEST_CASE("a paired difference has the interval of its mean") {
-  const PairedDifference d = paired_difference({3, 5, 7, 9}, {1, 2, 3, 4});  // 2, 3, 4, 5
-  CHECK(d.mean == 3.5);
-  CHECK(d.high - d.mean == Approx(3.182446 * std::sqrt(5 / 3.0) / 2));  // Student's t of 3 degrees of freedom
-  CHECK(d.mean - d.low == Approx(d.high - d.mean));
 }
 
 TEST_CASE("policies that make no sense are refused") {
