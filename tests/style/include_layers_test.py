@@ -57,7 +57,7 @@ MAY_INCLUDE = {
     "planner/recipes": ["configs/spec"],
     "planner/cli": ["configs/spec", "sim", "planner", "reports", "bench/profile", "bench/gate", "bench/health", "trainer/data"],
     # the trainer
-    "trainer/data": ["configs/spec"],
+    "trainer/data": ["configs/spec", "trainer/storage"],
     "trainer/safetensors": ["configs/spec"],
     "trainer/storage": ["configs/spec", "trainer/safetensors"],
     "trainer/faults": ["configs/spec"],

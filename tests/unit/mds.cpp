@@ -111,6 +111,50 @@ TEST_CASE("what was written is read, across shards") {
   CHECK_THROWS_WITH(reader.tokens(-1), Contains("sample -1"));
 }
 
+TEST_CASE("a compressed dataset is stored so alone, with hashes of both files") {
+  const TempDirectory directory;
+  MdsWriter writer(directory / "set", {{"tokens", "ndarray:uint16"}}, {{"md5", "xxh64"}, 1 << 20, "zstd:5"});
+  writer.write_tokens(Tokens(1000, 9));
+  const wt::MdsSummary summary = writer.finish();
+  CHECK(directory.entries() == 1);
+  CHECK_FALSE(fs::exists(directory / "set/shard.00000.mds"));
+  const std::string zip = read_bytes(directory / "set/shard.00000.mds.zstd");
+  CHECK(summary.stored == zip.size());
+  CHECK(summary.bytes > summary.stored);
+  const auto shard = nlohmann::json::parse(read_bytes(directory / "set/index.json"))["shards"][0];
+  CHECK(shard["compression"] == "zstd:5");
+  CHECK(shard["zip_data"]["basename"] == "shard.00000.mds.zstd");
+  CHECK(shard["zip_data"]["bytes"] == zip.size());
+  CHECK(shard["zip_data"]["hashes"]["md5"] == wt::mds_hash("md5", {std::as_bytes(std::span(zip))}));
+  CHECK(MdsReader(directory / "set").tokens(0) == Ids(1000, 9));
+  CHECK_NOTHROW(MdsReader(directory / "set").verify_hashes());
+  CHECK_THROWS_WITH(MdsWriter(directory / "x", {{"tokens", "bytes"}}, {{}, 9, "lzma"}), Contains("'lzma'"));
+}
+
+// The text was written by mosaicml-streaming's merge_index over folders "0" and "1", each with one shard.
+TEST_CASE("indexes of subfolders are merged as Streaming does") {
+  const TempDirectory directory;
+  for (const auto& [name, token] : {std::pair<const char*, std::uint16_t>{"0", 1}, {"1", 2}}) {
+    MdsWriter writer(directory / name, {{"tokens", "ndarray:uint16"}}, {{}, 1 << 20});
+    writer.write_tokens(Tokens{token});
+    writer.finish();
+  }
+  CHECK(wt::merge_mds_indexes(directory.path()) == 2);
+  const auto entry = [](int folder) {
+    return fmt::format(
+        R"({{"column_encodings": ["ndarray:uint16"], "column_names": ["tokens"], "column_sizes": [null], )"
+        R"("compression": null, "format": "mds", "hashes": [], "raw_data": {{"basename": "{}/shard.00000.mds", )"
+        R"("bytes": 201, "hashes": {{}}}}, "samples": 1, "size_limit": 1048576, "version": 2, "zip_data": null}})",
+        folder);
+  };
+  CHECK(read_bytes(directory / "index.json") ==
+        fmt::format(R"({{"version": 2, "shards": [{}, {}]}})", entry(0), entry(1)));
+  CHECK(MdsReader(directory.path()).tokens(1) == Ids{2});
+  CHECK(wt::merge_mds_indexes(directory.path()) == 2);  // again, over its own
+  const TempDirectory empty;
+  CHECK_THROWS_WITH(wt::merge_mds_indexes(empty.path()), Contains("no subfolder with an index.json"));
+}
+
 TEST_CASE("a reader serves many threads") {
   const TempDirectory directory;
   const MdsReader reader(small_dataset(directory));
@@ -199,15 +243,6 @@ TEST_CASE("a damaged dataset is named, file and fault") {
     fs::remove(shard);
     CHECK_THROWS_WITH(MdsReader(set), Contains("shard.00000.mds: the shard is missing"));
   }
-  SECTION("compressed shard") {
-    fs::rename(shard, set / "shard.00000.mds.zstd");
-    edit_index(set, [](auto& index) {
-      index["shards"][0]["compression"] = "zstd";
-      index["shards"][0]["zip_data"] = {
-          {"basename", "shard.00000.mds.zstd"}, {"bytes", 1}, {"hashes", nlohmann::json::object()}};
-    });
-    CHECK_THROWS_WITH(MdsReader(set), Contains("only the compressed shard.00000.mds.zstd"));
-  }
   SECTION("cut off shard") {
     fs::resize_file(shard, size - 1);
     CHECK_THROWS_WITH(MdsReader(set), Contains(fmt::format("found {} bytes, allowed are the {}", size - 1, size)) &&
@@ -283,6 +318,22 @@ TEST_CASE("an index that cannot be is an error that names the key") {
              Contains("text: ndarray:uint16") && Contains("'tokens'"));
   CHECK_THAT(broken("/shards/0/raw_data/basename"_json_pointer, "../shard.00000.mds"), Contains("raw_data.basename"));
   CHECK_THAT(broken("/shards/0/raw_data"_json_pointer, nullptr), Contains("shards[0].raw_data: found null"));
+  for (const std::string& name : std::vector<std::string>{"/tmp/x", "0/../../x", "0//x", "0/", "./x", "0/.x", "", "index.json",
+                                                          "0/index.json", std::string("a\0b", 3)}) {
+    CAPTURE(name);
+    CHECK_THAT(broken("/shards/1/raw_data/basename"_json_pointer, name), Contains("shards[1].raw_data.basename: found"));
+  }
+  CHECK_THAT(broken("/shards/1/raw_data/basename"_json_pointer, "shard.00000.mds"),
+             Contains("found the file 'shard.00000.mds' twice"));
+  const Json zip = {{"basename", "x.zstd"}, {"bytes", 1}, {"hashes", Json::object()}};
+  CHECK_THAT(broken("/shards/0/zip_data"_json_pointer, zip), Contains("shards[0].compression: found null"));
+  CHECK_THAT(broken("/shards/0/raw_data/hashes"_json_pointer, {{"sha1", 5}}), Contains("raw_data.hashes.sha1: found 5"));
+  CHECK_THAT(broken("/shards"_json_pointer, {1}), Contains("index.shards: found number"));
+  edit_index(set, [&](Json& index) {
+    index["shards"][0]["zip_data"] = zip;
+    index["shards"][0]["compression"] = "zstd:40";
+  });
+  CHECK_THROWS_WITH(MdsReader(set), Contains("shards[0]: compression: found 'zstd:40'"));
   write_bytes(set / "index.json", "{\"version\": 2,");
   CHECK_THROWS_WITH(MdsReader(set), Contains("text that is no JSON"));
   write_bytes(set / "index.json", R"({"version": 2, "shards": []})");

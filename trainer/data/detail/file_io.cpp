@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/file_write.hpp"
 
 namespace wt::detail {
 namespace fs = std::filesystem;
@@ -41,7 +42,7 @@ class Descriptor {
 
 void write_all(int descriptor, std::string_view data, const fs::path& file) {
   while (!data.empty()) {
-    const ssize_t written = ::write(descriptor, data.data(), data.size());
+    const ssize_t written = write_some(descriptor, data.data(), data.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) fail(file, "writing", errno);
     data.remove_prefix(static_cast<std::size_t>(written));

@@ -1,0 +1,81 @@
+// The folder of one stream: a local data set, or the cache of a remote one. Shards come from the remote when they are
+// needed, are verified and decompressed, and appear under their names whole or not at all. Processes that share the
+// folder take turns shard by shard; one that is killed leaves a file with another name, which the next one replaces.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "configs/spec/dataset.hpp"
+#include "trainer/data/detail/range_lock.hpp"
+#include "trainer/data/mds_shard_file.hpp"
+#include "trainer/storage/store.hpp"
+
+namespace wt {
+
+using OpenStore = std::function<std::unique_ptr<Store>(const std::string& address)>;
+
+struct FetchOptions {
+  OpenStore open = open_store;
+  /// Doubles with each further attempt; Streaming's.
+  double first_pause_s = 1;
+  /// Asked in pauses: whether to give up.
+  std::function<bool()> stopped = [] { return false; };
+};
+
+class StreamFolder {
+ public:
+  /// Opens the index, which is fetched if it is not there. Throws Error{usage}: neither remote nor local, no or bad index
+  /// (mds_index.hpp), no sample, no column of tokens. Error{runtime}: the index cannot be fetched or written.
+  StreamFolder(const StreamSpec& spec, const std::string& column, FetchOptions options);
+
+  const std::vector<MdsShard>& shards() const { return shards_; }
+  /// Whether shards can be fetched again: a remote that is not the folder itself.
+  bool has_remote() const { return store_ != nullptr; }
+  /// Whether a compressed file stays beside the shard.
+  bool keeps_zip() const { return spec_.keep_zip || !has_remote(); }
+  const std::filesystem::path& folder() const { return folder_; }
+  std::uint64_t index_bytes() const { return index_bytes_; }
+
+  /// Whether the uncompressed file of a shard is there.
+  bool present(std::size_t shard) const;
+  enum class Prepared { found, made, busy };
+  /// Makes the uncompressed file where it is missing. `busy`: another process is at it and `wait` is false. `reserve` is
+  /// called before anything is written. Only one thread of this process may prepare a shard at a time. Throws
+  /// Error{usage} when the shard is nowhere or not what the index says, Error{runtime} when it cannot be fetched
+  /// (naming file, remote and attempts) or written.
+  Prepared prepare(std::size_t shard, bool wait, const std::function<void()>& reserve = {});
+  /// Whether a process but this is preparing it.
+  bool in_work_elsewhere(std::size_t shard);
+  /// Maps it; checks its hash unless this process has done so or made it: the one that validate_hash names, else an
+  /// xxHash (0.1 s a GB). Throws as MdsShardFile.
+  std::shared_ptr<const MdsShardFile> open(std::size_t shard, bool verified) const;
+  /// The shard's files, and what a killed process left of them.
+  void remove(std::size_t shard) const;
+
+ private:
+  void load_index(const std::string& column);
+  std::filesystem::path inside(const std::string& basename) const;
+  void fetch(const std::string& name, const std::filesystem::path& to,
+             const std::function<void(const std::filesystem::path&)>& check) const;
+  std::filesystem::path fetch_part(const MdsFile& file) const;
+  void check_file(const MdsFile& file, const std::filesystem::path& at, bool any_hash) const;
+  void make(std::size_t shard) const;
+  detail::RangeLock& lock();
+
+  StreamSpec spec_;
+  FetchOptions options_;
+  std::filesystem::path folder_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<detail::RangeLock> lock_;  ///< opened when it is first needed: a local data set is only read
+  std::mutex lock_mutex_;
+  std::vector<MdsShard> shards_;
+  std::vector<std::uint16_t> columns_;  ///< of the tokens, a shard each
+  std::uint64_t index_bytes_ = 0;
+};
+
+}  // namespace wt

@@ -1,0 +1,17 @@
+// Samples of tokens by number: what a trainer reads, wherever they lie.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+namespace wt {
+
+class TokenSamples {
+ public:
+  virtual ~TokenSamples() = default;
+  virtual std::int64_t size() const = 0;
+  /// Token ids of sample `id` (0..size()-1). Thread-safe; waits for its shard. Throws Error{usage} on other ids and
+  /// damaged samples, Error{runtime} when the shard cannot be fetched.
+  virtual std::vector<std::int32_t> tokens(std::int64_t id) const = 0;
+};
+
+}  // namespace wt
