@@ -53,6 +53,9 @@ struct RunSpec {
   /// Of them this rank's, where the replicas that are left have unequally many (trainer/launch/worker.cpp); in no file.
   /// 0: every rank has equally many.
   std::int64_t rank_sequences = 0;
+  /// Whether samples are read to max_seq_len tokens, the last of which then has no target, as in data sets of LLM
+  /// Foundry; else to one token more. Found in the data (trainer/model/batch.hpp); in no file.
+  bool last_target_missing = false;
   std::uint64_t seed = 17;
   DatasetSpec dataset;             ///< without a stream: none, as a simulated run may have it
   std::int64_t save_interval = 0;  ///< steps between checkpoints, 0 = only at the end if save is on

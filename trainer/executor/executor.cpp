@@ -30,7 +30,7 @@ Executor::Executor(const RunSpec& run, Communicators& communicators, StepClock& 
       type_(run.precision == Precision::fp32 ? at::kFloat : at::kBFloat16),
       groups_(std::move(groups)),
       segments_(run.model, run.layout, run.seq, run.global_batch, type_,
-                mesh_.coordinate(Axis::context, communicators.rank()), clock.device()) {
+                mesh_.coordinate(Axis::context, communicators.rank()), clock.device(), run.last_target_missing) {
   const at::TensorOptions on_device(device_);
   ProgramSet set = build_program_set(run.model, run.layout, program_options(run));
   program_ = std::move(set.programs[static_cast<std::size_t>(set.class_of_rank[static_cast<std::size_t>(rank_)])]);

@@ -39,12 +39,13 @@ void backward(std::vector<Edge> roots, std::vector<Tensor> gradients) {
 }  // namespace
 
 Segments::Segments(const ModelSpec& model, const Layout& layout, std::int64_t seq, std::int64_t global_sequences,
-                   at::ScalarType type, std::int64_t context_rank, at::Device device)
+                   at::ScalarType type, std::int64_t context_rank, at::Device device, bool last_target_missing)
     : model_(model),
       layout_(layout),
       seq_(seq / layout.context),
       sequences_(static_cast<double>(global_sequences)),
       length_(static_cast<double>(seq)),
+      with_target_(length_ - (last_target_missing ? 1 : 0)),
       type_(type),
       positions_(Positions::make(model, seq, layout.context, context_rank).to(device, type)) {
   const double layers = static_cast<double>(model.moe_layers());
@@ -52,7 +53,7 @@ Segments::Segments(const ModelSpec& model, const Layout& layout, std::int64_t se
   router_scale_.whole_sequences = layout.context == 1;
   router_scale_.aux = model.router.aux_loss_weight * static_cast<double>(model.experts) /
                       (layers * static_cast<double>(model.top_k) * sequences_ * length_ * length_);
-  router_scale_.z = model.router.z_loss_weight / (layers * loss_tokens(0));
+  router_scale_.z = model.router.z_loss_weight / (layers * sequences_ * length_);
   for (const auto& experts : layout.placement) slots_.push_back(SlotMap::make(experts, model.experts, device));
   if (slots_.empty()) slots_.resize(static_cast<std::size_t>(model.blocks()));
 }

@@ -103,7 +103,7 @@ class Segments {
   at::Tensor head(const Slot& head, const Slot& norms, const at::Tensor& input, const at::Tensor& targets,
                   std::int64_t depth, const at::Tensor& loss) const;
   /// Tokens of the global batch that have a target `depth` + 1 places on.
-  double loss_tokens(std::int64_t depth) const { return sequences_ * (length_ - static_cast<double>(depth)); }
+  double loss_tokens(std::int64_t depth) const { return sequences_ * (with_target_ - static_cast<double>(depth)); }
 
   const Positions& positions() const { return positions_; }
 
@@ -118,6 +118,7 @@ class Segments {
   const Layout& layout_;
   std::int64_t seq_;           ///< tokens of a sequence that this rank has
   double sequences_, length_;  ///< of the global batch: how many, and tokens of each
+  double with_target_;         ///< of the tokens of a sequence
   at::ScalarType type_;
   RouterLossScale router_scale_;
   Positions positions_;
