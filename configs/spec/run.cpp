@@ -258,6 +258,7 @@ RunSpec run_from_map(YamlMap map, const std::filesystem::path& file) {
     dataset.finish();
     loader.finish();
   }
+  run.evaluation = read_evaluation(map);
   run.save_interval = read_batches(map, "save_interval", 0);
   run.keep_checkpoints = map.integer_or("save_num_checkpoints_to_keep", 2, -1);
   run.save = map.boolean("save", true);
@@ -334,6 +335,7 @@ std::string run_to_yaml(const RunSpec& run) {
     out << YAML::Key << "train_loader" << YAML::Value << YAML::BeginMap << YAML::Key << "dataset" << YAML::Value
         << YAML::BeginMap << YAML::Key << "local" << YAML::Value << run.data.string() << YAML::Key << "shuffle_seed"
         << YAML::Value << run.shuffle_seed << YAML::EndMap << YAML::EndMap;
+  evaluation_to_yaml(run.evaluation, out);
   out << YAML::Key << "save_interval" << YAML::Value << fmt::format("{}ba", run.save_interval);
   out << YAML::Key << "save_num_checkpoints_to_keep" << YAML::Value << run.keep_checkpoints;
   if (!run.load_path.empty()) out << YAML::Key << "load_path" << YAML::Value << run.load_path.string();

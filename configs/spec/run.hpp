@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "configs/spec/device.hpp"
+#include "configs/spec/evaluation.hpp"
 #include "configs/spec/layout.hpp"
 #include "configs/spec/microbatches.hpp"
 #include "configs/spec/model.hpp"
@@ -55,6 +56,7 @@ struct RunSpec {
   std::uint64_t seed = 17;
   std::filesystem::path data;  ///< MDS directory
   std::uint64_t shuffle_seed = 9176;
+  EvaluationSpec evaluation;
   std::int64_t save_interval = 0;  ///< steps between checkpoints, 0 = only at the end if save is on
   std::int64_t keep_checkpoints = 2;
   bool save = true;

@@ -110,7 +110,8 @@ Worker::Worker(RunSpec run, WorkerOptions options)
         SamplerOptions order;
         order.shuffle_seed = run_.shuffle_seed;
         return order;
-      }()) {}
+      }()),
+      evaluator_(run_.evaluation) {}
 
 Worker::~Worker() = default;
 
@@ -187,6 +188,7 @@ AfterStep Worker::train_steps(const RunSpec& run, Executor& executor, Communicat
   ReplicaCheck replicas(run, communicators, executor.groups());
   executor.check_gradients([&](std::int64_t step) { return !replicas.due(step) || replicas.gradients_agree(step); });
   AfterStep after = AfterStep::go_on;
+  if (now_.done == 0) evaluator_.after_step(0, run, executor, communicators, positions, recorder);
   while (now_.done < run.steps && after == AfterStep::go_on) {
     const std::int64_t step = now_.done + 1;
     const DrawnBatch batch = next_trained_batch(sampler_, run.global_batch, skips);
@@ -198,6 +200,7 @@ AfterStep Worker::train_steps(const RunSpec& run, Executor& executor, Communicat
     result.repeated = replicas.repeated_for();
     recorder.step(result, lr, batch.samples, to_json(batch.skipped));
     if (step < run.steps) after = result.after;
+    evaluator_.after_step(step, run, executor, communicators, positions, recorder);
     const bool ends = after == AfterStep::end || step == run.steps;
     watch.at(step, "checkpoint");
     if (replicas.due(step) || (replicas.on() && checkpoints.due(step, ends))) replicas.check_state(step);

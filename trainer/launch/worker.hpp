@@ -13,6 +13,7 @@
 #include "trainer/executor/executor.hpp"
 #include "trainer/executor/recorder.hpp"
 #include "trainer/faults/fault_point.hpp"
+#include "trainer/launch/evaluation.hpp"
 
 namespace c10d {
 class Store;
@@ -69,6 +70,7 @@ class Worker {
   const WorkerOptions options_;
   const MdsReader data_;
   Sampler sampler_;
+  const Evaluator evaluator_;
   std::unique_ptr<StepClock> clock_;
   std::optional<LoadedCheckpoint> loaded_;  ///< by this membership; none where it goes on from memory
   Position now_, before_last_;

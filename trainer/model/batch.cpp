@@ -15,6 +15,11 @@ Microbatch load_microbatch(const MdsReader& data, const RunSpec& run, std::span<
   const std::int64_t depths = 1 + run.model.mtp_layers;
   Microbatch batch{at::empty({n * own}, at::kLong), at::empty({depths, n * own}, at::kLong)};
   for (std::int64_t i = 0; i < n; ++i) {
+    if (samples[static_cast<std::size_t>(i)] == kNoSample) {
+      batch.tokens.narrow(0, i * own, own).zero_();
+      batch.targets.narrow(1, i * own, own).fill_(std::int64_t{WT_IGNORED_TARGET});
+      continue;
+    }
     const auto tokens = data.tokens(samples[static_cast<std::size_t>(i)]);
     if (static_cast<std::int64_t>(tokens.size()) <= seq)
       throw_error(Code::usage, "{}: sample {} has {} tokens, max_seq_len {} needs {}; pack with --seq-len {}",

@@ -16,6 +16,9 @@ struct Microbatch {
                        ///< WT_IGNORED_TARGET where the sequence of max_seq_len + 1 tokens is over
 };
 
+/// In place of a sample: a sequence of zeros without a target.
+inline constexpr std::int64_t kNoSample = -1;
+
 /// Of each sample the tokens at `positions`, and those behind them. Throws Error{usage} on samples that are too short
 /// and tokens outside the vocabulary.
 Microbatch load_microbatch(const MdsReader& data, const RunSpec& run, std::span<const std::int64_t> samples,
