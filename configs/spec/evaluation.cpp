@@ -62,8 +62,8 @@ void evaluation_to_yaml(const EvaluationSpec& spec, YAML::Emitter& out) {
   if (spec.sets.empty()) return;
   out << YAML::Key << kLoader << YAML::Value << YAML::BeginSeq;
   for (const EvalSet& set : spec.sets) {
-    out << YAML::BeginMap << YAML::Key << "label" << YAML::Value << set.label << YAML::Key << "dataset" << YAML::Value;
-    dataset_to_yaml(set.dataset, out);
+    out << YAML::BeginMap << YAML::Key << "label" << YAML::Value << set.label;
+    dataset_to_yaml(set.dataset, out << YAML::Key << "dataset" << YAML::Value);
     out << YAML::EndMap;
   }
   out << YAML::EndSeq;
