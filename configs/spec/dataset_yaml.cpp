@@ -9,7 +9,6 @@
 #include <span>
 
 #include "configs/spec/dataset.hpp"
-#include "configs/spec/resilience.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/yaml.hpp"
 
@@ -144,9 +143,9 @@ double sum(const std::vector<double>& values) {
   return total;
 }
 
-MixChange read_change(YamlMap map, const DatasetSpec& spec, std::int64_t after) {
+MixChange read_change(YamlMap map, const DatasetSpec& spec, const RunClock& clock, std::int64_t after) {
   MixChange change;
-  change.at = read_batches(map, "at");
+  change.at = read_batches(map, "at", clock);
   if (change.at <= after)
     map.fail("at", fmt::format("found {}ba, needs more than {}ba, the entry before", change.at, after));
   YamlMap proportions = map.map("proportions");
@@ -204,7 +203,7 @@ DatasetSpec read_dataset(YamlMap& map) {
   return spec;
 }
 
-DatasetSpec read_train_loader(YamlMap& loader) {
+DatasetSpec read_train_loader(YamlMap& loader, const RunClock& clock) {
   YamlMap map = loader.map("dataset");
   DatasetSpec spec = read_dataset(map);
   if (!loader.boolean("drop_last", true))
@@ -213,7 +212,7 @@ DatasetSpec read_train_loader(YamlMap& loader) {
     if (!spec.streams.front().proportion)
       loader.fail("curriculum", "found streams without a proportion, needs one for each: entries change them");
     for (YamlMap& entry : loader.maps("curriculum"))
-      spec.curriculum.push_back(read_change(entry, spec, spec.curriculum.empty() ? 0 : spec.curriculum.back().at));
+      spec.curriculum.push_back(read_change(entry, spec, clock, spec.curriculum.empty() ? 0 : spec.curriculum.back().at));
   }
   check_shares(loader, spec);
   loader.finish();

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "configs/spec/resilience.hpp"
 #include "configs/spec/support/yaml.hpp"
 
 namespace wt {
@@ -34,7 +33,7 @@ bool EvaluationSpec::due(std::int64_t step, std::int64_t steps) const {
   return step == steps || (interval > 0 && step % interval == 0);
 }
 
-EvaluationSpec read_evaluation(YamlMap& map) {
+EvaluationSpec read_evaluation(YamlMap& map, const RunClock& clock) {
   EvaluationSpec spec;
   if (!map.has(kLoader)) {
     for (const char* key : {"eval_interval", "eval_first", "eval_subset_num_batches", "device_eval_batch_size"})
@@ -49,7 +48,7 @@ EvaluationSpec read_evaluation(YamlMap& map) {
     if (std::any_of(spec.sets.begin(), spec.sets.begin() + static_cast<std::ptrdiff_t>(i),
                     [&](const EvalSet& other) { return other.label == spec.sets[i].label; }))
       map.fail(kLoader, fmt::format("found the label '{}' twice, needs different ones", spec.sets[i].label), i);
-  spec.interval = read_batches(map, "eval_interval", 0);
+  spec.interval = read_batches(map, "eval_interval", clock, 0);
   spec.first = map.boolean("eval_first", false);
   spec.device_batch = map.integer_or("device_eval_batch_size", 0, 1);
   spec.subset_batches = map.integer_or("eval_subset_num_batches", -1, -1);

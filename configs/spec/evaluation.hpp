@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "configs/spec/dataset.hpp"
+#include "configs/spec/duration.hpp"
 
 namespace wt {
 
@@ -29,7 +30,7 @@ struct EvaluationSpec {
 /// eval_loader (a map, or a list with a label each), eval_interval, eval_first, eval_subset_num_batches and
 /// device_eval_batch_size. Throws Error{usage}: unknown keys, the same label twice, a set that is mixed by proportions
 /// (every sample counts once), settings without an eval_loader.
-EvaluationSpec read_evaluation(YamlMap& map);
+EvaluationSpec read_evaluation(YamlMap& map, const RunClock& clock);
 void evaluation_to_yaml(const EvaluationSpec& spec, YAML::Emitter& out);
 
 }  // namespace wt

@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 #include <torch/csrc/autograd/edge.h>
 
+#include <functional>
 #include <vector>
 
 #include "configs/spec/model.hpp"
@@ -107,7 +108,12 @@ class Segments {
 
   const Positions& positions() const { return positions_; }
 
+
  private:
+  /// Calls visit(at, first, count) for the pieces of a sequence that this rank has: `count` tokens from its own token
+  /// `at` on stand at the sequence's positions from `first` on.
+  void for_own_positions(
+      const std::function<void(std::int64_t at, std::int64_t first, std::int64_t count)>& visit) const;
   /// Of the layer's input. A module's is not compressed: the head reads it as well.
   Compression compression(const LayerRecompute& recompute, std::int64_t layer) const;
   /// (T, D): the block's input, which in a module is made of the layer's and the embedding. For attention and project.
@@ -118,6 +124,7 @@ class Segments {
   const Layout& layout_;
   std::int64_t seq_;           ///< tokens of a sequence that this rank has
   double sequences_, length_;  ///< of the global batch: how many, and tokens of each
+  std::int64_t context_rank_;
   at::ScalarType type_;
   RouterLossScale router_scale_;
   Positions positions_;
