@@ -23,6 +23,12 @@ struct AdamwSettings {
   float inverse_sqrt_bc2;  ///< 1 / sqrt(1 - beta2^step)
 };
 
+struct LionSettings {
+  float one_minus_beta1, one_minus_beta2, grad_scale;
+  float keep;       ///< 1 - lr * weight_decay
+  float step_size;  ///< lr
+};
+
 /// `handle` is the cudaStream_t; the CPU ignores it.
 struct Backend {
   WtStatus (*rmsnorm_forward)(void* handle, const void* x, const void* gain, float eps, int64_t T, int64_t D, void* y,
@@ -59,6 +65,7 @@ struct Backend {
   WtStatus (*grouped_gemm)(void* handle, GroupedForm form, GroupedShape shape, const void* a, const void* b,
                            const int32_t* ends, void* out);
   WtStatus (*adamw)(void* handle, float* p, float* m, float* v, const float* g, int64_t n, AdamwSettings settings);
+  WtStatus (*lion)(void* handle, float* p, float* m, const float* g, int64_t n, LionSettings settings);
 };
 
 inline constexpr int64_t kIgnoredTarget = WT_IGNORED_TARGET;

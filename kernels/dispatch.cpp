@@ -258,4 +258,19 @@ WtStatus wt_adamw(WtStream stream, float* p, float* m, float* v, const float* g,
   return check.backend().adamw(stream.handle, p, m, v, g, n, settings);
 }
 
+WtStatus wt_lion(WtStream stream, float* p, float* m, const float* g, int64_t n, double lr, double beta1, double beta2,
+                 double weight_decay, float grad_scale) {
+  Checks check("wt_lion", stream, WT_FP32);
+  check.size("n", n, 0).fraction("beta1", beta1).fraction("beta2", beta2);
+  check.array("p", p, n).array("m", m, n).array("g", g, n);
+  if (check.done(n)) return check.status();
+  LionSettings settings;
+  settings.one_minus_beta1 = static_cast<float>(1 - beta1);
+  settings.one_minus_beta2 = static_cast<float>(1 - beta2);
+  settings.grad_scale = grad_scale;
+  settings.keep = static_cast<float>(1 - lr * weight_decay);
+  settings.step_size = static_cast<float>(lr);
+  return check.backend().lion(stream.handle, p, m, g, n, settings);
+}
+
 }  // extern "C"

@@ -182,6 +182,10 @@ WtStatus wt_cross_entropy_forward_backward(WtStream stream, WtDtype dtype, void*
 /// p -= lr / (1-beta1^step) * m / (sqrt(v / (1-beta2^step)) + eps). p, m, v, g (n) fp32; step counts from 1.
 WtStatus wt_adamw(WtStream stream, float* p, float* m, float* v, const float* g, int64_t n, double lr, double beta1,
                   double beta2, double eps, double weight_decay, int64_t step, float grad_scale);
+/// Lion with decoupled decay (Chen et al. 2023, algorithm 2, decay scaled by lr): G = grad_scale * g;
+/// p -= lr * weight_decay * p;  p -= lr * sign(beta1 m + (1-beta1) G);  m = beta2 m + (1-beta2) G. p, m, g (n) fp32.
+WtStatus wt_lion(WtStream stream, float* p, float* m, const float* g, int64_t n, double lr, double beta1, double beta2,
+                 double weight_decay, float grad_scale);
 
 #ifdef __cplusplus
 }

@@ -21,7 +21,7 @@
 #include "configs/spec/support/standard_error.hpp"
 #include "sim/program/build/drill_ops.hpp"
 #include "trainer/checkpoint/earlier_run.hpp"
-#include "trainer/data/mds_reader.hpp"
+#include "trainer/data/shard_cache.hpp"
 #include "trainer/launch/agent.hpp"
 #include "trainer/launch/local_run.hpp"
 #include "trainer/launch/notice.hpp"
@@ -195,7 +195,7 @@ int train(const TrainOptions& o) {
                 "or choose a smaller layout",
                 o.run, run.layout.name(), run.layout.world(), std::thread::hardware_concurrency());
 
-  MdsReader{run.dataset.folder()};  // throws before anything is made or started; so do the next two
+  ShardCache{run.dataset};  // throws before anything is made or started; so do the next two
   if (!run.load_path.empty()) PretrainedWeights(run.load_path, run.model);
   if (!run.export_path.empty()) family_of(run.model);
   std::filesystem::create_directories(worker.folder);

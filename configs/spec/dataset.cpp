@@ -59,6 +59,21 @@ std::filesystem::path DatasetSpec::folder() const {
   return local.empty() ? streams.front().remote_folder() : local;
 }
 
+std::int64_t samples_of_epoch(const DatasetSpec& spec, const std::string& where) {
+  if (spec.epoch_size) return *spec.epoch_size;
+  std::int64_t sum = 0;
+  for (const StreamSpec& stream : spec.streams) {
+    if (stream.choose) {
+      sum += *stream.choose;
+      continue;
+    }
+    const std::string local = stream.local_folder();
+    const std::int64_t samples = samples_of(local.empty() ? stream.remote_folder() : local, where);
+    sum += stream.repeat ? static_cast<std::int64_t>(*stream.repeat * static_cast<double>(samples)) : samples;
+  }
+  return sum;
+}
+
 void DatasetSpec::use_folder(const std::filesystem::path& folder) {
   streams.clear();
   curriculum.clear();

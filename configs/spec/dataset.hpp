@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "configs/spec/duration.hpp"
+
 namespace YAML {
 class Emitter;
 }
@@ -98,10 +100,13 @@ struct DatasetSpec {
 
 /// The maps `dataset` and `curriculum` of `train_loader`. Throws Error{usage}: unknown keys, values out of range,
 /// weights that exclude one another, keys that Streaming has and we refuse.
-DatasetSpec read_train_loader(YamlMap& loader);
+DatasetSpec read_train_loader(YamlMap& loader, const RunClock& clock);
+/// Samples that an epoch of it draws, by the indexes in the local folders. Throws Error{usage} naming `where`.
+std::int64_t samples_of_epoch(const DatasetSpec& spec, const std::string& where);
 /// The map `dataset` alone (of an evaluation, for instance).
 DatasetSpec read_dataset(YamlMap& map);
-/// The map that read_train_loader reads back to the same.
+/// The maps that these two read back to the same.
+void dataset_to_yaml(const DatasetSpec& spec, YAML::Emitter& out);
 void train_loader_to_yaml(const DatasetSpec& spec, YAML::Emitter& out);
 
 }  // namespace wt

@@ -9,7 +9,6 @@
 #include <span>
 
 #include "configs/spec/dataset.hpp"
-#include "configs/spec/resilience.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/yaml.hpp"
 
@@ -144,9 +143,9 @@ double sum(const std::vector<double>& values) {
   return total;
 }
 
-MixChange read_change(YamlMap map, const DatasetSpec& spec, std::int64_t after) {
+MixChange read_change(YamlMap map, const DatasetSpec& spec, const RunClock& clock, std::int64_t after) {
   MixChange change;
-  change.at = read_batches(map, "at");
+  change.at = read_batches(map, "at", clock);
   if (change.at <= after)
     map.fail("at", fmt::format("found {}ba, needs more than {}ba, the entry before", change.at, after));
   YamlMap proportions = map.map("proportions");
@@ -204,7 +203,7 @@ DatasetSpec read_dataset(YamlMap& map) {
   return spec;
 }
 
-DatasetSpec read_train_loader(YamlMap& loader) {
+DatasetSpec read_train_loader(YamlMap& loader, const RunClock& clock) {
   YamlMap map = loader.map("dataset");
   DatasetSpec spec = read_dataset(map);
   if (!loader.boolean("drop_last", true))
@@ -213,7 +212,7 @@ DatasetSpec read_train_loader(YamlMap& loader) {
     if (!spec.streams.front().proportion)
       loader.fail("curriculum", "found streams without a proportion, needs one for each: entries change them");
     for (YamlMap& entry : loader.maps("curriculum"))
-      spec.curriculum.push_back(read_change(entry, spec, spec.curriculum.empty() ? 0 : spec.curriculum.back().at));
+      spec.curriculum.push_back(read_change(entry, spec, clock, spec.curriculum.empty() ? 0 : spec.curriculum.back().at));
   }
   check_shares(loader, spec);
   loader.finish();
@@ -252,10 +251,10 @@ void write_curriculum(YAML::Emitter& out, const DatasetSpec& spec) {
 
 }  // namespace
 
-void train_loader_to_yaml(const DatasetSpec& spec, YAML::Emitter& out) {
+void dataset_to_yaml(const DatasetSpec& spec, YAML::Emitter& out) {
   const DatasetSpec usual;
   const auto key = [&](const char* name) -> YAML::Emitter& { return out << YAML::Key << name << YAML::Value; };
-  out << YAML::BeginMap << YAML::Key << "dataset" << YAML::Value << YAML::BeginMap;
+  out << YAML::BeginMap;
   if (spec.streams.size() == 1 && spec.streams.front().name.empty()) {
     write_stream(out, spec.streams.front());
   } else {
@@ -282,6 +281,11 @@ void train_loader_to_yaml(const DatasetSpec& spec, YAML::Emitter& out) {
   if (spec.predownload) key("predownload") << *spec.predownload;
   if (spec.cache_limit) key("cache_limit") << *spec.cache_limit;
   out << YAML::EndMap;
+}
+
+void train_loader_to_yaml(const DatasetSpec& spec, YAML::Emitter& out) {
+  out << YAML::BeginMap;
+  dataset_to_yaml(spec, out << YAML::Key << "dataset" << YAML::Value);
   if (!spec.curriculum.empty()) write_curriculum(out, spec);
   out << YAML::EndMap;
 }

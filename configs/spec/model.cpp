@@ -40,9 +40,10 @@ std::int64_t ModelSpec::dense_parameters(std::int64_t layer) const {
   using enum AttentionSpec::QkNorm;
   const bool one_norm = attention.parallel == AttentionSpec::Parallel::one_norm || !feeds_forward(layer);
   const std::int64_t norms = (one_norm ? 1 : 2) * norm_parameters();
-  const std::int64_t qk_norm = attention.qk_norm == head   ? 2 * head_dim
-                               : attention.qk_norm == full ? (heads + kv_heads) * head_dim
-                                                           : 0;
+  const std::int64_t qk_gains = attention.qk_norm == head   ? 2 * head_dim
+                                : attention.qk_norm == full ? (heads + kv_heads) * head_dim
+                                                            : 0;
+  const std::int64_t qk_norm = attention.qk_layernorm && norm_bias ? 2 * qk_gains : qk_gains;
   const std::int64_t latent_norms = attention.mla.kv_lora_rank + attention.mla.q_lora_rank;
   const std::int64_t router = moe(layer) ? d_model * experts + (ffn_bias ? experts : 0) : 0;
   const std::int64_t module = mtp(layer) ? 2 * d_model * d_model + 3 * norm_parameters() : 0;
@@ -61,8 +62,10 @@ std::int64_t ModelSpec::moe_layers_before(std::int64_t end) const {
   return count;
 }
 std::int64_t ModelSpec::expert_parameters() const { return ffn_parameters(ffn); }
-std::int64_t ModelSpec::embedding_parameters() const { return tied ? 0 : vocab * d_model; }
-std::int64_t ModelSpec::head_parameters() const { return vocab * d_model + norm_parameters(); }
+std::int64_t ModelSpec::embedding_parameters() const { return tied ? 0 : (vocab + learned_positions) * d_model; }
+std::int64_t ModelSpec::head_parameters() const {
+  return (vocab + (tied ? learned_positions : 0)) * d_model + norm_parameters();
+}
 
 std::int64_t ModelSpec::total_parameters() const {
   std::int64_t total = moe_layers() * experts * expert_parameters() + embedding_parameters() + head_parameters();
@@ -102,7 +105,6 @@ std::vector<std::string> ModelSpec::untrainable() const {
   if (linear.on()) out.emplace_back("linear_config");
   if (attention.output_gate) out.emplace_back("attention_output_gate");
   if (!ffn_layers.repeats.empty()) out.emplace_back("ffn_layers");
-  if (experts > 0 && !gated()) out.emplace_back("experts without a gate");
   return out;
 }
 
@@ -164,6 +166,14 @@ void ModelSpec::check(const std::string& where, const std::map<std::string, std:
   if (attention.output_gate && attention.mla.on())
     throw_error(Code::usage, "{}: attention_output_gate: found true with kv_lora_rank (latent attention); leave it out",
                 where);
+  if (learned_positions < 0)
+    throw_error(Code::usage, "{}: {}: found {}, needs a whole number >= 0", where, name("max_seq_len"),
+                learned_positions);
+  if (learned_positions > 0 && (attention.alibi || attention.rope_scaling.on() || mtp_layers > 0))
+    throw_error(Code::usage, "{}: {}: found true with {}; leave one of them out", where, name("learned_pos_emb"),
+                attention.alibi ? "alibi" : mtp_layers > 0 ? "mtp_num_layers" : "rope_scaling");
+  if (attention.qk_layernorm && attention.qk_norm == AttentionSpec::QkNorm::none)
+    throw_error(Code::usage, "{}: qk_norm_type: found layernorm without qk_ln or qk_gn; needs one of them", where);
   if (mtp_layers < 0)
     throw_error(Code::usage, "{}: {}: found {}, needs a whole number >= 0", where, name("mtp_num_layers"), mtp_layers);
   if (experts == 0) {

@@ -28,8 +28,9 @@ class YamlMap;
 
 enum class Norm { rmsnorm, layernorm };
 /// Of every FFN and expert: silu(gate) * up; (up + 1) * gate * sigmoid(1.702 * gate) with gate <= 7 and up in +-7
-/// (GPT-OSS); gelu(up).
-enum class Activation { swiglu, clamped_swiglu, gelu };
+/// (GPT-OSS); gelu(up), by erf or by tanh (Hendrycks and Gimpel 2016, arXiv 1606.08415); gelu(gate) * up, likewise
+/// (Shazeer 2020, arXiv 2002.05202).
+enum class Activation { swiglu, clamped_swiglu, gelu, gelu_tanh, geglu, geglu_tanh };
 
 /// Multi-head latent attention (DeepSeek-V2, section 2.1): keys and values are projected up from one low-rank vector a
 /// token; a rotary part of the key is shared by the heads. ModelSpec::head_dim is then qk_nope + qk_rope.
@@ -41,12 +42,13 @@ struct MlaSpec {
 };
 
 struct AttentionSpec {
-  enum class QkNorm { none, head, full };  ///< RMSNorm of q and k: over each head (Qwen3), over the projection (OLMoE)
+  enum class QkNorm { none, head, full };  ///< norm of q and k: over each head (Qwen3), over the projection (OLMoE)
   enum class Parallel { none, one_norm, two_norms };  ///< attention and FFN both read the block's input (Falcon)
   /// Of the projections: none, of q, k and v (Qwen2), or of the output too (Llama's and Qwen3's attention_bias). With
   /// latent attention `all` means the products that read or write the residual stream: q_a, kv_a and the output.
   enum class Bias { none, qkv, all };
   QkNorm qk_norm = QkNorm::none;
+  bool qk_layernorm = false;  ///< that norm is LayerNorm, with a bias where the model's norms have one; else RMSNorm
   Parallel parallel = Parallel::none;
   Bias bias = Bias::none;
   double clip_qkv = 0;  ///< q, k and v are clamped to +-clip_qkv after their projection; 0 = not
@@ -76,6 +78,7 @@ struct RouterSpec {
   std::int64_t top_groups = 1;
   GroupWorth group_worth = GroupWorth::two_best;
   double aux_loss_weight = 0.01;
+  bool aux_of_microbatch = false;  ///< that loss is of a rank's microbatch (MegaBlocks), not of each sequence
   double z_loss_weight = 0.0;
   double bias_update_rate = 0;  ///< loss-free balancing: step of the bias that choosing adds to scores; 0 = no bias
   /// Rows that an expert takes of one microbatch of one rank, in shares of the balanced number; more are dropped (their
@@ -113,6 +116,8 @@ struct ModelSpec {
   bool norm_bias = false;  ///< layernorm only
   double norm_eps = 1e-5;
   bool tied = false;  ///< the output projection is the embedding
+  /// Learned positions, each a vector added to the embedding, in place of rotary ones; the longest sequence. 0 = none.
+  std::int64_t learned_positions = 0;
   AttentionSpec attention;
   LinearMixerSpec linear;
   RouterSpec router;
@@ -136,7 +141,10 @@ struct ModelSpec {
   bool feeds_forward(std::int64_t layer) const { return ffn_layers.at(std::min(layer, layers - 1)); }
   std::int64_t moe_layers() const { return moe_layers_before(blocks()); }  ///< blocks with experts
   std::int64_t moe_layers_before(std::int64_t layer) const;                ///< those of them before this one
-  bool gated() const { return activation != Activation::gelu; }            ///< FFNs and experts have a gate
+  /// FFNs and experts have a gate.
+  bool gated() const { return activation != Activation::gelu && activation != Activation::gelu_tanh; }
+  /// Of rotary positions nothing is turned.
+  bool no_rotation() const { return attention.alibi || learned_positions > 0; }
   /// Hidden width of the FFN that every token of the layer takes: dense FFN or shared experts; 0 = none.
   std::int64_t ffn_width(std::int64_t layer) const {
     return !feeds_forward(layer) ? 0 : moe(layer) ? shared_ffn : experts > 0 ? dense_ffn : ffn;
@@ -164,7 +172,7 @@ struct ModelSpec {
   /// and norms, too.
   std::int64_t dense_parameters(std::int64_t layer) const;
   std::int64_t expert_parameters() const;     ///< one routed expert of one layer
-  std::int64_t embedding_parameters() const;  ///< 0 where tied: the head's group has it
+  std::int64_t embedding_parameters() const;  ///< with learned positions; 0 where tied: the head's group has them
   std::int64_t head_parameters() const;       ///< final norm + output projection
   std::int64_t total_parameters() const;      ///< with those of multi-token prediction
   std::int64_t active_parameters() const;     ///< per token: all but the experts not chosen

@@ -223,6 +223,7 @@ Family family(const ModelSpec& m) {
   if (pre_norm && only_routed && bare && r.normalize && a.bias == Bias::all && a.sinks && m.ffn_bias && a.chunk == 0 &&
       m.activation == Activation::clamped_swiglu)
     return {"gpt_oss", "GptOssForCausalLM", gpt_oss};
+  if (m.learned_positions > 0 || a.qk_layernorm) refuse(m);
   if (a.sinks || a.chunk > 0 || m.activation == Activation::clamped_swiglu) refuse(m);
   if (m.mtp_layers > 0 && (!a.mla.on() || r.score != RouterSpec::Score::sigmoid))
     refuse(m);  // deepseek_v3 alone has it

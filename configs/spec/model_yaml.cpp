@@ -50,6 +50,7 @@ void read_attention(YamlMap& map, ModelSpec& m) {
   const bool full = map.boolean("qk_ln", false), head = map.boolean("qk_gn", false);
   if (full && head) map.fail("qk_gn", "found with qk_ln, needs one of them");
   a.qk_norm = full ? QkNorm::full : head ? QkNorm::head : QkNorm::none;
+  a.qk_layernorm = map.choice("qk_norm_type", {"rmsnorm", "layernorm"}, "rmsnorm") == "layernorm";
   a.clip_qkv = map.number_or("clip_qkv", 0, 0.0);
   a.alibi = map.boolean("alibi", false);
   a.rope_theta = map.number_or("rope_theta", a.rope_theta, 1.0);
@@ -94,6 +95,7 @@ void read_router(YamlMap& map, RouterSpec& r) {
   r.group_worth = map.choice("moe_group_worth", {"two_best", "best"}, "two_best") == "best" ? GroupWorth::best
                                                                                             : GroupWorth::two_best;
   r.aux_loss_weight = map.number_or("moe_loss_weight", r.aux_loss_weight, 0.0);
+  r.aux_of_microbatch = map.choice("moe_loss_over", {"sequence", "microbatch"}, "sequence") == "microbatch";
   r.z_loss_weight = map.number_or("moe_zloss_weight", r.z_loss_weight, 0.0);
   r.bias_update_rate = map.number_or("moe_bias_update_rate", 0, 0.0);
   r.capacity_factor = map.number_or("moe_capacity_factor", 0, 0.0);
@@ -104,18 +106,30 @@ void read_router(YamlMap& map, RouterSpec& r) {
   r.zipf_exponent = map.number_or("zipf_exponent", r.zipf_exponent, 0.0);
 }
 
+const std::vector<std::pair<std::string, Activation>>& activation_words() {
+  static const std::vector<std::pair<std::string, Activation>> words{
+      {"swiglu", Activation::swiglu},     {"clamped_swiglu", Activation::clamped_swiglu},
+      {"gelu", Activation::gelu},         {"gelu_tanh", Activation::gelu_tanh},
+      {"geglu", Activation::geglu},       {"geglu_tanh", Activation::geglu_tanh}};
+  return words;
+}
+
+/// mptmlp has those without a gate, mptglu those with one, experts all.
+void read_activation(YamlMap& map, const std::string& kind, ModelSpec& m) {
+  std::vector<std::string> allowed;
+  for (const auto& [word, activation] : activation_words()) {
+    m.activation = activation;
+    if (kind == "mb_dmoe" || m.gated() == (kind == "mptglu")) allowed.push_back(word);
+  }
+  const std::string found = map.choice("activation", allowed, allowed.front());
+  for (const auto& [word, activation] : activation_words())
+    if (word == found) m.activation = activation;
+}
+
 void read_ffn(YamlMap& map, ModelSpec& m) {
   const std::string kind =
       map.choice("ffn_type", {"mb_dmoe", "mptglu", "mptmlp"}, map.has("moe_num_experts") ? "mb_dmoe" : "mptglu");
-  m.activation = kind == "mptmlp" ? Activation::gelu : Activation::swiglu;
-  if (m.gated()) {
-    const std::string activation = kind == "mb_dmoe"
-                                       ? map.choice("activation", {"swiglu", "clamped_swiglu", "gelu"}, "swiglu")
-                                       : map.choice("activation", {"swiglu", "clamped_swiglu"}, "swiglu");
-    m.activation = activation == "gelu"     ? Activation::gelu
-                   : activation == "swiglu" ? Activation::swiglu
-                                            : Activation::clamped_swiglu;
-  }
+  read_activation(map, kind, m);
   m.ffn_layers = read_pattern(map, "ffn_layers", false);
   m.ffn = map.integer("ffn_hidden_size", 1);
   m.ffn_bias = map.boolean("ffn_bias", false);
@@ -145,6 +159,12 @@ ModelSpec model_from_yaml(YamlMap& map) {
   m.norm_bias = map.boolean("norm_bias", false);
   m.norm_eps = map.number_or("norm_eps", m.norm_eps, 0.0, 1.0);
   m.tied = map.boolean("tie_word_embeddings", false);
+  // LLM Foundry's two keys; max_seq_len says nothing where positions are not learned.
+  const std::int64_t longest = map.integer_or("max_seq_len", 0, 1);
+  if (map.boolean("learned_pos_emb", false)) {
+    if (longest == 0) map.fail("max_seq_len", "found none with learned_pos_emb, needs the longest sequence in tokens");
+    m.learned_positions = longest;
+  }
   m.mtp_layers = map.integer_or("mtp_num_layers", 0, 0);
   m.mtp_loss_weight = map.number_or("mtp_loss_scaling_factor", m.mtp_loss_weight, 0.0);
   m.simulated_only = map.texts("simulated_only");
@@ -194,6 +214,8 @@ void model_to_yaml(const ModelSpec& m, YAML::Emitter& out) {
   flag("norm_bias", m.norm_bias);
   number("norm_eps", m.norm_eps);
   flag("tie_word_embeddings", m.tied);
+  flag("learned_pos_emb", m.learned_positions > 0);
+  whole("max_seq_len", m.learned_positions, 0);
   whole("mtp_num_layers", m.mtp_layers, 0);
   beyond("mtp_loss_scaling_factor", m.mtp_loss_weight, usual.mtp_loss_weight);
   if (!m.simulated_only.empty()) key("simulated_only") << YAML::Flow << m.simulated_only;
@@ -212,6 +234,7 @@ void model_to_yaml(const ModelSpec& m, YAML::Emitter& out) {
   }
   flag("qk_ln", a.qk_norm == QkNorm::full);
   flag("qk_gn", a.qk_norm == QkNorm::head);
+  if (a.qk_layernorm) key("qk_norm_type") << "layernorm";
   beyond("clip_qkv", a.clip_qkv, 0);
   flag("alibi", a.alibi);
   number("rope_theta", a.rope_theta);
@@ -241,8 +264,9 @@ void model_to_yaml(const ModelSpec& m, YAML::Emitter& out) {
 
   key("ffn_config") << YAML::BeginMap;
   if (m.experts == 0) key("ffn_type") << (m.gated() ? "mptglu" : "mptmlp");
-  if (m.activation == Activation::clamped_swiglu) key("activation") << "clamped_swiglu";
-  if (m.experts > 0 && !m.gated()) key("activation") << "gelu";
+  if (m.activation != Activation::swiglu && (m.activation != Activation::gelu || m.experts > 0))
+    for (const auto& [word, activation] : activation_words())
+      if (activation == m.activation) key("activation") << word;
   pattern("ffn_layers", m.ffn_layers);
   key("ffn_hidden_size") << m.ffn;
   flag("ffn_bias", m.ffn_bias);
@@ -261,6 +285,7 @@ void model_to_yaml(const ModelSpec& m, YAML::Emitter& out) {
     whole("moe_topk_group", r.top_groups, r.groups);
     if (r.group_worth == GroupWorth::best) key("moe_group_worth") << "best";
     number("moe_loss_weight", r.aux_loss_weight);
+    if (r.aux_of_microbatch) key("moe_loss_over") << "microbatch";
     number("moe_zloss_weight", r.z_loss_weight);
     beyond("moe_bias_update_rate", r.bias_update_rate, 0);
     beyond("moe_capacity_factor", r.capacity_factor, 0);

@@ -9,15 +9,15 @@
 namespace wt {
 namespace {
 
-std::int64_t read_interval(YamlMap& map, const std::string& key) {
-  const std::int64_t steps = read_batches(map, key);
+std::int64_t read_interval(YamlMap& map, const std::string& key, const RunClock& clock) {
+  const std::int64_t steps = read_batches(map, key, clock);
   if (steps < 1) map.fail(key, "found 0ba, needs at least 1ba; leave the key out for none");
   return steps;
 }
 
-LocalCheckpointSpec read_local(YamlMap map) {
+LocalCheckpointSpec read_local(YamlMap map, const RunClock& clock) {
   LocalCheckpointSpec local;
-  local.interval = read_interval(map, "interval");
+  local.interval = read_interval(map, "interval", clock);
   local.folder = map.text("folder", "");
   local.peer = map.boolean("peer", local.peer);
   local.keep = map.integer_or("keep", local.keep, 2);  // of the newest, another rank may not have its part
@@ -57,29 +57,15 @@ std::vector<BatchRange> read_skipped(YamlMap& map) {
 
 }  // namespace
 
-std::int64_t read_batches(YamlMap& map, const std::string& key, std::int64_t fallback) {
-  if (fallback >= 0 && !map.has(key)) return fallback;
-  const std::string text = map.text(key);
-  std::size_t used = 0;
-  std::int64_t steps = -1;
-  try {
-    steps = std::stoll(text, &used);
-  } catch (const std::exception&) {  // not a number: reported below
-  }
-  if (steps < 0 || text.substr(used) != "ba")
-    map.fail(key, fmt::format("found '{}', needs a number of batches such as 40ba", text));
-  return steps;
-}
-
 bool ResilienceSpec::skips(std::int64_t batch) const {
   return std::any_of(skipped.begin(), skipped.end(), [&](const BatchRange& r) { return r.holds(batch); });
 }
 
-ResilienceSpec read_resilience(YamlMap& map) {
+ResilienceSpec read_resilience(YamlMap& map, const RunClock& clock) {
   ResilienceSpec spec;
-  if (map.has("local_checkpoints")) spec.local = read_local(map.map("local_checkpoints"));
+  if (map.has("local_checkpoints")) spec.local = read_local(map.map("local_checkpoints"), clock);
   spec.verify_saves = map.boolean("verify_saves", spec.verify_saves);
-  if (map.has("verify_interval")) spec.verify_interval = read_interval(map, "verify_interval");
+  if (map.has("verify_interval")) spec.verify_interval = read_interval(map, "verify_interval", clock);
   spec.skipped = read_skipped(map);
   spec.grace_period_s = map.number_or("grace_period", spec.grace_period_s, 1);
   return spec;

@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <vector>
 
+#include "configs/spec/duration.hpp"
+
 namespace YAML {
 class Emitter;
 }
@@ -12,9 +14,6 @@ class Emitter;
 namespace wt {
 
 class YamlMap;
-
-/// "40ba" = 40 batches (steps), LLM Foundry's time string; other units are refused. `fallback` < 0: the key is needed.
-std::int64_t read_batches(YamlMap& map, const std::string& key, std::int64_t fallback = -1);
 
 /// Copies of the training state in the memory of nodes, beside the saves to storage.
 struct LocalCheckpointSpec {
@@ -44,7 +43,7 @@ struct ResilienceSpec {
 
 /// Reads the keys local_checkpoints, verify_saves, verify_interval, skip_batches and grace_period. Throws Error{usage}:
 /// an interval that is no number of batches or 0, fewer than two copies kept, ranges that are not ascending.
-ResilienceSpec read_resilience(YamlMap& map);
+ResilienceSpec read_resilience(YamlMap& map, const RunClock& clock = {});
 /// The keys that read_resilience reads back to the same, those with usual values left out.
 void resilience_to_yaml(const ResilienceSpec& spec, YAML::Emitter& out);
 

@@ -2,43 +2,12 @@
 
 #include "configs/spec/pipeline_layout.hpp"
 #include "configs/spec/support/error.hpp"
-#include "configs/spec/support/quantity.hpp"
+#include "configs/spec/support/number.hpp"
+#include "configs/spec/support/text.hpp"
 #include "configs/spec/support/yaml.hpp"
 
 namespace wt {
 namespace {
-
-void read_optimizer(YamlMap& map, OptimizerSpec& o) {
-  if (map.has("optimizer")) {
-    YamlMap m = map.map("optimizer");
-    o.kind = m.choice("name", {"adamw", "muon"}, "adamw") == "muon" ? OptimizerKind::muon : OptimizerKind::adamw;
-    o.offload_fraction = m.number_or("offload_fraction", 0.0, 0.0, 1.0);
-    if (o.kind == OptimizerKind::muon && o.offload_fraction > 0)
-      m.fail("offload_fraction",
-             fmt::format("found {} with muon, allowed is 0: its products need the GPU", o.offload_fraction));
-    o.lr = m.number_or("lr", o.lr, 0.0);
-    o.eps = m.number_or("eps", o.eps, 0.0);
-    o.weight_decay = m.number_or("weight_decay", o.weight_decay, 0.0);
-    o.beta1 = m.number_or("beta1", o.beta1, 0.0, 1.0);
-    o.beta2 = m.number_or("beta2", o.beta2, 0.0, 1.0);
-    m.finish();
-  }
-  if (map.has("scheduler")) {
-    YamlMap m = map.map("scheduler");
-    m.choice("name", {"cosine_with_warmup"}, "cosine_with_warmup");
-    o.warmup_steps = read_batches(m, "t_warmup", 0);
-    o.final_lr_fraction = m.number_or("alpha_f", o.final_lr_fraction, 0.0, 1.0);
-    m.finish();
-  }
-  if (map.has("algorithms")) {
-    YamlMap m = map.map("algorithms");
-    YamlMap clip = m.map("gradient_clipping");
-    clip.choice("clipping_type", {"norm"}, "norm");
-    o.clip_norm = clip.number("clipping_threshold", 0.0);
-    clip.finish();
-    m.finish();
-  }
-}
 
 void read_chunks(YamlMap& m, const ModelSpec& model, Layout& layout) {
   if (m.has("pipeline_chunk_layers")) {
@@ -108,6 +77,7 @@ void read_smaller_layouts(YamlMap& map, RunSpec& run) {
     RunSpec smaller = run;
     smaller.layout = {}, smaller.resilience = {};  // where replicas are compared, one that has none is no choice
     read_layout(m, smaller);
+    smaller.microbatch_auto = false;
     smaller.layout.microbatch = m.integer("device_train_microbatch_size", 1);
     if (smaller.pure_reduction != run.pure_reduction)
       m.fail("fsdp_config", "found another mixed_precision than the run's, needs the same");
@@ -133,6 +103,9 @@ void check_run(const RunSpec& run, const std::string& where) {
   if (run.model.mtp_layers >= run.seq)
     throw_error(Code::usage, "{}: max_seq_len: found {}, {} modules of multi-token prediction need more", where,
                 run.seq, run.model.mtp_layers);
+  if (run.model.learned_positions > 0 && run.seq > run.model.learned_positions)
+    throw_error(Code::usage, "{}: max_seq_len: found {}, the model has learned {} positions; needs at most that many",
+                where, run.seq, run.model.learned_positions);
   const Precisions& p = run.precisions;
   if (run.layout.schedule != Schedule::one_f_one_b &&
       (p.input_gradients != p.forward || p.weight_gradients != p.forward))
@@ -187,19 +160,23 @@ std::vector<std::string> untrainable(const RunSpec& run) {
   if (!plain_precisions(run.precision, run.precisions))
     out.emplace_back("number formats other than those of precision fp32 and amp_bf16");
   if (run.pure_reduction) out.emplace_back("mixed_precision PURE");
-  if (run.optimizer.kind != OptimizerKind::adamw) out.push_back("optimizer " + to_string(run.optimizer.kind));
+  if (m.router.aux_of_microbatch && m.router.aux_loss_weight > 0 && run.layout.context > 1)
+    out.emplace_back("moe_loss_over microbatch under context parallelism");
+  if (run.optimizer.kind == OptimizerKind::muon) out.push_back("optimizer " + to_string(run.optimizer.kind));
   if (run.optimizer.offload_fraction > 0)
     out.push_back(fmt::format("offload_fraction {} of the optimizer", run.optimizer.offload_fraction));
   return out;
 }
 
-std::string to_string(OptimizerKind kind) { return kind == OptimizerKind::muon ? "muon" : "adamw"; }
-
 namespace {
 
 /// Of the run, or of fewer ranks.
 void write_layout(YAML::Emitter& out, const RunSpec& run, const Layout& layout) {
-  out << YAML::Key << "device_train_microbatch_size" << YAML::Value << layout.microbatch;
+  out << YAML::Key << "device_train_microbatch_size" << YAML::Value;
+  if (run.microbatch_auto)
+    out << "auto";
+  else
+    out << layout.microbatch;
   out << YAML::Key << "fsdp_config" << YAML::Value << YAML::BeginMap;
   out << YAML::Key << "data_parallel_replicate_degree" << YAML::Value << layout.replicate;
   out << YAML::Key << "data_parallel_shard_degree" << YAML::Value << layout.shard;
@@ -234,17 +211,37 @@ void write_layout(YAML::Emitter& out, const RunSpec& run, const Layout& layout) 
   out << YAML::EndMap;
 }
 
+Duration whole_duration(YamlMap& map) {
+  return Duration::parse(map.text("max_duration"), map.where("max_duration"));
+}
+
+/// How long the run is, for all keys that say times.
+RunClock clock_of(YamlMap& map, const RunSpec& run) {
+  const std::string where = map.where("max_duration");
+  // A rank's batch is as Composer's loader draws it: ranks get equally many samples, a part of a batch is left out.
+  const auto epoch = [data = run.dataset, ranks = run.layout.data_ranks(), batch = run.global_batch,
+                      where]() -> std::int64_t {
+    if (data.empty())
+      throw_error(Code::usage, "{}: found epochs without a data set; needs train_loader, or batches such as 40ba", where);
+    const std::int64_t batches = ceil_div(samples_of_epoch(data, where), ranks) / std::max<std::int64_t>(1, batch / ranks);
+    if (batches == 0)
+      throw_error(Code::usage, "{}: {}: found less than one batch of {}", where, data.folder().string(), batch);
+    return batches;
+  };
+  return {{run.global_batch, run.seq, epoch}, whole_duration(map)};
+}
+
 /// `file` is for errors and, without run_name, for the name.
 RunSpec run_from_map(YamlMap map, const std::filesystem::path& file) {
   RunSpec run;
   run.name = map.text("run_name", file.stem().string());
+  map.has("variables");  // free keys, which references have taken
   run.model = model_of(map);
   read_layout(map, run);
-  read_optimizer(map, run.optimizer);
-  run.layout.microbatch = map.integer("device_train_microbatch_size", 1);
+  run.microbatch_auto = map.text("device_train_microbatch_size") == "auto";
+  run.layout.microbatch = run.microbatch_auto ? 1 : map.integer("device_train_microbatch_size", 1);
   run.global_batch = map.integer("global_train_batch_size", 1);
   run.seq = map.integer("max_seq_len", 1);
-  run.steps = read_batches(map, "max_duration");
   const PrecisionRecipe recipe = read_precisions(map);
   run.precision = recipe.compute;
   run.precisions = recipe.precisions;
@@ -252,9 +249,13 @@ RunSpec run_from_map(YamlMap map, const std::filesystem::path& file) {
   run.seed = static_cast<std::uint64_t>(map.integer_or("seed", 17, 0));
   if (map.has("train_loader")) {
     YamlMap loader = map.map("train_loader");
-    run.dataset = read_train_loader(loader);
+    run.dataset = read_train_loader(loader, {{run.global_batch, run.seq}, whole_duration(map)});
   }
-  run.save_interval = read_batches(map, "save_interval", 0);
+  const RunClock clock = clock_of(map, run);
+  run.steps = clock.steps(map.where("max_duration"));
+  read_optimizer(map, clock, run.optimizer);
+  run.evaluation = read_evaluation(map, clock);
+  run.save_interval = read_batches(map, "save_interval", clock, 0);
   run.keep_checkpoints = map.integer_or("save_num_checkpoints_to_keep", 2, -1);
   run.save = map.boolean("save", true);
   run.autoresume = map.boolean("autoresume", true);
@@ -270,7 +271,7 @@ RunSpec run_from_map(YamlMap map, const std::filesystem::path& file) {
     callbacks.finish();
   }
   run.dist_timeout_s = map.number_or("dist_timeout", 600, 1);
-  run.resilience = read_resilience(map);
+  run.resilience = read_resilience(map, clock);
   read_smaller_layouts(map, run);
   if (map.has("rehearsal")) {
     YamlMap rehearsal = map.map("rehearsal");
@@ -286,10 +287,10 @@ RunSpec run_from_map(YamlMap map, const std::filesystem::path& file) {
 
 }  // namespace
 
-RunSpec read_run(const std::filesystem::path& file) { return run_from_map(YamlMap::from_file(file), file); }
+RunSpec read_run(const std::filesystem::path& file) { return run_from_text(read_file(file, "a YAML file"), file); }
 
 RunSpec run_from_text(const std::string& text, const std::filesystem::path& origin) {
-  return run_from_map(YamlMap::from_text(text, origin.string()), origin);
+  return run_from_map(YamlMap::from_text_with_references(text, origin.string()), origin);
 }
 
 std::string run_to_yaml(const RunSpec& run) {
@@ -313,20 +314,9 @@ std::string run_to_yaml(const RunSpec& run) {
     }
     out << YAML::EndSeq;
   }
-  const OptimizerSpec& o = run.optimizer;
-  out << YAML::Key << "optimizer" << YAML::Value << YAML::BeginMap << YAML::Key << "name" << YAML::Value
-      << to_string(o.kind) << YAML::Key << "lr" << YAML::Value << shortest(o.lr) << YAML::Key << "beta1" << YAML::Value
-      << shortest(o.beta1) << YAML::Key << "beta2" << YAML::Value << shortest(o.beta2) << YAML::Key << "eps"
-      << YAML::Value << shortest(o.eps) << YAML::Key << "weight_decay" << YAML::Value << shortest(o.weight_decay);
-  if (o.offload_fraction > 0) out << YAML::Key << "offload_fraction" << YAML::Value << shortest(o.offload_fraction);
-  out << YAML::EndMap;
-  out << YAML::Key << "scheduler" << YAML::Value << YAML::BeginMap << YAML::Key << "name" << YAML::Value
-      << "cosine_with_warmup" << YAML::Key << "t_warmup" << YAML::Value << fmt::format("{}ba", o.warmup_steps)
-      << YAML::Key << "alpha_f" << YAML::Value << shortest(o.final_lr_fraction) << YAML::EndMap;
-  out << YAML::Key << "algorithms" << YAML::Value << YAML::BeginMap << YAML::Key << "gradient_clipping" << YAML::Value
-      << YAML::BeginMap << YAML::Key << "clipping_type" << YAML::Value << "norm" << YAML::Key << "clipping_threshold"
-      << YAML::Value << shortest(o.clip_norm) << YAML::EndMap << YAML::EndMap;
+  optimizer_to_yaml(run.optimizer, run.tokens_per_step(), out);
   if (!run.dataset.empty()) train_loader_to_yaml(run.dataset, out << YAML::Key << "train_loader" << YAML::Value);
+  evaluation_to_yaml(run.evaluation, out);
   out << YAML::Key << "save_interval" << YAML::Value << fmt::format("{}ba", run.save_interval);
   out << YAML::Key << "save_num_checkpoints_to_keep" << YAML::Value << run.keep_checkpoints;
   if (!run.load_path.empty()) out << YAML::Key << "load_path" << YAML::Value << run.load_path.string();

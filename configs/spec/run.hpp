@@ -8,33 +8,16 @@
 
 #include "configs/spec/dataset.hpp"
 #include "configs/spec/device.hpp"
+#include "configs/spec/evaluation.hpp"
 #include "configs/spec/layout.hpp"
 #include "configs/spec/microbatches.hpp"
 #include "configs/spec/model.hpp"
+#include "configs/spec/optimizer.hpp"
 #include "configs/spec/precisions.hpp"
 #include "configs/spec/rehearsal.hpp"
 #include "configs/spec/resilience.hpp"
 
 namespace wt {
-
-/// muon: momentum, orthogonalised matrix by matrix (Jordan 2024; at scale Liu et al. 2025, arXiv 2502.16982);
-/// embedding, output projection, norms and biases stay on AdamW. Simulated alone.
-enum class OptimizerKind { adamw, muon };
-std::string to_string(OptimizerKind kind);
-
-struct OptimizerSpec {
-  OptimizerKind kind = OptimizerKind::adamw;
-  /// Share of the optimizer's states that lies in the host's memory and is updated by its CPU (Ren et al. 2021,
-  /// ZeRO-Offload, arXiv 2101.06840; Megatron-Core's optimizer_offload_fraction). Simulated alone.
-  double offload_fraction = 0;
-  double lr = 1e-3;
-  double beta1 = 0.9, beta2 = 0.95;
-  double eps = 1e-8;
-  double weight_decay = 0.1;
-  double clip_norm = 1.0;  ///< 0 = no clipping
-  std::int64_t warmup_steps = 0;
-  double final_lr_fraction = 0.1;  ///< alpha_f of cosine_with_warmup
-};
 
 struct RunSpec {
   std::string name;
@@ -56,8 +39,11 @@ struct RunSpec {
   /// Whether samples are read to max_seq_len tokens, the last of which then has no target, as in data sets of LLM
   /// Foundry; else to one token more. Found in the data (trainer/model/batch.hpp); in no file.
   bool last_target_missing = false;
+  /// device_train_microbatch_size is auto: layout.microbatch stands for it until it is found (choose_microbatch).
+  bool microbatch_auto = false;
   std::uint64_t seed = 17;
   DatasetSpec dataset;             ///< without a stream: none, as a simulated run may have it
+  EvaluationSpec evaluation;
   std::int64_t save_interval = 0;  ///< steps between checkpoints, 0 = only at the end if save is on
   std::int64_t keep_checkpoints = 2;
   bool save = true;

@@ -1,6 +1,7 @@
 // The backend table of one instruction set. Included by one source file per set, compiled with that set's flags.
 #pragma once
 #include "kernels/cpu/adamw.hpp"
+#include "kernels/cpu/lion.hpp"
 #include "kernels/cpu/blocks.hpp"
 #include "kernels/cpu/grouped.hpp"
 #include "kernels/cpu/loss.hpp"
@@ -19,7 +20,8 @@ constexpr Backend backend_of() {
           sort_by_expert,       gather<E>,           permute_backward<E>,
           combine_forward<E>,   combine_backward<E>, swiglu_forward<E>,
           swiglu_backward<E>,   cross_entropy<E>,    quantize_blocks<E>,
-          dequantize_blocks<E>, grouped_gemm<E>,     adamw};
+          dequantize_blocks<E>, grouped_gemm<E>,     adamw,
+          lion};
 }
 
 constexpr Backend kTable[] = {backend_of<float>(), backend_of<Bf16>()};

@@ -287,5 +287,6 @@ WtStatus dequantize_blocks(void*, const void*, const float*, bool, int64_t, int6
 template <class E>
 WtStatus grouped_gemm(void*, GroupedForm, GroupedShape, const void*, const void*, const int32_t*, void*);
 WtStatus adamw(void*, float*, float*, float*, const float*, int64_t, AdamwSettings);
+WtStatus lion(void*, float*, float*, const float*, int64_t, LionSettings);
 
 }  // namespace wt::kernels::cuda

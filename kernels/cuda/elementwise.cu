@@ -97,6 +97,25 @@ __global__ void adamw_kernel(Pack<float, kCount>* p, Pack<float, kCount>* m, Pac
   }
 }
 
+template <int kCount>
+__global__ void lion_kernel(Pack<float, kCount>* p, Pack<float, kCount>* m, const Pack<float, kCount>* g, int64_t packs,
+                            LionSettings s) {
+  const int64_t first_pack = int64_t{blockIdx.x} * kThreads + threadIdx.x, stride = int64_t{gridDim.x} * kThreads;
+#pragma unroll 1
+  for (int64_t at = first_pack; at < packs; at += stride) {
+    Pack<float, kCount> weight = load(p + at), moment = load(m + at);
+    const Pack<float, kCount> gradients = load(g + at);
+#pragma unroll
+    for (int j = 0; j < kCount; ++j) {
+      const float gradient = gradients.of[j] * s.grad_scale, old = moment.of[j];
+      const float update = old + s.one_minus_beta1 * (gradient - old);
+      moment.of[j] = old + s.one_minus_beta2 * (gradient - old);
+      weight.of[j] = weight.of[j] * s.keep - (update > 0 ? s.step_size : update < 0 ? -s.step_size : 0.0f);
+    }
+    m[at] = moment, p[at] = weight;
+  }
+}
+
 /// The kernel serves both directions; what it only reads is const in the API.
 template <class E, bool kForward>
 void rope(void* handle, const void* joined, const float* cos, const float* sin, RopeShape shape, const void* q,
@@ -157,6 +176,16 @@ WtStatus adamw(void* handle, float* p, float* m, float* v, const float* g, int64
         packs(p), packs(m), packs(v), packs_of<float, kCount>(static_cast<const void*>(g)), n / kCount, settings);
   });
   return launched("wt_adamw");
+}
+
+WtStatus lion(void* handle, float* p, float* m, const float* g, int64_t n, LionSettings settings) {
+  with_packs<float>(n, {p, m, g}, [&](auto count) {
+    constexpr int kCount = decltype(count)::value;
+    const auto packs = [](float* array) { return packs_of<float, kCount>(static_cast<void*>(array)); };
+    lion_kernel<kCount><<<blocks_for(n / kCount, kThreads), kThreads, 0, stream_of(handle)>>>(
+        packs(p), packs(m), packs_of<float, kCount>(static_cast<const void*>(g)), n / kCount, settings);
+  });
+  return launched("wt_lion");
 }
 
 template decltype(rope_forward<float>) rope_forward<float>;

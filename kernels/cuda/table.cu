@@ -11,7 +11,8 @@ constexpr Backend backend_of() {
           cuda::sort_by_expert,       cuda::gather<E>,           cuda::permute_backward<E>,
           cuda::combine_forward<E>,   cuda::combine_backward<E>, cuda::swiglu_forward<E>,
           cuda::swiglu_backward<E>,   cuda::cross_entropy<E>,    cuda::quantize_blocks<E>,
-          cuda::dequantize_blocks<E>, cuda::grouped_gemm<E>,     cuda::adamw};
+          cuda::dequantize_blocks<E>, cuda::grouped_gemm<E>,     cuda::adamw,
+          cuda::lion};
 }
 
 const Backend kTable[] = {backend_of<float>(), backend_of<__nv_bfloat16>()};

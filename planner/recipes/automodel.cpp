@@ -24,7 +24,7 @@ const std::vector<RecipeRow>& automodel_rows() {
       {"optimizer.lr", +[](RunSpec& r) { return &r.optimizer.lr; }},
       {"optimizer.eps", +[](RunSpec& r) { return &r.optimizer.eps; }},
       {"optimizer.weight_decay", +[](RunSpec& r) { return &r.optimizer.weight_decay; }},
-      {"lr_scheduler.lr_warmup_steps", +[](RunSpec& r) { return &r.optimizer.warmup_steps; }},
+      {"lr_scheduler.lr_warmup_steps", RecipeRow::Steps{+[](RunSpec& r) { return &r.optimizer.warmup_steps; }}},
       {"clip_grad_norm.max_norm", +[](RunSpec& r) { return &r.optimizer.clip_norm; }}};
   return rows;
 }

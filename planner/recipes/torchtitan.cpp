@@ -28,7 +28,7 @@ const std::vector<RecipeRow>& titan_rows() {
       {"optimizer.beta2", +[](RunSpec& r) { return &r.optimizer.beta2; }},
       {"optimizer.eps", +[](RunSpec& r) { return &r.optimizer.eps; }},
       {"optimizer.weight_decay", +[](RunSpec& r) { return &r.optimizer.weight_decay; }},
-      {"lr_scheduler.warmup_steps", +[](RunSpec& r) { return &r.optimizer.warmup_steps; }},
+      {"lr_scheduler.warmup_steps", RecipeRow::Steps{+[](RunSpec& r) { return &r.optimizer.warmup_steps; }}},
       {"lr_scheduler.min_lr_factor", +[](RunSpec& r) { return &r.optimizer.final_lr_fraction; }},
       {"debug.seed", +[](RunSpec& r) { return &r.seed; }}};
   return rows;

@@ -39,13 +39,26 @@ std::int64_t RecipeReading::data_ranks(std::int64_t world, std::int64_t others, 
 
 void write_rows(const std::vector<RecipeRow>& rows, RecipeDraft& draft) {
   RunSpec run = draft.run;
-  for (const RecipeRow& row : rows) std::visit([&](auto field) { draft.out.put(row.key, *field(run)); }, row.field);
+  for (const RecipeRow& row : rows)
+    std::visit(
+        [&](auto field) {
+          if constexpr (std::is_same_v<decltype(field), RecipeRow::Steps>)
+            draft.out.put(row.key, static_cast<std::int64_t>(*field.field(run)));
+          else
+            draft.out.put(row.key, *field(run));
+        },
+        row.field);
 }
 
 void read_rows(const std::vector<RecipeRow>& rows, RecipeReading& reading) {
   for (const RecipeRow& row : rows)
     std::visit(
         [&](auto field) {
+          if constexpr (std::is_same_v<decltype(field), RecipeRow::Steps>) {
+            double& steps = *field.field(reading.run);
+            steps = static_cast<double>(reading.in.integer(row.key, static_cast<std::int64_t>(steps), row.least));
+            return;
+          } else {
           auto& value = *field(reading.run);
           using Type = std::remove_reference_t<decltype(value)>;
           if constexpr (std::is_same_v<Type, bool>)
@@ -54,6 +67,7 @@ void read_rows(const std::vector<RecipeRow>& rows, RecipeReading& reading) {
             value = reading.in.number(row.key, value);
           else
             value = static_cast<Type>(reading.in.integer(row.key, static_cast<std::int64_t>(value), row.least));
+          }
         },
         row.field);
 }

@@ -59,8 +59,12 @@ const RecipeTranslator& llm_foundry_translator();
 
 /// A key that is one number or flag of a run: the same row writes and reads it.
 struct RecipeRow {
+  /// Batches, which only LLM Foundry counts in parts: whole numbers here.
+  struct Steps {
+    double* (*field)(RunSpec&);
+  };
   using Field = std::variant<std::int64_t* (*)(RunSpec&), std::uint64_t* (*)(RunSpec&), double* (*)(RunSpec&),
-                             bool* (*)(RunSpec&)>;
+                             bool* (*)(RunSpec&), Steps>;
   std::string key;
   Field field;
   std::int64_t least = 0;  ///< of whole numbers

@@ -42,7 +42,7 @@ RunSpec random_run(Draw& draw) {
     run.precision = draw.once_in(4) ? Precision::fp32 : Precision::bf16;
     run.precisions.fp32_products = run.precision == Precision::fp32 ? NumberFormat::fp32 : NumberFormat::tf32;
     run.optimizer.lr = draw.scaled(1e-5, 1e-2), run.optimizer.weight_decay = draw.unit();
-    run.optimizer.warmup_steps = draw.below(run.steps), run.optimizer.final_lr_fraction = draw.unit();
+    run.optimizer.warmup_steps = static_cast<double>(draw.below(run.steps)), run.optimizer.final_lr_fraction = draw.unit();
     try {
       check_run(run, "random");
       return run;
@@ -75,7 +75,7 @@ std::map<std::string, std::string> fields(const RunSpec& run) {
                                     {"max_seq_len", run.seq},
                                     {"max_duration", run.steps},
                                     {"save", std::int64_t{run.save}},
-                                    {"scheduler.t_warmup", run.optimizer.warmup_steps}})
+                                    {"scheduler.t_warmup", static_cast<std::int64_t>(run.optimizer.warmup_steps)}})
     out[key] = std::to_string(number);
   out["fsdp_config.pipeline_schedule"] = to_string(l.schedule);
   out["fsdp_config.token_dispatcher"] = to_string(l.dispatcher);

@@ -3,8 +3,10 @@
 
 #include "kernels/kernels.h"
 #include "tests/support/temp_directory.hpp"
+#include "trainer/data/mds_reader.hpp"
 #include "trainer/data/mds_writer.hpp"
 #include "trainer/model/batch.hpp"
+#include "trainer/model/segments.hpp"
 #include "trainer/pch.hpp"
 
 #undef CHECK  // LibTorch's logging takes the name
@@ -45,4 +47,37 @@ TEST_CASE("targets are as many places on as a module predicts, and none behind t
   CHECK(values(part.targets[2]) == std::vector<std::int64_t>{23, none, 13, none});
   run.model.mtp_layers = 0;
   CHECK(load_microbatch(data, run, samples, all).targets.size(0) == 1);
+}
+
+// As LLM Foundry trains on them: inputs are the tokens, targets the same shifted by one, the last one ignored.
+TEST_CASE("the last token of a sample of max_seq_len tokens has no target") {
+  const TempDirectory folder;
+  MdsWriter writer(folder / "data", {{"tokens", "ndarray:uint16"}});
+  writer.write_tokens(std::vector<std::uint16_t>{10, 11, 12, 13});
+  writer.write_tokens(std::vector<std::uint16_t>{20, 21, 22, 23, 24, 25});  // read to max_seq_len, too
+  writer.finish();
+  const MdsReader data(folder / "data");
+  RunSpec run;
+  run.seq = 4, run.model.vocab = 30, run.model.mtp_layers = 1;
+  const std::vector<std::int64_t> samples{0, 1}, all{0, 1, 2, 3};
+  const std::int64_t none = WT_IGNORED_TARGET;
+  CHECK(is_last_target_missing(data, run));
+  CHECK_THROWS_WITH(load_microbatch(data, run, samples, all), Catch::Contains("sample 0 has 4 tokens, max_seq_len 4 needs 5"));
+  run.last_target_missing = true;
+  const Microbatch batch = load_microbatch(data, run, samples, all);
+  CHECK(values(batch.tokens) == std::vector<std::int64_t>{10, 11, 12, 13, 20, 21, 22, 23});
+  CHECK(values(batch.targets[0]) == std::vector<std::int64_t>{11, 12, 13, none, 21, 22, 23, none});
+  CHECK(values(batch.targets[1]) == std::vector<std::int64_t>{12, 13, none, none, 22, 23, none, none});
+  run.seq = 3;
+  CHECK_FALSE(is_last_target_missing(data, run));
+  run.seq = 5;
+  CHECK_THROWS_WITH(is_last_target_missing(data, run), Catch::Contains("its first sample has 4 tokens, max_seq_len 5 needs 6"));
+}
+
+TEST_CASE("the loss is divided by the targets that there are") {
+  ModelSpec model;
+  const Layout layout;
+  CHECK(Segments(model, layout, 8, 3, at::kFloat).loss_tokens(0) == 24);
+  CHECK(Segments(model, layout, 8, 3, at::kFloat, 0, at::kCPU, true).loss_tokens(0) == 21);
+  CHECK(Segments(model, layout, 8, 3, at::kFloat, 0, at::kCPU, true).loss_tokens(1) == 18);
 }

@@ -77,8 +77,13 @@ json model_json(const ModelSpec& m) {
     out["local_attention"] = {m.attention.window, m.attention.chunk, m.attention.local.repeats};
   if (!m.moe_pattern.repeats.empty()) out["moe_layers"] = m.moe_pattern.repeats;
   if (m.mtp_layers > 0) out["mtp_layers"] = m.mtp_layers;
+  if (m.learned_positions > 0) out["learned_positions"] = m.learned_positions;
   for (const auto& [key, on] : {std::pair{"attention_sinks", m.attention.sinks},
                                 {"ffn_bias", m.ffn_bias},
+                                {"qk_layernorm", m.attention.qk_layernorm},
+                                {"gelu_tanh", m.activation == Activation::gelu_tanh},
+                                {"geglu", m.activation == Activation::geglu},
+                                {"geglu_tanh", m.activation == Activation::geglu_tanh},
                                 {"clamped_swiglu", m.activation == Activation::clamped_swiglu}})
     if (on) out[key] = true;
   return out;

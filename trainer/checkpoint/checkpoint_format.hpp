@@ -43,9 +43,10 @@ std::string wait_for(SharedStore& store, const std::string& key, const std::atom
 /// The states of a parameter and the keys they have in a checkpoint.
 inline std::vector<std::pair<std::string, const at::Tensor*>> states(const ShardedGroup& g,
                                                                      const std::string& parameter) {
-  return {{parameter, &g.master},
-          {state_key(parameter, "exp_avg"), &g.exp_avg},
-          {state_key(parameter, "exp_avg_sq"), &g.exp_avg_sq}};
+  std::vector<std::pair<std::string, const at::Tensor*>> out{{parameter, &g.master},
+                                                            {state_key(parameter, "exp_avg"), &g.exp_avg}};
+  if (g.exp_avg_sq.defined()) out.emplace_back(state_key(parameter, "exp_avg_sq"), &g.exp_avg_sq);
+  return out;
 }
 
 }  // namespace wt

@@ -232,7 +232,7 @@ std::optional<LoadedCheckpoint> load_newest_checkpoint(const fs::path& folder, c
   if (!wrong.empty()) throw_error(Code::usage, "{}: {}", chosen, wrong);
   if (const Axis replicas = state_copies_axis(run.layout); Mesh(run.layout).size(replicas) > 1)
     for (const ShardedGroup& g : groups)
-      for (const at::Tensor& t : {g.master, g.exp_avg, g.exp_avg_sq}) communicators.broadcast(replicas, t)->wait();
+      for (const at::Tensor& t : g.states()) communicators.broadcast(replicas, t)->wait();
   return LoadedCheckpoint{manifest.at("step").get<std::int64_t>(),
                           sampler_state_from_json(manifest.at("sampler"), chosen), CopyLevel::storage, chosen,
                           found.passed_over};

@@ -115,7 +115,8 @@ CopySite make_copy_site(const fs::path& output, const RunSpec& run, const std::s
 
 std::int64_t packed_elements(const std::vector<ShardedGroup>& groups) {
   std::int64_t elements = 0;
-  for (const ShardedGroup& g : groups) elements += 3 * g.layout.state_elements;
+  for (const ShardedGroup& g : groups)
+    elements += static_cast<std::int64_t>(g.states().size()) * g.layout.state_elements;
   return elements;
 }
 
@@ -124,7 +125,7 @@ namespace {
 void for_packed(const std::vector<ShardedGroup>& groups, float* values,
                 const std::function<void(const at::Tensor& state, const at::Tensor& packed)>& visit) {
   for (const ShardedGroup& g : groups)
-    for (const at::Tensor& state : {g.master, g.exp_avg, g.exp_avg_sq}) {
+    for (const at::Tensor& state : g.states()) {
       visit(state, at::from_blob(values, {state.numel()}, at::kFloat));
       values += state.numel();
     }

@@ -57,7 +57,8 @@ Executor::Executor(const RunSpec& run, Communicators& communicators, StepClock& 
 std::vector<ShardedGroup> Executor::new_groups() const {
   std::vector<ShardedGroup> out;
   const auto add = [&](Group group, std::int64_t layer) {
-    out.push_back(make_group(group_layout(run_.model, run_.layout, group, layer, rank_), run_.seed, device_));
+    out.push_back(make_group(group_layout(run_.model, run_.layout, group, layer, rank_), run_.seed, device_,
+                                 run_.optimizer.one_moment()));
   };
   add(Group::embedding, -1);
   add(Group::head, -1);
@@ -110,7 +111,7 @@ void Executor::wait_for(int index) {
   InFlight* flight = in_flight_[static_cast<std::size_t>(index)].get();
   if (!flight) return;
   Waited waited{flight->record, clock_.mark(), 0};
-  pass_fault_point(step_, ops_[static_cast<std::size_t>(index)].id(), FaultTime::Phase::waiting);
+  if (!evaluates_) pass_fault_point(step_, ops_[static_cast<std::size_t>(index)].id(), FaultTime::Phase::waiting);
   flight->work->wait();
   waited.end = clock_.mark();
   waits_.push_back(waited);
@@ -157,11 +158,11 @@ StepResult Executor::run_step(std::int64_t step, double learning_rate, const std
   for (;;) try {
       return attempt_step();
     } catch (const RepeatStep&) {
-      for (std::size_t i = 0; i < ops_.size(); ++i) wait_for(static_cast<int>(i));
+      wait_for_all();
     }
 }
 
-StepResult Executor::attempt_step() {
+void Executor::begin_pass() {
   result_ = {};
   result_.timeline.step = step_;
   result_.timeline.rank = rank_;
@@ -175,68 +176,103 @@ StepResult Executor::attempt_step() {
   router_loss_ = {};
   cross_entropy_.zero_();
   marks_.clear(), waits_.clear(), counted_.clear();
-
-  double peak = 0;
   clock_.begin();
   clock_.mark();
-  for (std::size_t i = 0; i < ops_.size(); ++i) {
-    const OpInstance& instance = ops_[i];
-    const std::string id = instance.id();
-    communicators_.at(step_, id);
-    action_ = instance.op->action;
-    for (int wait : instance.waits) wait_for(wait);
-    pass_fault_point(step_, id, FaultTime::Phase::before);
-    reset_peak_tensor_bytes(device_);
-    const Clocks start = Clocks::now();
-    OpMarks marks{clock_.mark(), 0};
-    issued_.reset();
-    execute(instance);
+}
+
+void Executor::wait_for_all() {
+  for (std::size_t i = 0; i < ops_.size(); ++i) wait_for(static_cast<int>(i));
+}
+
+void Executor::run_op(std::size_t index) {
+  const OpInstance& instance = ops_[index];
+  const std::string id = instance.id();
+  communicators_.at(step_, id);
+  action_ = instance.op->action;
+  for (int wait : instance.waits) wait_for(wait);
+  if (!evaluates_) pass_fault_point(step_, id, FaultTime::Phase::before);
+  reset_peak_tensor_bytes(device_);
+  const Clocks start = Clocks::now();
+  OpMarks marks{clock_.mark(), 0};
+  issued_.reset();
+  execute(instance);
+  if (!evaluates_) {
     if (issued_)
       pass_fault_point(step_, id, FaultTime::Phase::issued);
     else
       pass_computation(Clocks::now().wall_s - start.wall_s);
-    marks.done = clock_.mark();
-    const Clocks end = Clocks::now();
-    OpRecord record;
-    record.id = id;
-    record.lane = instance.op->lane;
-    record.thread_cpu_s = end.thread_cpu_s - start.thread_cpu_s;
-    record.process_cpu_s = end.process_cpu_s - start.process_cpu_s;
-    if (instance.layer >= 0) {
-      const LayerState& s = layers_[static_cast<std::size_t>(instance.layer)];
-      record.rows = static_cast<double>(run_.layout.expert == 1       ? 0
-                                        : s.to_expert_major.defined() ? s.to_expert_major.numel()
-                                                                      : 0);
-    }
-    check_issued(instance, record.rows);
-    record.live_bytes = static_cast<double>(live_tensor_bytes(device_));
-    record.peak_bytes = static_cast<double>(peak_tensor_bytes(device_));
-    peak = std::max(peak, record.peak_bytes);
-    result_.timeline.ops.push_back(std::move(record));
-    const auto on_lane = issued_ ? issued_->marks() : std::nullopt;
-    if (on_lane) marks = {on_lane->begin, on_lane->end};
-    marks_.push_back(marks);
-    if (issued_)
-      in_flight_[i] = std::make_unique<InFlight>(InFlight{std::move(issued_), marks_.size() - 1, on_lane.has_value()});
-    for (auto& flight : in_flight_)  // when a collective was over, as closely as op boundaries tell
-      if (flight && !flight->timed && flight->work->done()) {
-        flight->timed = true;
-        marks_[flight->record].done = clock_.mark();
-      }
   }
-  for (std::size_t i = 0; i < ops_.size(); ++i) wait_for(static_cast<int>(i));
+  marks.done = clock_.mark();
+  const Clocks end = Clocks::now();
+  OpRecord record;
+  record.id = id;
+  record.lane = instance.op->lane;
+  record.thread_cpu_s = end.thread_cpu_s - start.thread_cpu_s;
+  record.process_cpu_s = end.process_cpu_s - start.process_cpu_s;
+  if (instance.layer >= 0) {
+    const LayerState& s = layers_[static_cast<std::size_t>(instance.layer)];
+    record.rows = static_cast<double>(run_.layout.expert == 1       ? 0
+                                      : s.to_expert_major.defined() ? s.to_expert_major.numel()
+                                                                    : 0);
+  }
+  check_issued(instance, record.rows);
+  record.live_bytes = static_cast<double>(live_tensor_bytes(device_));
+  record.peak_bytes = static_cast<double>(peak_tensor_bytes(device_));
+  result_.timeline.peak_bytes = std::max(result_.timeline.peak_bytes, record.peak_bytes);
+  result_.timeline.ops.push_back(std::move(record));
+  const auto on_lane = issued_ ? issued_->marks() : std::nullopt;
+  if (on_lane) marks = {on_lane->begin, on_lane->end};
+  marks_.push_back(marks);
+  if (issued_)
+    in_flight_[index] = std::make_unique<InFlight>(InFlight{std::move(issued_), marks_.size() - 1, on_lane.has_value()});
+  for (auto& flight : in_flight_)  // when a collective was over, as closely as op boundaries tell
+    if (flight && !flight->timed && flight->work->done()) {
+      flight->timed = true;
+      marks_[flight->record].done = clock_.mark();
+    }
+}
+
+StepResult Executor::attempt_step() {
+  begin_pass();
+  for (std::size_t i = 0; i < ops_.size(); ++i) run_op(i);
+  wait_for_all();
   const StepClock::Mark end = clock_.mark();
   communicators_.before_host_read();
   const Tensor losses = losses_.cpu();
   wait_for_device(device_);
   read_marks(end);
   read_counts();
-  result_.timeline.peak_bytes = peak;
   const float* values = losses.data_ptr<float>();
   result_.loss = values[0], result_.aux_loss = values[1], result_.z_loss = values[2];
   result_.after = values[3] >= kAsksToEnd ? AfterStep::end : values[3] > 0 ? AfterStep::regroup : AfterStep::go_on;
   result_.mtp_losses.assign(values + kStepTerms, values + losses.numel());
   return std::move(result_);
+}
+
+double Executor::evaluate(std::int64_t step, std::int64_t microbatches, const std::function<Microbatch(int)>& load) {
+  const auto head = std::ranges::find_if(ops_, [](const OpInstance& i) { return i.op->action == Action::head_loss; });
+  const auto end = static_cast<std::size_t>(head - ops_.begin()) + 1;  // of the first microbatch: all before is forward
+  step_ = step;
+  evaluates_ = true;
+  double sum = 0;
+  for (int m = 0; m < microbatches; ++m) {
+    const std::function<Microbatch(int)> one = [&](int) { return load(m); };
+    load_ = &one;
+    begin_pass();
+    for (std::size_t i = 0; i < end; ++i) run_op(i);
+    wait_for_all();
+    // The head's op is its backward, too.
+    if (run_.layout.reduce_every_microbatch)
+      head_gradient_ = GradientBuffer{};
+    else
+      head_gradient_.flat.zero_();
+    activation_gradient_.reset();
+    communicators_.before_host_read();
+    sum += cross_entropy_.select(0, 0).item<double>();
+  }
+  layers_.assign(static_cast<std::size_t>(program_.layers), {});
+  evaluates_ = false;
+  return sum;
 }
 
 void Executor::execute(const OpInstance& instance) {

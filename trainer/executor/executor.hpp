@@ -58,6 +58,11 @@ class Executor {
   /// One optimizer step. `load` gives microbatch m of this step; `learning_rate` is that of this step (counted from 1).
   StepResult run_step(std::int64_t step, double learning_rate, const std::function<Microbatch(int)>& load);
 
+  /// Cross-entropy over the targets that are none of WT_IGNORED_TARGET, of this rank: the forward pass of a step, which
+  /// changes nothing of the state. Collective. `load` gives microbatch m, of as many sequences as a step's first.
+  /// Modules of multi-token prediction do not count.
+  double evaluate(std::int64_t step, std::int64_t microbatches, const std::function<Microbatch(int)>& load);
+
   /// From the next step on, the router's choice of experts (T, k) is what `experts` says, not what its scores say.
   void force_routing(std::function<at::Tensor(int microbatch, int layer)> experts) { forced_ = std::move(experts); }
 
@@ -94,6 +99,10 @@ class Executor {
   };
   /// Throws RepeatStep before anything of the state has changed.
   StepResult attempt_step();
+  /// Forgets the step before.
+  void begin_pass();
+  void run_op(std::size_t index);
+  void wait_for_all();
   void execute(const OpInstance& instance);
   void wait_for(int index);
   /// The timeline's times from the marks, when the device has passed them all.
@@ -174,6 +183,7 @@ class Executor {
 
   // of the step under way
   std::int64_t step_ = 0;
+  bool evaluates_ = false;  ///< faults strike training
   Action action_ = Action::load_batch;  ///< of the op that is next
   double learning_rate_ = 0;
   const std::function<Microbatch(int)>* load_ = nullptr;

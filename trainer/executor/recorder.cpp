@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -72,7 +73,7 @@ Recorder::Recorder(const RunSpec& run, std::filesystem::path folder, std::int64_
   if (rank_ != 0) return;
   read_diverged();
   std::int64_t last_step = 0;
-  for (const char* name : {"metrics.jsonl", "checkpoints.jsonl"}) {
+  for (const char* name : {"metrics.jsonl", "checkpoints.jsonl", "evaluations.jsonl"}) {
     const auto file = folder_ / name;
     std::ifstream in(file);
     if (!in) continue;
@@ -80,7 +81,8 @@ Recorder::Recorder(const RunSpec& run, std::filesystem::path folder, std::int64_
     for (std::string line; std::getline(in, line);)
       if (const json entry = json::parse(line, nullptr, false); entry.is_object()) {
         const std::int64_t step = entry.value("step", resumed_step + 1);
-        (step <= resumed_step ? kept : replayed) += line + "\n";
+        const bool again = step == 0;  // an evaluation before the first step, which a fresh start does again
+        (step <= resumed_step && !(again && resumed_step == 0) ? kept : replayed) += line + "\n";
         if (file.filename() == "metrics.jsonl" && step <= resumed_step) last_step = std::max(last_step, step);
       }
     in.close();
@@ -175,6 +177,21 @@ void Recorder::diverged(std::int64_t step) {
   } catch (const Error& e) {  // the step's own failure ends the run
     print_error("{}\n", e.what());
   }
+}
+
+void Recorder::evaluation(const EvaluationResult& r) {
+  if (rank_ != 0) return;
+  if (!evaluations_.is_open()) evaluations_.open(folder_ / "evaluations.jsonl", std::ios::app);
+  const double perplexity = std::exp(r.loss);
+  evaluations_ << json{{"step", r.step},       {"label", r.label},     {"loss", r.loss},      {"perplexity", perplexity},
+                       {"targets", r.targets}, {"samples", r.samples}, {"seconds", r.seconds}}
+                      .dump()
+               << std::endl;
+  if (!evaluations_)
+    throw_error(Code::runtime, "{}: could not be written; free space", (folder_ / "evaluations.jsonl").string());
+  if (isatty(STDERR_FILENO))
+    print_error("step {:>4}  {}: loss {:.4f}, perplexity {:.2f} on {} samples in {}\n", r.step, r.label, r.loss,
+                perplexity, r.samples, format_seconds(r.seconds));
 }
 
 void Recorder::checkpoint(std::int64_t step, const SaveTimes& times) {

@@ -5,6 +5,7 @@
 //   replayed.jsonl  the lines of steps that a restart went back behind: they are done again
 //   generations.jsonl  one line a start: when the ranks were connected and the state was loaded, the step it was of
 //   diverged.json   the step whose gradients were no numbers, and how many times in a row; until it is done
+//   evaluations.jsonl  one line a set and evaluation: mean cross-entropy in nats a target, perplexity, targets, samples
 //   checkpoints.jsonl  one line a save: how long training stood still, how long until the checkpoint was valid
 //   summary.json    medians over the measured steps, per rank
 //   trace.json      Chrome trace of the median step, all ranks; timeline.json the same as records
@@ -25,6 +26,16 @@
 
 namespace wt {
 
+/// Of one set of `eval_loader`, over all ranks.
+struct EvaluationResult {
+  std::int64_t step = 0;  ///< after so many
+  std::string label;
+  double loss = 0;  ///< mean cross-entropy, nats a target
+  double targets = 0;
+  std::int64_t samples = 0;
+  double seconds = 0;
+};
+
 class Recorder {
  public:
   /// Rank 0 cuts metrics.jsonl and checkpoints.jsonl back to `resumed_step`, and removes summary.json where steps are
@@ -44,6 +55,7 @@ class Recorder {
   /// The gradients of this step are no numbers.
   void diverged(std::int64_t step);
   void checkpoint(std::int64_t step, const SaveTimes& times);
+  void evaluation(const EvaluationResult& result);
   /// Of a copy in the memory of nodes.
   void local_copy(const SaveTimes& times) { local_copies_.push_back(times); }
   /// Collective: gathers what the other ranks measured and writes the files of the run.
@@ -66,7 +78,7 @@ class Recorder {
   std::int64_t resumed_step_;
   std::optional<double> peak_flops_;
   std::string last_line_;
-  std::ofstream metrics_, saves_;
+  std::ofstream metrics_, saves_, evaluations_;
   std::int64_t steps_ = 0;  ///< of this process
   std::deque<StepTimeline>
       timelines_;  ///< the last kKeptTimelines after the warm-up (of the warm-up while there are no others)

@@ -90,7 +90,8 @@ std::vector<std::int64_t> ReplicaCheck::repeated_for() { return std::exchange(re
 
 void ReplicaCheck::check_state(std::int64_t step) {
   std::vector<at::Tensor> state;
-  for (const ShardedGroup& group : groups_) state.insert(state.end(), {group.master, group.exp_avg, group.exp_avg_sq});
+  for (const ShardedGroup& group : groups_)
+    for (at::Tensor& each : group.states()) state.push_back(std::move(each));
   const auto wrong = ranks_that_differ(gather(hash_of(state)), state_ranks(run_.layout));
   if (!wrong.empty()) end(step, wrong, "weights and moments");
 }

@@ -7,7 +7,8 @@ namespace {
 
 std::vector<at::Tensor> tensors_of(const std::vector<ShardedGroup>& groups) {
   std::vector<at::Tensor> out;
-  for (const ShardedGroup& g : groups) out.insert(out.end(), {g.master, g.exp_avg, g.exp_avg_sq});
+  for (const ShardedGroup& g : groups)
+    for (at::Tensor& state : g.states()) out.push_back(std::move(state));
   return out;
 }
 

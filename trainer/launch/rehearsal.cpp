@@ -33,10 +33,9 @@ std::unique_ptr<RoutingSource> routing_of(const RunSpec& run) {
 /// The tokens of this rank, from the data set or drawn.
 class RehearsedBatches {
  public:
-  explicit RehearsedBatches(const RunSpec& run)
-      : run_(run), positions_(context_positions(run.seq, run.layout.context, run.rehearsal.rank % run.layout.context)) {
-    if (run.dataset.empty()) return;
-    data_ = std::make_unique<MdsReader>(run.dataset.folder());
+  RehearsedBatches(const RunSpec& run, const ShardCache* data)
+      : run_(run), data_(data), positions_(context_positions(run.seq, run.layout.context, run.rehearsal.rank % run.layout.context)) {
+    if (!data_) return;
     SamplerOptions order;
     order.shuffle_seed = run.dataset.shuffle_seed;
     sampler_ = std::make_unique<Sampler>(data_->shard_sizes(), order);
@@ -53,8 +52,8 @@ class RehearsedBatches {
 
  private:
   const RunSpec& run_;
+  const ShardCache* data_;  ///< none: tokens are drawn
   std::vector<std::int64_t> positions_;
-  std::unique_ptr<MdsReader> data_;
   std::unique_ptr<Sampler> sampler_;
   std::vector<std::int64_t> samples_;
   std::int64_t step_ = 0;
@@ -87,15 +86,22 @@ class RehearsedChoices {
 
 struct RehearsedRank::Parts {
   Parts(const RunSpec& r, StepClock& clock)
-      : run(r),
-        routing(routing_of(r)),
-        communicators(r, *routing),
-        executor(r, communicators, clock),
-        batches(r),
-        choices(r, *routing) {
+      : data(r.dataset.empty() ? nullptr : std::make_unique<ShardCache>(r.dataset)),
+        run(with_samples_of(r, data.get())),
+        routing(routing_of(run)),
+        communicators(run, *routing),
+        executor(run, communicators, clock),
+        batches(run, data.get()),
+        choices(run, *routing) {
     executor.force_routing([this](int microbatch, int layer) { return choices.of(microbatch, layer); });
   }
-  const RunSpec& run;
+  static RunSpec with_samples_of(RunSpec run, const ShardCache* data) {
+    run.last_target_missing = data && is_last_target_missing(*data, run);
+    return run;
+  }
+
+  std::unique_ptr<ShardCache> data;
+  const RunSpec run;
   std::unique_ptr<RoutingSource> routing;
   RehearsalCommunicators communicators;
   Executor executor;

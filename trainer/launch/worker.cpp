@@ -10,13 +10,14 @@
 #include "configs/spec/support/atomic_file.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/json_reader.hpp"
+#include "configs/spec/support/number.hpp"
 #include "configs/spec/support/standard_error.hpp"
 #include "trainer/checkpoint/checkpoint_format.hpp"
 #include "trainer/checkpoint/earlier_run.hpp"
 #include "trainer/checkpoint/levels.hpp"
 #include "trainer/communication/numbers_of_ranks.hpp"
+#include "trainer/data/batches_ahead.hpp"
 #include "trainer/data/sample_order.hpp"
-#include "trainer/data/skipped_batches.hpp"
 #include "trainer/device/clocks.hpp"
 #include "trainer/device/device.hpp"
 #include "trainer/device/memory_counter.hpp"
@@ -65,6 +66,13 @@ BatchShare share_of(const RunSpec& run, std::int64_t rank) {
   return share_of_batch(run.global_batch, rank / l.context, l.replicate, l.shard / l.context);
 }
 
+/// Batches that hold `predownload` samples of a rank. Without a store there is nothing to fetch ahead.
+std::int64_t batches_ahead(const RunSpec& run, const BatchShare& share) {
+  constexpr std::int64_t kBatchesAhead = 8;  // Streaming's
+  if (!run.dataset.predownload) return kBatchesAhead;
+  return ceil_div(*run.dataset.predownload, std::max<std::int64_t>(1, share.count));
+}
+
 /// The run on the ranks that there are: where it goes on without replicas, on whole ones, with all of the global batch.
 RunSpec in_world(RunSpec run, const RankEnvironment& environment) {
   Layout& l = run.layout;
@@ -108,12 +116,13 @@ RunSpec fit_to_world(RunSpec run, const RankEnvironment& environment, const std:
 Worker::Worker(RunSpec run, WorkerOptions options)
     : run_(std::move(run)),
       options_(std::move(options)),
-      data_(run_.dataset.folder()),
+      data_(run_.dataset),
       sampler_(data_.shard_sizes(), [&] {
         SamplerOptions order;
         order.shuffle_seed = run_.dataset.shuffle_seed;
         return order;
-      }()) {}
+      }()),
+      evaluator_(run_.evaluation) {}
 
 Worker::~Worker() = default;
 
@@ -173,7 +182,7 @@ void Worker::agree(const RunSpec& run, Executor& executor, Communicators& commun
   if (joins)
     now_ = {done, sampler_state_from_json(parse_json(communicators.store().get(kSampler), kSampler), kSampler)};
   for (const ShardedGroup& g : executor.groups())
-    for (const at::Tensor& t : {g.master, g.exp_avg, g.exp_avg_sq})
+    for (const at::Tensor& t : g.states())
       communicators.broadcast(state_copies_axis(run.layout), t)->wait();
 }
 
@@ -189,11 +198,18 @@ AfterStep Worker::train_steps(const RunSpec& run, Executor& executor, Communicat
   checkpoints.complete(now_.sampler);
   ReplicaCheck replicas(run, communicators, executor.groups());
   executor.check_gradients([&](std::int64_t step) { return !replicas.due(step) || replicas.gradients_agree(step); });
+  const auto own_of = [&](const std::vector<std::int64_t>& samples) {
+    return std::span(samples.data() + share.first, static_cast<std::size_t>(share.count));
+  };
+  BatchesAhead batches(sampler_, run.global_batch, skips, batches_ahead(run, share),
+                       [&](const std::vector<std::int64_t>& samples) { data_.prefetch(own_of(samples)); });
   AfterStep after = AfterStep::go_on;
+  if (now_.done == 0) evaluator_.after_step(0, run, executor, communicators, positions, recorder);
   while (now_.done < run.steps && after == AfterStep::go_on) {
     const std::int64_t step = now_.done + 1;
-    const DrawnBatch batch = next_trained_batch(sampler_, run.global_batch, skips);
-    const std::span own(batch.samples.data() + share.first, static_cast<std::size_t>(share.count));
+    const BatchAhead drawn = batches.next();
+    const DrawnBatch& batch = drawn.batch;
+    const std::span own = own_of(batch.samples);
     const double lr = learning_rate(run.optimizer, step, run.steps);
     StepResult result = executor.run_step(step, lr, [&](int microbatch) {
       return load_microbatch(data_, run, microbatch_samples(run, own, microbatch), positions);
@@ -201,11 +217,12 @@ AfterStep Worker::train_steps(const RunSpec& run, Executor& executor, Communicat
     result.repeated = replicas.repeated_for();
     recorder.step(result, lr, batch.samples, to_json(batch.skipped));
     if (step < run.steps) after = result.after;
+    evaluator_.after_step(step, run, executor, communicators, positions, recorder);
     const bool ends = after == AfterStep::end || step == run.steps;
     watch.at(step, "checkpoint");
     if (replicas.due(step) || (replicas.on() && checkpoints.due(step, ends))) replicas.check_state(step);
-    checkpoints.after_step(step, sampler_.state(), ends);
-    before_last_ = std::exchange(now_, {step, sampler_.state()});
+    checkpoints.after_step(step, drawn.after, ends);
+    before_last_ = std::exchange(now_, {step, drawn.after});
   }
   checkpoints.finish();
   executor.check_gradients({});
@@ -213,7 +230,8 @@ AfterStep Worker::train_steps(const RunSpec& run, Executor& executor, Communicat
 }
 
 RankEnd Worker::train(const RankEnvironment& environment, RankWatch& watch) {
-  const RunSpec run = in_world(run_, environment);
+  RunSpec run = in_world(run_, environment);
+  run.last_target_missing = is_last_target_missing(data_, run);
   const bool goes_on = !groups_.empty(), first_rank = environment.rank == 0;
   prepare(run, environment, watch.generation());
   if (environment.joins) note_ready(watch.store());

@@ -8,11 +8,12 @@
 #include "configs/spec/run.hpp"
 #include "trainer/checkpoint/levels.hpp"
 #include "trainer/communication/communicator.hpp"
-#include "trainer/data/mds_reader.hpp"
+#include "trainer/data/shard_cache.hpp"
 #include "trainer/data/sampler.hpp"
 #include "trainer/executor/executor.hpp"
 #include "trainer/executor/recorder.hpp"
 #include "trainer/faults/fault_point.hpp"
+#include "trainer/launch/evaluation.hpp"
 
 namespace c10d {
 class Store;
@@ -67,8 +68,9 @@ class Worker {
 
   const RunSpec run_;
   const WorkerOptions options_;
-  const MdsReader data_;
+  const ShardCache data_;
   Sampler sampler_;
+  const Evaluator evaluator_;
   std::unique_ptr<StepClock> clock_;
   std::optional<LoadedCheckpoint> loaded_;  ///< by this membership; none where it goes on from memory
   Position now_, before_last_;

@@ -57,6 +57,44 @@ struct QkNorm : torch::autograd::Function<QkNorm> {
   }
 };
 
+/// The same with LayerNorm: q and k of the projection (T, ...) with gains and, where they are defined, biases.
+struct QkLayerNorm : torch::autograd::Function<QkLayerNorm> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& qkv, const Tensor& q_gain, const Tensor& q_bias,
+                        const Tensor& k_gain, const Tensor& k_bias, std::int64_t q_width, std::int64_t k_width,
+                        double eps) {
+    Tensor out = qkv.clone();
+    variable_list saved;
+    const auto part = [&](std::int64_t begin, std::int64_t width, const Tensor& gain, const Tensor& bias) {
+      const Tensor x = qkv.narrow(1, begin, width).contiguous().view({-1, gain.size(0)});
+      const auto [y, mean, rstd] = at::native_layer_norm(x, {gain.size(0)}, gain, bias, eps);
+      out.narrow(1, begin, width).copy_(y.view({qkv.size(0), width}));
+      saved.insert(saved.end(), {x, gain, mean, rstd, bias});
+    };
+    part(0, q_width, q_gain, q_bias), part(q_width, k_width, k_gain, k_bias);
+    ctx->save_for_backward(saved);
+    ctx->saved_data["q_width"] = q_width;
+    ctx->saved_data["k_width"] = k_width;
+    return out;
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list gradients) {
+    const auto saved = ctx->get_saved_variables();
+    const Tensor& dy = gradients[0];
+    Tensor dqkv = dy.clone();
+    const auto part = [&](std::int64_t begin, std::int64_t width, std::size_t first) {
+      const Tensor &x = saved[first], &gain = saved[first + 1], &bias = saved[first + 4];
+      const auto [dx, dgain, dbias] =
+          at::native_layer_norm_backward(dy.narrow(1, begin, width).contiguous().view_as(x), x, {gain.size(0)},
+                                         saved[first + 2], saved[first + 3], gain, bias, {true, true, bias.defined()});
+      dqkv.narrow(1, begin, width).copy_(dx.view({dy.size(0), width}));
+      return std::pair{dgain, dbias};
+    };
+    const std::int64_t q_width = ctx->saved_data["q_width"].toInt(), k_width = ctx->saved_data["k_width"].toInt();
+    const auto [dq_gain, dq_bias] = part(0, q_width, 0);
+    const auto [dk_gain, dk_bias] = part(q_width, k_width, 5);
+    return {dqkv, dq_gain, dq_bias, dk_gain, dk_bias, Tensor(), Tensor(), Tensor()};
+  }
+};
+
 /// Clamps in place; saves one byte a value.
 struct Clip : torch::autograd::Function<Clip> {
   static Tensor forward(AutogradContext* ctx, Tensor x, double limit) {
@@ -138,7 +176,11 @@ variable_list latent_qkv(const Tensor& normed, const Slot& w, const ModelSpec& m
 
 variable_list split_qkv(Tensor qkv, const Slot& w, const ModelSpec& m, const RopeTable& rope, std::int64_t batch) {
   const AttentionSpec& a = m.attention;
-  if (a.qk_norm != AttentionSpec::QkNorm::none)
+  if (a.qk_layernorm)
+    qkv = QkLayerNorm::apply(qkv, w["attention.q_norm.weight"], w.find("attention.q_norm.bias"),
+                             w["attention.k_norm.weight"], w.find("attention.k_norm.bias"), m.heads * m.head_dim,
+                             m.kv_heads * m.head_dim, m.norm_eps);
+  else if (a.qk_norm != AttentionSpec::QkNorm::none)
     qkv = QkNorm::apply(qkv, w["attention.q_norm.weight"], w["attention.k_norm.weight"], m.heads * m.head_dim,
                         m.kv_heads * m.head_dim, m.norm_eps);
   if (a.clip_qkv > 0) qkv = Clip::apply(qkv, a.clip_qkv);
@@ -203,7 +245,7 @@ Positions Positions::make(const ModelSpec& m, std::int64_t seq, std::int64_t con
   out.context = context;
   const std::vector<std::int64_t> own = context_positions(seq, context, rank);
   const std::int64_t tokens = static_cast<std::int64_t>(own.size());
-  if (m.attention.alibi) {
+  if (m.no_rotation()) {
     out.rope = {at::ones({tokens, m.rope_dim() / 2}, at::kFloat), at::zeros({tokens, m.rope_dim() / 2}, at::kFloat)};
   } else {
     out.rope = RopeTable::make(m, seq);

@@ -8,19 +8,35 @@
 
 namespace wt {
 
-Microbatch load_microbatch(const MdsReader& data, const RunSpec& run, std::span<const std::int64_t> samples,
+bool is_last_target_missing(const TokenSamples& data, const RunSpec& run) {
+  const auto tokens = static_cast<std::int64_t>(data.tokens(0).size());
+  if (tokens < run.seq)
+    throw_error(Code::usage,
+                "{}: its first sample has {} tokens, max_seq_len {} needs {}, or {} without a target for the last; pack "
+                "with --seq-len {}",
+                run.dataset.folder().string(), tokens, run.seq, run.seq + 1, run.seq, run.seq);
+  return tokens == run.seq;
+}
+
+Microbatch load_microbatch(const TokenSamples& data, const RunSpec& run, std::span<const std::int64_t> samples,
                            std::span<const std::int64_t> positions) {
   const std::int64_t seq = run.seq, n = static_cast<std::int64_t>(samples.size()),
                      own = static_cast<std::int64_t>(positions.size());
-  const std::int64_t depths = 1 + run.model.mtp_layers;
+  const std::int64_t depths = 1 + run.model.mtp_layers, last = run.last_target_missing ? seq - 1 : seq;
   Microbatch batch{at::empty({n * own}, at::kLong), at::empty({depths, n * own}, at::kLong)};
   for (std::int64_t i = 0; i < n; ++i) {
+    if (samples[static_cast<std::size_t>(i)] == kNoSample) {
+      batch.tokens.narrow(0, i * own, own).zero_();
+      batch.targets.narrow(1, i * own, own).fill_(std::int64_t{WT_IGNORED_TARGET});
+      continue;
+    }
     const auto tokens = data.tokens(samples[static_cast<std::size_t>(i)]);
-    if (static_cast<std::int64_t>(tokens.size()) <= seq)
-      throw_error(Code::usage, "{}: sample {} has {} tokens, max_seq_len {} needs {}; pack with --seq-len {}",
-                  run.dataset.folder().string(), samples[static_cast<std::size_t>(i)], tokens.size(), seq, seq + 1,
+    if (static_cast<std::int64_t>(tokens.size()) <= last)
+      throw_error(Code::usage,
+                  "{}: sample {} has {} tokens, max_seq_len {} needs {}, as the first sample has; pack with --seq-len {}",
+                  run.dataset.folder().string(), samples[static_cast<std::size_t>(i)], tokens.size(), seq, last + 1,
                   seq);
-    for (std::int64_t t = 0; t <= seq; ++t) {
+    for (std::int64_t t = 0; t <= last; ++t) {
       const std::int64_t token = tokens[static_cast<std::size_t>(t)];
       if (token < 0 || token >= run.model.vocab)
         throw_error(Code::usage, "{}: token {} in sample {}, the model's vocab_size is {}",
@@ -29,7 +45,7 @@ Microbatch load_microbatch(const MdsReader& data, const RunSpec& run, std::span<
     for (std::int64_t j = 0; j < own; ++j) {
       const std::int64_t t = positions[static_cast<std::size_t>(j)], at = i * own + j;
       const auto token = [&](std::int64_t place) {
-        return place <= seq ? static_cast<std::int64_t>(tokens[static_cast<std::size_t>(place)])
+        return place <= last ? static_cast<std::int64_t>(tokens[static_cast<std::size_t>(place)])
                             : std::int64_t{WT_IGNORED_TARGET};
       };
       batch.tokens.data_ptr<std::int64_t>()[at] = token(t);

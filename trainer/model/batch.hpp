@@ -5,7 +5,7 @@
 #include <span>
 
 #include "configs/spec/run.hpp"
-#include "trainer/data/mds_reader.hpp"
+#include "trainer/data/token_samples.hpp"
 
 namespace wt {
 
@@ -13,13 +13,21 @@ namespace wt {
 struct Microbatch {
   at::Tensor tokens;   ///< (T,)
   at::Tensor targets;  ///< (1 + modules of multi-token prediction, T): row k has the token k + 1 places on,
-                       ///< WT_IGNORED_TARGET where the sequence of max_seq_len + 1 tokens is over
+                       ///< WT_IGNORED_TARGET where the sequence is over: after max_seq_len + 1 tokens, or after
+                       ///< max_seq_len if run.last_target_missing
 };
+
+/// In place of a sample: a sequence of zeros without a target.
+inline constexpr std::int64_t kNoSample = -1;
 
 /// Of each sample the tokens at `positions`, and those behind them. Throws Error{usage} on samples that are too short
 /// and tokens outside the vocabulary.
-Microbatch load_microbatch(const MdsReader& data, const RunSpec& run, std::span<const std::int64_t> samples,
+Microbatch load_microbatch(const TokenSamples& data, const RunSpec& run, std::span<const std::int64_t> samples,
                            std::span<const std::int64_t> positions);
+
+/// What RunSpec::last_target_missing is for this data set: whether its first sample has max_seq_len tokens. All samples
+/// are then read so, longer ones too. Throws Error{usage} if it has fewer.
+bool is_last_target_missing(const TokenSamples& data, const RunSpec& run);
 
 /// The part of a rank's samples that microbatch m is made of.
 std::span<const std::int64_t> microbatch_samples(const RunSpec& run, std::span<const std::int64_t> samples,

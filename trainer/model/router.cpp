@@ -64,7 +64,9 @@ struct Route : torch::autograd::Function<Route> {
     const Tensor& bias = *bias_or_none;
     TORCH_CHECK(logits.is_contiguous() && scale->seq > 0 && (!bias.defined() || bias.device() == logits.device()),
                 "route: needs contiguous logits, a bias on their device and sequences of at least one token");
-    const std::int64_t tokens = logits.size(0), experts = logits.size(1), sequences = tokens / scale->seq;
+    const std::int64_t tokens = logits.size(0), experts = logits.size(1),
+                       seq = scale->of_microbatch ? tokens : scale->seq, sequences = tokens / seq;
+    const double aux = scale->of_microbatch ? scale->aux / static_cast<double>(tokens) : scale->aux;
     const bool decided = choice->index.defined();  // recompute: the saved choice decides
     Tensor index;
     if (decided)
@@ -84,7 +86,7 @@ struct Route : torch::autograd::Function<Route> {
       share_sums = at::empty({sequences, experts}, logits.options().dtype(at::kDouble));
       if (scale->z > 0) lse_squares = at::empty({sequences}, share_sums.options());
     }
-    check_kernel(wt_router_forward(stream_of(logits), kernel_spec(*spec, tokens, experts, top_k, scale->seq, given),
+    check_kernel(wt_router_forward(stream_of(logits), kernel_spec(*spec, tokens, experts, top_k, seq, given),
                                    logits.data_ptr<float>(), bias.defined() ? bias.data_ptr<float>() : nullptr,
                                    index.data_ptr<std::int64_t>(), scores.data_ptr<float>(), weights.data_ptr<float>(),
                                    counts.defined() ? counts.data_ptr<std::int64_t>() : nullptr,
@@ -96,16 +98,16 @@ struct Route : torch::autograd::Function<Route> {
       choice->sequence_counts = counts.to(at::kFloat);
       choice->expert_counts = counts.sum(0);
       if (scale->whole_sequences)
-        add_loss(loss->aux, (counts * share_sums).sum() * scale->aux);
+        add_loss(loss->aux, (counts * share_sums).sum() * aux);
       else
         choice->score_sums = share_sums;
       if (scale->z > 0) add_loss(loss->z, lse_squares.sum() * scale->z);
     }
     ctx->save_for_backward({scores, index, scale->z > 0 ? logits : Tensor()});
     ctx->saved_data["spec"] = reinterpret_cast<std::int64_t>(spec);
-    ctx->saved_data["aux"] = scale->aux;
+    ctx->saved_data["aux"] = aux;
     ctx->saved_data["z"] = scale->z;
-    ctx->saved_data["seq"] = scale->seq;
+    ctx->saved_data["seq"] = seq;
     ctx->saved_data["counts"] = choice->sequence_counts;
     return weights;
   }

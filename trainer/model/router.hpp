@@ -22,9 +22,12 @@ struct RouterChoice {
 
 /// Weights of the balancing losses, already divided by what they are averaged over.
 struct RouterLossScale {
-  double aux = 0;               ///< aux_loss_weight * E / (MoE layers * top_k * sequences of the global batch * seq^2)
+  /// aux_loss_weight * E / (MoE layers * top_k * sequences of the global batch * seq^2); with of_microbatch / (MoE layers
+  /// * top_k * tokens of the global batch), which the microbatch's tokens still divide.
+  double aux = 0;
   double z = 0;                 ///< z_loss_weight / (MoE layers * tokens of the global batch)
   std::int64_t seq = 0;         ///< tokens of a sequence on this rank
+  bool of_microbatch = false;   ///< the load-balancing loss is of all tokens together (RouterSpec::aux_of_microbatch)
   bool whole_sequences = true;  ///< false: other ranks have the rest, and the loss waits for their counts
 };
 

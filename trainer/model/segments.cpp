@@ -46,13 +46,16 @@ Segments::Segments(const ModelSpec& model, const Layout& layout, std::int64_t se
       sequences_(static_cast<double>(global_sequences)),
       length_(static_cast<double>(seq)),
       with_target_(length_ - (last_target_missing ? 1 : 0)),
+      context_rank_(context_rank),
       type_(type),
       positions_(Positions::make(model, seq, layout.context, context_rank).to(device, type)) {
   const double layers = static_cast<double>(model.moe_layers());
+  router_scale_.of_microbatch = model.router.aux_of_microbatch;
   router_scale_.seq = seq_;
   router_scale_.whole_sequences = layout.context == 1;
   router_scale_.aux = model.router.aux_loss_weight * static_cast<double>(model.experts) /
-                      (layers * static_cast<double>(model.top_k) * sequences_ * length_ * length_);
+                      (layers * static_cast<double>(model.top_k) * sequences_ * length_ *
+                       (model.router.aux_of_microbatch ? 1.0 : length_));
   router_scale_.z = model.router.z_loss_weight / (layers * sequences_ * length_);
   for (const auto& experts : layout.placement) slots_.push_back(SlotMap::make(experts, model.experts, device));
   if (slots_.empty()) slots_.resize(static_cast<std::size_t>(model.blocks()));
@@ -194,7 +197,7 @@ void Segments::experts(LayerState& s, const Slot& expert, Direction direction, c
   const auto grouped = [&](const Tensor& rows, const std::string& name, bool compute) {
     return grouped_product(rows, expert[name + ".weight"], offsets, compute, {}, expert.find(name + ".bias"));
   };
-  Tensor gate_up = grouped(s.expert_input, "experts.gate_up", true);
+  Tensor gate_up = grouped(s.expert_input, model_.gated() ? "experts.gate_up" : "experts.up", true);
   if (first && recompute.block) s.expert_input.reset();
   Tensor activated = activate(gate_up, model_.activation);
   gate_up.reset();
@@ -282,14 +285,35 @@ Tensor Segments::balance_loss(const LayerState& s) const {
   return (s.choice.sequence_counts * s.choice.score_sums).sum(at::kDouble) * router_scale_.aux;
 }
 
+void Segments::for_own_positions(
+    const std::function<void(std::int64_t at, std::int64_t first, std::int64_t count)>& visit) const {
+  if (layout_.context == 1) return visit(0, 0, seq_);
+  const std::int64_t piece = seq_ / 2;  // context_positions
+  visit(0, context_rank_ * piece, piece);
+  visit(piece, (2 * layout_.context - 1 - context_rank_) * piece, piece);
+}
+
 Tensor Segments::embed(const Slot& embedding, const Tensor& tokens) const {
   const at::NoGradGuard no_grad;
-  return embedding.leaves.back().index_select(0, tokens);
+  Tensor out = embedding.leaves.back().index_select(0, tokens);
+  if (model_.learned_positions == 0) return out;
+  const Tensor rows = out.view({-1, seq_, model_.d_model});
+  for_own_positions([&](std::int64_t at, std::int64_t first, std::int64_t count) {
+    rows.narrow(1, at, count).add_(embedding["positions.weight"].narrow(0, first, count));
+  });
+  return out;
 }
 
 void Segments::embed_backward(GradientBuffer& embedding, const Tensor& tokens, const Tensor& gradient) const {
   const at::NoGradGuard no_grad;
   embedding.leaves.back().index_add_(0, tokens, gradient.to(at::kFloat));
+  if (model_.learned_positions == 0) return;
+  const Tensor rows = gradient.view({-1, seq_, model_.d_model});
+  for_own_positions([&](std::int64_t at, std::int64_t first, std::int64_t count) {
+    const Tensor own = embedding.leaves.front().narrow(0, first, count);
+    for (std::int64_t sequence = 0; sequence < rows.size(0); ++sequence)
+      own.add_(rows.select(0, sequence).narrow(0, at, count));
+  });
 }
 
 Tensor Segments::head(const Slot& head, const Slot& norms, const Tensor& input, const Tensor& targets,

@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 #include <torch/csrc/autograd/edge.h>
 
+#include <functional>
 #include <vector>
 
 #include "configs/spec/model.hpp"
@@ -67,7 +68,8 @@ class Segments {
  public:
   /// Every loss term is divided by the global batch's tokens once.
   Segments(const ModelSpec& model, const Layout& layout, std::int64_t seq, std::int64_t global_sequences,
-           at::ScalarType type, std::int64_t context_rank = 0, at::Device device = at::kCPU);
+           at::ScalarType type, std::int64_t context_rank = 0, at::Device device = at::kCPU,
+           bool last_target_missing = false);
 
   // Forward and recompute. What `again` names is not saved in forward: recompute saves it.
   /// Under context parallelism, before attention: queries stay, keys and values are to be gathered.
@@ -107,7 +109,12 @@ class Segments {
 
   const Positions& positions() const { return positions_; }
 
+
  private:
+  /// Calls visit(at, first, count) for the pieces of a sequence that this rank has: `count` tokens from its own token
+  /// `at` on stand at the sequence's positions from `first` on.
+  void for_own_positions(
+      const std::function<void(std::int64_t at, std::int64_t first, std::int64_t count)>& visit) const;
   /// Of the layer's input. A module's is not compressed: the head reads it as well.
   Compression compression(const LayerRecompute& recompute, std::int64_t layer) const;
   /// (T, D): the block's input, which in a module is made of the layer's and the embedding. For attention and project.
@@ -119,6 +126,7 @@ class Segments {
   std::int64_t seq_;           ///< tokens of a sequence that this rank has
   double sequences_, length_;  ///< of the global batch: how many, and tokens of each
   double with_target_;         ///< of the tokens of a sequence
+  std::int64_t context_rank_;
   at::ScalarType type_;
   RouterLossScale router_scale_;
   Positions positions_;

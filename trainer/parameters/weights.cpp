@@ -108,10 +108,19 @@ void add_attention(LayoutBuilder& build, const ModelSpec& m) {
     const bool full = a.qk_norm == AttentionSpec::QkNorm::full;
     build.parameter("attention.q_norm.weight", {full ? q : m.head_dim}, kOnes);
     build.parameter("attention.k_norm.weight", {full ? kv : m.head_dim}, kOnes);
+    if (a.qk_layernorm && m.norm_bias) {
+      build.parameter("attention.q_norm.bias", {full ? q : m.head_dim}, kZeros);
+      build.parameter("attention.k_norm.bias", {full ? kv : m.head_dim}, kZeros);
+    }
   }
   build.parameter("attention.output.weight", {d, m.heads * m.v_head_dim()}, into_residual(m));
   if (a.bias == AttentionSpec::Bias::all) bias("attention.output.bias", d);
   if (a.sinks) build.parameter("attention.sinks", {m.heads}, kBase);
+}
+
+/// They lie where the embedding lies, before it.
+void add_positions(LayoutBuilder& build, const ModelSpec& m) {
+  if (m.learned_positions > 0) build.parameter("positions.weight", {m.learned_positions, m.d_model}, kBase);
 }
 
 std::vector<at::Tensor> views(const at::Tensor& flat, const GroupLayout& layout) {
@@ -175,15 +184,20 @@ GroupLayout group_layout(const ModelSpec& m, const Layout& layout, Group group, 
           out.parameters.back().further_copy = is_further_copy(layout, layer, first + slot);
         }
       };
-      stacked("gate_up.weight", {2 * m.ffn, m.d_model}, kBase);
+      const std::string first = m.gated() ? "gate_up" : "up";
+      stacked((first + ".weight").c_str(), {m.ffn_rows(m.ffn), m.d_model}, kBase);
       stacked("down.weight", {m.d_model, m.ffn}, into_residual(m));
-      if (m.ffn_bias) stacked("gate_up.bias", {2 * m.ffn}, kZeros), stacked("down.bias", {m.d_model}, kZeros);
+      if (m.ffn_bias)
+        stacked((first + ".bias").c_str(), {m.ffn_rows(m.ffn)}, kZeros), stacked("down.bias", {m.d_model}, kZeros);
       break;
     }
     case Group::embedding:
-      if (!m.tied) build.parameter("embedding.weight", {m.vocab, m.d_model}, kBase);
+      if (m.tied) break;
+      add_positions(build, m);
+      build.parameter("embedding.weight", {m.vocab, m.d_model}, kBase);
       break;
     case Group::head:
+      if (m.tied) add_positions(build, m);
       build.norm(m, "norm");
       build.parameter(m.tied ? "embedding.weight" : "output.weight", {m.vocab, m.d_model}, kBase);
       break;
@@ -211,13 +225,14 @@ GroupLayout group_layout(const ModelSpec& m, const Layout& layout, Group group, 
   return out;
 }
 
-ShardedGroup make_group(GroupLayout layout, std::uint64_t seed, at::Device device) {
+ShardedGroup make_group(GroupLayout layout, std::uint64_t seed, at::Device device, bool one_moment) {
   ShardedGroup g;
   g.layout = std::move(layout);
   const auto options = at::TensorOptions().dtype(at::kFloat).device(device);
   const std::int64_t n = g.layout.state_elements;
   g.master = at::zeros({n}, options), g.exp_avg = at::zeros({n}, options);
-  g.exp_avg_sq = at::zeros({n}, options), g.gradient = at::zeros({g.layout.shard_elements}, options);
+  if (!one_moment) g.exp_avg_sq = at::zeros({n}, options);
+  g.gradient = at::zeros({g.layout.shard_elements}, options);
   fill_from_host(g.master, [&](float* master) {
     g.layout.for_state_parts([&](const ParameterInfo& p, std::int64_t first, std::int64_t count, std::int64_t at) {
       const std::uint64_t key = fnv1a(p.name, seed);
@@ -232,6 +247,12 @@ ShardedGroup make_group(GroupLayout layout, std::uint64_t seed, at::Device devic
 
 at::Tensor ShardedGroup::state_gradient() const {
   return gradient.narrow(0, layout.state_index * layout.state_elements, layout.state_elements);
+}
+
+std::vector<at::Tensor> ShardedGroup::states() const {
+  std::vector<at::Tensor> out{master, exp_avg};
+  if (exp_avg_sq.defined()) out.push_back(exp_avg_sq);
+  return out;
 }
 
 GradientBuffer GradientBuffer::make(const GroupLayout& layout, at::Device device, const at::Tensor& storage) {

@@ -67,26 +67,29 @@ struct GroupLayout {
 /// dense: of a module of multi-token prediction first enorm, hnorm, eh_proj (d_model, 2 d_model; the embedding's
 /// columns come first) and shared_head.norm; then attention_norm, attention.*, ffn_norm, router, then ffn.* (dense
 /// layers) or shared_experts.*; expert: gate_up (E_local, 2 ffn, d_model), down (E_local, d_model, ffn); embedding:
-/// (vocab, d_model), nothing where it is tied; head: norm, output (vocab, d_model). What has a bias in the model has
+/// (vocab, d_model) behind learned positions (positions, d_model), nothing where it is tied; head: learned positions
+/// where it is tied, norm, output (vocab, d_model). What has a bias in the model has
 /// one here, behind its weights; that of the router's product is router.logit_bias, router.bias being the one that
-/// loss-free balancing moves. A GELU FFN has `up` for `gate_up`. attention.sinks is (heads).
+/// loss-free balancing moves. An FFN or expert without a gate has `up` for `gate_up`. attention.sinks is (heads).
 GroupLayout group_layout(const ModelSpec& model, const Layout& layout, Group group, std::int64_t layer,
                          std::int64_t rank);
 
 /// The slices of one group on this rank.
 struct ShardedGroup {
   GroupLayout layout;
-  at::Tensor master, exp_avg, exp_avg_sq;  ///< (state_elements,) fp32
+  at::Tensor master, exp_avg, exp_avg_sq;  ///< (state_elements,) fp32; the last is undefined with one moment
   at::Tensor gradient;                     ///< (shard_elements,) fp32
   at::Tensor
       weights;  ///< (shard_elements,) compute type, gathered from masters; undefined where this rank has them all
   /// The part of the gradient that goes with the state.
   at::Tensor state_gradient() const;
+  /// Master and moments.
+  std::vector<at::Tensor> states() const;
 };
 
 /// Fills the master slice so that every parameter has the same values in every layout: value i of one is a function of
 /// (seed, name, i).
-ShardedGroup make_group(GroupLayout layout, std::uint64_t seed, at::Device device = at::kCPU);
+ShardedGroup make_group(GroupLayout layout, std::uint64_t seed, at::Device device = at::kCPU, bool one_moment = false);
 
 /// Full-size gradients of a group, zero at first.
 struct GradientBuffer {

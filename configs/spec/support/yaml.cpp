@@ -9,6 +9,7 @@
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/nearest.hpp"
 #include "configs/spec/support/text.hpp"
+#include "configs/spec/support/yaml_references.hpp"
 
 namespace wt {
 YamlMap::YamlMap(YAML::Node node, std::filesystem::path file, std::string path,
@@ -28,6 +29,12 @@ YamlMap YamlMap::from_text(const std::string& text, const std::string& origin) {
   } catch (const YAML::ParserException& e) {
     throw_error(Code::usage, "{}:{}: not valid YAML: {}", origin, e.mark.line + 1, e.msg);
   }
+}
+
+YamlMap YamlMap::from_text_with_references(const std::string& text, const std::string& origin) {
+  YamlMap out = from_text(text, origin);
+  fill_in_references(out.node_, origin);
+  return out;
 }
 
 YamlMap YamlMap::from_file(const std::filesystem::path& file) {

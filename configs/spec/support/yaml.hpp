@@ -36,6 +36,8 @@ class YamlMap {
   /// Opens a file whose root is a map. Throws Error{usage} when it cannot be read or parsed.
   static YamlMap from_file(const std::filesystem::path& file);
   static YamlMap from_text(const std::string& text, const std::string& origin);
+  /// The same, with "${variables.x}" filled in (yaml_references.hpp).
+  static YamlMap from_text_with_references(const std::string& text, const std::string& origin);
 
   bool has(const std::string& key);
   std::string text(const std::string& key);

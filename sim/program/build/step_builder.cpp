@@ -84,8 +84,9 @@ void StepBuilder::add_states(double master_elements) {
                two_moments = (options_.memory.optimizer_bytes - 4) * moment;
   program_.resident.push_back(
       {"masters", fixed(bytes_of(options_.precisions.master_weights) * master_elements * here)});
-  // Muon has one momentum instead of AdamW's two moments.
-  program_.resident.push_back({"moments", fixed(two_moments * (master_elements - muon_states() / 2) * here)});
+  // Muon and Lion have one momentum instead of AdamW's two moments.
+  const double single = options_.optimizer == OptimizerKind::lionw ? master_elements : muon_states();
+  program_.resident.push_back({"moments", fixed(two_moments * (master_elements - single / 2) * here)});
 }
 
 void StepBuilder::add_framework_buffers() {
@@ -121,9 +122,10 @@ void StepBuilder::add_tables() {
   if (elements > 0 && options_.memory.attention_masks)
     program_.resident.push_back(
         {"attention masks", fixed(elements * (model_.attention.alibi ? as_double(model_.heads) : 1) * 4)});
-  if (biased())
-    program_.resident.push_back(
-        {"router bias", fixed(as_double(router_loads()) * 4 * 5)});  // with loads, and unused moments
+  if (biased()) {  // with loads, and unused moments
+    const double parts = options_.optimizer == OptimizerKind::lionw ? 4 : 5;
+    program_.resident.push_back({"router bias", fixed(as_double(router_loads()) * 4 * parts)});
+  }
 }
 
 std::string StepBuilder::add_norm_sum(const std::string& name, Axis axis, const std::string& after) {

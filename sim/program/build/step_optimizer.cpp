@@ -39,8 +39,11 @@ void StepBuilder::add_optimizer(const std::string& after) {
     optimizer.work = {make_item(Kernel::add, Pass::forward, Precision::fp32, fixed(muon), {1})};
   }
   // As many fp32 parameters as pass through memory as many bytes: master and moments in and out, the gradient in.
-  const auto passed = [](const Precisions& p) { return 2 * bytes_of(p.master_weights) + 4 * bytes_of(p.moments) + 4; };
-  const double alike = (states - muon - host) * passed(options_.precisions) / passed({});
+  const auto passed = [](const Precisions& p, double moments) {
+    return 2 * bytes_of(p.master_weights) + 2 * moments * bytes_of(p.moments) + 4;
+  };
+  const double moments = options_.optimizer == OptimizerKind::lionw ? 1 : 2;
+  const double alike = (states - muon - host) * passed(options_.precisions, moments) / passed({}, 2);
   optimizer.work.push_back(make_item(Kernel::adamw, Pass::forward, Precision::fp32, fixed(alike)));
   program_.nodes.push_back(optimizer);
   if (host > 0) add_offload(host, after);

@@ -1,0 +1,75 @@
+#include "configs/spec/evaluation.hpp"
+
+#include <algorithm>
+
+#include "configs/spec/support/yaml.hpp"
+
+namespace wt {
+namespace {
+
+constexpr const char* kLoader = "eval_loader";
+
+EvalSet read_set(YamlMap loader, std::size_t place) {
+  EvalSet set;
+  set.label = loader.text("label", place == 0 ? "eval" : fmt::format("eval{}", place + 1));
+  if (set.label.find_first_of("/\"\n") != std::string::npos || set.label.empty())
+    loader.fail("label", fmt::format("found '{}', needs a word without '/' that names the loss", set.label));
+  YamlMap dataset = loader.map("dataset");
+  set.dataset = read_dataset(dataset);
+  for (const StreamSpec& stream : set.dataset.streams)
+    if (stream.proportion || stream.repeat || stream.choose || set.dataset.epoch_size)
+      dataset.fail("streams", fmt::format("found a mixture in the evaluation '{}', needs streams without proportion, "
+                                          "repeat, choose and epoch_size: every sample counts once",
+                                          set.label));
+  loader.finish();
+  return set;
+}
+
+}  // namespace
+
+bool EvaluationSpec::due(std::int64_t step, std::int64_t steps) const {
+  if (sets.empty()) return false;
+  if (step == 0) return first;
+  return step == steps || (interval > 0 && step % interval == 0);
+}
+
+EvaluationSpec read_evaluation(YamlMap& map, const RunClock& clock) {
+  EvaluationSpec spec;
+  if (!map.has(kLoader)) {
+    for (const char* key : {"eval_interval", "eval_first", "eval_subset_num_batches", "device_eval_batch_size"})
+      if (map.has(key)) map.fail(key, fmt::format("found no {}, needs one to evaluate on; or leave the key out", kLoader));
+    return spec;
+  }
+  if (map.node(kLoader).IsSequence())
+    for (YamlMap& loader : map.maps(kLoader)) spec.sets.push_back(read_set(loader, spec.sets.size()));
+  else
+    spec.sets.push_back(read_set(map.map(kLoader), 0));
+  for (std::size_t i = 0; i < spec.sets.size(); ++i)
+    if (std::any_of(spec.sets.begin(), spec.sets.begin() + static_cast<std::ptrdiff_t>(i),
+                    [&](const EvalSet& other) { return other.label == spec.sets[i].label; }))
+      map.fail(kLoader, fmt::format("found the label '{}' twice, needs different ones", spec.sets[i].label), i);
+  spec.interval = read_batches(map, "eval_interval", clock, 0);
+  spec.first = map.boolean("eval_first", false);
+  spec.device_batch = map.integer_or("device_eval_batch_size", 0, 1);
+  spec.subset_batches = map.integer_or("eval_subset_num_batches", -1, -1);
+  if (spec.subset_batches == 0)
+    map.fail("eval_subset_num_batches", "found 0, needs at least 1, or -1 for all; or leave eval_loader out");
+  return spec;
+}
+
+void evaluation_to_yaml(const EvaluationSpec& spec, YAML::Emitter& out) {
+  if (spec.sets.empty()) return;
+  out << YAML::Key << kLoader << YAML::Value << YAML::BeginSeq;
+  for (const EvalSet& set : spec.sets) {
+    out << YAML::BeginMap << YAML::Key << "label" << YAML::Value << set.label;
+    dataset_to_yaml(set.dataset, out << YAML::Key << "dataset" << YAML::Value);
+    out << YAML::EndMap;
+  }
+  out << YAML::EndSeq;
+  out << YAML::Key << "eval_interval" << YAML::Value << fmt::format("{}ba", spec.interval);
+  out << YAML::Key << "eval_first" << YAML::Value << spec.first;
+  if (spec.device_batch > 0) out << YAML::Key << "device_eval_batch_size" << YAML::Value << spec.device_batch;
+  out << YAML::Key << "eval_subset_num_batches" << YAML::Value << spec.subset_batches;
+}
+
+}  // namespace wt
