@@ -1,5 +1,5 @@
-// One call of a store from the command line, for tests of the storage client against servers in Python: prints what it gives to
-// standard output, an error and its kind to standard error, and ends with the error's status.
+// One call of a store from the command line, for tests of the storage client against servers in Python: prints what it
+// gives to standard output, an error and its kind to standard error, and ends with the error's status.
 #include <fmt/core.h>
 
 #include <chrono>
@@ -15,13 +15,20 @@ using namespace wt;
 
 const char* word(StoreFailed::Kind kind) {
   switch (kind) {
-    case StoreFailed::Kind::not_found: return "not_found";
-    case StoreFailed::Kind::exists: return "exists";
-    case StoreFailed::Kind::denied: return "denied";
-    case StoreFailed::Kind::wrong_place: return "wrong_place";
-    case StoreFailed::Kind::damaged: return "damaged";
-    case StoreFailed::Kind::unreachable: return "unreachable";
-    case StoreFailed::Kind::other: return "other";
+    case StoreFailed::Kind::not_found:
+      return "not_found";
+    case StoreFailed::Kind::exists:
+      return "exists";
+    case StoreFailed::Kind::denied:
+      return "denied";
+    case StoreFailed::Kind::wrong_place:
+      return "wrong_place";
+    case StoreFailed::Kind::damaged:
+      return "damaged";
+    case StoreFailed::Kind::unreachable:
+      return "unreachable";
+    case StoreFailed::Kind::other:
+      return "other";
   }
   return "";
 }
@@ -34,7 +41,8 @@ void call(Store& store, const std::string& verb, const std::string& name, const 
     fmt::print("{}", store.read(name, argument.empty() ? 1 << 20 : std::stoull(argument)));
   } else if (verb == "fetch") {  // to FILE or FILE:SECONDS
     const auto colon = argument.rfind(':');
-    store.fetch(name, argument.substr(0, colon), colon == std::string::npos ? 60 : std::stod(argument.substr(colon + 1)));
+    store.fetch(name, argument.substr(0, colon),
+                colon == std::string::npos ? 60 : std::stod(argument.substr(colon + 1)));
   } else if (verb == "put" || verb == "put_new") {
     store.put(name, argument, verb == "put_new");
   } else if (verb == "upload") {
