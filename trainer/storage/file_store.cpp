@@ -1,6 +1,5 @@
 #include "trainer/storage/file_store.hpp"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include "configs/spec/support/file_write.hpp"
 #include "configs/spec/support/temporary_file.hpp"
 #include "configs/spec/support/text.hpp"
+#include "trainer/storage/input_file.hpp"
 
 namespace wt {
 namespace {
@@ -19,40 +19,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kTemporaryPrefix = ".windtunnel-";  // of TemporaryFile
-
-[[noreturn]] void fail_missing(const fs::path& path) {
-  throw StoreFailed(StoreFailed::Kind::not_found,
-                    fmt::format("{}: there is no such file; check its name", path.string()));
-}
-
-class InputFile {
- public:
-  explicit InputFile(const fs::path& path) : path_(path), fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    if (fd_ < 0 && (errno == ENOENT || errno == ENOTDIR)) fail_missing(path);
-    if (fd_ < 0) fail(errno);
-  }
-  ~InputFile() {
-    if (fd_ >= 0) close(fd_);
-  }
-  InputFile(const InputFile&) = delete;
-  InputFile& operator=(const InputFile&) = delete;
-  /// 0 at its end.
-  std::size_t read_some(std::string& into) const {
-    for (;;) {
-      const ssize_t n = ::read(fd_, into.data(), into.size());
-      if (n >= 0) return static_cast<std::size_t>(n);
-      if (errno != EINTR) fail(errno);
-    }
-  }
-
- private:
-  [[noreturn]] void fail(int error) const {
-    throw_error(Code::runtime, "{}: cannot be read: {}; check the file and its disk", path_.string(),
-                std::generic_category().message(error));
-  }
-  const fs::path& path_;
-  int fd_;
-};
 
 void copy_whole(const fs::path& from, const fs::path& to, double timeout_s) {
   const double begin = steady_s();

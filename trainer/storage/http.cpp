@@ -28,6 +28,13 @@ std::uint64_t body_bytes(const HttpRequest& request) {
   return request.body_file ? request.body_file->bytes : request.body.size();
 }
 
+/// Of the answer's body. What an error has to say is heard, however short the file that was asked for.
+std::uint64_t most_bytes(const Exchange& exchange) {
+  const HttpRequest& request = exchange.request;
+  if (exchange.response.status / 100 != 2) return std::max<std::uint64_t>(request.at_most, 1 << 16);
+  return request.to_file ? request.to_file->bytes : request.at_most;
+}
+
 std::size_t on_header(char* text, std::size_t, std::size_t n, void* data) {
   HttpResponse& response = static_cast<Exchange*>(data)->response;
   std::string line(text, n);
@@ -47,7 +54,7 @@ std::size_t on_body(char* bytes, std::size_t, std::size_t n, void* data) {
   HttpResponse& response = exchange.response;
   const auto& file = exchange.request.to_file;
   const bool to_file = file && response.status / 100 == 2;
-  if (response.body_bytes + n > (to_file ? file->bytes : exchange.request.at_most)) {
+  if (response.body_bytes + n > most_bytes(exchange)) {
     exchange.too_long = true;
     return 0;
   }
@@ -220,13 +227,13 @@ HttpResponse HttpClient::send(const HttpRequest& request) {
   Exchange exchange{request};
   set_up(handle.get(), exchange, headers.get());
   const CURLcode code = curl_library().easy_perform(handle.get());
-  const std::uint64_t at_most = request.to_file ? request.to_file->bytes : request.at_most;
   if (exchange.local_error != 0) {
     const auto& file = request.to_file ? *request.to_file : *request.body_file;
     throw_error(Code::runtime, "{}: not {}: {}; check its disk", file.name, request.to_file ? "written" : "read",
                 std::generic_category().message(exchange.local_error));
   }
-  if (exchange.too_long) throw HttpFailed(host, code, fmt::format("it is longer than the {} bytes allowed", at_most));
+  if (exchange.too_long)
+    throw HttpFailed(host, code, fmt::format("it is longer than the {} bytes allowed", most_bytes(exchange)));
   if (code == CURLE_ABORTED_BY_CALLBACK) throw HttpFailed(host, code, "given up");
   if (code != CURLE_OK) throw HttpFailed(host, code, curl_library().easy_strerror(code));
   handles_->give_back(std::move(handle));

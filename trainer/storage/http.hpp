@@ -23,7 +23,7 @@ struct HttpFileRange {
 };
 
 struct HttpRequest {
-  std::string method = "GET", url;
+  std::string method = "GET", url = "";
   std::vector<std::pair<std::string, std::string>> headers = {};
   std::string body = "";
   std::optional<HttpFileRange> body_file = {};  ///< sent in place of body

@@ -50,6 +50,9 @@ class Store {
   virtual std::vector<StoreEntry> list(const std::string& prefix) = 0;
   /// One that is not there is no error.
   virtual void remove(const std::string& name) = 0;
+  /// Ends uploads to names that begin so, which earlier processes left half done and the store keeps (and charges for).
+  /// Before anybody uploads to such a name.
+  virtual void abandon_uploads(const std::string& /*prefix*/) {}
 };
 
 /// "s3://bucket/prefix", "file:///folder" or a folder. Throws Error{usage} for any other address, naming what to use in

@@ -1,0 +1,163 @@
+"""Whatever the network and the store do: a file appears whole or not at all, an upload completes once, nothing hangs, and no secret is
+told. Against our own stub (s3_stub.py), which fails on purpose.
+"""
+
+import hashlib
+import random
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from s3_stub import ACCESS, SECRET, Stub
+from storage_server import Probe
+
+MEBI = 1 << 20
+TOKEN = "session-token-that-is-secret"
+LARGE = random.Random(3).randbytes(33 * MEBI + 5)  # five parts
+SMALL = random.Random(4).randbytes(70_001)
+NETWORK = ["reset_early", "silent", "500", "502", "503", "504", "429", "slow_down", "delay"]
+READING = NETWORK + ["cut", "reset_amid", "wrong_range"]
+WRITING = NETWORK + ["corrupt", "lost"]
+
+
+def probe(stub, **variables):
+    return Probe("s3://bucket", S3_ENDPOINT_URL=stub.url, AWS_ACCESS_KEY_ID=ACCESS, AWS_SECRET_ACCESS_KEY=SECRET, AWS_SESSION_TOKEN=TOKEN, **variables)
+
+
+def stored(stub, key, data):
+    stub.files[key] = (data, '"' + hashlib.md5(data).hexdigest() + ('-5"' if len(data) > 16 * MEBI else '"'))
+
+
+def test_each_fault_once(folder):
+    """Each fault at each place of a request is got over, and costs no more than another try."""
+    for data in (SMALL, LARGE):
+        (folder / "out").write_bytes(data)
+        for fault in READING + (["flip"] if data is SMALL else []):
+            with Stub([("^GET file", 1, fault)]) as stub:
+                stored(stub, "file", data)
+                probe(stub).good("fetch", "file", folder / "in")
+                assert (folder / "in").read_bytes() == data, fault
+                parts = 5 if data is LARGE else 1
+                assert len(stub.requests) == parts + (fault != "delay"), (fault, stub.requests)
+        for fault in WRITING:
+            with Stub([("^PUT file", 1, fault)]) as stub:
+                probe(stub).good("upload", "file", folder / "out")
+                assert stub.files["file"][0] == data and not stub.uploads, fault
+                assert len(stub.completed) == (2 if data is SMALL and fault == "lost" else 1), (fault, stub.completed)
+    for place in ("^POST file.uploads", "^POST file.uploadId"):
+        for fault in WRITING + ["inside"]:
+            with Stub([(place, 1, fault)]) as stub:
+                probe(stub).good("upload", "file", folder / "out")
+                assert stub.files["file"][0] == LARGE and stub.completed == ["file"], (place, fault)
+    for verb, place in (("list", "^GET ."), ("size", "^HEAD"), ("remove", "^DELETE"), ("put", "^PUT"), ("read", "^GET")):
+        for fault in NETWORK:
+            with Stub([(place, 2, fault)]) as stub:
+                stored(stub, "file", b"text")
+                probe(stub).good(verb, "" if verb == "list" else "file", "new" if verb == "put" else "")
+
+
+def test_conditions():
+    for fault in WRITING:
+        with Stub([("^PUT", 1, fault)]) as stub:
+            probe(stub).good("put_new", "file", "mine")  # also where the answer to the first try was lost
+            assert stub.completed == ["file"], fault
+            assert probe(stub).error("put_new", "file", "other").startswith("exists:")
+            assert stub.files["file"][0] == b"mine"
+        with Stub([("^PUT", 1, fault)]) as stub:
+            stored(stub, "file", b"theirs")
+            assert probe(stub).error("put_new", "file", "mine").startswith("exists:"), fault
+            assert stub.files["file"][0] == b"theirs"
+
+
+def test_no_end_of_faults(folder):
+    """A fault that stays ends in an error in bounded time: nothing new is there, what was there is as it was."""
+    (folder / "out").write_bytes(LARGE)
+    for fault in READING:
+        if fault == "delay":
+            continue
+        for place in ("^GET", "^GET file"):
+            with Stub([(place, 1000, fault)]) as stub:
+                stored(stub, "file", LARGE)
+                (folder / "in").write_bytes(b"before")
+                begin = time.monotonic()
+                told = probe(stub, AWS_MAX_ATTEMPTS="3").error("fetch", "file", f"{folder / 'in'}:4")
+                assert time.monotonic() - begin < 20, fault  # a bound, not a speed
+                assert (folder / "in").read_bytes() == b"before" and told.startswith("unreachable:"), (fault, told)
+    for fault in ("hang", "trickle"):
+        with Stub([("^GET", 1000, fault)]) as stub:
+            stored(stub, "file", SMALL)
+            begin = time.monotonic()
+            assert probe(stub).error("fetch", "file", f"{folder / 'in'}:2").startswith("unreachable:")
+            assert time.monotonic() - begin < 20
+    for fault in WRITING + ["inside"]:
+        if fault in ("delay", "lost"):
+            continue
+        for place in ("^PUT file", "^POST file.uploads", "^POST file.uploadId"):
+            if (fault, place) in (("inside", "^PUT file"), ("corrupt", "^POST file.uploads")):  # nothing to be inside of; an empty body
+                continue
+            with Stub([(place, 1000, fault)]) as stub:
+                probe(stub, AWS_MAX_ATTEMPTS="3").error("upload", "file", folder / "out")
+                assert not stub.files and not stub.uploads, (fault, place, stub.uploads)
+    assert sorted(p.name for p in folder.iterdir()) == ["in", "out"], "nothing is left behind"
+
+
+def test_random_faults(folder):
+    """Any request fails with a chance of 1 in 6, over many seeds; up and down again."""
+    for seed in range(6):
+        generator = random.Random(seed)
+        data = generator.randbytes(generator.choice([0, 1, 8 * MEBI, 8 * MEBI + 1, 20 * MEBI, 40 * MEBI + 3]))
+        (folder / "out").write_bytes(data)
+        with Stub(random=(generator, sorted(set(WRITING + READING + ["flip"]) - {"wrong_range", "delay", "flip"}), 1 / 6)) as stub:
+            (folder / "in").unlink(missing_ok=True)
+            for verb, path in (("upload", folder / "out"), ("fetch", folder / "in")):
+                done = probe(stub).run(verb, "file", path)
+                if verb == "upload":
+                    assert done.returncode == 0 or "file" not in stub.files or stub.files["file"][0] == data, seed
+                    if len(data) > 16 * MEBI:
+                        assert len(stub.completed) <= 1, (seed, stub.completed)
+                assert done.returncode == 0, (seed, verb, done.stderr)
+            assert stub.files["file"][0] == data and (folder / "in").read_bytes() == data, seed
+
+
+def test_changes_meanwhile(folder):
+    with Stub() as stub:
+        stored(stub, "file", LARGE)
+        serve = stub.reply
+
+        def changed(http, key, query, body):
+            reply = serve(http, key, query, body)
+            stored(stub, "file", LARGE[:-1] + b"x")  # after the first range
+            return reply
+
+        stub.reply = changed
+        told = probe(stub).error("fetch", "file", folder / "changed")
+        assert "changed while it was read" in told and not (folder / "changed").exists(), told
+
+
+def test_messages():
+    """What an error means, in words, without secrets."""
+    for fault, words in (("expired", "session token has expired"), ("skew", "the clocks differ"), ("moved", "set AWS_REGION=eu-west-1"), ("echo", "Strange")):
+        for verb in ("read", "size", "put", "upload", "list", "remove"):
+            with Stub([(".", 1000, fault)]) as stub:
+                told = probe(stub).error(verb, "" if verb == "list" else "file", __file__ if verb == "upload" else "x" if verb == "put" else "")
+                assert words in told, (fault, verb, told)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for test in (test_each_fault_once, test_no_end_of_faults, test_random_faults, test_changes_meanwhile):
+            own = folder / test.__name__
+            own.mkdir()
+            test(own)
+        test_conditions()
+        test_messages()
+    told = b"".join(Probe.told)
+    for secret in (SECRET, TOKEN, "Signature=", "AWS4-HMAC"):
+        assert secret.encode() not in told, f"{secret} is told"
+    print("whole or not at all, once, and in bounded time")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,31 @@
+// A file that is open for reading, closed on every path.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+namespace wt {
+
+class InputFile {
+ public:
+  /// Throws StoreFailed{not_found} where it is not there, Error{runtime} where it cannot be read.
+  explicit InputFile(const std::filesystem::path& path);
+  ~InputFile();
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+
+  int fd() const { return fd_; }
+  std::uint64_t bytes() const;
+  /// Up to as many bytes as `into` has room for; 0 at the file's end.
+  std::size_t read_some(std::string& into) const;
+
+ private:
+  [[noreturn]] void fail(int error) const;
+
+  std::filesystem::path path_;
+  int fd_;
+};
+
+[[noreturn]] void fail_missing(const std::filesystem::path& path);
+
+}  // namespace wt

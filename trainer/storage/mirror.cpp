@@ -1,0 +1,153 @@
+#include "trainer/storage/mirror.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "configs/spec/support/atomic_file.hpp"
+#include "configs/spec/support/clock.hpp"
+#include "configs/spec/support/scratch_folder.hpp"
+#include "configs/spec/support/text.hpp"
+#include "trainer/safetensors/manifest.hpp"
+#include "trainer/safetensors/safetensors.hpp"
+#include "trainer/storage/parallel_parts.hpp"
+
+namespace wt {
+namespace {
+
+namespace fs = std::filesystem;
+using Kind = StoreFailed::Kind;
+
+constexpr const char* kManifest = "manifest.json";
+constexpr std::uint64_t kManifest_bytes = 256 << 20;  ///< a million files have less
+constexpr unsigned kFilesAtOnce = 8;
+
+std::string manifest_name(std::int64_t step) { return step_name(step) + "/" + kManifest; }
+
+/// Of "step-00000012/manifest.json"; none of any other name.
+std::optional<std::int64_t> step_of_manifest(const std::string& name) {
+  const auto slash = name.find('/');
+  if (slash == std::string::npos || name.substr(slash + 1) != kManifest || !name.starts_with(kStepPrefix)) return {};
+  const std::string digits = name.substr(kStepPrefix.size(), slash - kStepPrefix.size());
+  if (digits.empty() || digits.size() > 18 || digits.find_first_not_of("0123456789") != std::string::npos) return {};
+  return std::stoll(digits);
+}
+
+struct MirroredFile {
+  std::string name;
+  WrittenFile written;
+};
+
+std::vector<MirroredFile> files_of(const fs::path& checkpoint) {
+  std::vector<MirroredFile> files;
+  const nlohmann::json manifest = read_manifest(checkpoint);
+  for (const auto& file : manifest.at("files"))
+    files.push_back({file.at("name"), {file.at("bytes"), file.at("header_xxh3")}});
+  return files;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> CheckpointMirror::steps() {
+  std::vector<std::int64_t> found;
+  for (const StoreEntry& file : store_.list(std::string(kStepPrefix)))
+    if (const auto step = step_of_manifest(file.name)) found.push_back(*step);
+  std::sort(found.rbegin(), found.rend());
+  return found;
+}
+
+void CheckpointMirror::start(std::int64_t goes_on_from) {
+  store_.abandon_uploads(std::string(kStepPrefix));
+  for (const std::int64_t step : steps()) {
+    if (step <= goes_on_from) break;
+    const std::string name = manifest_name(step);
+    store_.put(name + ".passed-over", store_.read(name, kManifest_bytes));
+    store_.remove(name);
+  }
+}
+
+void CheckpointMirror::upload(std::int64_t step, const fs::path& folder, const std::vector<std::string>& names) {
+  if (store_.size(manifest_name(step)))
+    throw StoreFailed(Kind::exists,
+                      fmt::format("{}/{}: found a checkpoint of this step, allowed is none; choose another save_folder",
+                                  store_.address(), step_name(step)));
+  for (const std::string& name : names) store_.upload(folder / name, step_name(step) + "/" + name);
+}
+
+void CheckpointMirror::commit(const fs::path& checkpoint) {
+  const std::string step = checkpoint.filename().string();
+  const std::vector<MirroredFile> files = files_of(checkpoint);
+  std::atomic<bool> given_up = false;
+  in_parallel(files.size(), kFilesAtOnce, given_up, [&](std::uint64_t i) {
+    const auto bytes = store_.size(step + "/" + files[i].name);
+    if (bytes != static_cast<std::uint64_t>(files[i].written.bytes))
+      throw StoreFailed(
+          Kind::damaged,
+          fmt::format("{}/{}/{}: found {}, needs {} bytes; upload it again", store_.address(), step, files[i].name,
+                      bytes ? fmt::format("{} bytes", *bytes) : "nothing", files[i].written.bytes));
+  });
+  const std::string manifest = read_file(checkpoint / kManifest, "a manifest");
+  try {
+    store_.put(step + "/" + kManifest, manifest, /*only_if_absent=*/true);
+  } catch (const StoreFailed& e) {
+    if (e.kind() != Kind::exists || store_.read(step + "/" + kManifest, kManifest_bytes) != manifest) throw;
+  }
+  store_.put("latest", step + "\n");
+}
+
+void CheckpointMirror::retain(std::int64_t newest, std::int64_t keep) {
+  std::int64_t kept = 0;
+  for (const std::int64_t step : keep < 0 ? std::vector<std::int64_t>() : steps()) {
+    if (step > newest || ++kept <= std::max<std::int64_t>(keep, 1)) continue;
+    store_.remove(manifest_name(step));
+    for (const StoreEntry& file : store_.list(step_name(step) + "/")) store_.remove(file.name);
+  }
+}
+
+fs::path CheckpointMirror::fetch(std::int64_t step, const fs::path& folder, double timeout_s) {
+  const double deadline_s = steady_s() + timeout_s;
+  const fs::path target = folder / step_name(step);
+  if (fs::exists(target))
+    throw_error(Code::runtime, "{}: is there already, needs a place without it; remove it or load from it",
+                target.string());
+  const ScratchFolder scratch(".fetched", folder);
+  const fs::path partial = scratch.path() / step_name(step);
+  fs::create_directory(partial);
+  write_file_atomically(partial / kManifest, store_.read(manifest_name(step), kManifest_bytes));
+  const std::vector<MirroredFile> files = files_of(partial);
+  std::atomic<bool> given_up = false;
+  in_parallel(files.size(), kFilesAtOnce, given_up, [&](std::uint64_t i) {
+    const std::string name = step_name(step) + "/" + files[i].name;
+    std::string damage;
+    for (int attempt = 0; attempt < 2; ++attempt) {  // a bit may flip on the way, too
+      store_.fetch(name, partial / files[i].name, std::max(0.001, deadline_s - steady_s()));
+      if (damage = damage_of(partial / files[i].name, files[i].written); damage.empty()) return;
+    }
+    throw StoreFailed(Kind::damaged,
+                      fmt::format("{}/{}: found damage, needs what was written: {}; take another checkpoint",
+                                  store_.address(), name, damage));
+  });
+  fs::rename(partial, target);
+  return target;
+}
+
+std::optional<fs::path> CheckpointMirror::fetch_newest(
+    const fs::path& folder, double timeout_s,
+    const std::function<void(std::int64_t, const std::string&)>& passed_over) {
+  const std::vector<std::int64_t> found = steps();
+  for (const std::int64_t step : found) try {
+      return fetch(step, folder, timeout_s);
+    } catch (const StoreFailed& e) {
+      if (e.kind() != Kind::damaged && e.kind() != Kind::not_found) throw;
+      passed_over(step, e.what());
+    } catch (const Error& e) {
+      if (e.code() != Code::usage) throw;  // its manifest is none
+      passed_over(step, e.what());
+    }
+  if (!found.empty())
+    throw StoreFailed(Kind::damaged,
+                      fmt::format("{}: found {}, none of them whole; take another save_folder", store_.address(),
+                                  counted(static_cast<std::int64_t>(found.size()), "checkpoint")));
+  return std::nullopt;
+}
+
+}  // namespace wt

@@ -1,0 +1,164 @@
+#include "trainer/storage/s3_store.hpp"
+
+#include <algorithm>
+#include <pugixml.hpp>
+
+#include "configs/spec/support/clock.hpp"
+
+namespace wt {
+namespace {
+
+/// "%2Fa+b" -> "/a b", as lists with encoding-type=url have names.
+std::string url_decoded(const std::string& text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto hex_digit = [&](std::size_t at) {
+      return at < text.size() && std::isxdigit(static_cast<unsigned char>(text[at]));
+    };
+    if (text[i] == '%' && hex_digit(i + 1) && hex_digit(i + 2)) {
+      out += static_cast<char>(std::stoi(text.substr(i + 1, 2), nullptr, 16));
+      i += 2;
+    } else {
+      out += text[i] == '+' ? ' ' : text[i];
+    }
+  }
+  return out;
+}
+
+bool is_store_name(const std::string& name) {
+  try {
+    check_store_name("", name);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+/// A document with this root; the answer is asked for again where it is another.
+std::function<std::string(const HttpResponse&)> needs_root(const char* root, pugi::xml_document& document) {
+  return [root, &document](const HttpResponse& response) -> std::string {
+    if (const S3Error error = s3_error_in(response); !error.code.empty())
+      return fmt::format("status {} with the error {} inside", response.status, error.code.substr(0, 60));
+    if (!document.load_string(response.body.c_str()) || !document.child(root))
+      return fmt::format("an answer without {}", root);
+    return "";
+  };
+}
+
+}  // namespace
+
+std::string S3Store::key_of(const std::string& name) const {
+  check_store_name(address(), name);
+  return client_.address().key(name);
+}
+
+std::optional<S3Store::Head> S3Store::head(const std::string& key) {
+  S3Call call{.method = "HEAD", .key = key};
+  call.also_taken = {400, 403, 404};
+  call.wrong = [](const HttpResponse& r) {
+    return r.status == 200 && r.header("content-length").empty() ? "no length" : "";
+  };
+  const HttpResponse response = client_.call(call);
+  if (response.status == 404) return std::nullopt;
+  if (response.status / 100 != 2) {  // an answer to HEAD does not say why
+    S3Call why{.key = key, .headers = {{"range", "bytes=0-0"}}};
+    why.also_taken = {404, 416};
+    if (client_.call(why).status == 404) return std::nullopt;
+    throw StoreFailed(
+        StoreFailed::Kind::denied,
+        fmt::format("HEAD s3://{}/{}: found status {}, although reading is allowed; check the bucket's policy",
+                    client_.address().bucket, key, response.status));
+  }
+  return Head{std::stoull(response.header("content-length")), response.header("etag")};
+}
+
+std::optional<std::uint64_t> S3Store::size(const std::string& name) {
+  const auto found = head(key_of(name));
+  return found ? std::optional(found->bytes) : std::nullopt;
+}
+
+void S3Store::put(const std::string& name, std::string_view bytes, bool only_if_absent) {
+  S3Call call{.method = "PUT", .key = key_of(name), .body = std::string(bytes)};
+  if (only_if_absent) {
+    call.headers.emplace_back("if-none-match", "*");
+    // The answer to the try before was lost: is it these bytes that are there?
+    call.done_already = [&] {
+      try {
+        return read(name, bytes.size()) == bytes;
+      } catch (const StoreFailed&) {
+        return false;
+      }
+    };
+  }
+  client_.call(call);
+}
+
+std::vector<StoreEntry> S3Store::list(const std::string& prefix) {
+  const std::string root = client_.address().prefix.empty() ? "" : client_.address().prefix + "/";
+  std::vector<StoreEntry> found;
+  for (std::string token;;) {
+    S3Call call{.query = {{"list-type", "2"}, {"prefix", root + prefix}, {"encoding-type", "url"}}};
+    if (!token.empty()) call.query.emplace_back("continuation-token", token);
+    pugi::xml_document document;
+    call.wrong = needs_root("ListBucketResult", document);
+    client_.call(call);
+    const pugi::xml_node result = document.child("ListBucketResult");
+    const bool encoded = std::string(result.child_value("EncodingType")) == "url";
+    for (const pugi::xml_node file : result.children("Contents")) {
+      std::string key = file.child_value("Key");
+      if (encoded) key = url_decoded(key);
+      if (!key.starts_with(root)) continue;
+      std::string name = key.substr(root.size());
+      // "folder/", which some tools make, is no file; nor is what could lead out of a folder.
+      if (is_store_name(name)) found.push_back({std::move(name), std::strtoull(file.child_value("Size"), nullptr, 10)});
+    }
+    const std::string next = result.child_value("NextContinuationToken");
+    if (std::string(result.child_value("IsTruncated")) != "true") break;
+    if (next.empty() || next == token)
+      throw StoreFailed(
+          StoreFailed::Kind::other,
+          fmt::format("{}: found a list that never ends, needs one that does; the store is broken", address()));
+    token = next;
+  }
+  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  return found;
+}
+
+void S3Store::remove(const std::string& name) {
+  S3Call call{.method = "DELETE", .key = key_of(name)};
+  call.also_taken = {404};
+  client_.call(call);
+}
+
+void S3Store::abandon_uploads(const std::string& prefix) {
+  const std::string root = client_.address().prefix.empty() ? "" : client_.address().prefix + "/";
+  std::string key_marker, id_marker;
+  for (;;) {
+    S3Call call{.query = {{"uploads", ""}, {"prefix", root + prefix}}};
+    if (!key_marker.empty())
+      call.query.insert(call.query.end(), {{"key-marker", key_marker}, {"upload-id-marker", id_marker}});
+    pugi::xml_document document;
+    call.wrong = needs_root("ListMultipartUploadsResult", document);
+    client_.call(call);
+    const pugi::xml_node result = document.child("ListMultipartUploadsResult");
+    for (const pugi::xml_node upload : result.children("Upload"))
+      if (const std::string key = upload.child_value("Key"); key.starts_with(root + prefix))
+        abort(key, upload.child_value("UploadId"));
+    const std::string key = result.child_value("NextKeyMarker"), id = result.child_value("NextUploadIdMarker");
+    if (std::string(result.child_value("IsTruncated")) != "true" || key.empty() ||
+        (key == key_marker && id == id_marker))
+      return;
+    key_marker = key, id_marker = id;
+  }
+}
+
+void S3Store::abort(const std::string& key, const std::string& id) noexcept try {
+  S3Call call{.method = "DELETE", .key = key, .query = {{"uploadId", id}}};
+  call.also_taken = {404};
+  call.attempts = 3;
+  call.deadline_s = steady_s() + 30;
+  client_.call(call);
+} catch (const std::exception&) {  // abandon_uploads() of the next run ends it
+}
+
+}  // namespace wt
