@@ -258,6 +258,9 @@ RunSpec run_from_map(YamlMap map, const std::filesystem::path& file) {
   run.save_interval = read_batches(map, "save_interval", clock, 0);
   run.keep_checkpoints = map.integer_or("save_num_checkpoints_to_keep", 2, -1);
   run.save = map.boolean("save", true);
+  run.save_folder = map.text("save_folder", "");
+  if (!run.save && !run.save_folder.empty())
+    map.fail("save_folder", fmt::format("found '{}' with save: false, needs save: true, or no folder", run.save_folder));
   run.autoresume = map.boolean("autoresume", true);
   run.load_path = map.text("load_path", "");
   if (map.has("callbacks")) {
@@ -326,6 +329,7 @@ std::string run_to_yaml(const RunSpec& run) {
         << "precision" << YAML::Value << (run.export_precision == Precision::fp32 ? "float32" : "bfloat16")
         << YAML::EndMap << YAML::EndMap;
   out << YAML::Key << "save" << YAML::Value << run.save;
+  if (!run.save_folder.empty()) out << YAML::Key << "save_folder" << YAML::Value << run.save_folder;
   if (!run.autoresume) out << YAML::Key << "autoresume" << YAML::Value << run.autoresume;
   out << YAML::Key << "dist_timeout" << YAML::Value << shortest(run.dist_timeout_s);
   resilience_to_yaml(run.resilience, out);

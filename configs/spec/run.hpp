@@ -47,6 +47,7 @@ struct RunSpec {
   std::int64_t save_interval = 0;  ///< steps between checkpoints, 0 = only at the end if save is on
   std::int64_t keep_checkpoints = 2;
   bool save = true;
+  std::string save_folder;          ///< where checkpoints go, too: s3://bucket/folder, or a folder; empty: nowhere else
   bool autoresume = true;           ///< false: never goes on from what the output folder holds; that is moved aside
   std::filesystem::path load_path;  ///< Hugging Face folder whose weights a new run starts from; empty = drawn by seed
   std::filesystem::path export_path;  ///< Hugging Face folder that the weights are written to at the end; empty = none

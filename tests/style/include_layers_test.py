@@ -68,7 +68,7 @@ MAY_INCLUDE = {
                            "trainer/communication"],
     "trainer/model": ["configs/spec", "sim/program/build", "kernels", "trainer/pch.hpp", "trainer/data", "trainer/device",
                       "trainer/parameters"],
-    "trainer/checkpoint": ["configs/spec", "trainer/pch.hpp", "trainer/data", "trainer/safetensors", "trainer/faults",
+    "trainer/checkpoint": ["configs/spec", "trainer/pch.hpp", "trainer/data", "trainer/safetensors", "trainer/storage", "trainer/faults",
                            "trainer/device", "trainer/communication", "trainer/parameters"],
     "trainer/executor": ["configs/spec", "sim/program", "kernels", "bench/profile", "reports/render", "trainer/pch.hpp",
                          "trainer/data", "trainer/faults", "trainer/device", "trainer/communication", "trainer/parameters", "trainer/model",

@@ -16,6 +16,7 @@
 
 #include "configs/spec/run.hpp"
 #include "configs/spec/scenario.hpp"
+#include "trainer/checkpoint/upload.hpp"
 #include "trainer/communication/communicator.hpp"
 #include "trainer/data/sampler.hpp"
 #include "trainer/device/device.hpp"
@@ -59,8 +60,9 @@ class CheckpointSaver {
   using Done = std::function<void(std::int64_t step, const SaveTimes&)>;
   /// `passed_over`: newer than what this run goes on from. They are renamed before its first checkpoint is published,
   /// so that neither a checkpoint of the same step nor retention ends them.
+  /// `goes_on_from`: the step that this run begins after.
   CheckpointSaver(std::filesystem::path folder, const RunSpec& run, Communicators& communicators,
-                  std::vector<PassedOver> passed_over, Done done);
+                  std::int64_t goes_on_from, std::vector<PassedOver> passed_over, Done done);
   /// Without finish() before it, a save under way is given up: what is half written is no checkpoint.
   ~CheckpointSaver();
   CheckpointSaver(const CheckpointSaver&) = delete;
@@ -71,6 +73,9 @@ class CheckpointSaver {
   void save(std::int64_t step, const SamplerState& sampler, const std::vector<ShardedGroup>& groups);
   /// Waits for the last save. Throws as save() does.
   void finish();
+  /// After finish(), at the end of a run: waits for the upload of the last checkpoint. Throws Error{runtime} on every
+  /// rank where it is not at save_folder.
+  void finish_upload();
 
  private:
   /// The thread: what this rank writes; then, on rank 0, the manifest.
@@ -86,6 +91,7 @@ class CheckpointSaver {
   Done done_;
   StagedState staged_;
   std::unique_ptr<SharedStore> store_;  ///< the thread's own connection
+  std::unique_ptr<CheckpointUpload> upload_;  ///< where the run has a save_folder
   std::thread thread_;
   std::atomic<bool> given_up_ = false;
   bool under_way_ = false;

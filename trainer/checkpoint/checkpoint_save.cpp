@@ -93,12 +93,16 @@ std::int64_t StagedState::bytes() const {
 }
 
 CheckpointSaver::CheckpointSaver(fs::path folder, const RunSpec& run, Communicators& communicators,
-                                 std::vector<PassedOver> passed_over, Done done)
+                                 std::int64_t goes_on_from, std::vector<PassedOver> passed_over, Done done)
     : folder_(std::move(folder)),
       run_(run),
       communicators_(communicators),
       passed_over_(std::move(passed_over)),
-      done_(std::move(done)) {}
+      done_(std::move(done)) {
+  if (run.save_folder.empty() || !run.save || communicators.rank() >= state_ranks(run.layout)) return;
+  upload_ = std::make_unique<CheckpointUpload>(run, communicators.store(), communicators.rank());
+  upload_->prepare(goes_on_from);
+}
 
 CheckpointSaver::~CheckpointSaver() {
   given_up_ = true;
@@ -128,12 +132,27 @@ void CheckpointSaver::finish() {
   done_(step_, {blocking_s_, written_at_s_ - begun_at_s_, bytes_});
 }
 
+void CheckpointSaver::finish_upload() {
+  if (run_.save_folder.empty() || !run_.save) return;
+  const std::string key = key_of(step_, "uploaded");
+  if (upload_) upload_->wait();
+  if (communicators_.rank() == 0) communicators_.store().set(key, upload_->failure());
+  if (const std::string wrong = wt::wait_for(communicators_.store(), key); !wrong.empty())
+    throw_error(Code::runtime,
+                "the last checkpoint is in {}, but not at {}: {}; mend that, and start the run again, which uploads it",
+                folder_.string(), run_.save_folder, wrong);
+}
+
 void CheckpointSaver::write() {
   const std::int64_t rank = communicators_.rank();
   std::string result;
+  std::vector<std::string> names;
   try {
+    if (upload_) upload_->wait();  // of the save before: what it reads must stay
     begin_folder();
-    result = write_own_files().dump();
+    const json written = write_own_files();
+    for (const json& file : written.at("files")) names.push_back(file.at("name"));
+    result = written.dump();
   } catch (const std::exception& e) {
     result = json{{"error", e.what()}}.dump();
   }
@@ -141,6 +160,7 @@ void CheckpointSaver::write() {
   try {
     store_->set(key_of(step_, std::to_string(rank)), result);
     if (rank == 0) store_->set(key_of(step_, "verdict"), publish());
+    if (upload_) upload_->begin(step_, step_folder(folder_, step_), names, key_of(step_, "verdict"));
   } catch (const std::exception& e) {  // the store is gone, and the run with it
     print_error("rank {}: checkpoint of step {}: {}\n", rank, step_, e.what());
   }

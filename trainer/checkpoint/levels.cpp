@@ -15,6 +15,8 @@ CheckpointLevels::CheckpointLevels(const std::filesystem::path& output, const Ru
 }
 
 std::optional<LoadedCheckpoint> CheckpointLevels::load(const UnfitState& unfit) {
+  if (communicators_.rank() == 0 && run_.autoresume && run_.save && !run_.save_folder.empty())
+    fetch_missing_checkpoint(run_, output_ / "checkpoints");
   std::optional<LocalLoader> copies;
   if (site_) copies.emplace(*site_, run_, communicators_, links_, groups_);
   auto loaded = load_newest_checkpoint(output_ / "checkpoints", run_, groups_, communicators_,
@@ -31,7 +33,7 @@ std::optional<LoadedCheckpoint> CheckpointLevels::load(const UnfitState& unfit) 
 }
 
 void CheckpointLevels::start(std::int64_t done, CheckpointSaver::Done saved, LocalSaver::Done copied) {
-  saver_.emplace(output_ / "checkpoints", run_, communicators_, passed_over_, std::move(saved));
+  saver_.emplace(output_ / "checkpoints", run_, communicators_, done, passed_over_, std::move(saved));
   if (!site_) return;
   if (site_->leads()) clean_node_folder(site_->folder, done, run_);
   if (site_->rank == 0) remove_other_nodes(*site_);
@@ -66,6 +68,7 @@ void CheckpointLevels::complete(const SamplerState& sampler) {
 void CheckpointLevels::finish() {
   saver_->finish();
   if (copier_) copier_->finish();
+  saver_->finish_upload();
 }
 
 void CheckpointLevels::give_back_memory() {

@@ -18,6 +18,7 @@ namespace {
 /// A request while it is under way: what libcurl's callbacks see.
 struct Exchange {
   const HttpRequest& request;
+  const std::atomic<bool>& given_up;  ///< all of the client's
   HttpResponse response = {};
   std::uint64_t sent = 0;
   int local_error = 0;  ///< errno of a file of ours
@@ -101,8 +102,9 @@ int on_rewind(void* data, curl_off_t offset, int origin) {
 }
 
 int on_progress(void* data, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
-  const std::atomic<bool>* given_up = static_cast<Exchange*>(data)->request.given_up;
-  return given_up != nullptr && *given_up ? 1 : 0;
+  const Exchange& exchange = *static_cast<Exchange*>(data);
+  const std::atomic<bool>* given_up = exchange.request.given_up;
+  return exchange.given_up || (given_up != nullptr && *given_up) ? 1 : 0;
 }
 
 /// Names and values that would end the header early are refused: they could add headers of their own.
@@ -220,11 +222,12 @@ HttpClient::~HttpClient() = default;
 
 HttpResponse HttpClient::send(const HttpRequest& request) {
   const std::string host = url_host(request.url);
+  if (given_up_) throw HttpFailed(host, CURLE_ABORTED_BY_CALLBACK, "given up");
   const auto headers = header_list(request);
   const HoldFileSizeSignal hold;  // of to_file
   CurlHandle handle = handles_->take();
   if (!handle) throw_error(Code::runtime, "{}: libcurl makes no handle; free memory", host);
-  Exchange exchange{request};
+  Exchange exchange{request, given_up_};
   set_up(handle.get(), exchange, headers.get());
   const CURLcode code = curl_library().easy_perform(handle.get());
   if (exchange.local_error != 0) {

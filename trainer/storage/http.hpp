@@ -73,8 +73,12 @@ class HttpClient {
   /// An answer of any status. Throws HttpFailed where there is none, Error{runtime} where libcurl is missing or a local
   /// file cannot be read or written.
   HttpResponse send(const HttpRequest& request);
+  /// Requests under way fail within a second, and all that follow.
+  void give_up() { given_up_ = true; }
+  bool given_up() const { return given_up_; }
 
  private:
+  std::atomic<bool> given_up_ = false;
   struct Handles;
   std::unique_ptr<Handles> handles_;
 };

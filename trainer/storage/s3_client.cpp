@@ -65,7 +65,7 @@ HttpResponse S3Client::call(const S3Call& call) {
     if (left_s <= 0) give_up("no answer in the time allowed");
     const auto may_try_again = [&] {
       return attempt < attempts && (call.deadline_s == 0 || steady_s() < call.deadline_s) &&
-             !(call.given_up && *call.given_up) && budget.take();
+             !(call.given_up && *call.given_up) && !http_.given_up() && budget.take();
     };
     try {
       HttpResponse response = call_once(call, signer, std::min(left_s, request_timeout_s(bytes_of(call))));

@@ -33,6 +33,8 @@ class S3Client {
   const S3Address& address() const { return address_; }
   const S3Endpoint& endpoint() const { return endpoint_; }
 
+  /// Calls under way fail soon, and all that follow.
+  void give_up() { http_.give_up(); }
   /// Throws StoreFailed. An empty answer of status 0 where done_already() said so.
   HttpResponse call(const S3Call& call);
   /// An answer of any status, asked for once.

@@ -24,6 +24,7 @@ class S3Store : public Store {
   std::vector<StoreEntry> list(const std::string& prefix) override;
   void remove(const std::string& name) override;
   void abandon_uploads(const std::string& prefix) override;
+  void give_up() override { client_.give_up(); }
 
   /// Bytes of a part of a file of this size: so many that kMost_parts hold it.
   static std::uint64_t part_bytes(std::uint64_t file_bytes);

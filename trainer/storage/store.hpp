@@ -53,6 +53,8 @@ class Store {
   /// Ends uploads to names that begin so, which earlier processes left half done and the store keeps (and charges for).
   /// Before anybody uploads to such a name.
   virtual void abandon_uploads(const std::string& /*prefix*/) {}
+  /// Calls under way fail soon where they wait for a network, and so do all that follow.
+  virtual void give_up() {}
 };
 
 /// "s3://bucket/prefix", "file:///folder" or a folder. Throws Error{usage} for any other address, naming what to use in

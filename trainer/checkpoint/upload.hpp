@@ -1,0 +1,57 @@
+// Checkpoints of a run at its save_folder, beside those in the run's folder: a bucket, for machines that go away.
+#pragma once
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "configs/spec/run.hpp"
+#include "trainer/communication/communicator.hpp"
+#include "trainer/storage/mirror.hpp"
+
+namespace wt {
+
+/// Uploads finished checkpoints behind training, one at a time: each rank the files that it wrote; when all are there,
+/// rank 0 commits the checkpoint and removes old ones, as many kept as in the run's folder. An upload that fails is named
+/// on stderr and training goes on; the next save tries again.
+class CheckpointUpload {
+ public:
+  /// Throws Error{usage} for an address that no store has.
+  CheckpointUpload(const RunSpec& run, SharedStore& store, std::int64_t rank);
+  /// Gives an upload under way up.
+  ~CheckpointUpload();
+  CheckpointUpload(const CheckpointUpload&) = delete;
+  CheckpointUpload& operator=(const CheckpointUpload&) = delete;
+
+  /// On rank 0, before the first save: see CheckpointMirror::start(). Throws StoreFailed.
+  void prepare(std::int64_t goes_on_from);
+  /// Waits for the upload before. `names`: of this rank's files in the checkpoint, which `published` says is whole.
+  void begin(std::int64_t step, const std::filesystem::path& checkpoint, std::vector<std::string> names,
+             const std::string& published);
+  /// Waits for the upload under way.
+  void wait();
+  /// Why the last checkpoint is not at the store; "": it is, or there was none. On rank 0.
+  const std::string& failure() const { return failure_; }
+
+ private:
+  void upload(std::int64_t step, const std::filesystem::path& checkpoint, const std::vector<std::string>& names,
+              const std::string& published);
+  std::string commit(std::int64_t step, const std::filesystem::path& checkpoint);
+
+  const RunSpec& run_;
+  const std::int64_t rank_;
+  std::unique_ptr<Store> place_;
+  CheckpointMirror mirror_;
+  std::unique_ptr<SharedStore> store_;  ///< the thread's own connection
+  std::thread thread_;
+  std::atomic<bool> given_up_ = false;
+  std::string failure_;
+};
+
+/// Fetches the newest checkpoint that is whole at save_folder, where it is newer than what `folder` holds: the machine
+/// that saved it may be gone. On one process. Says on stderr what it does. Throws StoreFailed; Error{usage} where some
+/// are there, none is whole, and the folder has none either.
+void fetch_missing_checkpoint(const RunSpec& run, const std::filesystem::path& folder);
+
+}  // namespace wt
