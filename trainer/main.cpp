@@ -28,6 +28,7 @@
 #include "trainer/launch/rehearsal.hpp"
 #include "trainer/launch/worker.hpp"
 #include "trainer/parameters/hugging_face.hpp"
+#include "trainer/storage/store.hpp"
 
 namespace {
 
@@ -196,7 +197,11 @@ int train(const TrainOptions& o) {
                 o.run, run.layout.name(), run.layout.world(), std::thread::hardware_concurrency());
 
   ShardCache{run.dataset};  // throws before anything is made or started; so do the next two
-  if (!run.load_path.empty()) PretrainedWeights(run.load_path, run.model);
+  if (is_remote_address(run.load_path))
+    open_store(run.load_path);
+  else if (!run.load_path.empty())
+    PretrainedWeights(run.load_path, run.model);
+  if (!run.save_folder.empty()) open_store(run.save_folder);
   if (!run.export_path.empty()) family_of(run.model);
   std::filesystem::create_directories(worker.folder);
   // Here, too: a rank that fails before rank 0 has come to it makes the next generation a restart.

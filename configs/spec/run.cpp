@@ -322,10 +322,10 @@ std::string run_to_yaml(const RunSpec& run) {
   evaluation_to_yaml(run.evaluation, out);
   out << YAML::Key << "save_interval" << YAML::Value << fmt::format("{}ba", run.save_interval);
   out << YAML::Key << "save_num_checkpoints_to_keep" << YAML::Value << run.keep_checkpoints;
-  if (!run.load_path.empty()) out << YAML::Key << "load_path" << YAML::Value << run.load_path.string();
+  if (!run.load_path.empty()) out << YAML::Key << "load_path" << YAML::Value << run.load_path;
   if (!run.export_path.empty())
     out << YAML::Key << "callbacks" << YAML::Value << YAML::BeginMap << YAML::Key << "hf_checkpointer" << YAML::Value
-        << YAML::BeginMap << YAML::Key << "save_folder" << YAML::Value << run.export_path.string() << YAML::Key
+        << YAML::BeginMap << YAML::Key << "save_folder" << YAML::Value << run.export_path << YAML::Key
         << "precision" << YAML::Value << (run.export_precision == Precision::fp32 ? "float32" : "bfloat16")
         << YAML::EndMap << YAML::EndMap;
   out << YAML::Key << "save" << YAML::Value << run.save;

@@ -49,8 +49,8 @@ struct RunSpec {
   bool save = true;
   std::string save_folder;          ///< where checkpoints go, too: s3://bucket/folder, or a folder; empty: nowhere else
   bool autoresume = true;           ///< false: never goes on from what the output folder holds; that is moved aside
-  std::filesystem::path load_path;  ///< Hugging Face folder whose weights a new run starts from; empty = drawn by seed
-  std::filesystem::path export_path;  ///< Hugging Face folder that the weights are written to at the end; empty = none
+  std::string load_path;            ///< Hugging Face folder, or its address (s3://), whose weights a new run starts from; empty = drawn by seed
+  std::string export_path;          ///< Hugging Face folder, or its address, that the weights are written to at the end; empty = none
   Precision export_precision = Precision::fp32;
   double dist_timeout_s = 600;  ///< a collective that takes longer ends the run and names who is missing
   ResilienceSpec resilience;

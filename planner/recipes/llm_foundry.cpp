@@ -150,11 +150,11 @@ void write_foundry(RecipeDraft& draft) {
   out.put("save_interval",
           fmt::format("{}ba", run.save_interval > 0 ? run.save_interval : std::max<std::int64_t>(1, run.steps)));
   if (!run.export_path.empty()) {
-    out.put("callbacks.hf_checkpointer.save_folder", run.export_path.string());
+    out.put("callbacks.hf_checkpointer.save_folder", run.export_path);
     out.put("callbacks.hf_checkpointer.precision", run.export_precision == Precision::fp32 ? "float32" : "bfloat16");
     out.put("callbacks.hf_checkpointer.save_interval", "1dur");
   }
-  if (!run.load_path.empty()) out.put("load_path", run.load_path.string());
+  if (!run.load_path.empty()) out.put("load_path", run.load_path);
   draft.why["fsdp_config.gradient_reduction"] = "Composer's FSDP reduces in every microbatch";
   draft.why["precision"] = "it has fp32, amp_fp16, amp_bf16 and amp_fp8";
   draft.why["train_loader"] = "a path stands for it";

@@ -42,12 +42,12 @@ std::string with_spoilt_weights(const std::string& file, const std::string& from
   exporter.save = false, exporter.export_path = scratch("exported");
   trained(exporter);
   run.load_path = scratch(fmt::format("spoilt-{}", ++count));
-  fs::copy(exporter.export_path, run.load_path, fs::copy_options::recursive);
-  std::string bytes = read_bytes(run.load_path / file);
+  fs::copy(fs::path(exporter.export_path), fs::path(run.load_path), fs::copy_options::recursive);
+  std::string bytes = read_bytes(fs::path(run.load_path) / file);
   REQUIRE((from.size() == to.size() && bytes.find(from) != std::string::npos));
   for (std::size_t at = 0; (at = bytes.find(from, at)) != std::string::npos; at += to.size())
     bytes.replace(at, from.size(), to);
-  write_bytes(run.load_path / file, bytes);
+  write_bytes(fs::path(run.load_path) / file, bytes);
   return run_to_yaml(run);
 }
 

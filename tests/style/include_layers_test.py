@@ -73,10 +73,11 @@ MAY_INCLUDE = {
     "trainer/executor": ["configs/spec", "sim/program", "kernels", "bench/profile", "reports/render", "trainer/pch.hpp",
                          "trainer/data", "trainer/faults", "trainer/device", "trainer/communication", "trainer/parameters", "trainer/model",
                          "trainer/checkpoint"],
-    "trainer/launch": ["configs/spec", "sim/program", "reports/render", "trainer/pch.hpp", "trainer/data", "trainer/faults",
+    "trainer/launch": ["configs/spec", "sim/program", "reports/render", "trainer/pch.hpp", "trainer/data", "trainer/storage",
+                       "trainer/faults",
                        "trainer/device", "trainer/communication", "trainer/parameters", "trainer/model", "trainer/checkpoint",
                        "trainer/executor"],
-    "trainer/main.cpp": ["configs/spec", "sim/program/build", "bench/suites", "trainer/data", "trainer/parameters",
+    "trainer/main.cpp": ["configs/spec", "sim/program/build", "bench/suites", "trainer/data", "trainer/storage", "trainer/parameters",
                          "trainer/checkpoint", "trainer/launch"],
     # what is measured
     "bench/profile": ["configs/spec"],

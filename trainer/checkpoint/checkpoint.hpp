@@ -76,6 +76,10 @@ class CheckpointSaver {
   /// After finish(), at the end of a run: waits for the upload of the last checkpoint. Throws Error{runtime} on every
   /// rank where it is not at save_folder.
   void finish_upload();
+  /// On rank 0: see CheckpointUpload::upload_results().
+  void upload_results(const std::filesystem::path& output) {
+    if (upload_ && communicators_.rank() == 0) upload_->upload_results(output);
+  }
 
  private:
   /// The thread: what this rank writes; then, on rank 0, the manifest.

@@ -16,7 +16,7 @@ CheckpointLevels::CheckpointLevels(const std::filesystem::path& output, const Ru
 
 std::optional<LoadedCheckpoint> CheckpointLevels::load(const UnfitState& unfit) {
   if (communicators_.rank() == 0 && run_.autoresume && run_.save && !run_.save_folder.empty())
-    fetch_missing_checkpoint(run_, output_ / "checkpoints");
+    fetch_missing_checkpoint(run_, output_);
   std::optional<LocalLoader> copies;
   if (site_) copies.emplace(*site_, run_, communicators_, links_, groups_);
   auto loaded = load_newest_checkpoint(output_ / "checkpoints", run_, groups_, communicators_,
@@ -70,6 +70,8 @@ void CheckpointLevels::finish() {
   if (copier_) copier_->finish();
   saver_->finish_upload();
 }
+
+void CheckpointLevels::upload_results() { saver_->upload_results(output_); }
 
 void CheckpointLevels::give_back_memory() {
   if (site_ && site_->leads() && run_.save) remove_linked_folder(site_->folder);

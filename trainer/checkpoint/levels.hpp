@@ -30,6 +30,8 @@ class CheckpointLevels {
   void complete(const SamplerState& sampler);
   /// Waits for the last saves.
   void finish();
+  /// The run is over and its records are written: they go to save_folder, too, where there is one.
+  void upload_results();
   /// The run is over and every rank has called finish(): nodes get their memory back, where storage has the state.
   void give_back_memory();
 

@@ -1,7 +1,10 @@
 #include "trainer/checkpoint/upload.hpp"
 
+#include <array>
+
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/standard_error.hpp"
+#include "configs/spec/support/text.hpp"
 #include "trainer/checkpoint/checkpoint_format.hpp"
 #include "trainer/pch.hpp"
 
@@ -10,6 +13,14 @@ namespace {
 
 /// What one file of a checkpoint may take on its way here.
 constexpr double kFetch_s = 3600;
+
+/// Records that a run that goes on elsewhere has need of, and what a report is made of.
+constexpr std::array kRecords{"run.yaml",          "metrics.jsonl",     "replayed.jsonl", "generations.jsonl",
+                              "checkpoints.jsonl", "evaluations.jsonl", "summary.json",   "profile.json"};
+/// Longer ones are uploaded at the end alone.
+constexpr std::uintmax_t kRecord_bytes = 64 << 20;
+
+std::string record_name(const std::string& name) { return "results/" + name; }
 
 std::string upload_key(std::int64_t step, const std::string& what) {
   return fmt::format("checkpoint-upload/{}/{}", step, what);
@@ -72,13 +83,24 @@ std::string CheckpointUpload::commit(std::int64_t step, const std::filesystem::p
   try {
     mirror_.commit(checkpoint);
     mirror_.retain(step, run_.keep_checkpoints);
+    const std::filesystem::path output = checkpoint.parent_path().parent_path();
+    std::error_code absent;
+    for (const char* name : kRecords)
+      if (const auto bytes = std::filesystem::file_size(output / name, absent); !absent && bytes <= kRecord_bytes)
+        place_->put(record_name(name), read_file((output / name).string(), "a record"));  // which grows meanwhile
   } catch (const std::exception& e) {
     return e.what();
   }
   return "";
 }
 
-void fetch_missing_checkpoint(const RunSpec& run, const std::filesystem::path& folder) {
+void CheckpointUpload::upload_results(const std::filesystem::path& output) {
+  for (const char* name : kRecords)
+    if (std::filesystem::exists(output / name)) place_->upload(output / name, record_name(name));
+}
+
+void fetch_missing_checkpoint(const RunSpec& run, const std::filesystem::path& output) {
+  const std::filesystem::path folder = output / "checkpoints";
   const std::unique_ptr<Store> place = open_store(run.save_folder);
   CheckpointMirror mirror(*place);
   const auto here = checkpoint_folders(folder);
@@ -87,6 +109,9 @@ void fetch_missing_checkpoint(const RunSpec& run, const std::filesystem::path& f
     if (!here.empty() && step_name(step) <= here.front().filename().string()) return;
     try {
       mirror.fetch(step, folder, kFetch_s);
+      for (const char* name : kRecords)
+        if (const std::string there = record_name(name); !std::filesystem::exists(output / name) && place->size(there))
+          place->fetch(there, output / name, kFetch_s);
       print_error("fetched {} from {}\n", step_name(step), place->address());
       return;
     } catch (const StoreFailed& e) {

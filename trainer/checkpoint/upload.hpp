@@ -13,8 +13,8 @@
 namespace wt {
 
 /// Uploads finished checkpoints behind training, one at a time: each rank the files that it wrote; when all are there,
-/// rank 0 commits the checkpoint and removes old ones, as many kept as in the run's folder. An upload that fails is named
-/// on stderr and training goes on; the next save tries again.
+/// rank 0 commits the checkpoint, removes old ones, as many kept as in the run's folder, and uploads the run's records to
+/// `results/`. An upload that fails is named on stderr and training goes on; the next save tries again.
 class CheckpointUpload {
  public:
   /// Throws Error{usage} for an address that no store has.
@@ -31,6 +31,8 @@ class CheckpointUpload {
              const std::string& published);
   /// Waits for the upload under way.
   void wait();
+  /// On rank 0, when the run has ended: the records, which `output` holds. Throws StoreFailed.
+  void upload_results(const std::filesystem::path& output);
   /// Why the last checkpoint is not at the store; "": it is, or there was none. On rank 0.
   const std::string& failure() const { return failure_; }
 
@@ -49,9 +51,9 @@ class CheckpointUpload {
   std::string failure_;
 };
 
-/// Fetches the newest checkpoint that is whole at save_folder, where it is newer than what `folder` holds: the machine
-/// that saved it may be gone. On one process. Says on stderr what it does. Throws StoreFailed; Error{usage} where some
-/// are there, none is whole, and the folder has none either.
-void fetch_missing_checkpoint(const RunSpec& run, const std::filesystem::path& folder);
+/// Fetches the newest checkpoint that is whole at save_folder, where it is newer than what `output` holds: the machine
+/// that saved it may be gone; then the run's records, too, where `output` has none. On one process. Says on stderr what it does. Throws StoreFailed; Error{usage} where some
+/// are there, none is whole, and `output` has none either.
+void fetch_missing_checkpoint(const RunSpec& run, const std::filesystem::path& output);
 
 }  // namespace wt

@@ -28,6 +28,8 @@
 #include "trainer/parameters/hugging_face.hpp"
 #include "trainer/parameters/schedule.hpp"
 #include "trainer/pch.hpp"
+#include "trainer/storage/folder_copy.hpp"
+#include "trainer/storage/store.hpp"
 
 namespace wt {
 namespace {
@@ -140,7 +142,26 @@ void Worker::prepare(const RunSpec& run, const RankEnvironment& environment, int
   if (first) pass_fault_point(FaultTime::Place::restart, 0);
 }
 
-void Worker::load(const RunSpec& run, Executor& executor, CheckpointLevels& checkpoints, bool first_rank) {
+std::filesystem::path Worker::pretrained(const RunSpec& run, Communicators& communicators) const {
+  if (!is_remote_address(run.load_path)) return run.load_path;
+  constexpr const char* kFetched = "worker/pretrained";
+  const std::filesystem::path folder = local_folder_of(run.load_path, options_.folder);
+  if (communicators.rank() == 0) {
+    std::string wrong;
+    try {
+      fetch_folder(run.load_path, folder);
+    } catch (const std::exception& e) {
+      wrong = e.what();
+    }
+    communicators.store().set(kFetched, wrong);
+  }
+  if (const std::string wrong = wait_for(communicators.store(), kFetched); !wrong.empty())
+    throw Error(Code::usage, wrong);
+  return folder;
+}
+
+void Worker::load(const RunSpec& run, Executor& executor, Communicators& communicators, CheckpointLevels& checkpoints) {
+  const bool first_rank = communicators.rank() == 0;
   pass_fault_point(FaultTime::Place::reload, 0);
   now_ = {0, sampler_.state()};
   loaded_ = checkpoints.load([&](std::int64_t step, const SamplerState& state) {
@@ -153,7 +174,7 @@ void Worker::load(const RunSpec& run, Executor& executor, CheckpointLevels& chec
     if (first_rank) print_error("continuing after step {} from {}\n", now_.done, origin(*loaded_));
   } else {
     if (first_rank) check_nothing_was_saved(options_.folder);
-    if (!run.load_path.empty()) PretrainedWeights(run.load_path, run.model).load(executor.groups());
+    if (!run.load_path.empty()) PretrainedWeights(pretrained(run, communicators), run.model).load(executor.groups());
   }
   if (first_rank) write_file_atomically(options_.folder / "run.yaml", run_to_yaml(run));
 }
@@ -246,7 +267,7 @@ RankEnd Worker::train(const RankEnvironment& environment, RankWatch& watch) {
   if (goes_on || environment.joins)
     agree(run, executor, *communicators, environment.joins);
   else
-    load(run, executor, checkpoints, first_rank);
+    load(run, executor, *communicators, checkpoints);
   sampler_.restore(now_.sampler);
   if (first_rank) remove_half_written(options_.folder);
   const auto peak = first_rank ? peak_flops(device_facts(clock_->device()).at("device"), run.precision) : std::nullopt;
@@ -287,7 +308,13 @@ RankEnd Worker::train(const RankEnvironment& environment, RankWatch& watch) {
   }
   watch.at(0, "writing the summary");
   recorder.finish(executor, *communicators);
-  if (!run.export_path.empty()) export_pretrained(run.export_path, run, executor.groups(), *communicators);
+  checkpoints.upload_results();
+  if (!run.export_path.empty()) {
+    const bool remote = is_remote_address(run.export_path);
+    const std::filesystem::path folder = remote ? options_.folder / "export" : std::filesystem::path(run.export_path);
+    export_pretrained(folder, run, executor.groups(), *communicators);
+    if (remote && first_rank) upload_folder(folder, run.export_path);
+  }
   communicators->barrier();
   checkpoints.give_back_memory();
   return {};

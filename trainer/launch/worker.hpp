@@ -61,7 +61,9 @@ class Worker {
     SamplerState sampler;
   };
   void prepare(const RunSpec& run, const RankEnvironment& environment, int generation);
-  void load(const RunSpec& run, Executor& executor, CheckpointLevels& checkpoints, bool first_rank);
+  void load(const RunSpec& run, Executor& executor, Communicators& communicators, CheckpointLevels& checkpoints);
+  /// The folder of load_path; the first rank fetches it where it is at a store.
+  std::filesystem::path pretrained(const RunSpec& run, Communicators& communicators) const;
   void agree(const RunSpec& run, Executor& executor, Communicators& communicators, bool joins);
   AfterStep train_steps(const RunSpec& run, Executor& executor, Communicators& communicators,
                         CheckpointLevels& checkpoints, Recorder& recorder, RankWatch& watch);

@@ -1,0 +1,53 @@
+#include "trainer/storage/folder_copy.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "configs/spec/support/hash.hpp"
+#include "trainer/storage/store.hpp"
+
+namespace wt {
+namespace fs = std::filesystem;
+
+namespace {
+
+/// What one file may take.
+constexpr double kFile_s = 3600;
+
+bool is_json(const fs::path& file) { return file.extension() == ".json"; }
+
+}  // namespace
+
+fs::path local_folder_of(const std::string& address, const fs::path& output) {
+  if (!is_remote_address(address)) return address;
+  return output / fmt::format("fetched-{:016x}", hash_of(address));
+}
+
+void fetch_folder(const std::string& address, const fs::path& folder) {
+  if (fs::exists(folder)) return;
+  const auto store = open_store(address);
+  const auto files = store->list("");
+  if (files.empty())
+    throw_error(Code::usage, "{}: found nothing there, needs the files of a folder; correct the address",
+                store->address());
+  const fs::path partial = folder.string() + ".partial";
+  fs::remove_all(partial);
+  for (const StoreEntry& file : files) {
+    check_store_name(store->address(), file.name);
+    fs::create_directories((partial / file.name).parent_path());
+    store->fetch(file.name, partial / file.name, kFile_s);
+  }
+  fs::rename(partial, folder);
+}
+
+void upload_folder(const fs::path& folder, const std::string& address) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::recursive_directory_iterator(folder))
+    if (entry.is_regular_file()) files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  std::stable_partition(files.begin(), files.end(), [](const fs::path& file) { return !is_json(file); });
+  const auto store = open_store(address);
+  for (const fs::path& file : files) store->upload(file, file.lexically_relative(folder).generic_string());
+}
+
+}  // namespace wt
