@@ -3,19 +3,11 @@
 #include <algorithm>
 
 #include "configs/spec/support/number.hpp"
-#include "kernels/kernels.h"
 #include "trainer/communication/numbers_of_ranks.hpp"
 #include "trainer/device/clocks.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {
-namespace {
-
-std::int64_t targets_in(const Microbatch& batch) {
-  return batch.targets.select(0, 0).ne(std::int64_t{WT_IGNORED_TARGET}).sum().item<std::int64_t>();
-}
-
-}  // namespace
 
 Evaluator::Evaluator(const EvaluationSpec& spec) : spec_(spec) {
   for (const EvalSet& set : spec.sets) data_.push_back(std::make_unique<ShardCache>(set.dataset));
@@ -47,7 +39,7 @@ EvaluationResult Evaluator::evaluate(std::size_t set, std::int64_t step, const R
       ids.push_back(id < samples ? id : kNoSample);
     }
     Microbatch loaded = load_microbatch(*data_[set], of_set, ids, positions);
-    targets += static_cast<double>(targets_in(loaded));
+    targets += as_double(targets_in(loaded));
     return loaded;
   });
   const at::Tensor sums = numbers_of_ranks(communicators, run.layout.world(), {own, targets}).sum(0);

@@ -18,6 +18,10 @@ bool is_last_target_missing(const TokenSamples& data, const RunSpec& run) {
   return tokens == run.seq;
 }
 
+std::int64_t targets_in(const Microbatch& batch) {
+  return batch.targets.select(0, 0).ne(std::int64_t{WT_IGNORED_TARGET}).sum().item<std::int64_t>();
+}
+
 Microbatch load_microbatch(const TokenSamples& data, const RunSpec& run, std::span<const std::int64_t> samples,
                            std::span<const std::int64_t> positions) {
   const std::int64_t seq = run.seq, n = static_cast<std::int64_t>(samples.size()),

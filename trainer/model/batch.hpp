@@ -17,6 +17,9 @@ struct Microbatch {
                        ///< max_seq_len if run.last_target_missing
 };
 
+/// Tokens of it whose next one is a target.
+std::int64_t targets_in(const Microbatch& batch);
+
 /// In place of a sample: a sequence of zeros without a target.
 inline constexpr std::int64_t kNoSample = -1;
 
