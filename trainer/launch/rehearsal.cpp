@@ -37,9 +37,8 @@ class RehearsedBatches {
       : run_(run), positions_(context_positions(run.seq, run.layout.context, run.rehearsal.rank % run.layout.context)) {
     if (run.dataset.empty()) return;
     data_ = std::make_unique<MdsReader>(run.dataset.folder());
-    SamplerOptions order;
-    order.shuffle_seed = run.dataset.shuffle_seed;
-    sampler_ = std::make_unique<Sampler>(data_->shard_sizes(), order);
+    sampler_ = std::make_unique<Sampler>(run.dataset, std::vector{data_->shard_sizes()},
+                                         BatchWorld{1, run.layout.data_ranks()});
   }
   void begin_step(std::int64_t step) {
     step_ = step;

@@ -109,11 +109,7 @@ Worker::Worker(RunSpec run, WorkerOptions options)
     : run_(std::move(run)),
       options_(std::move(options)),
       data_(run_.dataset.folder()),
-      sampler_(data_.shard_sizes(), [&] {
-        SamplerOptions order;
-        order.shuffle_seed = run_.dataset.shuffle_seed;
-        return order;
-      }()) {}
+      sampler_(run_.dataset, {data_.shard_sizes()}, {1, run_.layout.data_ranks()}) {}
 
 Worker::~Worker() = default;
 
