@@ -80,3 +80,30 @@ TEST_CASE("interval stays inside its bound and reaches both ends") {
   CHECK(*std::min_element(seen.begin(), seen.end()) > 50);
   CHECK(random.interval(0) == 0);
 }
+
+TEST_CASE("choice is Generator.choice without replacement, of small and of large shares") {
+  CHECK(NumpyRandom(9176).choice(20, 6) == Ids{16, 12, 19, 2, 3, 14});
+  NumpyRandom random(5);
+  CHECK(random.choice(12000, 5) == Ids{9694, 9657, 8046, 5626, 271});
+  const Ids most = random.choice(12000, 11000);
+  CHECK(Ids{most[0], most[1], most[2], most[10998], most[10999]} == Ids{10684, 955, 3201, 3334, 647});
+  CHECK(random.choice(7, 7) == Ids{3, 5, 4, 6, 1, 2, 0});
+  CHECK(random.integers(0, std::int64_t{1} << 60) == 1024063954208768147);
+  CHECK(random.choice(3, 0).empty());
+  CHECK_THROWS_WITH(random.choice(3, 4), Catch::Contains("found 4 of 3"));
+}
+
+TEST_CASE("what is skipped is what would have been drawn") {
+  for (const std::int64_t n : {0, 1, 2, 7, 64, 65, 1000, 12000}) {
+    NumpyRandom drawn(n + 3), skipped(n + 3);
+    drawn.next32(), skipped.next32();  // half a word waits
+    drawn.permutation(n), skipped.skip_shuffle(n);
+    CHECK(drawn.next32() == skipped.next32());
+    for (const std::int64_t count : {n / 100, n / 3, n}) drawn.choice(n, count), skipped.skip_choice(n, count);
+    CHECK(drawn.next32() == skipped.next32());
+    for (std::int64_t i = 0; i < n; ++i) drawn.random();
+    skipped.skip64(static_cast<std::uint64_t>(n));
+    CHECK(drawn.next64() == skipped.next64());
+    CHECK(drawn.next32() == skipped.next32());
+  }
+}

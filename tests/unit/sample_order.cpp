@@ -7,6 +7,8 @@
 
 #include "configs/spec/support/error.hpp"
 #include "trainer/data/partition.hpp"
+#include "trainer/data/sample_sequence.hpp"
+#include "trainer/data/shuffle.hpp"
 
 using Ids = std::vector<std::int64_t>;
 using wt::ShuffleAlgorithm;
@@ -72,22 +74,24 @@ TEST_CASE("many shards over three nodes give Streaming's order") {
   CHECK(weigh(ShuffleAlgorithm::py1e) == 13151343796);
 }
 
-TEST_CASE("an epoch's order has every sample exactly once") {
+TEST_CASE("a shuffle has every sample exactly once") {
   for (const std::int64_t nodes : {1, 2, 5, 12}) {
-    Ids order = wt::epoch_order(Ids{5, 0, 4, 3}, {ShuffleAlgorithm::py1e, nodes, 1, 0, 0});
-    std::sort(order.begin(), order.end());
-    Ids all(12);
-    std::iota(all.begin(), all.end(), 0);
-    CHECK(order == all);
+    for (const char* name : {"naive", "py1s", "py2s", "py1br", "py1e"}) {
+      Ids order = wt::shuffle_samples(Ids{5, 0, 4, 3}, {wt::shuffle_algorithm_from_string(name), nodes, 1, 0, 4});
+      std::sort(order.begin(), order.end());
+      Ids all(12);
+      std::iota(all.begin(), all.end(), 0);
+      CHECK(order == all);
+    }
   }
 }
 
 TEST_CASE("the order depends on seed and epoch, and the default is py1e with seed 9176") {
   const Ids sizes = {50, 50};
-  const Ids order = wt::epoch_order(sizes, {});
-  CHECK(order == wt::epoch_order(sizes, {ShuffleAlgorithm::py1e, 1, 9176, 0, 4'000'000}));
-  CHECK(order != wt::epoch_order(sizes, {ShuffleAlgorithm::py1e, 1, 9176, 1, 0}));
-  CHECK(order != wt::epoch_order(sizes, {ShuffleAlgorithm::py1e, 1, 9177, 0, 0}));
+  const Ids order = wt::shuffle_samples(sizes, {});
+  CHECK(order == wt::shuffle_samples(sizes, {ShuffleAlgorithm::py1e, 1, 9176, 0, 4'000'000}));
+  CHECK(order != wt::shuffle_samples(sizes, {ShuffleAlgorithm::py1e, 1, 9176, 1, 0}));
+  CHECK(order != wt::shuffle_samples(sizes, {ShuffleAlgorithm::py1e, 1, 9177, 0, 0}));
 }
 
 TEST_CASE("the default block is 4,000,000 samples over the canonical nodes, at least 2^18") {
@@ -136,8 +140,10 @@ TEST_CASE("a step reads the samples that Streaming reads, on any number of ranks
   const Ids sizes = {37, 50, 41, 40};  // 168 samples
   constexpr std::int64_t kBatch = 24;
   const wt::ShuffleOptions options = {ShuffleAlgorithm::py1e, 4, 9176, 3, 60};
-  const Ids order = wt::epoch_order(sizes, options);
   const Ids shuffle = wt::shuffle_samples(sizes, options);
+  wt::SampleSequence sequence(wt::read_nodes(std::make_shared<wt::EpochUnits>(sizes), options, true));
+  Ids order;
+  for (int i = 0; i < 168; ++i) order.push_back(sequence.next());
   using Pair = std::pair<std::int64_t, std::int64_t>;
   for (const auto& [nodes, ranks] : {Pair{1, 1}, {1, 8}, {2, 2}, {4, 3}, {4, 6}, {8, 3}}) {
     for (std::int64_t step = 0; step < 168 / kBatch; ++step) {
@@ -180,13 +186,14 @@ TEST_CASE("the global batch is kept by fewer replicas, whose ranks have unequall
 
 TEST_CASE("shuffle options that cannot work are errors") {
   const Ids sizes = {2, 1};
-  CHECK_THROWS_WITH(wt::epoch_order(sizes, {ShuffleAlgorithm::py1e, 4, 0, 0, 0}), Catch::Contains("4 for 3 samples"));
-  CHECK_THROWS_WITH(wt::epoch_order(sizes, {ShuffleAlgorithm::py1e, 0, 0, 0, 0}),
+  CHECK_THROWS_WITH(wt::shuffle_samples(sizes, {ShuffleAlgorithm::py1e, 4, 0, 0, 0}),
+                    Catch::Contains("4 for 3 samples"));
+  CHECK_THROWS_WITH(wt::shuffle_samples(sizes, {ShuffleAlgorithm::py1e, 0, 0, 0, 0}),
                     Catch::Contains("num_canonical_nodes 0"));
-  CHECK_THROWS_WITH(wt::epoch_order(sizes, {ShuffleAlgorithm::py1e, 1, 0, -1, 0}), Catch::Contains("epoch -1"));
-  CHECK_THROWS_WITH(wt::epoch_order(sizes, {ShuffleAlgorithm::py1br, 1, 0, 0, 1}),
+  CHECK_THROWS_WITH(wt::shuffle_samples(sizes, {ShuffleAlgorithm::py1e, 1, 0, -1, 0}), Catch::Contains("epoch -1"));
+  CHECK_THROWS_WITH(wt::shuffle_samples(sizes, {ShuffleAlgorithm::py1br, 1, 0, 0, 1}),
                     Catch::Contains("shuffle_block_size 1"));
-  CHECK_THROWS_WITH(wt::epoch_order(Ids{3, -1}, {}), Catch::Contains("negative size"));
+  CHECK_THROWS_WITH(wt::shuffle_samples(Ids{3, -1}, {}), Catch::Contains("negative size"));
 }
 
 TEST_CASE("shuffle algorithms have Streaming's names") {
@@ -194,4 +201,5 @@ TEST_CASE("shuffle algorithms have Streaming's names") {
     CHECK(wt::to_string(wt::shuffle_algorithm_from_string(name)) == name);
   }
   CHECK_THROWS_WITH(wt::shuffle_algorithm_from_string("py1x"), Catch::Contains("py1x") && Catch::Contains("py1e"));
+  CHECK_THROWS_WITH(wt::shuffle_algorithm_from_string("py1b"), Catch::Contains("use py1br, which replaced it"));
 }

@@ -14,7 +14,9 @@ bool skips(std::int64_t batch) { return kSkipped.contains(batch); }
 }  // namespace
 
 TEST_CASE("what is trained on and what is skipped are all batches in their order, over the ends of epochs") {
-  Sampler all({10, 7}), some({10, 7});  // 17 samples: 3 batches of 5 an epoch
+  DatasetSpec dataset;
+  dataset.use_folder("data");
+  Sampler all(dataset, {{10, 7}}), some(dataset, {{10, 7}});  // 17 samples: 3 batches of 5 an epoch
   std::int64_t batch = 0;
   for (int step = 0; step < 12; ++step) {
     const DrawnBatch drawn = next_trained_batch(some, 5, skips);

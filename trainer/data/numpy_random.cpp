@@ -1,9 +1,12 @@
 #include "trainer/data/numpy_random.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <limits>
 #include <numeric>
+#include <unordered_set>
+#include <utility>
 
 #include "configs/spec/support/error.hpp"
 
@@ -13,6 +16,8 @@ namespace {
 // SeedSequence's constants (O'Neill's seed_seq_fe, "Developing a seed_seq alternative", 2015).
 constexpr std::uint32_t kInitA = 0x43b0d7e5, kMultA = 0x931e8875;
 constexpr std::uint32_t kInitB = 0x8b51f9dd, kMultB = 0x58f38ded;
+__extension__ using PcgWord = unsigned __int128;
+constexpr PcgWord kMultiplier = (static_cast<PcgWord>(0x2360ed051fc65da4) << 64) | 0x4385df649fccf645;
 constexpr std::uint32_t kMixLeft = 0xca01f9dd, kMixRight = 0x4973f715;
 
 std::uint32_t scramble(std::uint32_t value, std::uint32_t& constant, std::uint32_t multiplier) {
@@ -57,10 +62,7 @@ NumpyRandom::NumpyRandom(std::uint64_t seed) {
   advance();
 }
 
-void NumpyRandom::advance() {
-  constexpr Word128 kMultiplier = (static_cast<Word128>(0x2360ed051fc65da4) << 64) | 0x4385df649fccf645;
-  state_ = state_ * kMultiplier + increment_;
-}
+void NumpyRandom::advance() { state_ = state_ * kMultiplier + increment_; }
 
 std::uint64_t NumpyRandom::next64() {
   advance();
@@ -94,27 +96,29 @@ std::int64_t NumpyRandom::integers(std::int64_t low, std::int64_t high) {
                 high);
   }
   const auto offset = static_cast<std::uint64_t>(low);
-  const std::uint64_t largest = static_cast<std::uint64_t>(high) - offset - 1;
-  std::uint64_t drawn = 0;
-  if (largest == 0) return low;
-  if (largest == std::numeric_limits<std::uint32_t>::max()) {
-    drawn = next32();
-  } else if (largest < std::numeric_limits<std::uint32_t>::max()) {
-    const std::uint64_t count = largest + 1;
-    const std::uint64_t threshold = (std::uint64_t{1} << 32) % count;
+  return static_cast<std::int64_t>(offset + bounded(static_cast<std::uint64_t>(high) - offset - 1));
+}
+
+std::uint64_t NumpyRandom::bounded(std::uint64_t max) {
+  if (max == 0) return 0;
+  if (max == std::numeric_limits<std::uint32_t>::max()) return next32();
+  if (max == std::numeric_limits<std::uint64_t>::max()) return next64();
+  const std::uint64_t count = max + 1;
+  // What is rejected is below 2^32 (or 2^64) mod count, which is below count: rarely worth its division.
+  if (max < std::numeric_limits<std::uint32_t>::max()) {
     std::uint64_t product = next32() * count;
-    while (static_cast<std::uint32_t>(product) < threshold) product = next32() * count;
-    drawn = product >> 32;
-  } else if (largest == std::numeric_limits<std::uint64_t>::max()) {
-    drawn = next64();
-  } else {
-    const std::uint64_t count = largest + 1;
-    const std::uint64_t threshold = (0 - count) % count;  // 2^64 mod count
-    Word128 product = static_cast<Word128>(next64()) * count;
-    while (static_cast<std::uint64_t>(product) < threshold) product = static_cast<Word128>(next64()) * count;
-    drawn = static_cast<std::uint64_t>(product >> 64);
+    if (static_cast<std::uint32_t>(product) < count) {
+      const std::uint64_t threshold = (std::uint64_t{1} << 32) % count;
+      while (static_cast<std::uint32_t>(product) < threshold) product = next32() * count;
+    }
+    return product >> 32;
   }
-  return static_cast<std::int64_t>(offset + drawn);
+  Word128 product = static_cast<Word128>(next64()) * count;
+  if (static_cast<std::uint64_t>(product) < count) {
+    const std::uint64_t threshold = (0 - count) % count;  // 2^64 mod count
+    while (static_cast<std::uint64_t>(product) < threshold) product = static_cast<Word128>(next64()) * count;
+  }
+  return static_cast<std::uint64_t>(product >> 64);
 }
 
 std::uint64_t NumpyRandom::interval(std::uint64_t max) {
@@ -133,6 +137,79 @@ std::vector<std::int64_t> NumpyRandom::permutation(std::int64_t n) {
   std::iota(items.begin(), items.end(), std::int64_t{0});
   shuffle(std::span(items));
   return items;
+}
+
+namespace {
+
+/// Generator.choice without replacement takes the end of a shuffled list for large shares of large populations, and
+/// Floyd's method (1987) otherwise.
+bool draws_by_tail(std::int64_t population, std::int64_t count) {
+  return population > 10'000 && count > population / 50;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> NumpyRandom::choice(std::int64_t population, std::int64_t count) {
+  if (count < 0 || count > population)
+    throw_error(Code::usage, "random choice: found {} of {}, allowed is 0 to all of them; choose fewer", count,
+                population);
+  const auto draw = [&](std::int64_t last) {
+    return static_cast<std::int64_t>(bounded(static_cast<std::uint64_t>(last)));
+  };
+  std::vector<std::int64_t> out(static_cast<std::size_t>(count));
+  if (draws_by_tail(population, count)) {
+    std::vector<std::int64_t> all(static_cast<std::size_t>(population));
+    std::iota(all.begin(), all.end(), std::int64_t{0});
+    for (std::int64_t i = population - 1; i >= std::max<std::int64_t>(population - count, 1); --i)
+      std::swap(all[static_cast<std::size_t>(i)], all[static_cast<std::size_t>(draw(i))]);
+    std::copy(all.end() - count, all.end(), out.begin());
+    return out;
+  }
+  std::unordered_set<std::int64_t> chosen;
+  chosen.reserve(out.size());
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const std::int64_t last = population - count + static_cast<std::int64_t>(i), drawn = draw(last);
+    out[i] = chosen.insert(drawn).second ? drawn : last;
+    if (out[i] == last) chosen.insert(last);
+  }
+  for (std::int64_t i = count - 1; i >= 1; --i)
+    std::swap(out[static_cast<std::size_t>(i)], out[static_cast<std::size_t>(draw(i))]);
+  return out;
+}
+
+void NumpyRandom::skip_choice(std::int64_t population, std::int64_t count) {
+  const std::int64_t first = population - count;
+  if (draws_by_tail(population, count)) {
+    for (std::int64_t i = population - 1; i >= std::max<std::int64_t>(first, 1); --i)
+      bounded(static_cast<std::uint64_t>(i));
+    return;
+  }
+  for (std::int64_t last = first; last < population; ++last) bounded(static_cast<std::uint64_t>(last));
+  for (std::int64_t i = count - 1; i >= 1; --i) bounded(static_cast<std::uint64_t>(i));
+}
+
+void NumpyRandom::skip_shuffle(std::int64_t items) {
+  std::int64_t i = items - 1;
+  for (; i > std::numeric_limits<std::uint32_t>::max(); --i) interval(static_cast<std::uint64_t>(i));
+  // One mask for every i above its half; a draw above i is drawn again.
+  for (auto left = static_cast<std::uint32_t>(std::max<std::int64_t>(i, 0)); left > 0;) {
+    const std::uint32_t mask = std::numeric_limits<std::uint32_t>::max() >> std::countl_zero(left);
+    const std::uint32_t half = mask >> 1;
+    while (left > half) left -= (next32() & mask) <= left ? 1 : 0;
+  }
+}
+
+void NumpyRandom::skip64(std::uint64_t draws) {
+  Word128 multiplier = kMultiplier, plus = increment_, all_multiplier = 1, all_plus = 0;
+  for (; draws > 0; draws >>= 1) {
+    if ((draws & 1) != 0) {
+      all_multiplier *= multiplier;
+      all_plus = all_plus * multiplier + plus;
+    }
+    plus = (multiplier + 1) * plus;
+    multiplier *= multiplier;
+  }
+  state_ = all_multiplier * state_ + all_plus;
 }
 
 }  // namespace wt

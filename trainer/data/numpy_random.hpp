@@ -36,10 +36,22 @@ class NumpyRandom {
   }
   /// shuffle of 0..n-1.
   std::vector<std::int64_t> permutation(std::int64_t n);
+  /// `count` different numbers of 0..population-1 in the order in which choice(population, count, replace=False) gives
+  /// them. Throws Error{usage} unless 0 <= count <= population.
+  std::vector<std::int64_t> choice(std::int64_t population, std::int64_t count);
+
+  /// Each draws what the method of its name would draw, and gives nothing: to go on after it.
+  void skip_shuffle(std::int64_t items);
+  void skip_choice(std::int64_t population, std::int64_t count);
+  /// `draws` calls of next64() or random(), in O(log draws) (Brown 1994, "Random number generation with arbitrary
+  /// strides").
+  void skip64(std::uint64_t draws);
 
  private:
   __extension__ using Word128 = unsigned __int128;
   void advance();
+  /// In [0, max], by multiplying and rejecting: what integers and choice draw.
+  std::uint64_t bounded(std::uint64_t max);
 
   Word128 state_ = 0;
   Word128 increment_ = 0;

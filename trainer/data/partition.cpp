@@ -52,6 +52,20 @@ std::vector<std::int64_t> padded_columns(const PartitionShape& shape, std::int64
   return columns;
 }
 
+/// The canonical nodes column by column; the last id of shorter ones is repeated.
+std::vector<std::int64_t> canonical_columns(const PartitionShape& shape) {
+  std::vector<std::int64_t> order;
+  order.reserve(static_cast<std::size_t>(shape.num_samples + shape.canonical_nodes));
+  for (std::int64_t column = 0; column < ceil_div(shape.num_samples, shape.canonical_nodes); ++column) {
+    for (std::int64_t row = 0; row < shape.canonical_nodes; ++row) {
+      const std::int64_t begin = row * shape.num_samples / shape.canonical_nodes;
+      const std::int64_t size = (row + 1) * shape.num_samples / shape.canonical_nodes - begin;
+      order.push_back(begin + std::min(column, size - 1));
+    }
+  }
+  return order;
+}
+
 std::vector<std::int64_t> global_sequence(const PartitionShape& shape) {
   const std::int64_t row_size = ceil_div(shape.num_samples, shape.canonical_nodes);
   const std::int64_t ratio =
@@ -59,7 +73,7 @@ std::vector<std::int64_t> global_sequence(const PartitionShape& shape) {
   const std::int64_t padding = (ratio - row_size % ratio) % ratio;
   if (shape.num_samples > shape.canonical_nodes) {
     if (padding > 0) return padded_columns(shape, row_size, padding, ratio);
-    return read_canonical_nodes(shape.num_samples, shape.canonical_nodes, true);
+    return canonical_columns(shape);
   }
   // Too few samples to give each row its own: samples go round and round, row after row.
   const std::int64_t padded = row_size + padding;
@@ -89,24 +103,6 @@ std::int64_t Partition::at(std::int64_t node, std::int64_t rank, std::int64_t wo
                            std::int64_t sample) const {
   const std::int64_t row = (node * shape.ranks_per_node + rank) * shape.workers_per_rank + worker;
   return ids.at(static_cast<std::size_t>((row * batches_per_worker + batch) * shape.batch_size + sample));
-}
-
-std::vector<std::int64_t> read_canonical_nodes(std::int64_t num_samples, std::int64_t canonical_nodes,
-                                               bool repeat_short_rows) {
-  std::vector<std::int64_t> order;
-  order.reserve(static_cast<std::size_t>(num_samples + canonical_nodes));
-  for (std::int64_t column = 0; column < ceil_div(num_samples, canonical_nodes); ++column) {
-    for (std::int64_t row = 0; row < canonical_nodes; ++row) {
-      const std::int64_t begin = row * num_samples / canonical_nodes;
-      const std::int64_t size = (row + 1) * num_samples / canonical_nodes - begin;
-      if (column < size) {
-        order.push_back(begin + column);
-      } else if (repeat_short_rows) {
-        order.push_back(begin + size - 1);
-      }
-    }
-  }
-  return order;
 }
 
 Partition partition_orig(const PartitionShape& shape, std::int64_t drop_first) {

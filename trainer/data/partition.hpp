@@ -27,11 +27,6 @@ struct Partition {
                   std::int64_t sample) const;
 };
 
-/// The order in which canonical nodes are read: column by column over their contiguous ranges. Streaming repeats the
-/// last id of shorter ranges, so that the last column is full; `repeat_short_rows` says whether we do.
-std::vector<std::int64_t> read_canonical_nodes(std::int64_t num_samples, std::int64_t canonical_nodes,
-                                               bool repeat_short_rows);
-
 /// "orig". drop_first = samples already seen (rounded down to a multiple of the physical nodes).
 /// Throws Error{usage} when the node counts do not divide, counts are not positive, or drop_first >= num_samples.
 Partition partition_orig(const PartitionShape& shape, std::int64_t drop_first = 0);

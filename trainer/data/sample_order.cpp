@@ -3,16 +3,8 @@
 #include <algorithm>
 
 #include "configs/spec/support/error.hpp"
-#include "trainer/data/partition.hpp"
 
 namespace wt {
-
-std::vector<std::int64_t> epoch_order(std::span<const std::int64_t> shard_sizes, const ShuffleOptions& options) {
-  const std::vector<std::int64_t> shuffled = shuffle_samples(shard_sizes, options);
-  auto order = read_canonical_nodes(static_cast<std::int64_t>(shuffled.size()), options.num_canonical_nodes, false);
-  for (auto& id : order) id = shuffled[static_cast<std::size_t>(id)];
-  return order;
-}
 
 namespace {
 

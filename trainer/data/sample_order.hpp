@@ -1,21 +1,11 @@
-// The order in which the trainer reads an epoch. Step s with a global batch of B samples reads order[s*B, (s+1)*B),
-// whatever the world size: this is Streaming's elastic determinism, and it holds as long as the global batch stays
-// constant and divisible by every number of ranks used, and num_canonical_nodes, seed, algorithm and block size do not
-// change.
+// Which part of a global batch a rank reads. The batches themselves do not depend on the ranks (epoch_batches.hpp):
+// this is Streaming's elastic determinism, and it holds as long as the global batch stays constant and divisible by
+// every number of ranks used, and num_canonical_nodes, seed, algorithm and block size do not change.
 #pragma once
 #include <cstdint>
 #include <span>
-#include <vector>
-
-#include "trainer/data/shuffle.hpp"
 
 namespace wt {
-
-/// Shuffled sample ids, canonical nodes read in turn; each sample of 0..sum(shard_sizes)-1 exactly once. Equal to what
-/// Streaming reads, except that Streaming repeats a sample of each short canonical node in the last num_canonical_nodes
-/// places of an epoch, and we leave the repeats out. Throws Error{usage} as shuffle_samples does.
-/// Costs about 16 bytes a sample while it runs, 40 with py1e.
-std::vector<std::int64_t> epoch_order(std::span<const std::int64_t> shard_sizes, const ShuffleOptions& options);
 
 /// What rank `rank` of `world` reads of a global batch: the contiguous part [rank*B/world, (rank+1)*B/world).
 /// Throws Error{usage} when the world does not divide the batch or has no such rank.

@@ -1,100 +1,98 @@
 #include "trainer/data/sampler.hpp"
 
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <utility>
 
 #include "configs/spec/support/error.hpp"
-#include "trainer/data/sample_order.hpp"
+#include "trainer/data/sample_sequence.hpp"
 
 namespace wt {
 namespace {
 
-constexpr const char* kKeys = "epoch, initial_physical_nodes, num_canonical_nodes, sample_in_epoch, shuffle_seed";
-
-std::int64_t whole_number(const nlohmann::json& document, const std::string& origin, const char* key,
-                          std::int64_t least) {
-  const auto found = document.find(key);
-  if (found == document.end()) {
-    throw_error(Code::usage, "{}: found no key {}, allowed are exactly the keys {}; use a state that a sampler wrote",
-                origin, key, kKeys);
-  }
-  const bool fits =
-      found->is_number_integer() &&
-      !(found->is_number_unsigned() &&
-        found->get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()));
-  if (!fits || found->get<std::int64_t>() < least) {
-    throw_error(
-        Code::usage,
-        "{}: {}: found {}, allowed are whole numbers of at least {} below 2^63; use a state that a sampler wrote",
-        origin, key, found->dump(), least);
-  }
-  return found->get<std::int64_t>();
+/// The proportions that entry `index` of a curriculum has; 0 is the data set's own.
+std::vector<double> proportions_of(const DatasetSpec& dataset, std::size_t index) {
+  if (index > 0) return dataset.curriculum[index - 1].proportions;
+  std::vector<double> out;
+  for (const StreamSpec& stream : dataset.streams) out.push_back(stream.proportion.value_or(0));
+  return out;
 }
 
 }  // namespace
 
-nlohmann::json to_json(const SamplerState& state) {
-  return {{"epoch", state.epoch},
-          {"sample_in_epoch", state.sample_in_epoch},
-          {"num_canonical_nodes", state.num_canonical_nodes},
-          {"shuffle_seed", state.shuffle_seed},
-          {"initial_physical_nodes", state.initial_physical_nodes}};
-}
-
-SamplerState sampler_state_from_json(const nlohmann::json& document, const std::string& origin) {
-  if (!document.is_object() || document.size() > 5) {
-    throw_error(Code::usage,
-                "{}: found {}, allowed is an object with exactly the keys {}; use a state that a sampler wrote", origin,
-                document.is_object() ? "more than five keys" : document.type_name(), kKeys);
+Sampler::Sampler(DatasetSpec dataset, std::vector<std::vector<std::int64_t>> shards, const BatchWorld& world)
+    : dataset_(std::move(dataset)), shards_(std::move(shards)) {
+  for (const auto& sizes : shards_) {
+    samples_.push_back(std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0}));
+    num_samples_ += samples_.back();
   }
   SamplerState state;
-  state.epoch = whole_number(document, origin, "epoch", 0);
-  state.sample_in_epoch = whole_number(document, origin, "sample_in_epoch", 0);
-  state.num_canonical_nodes = whole_number(document, origin, "num_canonical_nodes", 1);
-  state.shuffle_seed = static_cast<std::uint64_t>(whole_number(document, origin, "shuffle_seed", 0));
-  state.initial_physical_nodes = whole_number(document, origin, "initial_physical_nodes", 1);
-  return state;
+  state.num_canonical_nodes = dataset_.num_canonical_nodes;
+  state.shuffle_seed = dataset_.shuffle_seed;
+  if (dataset_.batching_method == BatchingMethod::device_per_stream) state.world = world;
+  state.initial_physical_nodes = world.nodes;
+  if (!dataset_.curriculum.empty()) state.mixes.push_back({0, 0, proportions_of(dataset_, 0)});
+  restore(state);
 }
 
-Sampler::Sampler(std::vector<std::int64_t> shard_sizes, const SamplerOptions& options)
-    : shard_sizes_(std::move(shard_sizes)),
-      algorithm_(options.algorithm),
-      block_size_(options.block_size),
-      num_samples_(std::accumulate(shard_sizes_.begin(), shard_sizes_.end(), std::int64_t{0})) {
-  restore({0, 0, options.num_canonical_nodes, options.shuffle_seed, options.initial_physical_nodes});
+MixedStreams Sampler::mix(const SamplerState& state) const {
+  DatasetSpec shares_by = dataset_;
+  shares_by.shuffle_seed = state.shuffle_seed;
+  const std::vector<double> none;
+  const std::vector<double>& proportions = state.mixes.empty() ? none : state.mixes.back().proportions;
+  return {&dataset_, shards_, epoch_shares(shares_by, samples_, proportions), state.num_canonical_nodes,
+          state.shuffle_seed};
 }
 
-ShuffleOptions Sampler::shuffle_options(const SamplerState& state) const {
-  return {algorithm_, state.num_canonical_nodes, state.shuffle_seed, state.epoch, block_size_};
+std::int64_t Sampler::batches_drawn(const SamplerState& state, std::int64_t global_batch) const {
+  if (global_batch < 1)
+    throw_error(Code::usage, "global batch: found {} samples, allowed is at least 1; change global_train_batch_size",
+                global_batch);
+  const UsedMix begin = state.mixes.empty() ? UsedMix{} : state.mixes.back();
+  const std::int64_t own = state.sample_in_epoch / global_batch;
+  if (state.epoch == begin.epoch) return begin.at + own;
+  return begin.at + (state.epoch - begin.epoch) * batches_of_epoch(mix(state), global_batch, state.world) + own;
 }
 
 std::vector<std::int64_t> Sampler::next_batch(std::int64_t global_batch) {
-  if (global_batch < 1 || global_batch > num_samples_) {
-    throw_error(Code::usage,
-                "global batch: found {} samples, allowed is 1 to the dataset's {}; change global_train_batch_size or "
-                "pack more data",
-                global_batch, num_samples_);
+  const std::int64_t drawn = batches_drawn(state_, global_batch);
+  SamplerState next = state_;
+  if (!state_.mixes.empty() && state_.mixes.size() <= dataset_.curriculum.size()) {
+    const MixChange& change = dataset_.curriculum[state_.mixes.size() - 1];
+    if (drawn > change.at)
+      throw_error(
+          Code::usage,
+          "curriculum: found a change at batch {}, {} batches are drawn, allowed is a change in the future; give "
+          "the run its earlier entries back",
+          change.at, drawn);
+    if (drawn == change.at) {
+      ++next.epoch;
+      next.sample_in_epoch = 0;
+      next.mixes.push_back({drawn, next.epoch, change.proportions});
+    }
   }
-  if (global_batch > num_samples_ - state_.sample_in_epoch) {
-    SamplerState next = state_;
+  const MixedStreams streams = mix(next);
+  const std::int64_t batches = batches_of_epoch(streams, global_batch, next.world);
+  const std::int64_t rest =
+      dataset_.batching_method == BatchingMethod::random
+          ? sequence_places(streams.shares.epoch_size, next.num_canonical_nodes) - next.sample_in_epoch
+          : batches * global_batch - next.sample_in_epoch / global_batch * global_batch;
+  if (rest < global_batch) {
     ++next.epoch;
     next.sample_in_epoch = 0;
-    restore(next);
   }
-  const auto begin = order_.begin() + state_.sample_in_epoch;
-  state_.sample_in_epoch += global_batch;
-  return {begin, begin + global_batch};
+  if (!batches_ || batch_of_them_ != global_batch || next.epoch != state_.epoch) {
+    batches_.reset();
+    batches_ = epoch_batches(streams, next.epoch, next.sample_in_epoch, global_batch, next.world);
+    batch_of_them_ = global_batch;
+  }
+  std::vector<std::int64_t> out = batches_->next();
+  next.sample_in_epoch += global_batch;
+  state_ = std::move(next);
+  return out;
 }
 
-void Sampler::restore(const SamplerState& state) {
-  if (state.sample_in_epoch < 0 || state.sample_in_epoch > num_samples_) {
-    throw_error(Code::usage,
-                "sampler state: sample_in_epoch: found {}, allowed is 0 to the dataset's {} samples; resume with the "
-                "dataset of the checkpoint",
-                state.sample_in_epoch, num_samples_);
-  }
+void Sampler::check(const SamplerState& state) const {
   if (state.shuffle_seed > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
     throw_error(Code::usage, "sampler state: shuffle_seed: found {}, allowed is 0 to 2^63 - 1; choose a smaller seed",
                 state.shuffle_seed);
@@ -105,8 +103,39 @@ void Sampler::restore(const SamplerState& state) {
         "sampler state: initial_physical_nodes: found {}, allowed is at least 1; use a state that a sampler wrote",
         state.initial_physical_nodes);
   }
-  order_ = epoch_order(shard_sizes_, shuffle_options(state));
+  const std::size_t entries = dataset_.curriculum.empty() ? 0 : dataset_.curriculum.size() + 1;
+  bool same = state.mixes.size() <= entries && state.mixes.empty() == dataset_.curriculum.empty();
+  for (std::size_t i = 0; same && i < state.mixes.size(); ++i)
+    same = state.mixes[i].proportions == proportions_of(dataset_, i) &&
+           state.mixes[i].at == (i == 0 ? 0 : dataset_.curriculum[i - 1].at);
+  if (!same)
+    throw_error(Code::usage,
+                "curriculum: found {} entries that differ from the {} that the run has used, allowed are new entries "
+                "after them; give the run its earlier entries back",
+                entries, state.mixes.size());
+  const std::int64_t size = mix(state).shares.epoch_size;
+  if (state.num_canonical_nodes < 1 || state.num_canonical_nodes > size) {
+    throw_error(
+        Code::usage,
+        "sampler: found num_canonical_nodes {} for {} samples, allowed is 1 to the number of samples; use fewer "
+        "canonical nodes or more data",
+        state.num_canonical_nodes, size);
+  }
+  // Canonical nodes, and those of each stream where streams are batched apart, are filled up to equal length.
+  const auto most = size + static_cast<std::int64_t>(dataset_.streams.size()) * state.num_canonical_nodes *
+                               state.world.ranks_per_node;
+  if (state.sample_in_epoch < 0 || state.sample_in_epoch > most || state.epoch < 0) {
+    throw_error(Code::usage,
+                "sampler state: sample_in_epoch: found {} in epoch {}, allowed is 0 to the epoch's {} samples; resume "
+                "with the data set of the checkpoint",
+                state.sample_in_epoch, state.epoch, size);
+  }
+}
+
+void Sampler::restore(const SamplerState& state) {
+  check(state);
   state_ = state;
+  batches_.reset();
 }
 
 }  // namespace wt

@@ -1,14 +1,26 @@
-// Walks the epochs of a dataset in global batches and can stop and go on anywhere: five numbers, the ones Streaming
-// keeps too, say where it is. The same on every rank; no communication.
+// Walks the epochs of a data set in global batches and can stop and go on anywhere: five numbers, the ones Streaming
+// keeps too, say where it is; a curriculum adds the mixes that were used. The same on every rank; no communication.
+// Batches do not depend on the number of ranks (epoch_batches.hpp says which do), so that a run goes on exactly on
+// other ranks. Ids count through the streams in their order, in each through the shards of its index.json.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
-#include "trainer/data/shuffle.hpp"
+#include "configs/spec/dataset.hpp"
+#include "trainer/data/epoch_batches.hpp"
 
 namespace wt {
+
+/// A mix of streams that a curriculum has used, or uses.
+struct UsedMix {
+  std::int64_t at = 0;     ///< batches drawn before its first
+  std::int64_t epoch = 0;  ///< its first
+  std::vector<double> proportions;
+  friend bool operator==(const UsedMix&, const UsedMix&) = default;
+};
 
 /// What a checkpoint stores of the sampler.
 struct SamplerState {
@@ -17,6 +29,8 @@ struct SamplerState {
   std::int64_t num_canonical_nodes = 1;
   std::uint64_t shuffle_seed = kDefaultShuffleSeed;
   std::int64_t initial_physical_nodes = 1;  ///< kept for Streaming's own readers; our order does not depend on it
+  std::vector<UsedMix> mixes;               ///< of a data set with a curriculum, its own proportions first; else empty
+  BatchWorld world;                         ///< that batches of device_per_stream were made for, and go on to be
   friend bool operator==(const SamplerState&, const SamplerState&) = default;
 };
 
@@ -24,42 +38,39 @@ nlohmann::json to_json(const SamplerState& state);
 /// Throws Error{usage} naming origin and key, on keys that are missing, unknown or no whole number in range.
 SamplerState sampler_state_from_json(const nlohmann::json& document, const std::string& origin);
 
-struct SamplerOptions {
-  ShuffleAlgorithm algorithm = ShuffleAlgorithm::py1e;
-  std::int64_t block_size = 0;                       ///< samples; 0 = Streaming's default
-  std::int64_t num_canonical_nodes = 1;              ///< keep it through a run; a state overrides it
-  std::uint64_t shuffle_seed = kDefaultShuffleSeed;  ///< a state overrides it
-  std::int64_t initial_physical_nodes = 1;
-};
-
 class Sampler {
  public:
-  /// shard_sizes: samples of each shard, in the order of index.json. Throws Error{usage} as shuffle_samples does.
-  explicit Sampler(std::vector<std::int64_t> shard_sizes, const SamplerOptions& options = {});
+  /// shards: samples of each shard of each stream, in the order of index.json. `world`: the ranks that read different
+  /// samples. Throws Error{usage}: streams without samples, fewer samples than canonical nodes.
+  Sampler(DatasetSpec dataset, std::vector<std::vector<std::int64_t>> shards, const BatchWorld& world = {});
 
-  /// The next global_batch sample ids. What is left of an epoch and does not fill a batch is dropped.
-  /// Throws Error{usage} when a batch is not 1..samples.
+  /// The next global_batch sample ids. What is left of an epoch and does not fill a batch is dropped; so is the rest of
+  /// an epoch that a curriculum ends. Costs seconds at the begin of an epoch of 1e9 samples.
+  /// Throws Error{usage} when the streams do not fill a batch, or the curriculum changed a past batch.
   std::vector<std::int64_t> next_batch(std::int64_t global_batch);
 
-  /// Batches that were drawn from the beginning until `state`, which is of this dataset and batch size.
-  std::int64_t batches_drawn(const SamplerState& state, std::int64_t global_batch) const {
-    return state.epoch * (num_samples_ / global_batch) + state.sample_in_epoch / global_batch;
-  }
+  /// Batches that were drawn from the beginning until `state`, which is of this data set and batch size.
+  std::int64_t batches_drawn(const SamplerState& state, std::int64_t global_batch) const;
+  /// Samples of all streams; an id is smaller.
   std::int64_t num_samples() const { return num_samples_; }
+  /// Samples that an epoch draws in the mix of the next batch.
+  std::int64_t epoch_size() const { return mix(state_).shares.epoch_size; }
   const SamplerState& state() const { return state_; }
-  /// Continues after the last batch before state() was taken. Throws Error{usage} for a state that this dataset cannot
+  /// Continues after the last batch before state() was taken. Throws Error{usage} for a state that this data set cannot
   /// have, and then leaves the sampler as it was.
   void restore(const SamplerState& state);
 
  private:
-  ShuffleOptions shuffle_options(const SamplerState& state) const;
+  MixedStreams mix(const SamplerState& state) const;
+  void check(const SamplerState& state) const;
 
-  std::vector<std::int64_t> shard_sizes_;
-  ShuffleAlgorithm algorithm_;
-  std::int64_t block_size_;
+  DatasetSpec dataset_;
+  std::vector<std::vector<std::int64_t>> shards_;
+  std::vector<std::int64_t> samples_;  ///< of each stream
   std::int64_t num_samples_ = 0;
   SamplerState state_;
-  std::vector<std::int64_t> order_;  ///< of state_.epoch
+  std::unique_ptr<EpochBatches> batches_;  ///< what follows state_, made when it is asked for
+  std::int64_t batch_of_them_ = 0;
 };
 
 }  // namespace wt

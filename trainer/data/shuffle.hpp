@@ -19,12 +19,14 @@ struct ShuffleOptions {
   std::int64_t block_size = 0;  ///< samples; 0 = max(4,000,000 / num_canonical_nodes, 2^18)
 };
 
+/// Whether the algorithm shuffles in blocks, so that block_size counts.
+bool has_blocks(ShuffleAlgorithm algorithm);
 /// block_size with its default put in.
 std::int64_t effective_block_size(const ShuffleOptions& options);
 
-/// A permutation of 0..sum(shard_sizes)-1. Where py1e ties two positions exactly (NumPy's sort is then free), the lower
-/// index comes first. Throws Error{usage} on negative sizes or epochs, block_size 1, and on fewer samples than
-/// canonical nodes.
+/// A permutation of 0..sum(shard_sizes)-1: all that read_nodes reads of these shards, node after node. Where py1e ties
+/// two positions exactly (NumPy's sort is then free), the lower index comes first. Throws Error{usage} on negative
+/// sizes or epochs, block_size 1, and on fewer samples than canonical nodes.
 std::vector<std::int64_t> shuffle_samples(std::span<const std::int64_t> shard_sizes, const ShuffleOptions& options);
 
 }  // namespace wt

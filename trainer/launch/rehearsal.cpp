@@ -35,10 +35,9 @@ class RehearsedBatches {
  public:
   RehearsedBatches(const RunSpec& run, const ShardCache* data)
       : run_(run), data_(data), positions_(context_positions(run.seq, run.layout.context, run.rehearsal.rank % run.layout.context)) {
-    if (!data_) return;
-    SamplerOptions order;
-    order.shuffle_seed = run.dataset.shuffle_seed;
-    sampler_ = std::make_unique<Sampler>(data_->shard_sizes(), order);
+    if (data_)
+      sampler_ =
+          std::make_unique<Sampler>(run.dataset, data_->shard_sizes(), BatchWorld{1, run.layout.data_ranks()});
   }
   void begin_step(std::int64_t step) {
     step_ = step;

@@ -119,11 +119,7 @@ Worker::Worker(RunSpec run, WorkerOptions options)
     : run_(std::move(run)),
       options_(std::move(options)),
       data_(run_.dataset),
-      sampler_(data_.shard_sizes(), [&] {
-        SamplerOptions order;
-        order.shuffle_seed = run_.dataset.shuffle_seed;
-        return order;
-      }()),
+      sampler_(run_.dataset, data_.shard_sizes(), {1, run_.layout.data_ranks()}),
       evaluator_(run_.evaluation) {}
 
 Worker::~Worker() = default;

@@ -1,0 +1,55 @@
+// The samples of an epoch before they are shuffled: a row of units, each a shard's samples or a draw of them
+// (streaming/base/dataset.py, resample_streams). Units are held, not ids: an epoch of 2e9 samples of 500,000 shards
+// takes 40 MB.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "configs/spec/dataset.hpp"
+#include "trainer/data/numpy_random.hpp"
+
+namespace wt {
+
+/// A stream as the units need it.
+struct UnitStream {
+  std::int64_t first_id = 0;                  ///< of its first sample; ids count through all streams
+  std::span<const std::int64_t> shard_sizes;  ///< samples
+  std::int64_t choose = 0;                    ///< samples of it in the epoch
+};
+
+struct UnitOptions {
+  SamplingMethod method = SamplingMethod::balanced;
+  std::int64_t granularity = 1;
+  std::uint64_t seed = kDefaultShuffleSeed;
+  std::int64_t epoch = 0;
+  bool shuffle = true;  ///< without it the same samples of each shard count are drawn in every epoch
+};
+
+class EpochUnits {
+ public:
+  /// Streams of one draw, one after the other. Throws Error{usage} as samples_of_shards does.
+  EpochUnits(std::span<const UnitStream> streams, const UnitOptions& options);
+  /// Each shard once and whole.
+  explicit EpochUnits(std::span<const std::int64_t> shard_sizes);
+
+  std::size_t units() const { return units_.size(); }
+  std::int64_t samples() const { return samples_; }
+  std::int64_t samples_of(std::size_t unit) const { return units_[unit].count; }
+  /// Ids of the unit in ascending order.
+  void append_ids(std::size_t unit, std::vector<std::int64_t>& ids) const;
+
+ private:
+  struct SampleUnit {
+    std::int64_t first_id = 0;
+    std::int64_t count = 0;
+    std::int64_t shard_samples = 0;
+    std::int64_t draw = -1;  ///< index into draws_; -1: all samples of the shard
+  };
+  std::vector<SampleUnit> units_;
+  std::vector<NumpyRandom> draws_;  ///< before the draw of a unit
+  std::int64_t samples_ = 0;
+};
+
+}  // namespace wt
