@@ -34,7 +34,9 @@ std::unique_ptr<RoutingSource> routing_of(const RunSpec& run) {
 class RehearsedBatches {
  public:
   RehearsedBatches(const RunSpec& run, const ShardCache* data)
-      : run_(run), data_(data), positions_(context_positions(run.seq, run.layout.context, run.rehearsal.rank % run.layout.context)) {
+      : run_(run),
+        data_(data),
+        positions_(context_positions(run.seq, run.layout.context, run.rehearsal.rank % run.layout.context)) {
     if (!data_) return;
     SamplerOptions order;
     order.shuffle_seed = run.dataset.shuffle_seed;

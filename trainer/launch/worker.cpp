@@ -117,11 +117,12 @@ Worker::Worker(RunSpec run, WorkerOptions options)
     : run_(std::move(run)),
       options_(std::move(options)),
       data_(run_.dataset),
-      sampler_(data_.shard_sizes(), [&] {
-        SamplerOptions order;
-        order.shuffle_seed = run_.dataset.shuffle_seed;
-        return order;
-      }()),
+      sampler_(data_.shard_sizes(),
+               [&] {
+                 SamplerOptions order;
+                 order.shuffle_seed = run_.dataset.shuffle_seed;
+                 return order;
+               }()),
       evaluator_(run_.evaluation) {}
 
 Worker::~Worker() = default;
@@ -182,8 +183,7 @@ void Worker::agree(const RunSpec& run, Executor& executor, Communicators& commun
   if (joins)
     now_ = {done, sampler_state_from_json(parse_json(communicators.store().get(kSampler), kSampler), kSampler)};
   for (const ShardedGroup& g : executor.groups())
-    for (const at::Tensor& t : g.states())
-      communicators.broadcast(state_copies_axis(run.layout), t)->wait();
+    for (const at::Tensor& t : g.states()) communicators.broadcast(state_copies_axis(run.layout), t)->wait();
 }
 
 AfterStep Worker::train_steps(const RunSpec& run, Executor& executor, Communicators& communicators,
