@@ -5,6 +5,7 @@ The environment variable TOKEN_FILE names the program token_file.
 """
 
 import json
+import logging
 import os
 import random
 import shutil
@@ -51,6 +52,7 @@ def streamed(folder):
 
 
 def main():
+    logging.disable(logging.WARNING)
     rng = random.Random(11)
     hashes = sorted(get_hashes())
     # A level of each family and the default.

@@ -2,7 +2,8 @@
 //   token_file read LOCAL [REMOTE [HASH]]   every sample of a data set, one line of token ids each
 //   token_file write DIR COMPRESSION HASHES LIMIT   samples from such lines; HASHES with commas, "-" for none
 //   token_file merge DIR                    the index over the indexes of subfolders
-#include <cstdio>
+#include <fmt/format.h>
+
 #include <iostream>
 #include <sstream>
 
@@ -21,8 +22,7 @@ void read(const std::vector<std::string>& words) {
   if (words.size() > 3 && words[3] != "-") spec.streams[0].remote = words[3];
   if (words.size() > 4) spec.streams[0].validate_hash = words[4];
   const ShardCache cache(spec);
-  for (std::int64_t id = 0; id < cache.size(); ++id)
-    std::cout << fmt::format("{}\n", fmt::join(cache.tokens(id), " "));
+  for (std::int64_t id = 0; id < cache.size(); ++id) std::cout << fmt::format("{}\n", fmt::join(cache.tokens(id), " "));
 }
 
 void write(const std::vector<std::string>& words) {

@@ -62,7 +62,8 @@ TEST_CASE("the last token of a sample of max_seq_len tokens has no target") {
   const std::vector<std::int64_t> samples{0, 1}, all{0, 1, 2, 3};
   const std::int64_t none = WT_IGNORED_TARGET;
   CHECK(is_last_target_missing(data, run));
-  CHECK_THROWS_WITH(load_microbatch(data, run, samples, all), Catch::Contains("sample 0 has 4 tokens, max_seq_len 4 needs 5"));
+  CHECK_THROWS_WITH(load_microbatch(data, run, samples, all),
+                    Catch::Contains("sample 0 has 4 tokens, max_seq_len 4 needs 5"));
   run.last_target_missing = true;
   const Microbatch batch = load_microbatch(data, run, samples, all);
   CHECK(values(batch.tokens) == std::vector<std::int64_t>{10, 11, 12, 13, 20, 21, 22, 23});
@@ -71,11 +72,13 @@ TEST_CASE("the last token of a sample of max_seq_len tokens has no target") {
   run.seq = 3;
   CHECK_FALSE(is_last_target_missing(data, run));
   run.seq = 5;
-  CHECK_THROWS_WITH(is_last_target_missing(data, run), Catch::Contains("its first sample has 4 tokens, max_seq_len 5 needs 6"));
+  CHECK_THROWS_WITH(is_last_target_missing(data, run),
+                    Catch::Contains("its first sample has 4 tokens, max_seq_len 5 needs 6"));
 }
 
 TEST_CASE("the loss is divided by the targets that there are") {
   ModelSpec model;
+  model.layers = model.heads = model.kv_heads = 1, model.d_model = model.head_dim = 8;
   const Layout layout;
   CHECK(Segments(model, layout, 8, 3, at::kFloat).loss_tokens(0) == 24);
   CHECK(Segments(model, layout, 8, 3, at::kFloat, 0, at::kCPU, true).loss_tokens(0) == 21);

@@ -318,16 +318,18 @@ TEST_CASE("an index that cannot be is an error that names the key") {
              Contains("text: ndarray:uint16") && Contains("'tokens'"));
   CHECK_THAT(broken("/shards/0/raw_data/basename"_json_pointer, "../shard.00000.mds"), Contains("raw_data.basename"));
   CHECK_THAT(broken("/shards/0/raw_data"_json_pointer, nullptr), Contains("shards[0].raw_data: found null"));
-  for (const std::string& name : std::vector<std::string>{"/tmp/x", "0/../../x", "0//x", "0/", "./x", "0/.x", "", "index.json",
-                                                          "0/index.json", std::string("a\0b", 3)}) {
+  for (const std::string& name : std::vector<std::string>{"/tmp/x", "0/../../x", "0//x", "0/", "./x", "0/.x", "",
+                                                          "index.json", "0/index.json", std::string("a\0b", 3)}) {
     CAPTURE(name);
-    CHECK_THAT(broken("/shards/1/raw_data/basename"_json_pointer, name), Contains("shards[1].raw_data.basename: found"));
+    CHECK_THAT(broken("/shards/1/raw_data/basename"_json_pointer, name),
+               Contains("shards[1].raw_data.basename: found"));
   }
   CHECK_THAT(broken("/shards/1/raw_data/basename"_json_pointer, "shard.00000.mds"),
              Contains("found the file 'shard.00000.mds' twice"));
   const Json zip = {{"basename", "x.zstd"}, {"bytes", 1}, {"hashes", Json::object()}};
   CHECK_THAT(broken("/shards/0/zip_data"_json_pointer, zip), Contains("shards[0].compression: found null"));
-  CHECK_THAT(broken("/shards/0/raw_data/hashes"_json_pointer, {{"sha1", 5}}), Contains("raw_data.hashes.sha1: found 5"));
+  CHECK_THAT(broken("/shards/0/raw_data/hashes"_json_pointer, {{"sha1", 5}}),
+             Contains("raw_data.hashes.sha1: found 5"));
   CHECK_THAT(broken("/shards"_json_pointer, {1}), Contains("index.shards: found number"));
   edit_index(set, [&](Json& index) {
     index["shards"][0]["zip_data"] = zip;

@@ -207,9 +207,9 @@ TEST_CASE("without local the cache is a temporary folder named by a hash of the 
   const TempDirectory folder;
   write_set(folder / "a", 3, 0);
   const std::string remote = (folder / "a").string();
-  const fs::path cached = fs::temp_directory_path() /
-                          fmt::format("windtunnel-{}-{}", ::geteuid(),
-                                      mds_hash("blake2s", {std::as_bytes(std::span(remote))}).substr(0, 32));
+  const fs::path cached =
+      fs::temp_directory_path() / fmt::format("windtunnel-{}-{}", ::geteuid(),
+                                              mds_hash("blake2s", {std::as_bytes(std::span(remote))}).substr(0, 32));
   check_all(ShardCache(dataset_of({stream_of(remote, {})})), 0, 3);
   CHECK(files_in(cached) == 2);
   fs::remove_all(cached);
@@ -225,8 +225,8 @@ TEST_CASE("shards are fetched ahead in the order of the samples") {
   cache.prefetch(std::vector<std::int64_t>{35, 36, -1, 2, 35, 15});
   CHECK(wait_until(60, 0.01, [&] { return files_in(folder / "cache") == 4; }));
   check_all(cache, 0, 40);
-  CHECK(script.fetched == std::vector<std::string>{"index.json", "shard.00003.mds", "shard.00000.mds", "shard.00001.mds",
-                                                   "shard.00002.mds"});
+  CHECK(script.fetched == std::vector<std::string>{"index.json", "shard.00003.mds", "shard.00000.mds",
+                                                   "shard.00001.mds", "shard.00002.mds"});
 }
 
 TEST_CASE("a fetch that fails is tried again, and then named") {
@@ -234,7 +234,9 @@ TEST_CASE("a fetch that fails is tried again, and then named") {
   const std::string codec = GENERATE("", "zstd");
   write_set(folder / "a", 5, 0, codec);
   Script script;
-  const auto open = [&] { return ShardCache(dataset_of({stream_of(folder / "a", folder / "cache")}), options_with(script)); };
+  const auto open = [&] {
+    return ShardCache(dataset_of({stream_of(folder / "a", folder / "cache")}), options_with(script));
+  };
   const Fault fault = GENERATE(Fault::cut, Fault::flip, Fault::unreachable);
   SECTION("twice, then it is there") {
     script.faults = {Fault::unreachable, Fault::cut};  // of the index
@@ -246,7 +248,8 @@ TEST_CASE("a fetch that fails is tried again, and then named") {
     const ShardCache cache = open();
     script.faults = {fault, fault, fault};
     CHECK_THROWS_WITH(cache.tokens(0), Contains("shard.00000.mds") && Contains((folder / "a").string()) &&
-                                           Contains("failed in 3 attempts of at most 60 s") && Contains("download_retry"));
+                                           Contains("failed in 3 attempts of at most 60 s") &&
+                                           Contains("download_retry"));
     CHECK(files_in(folder / "cache") == 1);
     check_all(cache, 0, 5);  // and it may be tried again
   }
@@ -482,8 +485,8 @@ TEST_CASE("a limit is kept by removing what was not read for the longest time") 
     CHECK(cache.usage() <= static_cast<std::uint64_t>(*spec.cache_limit));
     CHECK(indexes + shard_bytes(folder / "cache") <= static_cast<std::uint64_t>(*spec.cache_limit));
   }
-  CHECK(script.fetched.size() > 21);         // some more than once
-  CHECK(files_in(folder / "b") == 4);        // what could not be fetched again stays
+  CHECK(script.fetched.size() > 21);   // some more than once
+  CHECK(files_in(folder / "b") == 4);  // what could not be fetched again stays
   CHECK(files_in(folder / "a") == 21);
 }
 
@@ -515,7 +518,8 @@ TEST_CASE("several processes keep one limit") {
         const ShardCache cache(spec);
         for (int i = 0; i < 150; ++i) {
           const std::int64_t id = (i * 7 + process * 100) % 300;
-          if (i % 4 == 0) cache.prefetch(std::vector<std::int64_t>{id, (id + 7) % 300, (id + 14) % 300, (id + 21) % 300});
+          if (i % 4 == 0)
+            cache.prefetch(std::vector<std::int64_t>{id, (id + 7) % 300, (id + 14) % 300, (id + 21) % 300});
           if (cache.tokens(id).at(0) != id || cache.usage() > static_cast<std::uint64_t>(*spec.cache_limit)) status = 8;
         }
       } catch (const std::exception& failure) {
@@ -539,7 +543,8 @@ TEST_CASE("a limit that holds too little is refused, and so is another beside on
   write_set(folder / "a", 80, 0);
   DatasetSpec spec = dataset_of({stream_of(folder / "a", folder / "cache")});
   spec.cache_limit = 1000;
-  CHECK_THROWS_WITH(ShardCache(spec), Contains("cache_limit: found 1000 bytes") && Contains("four times the largest shard"));
+  CHECK_THROWS_WITH(ShardCache(spec),
+                    Contains("cache_limit: found 1000 bytes") && Contains("four times the largest shard"));
   spec.cache_limit = 100000;
   const ShardCache cache(spec);
   const ShardCache beside(spec);

@@ -67,21 +67,24 @@ void CacheLimit::check() const {
   for (const ShardRoom& shard : shards_) largest = std::max(largest, shard.most);
   const std::uint64_t least = std::max(4 * largest, fixed_ + largest);
   if (limit_ > fixed_ && limit_ >= least) return;
-  throw_error(Code::usage,
-              "{}: cache_limit: found {} bytes, allowed are more than the indexes ({} bytes) and at least four times the "
-              "largest shard with its compressed file ({} bytes); set at least {}",
-              file_.parent_path().string(), limit_, fixed_, largest, std::max(least, fixed_ + 1));
+  throw_error(
+      Code::usage,
+      "{}: cache_limit: found {} bytes, allowed are more than the indexes ({} bytes) and at least four times the "
+      "largest shard with its compressed file ({} bytes); set at least {}",
+      file_.parent_path().string(), limit_, fixed_, largest, std::max(least, fixed_ + 1));
 }
 
 void CacheLimit::map() {
   const std::size_t bytes = sizeof(Header) + 8 * shards_.size();
   struct stat status {};
-  const bool failed = ::fstat(lock_.descriptor(), &status) != 0 ||
-                      (std::cmp_less(status.st_size, bytes) && ::ftruncate(lock_.descriptor(), static_cast<off_t>(bytes)) != 0);
-  void* const mapped = failed ? MAP_FAILED
-                              : ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, lock_.descriptor(), 0);
+  const bool failed =
+      ::fstat(lock_.descriptor(), &status) != 0 ||
+      (std::cmp_less(status.st_size, bytes) && ::ftruncate(lock_.descriptor(), static_cast<off_t>(bytes)) != 0);
+  void* const mapped =
+      failed ? MAP_FAILED : ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, lock_.descriptor(), 0);
   if (mapped == MAP_FAILED) {
-    throw_error(Code::runtime, "{}: mapping {} bytes failed: {}; allowed is a folder with room on a disk of this machine",
+    throw_error(Code::runtime,
+                "{}: mapping {} bytes failed: {}; allowed is a folder with room on a disk of this machine",
                 file_.string(), bytes, std::generic_category().message(errno));
   }
   header_ = static_cast<Header*>(mapped);
@@ -92,10 +95,11 @@ void CacheLimit::begin(bool alone) {
   const std::uint64_t identity = hash_of(std::span<const ShardRoom>(shards_), limit_);
   if (!alone) {
     if (header_->magic == kMagic && header_->shards == shards_.size() && header_->identity == identity) return;
-    throw_error(Code::usage,
-                "{}: found that another process uses this folder with another data set or cache_limit, allowed is one of "
-                "each at a time; name another folder as `local`, or wait until it has ended",
-                file_.string());
+    throw_error(
+        Code::usage,
+        "{}: found that another process uses this folder with another data set or cache_limit, allowed is one of "
+        "each at a time; name another folder as `local`, or wait until it has ended",
+        file_.string());
   }
   header_->magic = kMagic;
   header_->shards = shards_.size();

@@ -1,7 +1,8 @@
-// How many bytes of shards the folders of a data set hold, over all processes of a machine that read it, and which shard
-// goes when there is no room for the next: the one that nobody has read for the longest time. The state of all shards is
-// 8 bytes each in a file that the processes map. A process that is killed leaves nothing that blocks: what it was
-// preparing is forgotten when room is needed, and the first to come when nobody else is there looks at the folders anew.
+// How many bytes of shards the folders of a data set hold, over all processes of a machine that read it, and which
+// shard goes when there is no room for the next: the one that nobody has read for the longest time. The state of all
+// shards is 8 bytes each in a file that the processes map. A process that is killed leaves nothing that blocks: what it
+// was preparing is forgotten when room is needed, and the first to come when nobody else is there looks at the folders
+// anew.
 #pragma once
 #include <atomic>
 #include <cstdint>

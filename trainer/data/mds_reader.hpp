@@ -15,9 +15,9 @@ namespace wt {
 
 class MdsReader : public TokenSamples {
  public:
-  /// Shards that are stored compressed are decompressed beside their files, as Streaming does. Throws Error{usage} naming
-  /// the file: no or bad index.json (see read_mds_index), a shard that is missing, cut off, of another size, sample count
-  /// or offsets than the index says, and a `column` that is missing or holds no tokens.
+  /// Shards that are stored compressed are decompressed beside their files, as Streaming does. Throws Error{usage}
+  /// naming the file: no or bad index.json (see read_mds_index), a shard that is missing, cut off, of another size,
+  /// sample count or offsets than the index says, and a `column` that is missing or holds no tokens.
   explicit MdsReader(const std::filesystem::path& directory, const std::string& column = kTokensColumn);
 
   std::int64_t size() const override { return ends_.back(); }

@@ -44,8 +44,8 @@ std::optional<std::span<const std::byte>> payload_of(std::span<const std::byte> 
 }
 
 /// By bytes a second, as measured (bench/studies/shards); the first is the quickest.
-constexpr std::array<const char*, 17> kQuickest = {"xxh3_64", "xxh3_128", "xxh128",   "xxh64",    "xxh32",    "sha1",
-                                                   "sha256",  "sha224",   "blake2b",  "md5",      "sha512",   "sha384",
+constexpr std::array<const char*, 17> kQuickest = {"xxh3_64", "xxh3_128", "xxh128",   "xxh64",    "xxh32",   "sha1",
+                                                   "sha256",  "sha224",   "blake2b",  "md5",      "sha512",  "sha384",
                                                    "blake2s", "sha3_224", "sha3_256", "sha3_384", "sha3_512"};
 
 }  // namespace
@@ -136,8 +136,8 @@ void check_hash(const MdsFile& entry, const std::string& name, std::span<const s
   const std::string found = mds_hash(name, {bytes});
   const std::string& expected = entry.hashes.at(name);
   if (found != expected) {
-    throw_error(Code::usage, "{}: found {} {}, allowed is the {} of index.json; fetch or pack the dataset again", origin,
-                name, found, expected);
+    throw_error(Code::usage, "{}: found {} {}, allowed is the {} of index.json; fetch or pack the dataset again",
+                origin, name, found, expected);
   }
 }
 

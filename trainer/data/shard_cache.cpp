@@ -55,7 +55,8 @@ class ShardCache::State {
     return static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), id) - ends_.begin());
   }
   std::pair<StreamFolder&, std::size_t> place_of(std::size_t shard) const {
-    const auto stream = static_cast<std::size_t>(std::upper_bound(first_.begin(), first_.end(), shard) - first_.begin() - 1);
+    const auto stream =
+        static_cast<std::size_t>(std::upper_bound(first_.begin(), first_.end(), shard) - first_.begin() - 1);
     return {*streams_[stream], shard - first_[stream]};
   }
   void set_limit(std::uint64_t limit);
@@ -107,7 +108,10 @@ ShardCache::State::State(const DatasetSpec& spec, ShardCacheOptions options) : o
 }
 
 ShardCache::State::~State() {
-  stopped_ = true;
+  {
+    const Lock lock(mutex_);  // else a thread about to wait would not hear of it
+    stopped_ = true;
+  }
   changed_.notify_all();
   for (std::thread& thread : threads_) thread.join();
 }
@@ -192,10 +196,11 @@ Shard ShardCache::State::open(std::size_t shard, bool wait) {
       const bool removed = limit_ && prepared != StreamFolder::Prepared::busy && !stream.present(at);
       if (!removed) throw;
       if (tries == kTriesAgainstRemoval) {
-        throw_error(Code::runtime,
-                    "{}: {}: the shard was removed {} times before it was read, allowed is a cache_limit that holds what "
-                    "all processes read at once; raise cache_limit",
-                    stream.folder().string(), stream.shards()[at].raw.basename, tries + 1);
+        throw_error(
+            Code::runtime,
+            "{}: {}: the shard was removed {} times before it was read, allowed is a cache_limit that holds what "
+            "all processes read at once; raise cache_limit",
+            stream.folder().string(), stream.shards()[at].raw.basename, tries + 1);
       }
     }
   }

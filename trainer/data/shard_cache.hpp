@@ -18,8 +18,8 @@ namespace wt {
 struct ShardCacheOptions {
   std::string column = kTokensColumn;
   FetchOptions fetch;
-  int threads = 4;                ///< that fetch ahead; made when there is something to fetch
-  std::size_t most_open = 4096;   ///< shards mapped at once; Linux allows 65,530 mappings a process
+  int threads = 4;               ///< that fetch ahead; made when there is something to fetch
+  std::size_t most_open = 4096;  ///< shards mapped at once; Linux allows 65,530 mappings a process
 };
 
 class ShardCache : public TokenSamples {

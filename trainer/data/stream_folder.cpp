@@ -58,7 +58,8 @@ void make_folders(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) {
-    throw_error(Code::runtime, "{}: creating the folder failed: {}; allowed is a place that can be written; name another "
+    throw_error(Code::runtime,
+                "{}: creating the folder failed: {}; allowed is a place that can be written; name another "
                 "as `local`",
                 folder.string(), error.message());
   }
@@ -81,7 +82,8 @@ fs::path temporary_folder(const StreamSpec& spec) {
 fs::path folder_of(const StreamSpec& spec) {
   if (!spec.local.empty()) return spec.local_folder();
   if (!spec.remote.empty()) return temporary_folder(spec);
-  throw_error(Code::usage, "stream '{}': found neither remote nor local, allowed is at least one; name a folder as `local`",
+  throw_error(Code::usage,
+              "stream '{}': found neither remote nor local, allowed is at least one; name a folder as `local`",
               spec.name);
 }
 
@@ -136,7 +138,8 @@ void StreamFolder::load_index(const std::string& column) {
     samples += shard.samples;
   }
   if (samples == 0) {
-    throw_error(Code::usage, "{}: found no sample, allowed is a dataset of at least one; pack some data", file.string());
+    throw_error(Code::usage, "{}: found no sample, allowed is a dataset of at least one; pack some data",
+                file.string());
   }
 }
 

@@ -29,8 +29,8 @@ struct FetchOptions {
 
 class StreamFolder {
  public:
-  /// Opens the index, which is fetched if it is not there. Throws Error{usage}: neither remote nor local, no or bad index
-  /// (mds_index.hpp), no sample, no column of tokens. Error{runtime}: the index cannot be fetched or written.
+  /// Opens the index, which is fetched if it is not there. Throws Error{usage}: neither remote nor local, no or bad
+  /// index (mds_index.hpp), no sample, no column of tokens. Error{runtime}: the index cannot be fetched or written.
   StreamFolder(const StreamSpec& spec, const std::string& column, FetchOptions options);
 
   const std::vector<MdsShard>& shards() const { return shards_; }
@@ -44,8 +44,8 @@ class StreamFolder {
   /// Whether the uncompressed file of a shard is there.
   bool present(std::size_t shard) const;
   enum class Prepared { found, made, busy };
-  /// Makes the uncompressed file where it is missing. `busy`: another process is at it and `wait` is false. `reserve` is
-  /// called before anything is written. Only one thread of this process may prepare a shard at a time. Throws
+  /// Makes the uncompressed file where it is missing. `busy`: another process is at it and `wait` is false. `reserve`
+  /// is called before anything is written. Only one thread of this process may prepare a shard at a time. Throws
   /// Error{usage} when the shard is nowhere or not what the index says, Error{runtime} when it cannot be fetched
   /// (naming file, remote and attempts) or written.
   Prepared prepare(std::size_t shard, bool wait, const std::function<void()>& reserve = {});

@@ -11,10 +11,11 @@ namespace wt {
 bool is_last_target_missing(const TokenSamples& data, const RunSpec& run) {
   const auto tokens = static_cast<std::int64_t>(data.tokens(0).size());
   if (tokens < run.seq)
-    throw_error(Code::usage,
-                "{}: its first sample has {} tokens, max_seq_len {} needs {}, or {} without a target for the last; pack "
-                "with --seq-len {}",
-                run.dataset.folder().string(), tokens, run.seq, run.seq + 1, run.seq, run.seq);
+    throw_error(
+        Code::usage,
+        "{}: its first sample has {} tokens, max_seq_len {} needs {}, or {} without a target for the last; pack "
+        "with --seq-len {}",
+        run.dataset.folder().string(), tokens, run.seq, run.seq + 1, run.seq, run.seq);
   return tokens == run.seq;
 }
 
@@ -36,10 +37,10 @@ Microbatch load_microbatch(const TokenSamples& data, const RunSpec& run, std::sp
     }
     const auto tokens = data.tokens(samples[static_cast<std::size_t>(i)]);
     if (static_cast<std::int64_t>(tokens.size()) <= last)
-      throw_error(Code::usage,
-                  "{}: sample {} has {} tokens, max_seq_len {} needs {}, as the first sample has; pack with --seq-len {}",
-                  run.dataset.folder().string(), samples[static_cast<std::size_t>(i)], tokens.size(), seq, last + 1,
-                  seq);
+      throw_error(
+          Code::usage,
+          "{}: sample {} has {} tokens, max_seq_len {} needs {}, as the first sample has; pack with --seq-len {}",
+          run.dataset.folder().string(), samples[static_cast<std::size_t>(i)], tokens.size(), seq, last + 1, seq);
     for (std::int64_t t = 0; t <= last; ++t) {
       const std::int64_t token = tokens[static_cast<std::size_t>(t)];
       if (token < 0 || token >= run.model.vocab)
@@ -50,7 +51,7 @@ Microbatch load_microbatch(const TokenSamples& data, const RunSpec& run, std::sp
       const std::int64_t t = positions[static_cast<std::size_t>(j)], at = i * own + j;
       const auto token = [&](std::int64_t place) {
         return place <= last ? static_cast<std::int64_t>(tokens[static_cast<std::size_t>(place)])
-                            : std::int64_t{WT_IGNORED_TARGET};
+                             : std::int64_t{WT_IGNORED_TARGET};
       };
       batch.tokens.data_ptr<std::int64_t>()[at] = token(t);
       for (std::int64_t k = 0; k < depths; ++k)
