@@ -11,6 +11,7 @@
 
 #include "bench/profile/fingerprint.hpp"
 #include "bench/profile/host_load.hpp"
+#include "bench/store/store_bandwidth.hpp"
 #include "bench/suites/aims.hpp"
 #include "bench/suites/cases.hpp"
 #include "bench/suites/collective_case.hpp"
@@ -39,7 +40,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct BenchOptions {
-  std::string suite = "all", run = "demo", items, study, output, largest, worth;
+  std::string suite = "all", run = "demo", items, study, output, largest, worth, to;
   std::vector<std::string> models;
   bool dry_run = false, json = false;
   SuiteOptions suite_options;
@@ -168,6 +169,21 @@ class RankSuites {
   bool quick_, cuda_;
 };
 
+/// The sizes of the storage suite against the store of --to. Started again after a stop, they are measured anew.
+void bench_to_store(const BenchOptions& o, PartialProfile& partial, const RunSpec& run) {
+  if (partial.done("store")) return;
+  const StoreBenchOptions options{o.to, (fs::current_path() / o.output).parent_path(),
+                                  storage_sizes(run, o.suite_options.quick), o.suite_options.samples,
+                                  o.suite_options.seed};
+  const Profile rows = bench_store(
+      options, [](const std::string& next) { fmt::print(stderr, "windtunnel bench: storage, {}\n", next); });
+  Profile all = partial.profile();
+  all.measurements.insert(all.measurements.end(), rows.measurements.begin(), rows.measurements.end());
+  all.failures.insert(all.failures.end(), rows.failures.begin(), rows.failures.end());
+  partial.put(std::move(all));
+  if (rows.failures.empty()) partial.set_done("store");
+}
+
 KernelWork staircase_work(const BenchOptions& o, const RunSpec& run, at::Device device) {
   std::vector<ModelSpec> models;
   for (const std::string& model : o.models) models.push_back(read_model(model));
@@ -222,6 +238,9 @@ void bench(const BenchOptions& o) {
                 "bench: found {} --models, which says what the staircase is of and nothing else; e.g. bench staircase "
                 "--models dbrx,olmoe-1b-7b",
                 staircase ? "staircase without" : o.suite + " with");
+  if (!o.to.empty() && o.suite != "storage")
+    throw_error(Code::usage, "bench: found --to with {}, allowed is storage; e.g. bench storage --to s3://bucket/prefix",
+                o.suite);
   const RunSpec run = read_run(find_config("runs", o.run));
   const bool all = o.suite == "all", of_aims = o.suite == "aims",
              of_ranks = all || o.suite == "collectives" || o.suite == "storage",
@@ -239,6 +258,7 @@ void bench(const BenchOptions& o) {
                                               {"run.data", "standard normal"}})
     facts[key] = value;
   if (!o.largest.empty()) facts["run.largest"] = o.largest;
+  if (!o.to.empty()) facts.merge(store_facts(o.to));
   if (staircase) facts["run.models"] = fmt::format("{}", fmt::join(o.models, ", "));
   facts.merge(device_facts(kernels || o.suite == "collectives" ? device : at::Device(at::kCPU)));
   const Aims aims = of_aims ? kernel_aims(device, device.is_cpu()) : Aims{};
@@ -251,7 +271,9 @@ void bench(const BenchOptions& o) {
     partial.put_kernels(measured);
     partial.add_facts(measured.fingerprint);
   }
-  if (o.items.empty() && of_ranks) {
+  if (!o.to.empty())
+    bench_to_store(o, partial, run);
+  else if (o.items.empty() && of_ranks) {
     RankSuites suites(o, partial, run);
     if (o.suite != "storage") suites.collectives();
     if (o.suite != "collectives") suites.storage();
@@ -301,6 +323,8 @@ void add_bench_command(CLI::App& app) {
   command->add_flag("--dry-run", o->dry_run, "With --for: list them and how long they take, measure nothing");
   command->add_option("--worth", o->worth,
                       "With --for: measure only what is worth most to the study's plan, in this time, as 10m");
+  command->add_option("--to", o->to,
+                      "With storage: a store, s3://bucket/prefix or a folder, measured beside the local disk");
   command->add_option("--items", o->items, "Work list that bench --for wrote")->group("");
   command->add_option("--largest", o->largest,
                       "Largest message of the collectives, e.g. 64MiB; without, what memory allows");

@@ -3,10 +3,13 @@ told. Against our own stub (s3_stub.py), which fails on purpose.
 """
 
 import hashlib
+import json
 import random
 import sys
 import tempfile
+import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from s3_stub import ACCESS, SECRET, Stub
@@ -144,6 +147,53 @@ def test_messages():
                 assert words in told, (fault, verb, told)
 
 
+class Container:
+    """What a container's agent answers: credentials that expire in so many seconds; after so many answers it fails."""
+
+    def __init__(self, expire_s, answers=1000):
+        self.calls = 0
+
+        class Agent(BaseHTTPRequestHandler):
+            def log_message(self, *_):
+                pass
+
+            def do_GET(agent):
+                self.calls += 1
+                good = agent.headers.get("Authorization") == "agent-token-that-is-secret" and self.calls <= answers
+                expires = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + expire_s))
+                body = json.dumps({"AccessKeyId": ACCESS, "SecretAccessKey": SECRET, "Token": TOKEN, "Expiration": expires}).encode() if good else b"no"
+                agent.send_response(200 if good else 500)
+                agent.send_header("Content-Length", str(len(body)))
+                agent.end_headers()
+                agent.wfile.write(body)
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Agent)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def probe(self, stub, token="agent-token-that-is-secret"):
+        return Probe("s3://bucket", S3_ENDPOINT_URL=stub.url, AWS_CONTAINER_AUTHORIZATION_TOKEN=token,
+                     AWS_CONTAINER_CREDENTIALS_FULL_URI=f"http://127.0.0.1:{self.server.server_address[1]}/creds")
+
+
+def test_renewal():
+    """Credentials are kept, renewed five minutes before they expire, and when the store says that they have."""
+    reads = ("read", "file", "") * 3
+    for expire_s, script, calls in ((3600, [], 1), (100, [], 3), (3600, [("^GET", 1, "expired")], 2), (3600, [("^HEAD", 1, "expired"), ("^GET", 1, "expired")], 2)):
+        container = Container(expire_s)
+        with Stub(script) as stub:
+            stored(stub, "file", b"text")
+            verbs = ("size", "file", "") + reads if script and script[0][0] == "^HEAD" else reads
+            assert container.probe(stub).good(*verbs).endswith(b"texttexttext")
+            assert container.calls == calls, (expire_s, script, container.calls)
+    # the agent is away for a moment: what is still valid serves on
+    container = Container(100, answers=1)
+    with Stub() as stub:
+        stored(stub, "file", b"text")
+        assert container.probe(stub).good(*reads) == b"texttexttext"
+        assert "no credentials of the container" in Container(100).probe(stub, token="wrong").error("read", "file", "")
+        assert "no credentials of the container" in Container(100, answers=0).probe(stub).error("read", "file", "")
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -152,9 +202,10 @@ def main():
             own.mkdir()
             test(own)
         test_conditions()
+        test_renewal()
         test_messages()
     told = b"".join(Probe.told)
-    for secret in (SECRET, TOKEN, "Signature=", "AWS4-HMAC"):
+    for secret in (SECRET, TOKEN, "agent-token-that-is-secret", "Signature=", "AWS4-HMAC"):
         assert secret.encode() not in told, f"{secret} is told"
     print("whole or not at all, once, and in bounded time")
 

@@ -54,6 +54,18 @@ float value_of(const fs::path& checkpoint) {
 
 /// Fails at one call, before or after it had its effect.
 class FailingStore : public FileStore {
+ private:
+  template <class F>
+  auto failing(F&& call) {
+    const std::lock_guard lock(mutex_);
+    const bool fails = calls++ == fail_at;
+    if (fails && !after) throw StoreFailed(StoreFailed::Kind::unreachable, "made to fail");
+    const auto result = call();
+    if (fails) throw StoreFailed(StoreFailed::Kind::unreachable, "made to fail");
+    return result;
+  }
+  std::recursive_mutex mutex_;  // read() asks for size()
+
  public:
   using FileStore::FileStore;
   int fail_at = -1;
@@ -78,18 +90,6 @@ class FailingStore : public FileStore {
   void remove(const std::string& name) override {
     failing([&] { return FileStore::remove(name), 0; });
   }
-
- private:
-  template <class F>
-  auto failing(F&& call) {
-    const std::lock_guard lock(mutex_);
-    const bool fails = calls++ == fail_at;
-    if (fails && !after) throw StoreFailed(StoreFailed::Kind::unreachable, "made to fail");
-    const auto result = call();
-    if (fails) throw StoreFailed(StoreFailed::Kind::unreachable, "made to fail");
-    return result;
-  }
-  std::mutex mutex_;
 };
 
 void never(std::int64_t step, const std::string& why) { FAIL("step " << step << ": " << why); }
@@ -169,7 +169,7 @@ TEST_CASE("a manifest that leads out of its folder is none") {
   CheckpointMirror mirror(store);
   save(mirror, local_checkpoint(folder / "local", 2, 2), 2);
   const std::string name = step_name(2) + "/manifest.json";
-  for (const std::string& victim : {"../../outside", "/tmp/outside", ".."}) {
+  for (const char* victim : {"../../outside", "/tmp/outside", ".."}) {
     json manifest = json::parse(store.read(name, 1 << 20));
     manifest["files"][0]["name"] = victim;
     store.put(name, sealed(manifest).dump());

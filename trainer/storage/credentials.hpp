@@ -20,6 +20,8 @@ class CredentialChain {
   static constexpr int kRefresh_s = 300;
 
   explicit CredentialChain(HttpClient& http) : http_(http) {}
+  /// These, whatever the chain has.
+  CredentialChain(HttpClient& http, AwsCredentials fixed) : http_(http), found_(true), current_(std::move(fixed)) {}
   std::optional<AwsCredentials> get();
   /// The store says that these have expired. Whether the next get() may give others.
   bool forget(const AwsCredentials& expired);

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <system_error>
 
@@ -50,9 +51,12 @@ void check_store_name(const std::string& address, const std::string& name) {
     good = !part.empty() && part != "." && part != "..";
     begin = end + 1;
   }
-  if (!good)
-    throw_error(Code::usage, "{}: found the name '{}', allowed are relative paths without '.' and '..'; correct it",
-                address, name);
+  if (good) return;
+  std::string shown = name.substr(0, 100);
+  std::replace_if(
+      shown.begin(), shown.end(), [](unsigned char c) { return c < ' '; }, '?');
+  throw_error(Code::usage, "{}: found the name '{}', allowed are relative paths without '.' and '..'; correct it",
+              address, shown);
 }
 
 fs::path FileStore::path_of(const std::string& name) const {
@@ -97,8 +101,8 @@ void FileStore::put(const std::string& name, std::string_view bytes, bool only_i
   const fs::path path = made_path_of(name);
   if (!only_if_absent) return write_file_atomically(path, bytes);
   // A link is made only where the name is free; rename would take the place of what is there.
-  const fs::path beside = path.parent_path() / fmt::format("{}put-{}-{}.tmp", kTemporaryPrefix, getpid(),
-                                                           path.filename().string().substr(0, 200));
+  static std::atomic<unsigned> count{0};
+  const fs::path beside = path.parent_path() / fmt::format("{}put-{}-{}.tmp", kTemporaryPrefix, getpid(), count++);
   write_file_atomically(beside, bytes);
   const int error = link(beside.c_str(), path.c_str()) == 0 ? 0 : errno;
   unlink(beside.c_str());

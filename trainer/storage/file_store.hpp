@@ -11,7 +11,7 @@ class FileStore : public Store {
   std::optional<std::uint64_t> size(const std::string& name) override;
   std::string read(const std::string& name, std::uint64_t at_most) override;
   void fetch(const std::string& name, const std::filesystem::path& to, double timeout_s) override;
-  void put(const std::string& name, std::string_view bytes, bool only_if_absent) override;
+  void put(const std::string& name, std::string_view bytes, bool only_if_absent = false) override;
   void upload(const std::filesystem::path& from, const std::string& name) override;
   std::vector<StoreEntry> list(const std::string& prefix) override;
   void remove(const std::string& name) override;

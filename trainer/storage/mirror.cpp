@@ -19,7 +19,7 @@ using Kind = StoreFailed::Kind;
 
 constexpr const char* kManifest = "manifest.json";
 constexpr std::uint64_t kManifest_bytes = 256 << 20;  ///< a million files have less
-constexpr unsigned kFilesAtOnce = 8;
+constexpr unsigned kFilesAtOnce = 4;
 
 std::string manifest_name(std::int64_t step) { return step_name(step) + "/" + kManifest; }
 

@@ -7,8 +7,8 @@
 namespace wt {
 
 struct S3Address {
-  std::string bucket;
-  std::string prefix;  ///< "" or "a/b": without slashes around it
+  std::string bucket = "";
+  std::string prefix = "";  ///< "" or "a/b": without slashes around it
   std::string text() const { return "s3://" + bucket + (prefix.empty() ? "" : "/" + prefix); }
   /// The object's name in the bucket.
   std::string key(const std::string& name) const { return prefix.empty() ? name : prefix + "/" + name; }
@@ -20,7 +20,7 @@ S3Address parse_s3_address(const std::string& address);
 struct S3Endpoint {
   std::string
       url;  ///< scheme and host of the bucket's requests, with "/bucket" in path style; without a slash at its end
-  std::string region;
+  std::string region = "us-east-1";
   bool aws = false;  ///< Amazon's own
 };
 

@@ -22,6 +22,9 @@ double request_timeout_s(std::uint64_t bytes) { return 30 + static_cast<double>(
 S3Client::S3Client(S3Address address)
     : address_(std::move(address)), endpoint_(s3_endpoint(address_.bucket)), credentials_(http_) {}
 
+S3Client::S3Client(S3Address address, S3Endpoint endpoint, AwsCredentials credentials)
+    : address_(std::move(address)), endpoint_(std::move(endpoint)), credentials_(http_, std::move(credentials)) {}
+
 std::string S3Client::asked(const S3Call& call) const {
   return fmt::format("{} s3://{}{}{} at {}", call.method, address_.bucket, call.key.empty() ? "" : "/", call.key,
                      url_host(endpoint_.url));
@@ -35,7 +38,8 @@ HttpResponse S3Client::call_once(const S3Call& call, const std::optional<AwsCred
   request.headers = call.headers;
   request.body = call.body, request.body_file = call.body_file, request.to_file = call.to_file;
   request.at_most = call.at_most, request.timeout_s = timeout_s, request.given_up = call.given_up;
-  request.stall_s = std::min(20.0, timeout_s);
+  if (call.try_s > 0) request.stall_s = call.try_s;
+  request.direct = url_host(endpoint_.url).starts_with("127.0.0.1:");
   if (signer)
     sign_request(request, *signer, {endpoint_.region},
                  call.body_file ? sha256_hex(*call.body_file) : sha256_hex(call.body), std::time(nullptr));
@@ -68,7 +72,8 @@ HttpResponse S3Client::call(const S3Call& call) {
              !(call.given_up && *call.given_up) && !http_.given_up() && budget.take();
     };
     try {
-      HttpResponse response = call_once(call, signer, std::min(left_s, request_timeout_s(bytes_of(call))));
+      HttpResponse response =
+          call_once(call, signer, std::min(left_s, call.try_s > 0 ? call.try_s : request_timeout_s(bytes_of(call))));
       if (response.status / 100 == 2 || call.also_taken.contains(response.status)) {
         const std::string wrong = call.wrong ? call.wrong(response) : "";
         if (wrong.empty()) {

@@ -16,6 +16,7 @@ struct S3Call {
   std::string body = "";
   std::optional<HttpFileRange> body_file = {}, to_file = {};
   std::uint64_t at_most = 16 << 20;
+  double try_s = 0;               ///< of each try, also without a byte on its way; 0: request_timeout_s()
   double deadline_s = 0;          ///< of steady_s(), all tries together; 0: request_timeout_s() of it for each try
   std::set<int> also_taken = {};  ///< statuses beside 2xx that are an answer and no error
   const std::atomic<bool>* given_up = nullptr;
@@ -30,6 +31,7 @@ struct S3Call {
 class S3Client {
  public:
   explicit S3Client(S3Address address);
+  S3Client(S3Address address, S3Endpoint endpoint, AwsCredentials credentials);
   const S3Address& address() const { return address_; }
   const S3Endpoint& endpoint() const { return endpoint_; }
 

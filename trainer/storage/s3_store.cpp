@@ -58,18 +58,20 @@ std::optional<S3Store::Head> S3Store::head(const std::string& key) {
   call.wrong = [](const HttpResponse& r) {
     return r.status == 200 && r.header("content-length").empty() ? "no length" : "";
   };
-  const HttpResponse response = client_.call(call);
-  if (response.status == 404) return std::nullopt;
-  if (response.status / 100 != 2) {  // an answer to HEAD does not say why
+  for (bool again = true;; again = false) {
+    const HttpResponse response = client_.call(call);
+    if (response.status == 404) return std::nullopt;
+    if (response.status / 100 == 2)
+      return Head{std::stoull(response.header("content-length")), response.header("etag")};
+    // An answer to HEAD does not say why; one to GET does. It may renew credentials, too.
     S3Call why{.key = key, .headers = {{"range", "bytes=0-0"}}};
     why.also_taken = {404, 416};
     if (client_.call(why).status == 404) return std::nullopt;
-    throw StoreFailed(
-        StoreFailed::Kind::denied,
-        fmt::format("HEAD s3://{}/{}: found status {}, although reading is allowed; check the bucket's policy",
-                    client_.address().bucket, key, response.status));
+    if (!again)
+      throw StoreFailed(StoreFailed::Kind::denied, fmt::format("HEAD s3://{}/{}: found status {}, although reading is "
+                                                               "allowed; check the bucket's policy",
+                                                               client_.address().bucket, key, response.status));
   }
-  return Head{std::stoull(response.header("content-length")), response.header("etag")};
 }
 
 std::optional<std::uint64_t> S3Store::size(const std::string& name) {

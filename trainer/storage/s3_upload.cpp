@@ -11,7 +11,8 @@
 namespace wt {
 namespace {
 
-constexpr double kAssembly_s = 600;  ///< S3 may take minutes to put the parts of a large file together
+// S3 may take minutes to put the parts of a large file together, and is silent meanwhile.
+constexpr double kAssembly_s = 900, kAssemblyTry_s = 300;
 
 std::string unquoted(std::string etag) {
   std::erase(etag, '"');
@@ -107,6 +108,7 @@ void S3Store::complete(const std::string& key, const std::string& id, std::uint6
       .method = "POST", .key = key, .query = {{"uploadId", id}}, .headers = {{"content-type", "application/xml"}}};
   call.body = xml_of_parts(etags);
   call.deadline_s = steady_s() + kAssembly_s;
+  call.try_s = kAssemblyTry_s;
   call.done_already = is_there;
   call.wrong = [](const HttpResponse& response) -> std::string {
     const S3Error inside = s3_error_in(response);  // S3 begins its 200 before it knows how this ends
