@@ -8,6 +8,7 @@
 
 #include "configs/spec/device.hpp"
 #include "configs/spec/layout.hpp"
+#include "configs/spec/loggers.hpp"
 #include "configs/spec/microbatches.hpp"
 #include "configs/spec/model.hpp"
 #include "configs/spec/precisions.hpp"
@@ -64,6 +65,7 @@ struct RunSpec {
   Precision export_precision = Precision::fp32;
   double dist_timeout_s = 600;  ///< a collective that takes longer ends the run and names who is missing
   ResilienceSpec resilience;
+  LoggersSpec loggers;
   RehearsalSpec rehearsal;  ///< only read by windtunnel train --rehearse
 
   /// Sequences of a rank in the microbatches of a step.
