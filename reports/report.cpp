@@ -37,6 +37,8 @@ void check_chart(const Chart& chart, const std::string& where) {
   if (over_x && chart.kind != ChartKind::line)
     throw_error(Code::runtime, "report: {}: found x positions on a {}, allowed on a line; use labels", where,
                 to_string(chart.kind));
+  if (!over_x && !chart.marks.empty())
+    throw_error(Code::runtime, "report: {}: found marks on labels, allowed on x positions; leave them out", where);
   const std::size_t points = over_x ? chart.x.size() : chart.labels.size();
   const bool floating = floats(chart);
   if (chart.kind == ChartKind::timeline)
@@ -65,6 +67,32 @@ void check_chart(const Chart& chart, const std::string& where) {
 std::string range_text(const Series& series, std::size_t i) {
   if (series.low.empty() || !std::isfinite(series.low[i]) || !std::isfinite(series.high[i])) return "";
   return format_number(series.low[i]) + " to " + format_number(series.high[i]);
+}
+
+/// "resumed: at 41, 83": the first of them.
+std::string marks_text(const Chart& chart) {
+  constexpr std::size_t kListed = 20;
+  if (chart.marks.empty()) return "";
+  std::string out = chart.marks_name + ": at ";
+  for (std::size_t i = 0; i < std::min(kListed, chart.marks.size()); ++i)
+    out += (i == 0 ? "" : ", ") + format_number(chart.marks[i].x);
+  if (chart.marks.size() > kListed) out += fmt::format(" and {} more", chart.marks.size() - kListed);
+  return out;
+}
+
+std::string sentences(const std::vector<std::string>& parts) {
+  std::string out;
+  for (const std::string& part : parts)
+    if (!part.empty()) out += (out.empty() ? "" : out.back() == '.' ? " " : ". ") + part;
+  return out;
+}
+
+/// All rows, or evenly spaced ones with the first and the last.
+std::vector<std::size_t> shown_rows(std::size_t rows, std::size_t at_most) {
+  std::vector<std::size_t> out;
+  const std::size_t n = std::min(rows, std::max<std::size_t>(at_most, 2));
+  for (std::size_t i = 0; i < n; ++i) out.push_back(n == rows ? i : i * (rows - 1) / (n - 1));
+  return out;
 }
 
 }  // namespace
@@ -158,7 +186,7 @@ std::string with_unit(const std::string& name, const std::string& unit) {
   return name.empty() ? "[" + unit + "]" : name + " [" + unit + "]";
 }
 
-Table chart_table(const Chart& chart) {
+Table chart_table(const Chart& chart, std::size_t at_most) {
   Table table{chart.title, {}, {}, chart.note};
   if (chart.kind == ChartKind::timeline) {
     table.columns = {{chart.label_axis.empty() ? "row" : chart.label_axis, "", Align::left},
@@ -183,7 +211,8 @@ Table chart_table(const Chart& chart) {
     if (has_range(chart, series)) table.columns.push_back({"from - to", chart.unit, Align::right});
   }
   const std::size_t points = chart.x.empty() ? chart.labels.size() : chart.x.size();
-  for (std::size_t i = 0; i < points; ++i) {
+  const std::vector<std::size_t> shown = shown_rows(points, chart.x.empty() ? SIZE_MAX : at_most);
+  for (const std::size_t i : shown) {
     std::vector<Cell> row{chart.x.empty() ? Cell(chart.labels[i]) : Cell(chart.x[i])};
     for (const Series& series : chart.series) {
       row.emplace_back(series.values[i], series.evidence);
@@ -191,9 +220,12 @@ Table chart_table(const Chart& chart) {
     }
     table.rows.push_back(std::move(row));
   }
-  if (chart.line)
-    table.note = chart.line->label + ": " + format_number(chart.line->value) + (chart.unit.empty() ? "" : " ") +
-                 chart.unit + (chart.note.empty() ? "" : ". ") + chart.note;
+  const std::string line = chart.line ? chart.line->label + ": " + format_number(chart.line->value) +
+                                            (chart.unit.empty() ? "" : " ") + chart.unit
+                                      : "";
+  const std::string fewer =
+      shown.size() < points ? fmt::format("{} of {} points; the JSON has all", shown.size(), points) : "";
+  table.note = sentences({line, marks_text(chart), fewer, chart.note});
   return table;
 }
 

@@ -2,6 +2,7 @@
 // renderers (text, Markdown, JSON, HTML) only write it down, so that every format says the same.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -67,11 +68,18 @@ struct Series {
   std::vector<double> low = {};     ///< empty, or as long as values
   std::vector<double> high = {};    ///< with `low`
   std::vector<Span> spans = {};     ///< timeline only
+  bool points = false;              ///< line only: drawn as points, which no line joins
   std::optional<Evidence> evidence = {};
 };
 
 struct ReferenceLine {
   double value = 0;
+  std::string label = {};
+};
+
+/// Something that happened at a place of a line's x axis.
+struct Mark {
+  double x = 0;
   std::string label = {};
 };
 
@@ -84,6 +92,8 @@ struct Chart {
   std::string label_axis = {};             ///< title of the axis of the labels
   std::string value_axis = {};             ///< title of the axis of the values; the unit is added
   std::vector<double> x = {};              ///< line only: positions on a linear axis, instead of labels
+  std::vector<Mark> marks = {};            ///< with x only: lines from edge to edge
+  std::string marks_name = {};             ///< what they are: "resumed"
   std::optional<ReferenceLine> line = {};  ///< a limit, a baseline
   bool horizontal = false;                 ///< lying bars, for long labels
   std::string note = {};
@@ -132,7 +142,8 @@ std::string format_number(double value);
 /// "5.24 to 6.89", "0.0123 to 0.0307": three significant digits of the lower end, and as many decimals of the upper.
 std::string format_range(double low, double high);
 /// A chart's numbers as a table: what text, Markdown and readers without a screen get. A timeline gives one row a span.
-Table chart_table(const Chart& chart);
+/// Of more than `at_most` points over x, evenly spaced ones stand for all, and the note says so.
+Table chart_table(const Chart& chart, std::size_t at_most = SIZE_MAX);
 /// "predicted step [s]", "[s]" or "predicted step".
 std::string with_unit(const std::string& name, const std::string& unit);
 

@@ -275,6 +275,7 @@ RunSpec run_from_map(YamlMap map, const std::filesystem::path& file) {
   }
   run.dist_timeout_s = map.number_or("dist_timeout", 600, 1);
   run.resilience = read_resilience(map, clock);
+  run.loggers = read_loggers(map);
   read_smaller_layouts(map, run);
   if (map.has("rehearsal")) {
     YamlMap rehearsal = map.map("rehearsal");
@@ -333,6 +334,7 @@ std::string run_to_yaml(const RunSpec& run) {
   if (!run.autoresume) out << YAML::Key << "autoresume" << YAML::Value << run.autoresume;
   out << YAML::Key << "dist_timeout" << YAML::Value << shortest(run.dist_timeout_s);
   resilience_to_yaml(run.resilience, out);
+  loggers_to_yaml(run.loggers, out);
   if (run.rehearsal != RehearsalSpec{})
     rehearsal_to_yaml(run.rehearsal, out << YAML::Key << "rehearsal" << YAML::Value);
   out << YAML::EndMap;

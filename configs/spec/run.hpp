@@ -10,6 +10,7 @@
 #include "configs/spec/device.hpp"
 #include "configs/spec/evaluation.hpp"
 #include "configs/spec/layout.hpp"
+#include "configs/spec/loggers.hpp"
 #include "configs/spec/microbatches.hpp"
 #include "configs/spec/model.hpp"
 #include "configs/spec/optimizer.hpp"
@@ -54,6 +55,7 @@ struct RunSpec {
   Precision export_precision = Precision::fp32;
   double dist_timeout_s = 600;  ///< a collective that takes longer ends the run and names who is missing
   ResilienceSpec resilience;
+  LoggersSpec loggers;
   RehearsalSpec rehearsal;  ///< only read by windtunnel train --rehearse
 
   /// Sequences of a rank in the microbatches of a step.

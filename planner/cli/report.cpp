@@ -1,26 +1,37 @@
-// windtunnel report: a kept report in another format.
+// windtunnel report: a kept report in another format, or the report of a run from its folder.
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/support/json_reader.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
 #include "planner/cli/words.hpp"
+#include "planner/experiments/run_history.hpp"
+#include "reports/build/run_report.hpp"
 #include "reports/render/render.hpp"
 
 namespace wt {
+namespace {
+
+Report report_of(const std::filesystem::path& result) {
+  if (std::filesystem::is_directory(result)) return run_report(read_run_history(result));
+  return report_from_json(read_json(result), result.string());
+}
+
+}  // namespace
 
 void add_report(CLI::App& app) {
   struct Options {
     std::string result, output = "-";
   };
   const Command command(app, "report",
-                        "Draw a kept report (JSON) as HTML, Markdown or text\n"
-                        "Example: windtunnel report out/simulate/report.json -o report.html");
+                        "Show a run from its folder, or a kept report (JSON), as HTML, Markdown or text\n"
+                        "Example: windtunnel report out/train -o report.html");
   auto o = std::make_shared<Options>();
-  command.option("RESULT", o->result, "Report written with --json or -o by another subcommand").required();
+  command.option("RESULT", o->result, "Folder of a run, or a report written with --json or -o by another subcommand")
+      .required();
   command.option("-o,--output", o->output, "File; its ending says the format: .html, .md, .json, .txt; '-': text")
       .shows_default();
-  command.runs([o] { write_report_file(report_from_json(read_json(o->result), o->result), o->output); });
+  command.runs([o] { write_report_file(report_of(o->result), o->output); });
 }
 
 }  // namespace wt

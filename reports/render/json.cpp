@@ -39,6 +39,7 @@ json to_json(const Series& series) {
   if (!series.low.empty()) out["low"] = numbers(series.low);
   if (!series.high.empty()) out["high"] = numbers(series.high);
   if (series.evidence) out["evidence"] = to_string(*series.evidence);
+  if (series.points) out["points"] = true;
   for (const Span& span : series.spans)
     out["spans"].push_back({{"row", span.row}, {"start", span.start}, {"end", span.end}, {"name", span.name}});
   return out;
@@ -57,6 +58,8 @@ json to_json(const Chart& chart) {
            {"note", chart.note}};
   for (const Series& series : chart.series) out["series"].push_back(to_json(series));
   if (!chart.x.empty()) out["x"] = numbers(chart.x);
+  for (const Mark& mark : chart.marks) out["marks"].push_back({{"x", mark.x}, {"label", mark.label}});
+  if (!chart.marks.empty()) out["marks_name"] = chart.marks_name;
   if (chart.line) out["line"] = {{"value", chart.line->value}, {"label", chart.line->label}};
   return out;
 }

@@ -63,12 +63,13 @@ Table table(const JsonReader& r) {
 }
 
 Series series(const JsonReader& r) {
-  r.allow_only({"name", "values", "low", "high", "spans", "evidence"});
+  r.allow_only({"name", "values", "low", "high", "spans", "evidence", "points"});
   Series out{.name = r.at("name").string()};
   out.values = numbers(r.at("values"));
   if (r.has("low")) out.low = numbers(r.at("low"));
   if (r.has("high")) out.high = numbers(r.at("high"));
   if (r.has("evidence")) out.evidence = evidence(r.at("evidence"));
+  if (r.has("points")) out.points = r.at("points").boolean();
   if (r.has("spans"))
     for (const JsonReader& span : r.at("spans").elements()) {
       span.allow_only({"row", "start", "end", "name"});
@@ -80,8 +81,8 @@ Series series(const JsonReader& r) {
 }
 
 Chart chart(const JsonReader& r) {
-  r.allow_only({"type", "kind", "title", "unit", "labels", "series", "label_axis", "value_axis", "x", "line",
-                "horizontal", "note"});
+  r.allow_only({"type", "kind", "title", "unit", "labels", "series", "label_axis", "value_axis", "x", "line", "marks",
+                "marks_name", "horizontal", "note"});
   using enum ChartKind;
   Chart out;
   out.kind = choice(r.at("kind"), {bar, grouped_bar, stacked_bar, ChartKind::line, waterfall, tornado, timeline});
@@ -92,6 +93,10 @@ Chart chart(const JsonReader& r) {
   out.label_axis = r.at("label_axis").string();
   out.value_axis = r.at("value_axis").string();
   if (r.has("x")) out.x = numbers(r.at("x"));
+  if (r.has("marks"))
+    for (const JsonReader& mark : r.at("marks").elements())
+      out.marks.push_back({mark.at("x").finite(), mark.at("label").string()});
+  if (r.has("marks_name")) out.marks_name = r.at("marks_name").string();
   if (r.has("line")) out.line = {r.at("line").at("value").finite(), r.at("line").at("label").string()};
   out.horizontal = r.at("horizontal").boolean();
   out.note = r.at("note").string();

@@ -7,7 +7,8 @@
 namespace wt {
 namespace {
 
-constexpr std::size_t kMaxSpans = 100;  // of a timeline: a comment on a change takes 65,536 characters
+// Of a timeline, and of a chart over x: a comment on a change takes 65,536 characters.
+constexpr std::size_t kMaxSpans = 100, kMaxPoints = 100;
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || static_cast<unsigned char>(c) >= 0x80; }
 
@@ -106,7 +107,7 @@ struct MarkdownWriter {
     rows(table);
   }
   void operator()(const Chart& chart) {
-    Table numbers = chart_table(chart);
+    Table numbers = chart_table(chart, kMaxPoints);
     // Long ones fold, so that a comment on a change stays readable.
     const bool fold = numbers.rows.size() > 12;
     if (chart.kind == ChartKind::timeline && numbers.rows.size() > kMaxSpans) {

@@ -59,7 +59,7 @@ function base(chart, horizontal) {
       layout: {padding: {top: 4}},
       plugins: {
         legend: {
-          display: chart.series.length > 1 || !!chart.line,
+          display: chart.series.length > 1 || !!chart.line || !!chart.marks,
           labels: {filter: item => !item.text.startsWith('\u0000')}
         },
         tooltip: {filter: item => !(item.dataset.label || '').startsWith('\u0000')}
@@ -95,6 +95,28 @@ function addLine(config, chart, horizontal, color) {
     data: horizontal ? [{x: at, y: 0}, {x: at, y: 1}] : [{x: 0, y: at}, {x: 1, y: at}],
     [horizontal ? 'yAxisID' : 'xAxisID']: 'edge',
     [horizontal ? 'xAxisID' : 'yAxisID']: 'value'
+  });
+}
+
+// What happened at places of the x axis: lines from edge to edge over a hidden axis from 0 to 1.
+function addMarks(config, chart) {
+  if (!chart.marks) return;
+  config.options.scales.markEdge = {type: 'linear', axis: 'y', min: 0, max: 1, display: false};
+  config.data.datasets.push({
+    type: 'line',
+    label: chart.marks_name + ' (' + chart.marks.length + ')',
+    order: 4,
+    borderColor: soft,
+    backgroundColor: soft,
+    borderWidth: 1,
+    borderDash: [3, 3],
+    pointRadius: 0,
+    pointStyle: 'line',
+    spanGaps: false,
+    marks: chart.marks.map(mark => mark.label),
+    data: chart.marks.flatMap(mark => [{x: mark.x, y: 0}, {x: mark.x, y: 1}, {x: mark.x, y: NaN}]),
+    xAxisID: 'label',
+    yAxisID: 'markEdge'
   });
 }
 
@@ -179,7 +201,8 @@ function lines(chart) {
           borderColor: color,
           backgroundColor: color,
           borderWidth: 2,
-          pointRadius: many ? 0 : 3,
+          pointRadius: series.points ? 2.5 : many ? 0 : 3,
+          showLine: !series.points,
           pointStyle: 'circle',
           tension: 0,
           spanGaps: false
@@ -192,8 +215,10 @@ function lines(chart) {
         onAxes(Object.assign({label: '\u0000high', data: points(series.high), fill: '-1'}, band), false));
   });
   config.options.plugins.tooltip.callbacks = {
-    label: item => item.dataset.label + ': ' + show(item.parsed.y, chart.unit)
+    label: item => item.dataset.marks ? item.dataset.marks[Math.floor(item.dataIndex / 3)] :
+                                        item.dataset.label + ': ' + show(item.parsed.y, chart.unit)
   };
+  addMarks(config, chart);
   addLine(config, chart, false, kLimit);
   return config;
 }

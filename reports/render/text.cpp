@@ -79,7 +79,7 @@ class TextWriter {
 
   void operator()(const Table& item) { table(item, item.rows.size()); }
   void operator()(const Chart& item) {
-    const Table numbers = chart_table(item);
+    const Table numbers = chart_table(item, options_.max_points);
     table(numbers, item.kind == ChartKind::timeline ? options_.max_timeline_rows : numbers.rows.size());
   }
   void operator()(const KeyValues& item) { key_values(item, options_.width); }

@@ -15,6 +15,7 @@ bool use_color(Color wanted, int descriptor);
 struct TextOptions {
   bool color = false;
   std::size_t width = 100;             ///< paragraphs wrap here; tables take what they need
+  std::size_t max_points = 24;         ///< of a chart over x that are listed
   std::size_t max_timeline_rows = 20;  ///< spans of a timeline that are listed; the rest are counted
 };
 

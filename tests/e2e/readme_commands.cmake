@@ -115,6 +115,10 @@ wt_command(validate_plans RUN validate plans
   EXPECT "21 of 21 published layouts are in the space.*what the planner chooses for the same model.*Korthikanti")
 set_property(TEST command_validate_plans APPEND PROPERTY LABELS sweep)  # two minutes of one core
 wt_command(data_pack RUN data pack --text LICENSE README.md -o ${out}/data --seq-len 64 EXPECT "2 files.*samples of 64")
+wt_command(report_run RUN report tests/data/run_resumed -o ${out}/run.html)
+wt_command(report_run_text RUN report tests/data/run_resumed
+  EXPECT "Step 40 of 40: loss .*[1-9][0-9]* steps lost and done again.*The course of the run.*Where the wall time went.*Restarts.*rank [0-9]+: .*Checkpoints")
+wt_command(report_no_run STATUS 2 RUN report docs EXPECT "docs: found no metrics.jsonl in it, needs the folder of a run")
 wt_command(report RUN report ${out}/plan/report.json -o - AFTER plan_dbrx EXPECT "12T tokens in")
 file(WRITE ${out}/kernel.log "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.\n")
 wt_command(health RUN health --quick --storage ${out} --kernel-log ${out}/kernel.log -o ${out}/node.json STATUS 1  # 1: the XID is a finding

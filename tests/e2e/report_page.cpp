@@ -108,3 +108,23 @@ TEST_CASE("nothing is cut off, neither on a screen nor on a phone") {
       CHECK(cut == "0");
   }
 }
+
+TEST_CASE("a browser draws points, bands and marks over a long axis") {
+  Chart chart{.kind = ChartKind::line, .title = "loss"};
+  Series line{.name = "loss"}, lost{.name = "lost", .points = true};
+  for (int i = 0; i < 600; ++i) {
+    chart.x.push_back(i);
+    line.values.push_back(1), line.low.push_back(0), line.high.push_back(2);
+    lost.values.push_back(i % 100 == 50 ? 3 : kNan);
+  }
+  chart.series = {line, lost};
+  chart.marks = {{0, "at the first"}, {300, "</script>"}, {599, "at the last"}};
+  chart.marks_name = "resumed";
+  Report report;
+  report.sections = {{"s", "S", {}, {chart, odd(ChartKind::line, {}, {})}}};
+  const std::string found = drawn(report);
+  if (found.empty())
+    WARN("SKIPPED: no chromium");
+  else
+    CHECK(found == "2 drawn, 0 failed");
+}

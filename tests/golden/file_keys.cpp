@@ -180,7 +180,9 @@ TEST_CASE("every key of a run stands in docs/files.md, and no other") {
       "1, fsdp_config: {activation_checkpointing: true}, precision: amp_fp8, precisions: {dispatch: fp8}, optimizer: "
       "{name: adamw}, scheduler: {t_warmup: 1ba}, "
       "algorithms: {gradient_clipping: {clipping_threshold: 1}}, train_loader: {dataset: {local: x}}, callbacks: "
-      "{hf_checkpointer: {save_folder: x}}, local_checkpoints: {interval: 1ba}, rehearsal: {rank: 0}}";
+      "{hf_checkpointer: {save_folder: x}}, local_checkpoints: {interval: 1ba}, loggers: {mlflow: {run_name: x}, "
+      "tensorboard: {log_dir: x}, "
+      "prometheus: {textfile_directory: x}}, rehearsal: {rank: 0}}";
   CHECK(accepted({run}, from_file([](const auto& file) { read_run(file); })) == documented("Run"));
 }
 

@@ -60,6 +60,7 @@ MAY_INCLUDE = {
     "trainer/data": ["configs/spec", "trainer/storage"],
     "trainer/safetensors": ["configs/spec"],
     "trainer/storage": ["configs/spec", "trainer/safetensors"],
+    "trainer/trackers": ["configs/spec", "trainer/storage"],
     "trainer/faults": ["configs/spec"],
     "trainer/pch.hpp": [],
     "trainer/device": ["configs/spec/support", "bench/profile", "trainer/pch.hpp"],
@@ -72,13 +73,13 @@ MAY_INCLUDE = {
                            "trainer/device", "trainer/communication", "trainer/parameters"],
     "trainer/executor": ["configs/spec", "sim/program", "kernels", "bench/profile", "reports/render", "trainer/pch.hpp",
                          "trainer/data", "trainer/faults", "trainer/device", "trainer/communication", "trainer/parameters", "trainer/model",
-                         "trainer/checkpoint"],
+                         "trainer/checkpoint", "trainer/trackers"],
     "trainer/launch": ["configs/spec", "sim/program", "reports/render", "trainer/pch.hpp", "trainer/data", "trainer/storage",
                        "trainer/faults",
                        "trainer/device", "trainer/communication", "trainer/parameters", "trainer/model", "trainer/checkpoint",
-                       "trainer/executor"],
+                       "trainer/executor", "trainer/trackers"],
     "trainer/main.cpp": ["configs/spec", "sim/program/build", "bench/suites", "trainer/data", "trainer/storage", "trainer/parameters",
-                         "trainer/checkpoint", "trainer/launch"],
+                         "trainer/checkpoint", "trainer/launch", "trainer/trackers"],
     # what is measured
     "bench/profile": ["configs/spec"],
     "bench/gate": ["configs/spec", "bench/profile"],
@@ -113,7 +114,7 @@ LIBRARIES = {
     "libcurl": (r"curl/", ["trainer/storage"]),
     "yaml-cpp": (r"yaml-cpp/", ["configs/spec/support", "configs/spec/study_yaml.cpp"]),
 }
-NO_LIBTORCH = ["trainer/data", "trainer/safetensors", "trainer/storage"]  # read by the planner
+NO_LIBTORCH = ["trainer/data", "trainer/safetensors", "trainer/storage", "trainer/trackers"]  # read by the planner
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.MULTILINE)
 SOURCES = {".cpp", ".hpp", ".h", ".cu", ".cuh"}
 TOP = ["configs", "kernels", "sim", "planner", "trainer", "bench", "reports"]

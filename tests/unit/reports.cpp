@@ -292,3 +292,25 @@ TEST_CASE("write_report leaves three files, or says why not") {
   CHECK_THROWS_AS(write_report(fixture::report(), folder / "deep/capacity.md", "x"), Error);
   fs::remove_all(folder);
 }
+
+TEST_CASE("marks stand on x positions alone") {
+  Chart chart{.kind = ChartKind::line, .labels = {"a"}, .series = {{.name = "s", .values = {1}}}, .marks = {{1, "m"}}};
+  Report report;
+  report.sections = {{"s", "S", {}, {chart}}};
+  CHECK_THROWS_WITH(check(report), Catch::Contains("found marks on labels"));
+  chart.labels.clear(), chart.x = {1}, chart.marks_name = "resumed";
+  report.sections[0].items = {chart};
+  CHECK_NOTHROW(check(report));
+  CHECK(chart_table(chart).note == "resumed: at 1");
+}
+
+TEST_CASE("of a long chart evenly spaced points stand for all, with the first and the last") {
+  Chart chart{.kind = ChartKind::line, .series = {{.name = "s"}}};
+  for (int i = 0; i < 101; ++i) chart.x.push_back(i), chart.series[0].values.push_back(i);
+  const Table table = chart_table(chart, 11);
+  REQUIRE(table.rows.size() == 11);
+  for (std::size_t i = 0; i < 11; ++i) CHECK(table.rows[i][0].number == 10.0 * static_cast<double>(i));
+  CHECK(table.note == "11 of 101 points; the JSON has all");
+  CHECK(chart_table(chart, 101).rows.size() == 101);
+  CHECK(chart_table(chart).note.empty());
+}

@@ -163,6 +163,9 @@ void set_up(CURL* handle, Exchange& exchange, curl_slist* headers) {
       set(CURLOPT_CAINFO, file);
       break;
     }
+  if (request.sent_once) set(CURLOPT_FRESH_CONNECT, 1L);
+  if (!request.certificates.empty()) set(CURLOPT_CAINFO, request.certificates.c_str());
+  if (!request.verify_server) set(CURLOPT_SSL_VERIFYPEER, 0L), set(CURLOPT_SSL_VERIFYHOST, 0L);
   if (request.method == "HEAD") return set(CURLOPT_NOBODY, 1L);
   if (request.method == "PUT" || request.method == "POST" || body_bytes(request) > 0) {
     set(CURLOPT_UPLOAD, 1L);

@@ -32,7 +32,12 @@ struct HttpRequest {
   std::uint64_t at_most = 16 << 20;  ///< bytes of an answer that are kept in memory; a longer one is an error
   double timeout_s = 60;             ///< of the whole request
   double connect_timeout_s = 10;
-  double stall_s = 20;                          ///< it fails after so long below 1 kB/s
+  double stall_s = 20;            ///< it fails after so long below 1 kB/s
+  std::string certificates = "";  ///< file of those that are trusted, in place of the environment's or the system's
+  bool verify_server = true;      ///< false: any certificate does
+  /// libcurl sends a request again where a kept connection turns out to be closed, be it after the server has done what
+  /// was asked. True: it never does.
+  bool sent_once = false;
   bool direct = false;                          ///< past any proxy: addresses that only this machine can reach
   const std::atomic<bool>* given_up = nullptr;  ///< once set, the request fails within a second
 };

@@ -1,0 +1,185 @@
+#include "planner/experiments/run_history.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "configs/spec/run.hpp"
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/json_reader.hpp"
+
+namespace wt {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr std::pair<const char*, double StepLine::*> kFigures[] = {{"unix_s", &StepLine::unix_s},
+                                                                   {"step_s", &StepLine::step_s},
+                                                                   {"loss", &StepLine::loss},
+                                                                   {"grad_norm", &StepLine::grad_norm},
+                                                                   {"tokens_per_s", &StepLine::tokens_per_s},
+                                                                   {"mfu", &StepLine::mfu},
+                                                                   {"exposed_communication_s", &StepLine::exposed_s},
+                                                                   {"peak_tensor_bytes", &StepLine::peak_bytes}};
+
+/// Without its lists: a line of a large batch has thousands of sample ids.
+json without_lists(const std::string& text, const std::string& where) {
+  const json line = json::parse(
+      text, [](int, json::parse_event_t event, json&) { return event != json::parse_event_t::array_start; },
+      /*allow_exceptions=*/false);
+  if (!line.is_object())
+    throw_error(Code::usage, "{}: found no JSON object, needs a line as windtunnel train writes it; cut the file there",
+                where);
+  return line;
+}
+
+StepLine step_line(const std::string& text, const std::string& where) {
+  const json line = without_lists(text, where);
+  const JsonReader r(line, where);
+  StepLine out;
+  out.step = r.at("step").integer();
+  r.at("unix_s").non_negative();
+  if (r.at("step_s").non_negative() <= 0) r.at("step_s").fail(r.at("step_s").value().dump(), "seconds above 0");
+  for (const auto& [key, member] : kFigures)
+    if (r.has(key) && !r.at(key).value().is_null()) out.*member = r.at(key).finite();
+  return out;
+}
+
+/// Every line that ends; the last one may be half written.
+template <class Each>
+void for_lines(const fs::path& file, Each each) {
+  std::ifstream in(file);
+  std::int64_t number = 0;
+  for (std::string text; std::getline(in, text) && !in.eof();)
+    if (++number; !text.empty()) each(text, fmt::format("{}:{}", file.string(), number));
+}
+
+std::vector<StepLine> read_steps(const fs::path& file) {
+  std::vector<StepLine> out;
+  for_lines(file, [&](const std::string& text, const std::string& where) {
+    out.push_back(step_line(text, where));
+    if (out.size() > 1 && out.back().step <= out[out.size() - 2].step)
+      throw_error(Code::usage,
+                  "{}: found step {} behind step {}, allowed are rising steps; cut the file back to one run", where,
+                  out.back().step, out[out.size() - 2].step);
+  });
+  return out;
+}
+
+std::vector<StepLine> read_lost(const fs::path& file) {
+  std::vector<StepLine> out;
+  for_lines(file, [&](const auto& text, const auto& where) { out.push_back(step_line(text, where)); });
+  std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.unix_s < b.unix_s; });
+  return out;
+}
+
+std::vector<RunStart> read_starts(const fs::path& file) {
+  std::vector<RunStart> out;
+  for_lines(file, [&](const std::string& text, const std::string& where) {
+    const json line = without_lists(text, where);
+    const JsonReader r(line, where);
+    RunStart start;
+    start.connected_unix_s = r.at("connected_unix_s").non_negative();
+    start.loaded_unix_s = r.at("loaded_unix_s").non_negative();
+    start.resumed_after = r.at("resumed_after").integer();
+    if (r.has("level")) start.level = r.at("level").string();
+    out.push_back(start);
+  });
+  return out;
+}
+
+/// Of both files together, in order of time.
+std::vector<const StepLine*> in_time(const RunHistory& run) {
+  std::vector<const StepLine*> out;
+  for (const auto* lines : {&run.steps, &run.lost})
+    for (const StepLine& line : *lines) out.push_back(&line);
+  std::stable_sort(out.begin(), out.end(), [](const auto* a, const auto* b) { return a->unix_s < b->unix_s; });
+  return out;
+}
+
+/// What each start but the first lost.
+void find_losses(RunHistory& run) {
+  const auto lines = in_time(run);
+  const auto after = [&](double time) {
+    return std::upper_bound(lines.begin(), lines.end(), time,
+                            [](double t, const StepLine* line) { return t < line->unix_s; });
+  };
+  for (std::size_t i = 1; i < run.starts.size(); ++i) {
+    RunStart& start = run.starts[i];
+    const auto first = after(start.connected_unix_s);
+    const auto since = after(run.starts[i - 1].connected_unix_s);
+    start.reached = run.starts[i - 1].resumed_after;
+    for (auto it = since; it != first; ++it) start.reached = std::max(start.reached, (*it)->step);
+    start.lost = std::max<std::int64_t>(0, start.reached - start.resumed_after);
+    if (first != lines.begin() && first != lines.end())
+      start.away_s = std::max(0.0, (*first)->unix_s - (*first)->step_s - (*std::prev(first))->unix_s);
+  }
+}
+
+/// An agent.json is of the last launch into the folder alone: each of its restarts is told by the next start.
+void match_agent(const fs::path& file, std::vector<RunStart>& starts) {
+  if (!fs::exists(file)) return;
+  for (const DrillRestart& restart : restarts_in(read_json(file))) {
+    const auto start = std::find_if(starts.begin(), starts.end(),
+                                    [&](const RunStart& s) { return s.connected_unix_s > restart.detected_unix_s; });
+    if (start != starts.end()) start->agent = restart;
+  }
+}
+
+/// A file of another version may have keys that are not known here: then the report does without.
+void read_run_file(const fs::path& file, RunHistory& out) try {
+  if (!fs::exists(file)) return;
+  const RunSpec run = read_run(file);
+  out.name = run.name, out.layout = run.layout.name(), out.device = to_string(run.device);
+  out.planned_steps = run.steps, out.tokens_per_step = run.tokens_per_step();
+} catch (const Error&) {
+  out.name = file.parent_path().filename().string();
+}
+
+}  // namespace
+
+RunHistory read_run_history(const fs::path& folder) {
+  if (!fs::is_regular_file(folder / "metrics.jsonl"))
+    throw_error(Code::usage,
+                "{}: found no metrics.jsonl in it, needs the folder of a run; name the one that windtunnel train -o "
+                "wrote",
+                folder.string());
+  RunHistory out;
+  out.steps = read_steps(folder / "metrics.jsonl");
+  out.lost = read_lost(folder / "replayed.jsonl");
+  out.starts = read_starts(folder / "generations.jsonl");
+  read_run_file(folder / "run.yaml", out);
+  for_lines(folder / "checkpoints.jsonl", [&](const std::string& text, const std::string& where) {
+    const json line = parse_json(text, where);
+    const JsonReader r(line, where);
+    out.saves.push_back({r.at("step").integer(), r.at("blocking_s").non_negative(), r.at("total_s").non_negative(),
+                         r.at("bytes").non_negative()});
+  });
+  if (const auto file = folder / "diverged.json"; fs::exists(file))
+    out.diverged = JsonReader(read_json(file), file.string()).at("step").integer();
+  out.ended = fs::exists(folder / "summary.json");
+  find_losses(out);
+  match_agent(folder / "agent.json", out.starts);
+  return out;
+}
+
+double RunTimes::rest_s() const { return std::max(0.0, wall_s - counted_s - lost_s - away_s - saving_s); }
+
+RunTimes run_times(const RunHistory& run) {
+  RunTimes out;
+  const auto lines = in_time(run);
+  if (lines.empty()) return out;
+  const double first_step_s = lines.front()->unix_s - lines.front()->step_s;
+  const double begin_s =
+      run.starts.empty() ? first_step_s : std::min(run.starts.front().connected_unix_s, first_step_s);
+  out.wall_s = lines.back()->unix_s - begin_s;
+  for (const StepLine& line : run.steps) out.counted_s += line.step_s;
+  for (const StepLine& line : run.lost) out.lost_s += line.step_s;
+  for (const RunStart& start : run.starts) out.away_s += start.away_s.value_or(0);
+  for (const SaveLine& save : run.saves) out.saving_s += save.blocking_s;
+  return out;
+}
+
+}  // namespace wt

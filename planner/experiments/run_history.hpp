@@ -1,0 +1,70 @@
+// What a run has done, from the files of its folder (docs/train.md): steps as they were done last, steps that were lost
+// and done again, starts, saves. For runs of 1e6 steps and more: a line's sample ids are skipped, a step takes 72
+// bytes.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "planner/experiments/drill_recovery.hpp"
+
+namespace wt {
+
+/// A line of metrics.jsonl or replayed.jsonl. NaN: the line does not say, or it says null.
+struct StepLine {
+  static constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
+  std::int64_t step = 0;
+  double unix_s = 0;  ///< when it ended
+  double step_s = 0;
+  double loss = kNothing, grad_norm = kNothing, tokens_per_s = kNothing, mfu = kNothing, exposed_s = kNothing,
+         peak_bytes = kNothing;
+};
+
+/// A line of generations.jsonl, with what happened before it.
+struct RunStart {
+  double connected_unix_s = 0, loaded_unix_s = 0;
+  std::int64_t resumed_after = 0;     ///< the step that it went on from
+  std::string level;                  ///< of the copy that was loaded: storage, local, peer; empty: none
+  std::int64_t reached = 0;           ///< the last step that was done before
+  std::int64_t lost = 0;              ///< steps that were done before and had to be done again
+  std::optional<double> away_s;       ///< from the end of the last step before to the begin of the first one after
+  std::optional<DrillRestart> agent;  ///< what the agent knows of it
+};
+
+struct SaveLine {
+  std::int64_t step = 0;
+  double blocking_s = 0, total_s = 0, bytes = 0;
+};
+
+struct RunHistory {
+  std::string name, layout, device;      ///< empty: the folder does not say
+  std::int64_t planned_steps = 0;        ///< 0: not known
+  std::int64_t tokens_per_step = 0;      ///< 0: not known
+  std::vector<StepLine> steps;           ///< in order, each once
+  std::vector<StepLine> lost;            ///< done again since, in order of time
+  std::vector<RunStart> starts;          ///< in order of time; the first is the run's own
+  std::vector<SaveLine> saves;           ///< of steps that count
+  std::optional<std::int64_t> diverged;  ///< a step whose gradients were no numbers, where the run ended
+  bool ended = false;                    ///< it wrote its summary
+};
+
+/// A half-written last line is left out. Throws Error{usage} naming file and line: no metrics.jsonl, a line that is no
+/// JSON or lacks step, unix_s or step_s, steps that do not rise.
+RunHistory read_run_history(const std::filesystem::path& folder);
+
+/// Where the wall time from the first start to the last step went, seconds.
+struct RunTimes {
+  double wall_s = 0;
+  double counted_s = 0;   ///< steps that count
+  double lost_s = 0;      ///< steps that were done again
+  double away_s = 0;      ///< between the last step before a start and the first after it
+  double saving_s = 0;    ///< training stood still for saves that count
+  double rest_s() const;  ///< the first start, pauses between steps, saves that were lost
+  double goodput() const { return wall_s > 0 ? counted_s / wall_s : 0; }
+};
+RunTimes run_times(const RunHistory& run);
+
+}  // namespace wt

@@ -1,0 +1,68 @@
+#include "trainer/trackers/prometheus.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cmath>
+
+#include "configs/spec/support/atomic_file.hpp"
+#include "configs/spec/support/error.hpp"
+#include "trainer/trackers/file_names.hpp"
+#include "trainer/trackers/metric_names.hpp"
+
+namespace wt {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string label_text(const std::string& text) {
+  std::string out;
+  for (const char c : text) out += c == '\n' ? "\\n" : c == '\\' || c == '"' ? std::string{'\\', c} : std::string(1, c);
+  return out;
+}
+
+std::string sample_text(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
+  return fmt::format("{}", value);
+}
+
+}  // namespace
+
+std::string prometheus_text(const std::string& run, const TrackedStep& step) {
+  std::string out;
+  for (const TrackedValue& v : step.values) {
+    if (*v.metric->prometheus == '\0') continue;
+    const std::string name = fmt::format("windtunnel_{}", v.metric->prometheus);
+    // Steps and tokens go back when a run goes back to a checkpoint: gauges, not counters.
+    out += fmt::format("# HELP {} {}\n# TYPE {} gauge\n{}{{run=\"{}\",rank=\"0\"}} {}\n", name, v.metric->help, name,
+                       name, label_text(run), sample_text(v.value));
+  }
+  return out;
+}
+
+void PrometheusTracker::begin(const TrackedRun& run) {
+  run_ = run.name;
+  if (!fs::is_directory(folder_))
+    throw_error(Code::runtime,
+                "{}: found no folder there, needs the one that node_exporter reads "
+                "(--collector.textfile.directory); create it, or name it as loggers.prometheus.textfile_directory",
+                folder_.string());
+  file_ = folder_ / ("windtunnel-" + as_file_name(run.name) + ".prom");
+}
+
+void PrometheusTracker::log(std::span<const TrackedStep> steps) {
+  if (steps.empty()) return;
+  write_file_atomically(file_, prometheus_text(run_, steps.back()));
+  // node_exporter runs as another user.
+  if (chmod(file_.c_str(), 0644) != 0)
+    throw_error(Code::runtime, "{}: cannot be made readable for all", file_.string());
+}
+
+void PrometheusTracker::end(TrackedEnd) {
+  std::error_code failure;
+  fs::remove(file_, failure);
+  if (failure) throw_error(Code::runtime, "{}: cannot be removed: {}", file_.string(), failure.message());
+}
+
+}  // namespace wt

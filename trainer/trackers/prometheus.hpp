@@ -1,0 +1,25 @@
+// A file for the textfile collector of Prometheus' node_exporter: the last step, under windtunnel_ names. It is gone
+// when the run is over, so that no one takes old values for new ones.
+#pragma once
+#include "configs/spec/loggers.hpp"
+#include "trainer/trackers/tracker.hpp"
+
+namespace wt {
+
+class PrometheusTracker : public Tracker {
+ public:
+  explicit PrometheusTracker(const PrometheusSpec& spec) : folder_(spec.textfile_directory) {}
+  std::string name() const override { return "prometheus in " + folder_.string(); }
+  void begin(const TrackedRun& run) override;
+  void log(std::span<const TrackedStep> steps) override;
+  void end(TrackedEnd how) override;
+
+ private:
+  std::filesystem::path folder_, file_;
+  std::string run_;
+};
+
+/// Text in Prometheus' exposition format 0.0.4: HELP, TYPE and one sample a metric, without timestamps.
+std::string prometheus_text(const std::string& run, const TrackedStep& step);
+
+}  // namespace wt

@@ -1,0 +1,75 @@
+#include "trainer/trackers/tensorboard.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "configs/spec/support/error.hpp"
+#include "trainer/trackers/event_records.hpp"
+#include "trainer/trackers/file_names.hpp"
+
+namespace wt {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string host_name() {
+  char name[256] = {};
+  return gethostname(name, sizeof name - 1) == 0 && name[0] != '\0' ? as_file_name(name) : "localhost";
+}
+
+/// Readers go through the files of a folder by name: later than those that are there.
+std::int64_t seconds_of_next(const fs::path& folder, double now_s) {
+  const std::string before = "events.out.tfevents.";
+  auto seconds = static_cast<std::int64_t>(now_s);
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (const std::string name = entry.path().filename().string(); name.starts_with(before))
+      seconds = std::max<std::int64_t>(seconds, std::atoll(name.c_str() + before.size()) + 1);
+  return seconds;
+}
+
+/// Markdown shows lines that are set in by four blanks as they are.
+std::string as_code(const std::string& text) {
+  std::string out = "    ";
+  for (const char c : text) out += c == '\n' ? "\n    " : std::string(1, c);
+  return out;
+}
+
+}  // namespace
+
+void TensorboardTracker::begin(const TrackedRun& run) {
+  const fs::path folder = log_dir_ / as_file_name(run.name);
+  fs::create_directories(folder);
+  if (file_.empty())
+    file_ = folder / fmt::format("events.out.tfevents.{}.{}.{}.0", seconds_of_next(folder, run.start_unix_s),
+                                 host_name(), getpid());
+  write(event_record(version_event(run.start_unix_s)) + event_record(restart_event(run.start_unix_s, run.done + 1)) +
+        event_record(text_event(run.start_unix_s, run.done, "run_file", as_code(run.run_file))));
+}
+
+void TensorboardTracker::log(std::span<const TrackedStep> steps) {
+  std::string records;
+  for (const TrackedStep& step : steps) {
+    if (step.first_of_start) records += event_record(restart_event(step.unix_s, step.step));
+    for (const TrackedValue& v : step.values)
+      records += event_record(scalar_event(step.unix_s, step.step, v.name, v.value));
+  }
+  write(records);
+}
+
+void TensorboardTracker::end(TrackedEnd) {}
+
+/// A call that failed half-way is done again: what it has left is written over.
+void TensorboardTracker::write(const std::string& records) {
+  std::error_code absent;
+  if (written_ > 0 || fs::exists(file_, absent)) fs::resize_file(file_, static_cast<std::uintmax_t>(written_));
+  std::ofstream out(file_, std::ios::binary | std::ios::app);
+  out << records << std::flush;
+  if (!out)
+    throw_error(Code::runtime, "{}: could not be written; free space, or make the folder writable", file_.string());
+  written_ += static_cast<std::int64_t>(records.size());
+}
+
+}  // namespace wt
