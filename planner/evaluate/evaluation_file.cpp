@@ -19,7 +19,7 @@ EvaluationSpec read_evaluation_file(const std::filesystem::path& file) {
   out.dtype = at.choice("dtype", {"auto", "float32", "bfloat16", "float16"}, out.dtype);
   out.device = at.text("device", "");
   out.batch_size = at.text("batch_size", out.batch_size);
-  if (out.batch_size != "auto") out.batch_size = std::to_string(at.integer("batch_size", 1));
+  if (at.has("batch_size") && out.batch_size != "auto") out.batch_size = std::to_string(at.integer("batch_size", 1));
   if (at.has("num_fewshot")) out.shots = at.integer("num_fewshot", 0);
   if (at.has("limit")) out.limit = at.integer("limit", 1);
   out.timeout_s = at.quantity_or("timeout", parse_seconds, out.timeout_s);
