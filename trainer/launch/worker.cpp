@@ -17,6 +17,7 @@
 #include "trainer/communication/numbers_of_ranks.hpp"
 #include "trainer/data/sample_order.hpp"
 #include "trainer/data/skipped_batches.hpp"
+#include "trainer/data/tokenizer_files.hpp"
 #include "trainer/device/clocks.hpp"
 #include "trainer/device/device.hpp"
 #include "trainer/device/memory_counter.hpp"
@@ -30,6 +31,16 @@
 
 namespace wt {
 namespace {
+
+/// Where each stream's tokenizer would be: beside its shards, or where these were fetched from.
+std::vector<std::filesystem::path> tokenizer_folders(const DatasetSpec& dataset) {
+  std::vector<std::filesystem::path> out;
+  for (const StreamSpec& stream : dataset.streams) {
+    const std::filesystem::path local = stream.local_folder(), remote = stream.remote_folder();
+    out.push_back(local.empty() || std::filesystem::exists(remote / kTokenizerFolder) ? remote : local);
+  }
+  return out;
+}
 
 /// cuBLAS keeps a workspace for every thread that calls it, out of the allocator that tensors come from.
 void make_workspaces(at::Device device) {
@@ -269,7 +280,11 @@ RankEnd Worker::train(const RankEnvironment& environment, RankWatch& watch) {
   }
   watch.at(0, "writing the summary");
   recorder.finish(executor, *communicators);
-  if (!run.export_path.empty()) export_pretrained(run.export_path, run, executor.groups(), *communicators);
+  if (!run.export_path.empty()) {
+    export_pretrained(run.export_path, run, executor.groups(), *communicators);
+    if (first_rank)
+      print_error("{}\n", export_tokenizer(tokenizer_folders(run.dataset), run.model.vocab, run.export_path));
+  }
   communicators->barrier();
   checkpoints.give_back_memory();
   return {};
