@@ -31,8 +31,10 @@ Asked asked_for(const Options& o) {
     const bool folder = std::filesystem::is_directory(word);
     std::string& to = folder ? out.folder : out.file;
     if (!folder && !std::filesystem::exists(word))
-      throw_error(Code::usage, "{}: found neither a folder nor a file, needs a folder of a run or of exported weights, or an "
-                  "evaluation file", word);
+      throw_error(Code::usage,
+                  "{}: found neither a folder nor a file, needs a folder of a run or of exported weights, or an "
+                  "evaluation file",
+                  word);
     if (!to.empty())
       throw_error(Code::usage, "found {} and {}, allowed is one folder and one evaluation file", to, word);
     to = word;
@@ -43,10 +45,12 @@ Asked asked_for(const Options& o) {
 Evaluation scores_of(const Options& o, const Asked& asked, const EvaluationSpec& spec) {
   if (!o.results.empty()) return read_results({o.results.begin(), o.results.end()});
   if (asked.folder.empty())
-    throw_error(Code::usage, "found no folder and no --results, needs a folder of a run or of exported weights, or results "
+    throw_error(Code::usage,
+                "found no folder and no --results, needs a folder of a run or of exported weights, or results "
                 "that are there already");
   if (spec.tasks.empty())
-    throw_error(Code::usage, "found no tasks, needs names of lm-eval's tasks: --tasks lambada_openai, or tasks: in an "
+    throw_error(Code::usage,
+                "found no tasks, needs names of lm-eval's tasks: --tasks lambada_openai, or tasks: in an "
                 "evaluation file; lm_eval ls tasks lists them");
   const std::filesystem::path weights = find_weights(asked.folder);
   fmt::print(stderr, "lm-eval scores {}; its words go to {}/lm_eval.log\n", weights.string(), asked.folder);
@@ -61,7 +65,8 @@ void evaluate(const Options& o) {
   if (!o.output.empty()) check_report_file(o.output);
   Evaluation evaluation = scores_of(o, asked, spec);
   if (!asked.folder.empty())  // also where the gauntlet below is refused: scores may have taken hours
-    write_file_atomically(std::filesystem::path(asked.folder) / kEvaluationFile, json_text(evaluation_json(evaluation)));
+    write_file_atomically(std::filesystem::path(asked.folder) / kEvaluationFile,
+                          json_text(evaluation_json(evaluation)));
   if (spec.gauntlet) {
     evaluation.gauntlet = gauntlet_scores(*spec.gauntlet, evaluation);
     if (!asked.folder.empty())
@@ -70,8 +75,7 @@ void evaluate(const Options& o) {
   }
   Report report = evaluation_report(evaluation);
   report.provenance = provenance();
-  if (o.json || o.output.empty())
-    put_report(report, o.json);
+  if (o.json || o.output.empty()) put_report(report, o.json);
   if (!o.output.empty()) write_report_file(report, o.output);
   if (!asked.folder.empty()) fmt::print(stderr, "wrote {}/{}\n", asked.folder, kEvaluationFile);
 }
@@ -85,7 +89,8 @@ void add_eval(CLI::App& app) {
   auto o = std::make_shared<Options>();
   command.option("WHAT", o->what, "Folder of a run or of exported weights; evaluation file (YAML)");
   command.option("--tasks", o->tasks, "Names of lm-eval's tasks");
-  command.option("--results", o->results, "Results that are there already: results_*.json of lm-eval, or metrics of LLM Foundry");
+  command.option("--results", o->results,
+                 "Results that are there already: results_*.json of lm-eval, or metrics of LLM Foundry");
   command.option("-o,--output", o->output, "Report to write: .html, .md, .json or .txt");
   command.flag("--json", o->json, "Print one JSON document");
   command.runs([o] { evaluate(*o); });

@@ -16,8 +16,8 @@ class YamlMap;
 struct GauntletBenchmark {
   std::string name;
   std::int64_t shots = 0;
-  double baseline = 0;                  ///< [0, 1): what random answers get
-  std::string metric;                   ///< of lm-eval: "acc_norm", "exact_match,strict-match"; "" = Foundry's accuracies
+  double baseline = 0;  ///< [0, 1): what random answers get
+  std::string metric;   ///< of lm-eval: "acc_norm", "exact_match,strict-match"; "" = Foundry's accuracies
   std::optional<std::int64_t> samples;  ///< where the results do not say how many
 };
 

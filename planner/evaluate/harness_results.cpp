@@ -88,8 +88,14 @@ Evaluation from_lm_eval(const json& document, const std::string& origin) {
       // Beside metrics: words ("alias", "N/A"), and newer keys without a filter, such as sample_len.
       if (filter.empty() || metric.ends_with(kStandardError) || !value.value().is_number()) continue;
       const std::string error = metric + std::string(kStandardError) + "," + filter;
-      TaskScore score{.task = task, .subset = {}, .metric = metric, .filter = filter, .shots = shots_of(document, task),
-                      .value = value.finite(), .standard_error = {}, .samples = samples_of(document, task),
+      TaskScore score{.task = task,
+                      .subset = {},
+                      .metric = metric,
+                      .filter = filter,
+                      .shots = shots_of(document, task),
+                      .value = value.finite(),
+                      .standard_error = {},
+                      .samples = samples_of(document, task),
                       .higher_is_better = {}};
       if (values.has(error) && values.at(error).value().is_number()) score.standard_error = values.at(error).finite();
       const json better = entry(document, "higher_is_better", task);
@@ -149,10 +155,11 @@ Evaluation evaluation_from_results(const json& document, const std::string& orig
     throw_error(Code::usage, "{}: found no object, needs lm-eval's results_*.json or metrics of LLM Foundry", origin);
   Evaluation out = lm_eval ? from_lm_eval(document, origin) : from_composer(document, origin);
   if (out.scores.empty())
-    throw_error(Code::usage,
-                "{}: found no score, needs lm-eval's results_*.json (results: {{task: {{\"acc,none\": 0.5}}}}) or metrics of "
-                "LLM Foundry (\"metrics/copa/0-shot/...\": 0.5)",
-                origin);
+    throw_error(
+        Code::usage,
+        "{}: found no score, needs lm-eval's results_*.json (results: {{task: {{\"acc,none\": 0.5}}}}) or metrics of "
+        "LLM Foundry (\"metrics/copa/0-shot/...\": 0.5)",
+        origin);
   out.files = {origin};
   arrange(out, origin);
   return out;
@@ -168,10 +175,11 @@ Evaluation read_results(const std::vector<std::filesystem::path>& files) {
       continue;
     }
     if (each.harness != all->harness || each.model != all->model)
-      throw_error(Code::usage,
-                  "{}: found scores of {} of model '{}', the files before it are of {} of model '{}'; give files of one "
-                  "harness and one model",
-                  file.string(), to_string(each.harness), each.model, to_string(all->harness), all->model);
+      throw_error(
+          Code::usage,
+          "{}: found scores of {} of model '{}', the files before it are of {} of model '{}'; give files of one "
+          "harness and one model",
+          file.string(), to_string(each.harness), each.model, to_string(all->harness), all->model);
     all->scores.insert(all->scores.end(), each.scores.begin(), each.scores.end());
     all->files.push_back(file.string());
     arrange(*all, file.string());

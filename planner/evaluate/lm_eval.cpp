@@ -101,12 +101,13 @@ std::vector<std::string> lm_eval_arguments(const EvaluationSpec& spec, const fs:
                                            const fs::path& output) {
   // lm-eval splits model_args at every comma and the first "=" of each part.
   if (weights.string().find_first_of(",=") != std::string::npos)
-    throw_error(Code::usage, "{}: found a comma or '=' in the path, which lm-eval cannot take; name the folder otherwise",
+    throw_error(Code::usage,
+                "{}: found a comma or '=' in the path, which lm-eval cannot take; name the folder otherwise",
                 weights.string());
-  std::vector<std::string> out{"--model",  spec.model, "--model_args",
-                               fmt::format("pretrained={},dtype={}", weights.string(), spec.dtype),
-                               "--tasks",  fmt::format("{}", fmt::join(spec.tasks, ",")),
-                               "--batch_size", spec.batch_size,
+  std::vector<std::string> out{"--model",       spec.model,
+                               "--model_args",  fmt::format("pretrained={},dtype={}", weights.string(), spec.dtype),
+                               "--tasks",       fmt::format("{}", fmt::join(spec.tasks, ",")),
+                               "--batch_size",  spec.batch_size,
                                "--output_path", output.string()};
   const auto add = [&](const char* flag, const std::string& value) { out.insert(out.end(), {flag, value}); };
   if (!spec.device.empty()) add("--device", spec.device);
@@ -117,7 +118,7 @@ std::vector<std::string> lm_eval_arguments(const EvaluationSpec& spec, const fs:
 }
 
 std::vector<std::string> environment_without_secrets() {
-  static const std::set<std::string> secret{"key",      "keys",     "token",       "tokens", "secret",
+  static const std::set<std::string> secret{"key",      "keys",   "token",       "tokens",    "secret",
                                             "password", "passwd", "credentials", "credential"};
   std::vector<std::string> out;
   for (char** each = environ; *each != nullptr; ++each) {
@@ -145,10 +146,11 @@ fs::path find_weights(const fs::path& folder) {
   std::sort(found.begin(), found.end());
   if (found.size() == 1) return found.front();
   if (found.empty())
-    throw_error(Code::usage,
-                "{}: found no weights as Hugging Face keeps them (config.json and model.safetensors), neither there nor in a "
-                "folder in it; train with callbacks: {{hf_checkpointer: {{save_folder: ...}}}} and give that folder",
-                folder.string());
+    throw_error(
+        Code::usage,
+        "{}: found no weights as Hugging Face keeps them (config.json and model.safetensors), neither there nor in a "
+        "folder in it; train with callbacks: {{hf_checkpointer: {{save_folder: ...}}}} and give that folder",
+        folder.string());
   throw_error(Code::usage, "{}: found weights in {} and {}, needs one of them; give that folder", folder.string(),
               found[0].string(), found[1].string());
 }
@@ -166,13 +168,16 @@ Evaluation run_lm_eval(const EvaluationSpec& spec, const fs::path& weights, cons
   const HookEnd end = run_hook(words, spec.timeout_s, log, environment_without_secrets());
   const std::string said = end_of_log(log, before);
   if (end.how == HookEnd::How::timed_out)
-    throw_error(Code::runtime, "lm-eval did not end within {} and was ended; give it longer (timeout), or fewer samples "
-                "(limit). Its words are in {}", format_seconds(spec.timeout_s), log.string());
+    throw_error(Code::runtime,
+                "lm-eval did not end within {} and was ended; give it longer (timeout), or fewer samples "
+                "(limit). Its words are in {}",
+                format_seconds(spec.timeout_s), log.string());
   if (end.how != HookEnd::How::ok) {
     if (said.find("No module named lm_eval") != std::string::npos)
-      throw_error(Code::usage, "lm-eval is not installed: {} has no module lm_eval; install it: {}", program[0], kInstall);
-    throw_error(Code::runtime, "lm-eval failed with status {}; its output ({}) ends with:\n{}", end.status, log.string(),
-                said);
+      throw_error(Code::usage, "lm-eval is not installed: {} has no module lm_eval; install it: {}", program[0],
+                  kInstall);
+    throw_error(Code::runtime, "lm-eval failed with status {}; its output ({}) ends with:\n{}", end.status,
+                log.string(), said);
   }
   const std::vector<fs::path> results = results_below(output.path());
   if (results.empty())

@@ -50,8 +50,11 @@ Table benchmarks_table(const GauntletScores& gauntlet) {
               .note = {}};
   for (const CategoryScore& category : gauntlet.categories)
     for (const BenchmarkScore& b : category.benchmarks)
-      table.rows.push_back({category.name, fmt::format("{}, {}-shot", b.name, b.shots), b.metric,
-                            measured_score(b.value), {b.baseline, fmt::format("{:.4g}", b.baseline)},
+      table.rows.push_back({category.name,
+                            fmt::format("{}, {}-shot", b.name, b.shots),
+                            b.metric,
+                            measured_score(b.value),
+                            {b.baseline, fmt::format("{:.4g}", b.baseline)},
                             {b.score, fmt::format("{:.4f}", b.score), Evidence::derived},
                             {b.weight, fmt::format("{:.4g}", b.weight)}});
   return table;
@@ -103,9 +106,10 @@ Section evaluation_section(const Evaluation& evaluation) {
 Report evaluation_report(const Evaluation& evaluation) {
   Report report;
   report.title = evaluation.model.empty() ? "Evaluation" : "Evaluation of " + evaluation.model;
-  report.answer = fmt::format("{} scored {} by {}.", counted(static_cast<std::int64_t>(tasks_of(evaluation)), "task"),
-                              evaluation.scores.size() == 1 ? "once" : fmt::format("with {} values", evaluation.scores.size()),
-                              harness_and_version(evaluation));
+  report.answer =
+      fmt::format("{} scored {} by {}.", counted(static_cast<std::int64_t>(tasks_of(evaluation)), "task"),
+                  evaluation.scores.size() == 1 ? "once" : fmt::format("with {} values", evaluation.scores.size()),
+                  harness_and_version(evaluation));
   report.sections.push_back(evaluation_section(evaluation));
   report.payload = evaluation_json(evaluation);
   return report;

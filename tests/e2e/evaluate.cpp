@@ -17,7 +17,8 @@ const std::string kResults =
     R"({"results": {"arc": {"acc,none": 0.625, "acc_stderr,none": 0.03}}, "n-shot": {"arc": 0}, )"
     R"("n-samples": {"arc": {"effective": 8}}, "model_name": "tiny", "lm_eval_version": "0.4.13"})";
 const std::string kGauntlet =
-    "eval_gauntlet:\n  categories: [{name: reason, benchmarks: [{name: arc, num_fewshot: 0, random_baseline: 0.25, metric: "
+    "eval_gauntlet:\n  categories: [{name: reason, benchmarks: [{name: arc, num_fewshot: 0, random_baseline: 0.25, "
+    "metric: "
     "acc}]}]\n";
 
 /// A folder with a run's export in it, and an lm_eval that runs this script, `$out` being where results go.
@@ -28,7 +29,8 @@ struct EvaluatedRun {
     write_bytes(folder / "run/export/config.json", "{}"), write_bytes(folder / "run/export/model.safetensors", "");
     write_bytes(folder / "results.json", kResults), write_bytes(folder / "gauntlet.yaml", kGauntlet);
     const fs::path program = folder / "bin/lm_eval";
-    write_bytes(program, "#!/bin/sh\nwhile [ $# -gt 0 ]; do [ \"$1\" = --output_path ] && out=$2; shift; done\n" + script);
+    write_bytes(program,
+                "#!/bin/sh\nwhile [ $# -gt 0 ]; do [ \"$1\" = --output_path ] && out=$2; shift; done\n" + script);
     fs::permissions(program, fs::perms::owner_all);
   }
   Ended eval(const std::string& arguments) const {

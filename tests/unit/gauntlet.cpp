@@ -62,8 +62,7 @@ TEST_CASE("benchmarks weigh the same, by their samples, or by the logarithm of t
 
 TEST_CASE("a category with a missing benchmark has no score, and averages do without it") {
   const std::string averages = "averages: {core: [reason, world], rest: [reason]}\n";
-  const GauntletScores found =
-      gauntlet_scores(gauntlet(kTwo + averages), foundry({{"copa", 0.75}, {"jeopardy", 0.4}}));
+  const GauntletScores found = gauntlet_scores(gauntlet(kTwo + averages), foundry({{"copa", 0.75}, {"jeopardy", 0.4}}));
   CHECK_FALSE(found.categories[0].score);
   CHECK(found.categories[0].missing == std::vector<std::string>{"arc, 0-shot"});
   REQUIRE(found.averages.size() == 2);
@@ -100,7 +99,8 @@ TEST_CASE("lm-eval's metrics are never taken for LLM Foundry's accuracies") {
   norm.metric = "acc_norm", norm.value = 1;
   all.scores.push_back(norm);
   const auto one = [](const std::string& metric) {
-    return "weighting: SAMPLE_SZ\ncategories:\n- {name: c, benchmarks: [{name: copa, num_fewshot: 0, random_baseline: 0.5" +
+    return "weighting: SAMPLE_SZ\ncategories:\n- {name: c, benchmarks: [{name: copa, num_fewshot: 0, random_baseline: "
+           "0.5" +
            metric + "}]}\n";
   };
   const auto fails = [&](const std::string& metric) {
@@ -117,8 +117,11 @@ TEST_CASE("lm-eval's metrics are never taken for LLM Foundry's accuracies") {
 
 TEST_CASE("weights by samples need the samples") {
   const std::string text =
-      "weighting: SAMPLE_SZ\ncategories: [{name: c, benchmarks: [{name: copa, num_fewshot: 0, random_baseline: 0.5}]}]\n";
-  CHECK_THAT(usage_error([&] { gauntlet_scores(gauntlet(text), foundry({{"copa", 0.75}})); }),
+      "weighting: SAMPLE_SZ\ncategories: [{name: c, benchmarks: [{name: copa, num_fewshot: 0, random_baseline: "
+      "0.5}]}]\n";
+  CHECK_THAT(usage_error([&] {
+               gauntlet_scores(gauntlet(text), foundry({{"copa", 0.75}}));
+             }),
              Contains("its weight is its number of samples") && Contains("weighting: EQUAL"));
 }
 

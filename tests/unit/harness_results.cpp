@@ -116,10 +116,10 @@ TEST_CASE("several files are one evaluation, if they are of one model and no sco
 
 TEST_CASE("an evaluation is read back as it was written") {
   Evaluation written = read(kLmEval);
-  written.gauntlet = GauntletScores{"EQUAL",
-                                    {{"c", 0.25, {{"arc_easy", "acc", 0, 0.25, 0.75, 2.0 / 3, 1}}, {}},
-                                     {"d", {}, {}, {"copa, 0-shot"}}},
-                                    {{"core", 0.25, {"c"}, {"d"}}}};
+  written.gauntlet = GauntletScores{
+      "EQUAL",
+      {{"c", 0.25, {{"arc_easy", "acc", 0, 0.25, 0.75, 2.0 / 3, 1}}, {}}, {"d", {}, {}, {"copa, 0-shot"}}},
+      {{"core", 0.25, {"c"}, {"d"}}}};
   const nlohmann::json document = evaluation_json(written);
   CHECK(evaluation_json(evaluation_from_json(document, "evaluation.json")) == document);
   CHECK(document["gauntlet"]["categories"][1]["score"].is_null());
@@ -127,8 +127,11 @@ TEST_CASE("an evaluation is read back as it was written") {
   CHECK_FALSE(kept_evaluation(folder.path()));
   write_bytes(folder / "evaluation.json", document.dump());
   CHECK(evaluation_json(*kept_evaluation(folder.path())) == document);
-  for (const auto& [key, value] : std::map<std::string, nlohmann::json>{
-           {"schema", "windtunnel.evaluation/9"}, {"harness", "another"}, {"scores", 1}, {"gauntlet", "none"}, {"no", 1}}) {
+  for (const auto& [key, value] : std::map<std::string, nlohmann::json>{{"schema", "windtunnel.evaluation/9"},
+                                                                        {"harness", "another"},
+                                                                        {"scores", 1},
+                                                                        {"gauntlet", "none"},
+                                                                        {"no", 1}}) {
     nlohmann::json changed = document;
     changed[key] = value;
     CHECK_THAT(usage_error([&] { evaluation_from_json(changed, "evaluation.json"); }),

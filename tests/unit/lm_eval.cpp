@@ -39,8 +39,9 @@ class Site {
     unsetenv("WINDTUNNEL_PYTHON");
     fs::create_directories(folder_ / "bin"), fs::create_directories(weights());
     write_bytes(weights() / "config.json", "{}"), write_bytes(weights() / "model.safetensors", "");
-    write_bytes(program(),
-                "#!/bin/sh\nall=\"$*\"\nwhile [ $# -gt 0 ]; do [ \"$1\" = --output_path ] && out=$2; shift; done\n" + script);
+    write_bytes(
+        program(),
+        "#!/bin/sh\nall=\"$*\"\nwhile [ $# -gt 0 ]; do [ \"$1\" = --output_path ] && out=$2; shift; done\n" + script);
     fs::permissions(program(), fs::perms::owner_all);
   }
   fs::path program() const { return folder_ / "bin/lm_eval"; }
@@ -81,7 +82,8 @@ TEST_CASE("what lm-eval writes is read and kept") {
   CHECK(found.files == std::vector<std::string>{(site.folder() / "lm_eval/results_2026.json").string()});
   CHECK(fs::exists(found.files[0]));
   const std::string log = read_bytes(site.folder() / "lm_eval.log");
-  CHECK_THAT(log, Contains("--model hf --model_args pretrained=" + site.weights().string() + ",dtype=auto --tasks a,b"));
+  CHECK_THAT(log,
+             Contains("--model hf --model_args pretrained=" + site.weights().string() + ",dtype=auto --tasks a,b"));
   std::size_t left = 0;  // nothing but: bin, export, lm_eval, lm_eval.log
   for ([[maybe_unused]] const auto& each : fs::directory_iterator(site.folder())) ++left;
   CHECK(left == 4);
@@ -100,9 +102,11 @@ TEST_CASE("each setting is an argument") {
   spec.tasks = {"a"}, spec.include_path = "my/tasks", spec.model = "vllm", spec.dtype = "float32", spec.device = "cpu";
   spec.batch_size = "auto", spec.shots = 3, spec.limit = 7;
   const std::vector<std::string> words = lm_eval_arguments(spec, "/w", "/o");
-  const std::vector<std::string> wanted{
-      "--model", "vllm", "--model_args", "pretrained=/w,dtype=float32", "--tasks", "a", "--batch_size", "auto",
-      "--output_path", "/o", "--device", "cpu", "--include_path", "my/tasks", "--num_fewshot", "3", "--limit", "7"};
+  const std::vector<std::string> wanted{"--model",        "vllm",     "--model_args",  "pretrained=/w,dtype=float32",
+                                        "--tasks",        "a",        "--batch_size",  "auto",
+                                        "--output_path",  "/o",       "--device",      "cpu",
+                                        "--include_path", "my/tasks", "--num_fewshot", "3",
+                                        "--limit",        "7"};
   CHECK(words == wanted);
   CHECK_THAT(usage_error([&] { lm_eval_arguments(spec, "/w,trust_remote_code=True", "/o"); }), Contains("comma"));
 }
@@ -133,7 +137,8 @@ TEST_CASE("lm-eval that fails, hangs, writes nothing or writes no JSON is an err
              Contains("cannot be read"));
   EvaluationSpec soon;
   soon.timeout_s = 0.3;
-  CHECK_THAT(Site("exec sleep 100\n").fails(Code::runtime, soon), Contains("did not end within") && Contains("timeout"));
+  CHECK_THAT(Site("exec sleep 100\n").fails(Code::runtime, soon),
+             Contains("did not end within") && Contains("timeout"));
 }
 
 TEST_CASE("an error shows what lm-eval said this time, not in an earlier call") {

@@ -40,9 +40,9 @@ TEST_CASE("the byte tokenizer: GPT-2's letter of each byte has the byte's value,
   CHECK(vocabulary.size() == 257);
   CHECK(vocabulary["A"] == 65);
   CHECK(vocabulary["~"] == 126);
-  CHECK(vocabulary["\u0120"] == 32);   // a blank: 33rd of those that cannot be seen
-  CHECK(vocabulary["\u0100"] == 0);    // the first of them
-  CHECK(vocabulary["\u0143"] == 0xAD); // the last of them, 256 + 67
+  CHECK(vocabulary["\u0120"] == 32);    // a blank: 33rd of those that cannot be seen
+  CHECK(vocabulary["\u0100"] == 0);     // the first of them
+  CHECK(vocabulary["\u0143"] == 0xAD);  // the last of them, 256 + 67
   CHECK(vocabulary["\u00FF"] == 0xFF);
   CHECK(vocabulary["<|endoftext|>"] == 256);
   CHECK(found["model"]["merges"].empty());

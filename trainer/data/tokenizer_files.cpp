@@ -18,13 +18,13 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr const char* kEndOfTextWord = "<|endoftext|>";
-constexpr std::int64_t kMostOfBytes = 512;  // 257, rounded up to what a matrix product likes
+constexpr std::int64_t kMostOfBytes = 512;       // 257, rounded up to what a matrix product likes
 constexpr std::uintmax_t kLargest = 256u << 20;  // the largest tokenizers of today have 40 MB
 
 /// What a tokenizer may consist of; none of it is code.
-constexpr const char* kFiles[] = {"tokenizer.json",    "tokenizer_config.json", "special_tokens_map.json",
-                                  "added_tokens.json", "vocab.json",            "merges.txt",
-                                  "tokenizer.model",   "chat_template.jinja"};
+constexpr const char* kFiles[] = {
+    "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json",
+    "merges.txt",     "tokenizer.model",       "chat_template.jinja"};
 
 std::string utf8(int code) {
   if (code < 0x80) return {static_cast<char>(code)};
@@ -128,9 +128,10 @@ std::string export_tokenizer(const std::vector<fs::path>& data_sets, std::int64_
   }
   for (const fs::path& data_set : data_sets)
     if (!holds_short_ids(data_set) || vocabulary < kByteVocabulary || vocabulary > kMostOfBytes)
-      return fmt::format("no tokenizer is written: {} keeps none (a folder {} with tokenizer.json), and its tokens are no "
-                         "bytes; copy the tokenizer's files to {} before you evaluate",
-                         data_set.string(), kTokenizerFolder, weights.string());
+      return fmt::format(
+          "no tokenizer is written: {} keeps none (a folder {} with tokenizer.json), and its tokens are no "
+          "bytes; copy the tokenizer's files to {} before you evaluate",
+          data_set.string(), kTokenizerFolder, weights.string());
   if (data_sets.empty()) return "no tokenizer is written: there is no data set";
   write_byte_tokenizer(weights);
   return "wrote the byte tokenizer";
