@@ -22,6 +22,7 @@ void add_whatif(CLI::App& app);
 void add_drill(CLI::App& app);
 void add_gate(CLI::App& app);
 void add_health(CLI::App& app);
+void add_eval(CLI::App& app);
 void add_export(CLI::App& app);
 void add_import(CLI::App& app);
 void add_import_run(CLI::App& app);

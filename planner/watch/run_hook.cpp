@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <optional>
 #include <thread>
 
 #include "configs/spec/support/error.hpp"
@@ -35,12 +34,19 @@ int open_log(const std::filesystem::path& log, const std::vector<std::string>& w
   return file;
 }
 
+/// As execve(2) takes them; `words` must outlive it.
+std::vector<char*> pointers(std::vector<std::string>& words) {
+  std::vector<char*> out;
+  for (std::string& word : words) out.push_back(word.data());
+  out.push_back(nullptr);
+  return out;
+}
+
 /// In a process group of its own; 0 or the error.
-int start(const std::vector<std::string>& words, int log, pid_t& pid) {
-  std::vector<std::string> owned = words;
-  std::vector<char*> argv;
-  for (std::string& word : owned) argv.push_back(word.data());
-  argv.push_back(nullptr);
+int start(const std::vector<std::string>& words, const std::optional<std::vector<std::string>>& environment, int log,
+          pid_t& pid) {
+  std::vector<std::string> owned = words, variables = environment.value_or(std::vector<std::string>());
+  const std::vector<char*> argv = pointers(owned), envp = pointers(variables);
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -49,7 +55,7 @@ int start(const std::vector<std::string>& words, int log, pid_t& pid) {
   posix_spawnattr_t group;
   posix_spawnattr_init(&group);
   posix_spawnattr_setflags(&group, POSIX_SPAWN_SETPGROUP);
-  const int failed = posix_spawnp(&pid, argv[0], &files, &group, argv.data(), environ);
+  const int failed = posix_spawnp(&pid, argv[0], &files, &group, argv.data(), environment ? envp.data() : environ);
   posix_spawnattr_destroy(&group);
   posix_spawn_file_actions_destroy(&files);
   return failed;
@@ -93,11 +99,12 @@ std::string to_string(HookEnd::How how) {
   return "";
 }
 
-HookEnd run_hook(const std::vector<std::string>& words, double timeout_s, const std::filesystem::path& log) {
+HookEnd run_hook(const std::vector<std::string>& words, double timeout_s, const std::filesystem::path& log,
+                 const std::optional<std::vector<std::string>>& environment) {
   const auto from = Clock::now();
   const int file = open_log(log, words);
   pid_t pid = -1;
-  const int failed = start(words, file, pid);
+  const int failed = start(words, environment, file, pid);
   close(file);
   HookEnd out;
   if (failed != 0) {

@@ -1,6 +1,7 @@
 // Running a hook: a process group of its own with a time limit, its words into a log.
 #pragma once
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,9 @@ std::string to_string(HookEnd::How how);
 
 /// Runs the words to their end; the program is looked up in PATH. Standard input is empty, output is added to `log`. At
 /// the limit its process group gets SIGTERM, and SIGKILL five seconds later. What it leaves running in the background
-/// does not keep it waiting. Throws Error{runtime} where the log cannot be written.
-HookEnd run_hook(const std::vector<std::string>& words, double timeout_s, const std::filesystem::path& log);
+/// does not keep it waiting. `environment`: "NAME=value" each, none = this process's own. Throws Error{runtime} where
+/// the log cannot be written.
+HookEnd run_hook(const std::vector<std::string>& words, double timeout_s, const std::filesystem::path& log,
+                 const std::optional<std::vector<std::string>>& environment = {});
 
 }  // namespace wt

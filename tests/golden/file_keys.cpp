@@ -17,6 +17,7 @@
 #include "configs/spec/scenario.hpp"
 #include "configs/spec/study.hpp"
 #include "configs/spec/support/yaml.hpp"
+#include "planner/evaluate/evaluation_file.hpp"
 #include "planner/watch/hooks.hpp"
 #include "planner/watch/rules.hpp"
 #include "tests/support/temp_directory.hpp"
@@ -224,6 +225,14 @@ TEST_CASE("every key of a watch's rules and hooks stands in docs/files.md, and n
     hooks += std::string(", ") + hook + ": {command: [x], timeout: 1s}";
   CHECK(accepted({hooks + "}"}, from_file([](const auto& file) { read_watch_hooks(file.string()); })) ==
         documented("Hooks of a watch"));
+}
+
+TEST_CASE("every key of an evaluation stands in docs/files.md, and no other") {
+  const std::string sample =
+      "{tasks: [a], eval_gauntlet: {categories: [{name: c, benchmarks: [{name: a, num_fewshot: 0, random_baseline: "
+      "0}]}]}}";
+  CHECK(accepted({sample}, from_file([](const auto& file) { read_evaluation_file(file); })) ==
+        documented("Evaluation"));
 }
 
 TEST_CASE("every key of a fault scenario stands in docs/files.md, and no other") {

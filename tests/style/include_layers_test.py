@@ -55,6 +55,7 @@ MAY_INCLUDE = {
     "planner/watch": ["configs/spec", "sim", "planner/plan", "bench/health", "trainer/safetensors"],
     "planner/validate": ["configs/spec", "sim", "planner/search"],  # a judge, too: nothing that plans includes it
     "planner/recipes": ["configs/spec"],
+    "planner/evaluate": ["configs/spec", "planner/watch/run_hook.hpp"],
     "planner/cli": ["configs/spec", "sim", "planner", "reports", "bench/profile", "bench/gate", "bench/health", "trainer/data"],
     # the trainer
     "trainer/data": ["configs/spec", "trainer/storage"],

@@ -18,6 +18,7 @@
 #include "trainer/communication/numbers_of_ranks.hpp"
 #include "trainer/data/batches_ahead.hpp"
 #include "trainer/data/sample_order.hpp"
+#include "trainer/data/tokenizer_files.hpp"
 #include "trainer/device/clocks.hpp"
 #include "trainer/device/device.hpp"
 #include "trainer/device/memory_counter.hpp"
@@ -33,6 +34,16 @@
 
 namespace wt {
 namespace {
+
+/// Where each stream's tokenizer would be: beside its shards, or where these were fetched from.
+std::vector<std::filesystem::path> tokenizer_folders(const DatasetSpec& dataset) {
+  std::vector<std::filesystem::path> out;
+  for (const StreamSpec& stream : dataset.streams) {
+    const std::filesystem::path local = stream.local_folder(), remote = stream.remote_folder();
+    out.push_back(local.empty() || std::filesystem::exists(remote / kTokenizerFolder) ? remote : local);
+  }
+  return out;
+}
 
 /// cuBLAS keeps a workspace for every thread that calls it, out of the allocator that tensors come from.
 void make_workspaces(at::Device device) {
@@ -308,6 +319,7 @@ RankEnd Worker::train(const RankEnvironment& environment, RankWatch& watch) {
     const bool remote = is_remote_address(run.export_path);
     const std::filesystem::path folder = remote ? options_.folder / "export" : std::filesystem::path(run.export_path);
     export_pretrained(folder, run, executor.groups(), *communicators);
+    if (first_rank) print_error("{}\n", export_tokenizer(tokenizer_folders(run.dataset), run.model.vocab, folder));
     if (remote && first_rank) upload_folder(folder, run.export_path);
   }
   communicators->barrier();

@@ -1,7 +1,6 @@
 #include "trainer/parameters/hugging_face.hpp"
 
 #include <c10/util/BFloat16.h>
-#include <c10/util/Half.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -13,6 +12,7 @@
 #include "configs/spec/support/json_reader.hpp"
 #include "trainer/device/device.hpp"
 #include "trainer/pch.hpp"
+#include "trainer/safetensors/pretrained_files.hpp"
 
 namespace wt {
 namespace {
@@ -24,27 +24,6 @@ std::string shown(const std::vector<std::int64_t>& shape) {
   std::string out;
   for (const std::int64_t size : shape) out += (out.empty() ? "" : ", ") + std::to_string(size);
   return "(" + out + ")";
-}
-
-/// Tensors of one file, or of all files that the index names.
-std::map<std::string, StoredTensor> stored_tensors(const fs::path& folder) {
-  const fs::path index = folder / "model.safetensors.index.json", single = folder / "model.safetensors";
-  std::set<std::string> files;
-  if (fs::exists(index)) {
-    const json document = read_json(index);
-    for (const auto& [tensor, file] : JsonReader(document, index.string()).at("weight_map").items())
-      files.insert(file.string());
-  } else if (fs::exists(single)) {
-    files.insert("model.safetensors");
-  } else {
-    throw_error(Code::usage,
-                "{}: found neither model.safetensors nor model.safetensors.index.json, needs a folder as "
-                "save_pretrained writes it",
-                folder.string());
-  }
-  std::map<std::string, StoredTensor> out;
-  for (const std::string& file : files) out.merge(read_safetensors(folder / file).tensors);
-  return out;
 }
 
 /// Held by a file beside the weights, and recomputed or repeated by us.
@@ -68,24 +47,10 @@ std::pair<std::int64_t, std::int64_t> matrix(const ParameterInfo& p) {
   return {p.shape[0], p.shape.size() == 1 ? 1 : p.shape[1]};
 }
 
-/// Values of `type` to fp32.
-void widen(const std::string& type, const char* from, std::int64_t count, float* to) {
-  const auto convert = [&]<typename T>() {
-    const T* values = reinterpret_cast<const T*>(from);
-    for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(values[i]);
-  };
-  if (type == "F32")
-    convert.template operator()<float>();
-  else if (type == "BF16")
-    convert.template operator()<c10::BFloat16>();
-  else
-    convert.template operator()<c10::Half>();
-}
-
 }  // namespace
 
 PretrainedWeights::PretrainedWeights(const fs::path& folder, const ModelSpec& model)
-    : tensors_(stored_tensors(of_family(folder, model))), names_(model, family_of(model)) {
+    : tensors_(pretrained_tensors(of_family(folder, model))), names_(model, family_of(model)) {
   for (const auto& [name, shape] : names_.shapes()) {
     const auto found = tensors_.find(name);
     if (found == tensors_.end())
@@ -121,7 +86,7 @@ std::vector<float> PretrainedWeights::read(const std::string& parameter, std::in
     const auto take = [&](std::int64_t from, std::int64_t count, float* to) {
       bytes.resize(static_cast<std::size_t>(count * safetensors_type_bytes(tensor.dtype)));
       read_values(tensor, from, count, bytes.data());
-      widen(tensor.dtype, bytes.data(), count, to);
+      widen_values(tensor.dtype, bytes.data(), count, to);
     };
     if (!piece.transposed) {
       take((piece.their_row + begin - piece.row) * columns, (end - begin) * columns,

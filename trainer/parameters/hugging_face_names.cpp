@@ -1,8 +1,8 @@
 // The tensor names of each family, as their modeling code in Hugging Face transformers 4.57 has them.
-#include <functional>
+#include <fmt/core.h>
 
 #include "configs/spec/support/error.hpp"
-#include "trainer/parameters/hugging_face.hpp"
+#include "trainer/parameters/weight_names.hpp"
 
 namespace wt {
 

@@ -1,0 +1,34 @@
+#include "configs/spec/lora.hpp"
+
+#include <algorithm>
+
+#include "configs/spec/support/yaml.hpp"
+
+namespace wt {
+
+bool LoraSpec::targets(const std::string& module) const {
+  return std::any_of(target_modules.begin(), target_modules.end(),
+                     [&](const std::string& target) { return module == target || module.ends_with("." + target); });
+}
+
+LoraSpec read_peft_config(YamlMap at) {
+  for (const char* key : {"use_dora", "use_rslora", "rank_pattern", "alpha_pattern", "modules_to_save"})
+    if (at.has(key))
+      at.fail(key, "found it, allowed are adapters of one rank and one alpha beside frozen weights; take it out");
+  at.choice("peft_type", {"LORA"}, "LORA");
+  at.choice("task_type", {"CAUSAL_LM"}, "CAUSAL_LM");
+  at.choice("bias", {"none"}, "none");
+  LoraSpec out;
+  out.rank = at.integer_or("r", out.rank, 1);
+  out.alpha = at.number_or("lora_alpha", out.alpha);
+  if (!(out.alpha > 0)) at.fail("lora_alpha", "found a number that is not above 0, needs one, as 2 r");
+  if (at.number_or("lora_dropout", 0) != 0)
+    at.fail("lora_dropout", "found dropout, allowed is 0; set lora_dropout: 0.0");
+  out.target_modules = at.texts("target_modules");
+  if (out.target_modules.empty())
+    at.fail("target_modules", "found no module, needs names as the family has them, as [q_proj, v_proj] or [Wqkv]");
+  at.finish();
+  return out;
+}
+
+}  // namespace wt
