@@ -58,7 +58,9 @@ TEST_CASE("every token but the first is predicted once") {
   for (int i = 0; i < 1001; ++i) text += static_cast<char>(i * 31 % 251);
   write_bytes(directory / "text", text);
   for (const std::int64_t seq_len : {1, 7, 143, 1001}) {
-    const auto result = pack_text({directory / "text"}, directory / "set", sequence_of(seq_len));
+    PackOptions options = sequence_of(seq_len);
+    options.writer.overwrite = true;
+    const auto result = pack_text({directory / "text"}, directory / "set", options);
     const wt::MdsReader reader(directory / "set");
     CHECK(result.samples == 1001 / seq_len);
     CHECK(result.tokens == 1 + result.samples * seq_len + result.dropped_tokens);
@@ -103,12 +105,17 @@ TEST_CASE("a directory stands for its regular files in sorted order") {
   CHECK(wt::MdsReader(directory / "set").tokens(0) == Ids{'1', 256, '2', 256, '3', 256});
 }
 
-TEST_CASE("packing twice gives the same bytes, and the second replaces the first") {
+TEST_CASE("an earlier data set is replaced only where that was asked for, and packing twice gives the same bytes") {
   const TempDirectory directory;
   write_bytes(directory / "text", "to be or not to be");
   pack_text({directory / "text"}, directory / "set", sequence_of(3));
   const std::string first = read_bytes(directory / "set/index.json");
-  pack_text({directory / "text"}, directory / "set", sequence_of(3));
+  CHECK_THROWS_WITH(pack_text({directory / "text"}, directory / "set", sequence_of(4)),
+                    Contains("set: found a dataset") && Contains("--overwrite"));
+  CHECK(read_bytes(directory / "set/index.json") == first);
+  PackOptions options = sequence_of(3);
+  options.writer.overwrite = true;
+  pack_text({directory / "text"}, directory / "set", options);
   CHECK(read_bytes(directory / "set/index.json") == first);
   CHECK(directory.entries() == 2);
 }
@@ -182,6 +189,6 @@ TEST_CASE("an output of someone else is not touched") {
   fs::create_directory(directory / "home");
   write_bytes(directory / "home/thesis.tex", "years of work");
   CHECK_THROWS_WITH(pack_text({directory / "text"}, directory / "home", sequence_of(1)),
-                    Contains("home") && Contains("replaced"));
+                    Contains("home") && Contains("is not an earlier dataset"));
   CHECK(read_bytes(directory / "home/thesis.tex") == "years of work");
 }

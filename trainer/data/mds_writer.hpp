@@ -16,6 +16,7 @@ namespace wt {
 struct MdsWriterOptions {
   std::vector<std::string> hashes = {"xxh3_64"};  ///< of each shard, any that is_mds_hash knows
   std::uint64_t size_limit = 1 << 26;             ///< bytes of a shard, below 2^32
+  bool overwrite = false;                         ///< replace an earlier dataset of the same columns
 };
 
 struct MdsSummary {
@@ -26,9 +27,9 @@ struct MdsSummary {
 
 class MdsWriter {
  public:
-  /// columns: name to encoding. `out` may be missing, an empty directory, or an earlier dataset with these very columns
-  /// and nothing else in it, which finish() replaces. Throws Error{usage} on anything else and on unknown encodings or
-  /// hashes.
+  /// columns: name to encoding. `out` may be missing or an empty directory; with options.overwrite also an earlier
+  /// dataset with these very columns and nothing else in it, which finish() replaces. Throws Error{usage} on anything
+  /// else and on unknown encodings or hashes.
   MdsWriter(std::filesystem::path out, const std::map<std::string, std::string>& columns,
             MdsWriterOptions options = {});
   /// Removes what was written unless finish() came through.
