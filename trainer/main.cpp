@@ -70,7 +70,7 @@ void check_model(const RunSpec& run, const std::string& where) {
 
 /// What only training needs, beyond read_run's checks.
 void check_trainable(const RunSpec& run, const std::string& where) {
-  if (run.data.empty() || run.steps < 1)
+  if (run.dataset.empty() || run.steps < 1)
     throw_error(Code::usage, "{}: needs train_loader.dataset.local and max_duration of at least 1ba to train", where);
   check_model(run, where);
 }
@@ -195,7 +195,7 @@ int train(const TrainOptions& o) {
                 "or choose a smaller layout",
                 o.run, run.layout.name(), run.layout.world(), std::thread::hardware_concurrency());
 
-  MdsReader{run.data};  // throws before anything is made or started; so do the next two
+  MdsReader{run.dataset.folder()};  // throws before anything is made or started; so do the next two
   if (!run.load_path.empty()) PretrainedWeights(run.load_path, run.model);
   if (!run.export_path.empty()) family_of(run.model);
   std::filesystem::create_directories(worker.folder);

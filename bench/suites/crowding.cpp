@@ -23,7 +23,7 @@ void bench_crowding(const RankSuite& suite, RankRows& rows) {
   row.shape.erase("bytes");
   if (rows.has(row)) return;
   RunSpec run = read_run(find_config("runs", "demo"));
-  run.data.clear();  // tokens are drawn
+  run.dataset.use_folder({});  // tokens are drawn
   const auto clock = make_step_clock(prepare_rank_process(run, 0));
   RehearsedRank rank(run, *clock);
   std::int64_t step = 0;

@@ -252,11 +252,7 @@ RunSpec run_from_map(YamlMap map, const std::filesystem::path& file) {
   run.seed = static_cast<std::uint64_t>(map.integer_or("seed", 17, 0));
   if (map.has("train_loader")) {
     YamlMap loader = map.map("train_loader");
-    YamlMap dataset = loader.map("dataset");
-    run.data = dataset.text("local");
-    run.shuffle_seed = static_cast<std::uint64_t>(dataset.integer_or("shuffle_seed", 9176, 0));
-    dataset.finish();
-    loader.finish();
+    run.dataset = read_train_loader(loader);
   }
   run.save_interval = read_batches(map, "save_interval", 0);
   run.keep_checkpoints = map.integer_or("save_num_checkpoints_to_keep", 2, -1);
@@ -330,10 +326,7 @@ std::string run_to_yaml(const RunSpec& run) {
   out << YAML::Key << "algorithms" << YAML::Value << YAML::BeginMap << YAML::Key << "gradient_clipping" << YAML::Value
       << YAML::BeginMap << YAML::Key << "clipping_type" << YAML::Value << "norm" << YAML::Key << "clipping_threshold"
       << YAML::Value << shortest(o.clip_norm) << YAML::EndMap << YAML::EndMap;
-  if (!run.data.empty())
-    out << YAML::Key << "train_loader" << YAML::Value << YAML::BeginMap << YAML::Key << "dataset" << YAML::Value
-        << YAML::BeginMap << YAML::Key << "local" << YAML::Value << run.data.string() << YAML::Key << "shuffle_seed"
-        << YAML::Value << run.shuffle_seed << YAML::EndMap << YAML::EndMap;
+  if (!run.dataset.empty()) train_loader_to_yaml(run.dataset, out << YAML::Key << "train_loader" << YAML::Value);
   out << YAML::Key << "save_interval" << YAML::Value << fmt::format("{}ba", run.save_interval);
   out << YAML::Key << "save_num_checkpoints_to_keep" << YAML::Value << run.keep_checkpoints;
   if (!run.load_path.empty()) out << YAML::Key << "load_path" << YAML::Value << run.load_path.string();

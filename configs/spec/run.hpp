@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "configs/spec/dataset.hpp"
 #include "configs/spec/device.hpp"
 #include "configs/spec/layout.hpp"
 #include "configs/spec/microbatches.hpp"
@@ -53,8 +54,7 @@ struct RunSpec {
   /// 0: every rank has equally many.
   std::int64_t rank_sequences = 0;
   std::uint64_t seed = 17;
-  std::filesystem::path data;  ///< MDS directory
-  std::uint64_t shuffle_seed = 9176;
+  DatasetSpec dataset;             ///< without a stream: none, as a simulated run may have it
   std::int64_t save_interval = 0;  ///< steps between checkpoints, 0 = only at the end if save is on
   std::int64_t keep_checkpoints = 2;
   bool save = true;

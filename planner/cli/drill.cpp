@@ -81,8 +81,10 @@ void drill(const Options& o) {
     RunSpec& run = input.run;
     // Where the run's own data is not here, text of this machine stands for it; what is written lies in the drill's
     // folder.
-    if (!std::filesystem::exists(run.data / "index.json")) run.data = system_text_folder(o.output, run.seq);
-    if (const std::string text = ensure_system_text(run.data, run.seq); &input == &inputs.front()) said(text);
+    if (!std::filesystem::exists(run.dataset.folder() / "index.json"))
+      run.dataset.use_folder(system_text_folder(o.output, run.seq));
+    if (const std::string text = ensure_system_text(run.dataset.folder(), run.seq); &input == &inputs.front())
+      said(text);
   }
   const DrillResult result = run_drill(inputs, o.output, said);
   if (o.json) {

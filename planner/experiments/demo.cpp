@@ -87,8 +87,8 @@ DemoResult run_demo(const DemoOptions& options, const std::function<void(DemoSta
   take_output_folder(folder / "drill", "drill");  // what that stage would refuse is refused before the others' work
   RunSpec& run = result.run;
   run = read_run(find_config("runs", "demo"));
-  run.data = system_text_folder(folder, run.seq);
-  result.data = ensure_system_text(run.data, run.seq);
+  run.dataset.use_folder(system_text_folder(folder, run.seq));
+  result.data = ensure_system_text(run.dataset.folder(), run.seq);
   ended(DemoStage::data, result);
 
   train(run, folder / "train");
@@ -126,7 +126,7 @@ DemoResult run_demo(const DemoOptions& options, const std::function<void(DemoSta
   std::vector<DrillInput> drilled;
   for (const std::string& name : options.faults) {
     drilled.push_back(read_drill_input(name));
-    drilled.back().run.data = run.data;
+    drilled.back().run.dataset = run.dataset;
   }
   result.drill = run_drill(drilled, folder / "drill", [](const std::string&) {});
   ended(DemoStage::drill, result);

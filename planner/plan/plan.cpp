@@ -159,7 +159,7 @@ RunSpec plan_run(const PlanInputs& inputs, const Plan& plan) {
   run.steps = plan.schedule.steps;
   run.seq = s.seq;
   run.global_batch = s.global_batch;
-  run.data = s.data;
+  run.dataset.use_folder(s.data);
   run.save_interval = plan.schedule.cadence.interval_steps;
   return run;
 }

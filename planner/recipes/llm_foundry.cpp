@@ -115,10 +115,10 @@ void write_foundry_loader(RecipeDraft& draft) {
   out.put("tokenizer.name", "./tokenizer");
   out.put("tokenizer.kwargs.model_max_length", run.seq);
   out.put("train_loader.name", "text");
-  out.put("train_loader.dataset.local", run.data.empty() ? "./data" : run.data.string());
+  out.put("train_loader.dataset.local", run.dataset.empty() ? "./data" : run.dataset.folder().string());
   out.put("train_loader.dataset.shuffle", true);
   out.put("train_loader.dataset.max_seq_len", run.seq);
-  out.put("train_loader.dataset.shuffle_seed", run.shuffle_seed);
+  out.put("train_loader.dataset.shuffle_seed", run.dataset.shuffle_seed);
   out.put("train_loader.drop_last", true);
   out.put("train_loader.num_workers", 8);
 }
@@ -207,8 +207,8 @@ void read_foundry(RecipeReading& reading) {
   set_precision(run, reading.in.text("precision", "amp_bf16"));
   run.steps = foundry_steps(reading, "max_duration", 1, 1);
   read_foundry_optimizer(reading);
-  run.data = reading.in.text("train_loader.dataset.local", "");
-  run.shuffle_seed = static_cast<std::uint64_t>(reading.in.integer("train_loader.dataset.shuffle_seed", 9176));
+  run.dataset.use_folder(reading.in.text("train_loader.dataset.local", ""));
+  run.dataset.shuffle_seed = static_cast<std::uint64_t>(reading.in.integer("train_loader.dataset.shuffle_seed", 9176));
   run.save = reading.in.has("save_folder");
   const std::int64_t interval = foundry_steps(reading, "save_interval", 1000, run.steps);
   run.save_interval = run.save && interval < run.steps ? interval : 0;

@@ -158,8 +158,8 @@ Flat flat_run(const RunSpec& run) {
   std::erase_if(out, [&](const auto& entry) { return entry.first.starts_with(recompute); });
   out[recompute + "_target"] = to_string(run.layout.recompute);
   for (const char* name : {"run_name", "model.name", "train_loader.dataset.shuffle_seed"}) out.erase(name);
-  if (!run.data.empty() && run.shuffle_seed != RunSpec().shuffle_seed)
-    out["train_loader.dataset.shuffle_seed"] = std::to_string(run.shuffle_seed);
+  if (!run.dataset.empty() && run.dataset.shuffle_seed != kDefaultShuffleSeed)
+    out["train_loader.dataset.shuffle_seed"] = std::to_string(run.dataset.shuffle_seed);
   if (!run.save)
     for (const char* unused : {"save_interval", "save_num_checkpoints_to_keep"}) out.erase(unused);
   spell_out_layers(run.model, out);

@@ -108,13 +108,13 @@ TEST_CASE("no such run file, no data, no shard, a shard that is cut off") {
   CHECK(ended.status == 2);
   CHECK_THAT(ended.said, Contains("no-such.yaml"));
   RunSpec run = run_of_two();
-  run.data = scratch("no-data");
+  run.dataset.use_folder(scratch("no-data"));
   CHECK_THAT(refused(run_to_yaml(run)), Contains("no-data"));
-  run.data = scratch("spoilt-data");
-  fs::copy(licence_tokens(48), run.data, fs::copy_options::recursive);
-  fs::resize_file(run.data / "shard.00000.mds", 1000);
+  run.dataset.use_folder(scratch("spoilt-data"));
+  fs::copy(licence_tokens(48), run.dataset.folder(), fs::copy_options::recursive);
+  fs::resize_file(run.dataset.folder() / "shard.00000.mds", 1000);
   CHECK_THAT(refused(run_to_yaml(run)), Contains("shard.00000.mds") && Contains("1000"));
-  fs::remove(run.data / "shard.00000.mds");
+  fs::remove(run.dataset.folder() / "shard.00000.mds");
   CHECK_THAT(refused(run_to_yaml(run)), Contains("shard.00000.mds"));
 }
 

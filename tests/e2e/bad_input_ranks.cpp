@@ -84,7 +84,7 @@ TEST_CASE("a world that does not factor into the layout: said once, by rank 0") 
 
 TEST_CASE("data that is missing or of another vocabulary: said once, by rank 0") {
   RunSpec run = run_of_two();
-  run.data = scratch("no-such-data");
+  run.dataset.use_folder(scratch("no-such-data"));
   CHECK_THAT(refused(run_to_yaml(run)), Contains("no-such-data"));
   run = run_of_two();
   run.model.vocab = 100;

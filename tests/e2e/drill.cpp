@@ -113,7 +113,7 @@ exec $real "$@"
 TEST_CASE("everything that a drill writes lies in its output folder, wherever it is called") {
   const TempDirectory folder;
   RunSpec run = with_layout(small_run(), 1, 2, 2);
-  run.steps = 4, run.save = true, run.save_interval = 2, run.data = "out/data/seq48";  // not there
+  run.steps = 4, run.save = true, run.save_interval = 2, run.dataset.use_folder("out/data/seq48");  // not there
   write_bytes(folder / "run.yaml", run_to_yaml(run));
   for (const char* name : {"one", "two"})
     write_bytes(folder / (std::string(name) + ".yaml"),
@@ -170,7 +170,7 @@ TEST_CASE("a trainer that does not end is killed after its limit; one that does 
 TEST_CASE("a drill that is killed takes its trainer and the ranks with it") {
   const std::filesystem::path folder = scratch("killed-drill"), place = folder / "out" / "undisturbed-1";
   RunSpec run = with_layout(small_run(), 1, 2, 2);
-  run.steps = 5000, run.data = licence_tokens(run.seq);
+  run.steps = 5000, run.dataset.use_folder(licence_tokens(run.seq));
   std::filesystem::create_directories(folder);
   write_bytes(folder / "run.yaml", run_to_yaml(run));
   write_bytes(folder / "one.yaml", "name: one\nrun: run.yaml\nevents:\n  - {" + killed(1, "step: 4") + "}\n");
@@ -196,7 +196,7 @@ TEST_CASE("the same faults twice, the same decisions") {
     for (const char* time : {"-first", "-second"}) {
       DrillInput input = read_drill_input(name);
       input.scenario.name += time;
-      input.run.data = licence_tokens(input.run.seq);
+      input.run.dataset.use_folder(licence_tokens(input.run.seq));
       inputs.push_back(std::move(input));
     }
   const DrillResult result = run_drill(inputs, scratch("twice"), [](const std::string& line) { UNSCOPED_INFO(line); });

@@ -15,7 +15,7 @@ TEST_CASE("every kind of fault strikes, and the run recovers as its scenario say
     CHECK(input.scenario.name == name);
     if (input.scenario.run.empty()) continue;  // of simulated months alone
     input = read_drill_input(name);
-    input.run.data = licence_tokens(input.run.seq);
+    input.run.dataset.use_folder(licence_tokens(input.run.seq));
     inputs.push_back(std::move(input));
   }
   const DrillResult result = run_drill(inputs, scratch("kinds"), [](const std::string& line) { UNSCOPED_INFO(line); });

@@ -206,7 +206,7 @@ TEST_CASE("used up restarts end it with 4, a refused run file with 2") {
   CHECK_THAT(ended.said, Contains("0 restarts were allowed"));
   CHECK(restarts_of(folder).size() == 1);
   RunSpec wrong = run;
-  wrong.data = "nowhere";
+  wrong.dataset.use_folder("nowhere");
   CHECK(train(wrong, scratch("refused")).status == 2);
 }
 

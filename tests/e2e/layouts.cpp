@@ -178,7 +178,7 @@ TEST_CASE("in bf16 a layout starts where fp32 starts, and ten steps take it abou
     CHECK(furthest(folder) <= 2.5);
   }
   RunSpec other = short_run();  // other samples: what the bound is there to see
-  other.shuffle_seed += 1;
+  other.dataset.shuffle_seed += 1;
   CHECK(furthest(in_bf16(other)) > 10);
 }
 

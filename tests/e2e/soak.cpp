@@ -17,7 +17,7 @@ RunSpec long_run() {
   RunSpec run = with_layout(small_run(), 1, 2, 2);
   ModelSpec& m = run.model;
   m.layers = 1, m.d_model = 16, m.heads = 2, m.kv_heads = 1, m.head_dim = 8, m.ffn = 16, m.experts = 4, m.top_k = 2;
-  run.seq = 16, run.data = licence_tokens(run.seq);
+  run.seq = 16, run.dataset.use_folder(licence_tokens(run.seq));
   run.layout.microbatch = 1, run.global_batch = 2;
   run.steps = 2000, run.save = true, run.save_interval = 50, run.keep_checkpoints = 3;
   return run;

@@ -59,6 +59,7 @@ MAY_INCLUDE = {
     # the trainer
     "trainer/data": ["configs/spec"],
     "trainer/safetensors": ["configs/spec"],
+    "trainer/storage": ["configs/spec", "trainer/safetensors"],
     "trainer/faults": ["configs/spec"],
     "trainer/pch.hpp": [],
     "trainer/device": ["configs/spec/support", "bench/profile", "trainer/pch.hpp"],
@@ -107,9 +108,10 @@ LIBRARIES = {
     "SimGrid": (r"(simgrid/|xbt/|xbt\.h)", ["sim/cluster"]),
     "CLI11": (r"CLI/", ["planner/cli", "trainer/main.cpp", "bench/suites"]),
     "toml++": (r"toml\+\+/", ["planner/recipes/toml_text.cpp"]),
+    "libcurl": (r"curl/", ["trainer/storage"]),
     "yaml-cpp": (r"yaml-cpp/", ["configs/spec/support", "configs/spec/study_yaml.cpp"]),
 }
-NO_LIBTORCH = ["trainer/data", "trainer/safetensors"]  # read by the planner
+NO_LIBTORCH = ["trainer/data", "trainer/safetensors", "trainer/storage"]  # read by the planner
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.MULTILINE)
 SOURCES = {".cpp", ".hpp", ".h", ".cu", ".cuh"}
 TOP = ["configs", "kernels", "sim", "planner", "trainer", "bench", "reports"]

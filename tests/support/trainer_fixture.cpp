@@ -47,7 +47,7 @@ RunSpec small_run() {
   run.layout.microbatch = 2;
   run.optimizer.lr = 0.003, run.optimizer.warmup_steps = 2;
   run.steps = 20, run.seq = 48, run.global_batch = 24;
-  run.data = licence_tokens(run.seq);
+  run.dataset.use_folder(licence_tokens(run.seq));
   run.save = false;
   return run;
 }

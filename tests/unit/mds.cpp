@@ -202,6 +202,7 @@ TEST_CASE("a damaged dataset is named, file and fault") {
   SECTION("compressed shard") {
     fs::rename(shard, set / "shard.00000.mds.zstd");
     edit_index(set, [](auto& index) {
+      index["shards"][0]["compression"] = "zstd";
       index["shards"][0]["zip_data"] = {
           {"basename", "shard.00000.mds.zstd"}, {"bytes", 1}, {"hashes", nlohmann::json::object()}};
     });
@@ -248,7 +249,7 @@ TEST_CASE("a damaged dataset is named, file and fault") {
     CHECK_THROWS_WITH(MdsReader(set).verify_hashes(), Contains("shard.00000.mds") && Contains("xxh3_64"));
   }
   SECTION("no hash that we can check") {
-    edit_index(set, [](auto& index) { index["shards"][1]["raw_data"]["hashes"] = {{"sha1", "00"}}; });
+    edit_index(set, [](auto& index) { index["shards"][1]["raw_data"]["hashes"] = {{"crc32", "00"}}; });
     CHECK_THROWS_WITH(MdsReader(set).verify_hashes(), Contains("shard.00001.mds") && Contains("no hash"));
   }
 }

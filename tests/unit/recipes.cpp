@@ -142,14 +142,15 @@ TEST_CASE("data, weights to start from and weights at the end go to LLM Foundry,
   RunSpec run = with_context();
   run.layout = {};
   run.layout.shard = 16;
-  run.data = "s3://bucket/text", run.load_path = "start", run.export_path = "end", run.shuffle_seed = 3;
+  run.dataset.use_folder("s3://bucket/text"), run.load_path = "start", run.export_path = "end",
+                                              run.dataset.shuffle_seed = 3;
   run.export_precision = Precision::bf16;
   run.layout.recompute = recompute_from_string("attention:first-4");
   run.model = read_model("mixtral-8x7b");
   const Recipe recipe = export_run(run, RecipeFormat::llm_foundry);
   CHECK(recipe.not_expressed.empty());
   const RunSpec back = import_run(recipe.text, recipe.file_name, {}).run;
-  CHECK(back.data == run.data);
+  CHECK(back.dataset.folder() == run.dataset.folder());
   CHECK(back.export_path == run.export_path);
   CHECK(to_string(back.layout.recompute) == "attention:first-4");
 }

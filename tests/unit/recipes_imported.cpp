@@ -106,7 +106,7 @@ TEST_CASE("an LLM Foundry recipe means its own defaults") {
   const RunSpec& run = job.run;
   CHECK(run.steps == 24'000'000'000 / (512 * 2048));
   CHECK(run.seq == 2048);  // ${variables.max_seq_len}
-  CHECK(run.shuffle_seed == 17);
+  CHECK(run.dataset.shuffle_seed == 17);
   CHECK(run.model.norm == Norm::layernorm);
   CHECK(run.model.norm_bias);
   CHECK(run.model.ffn_bias);

@@ -88,7 +88,7 @@ json data_json(const RunSpec& run) {
   return {{"max_seq_len", run.seq},
           {"global_train_batch_size", run.global_batch},
           {"seed", run.seed},
-          {"shuffle_seed", run.shuffle_seed}};
+          {"shuffle_seed", run.dataset.shuffle_seed}};
 }
 
 }  // namespace wt

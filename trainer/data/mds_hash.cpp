@@ -1,9 +1,14 @@
 #include "trainer/data/mds_hash.hpp"
 
 #include <fmt/format.h>
+#include <openssl/evp.h>
 #include <xxhash.h>
 
+#include <algorithm>
+#include <array>
 #include <memory>
+#include <string_view>
+#include <utility>
 
 #include "configs/spec/support/error.hpp"
 
@@ -39,10 +44,50 @@ std::string xxh3(Parts parts, bool wide) {
   return fmt::format("{:016x}", XXH3_64bits_digest(state.get()));
 }
 
+/// Python's names, and OpenSSL's.
+constexpr std::array<std::pair<std::string_view, const char*>, 12> kDigests = {{{"blake2b", "BLAKE2b512"},
+                                                                                {"blake2s", "BLAKE2s256"},
+                                                                                {"md5", "MD5"},
+                                                                                {"sha1", "SHA1"},
+                                                                                {"sha224", "SHA224"},
+                                                                                {"sha256", "SHA256"},
+                                                                                {"sha384", "SHA384"},
+                                                                                {"sha512", "SHA512"},
+                                                                                {"sha3_224", "SHA3-224"},
+                                                                                {"sha3_256", "SHA3-256"},
+                                                                                {"sha3_384", "SHA3-384"},
+                                                                                {"sha3_512", "SHA3-512"}}};
+constexpr std::array<std::string_view, 5> kXxhashes = {"xxh32", "xxh64", "xxh128", "xxh3_64", "xxh3_128"};
+
+const std::pair<std::string_view, const char*>* digest_named(std::string_view name) {
+  const auto* const found =
+      std::find_if(kDigests.begin(), kDigests.end(), [&](const auto& entry) { return entry.first == name; });
+  return found == kDigests.end() ? nullptr : found;
+}
+
+std::string digest(const char* name, Parts parts) {
+  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> state(EVP_MD_CTX_new(), EVP_MD_CTX_free);
+  std::array<unsigned char, EVP_MAX_MD_SIZE> bytes{};
+  unsigned size = 0;
+  bool right = state != nullptr && EVP_DigestInit_ex(state.get(), EVP_get_digestbyname(name), nullptr) == 1;
+  for (const auto part : parts) right = right && EVP_DigestUpdate(state.get(), part.data(), part.size()) == 1;
+  right = right && EVP_DigestFinal_ex(state.get(), bytes.data(), &size) == 1;
+  if (!right) {
+    throw_error(Code::runtime, "hash: OpenSSL gives no {} here, allowed are hashes that it has; use xxh3_64", name);
+  }
+  return fmt::format("{:02x}", fmt::join(bytes.begin(), bytes.begin() + size, ""));
+}
+
 }  // namespace
 
 bool is_mds_hash(const std::string& name) {
-  return name == "xxh32" || name == "xxh64" || name == "xxh3_64" || name == "xxh128" || name == "xxh3_128";
+  return digest_named(name) != nullptr || std::find(kXxhashes.begin(), kXxhashes.end(), name) != kXxhashes.end();
+}
+
+std::string mds_hash_names() {
+  std::string names;
+  for (const auto& entry : kDigests) names += fmt::format("{}, ", entry.first);
+  return names + fmt::format("{}", fmt::join(kXxhashes, ", "));
 }
 
 std::string mds_hash(const std::string& name, Parts parts) {
@@ -50,8 +95,8 @@ std::string mds_hash(const std::string& name, Parts parts) {
   if (name == "xxh64") return xxh64(parts);
   if (name == "xxh3_64") return xxh3(parts, false);
   if (name == "xxh128" || name == "xxh3_128") return xxh3(parts, true);
-  throw_error(Code::usage, "hash: found '{}', allowed are xxh32, xxh64, xxh3_64, xxh128, xxh3_128; use one of them",
-              name);
+  if (const auto* const known = digest_named(name)) return digest(known->second, parts);
+  throw_error(Code::usage, "hash: found '{}', allowed are {}; use one of them", name, mds_hash_names());
 }
 
 }  // namespace wt

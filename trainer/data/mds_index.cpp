@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
+#include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <unordered_set>
 
+#include "configs/spec/support/atomic_file.hpp"
 #include "configs/spec/support/error.hpp"
+#include "trainer/data/detail/file_io.hpp"
+#include "trainer/data/mds_compression.hpp"
 
 namespace wt {
 namespace {
@@ -49,17 +53,32 @@ struct Place {
   }
 };
 
-/// A file name that stays in the dataset's directory.
-std::string basename_of(const Place& data) {
-  std::string name = data.word("basename");
-  if (name.empty() || name.front() == '.' || name.find('/') != std::string::npos ||
-      name.find('\0') != std::string::npos) {
-    data.fail("basename", Json(name).dump(), "the bare name of a file beside index.json");
+/// Whether a name stays in the dataset's folder and is no hidden file or index of ours.
+bool stays_inside(std::string_view name) {
+  if (name.find('\0') != std::string_view::npos) return false;
+  while (true) {
+    const auto slash = name.find('/');
+    const std::string_view part = name.substr(0, slash);
+    if (part.empty() || part.front() == '.') return false;
+    if (slash == std::string_view::npos) return part != kMdsIndexName;
+    name.remove_prefix(slash + 1);
   }
-  return name;
 }
 
-std::vector<MdsColumn> columns_of(const Place& shard) {
+MdsFile file_of(const Place& data) {
+  MdsFile file{data.word("basename"), data.count("bytes"), {}};
+  if (!stays_inside(file.basename)) {
+    data.fail("basename", Json(file.basename).dump(), "the name of a file beside index.json or in a subfolder");
+  }
+  const Place hashes = data.inside("hashes");
+  for (const auto& [name, value] : hashes.object.items()) {
+    if (!value.is_string()) hashes.fail(name.c_str(), value.dump(), "a hexadecimal text");
+    file.hashes[name] = value.get<std::string>();
+  }
+  return file;
+}
+
+MdsColumns columns_of(const Place& shard) {
   const char* const allowed = "lists of equal length: names, encodings, and bytes or null";
   const Json& names = shard.child("column_names", allowed);
   const Json& encodings = shard.child("column_encodings", allowed);
@@ -79,28 +98,85 @@ std::vector<MdsColumn> columns_of(const Place& shard) {
     if (i > 0 && columns[i - 1].name >= columns[i].name)
       shard.fail("column_names", names.dump(), "different names in sorted order");
   }
-  return columns;
+  return std::make_shared<const std::vector<MdsColumn>>(std::move(columns));
 }
 
-MdsShard shard_of(const Place& place) {
-  if (place.count("version") != 2) place.fail("version", place.child("version", "").dump(), "2");
-  if (place.word("format") != "mds") place.fail("format", place.word("format"), "mds");
-  MdsShard shard;
-  shard.columns = columns_of(place);
-  shard.samples = static_cast<std::int64_t>(place.count("samples"));
-  const Place raw = place.inside("raw_data");
-  shard.basename = basename_of(raw);
-  shard.bytes = raw.count("bytes");
-  const Place hashes = raw.inside("hashes");
-  for (const auto& [name, value] : hashes.object.items()) {
-    if (!value.is_string()) hashes.fail(name.c_str(), value.dump(), "a hexadecimal text");
-    shard.hashes[name] = value.get<std::string>();
+/// Takes the entries of an index one by one.
+class ShardList {
+ public:
+  explicit ShardList(const std::string& origin) : origin_(origin) {}
+
+  void add(const Json& entry) {
+    const Place place{entry, origin_, fmt::format("shards[{}]", shards_.size())};
+    if (place.count("version") != 2) place.fail("version", place.child("version", "").dump(), "2");
+    if (place.word("format") != "mds") place.fail("format", place.word("format"), "mds");
+    MdsShard shard;
+    shard.columns = columns(place);
+    shard.samples = static_cast<std::int64_t>(place.count("samples"));
+    shard.raw = file_of(place.inside("raw_data"));
+    if (given(entry, "size_limit")) shard.size_limit = place.count("size_limit");
+    if (given(entry, "zip_data")) {
+      shard.zip = file_of(place.inside("zip_data"));
+      shard.compression = place.word("compression");
+      mds_compression_from_string(shard.compression, fmt::format("{}: {}", origin_, place.key));
+    }
+    shards_.push_back(std::move(shard));
   }
-  const auto limit = place.object.find("size_limit");
-  if (limit != place.object.end() && !limit->is_null()) shard.size_limit = place.count("size_limit");
-  const auto zip = place.object.find("zip_data");
-  if (zip != place.object.end() && !zip->is_null()) shard.zip_basename = basename_of(place.inside("zip_data"));
-  return shard;
+
+  std::vector<MdsShard> take() {
+    std::unordered_set<std::string_view> names;
+    names.reserve(2 * shards_.size());
+    for (const MdsShard& shard : shards_) {
+      once(names, shard.raw.basename);
+      if (shard.zip) once(names, shard.zip->basename);
+    }
+    return std::move(shards_);
+  }
+
+ private:
+  static bool given(const Json& entry, const char* key) {
+    const auto found = entry.find(key);
+    return found != entry.end() && !found->is_null();
+  }
+
+  MdsColumns columns(const Place& place) {
+    const char* const allowed = "a list";
+    Json words = {place.child("column_names", allowed), place.child("column_encodings", allowed),
+                  place.child("column_sizes", allowed)};
+    if (!columns_ || words != words_) {
+      columns_ = columns_of(place);
+      words_ = std::move(words);
+    }
+    return columns_;
+  }
+
+  void once(std::unordered_set<std::string_view>& names, const std::string& name) const {
+    if (names.insert(name).second) return;
+    throw_error(Code::usage, "{}: found the file '{}' twice, allowed is each once; fetch or pack the dataset again",
+                origin_, name);
+  }
+
+  std::string origin_;
+  std::vector<MdsShard> shards_;
+  Json words_;  ///< of the shard before, and what they mean
+  MdsColumns columns_;
+};
+
+Json file_entry(const MdsFile& file) {
+  return {{"basename", file.basename}, {"bytes", file.bytes}, {"hashes", file.hashes}};
+}
+
+/// Reads the document without its shards, each of which goes to `take` and is then forgotten: the whole of a large index
+/// would take twenty times its size.
+Json parse_by_shard(std::string_view text, const std::function<void(const Json&)>& take) {
+  std::string key;  // of the outermost object
+  const auto step = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    if (depth == 1 && event == Json::parse_event_t::key) key = parsed.get<std::string>();
+    if (depth != 2 || event != Json::parse_event_t::object_end || key != "shards") return true;
+    take(parsed);
+    return false;
+  };
+  return Json::parse(text.begin(), text.end(), step, false);
 }
 
 }  // namespace
@@ -114,12 +190,13 @@ Json mds_shard_config(const MdsShard& shard) {
                  {"hashes", Json::array()},
                  {"size_limit", nullptr},
                  {"version", 2}};
-  for (const MdsColumn& column : shard.columns) {
+  for (const MdsColumn& column : *shard.columns) {
     config["column_names"].push_back(column.name);
     config["column_encodings"].push_back(column.encoding.name);
     config["column_sizes"].push_back(column.encoding.size ? Json(*column.encoding.size) : Json(nullptr));
   }
-  for (const auto& entry : shard.hashes) config["hashes"].push_back(entry.first);
+  if (!shard.compression.empty()) config["compression"] = shard.compression;
+  for (const auto& entry : shard.raw.hashes) config["hashes"].push_back(entry.first);
   if (shard.size_limit) config["size_limit"] = *shard.size_limit;
   return config;
 }
@@ -129,8 +206,8 @@ Json mds_index(const std::vector<MdsShard>& shards) {
   for (const MdsShard& shard : shards) {
     Json entry = mds_shard_config(shard);
     entry["samples"] = shard.samples;
-    entry["raw_data"] = {{"basename", shard.basename}, {"bytes", shard.bytes}, {"hashes", shard.hashes}};
-    entry["zip_data"] = nullptr;
+    entry["raw_data"] = file_entry(shard.raw);
+    entry["zip_data"] = shard.zip ? file_entry(*shard.zip) : Json(nullptr);
     entries.push_back(std::move(entry));
   }
   return {{"shards", std::move(entries)}, {"version", 2}};
@@ -146,32 +223,60 @@ std::string python_json(const Json& document) {
   return fmt::format("{}{}{}", object ? '{' : '[', fmt::join(parts, ", "), object ? '}' : ']');
 }
 
+std::vector<MdsShard> parse_mds_index(std::string_view text, const std::string& origin) {
+  ShardList shards(origin);
+  const Json document = parse_by_shard(text, [&](const Json& entry) { shards.add(entry); });
+  if (!document.is_object()) {
+    throw_error(Code::usage,
+                "{}: found {}, allowed is an object with version and shards; fetch or pack the dataset again", origin,
+                document.is_discarded() ? "text that is no JSON" : document.type_name());
+  }
+  const Place index = {document, origin, "index"};
+  if (index.count("version") != 2) index.fail("version", document["version"].dump(), "2");
+  const Json& others = index.child("shards", "a list of shards");
+  if (!others.is_array()) index.fail("shards", others.type_name(), "a list of shards");
+  if (!others.empty()) index.fail("shards", others.front().type_name(), "a list of objects");
+  return shards.take();
+}
+
 std::vector<MdsShard> read_mds_index(const std::filesystem::path& directory) {
   const std::filesystem::path file = directory / kMdsIndexName;
-  std::ifstream in(file);
-  if (!in) {
+  std::error_code none;
+  if (!std::filesystem::is_regular_file(file, none)) {
     throw_error(Code::usage,
                 "{}: cannot be read, allowed is the directory of an MDS dataset; check the path, or make one with "
                 "`windtunnel data pack`",
                 file.string());
   }
-  const Json document = Json::parse(in, nullptr, false);
-  if (!document.is_object()) {
-    throw_error(Code::usage,
-                "{}: found {}, allowed is an object with version and shards; fetch or pack the dataset again",
-                file.string(), document.is_discarded() ? "text that is no JSON" : document.type_name());
+  const detail::MappedFile text(file);
+  return parse_mds_index(text.text(), file.string());
+}
+
+std::size_t merge_mds_indexes(const std::filesystem::path& root) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> folders;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(root, none))
+    if (entry.is_directory() && fs::exists(entry.path() / kMdsIndexName))
+      folders.push_back(entry.path().filename().string());
+  if (folders.empty()) {
+    throw_error(Code::usage, "{}: found no subfolder with an {}, allowed is at least one; name the folder above them",
+                root.string(), kMdsIndexName);
   }
-  const Place index = {document, file.string(), "index"};
-  if (index.count("version") != 2) index.fail("version", document["version"].dump(), "2");
-  const Json& entries = index.child("shards", "a list of shards");
-  if (!entries.is_array()) index.fail("shards", entries.type_name(), "a list of shards");
+  // As of their paths: "1/index.json" is before "10/index.json", but "a-b/.." before "a/..".
+  std::sort(folders.begin(), folders.end(),
+            [](const std::string& a, const std::string& b) { return a + "/" < b + "/"; });
   std::vector<MdsShard> shards;
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    const std::string key = fmt::format("shards[{}]", i);
-    if (!entries[i].is_object()) index.fail(key.c_str(), entries[i].type_name(), "an object");
-    shards.push_back(shard_of({entries[i], file.string(), key}));
+  for (const std::string& folder : folders) {
+    for (MdsShard& shard : read_mds_index(root / folder)) {
+      shard.raw.basename = folder + "/" + shard.raw.basename;
+      if (shard.zip) shard.zip->basename = folder + "/" + shard.zip->basename;
+      shards.push_back(std::move(shard));
+    }
   }
-  return shards;
+  const std::string entries = python_json(mds_index(shards)["shards"]);
+  write_file_atomically(root / kMdsIndexName, fmt::format(R"({{"version": 2, "shards": {}}})", entries));
+  return folders.size();
 }
 
 }  // namespace wt

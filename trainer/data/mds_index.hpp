@@ -1,12 +1,15 @@
-// index.json of an MDS dataset, version 2: what the shards are called, how many samples and bytes each has, and which
-// columns a sample has.
+// index.json of an MDS dataset, version 2: what the shards are called, how many samples and bytes each has, which
+// columns a sample has, and how its files are compressed and hashed. Shards may lie in subfolders, as in the merged
+// index of a conversion by several processes.
 #pragma once
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "trainer/data/mds_encoding.hpp"
@@ -20,16 +23,22 @@ struct MdsColumn {
   std::string name;
   MdsEncoding encoding;
 };
+/// Sorted by name. Shards that follow one another share them: an index of 500,000 would hold little else.
+using MdsColumns = std::shared_ptr<const std::vector<MdsColumn>>;
 
-/// One shard. Columns are sorted by name.
-struct MdsShard {
-  std::vector<MdsColumn> columns;
-  std::string basename;
+struct MdsFile {
+  std::string basename;  ///< relative to index.json: "shard.00000.mds", "3/shard.00000.mds.zstd"
   std::uint64_t bytes = 0;
+  std::map<std::string, std::string> hashes;  ///< algorithm to hexadecimal
+};
+
+struct MdsShard {
+  MdsColumns columns;
+  MdsFile raw;                              ///< the uncompressed file, which is not stored when there is a `zip`
+  std::optional<MdsFile> zip;               ///< the compressed file
+  std::string compression;                  ///< "zstd:7"; empty without `zip`
+  std::optional<std::uint64_t> size_limit;  ///< bytes
   std::int64_t samples = 0;
-  std::map<std::string, std::string> hashes;  ///< algorithm to hexadecimal, of the uncompressed file
-  std::optional<std::uint64_t> size_limit;    ///< bytes
-  std::optional<std::string> zip_basename;    ///< set when the dataset is stored compressed
 };
 
 /// What a shard says of itself before its samples: its index entry without sizes and hashes.
@@ -39,9 +48,16 @@ nlohmann::json mds_index(const std::vector<MdsShard>& shards);
 /// As Python's json.dumps(sort_keys=True) prints it, byte for byte: shard offsets count these bytes.
 std::string python_json(const nlohmann::json& document);
 
-/// Reads and checks directory/index.json. Throws Error{usage} naming file, key, found and allowed: no such file, no
-/// JSON, another version or format, unknown or unsafe encodings, sizes that are not the encoding's, shard names that
-/// leave the directory.
+/// Reads and checks an index. Throws Error{usage} naming `origin`, key, found and allowed: no JSON, another version or
+/// format, unknown or unsafe encodings, sizes that are not the encoding's, an unknown compression, shard names that
+/// leave the folder or stand there twice. 500,000 shards take about 5 s and 200 MB.
+std::vector<MdsShard> parse_mds_index(std::string_view text, const std::string& origin);
+/// The same of directory/index.json; a missing file is an Error{usage}, too.
 std::vector<MdsShard> read_mds_index(const std::filesystem::path& directory);
+
+/// Writes root/index.json over the indexes of root's subfolders in the order of their names, each shard under
+/// "SUBFOLDER/basename": byte for byte what Streaming's merge_index(root) writes. Returns the number of subfolders.
+/// Throws Error{usage} when there is none with an index or one is broken, Error{runtime} when root cannot be written.
+std::size_t merge_mds_indexes(const std::filesystem::path& root);
 
 }  // namespace wt

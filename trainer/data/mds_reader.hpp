@@ -8,8 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/data/detail/file_io.hpp"
-#include "trainer/data/mds_index.hpp"
+#include "trainer/data/mds_shard_file.hpp"
 
 namespace wt {
 
@@ -33,11 +32,8 @@ class MdsReader {
   struct OpenShard {
     MdsShard entry;
     std::filesystem::path file;
-    detail::MappedFile data;
-    std::size_t column = 0;  ///< of the tokens
+    MdsShardFile data;
   };
-  std::size_t column_of(const MdsShard& entry, const std::string& name) const;
-  static void check(const OpenShard& shard);
 
   std::filesystem::path directory_;
   std::vector<OpenShard> shards_;

@@ -13,6 +13,7 @@
 
 #include "configs/spec/support/error.hpp"
 #include "trainer/data/detail/file_io.hpp"
+#include "trainer/data/mds_compression.hpp"
 #include "trainer/data/mds_hash.hpp"
 
 namespace wt {
@@ -30,12 +31,13 @@ bool is_earlier_dataset(const fs::path& directory, const std::vector<MdsColumn>&
   std::set<std::string> files = {kMdsIndexName};
   try {
     for (const MdsShard& shard : read_mds_index(directory)) {
-      const bool same = std::equal(shard.columns.begin(), shard.columns.end(), columns.begin(), columns.end(),
+      const bool same = std::equal(shard.columns->begin(), shard.columns->end(), columns.begin(), columns.end(),
                                    [](const MdsColumn& a, const MdsColumn& b) {
                                      return a.name == b.name && a.encoding.name == b.encoding.name;
                                    });
       if (!same) return false;
-      files.insert(shard.basename);
+      files.insert(shard.raw.basename);
+      if (shard.zip) files.insert(shard.zip->basename);
     }
   } catch (const Error&) {
     return false;
@@ -79,13 +81,17 @@ MdsWriter::MdsWriter(fs::path out, const std::map<std::string, std::string>& col
         "than 2^32 bytes; give these",
         out_.string(), columns.size(), options_.size_limit);
   }
+  std::vector<MdsColumn> described;
   for (const auto& [name, encoding] : columns) {
-    template_.columns.push_back({name, mds_encoding_from_string(encoding, out_.string())});
+    described.push_back({name, mds_encoding_from_string(encoding, out_.string())});
   }
-  for (const auto& name : options_.hashes) template_.hashes[name] = mds_hash(name, {});  // throws on unknown names
+  template_.columns = std::make_shared<const std::vector<MdsColumn>>(std::move(described));
+  for (const auto& name : options_.hashes) template_.raw.hashes[name] = mds_hash(name, {});  // throws on unknown names
+  if (!options_.compression.empty()) mds_compression_from_string(options_.compression, out_.string());
+  template_.compression = options_.compression;
   template_.size_limit = options_.size_limit;
   config_ = python_json(mds_shard_config(template_));
-  check_target(out_, template_.columns, options_.overwrite);
+  check_target(out_, *template_.columns, options_.overwrite);
   partial_ = detail::make_directory_beside(out_);
 }
 
@@ -95,18 +101,18 @@ MdsWriter::~MdsWriter() {
 }
 
 void MdsWriter::write(std::span<const std::string> payloads) {
-  if (payloads.size() != template_.columns.size()) {
+  if (payloads.size() != template_.columns->size()) {
     throw_error(Code::usage, "{}: found a sample of {} columns, allowed are {}; give one payload for each column",
-                out_.string(), payloads.size(), template_.columns.size());
+                out_.string(), payloads.size(), template_.columns->size());
   }
   std::string sample;
   for (std::size_t i = 0; i < payloads.size(); ++i) {
-    const std::optional<std::uint32_t> size = template_.columns[i].encoding.size;
+    const std::optional<std::uint32_t> size = (*template_.columns)[i].encoding.size;
     if (!size) append_u32(sample, payloads[i].size());
     if (payloads[i].size() > std::numeric_limits<std::uint32_t>::max() || (size && payloads[i].size() != *size)) {
       throw_error(Code::usage,
                   "{}: column {}: found {} bytes, allowed is what {} takes and less than 2^32; encode the value so",
-                  out_.string(), template_.columns[i].name, payloads[i].size(), template_.columns[i].encoding.name);
+                  out_.string(), (*template_.columns)[i].name, payloads[i].size(), (*template_.columns)[i].encoding.name);
     }
   }
   for (const std::string& payload : payloads) sample += payload;
@@ -136,13 +142,22 @@ void MdsWriter::flush_shard() {
   head += config_;
 
   MdsShard shard = template_;
-  shard.basename = fmt::format("shard.{:05}.mds", shards_.size());
-  shard.bytes = head.size() + body_.size();
+  shard.raw.basename = fmt::format("shard.{:05}.mds", shards_.size());
+  shard.raw.bytes = head.size() + body_.size();
   shard.samples = static_cast<std::int64_t>(ends_.size());
-  for (auto& [name, value] : shard.hashes) {
+  for (auto& [name, value] : shard.raw.hashes) {
     value = mds_hash(name, {std::as_bytes(std::span(head)), std::as_bytes(std::span(body_))});
   }
-  detail::write_synced(partial_ / shard.basename, head, body_);
+  if (options_.compression.empty()) {
+    detail::write_synced(partial_ / shard.raw.basename, head, body_);
+  } else {
+    const MdsCompression compression = mds_compression_from_string(options_.compression, out_.string());
+    const std::string zip = compress_mds(compression, std::as_bytes(std::span(head += body_)));
+    shard.zip = MdsFile{shard.raw.basename + "." + compression.suffix, zip.size(), {}};
+    for (const auto& [name, value] : shard.raw.hashes)
+      shard.zip->hashes[name] = mds_hash(name, {std::as_bytes(std::span(zip))});
+    detail::write_synced(partial_ / shard.zip->basename, zip);
+  }
   shards_.push_back(std::move(shard));
   body_.clear();
   ends_.clear();
@@ -156,13 +171,14 @@ MdsSummary MdsWriter::finish() {
   }
   detail::write_synced(partial_ / kMdsIndexName, python_json(mds_index(shards_)));
   detail::sync_directory(partial_);
-  check_target(out_, template_.columns, options_.overwrite);  // someone may have put something there since we began
+  check_target(out_, *template_.columns, options_.overwrite);  // someone may have put something there since we began
   detail::move_into_place(partial_, out_);
   partial_.clear();
-  MdsSummary summary{static_cast<std::int64_t>(shards_.size()), 0, 0};
+  MdsSummary summary{static_cast<std::int64_t>(shards_.size()), 0, 0, 0};
   for (const MdsShard& shard : shards_) {
     summary.samples += shard.samples;
-    summary.bytes += shard.bytes;
+    summary.bytes += shard.raw.bytes;
+    summary.stored += shard.zip ? shard.zip->bytes : shard.raw.bytes;
   }
   return summary;
 }

@@ -14,22 +14,24 @@
 namespace wt {
 
 struct MdsWriterOptions {
-  std::vector<std::string> hashes = {"xxh3_64"};  ///< of each shard, any that is_mds_hash knows
-  std::uint64_t size_limit = 1 << 26;             ///< bytes of a shard, below 2^32
+  std::vector<std::string> hashes = {"xxh3_64"};  ///< of each shard, and of its compressed file; mds_hash.hpp
+  std::uint64_t size_limit = 1 << 26;             ///< bytes of a shard before compression, below 2^32
+  std::string compression = {};                   ///< mds_compression.hpp: "zstd:7"; empty for none
   bool overwrite = false;                         ///< replace an earlier dataset of the same columns
 };
 
 struct MdsSummary {
   std::int64_t shards = 0;
   std::int64_t samples = 0;
-  std::uint64_t bytes = 0;  ///< of all shards
+  std::uint64_t bytes = 0;   ///< of all shards, uncompressed
+  std::uint64_t stored = 0;  ///< of the files
 };
 
 class MdsWriter {
  public:
   /// columns: name to encoding. `out` may be missing or an empty directory; with options.overwrite also an earlier
   /// dataset with these very columns and nothing else in it, which finish() replaces. Throws Error{usage} on anything
-  /// else and on unknown encodings or hashes.
+  /// else and on unknown encodings, hashes or compressions.
   MdsWriter(std::filesystem::path out, const std::map<std::string, std::string>& columns,
             MdsWriterOptions options = {});
   /// Removes what was written unless finish() came through.
@@ -51,7 +53,7 @@ class MdsWriter {
 
   std::filesystem::path out_;
   MdsWriterOptions options_;
-  MdsShard template_;   ///< columns, hash names and size limit that all shards share
+  MdsShard template_;   ///< columns, hash names, compression and size limit that all shards share
   std::string config_;  ///< the JSON that stands in every shard
   std::filesystem::path partial_;
   std::vector<MdsShard> shards_;

@@ -11,12 +11,6 @@
 namespace wt {
 namespace {
 
-constexpr std::array<std::pair<const char*, ShuffleAlgorithm>, 5> kNames = {{{"naive", ShuffleAlgorithm::naive},
-                                                                             {"py1s", ShuffleAlgorithm::py1s},
-                                                                             {"py2s", ShuffleAlgorithm::py2s},
-                                                                             {"py1br", ShuffleAlgorithm::py1br},
-                                                                             {"py1e", ShuffleAlgorithm::py1e}}};
-
 /// Places [begin, end) of the identity order (or of py2s's own), kept together: a shard or what a cut left of it.
 struct Piece {
   std::int64_t begin = 0;
@@ -200,22 +194,6 @@ void check(std::span<const std::int64_t> shard_sizes, std::int64_t num_samples, 
 }
 
 }  // namespace
-
-std::string to_string(ShuffleAlgorithm algorithm) {
-  for (const auto& [name, value] : kNames) {
-    if (value == algorithm) return name;
-  }
-  throw_error(Code::usage, "shuffle: found algorithm number {}, allowed are those of ShuffleAlgorithm; use one of them",
-              static_cast<int>(algorithm));
-}
-
-ShuffleAlgorithm shuffle_algorithm_from_string(const std::string& word) {
-  for (const auto& [name, value] : kNames) {
-    if (word == name) return value;
-  }
-  throw_error(Code::usage,
-              "shuffle_algo: found '{}', allowed are naive, py1s, py2s, py1br, py1e; use one of these words", word);
-}
 
 std::int64_t effective_block_size(const ShuffleOptions& options) {
   if (options.block_size != 0) return options.block_size;

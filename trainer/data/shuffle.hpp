@@ -7,21 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "configs/spec/dataset.hpp"
+
 namespace wt {
-
-enum class ShuffleAlgorithm {
-  naive,  ///< one permutation of everything; needs every shard everywhere
-  py1s,   ///< shards, then samples inside each shard part
-  py2s,   ///< as py1s, but samples of a shard are also shuffled before shards are cut at canonical nodes
-  py1br,  ///< samples inside blocks of random size and start
-  py1e,   ///< each sample moves at random inside a block around its shard part (the default)
-};
-
-std::string to_string(ShuffleAlgorithm algorithm);
-/// Throws Error{usage} on any other word.
-ShuffleAlgorithm shuffle_algorithm_from_string(const std::string& word);
-
-inline constexpr std::uint64_t kDefaultShuffleSeed = 9176;
 
 struct ShuffleOptions {
   ShuffleAlgorithm algorithm = ShuffleAlgorithm::py1e;

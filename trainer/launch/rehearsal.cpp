@@ -35,10 +35,10 @@ class RehearsedBatches {
  public:
   explicit RehearsedBatches(const RunSpec& run)
       : run_(run), positions_(context_positions(run.seq, run.layout.context, run.rehearsal.rank % run.layout.context)) {
-    if (run.data.empty()) return;
-    data_ = std::make_unique<MdsReader>(run.data);
+    if (run.dataset.empty()) return;
+    data_ = std::make_unique<MdsReader>(run.dataset.folder());
     SamplerOptions order;
-    order.shuffle_seed = run.shuffle_seed;
+    order.shuffle_seed = run.dataset.shuffle_seed;
     sampler_ = std::make_unique<Sampler>(data_->shard_sizes(), order);
   }
   void begin_step(std::int64_t step) {
@@ -149,7 +149,7 @@ void rehearse(const RunSpec& run, const std::filesystem::path& folder) {
                          {"rank", run.rehearsal.rank},
                          {"device", to_string(run.device)},
                          {"routing", rank.routing()},
-                         {"tokens", run.data.empty() ? "drawn evenly" : run.data.string()},
+                         {"tokens", run.dataset.empty() ? "drawn evenly" : run.dataset.folder().string()},
                          {"cores_used_by_others", std::max(0.0, others)},
                          {"steps", steps}};
   write_file_atomically(folder / "rehearsal.json", document.dump() + "\n");

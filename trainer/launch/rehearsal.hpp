@@ -32,7 +32,7 @@ class RehearsedRank {
 ///   profile.json    op times for calibration
 ///   trace.json      Chrome trace of the last step
 /// run.rehearsal.routing: a recording (routing.csv) of the ranks of its expert group; "" or "balanced" = even. Tokens
-/// are those of run.data, or drawn evenly where that is empty. Throws Error{usage} on what read_run and the readers
+/// are those of run.dataset, or drawn evenly where that is empty. Throws Error{usage} on what read_run and the readers
 /// refuse.
 void rehearse(const RunSpec& run, const std::filesystem::path& folder);
 

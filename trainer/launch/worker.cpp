@@ -106,9 +106,12 @@ RunSpec fit_to_world(RunSpec run, const RankEnvironment& environment, const std:
 }
 
 Worker::Worker(RunSpec run, WorkerOptions options)
-    : run_(std::move(run)), options_(std::move(options)), data_(run_.data), sampler_(data_.shard_sizes(), [&] {
+    : run_(std::move(run)),
+      options_(std::move(options)),
+      data_(run_.dataset.folder()),
+      sampler_(data_.shard_sizes(), [&] {
         SamplerOptions order;
-        order.shuffle_seed = run_.shuffle_seed;
+        order.shuffle_seed = run_.dataset.shuffle_seed;
         return order;
       }()) {}
 

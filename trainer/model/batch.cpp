@@ -18,12 +18,13 @@ Microbatch load_microbatch(const MdsReader& data, const RunSpec& run, std::span<
     const auto tokens = data.tokens(samples[static_cast<std::size_t>(i)]);
     if (static_cast<std::int64_t>(tokens.size()) <= seq)
       throw_error(Code::usage, "{}: sample {} has {} tokens, max_seq_len {} needs {}; pack with --seq-len {}",
-                  run.data.string(), samples[static_cast<std::size_t>(i)], tokens.size(), seq, seq + 1, seq);
+                  run.dataset.folder().string(), samples[static_cast<std::size_t>(i)], tokens.size(), seq, seq + 1,
+                  seq);
     for (std::int64_t t = 0; t <= seq; ++t) {
       const std::int64_t token = tokens[static_cast<std::size_t>(t)];
       if (token < 0 || token >= run.model.vocab)
-        throw_error(Code::usage, "{}: token {} in sample {}, the model's vocab_size is {}", run.data.string(), token,
-                    samples[static_cast<std::size_t>(i)], run.model.vocab);
+        throw_error(Code::usage, "{}: token {} in sample {}, the model's vocab_size is {}",
+                    run.dataset.folder().string(), token, samples[static_cast<std::size_t>(i)], run.model.vocab);
     }
     for (std::int64_t j = 0; j < own; ++j) {
       const std::int64_t t = positions[static_cast<std::size_t>(j)], at = i * own + j;

@@ -173,6 +173,12 @@ std::vector<YamlMap> YamlMap::maps(const std::string& key) {
   return out;
 }
 
+std::vector<std::string> YamlMap::keys() const {
+  std::vector<std::string> out;
+  for (const auto& entry : node_) out.push_back(entry.first.as<std::string>());
+  return out;
+}
+
 YAML::Node YamlMap::node(const std::string& key) { return require(key); }
 
 void YamlMap::finish() const {

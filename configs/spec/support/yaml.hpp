@@ -54,6 +54,8 @@ class YamlMap {
   std::vector<std::string> texts(const std::string& key, std::vector<std::string> fallback = {});
   YamlMap map(const std::string& key);
   std::vector<YamlMap> maps(const std::string& key);
+  /// The keys of this map in the file's order, for maps whose keys are names. Counts none as consumed.
+  std::vector<std::string> keys() const;
   /// Scalar or map: the raw node, for readers that accept either. Counts as consumed.
   YAML::Node node(const std::string& key);
 

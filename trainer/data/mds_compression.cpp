@@ -1,0 +1,245 @@
+#include "trainer/data/mds_compression.hpp"
+
+#include <brotli/decode.h>
+#include <brotli/encode.h>
+#include <bzlib.h>
+#include <snappy.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <optional>
+#include <string_view>
+
+#include "configs/spec/support/error.hpp"
+
+namespace wt {
+namespace {
+
+struct Family {
+  std::string_view name;
+  MdsCodec codec;
+  int lowest, highest, usual;  ///< levels; equal where there are none
+};
+constexpr std::array<Family, 5> kFamilies = {{{"zstd", MdsCodec::zstd, 1, 22, 3},
+                                              {"gz", MdsCodec::gz, 0, 9, 9},
+                                              {"br", MdsCodec::br, 0, 11, 11},
+                                              {"bz2", MdsCodec::bz2, 1, 9, 9},
+                                              {"snappy", MdsCodec::snappy, 0, 0, 0}}};
+constexpr int kGzip = 16 + MAX_WBITS;  // zlib's way to ask for the gzip header
+
+[[noreturn]] void cannot_compress(const MdsCompression& compression, std::size_t bytes) {
+  throw_error(Code::runtime, "{}: compressing {} bytes failed, allowed is what fits the memory; write smaller shards",
+              compression.name, bytes);
+}
+
+char* as_chars(const std::byte* data) { return reinterpret_cast<char*>(const_cast<std::byte*>(data)); }
+Bytef* as_bytef(const std::byte* data) { return reinterpret_cast<Bytef*>(const_cast<std::byte*>(data)); }
+
+std::string compress_gz(const MdsCompression& compression, std::span<const std::byte> raw) {
+  z_stream stream{};
+  if (deflateInit2(&stream, compression.level, Z_DEFLATED, kGzip, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+    cannot_compress(compression, raw.size());
+  std::string zip(deflateBound(&stream, raw.size()), '\0');
+  stream.next_in = as_bytef(raw.data());
+  stream.avail_in = static_cast<uInt>(raw.size());
+  stream.next_out = reinterpret_cast<Bytef*>(zip.data());
+  stream.avail_out = static_cast<uInt>(zip.size());
+  const int result = deflate(&stream, Z_FINISH);
+  zip.resize(stream.total_out);
+  deflateEnd(&stream);
+  if (result != Z_STREAM_END) cannot_compress(compression, raw.size());
+  return zip;
+}
+
+/// What became of a stream: nothing if `raw` was filled exactly and the stream ended there, else what is wrong.
+using Fault = std::optional<std::string_view>;
+constexpr std::string_view kMore = "a stream of more bytes";
+constexpr std::string_view kFewer = "a stream that is cut off or shorter";
+constexpr std::string_view kDamaged = "a damaged stream";
+
+Fault decompress_zstd(std::span<const std::byte> zip, std::string& raw) {
+  const std::size_t size = ZSTD_decompress(raw.data(), raw.size(), zip.data(), zip.size());
+  if (ZSTD_isError(size) != 0) {
+    // A frame that says its size is believed only so far as the message goes.
+    const unsigned long long said = ZSTD_getFrameContentSize(zip.data(), zip.size());
+    const bool known = said != ZSTD_CONTENTSIZE_ERROR && said != ZSTD_CONTENTSIZE_UNKNOWN;
+    return known && said > raw.size() ? kMore : kDamaged;
+  }
+  return size == raw.size() ? Fault() : Fault(kFewer);
+}
+
+/// As Python's gzip: members one after the other, zeros behind the last.
+Fault decompress_gz(std::span<const std::byte> zip, std::string& raw) {
+  z_stream stream{};
+  if (inflateInit2(&stream, kGzip) != Z_OK) return kDamaged;
+  stream.next_in = as_bytef(zip.data());
+  stream.avail_in = static_cast<uInt>(zip.size());
+  stream.next_out = reinterpret_cast<Bytef*>(raw.data());
+  stream.avail_out = static_cast<uInt>(raw.size());
+  Fault fault;
+  while (true) {
+    const int result = inflate(&stream, Z_FINISH);
+    if (result != Z_STREAM_END) {
+      fault = result == Z_DATA_ERROR ? kDamaged : stream.avail_out == 0 && stream.avail_in > 0 ? kMore : kFewer;
+      break;
+    }
+    while (stream.avail_in > 0 && *stream.next_in == 0) ++stream.next_in, --stream.avail_in;
+    if (stream.avail_in == 0) {
+      if (stream.avail_out > 0) fault = kFewer;
+      break;
+    }
+    inflateReset(&stream);
+  }
+  inflateEnd(&stream);
+  return fault;
+}
+
+Fault decompress_bz2(std::span<const std::byte> zip, std::string& raw) {
+  bz_stream stream{};
+  stream.next_in = as_chars(zip.data());
+  stream.avail_in = static_cast<unsigned>(zip.size());
+  stream.next_out = raw.data();
+  stream.avail_out = static_cast<unsigned>(raw.size());
+  while (true) {  // streams one after the other, as Python's bz2
+    if (BZ2_bzDecompressInit(&stream, 0, 0) != BZ_OK) return kDamaged;
+    int result = BZ_OK;
+    char beyond = 0;  // there is no more to give, but the end of the stream may need another call
+    bool more = false;
+    while (result == BZ_OK) {
+      const unsigned in = stream.avail_in, out = stream.avail_out;
+      if (out == 0) stream.next_out = &beyond, stream.avail_out = 1;
+      result = BZ2_bzDecompress(&stream);
+      if (out == 0) {
+        more = stream.avail_out == 0;
+        stream.avail_out = 0;
+      }
+      if (more || (result == BZ_OK && stream.avail_in == in && stream.avail_out == out)) break;
+    }
+    BZ2_bzDecompressEnd(&stream);
+    if (more) return kMore;
+    if (result == BZ_OK) return kFewer;
+    if (result != BZ_STREAM_END) return kDamaged;
+    if (stream.avail_in == 0) return stream.avail_out == 0 ? Fault() : Fault(kFewer);
+  }
+}
+
+Fault decompress_br(std::span<const std::byte> zip, std::string& raw) {
+  BrotliDecoderState* const state = BrotliDecoderCreateInstance(nullptr, nullptr, nullptr);
+  std::size_t in = zip.size(), out = raw.size();
+  const auto* next_in = reinterpret_cast<const std::uint8_t*>(zip.data());
+  auto* next_out = reinterpret_cast<std::uint8_t*>(raw.data());
+  const BrotliDecoderResult result = BrotliDecoderDecompressStream(state, &in, &next_in, &out, &next_out, nullptr);
+  BrotliDecoderDestroyInstance(state);
+  if (result == BROTLI_DECODER_RESULT_NEEDS_MORE_OUTPUT) return kMore;
+  if (result == BROTLI_DECODER_RESULT_NEEDS_MORE_INPUT) return kFewer;
+  if (result != BROTLI_DECODER_RESULT_SUCCESS || in > 0) return kDamaged;
+  return out == 0 ? Fault() : Fault(kFewer);
+}
+
+Fault decompress_snappy(std::span<const std::byte> zip, std::string& raw) {
+  std::size_t size = 0;
+  if (!snappy::GetUncompressedLength(as_chars(zip.data()), zip.size(), &size)) return kDamaged;
+  if (size != raw.size()) return size > raw.size() ? kMore : kFewer;
+  return snappy::RawUncompress(as_chars(zip.data()), zip.size(), raw.data()) ? Fault() : Fault(kDamaged);
+}
+
+}  // namespace
+
+MdsCompression mds_compression_from_string(const std::string& name, const std::string& origin) {
+  const std::string_view word = name;
+  const auto colon = word.find(':');
+  const auto* const family = std::find_if(kFamilies.begin(), kFamilies.end(),
+                                          [&](const Family& each) { return each.name == word.substr(0, colon); });
+  bool right = family != kFamilies.end();
+  int level = right ? family->usual : 0;
+  if (right && colon != std::string_view::npos) {
+    const std::string_view digits = word.substr(colon + 1);
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), level);
+    right = error == std::errc() && end == digits.data() + digits.size() && family->lowest < family->highest &&
+            family->lowest <= level && level <= family->highest;
+  }
+  if (!right) {
+    throw_error(Code::usage,
+                "{}: compression: found '{}', allowed are zstd[:1-22], gz[:0-9], br[:0-11], bz2[:1-9] and snappy; "
+                "name one of these",
+                origin, name);
+  }
+  return {family->codec, level, name, std::string(family->name)};
+}
+
+std::string compress_mds(const MdsCompression& compression, std::span<const std::byte> raw) {
+  std::string zip;
+  switch (compression.codec) {
+    case MdsCodec::zstd: {
+      zip.resize(ZSTD_compressBound(raw.size()));
+      const std::size_t size = ZSTD_compress(zip.data(), zip.size(), raw.data(), raw.size(), compression.level);
+      if (ZSTD_isError(size) != 0) cannot_compress(compression, raw.size());
+      zip.resize(size);
+      return zip;
+    }
+    case MdsCodec::gz:
+      return compress_gz(compression, raw);
+    case MdsCodec::br: {
+      std::size_t size = BrotliEncoderMaxCompressedSize(raw.size());
+      zip.resize(size);
+      if (BrotliEncoderCompress(compression.level, BROTLI_DEFAULT_WINDOW, BROTLI_MODE_GENERIC, raw.size(),
+                                reinterpret_cast<const std::uint8_t*>(raw.data()), &size,
+                                reinterpret_cast<std::uint8_t*>(zip.data())) != BROTLI_TRUE)
+        cannot_compress(compression, raw.size());
+      zip.resize(size);
+      return zip;
+    }
+    case MdsCodec::bz2: {
+      auto size = static_cast<unsigned>(raw.size() + raw.size() / 100 + 601);  // the manual's bound and one
+      zip.resize(size);
+      if (BZ2_bzBuffToBuffCompress(zip.data(), &size, as_chars(raw.data()), static_cast<unsigned>(raw.size()),
+                                   compression.level, 0, 0) != BZ_OK)
+        cannot_compress(compression, raw.size());
+      zip.resize(size);
+      return zip;
+    }
+    case MdsCodec::snappy:
+      snappy::Compress(as_chars(raw.data()), raw.size(), &zip);
+      return zip;
+  }
+  cannot_compress(compression, raw.size());
+}
+
+std::string decompress_mds(const MdsCompression& compression, std::span<const std::byte> zip, std::uint64_t bytes,
+                           const std::string& origin) {
+  std::string raw(bytes, '\0');
+  Fault fault;
+  // zlib and bzip2 count in 32 bits; a shard is smaller, and its file too unless something is wrong.
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
+  if (zip.size() > kMost || bytes > kMost) fault = kMore;
+  if (!fault) {
+    switch (compression.codec) {
+      case MdsCodec::zstd:
+        fault = decompress_zstd(zip, raw);
+        break;
+      case MdsCodec::gz:
+        fault = decompress_gz(zip, raw);
+        break;
+      case MdsCodec::br:
+        fault = decompress_br(zip, raw);
+        break;
+      case MdsCodec::bz2:
+        fault = decompress_bz2(zip, raw);
+        break;
+      case MdsCodec::snappy:
+        fault = decompress_snappy(zip, raw);
+        break;
+    }
+  }
+  if (fault) {
+    throw_error(Code::usage, "{}: {}: found {}, allowed are the {} bytes of index.json; fetch or pack the shard again",
+                origin, compression.name, *fault, bytes);
+  }
+  return raw;
+}
+
+}  // namespace wt
