@@ -44,8 +44,8 @@ std::optional<std::span<const std::byte>> payload_of(std::span<const std::byte> 
 }
 
 /// By bytes a second, as measured (bench/studies/shards); the first is the quickest.
-constexpr std::array<const char*, 17> kQuickest = {"xxh3_64", "xxh3_128", "xxh128",   "xxh64",    "xxh32",    "sha1",
-                                                   "sha256",  "sha224",   "blake2b",  "md5",      "sha512",   "sha384",
+constexpr std::array<const char*, 17> kQuickest = {"xxh3_64", "xxh3_128", "xxh128",   "xxh64",    "xxh32",   "sha1",
+                                                   "sha256",  "sha224",   "blake2b",  "md5",      "sha512",  "sha384",
                                                    "blake2s", "sha3_224", "sha3_256", "sha3_384", "sha3_512"};
 
 }  // namespace
@@ -102,20 +102,24 @@ void MdsShardFile::check(const MdsShard& entry) const {
   }
 }
 
-std::vector<std::int32_t> MdsShardFile::tokens(std::size_t place) const {
+std::span<const std::byte> MdsShardFile::payload(std::size_t place) const {
   const std::span<const std::byte> bytes = data_.bytes();
   const std::size_t begin = u32_at(bytes, 4 * (1 + place));
   const std::size_t end = u32_at(bytes, 4 * (2 + place));
-  const auto origin = [&] { return fmt::format("{}: sample {}", file_.string(), place); };
-  const auto payload = payload_of(bytes.subspan(begin, end - begin), *columns_, column_);
-  if (!payload) {
+  const auto found = payload_of(bytes.subspan(begin, end - begin), *columns_, column_);
+  if (!found) {
     throw_error(
         Code::usage,
-        "{}: found column lengths that do not add up to its {} bytes, allowed are lengths that do; fetch or pack the "
-        "dataset again",
-        origin(), end - begin);
+        "{}: sample {}: found column lengths that do not add up to its {} bytes, allowed are lengths that do; fetch or "
+        "pack the dataset again",
+        file_.string(), place, end - begin);
   }
-  return decode_mds_tokens((*columns_)[column_].encoding, *payload, origin());
+  return *found;
+}
+
+std::vector<std::int32_t> MdsShardFile::tokens(std::size_t place) const {
+  return decode_mds_tokens((*columns_)[column_].encoding, payload(place),
+                           fmt::format("{}: sample {}", file_.string(), place));
 }
 
 std::string quickest_hash(const MdsFile& entry, const std::string& wanted, const std::string& origin) {
@@ -136,8 +140,8 @@ void check_hash(const MdsFile& entry, const std::string& name, std::span<const s
   const std::string found = mds_hash(name, {bytes});
   const std::string& expected = entry.hashes.at(name);
   if (found != expected) {
-    throw_error(Code::usage, "{}: found {} {}, allowed is the {} of index.json; fetch or pack the dataset again", origin,
-                name, found, expected);
+    throw_error(Code::usage, "{}: found {} {}, allowed is the {} of index.json; fetch or pack the dataset again",
+                origin, name, found, expected);
   }
 }
 

@@ -13,8 +13,8 @@
 
 namespace wt {
 
-/// Where the tokens of a shard's samples are among its columns. Throws Error{usage} naming `origin` and the columns when
-/// there is no such column or it holds no tokens.
+/// Where the tokens of a shard's samples are among its columns. Throws Error{usage} naming `origin` and the columns
+/// when there is no such column or it holds no tokens.
 std::size_t token_column(const MdsShard& shard, const std::string& name, const std::string& origin);
 
 class MdsShardFile {
@@ -25,6 +25,8 @@ class MdsShardFile {
 
   /// Token ids of the sample in this place of the shard. Thread-safe. Throws Error{usage} on damaged samples.
   std::vector<std::int32_t> tokens(std::size_t place) const;
+  /// The column's bytes of that sample, as tokens() reads them.
+  std::span<const std::byte> payload(std::size_t place) const;
   std::span<const std::byte> bytes() const { return data_.bytes(); }
 
  private:
