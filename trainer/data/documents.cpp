@@ -53,6 +53,7 @@ bool DocumentReader::open_next() {
   buffer_.clear();
   begin_ = 0;
   line_ = element_ = 0;
+  handed_out_ = 0;
   return true;
 }
 
@@ -81,9 +82,12 @@ std::optional<DocumentPiece> DocumentReader::next_piece() {
   const std::string_view rest = std::string_view(buffer_).substr(begin_);
   if (rest.empty()) return std::nullopt;
   const std::size_t size = rest.size() <= kPiece ? rest.size() : piece_end(rest, kPiece);
-  DocumentPiece piece{std::string(rest.substr(0, size)), inputs_[next_input_].file.string(), !within_,
+  const std::string file = inputs_[next_input_].file.string();
+  DocumentPiece piece{std::string(rest.substr(0, size)),
+                      within_ ? fmt::format("{}: from byte {}", file, handed_out_) : file, !within_,
                       size == rest.size()};
   begin_ += size;
+  handed_out_ += size;
   within_ = !piece.ends;
   return piece;
 }

@@ -15,7 +15,7 @@ namespace wt {
 /// one, and never inside a character of UTF-8.
 struct DocumentPiece {
   std::string text;
-  std::string place;  ///< for errors: "a.jsonl: line 7"
+  std::string place;  ///< for errors: "a.jsonl: line 7", "a.txt: from byte 1048400"
   bool begins = true;
   bool ends = true;
 };
@@ -58,6 +58,7 @@ class DocumentReader {
   std::string buffer_;
   std::size_t begin_ = 0;  ///< of what is not handed out yet, in buffer_
   std::int64_t line_ = 0;
+  std::uint64_t handed_out_ = 0;       ///< bytes of a text file
   std::vector<std::string> elements_;  ///< of a .json file that is one array: JSON texts, the next one last
   std::int64_t element_ = 0;
   std::int64_t files_ = 0, documents_ = 0, empty_documents_ = 0;

@@ -112,7 +112,8 @@ void MdsWriter::write(std::span<const std::string> payloads) {
     if (payloads[i].size() > std::numeric_limits<std::uint32_t>::max() || (size && payloads[i].size() != *size)) {
       throw_error(Code::usage,
                   "{}: column {}: found {} bytes, allowed is what {} takes and less than 2^32; encode the value so",
-                  out_.string(), (*template_.columns)[i].name, payloads[i].size(), (*template_.columns)[i].encoding.name);
+                  out_.string(), (*template_.columns)[i].name, payloads[i].size(),
+                  (*template_.columns)[i].encoding.name);
     }
   }
   for (const std::string& payload : payloads) sample += payload;
