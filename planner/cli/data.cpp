@@ -38,15 +38,15 @@ nlohmann::json pack_document(const PackResult& r, const std::string& folder) {
 std::string samples_in_words(const PackResult& r, const PackOptions& options) {
   switch (options.samples) {
     case SampleKind::overlapping:
-      return fmt::format("{} tokens in {} samples of {} (+1)", r.tokens, r.samples, options.seq_len);
+      return fmt::format("{} tokens in {} of {} (+1)", r.tokens, counted(r.samples, "sample"), options.seq_len);
     case SampleKind::concat:
-      return fmt::format("{} tokens in {} samples of {}", r.tokens, r.samples, options.seq_len);
+      return fmt::format("{} tokens in {} of {}", r.tokens, counted(r.samples, "sample"), options.seq_len);
     case SampleKind::document:
-      return fmt::format("{} tokens in {} samples, a document each", r.tokens, r.samples);
+      return fmt::format("{} tokens in {}, a document each", r.tokens, counted(r.samples, "sample"));
     case SampleKind::text:
-      return fmt::format("{} samples, a document each", r.samples);
+      return fmt::format("{}, a document each", counted(r.samples, "sample"));
     case SampleKind::finetune:
-      return fmt::format("{} tokens in {} samples, an example each", r.tokens, r.samples);
+      return fmt::format("{} tokens in {}, an example each", r.tokens, counted(r.samples, "sample"));
   }
   return "";
 }
@@ -102,7 +102,9 @@ void add_data(CLI::App& app) {
   command.option("--bos-text", o->options.bos_text, "Text whose tokens stand before each document");
   command.option("--eos-text", o->options.eos_text, "Text whose tokens stand behind each document");
   command.flag("--no-wrap", o->no_wrap, "Drop what is left of a document when a sample is full");
-  command.option("--processes", o->processes, "Tokenizers at once; 0: one a core").between(std::int64_t{0}, std::int64_t{4096}).shows_default();
+  command.option("--processes", o->processes, "Tokenizers at once; 0: one a core")
+      .between(std::int64_t{0}, std::int64_t{4096})
+      .shows_default();
   command.option("--compression", o->options.writer.compression, "zstd[:LEVEL], gz, br, bz2 or snappy");
   command.option("--hashes", o->hashes, "Hashes of each shard in the index, or none").shows_default();
   command.flag("--overwrite", o->options.writer.overwrite, "Replace a data set of the same columns");

@@ -145,6 +145,10 @@ void print_check(const CheckedFolder& checked) {
 std::vector<std::filesystem::path> folders_to_check(const CheckWords& words, DataCheckOptions& options) {
   options.seq_len = words.seq_len;
   if (std::filesystem::is_directory(words.what)) return {words.what};
+  if (!std::filesystem::exists(words.what) && words.what.find('/') != std::string::npos)
+    throw_error(Code::usage,
+                "{}: found nothing there, allowed is the folder of a data set or a run file; check the path",
+                words.what);
   const RunSpec run = read_run(find_config("runs", words.what));
   if (!options.seq_len) options.seq_len = run.seq;
   options.vocabulary = run.model.vocab;
@@ -204,7 +208,9 @@ void add_data_check(const Command& data) {
       .required();
   command.option("--seq-len", o->seq_len, "Tokens that a sample must have, or one more");
   command.option("--tokenizer", o->tokenizer, "tokenizer.json of Hugging Face or its folder: shows samples as text");
-  command.option("--show", o->show, "Samples to show: the first, and others drawn").between(std::int64_t{0}, std::int64_t{1000}).shows_default();
+  command.option("--show", o->show, "Samples to show: the first, and others drawn")
+      .between(std::int64_t{0}, std::int64_t{1000})
+      .shows_default();
   command.option("--seed", o->seed, "Of the samples that are drawn").shows_default();
   command.flag("--json", o->json, "Print one JSON document");
   command.runs([o] { check(*o); });

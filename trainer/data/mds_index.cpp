@@ -166,8 +166,8 @@ Json file_entry(const MdsFile& file) {
   return {{"basename", file.basename}, {"bytes", file.bytes}, {"hashes", file.hashes}};
 }
 
-/// Reads the document without its shards, each of which goes to `take` and is then forgotten: the whole of a large
-/// index would take twenty times its size.
+/// Reads the document without its shards, each of which goes to `take` and is then forgotten: the whole of a large index
+/// would take twenty times its size.
 Json parse_by_shard(std::string_view text, const std::function<void(const Json&)>& take) {
   std::string key;  // of the outermost object
   const auto step = [&](int depth, Json::parse_event_t event, Json& parsed) {
