@@ -57,7 +57,7 @@ run() {
   wait
   local run file
   for run in moe fine-experts dense; do  # calibrated on the first, the others unseen
-    windtunnel data pack --text LICENSE README.md -o "$scratch/$run-data" \
+    windtunnel data pack --overwrite --text LICENSE README.md -o "$scratch/$run-data" \
       --seq-len "$(awk '/^max_seq_len/ {print $2}' bench/studies/gpu_steps/$run.yaml)" >/dev/null 2>&1 || true
     cp bench/studies/gpu_steps/$run.yaml "$scratch"
     printf 'train_loader: {dataset: {local: %s}}\n' "$scratch/$run-data" >>"$scratch/$run.yaml"

@@ -118,7 +118,21 @@ wt_command(validate_routing RUN validate routing configs/measurements/routing_st
 wt_command(validate_plans RUN validate plans
   EXPECT "21 of 21 published layouts are in the space.*what the planner chooses for the same model.*Korthikanti")
 set_property(TEST command_validate_plans APPEND PROPERTY LABELS sweep)  # two minutes of one core
-wt_command(data_pack RUN data pack --text LICENSE README.md -o ${out}/data --seq-len 64 EXPECT "2 files.*samples of 64")
+wt_command(data_pack RUN data pack --text LICENSE README.md -o ${out}/data --seq-len 64 FRESH ${out}/data EXPECT "2 files.*samples of 64")
+wt_command(data_pack_again STATUS 2 RUN data pack --text LICENSE -o ${out}/data --seq-len 64 AFTER data_pack  # 2: usage
+  EXPECT "commands/data: found a dataset, allowed is a new name.*replace it with --overwrite")
+wt_command(data_check RUN data check ${out}/data --seq-len 64 AFTER data_pack
+  EXPECT "compared with their xxh3_64.*every sample has 65 tokens.*sample 0: .*ok")
+wt_command(data_check_length STATUS 1 RUN data check ${out}/data --seq-len 128 AFTER data_pack  # 1: a finding
+  EXPECT "found 65 tokens, allowed are 128 or 129")
+file(WRITE ${out}/pages.jsonl "{\"text\": \"To be, or not to be.\"}\n{\"text\": \"That is the question.\"}\n")
+file(WRITE ${out}/answers.jsonl "{\"prompt\": \"To be?\", \"response\": \"Or not to be.\"}\n")
+wt_command(data_pack_concat RUN data pack --text ${out}/pages.jsonl -o ${out}/concat --seq-len 16 --samples concat
+  --compression zstd:7 --hashes sha256 FRESH ${out}/concat EXPECT "1 file, 41.0 B of text: 43 tokens in 2 samples of 16, 1 shard")
+wt_command(data_check_concat RUN data check ${out}/concat AFTER data_pack_concat EXPECT "zstd:7 of .*compared with their sha256.*16 tokens.*ok")
+wt_command(data_pack_text RUN data pack --text ${out}/pages.jsonl -o ${out}/pages --samples text FRESH ${out}/pages EXPECT "2 samples, a document each")
+wt_command(data_pack_finetune RUN data pack --text ${out}/answers.jsonl -o ${out}/answers --samples finetune FRESH ${out}/answers
+  EXPECT "20 tokens in 1 sample, an example each")
 wt_command(report_run RUN report tests/data/run_resumed -o ${out}/run.html)
 wt_command(report_run_text RUN report tests/data/run_resumed
   EXPECT "Step 40 of 40: loss .*[1-9][0-9]* steps lost and done again.*The course of the run.*Where the wall time went.*Restarts.*rank [0-9]+: .*Checkpoints")
@@ -145,7 +159,7 @@ if(TARGET windtunnel-train)
   file(WRITE ${out}/run.yaml "${run}")
   file(WRITE ${out}/faults.yaml "name: one-kill\nrun: ${out}/run.yaml\n"
     "events:\n  - {who: {domain: rank, index: 0}, when: {step: 3, at: optimizer}, what: {kind: kill}}\n")
-  wt_command(text RUN data pack --text /usr/share/common-licenses -o ${out}/text --seq-len 128 EXPECT "samples of 128")
+  wt_command(text RUN data pack --text /usr/share/common-licenses -o ${out}/text --seq-len 128 FRESH ${out}/text EXPECT "samples of 128")
   wt_command(train RUN train ${out}/run.yaml -o ${out}/train AFTER text FRESH ${out}/train
     EXPECT "4 steps of tiny-moe .2x2 expert 2.: loss .*rank 3: exposed communication.*profile.json")
   wt_command(gate RUN gate ${out}/train/profile.json ${out}/train/profile.json --junit ${out}/gate.xml AFTER train EXPECT "No regression")

@@ -356,7 +356,9 @@ TEST_CASE("nothing half written stays, and nothing of others is replaced") {
   SECTION("an earlier dataset stays until the new one is whole, then goes") {
     const fs::path set = small_dataset(directory);
     const MdsReader open_before(set);
-    MdsWriter writer(set, {{"tokens", "ndarray:uint16"}});
+    wt::MdsWriterOptions options;
+    options.overwrite = true;
+    MdsWriter writer(set, {{"tokens", "ndarray:uint16"}}, options);
     writer.write_tokens(Tokens{77});
     CHECK(MdsReader(set).size() == 3);
     writer.finish();

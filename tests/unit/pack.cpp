@@ -58,7 +58,9 @@ TEST_CASE("every token but the first is predicted once") {
   for (int i = 0; i < 1001; ++i) text += static_cast<char>(i * 31 % 251);
   write_bytes(directory / "text", text);
   for (const std::int64_t seq_len : {1, 7, 143, 1001}) {
-    const auto result = pack_text({directory / "text"}, directory / "set", sequence_of(seq_len));
+    PackOptions options = sequence_of(seq_len);
+    options.writer.overwrite = true;
+    const auto result = pack_text({directory / "text"}, directory / "set", options);
     const wt::MdsReader reader(directory / "set");
     CHECK(result.samples == 1001 / seq_len);
     CHECK(result.tokens == 1 + result.samples * seq_len + result.dropped_tokens);
@@ -103,12 +105,17 @@ TEST_CASE("a directory stands for its regular files in sorted order") {
   CHECK(wt::MdsReader(directory / "set").tokens(0) == Ids{'1', 256, '2', 256, '3', 256});
 }
 
-TEST_CASE("packing twice gives the same bytes, and the second replaces the first") {
+TEST_CASE("an earlier data set is replaced only where that was asked for, and packing twice gives the same bytes") {
   const TempDirectory directory;
   write_bytes(directory / "text", "to be or not to be");
   pack_text({directory / "text"}, directory / "set", sequence_of(3));
   const std::string first = read_bytes(directory / "set/index.json");
-  pack_text({directory / "text"}, directory / "set", sequence_of(3));
+  CHECK_THROWS_WITH(pack_text({directory / "text"}, directory / "set", sequence_of(4)),
+                    Contains("set: found a dataset") && Contains("--overwrite"));
+  CHECK(read_bytes(directory / "set/index.json") == first);
+  PackOptions options = sequence_of(3);
+  options.writer.overwrite = true;
+  pack_text({directory / "text"}, directory / "set", options);
   CHECK(read_bytes(directory / "set/index.json") == first);
   CHECK(directory.entries() == 2);
 }
@@ -182,6 +189,68 @@ TEST_CASE("an output of someone else is not touched") {
   fs::create_directory(directory / "home");
   write_bytes(directory / "home/thesis.tex", "years of work");
   CHECK_THROWS_WITH(pack_text({directory / "text"}, directory / "home", sequence_of(1)),
-                    Contains("home") && Contains("replaced"));
+                    Contains("home") && Contains("is not an earlier dataset"));
   CHECK(read_bytes(directory / "home/thesis.tex") == "years of work");
+}
+
+TEST_CASE("samples of seq_len, as LLM Foundry cuts them, and without wrapping") {
+  const TempDirectory directory;
+  write_bytes(directory / "a.jsonl", "{\"text\": \"abcde\"}\n{\"text\": \"fg\"}\n{\"text\": \"hijk\"}\n");
+  PackOptions options = sequence_of(4);
+  options.samples = wt::SampleKind::concat;
+  // a b c d | e 256 f g | 256 h i j | k 256
+  auto result = pack_text({directory / "a.jsonl"}, directory / "wrapped", options);
+  CHECK(result.documents == 3);
+  CHECK(result.tokens == 14);
+  CHECK(result.dropped_tokens == 2);
+  const wt::MdsReader wrapped(directory / "wrapped");
+  REQUIRE(wrapped.size() == 3);
+  CHECK(wrapped.tokens(1) == Ids{'e', 256, 'f', 'g'});
+  CHECK(wrapped.tokens(2) == Ids{256, 'h', 'i', 'j'});
+  // a b c d, e 256 dropped | f g 256 h, the rest of the third dropped
+  options.wrap = false;
+  result = pack_text({directory / "a.jsonl"}, directory / "cut", options);
+  CHECK(result.dropped_tokens == 6);
+  const wt::MdsReader cut(directory / "cut");
+  REQUIRE(cut.size() == 2);
+  CHECK(cut.tokens(1) == Ids{'f', 'g', 256, 'h'});
+}
+
+TEST_CASE("a document a sample, however long") {
+  const TempDirectory directory;
+  write_bytes(directory / "long", std::string(3 << 20, 'x'));
+  write_bytes(directory / "short", "y");
+  PackOptions options;
+  options.samples = wt::SampleKind::document;
+  CHECK(pack_text({directory / "long", directory / "short"}, directory / "set", options).dropped_tokens == 0);
+  const wt::MdsReader reader(directory / "set");
+  REQUIRE(reader.size() == 2);
+  CHECK(reader.tokens(0).size() == (3 << 20) + 1);
+  CHECK(reader.tokens(1) == Ids{'y', 256});
+}
+
+TEST_CASE("options that exclude one another are refused before anything is read") {
+  const auto refuses = [](const PackOptions& options, const std::string& why) {
+    CHECK_THROWS_WITH(pack_text({"/nowhere"}, "/nowhere/set", options), Contains(why));
+  };
+  PackOptions options;
+  options.eos_text = "x";
+  refuses(options, "--bos-text, --eos-text: found beside");
+  options = {};
+  options.wrap = false;
+  options.samples = wt::SampleKind::document;
+  refuses(options, "--no-wrap: found beside");
+  CHECK_THROWS_WITH(wt::sample_kind_from_string("documents"), Contains("did you mean 'document'?"));
+}
+
+TEST_CASE("column text holds UTF-8 alone") {
+  const TempDirectory directory;
+  write_bytes(directory / "a",
+              "Gr\xf6\xdf"
+              "e");
+  PackOptions options;
+  options.samples = wt::SampleKind::text;
+  CHECK_THROWS_WITH(pack_text({directory / "a"}, directory / "set", options),
+                    Contains("a: found bytes that are no UTF-8"));
+  CHECK(directory.entries() == 1);
 }

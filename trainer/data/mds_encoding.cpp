@@ -106,6 +106,20 @@ std::vector<std::int32_t> narrow(std::span<const std::byte> values, const std::s
   return tokens;
 }
 
+template <typename T>
+std::string encode_tokens(std::span<const T> tokens) {
+  if (tokens.empty() || tokens.size() > std::numeric_limits<std::uint32_t>::max()) {
+    throw_error(Code::usage, "MDS sample: found {} tokens, allowed are 1 to 2^32 - 1; cut the text into such samples",
+                tokens.size());
+  }
+  const auto count = static_cast<std::uint32_t>(tokens.size());
+  const int log_width = count < 256 ? 0 : count < 65536 ? 1 : 2;  // of the one dimension, the smallest that holds it
+  std::string payload(1, static_cast<char>((1 << 2) | log_width));
+  payload.append(reinterpret_cast<const char*>(&count), std::size_t{1} << log_width);
+  payload.append(reinterpret_cast<const char*>(tokens.data()), tokens.size_bytes());
+  return payload;
+}
+
 }  // namespace
 
 MdsEncoding mds_encoding_from_string(const std::string& word, const std::string& origin) {
@@ -130,18 +144,8 @@ std::string encode_mds_int(std::int64_t value) {
   return payload;
 }
 
-std::string encode_mds_tokens(std::span<const std::uint16_t> tokens) {
-  if (tokens.empty() || tokens.size() > std::numeric_limits<std::uint32_t>::max()) {
-    throw_error(Code::usage, "MDS sample: found {} tokens, allowed are 1 to 2^32 - 1; cut the text into such samples",
-                tokens.size());
-  }
-  const auto count = static_cast<std::uint32_t>(tokens.size());
-  const int log_width = count < 256 ? 0 : count < 65536 ? 1 : 2;  // of the one dimension, the smallest that holds it
-  std::string payload(1, static_cast<char>((1 << 2) | log_width));
-  payload.append(reinterpret_cast<const char*>(&count), std::size_t{1} << log_width);
-  payload.append(reinterpret_cast<const char*>(tokens.data()), tokens.size_bytes());
-  return payload;
-}
+std::string encode_mds_tokens(std::span<const std::uint16_t> tokens) { return encode_tokens(tokens); }
+std::string encode_mds_tokens(std::span<const std::int32_t> tokens) { return encode_tokens(tokens); }
 
 bool holds_tokens(const MdsEncoding& encoding) {
   if (!encoding.is_ndarray) return encoding.name == "bytes";

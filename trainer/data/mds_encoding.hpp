@@ -39,8 +39,9 @@ MdsEncoding mds_encoding_from_string(const std::string& word, const std::string&
 
 /// Eight bytes: the encoding "int".
 std::string encode_mds_int(std::int64_t value);
-/// A one-dimensional "ndarray:uint16". Throws Error{usage} when it is empty, which MDS forbids.
+/// A one-dimensional "ndarray:uint16" or "ndarray:int32". Throws Error{usage} when it is empty, which MDS forbids.
 std::string encode_mds_tokens(std::span<const std::uint16_t> tokens);
+std::string encode_mds_tokens(std::span<const std::int32_t> tokens);
 
 /// Reads token ids from a payload of `encoding`: any integer ndarray of any shape (flattened), or "bytes" that hold
 /// int64. Throws Error{usage} naming origin when type, shape and length disagree or an id is not in 0..2^31-1.

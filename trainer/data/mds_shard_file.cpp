@@ -102,20 +102,24 @@ void MdsShardFile::check(const MdsShard& entry) const {
   }
 }
 
-std::vector<std::int32_t> MdsShardFile::tokens(std::size_t place) const {
+std::span<const std::byte> MdsShardFile::payload(std::size_t place) const {
   const std::span<const std::byte> bytes = data_.bytes();
   const std::size_t begin = u32_at(bytes, 4 * (1 + place));
   const std::size_t end = u32_at(bytes, 4 * (2 + place));
-  const auto origin = [&] { return fmt::format("{}: sample {}", file_.string(), place); };
-  const auto payload = payload_of(bytes.subspan(begin, end - begin), *columns_, column_);
-  if (!payload) {
+  const auto found = payload_of(bytes.subspan(begin, end - begin), *columns_, column_);
+  if (!found) {
     throw_error(
         Code::usage,
-        "{}: found column lengths that do not add up to its {} bytes, allowed are lengths that do; fetch or pack the "
-        "dataset again",
-        origin(), end - begin);
+        "{}: sample {}: found column lengths that do not add up to its {} bytes, allowed are lengths that do; fetch or "
+        "pack the dataset again",
+        file_.string(), place, end - begin);
   }
-  return decode_mds_tokens((*columns_)[column_].encoding, *payload, origin());
+  return *found;
+}
+
+std::vector<std::int32_t> MdsShardFile::tokens(std::size_t place) const {
+  return decode_mds_tokens((*columns_)[column_].encoding, payload(place),
+                           fmt::format("{}: sample {}", file_.string(), place));
 }
 
 std::string quickest_hash(const MdsFile& entry, const std::string& wanted, const std::string& origin) {

@@ -25,6 +25,8 @@ class MdsShardFile {
 
   /// Token ids of the sample in this place of the shard. Thread-safe. Throws Error{usage} on damaged samples.
   std::vector<std::int32_t> tokens(std::size_t place) const;
+  /// The column's bytes of that sample, as tokens() reads them.
+  std::span<const std::byte> payload(std::size_t place) const;
   std::span<const std::byte> bytes() const { return data_.bytes(); }
 
  private:

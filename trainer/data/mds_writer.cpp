@@ -47,12 +47,20 @@ bool is_earlier_dataset(const fs::path& directory, const std::vector<MdsColumn>&
       [&](const fs::directory_entry& entry) { return files.contains(entry.path().filename().string()); });
 }
 
-void check_target(const fs::path& out, const std::vector<MdsColumn>& columns) {
+void check_target(const fs::path& out, const std::vector<MdsColumn>& columns, bool overwrite) {
   std::error_code error;
   if (fs::symlink_status(out, error).type() == fs::file_type::not_found) return;
   if (fs::is_directory(out, error) && !fs::is_symlink(out, error)) {
     const bool empty = fs::is_empty(out, error);
-    if (!error && (empty || is_earlier_dataset(out, columns))) return;
+    if (!error && empty) return;
+    if (!error && is_earlier_dataset(out, columns)) {
+      if (overwrite) return;
+      throw_error(
+          Code::usage,
+          "{}: found a dataset, allowed is a new name or an empty directory; choose another output, or replace it "
+          "with --overwrite",
+          out.string());
+    }
   }
   throw_error(Code::usage,
               "{}: found something that is not an earlier dataset of the same columns, allowed is a new name, an empty "
@@ -83,7 +91,7 @@ MdsWriter::MdsWriter(fs::path out, const std::map<std::string, std::string>& col
   template_.compression = options_.compression;
   template_.size_limit = options_.size_limit;
   config_ = python_json(mds_shard_config(template_));
-  check_target(out_, *template_.columns);
+  check_target(out_, *template_.columns, options_.overwrite);
   partial_ = detail::make_directory_beside(out_);
 }
 
@@ -164,7 +172,7 @@ MdsSummary MdsWriter::finish() {
   }
   detail::write_synced(partial_ / kMdsIndexName, python_json(mds_index(shards_)));
   detail::sync_directory(partial_);
-  check_target(out_, *template_.columns);  // someone may have put something there since we began
+  check_target(out_, *template_.columns, options_.overwrite);  // someone may have put something there since we began
   detail::move_into_place(partial_, out_);
   partial_.clear();
   MdsSummary summary{static_cast<std::int64_t>(shards_.size()), 0, 0, 0};

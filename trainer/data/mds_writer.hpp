@@ -17,6 +17,7 @@ struct MdsWriterOptions {
   std::vector<std::string> hashes = {"xxh3_64"};  ///< of each shard, and of its compressed file; mds_hash.hpp
   std::uint64_t size_limit = 1 << 26;             ///< bytes of a shard before compression, below 2^32
   std::string compression = {};                   ///< mds_compression.hpp: "zstd:7"; empty for none
+  bool overwrite = false;                         ///< replace an earlier dataset of the same columns
 };
 
 struct MdsSummary {
@@ -28,9 +29,9 @@ struct MdsSummary {
 
 class MdsWriter {
  public:
-  /// columns: name to encoding. `out` may be missing, an empty directory, or an earlier dataset with these very columns
-  /// and nothing else in it, which finish() replaces. Throws Error{usage} on anything else and on unknown encodings,
-  /// hashes or compressions.
+  /// columns: name to encoding. `out` may be missing or an empty directory; with options.overwrite also an earlier
+  /// dataset with these very columns and nothing else in it, which finish() replaces. Throws Error{usage} on anything
+  /// else and on unknown encodings, hashes or compressions.
   MdsWriter(std::filesystem::path out, const std::map<std::string, std::string>& columns,
             MdsWriterOptions options = {});
   /// Removes what was written unless finish() came through.

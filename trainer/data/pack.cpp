@@ -1,167 +1,92 @@
 #include "trainer/data/pack.hpp"
 
-#include <zlib.h>
-
-#include <algorithm>
-#include <cerrno>
-#include <memory>
-#include <system_error>
+#include <array>
+#include <utility>
 
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/nearest.hpp"
+#include "trainer/data/documents.hpp"
+#include "trainer/data/packed_pieces.hpp"
+#include "trainer/data/sample_writer.hpp"
 
 namespace wt {
 namespace fs = std::filesystem;
 namespace {
 
-struct Input {
-  fs::path file;
-  std::uint64_t stored_bytes = 0;
-};
+constexpr std::array<std::pair<const char*, SampleKind>, 5> kSampleKinds = {{{"overlapping", SampleKind::overlapping},
+                                                                             {"concat", SampleKind::concat},
+                                                                             {"document", SampleKind::document},
+                                                                             {"text", SampleKind::text},
+                                                                             {"finetune", SampleKind::finetune}}};
 
-[[noreturn]] void unreadable(const fs::path& file, const std::string& why) {
-  throw_error(
-      Code::usage,
-      "{}: cannot be read: {}; allowed are readable text files, plain or gzip, and directories of them; check path and "
-      "permissions",
-      file.string(), why);
-}
-
-/// Regular files below a directory, sorted, without the empty ones, which it counts.
-std::vector<Input> walk(const fs::path& directory, std::int64_t& empty_files) {
-  std::vector<Input> found;
-  std::error_code error;
-  fs::recursive_directory_iterator entry(directory, error);
-  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
-    if (!fs::is_regular_file(entry->symlink_status())) continue;
-    const std::uint64_t size = entry->file_size();
-    if (size == 0) {
-      ++empty_files;
-    } else {
-      found.push_back({entry->path(), size});
-    }
-  }
-  if (error) unreadable(directory, error.message());
-  std::sort(found.begin(), found.end(), [](const Input& a, const Input& b) { return a.file < b.file; });
-  if (found.empty()) unreadable(directory, "the directory holds no file with text");
-  return found;
-}
-
-std::vector<Input> list_inputs(const std::vector<fs::path>& paths, std::int64_t& empty_files) {
-  if (paths.empty()) {
-    throw_error(Code::usage,
-                "pack: found no input, allowed is at least one text file or directory; name one with --text");
-  }
-  std::vector<Input> inputs;
-  for (const fs::path& path : paths) {
-    std::error_code error;
-    const fs::file_status status = fs::status(path, error);
-    if (fs::is_directory(status)) {
-      const std::vector<Input> found = walk(path, empty_files);
-      inputs.insert(inputs.end(), found.begin(), found.end());
-      continue;
-    }
-    if (!fs::is_regular_file(status)) unreadable(path, error ? error.message() : "it is no regular file");
-    const std::uint64_t size = fs::file_size(path, error);
-    if (error) unreadable(path, error.message());
-    if (size == 0) unreadable(path, "it is empty");
-    inputs.push_back({path, size});
-  }
-  return inputs;
-}
-
-/// Reads plain and gzip files alike.
-class TextFile {
- public:
-  explicit TextFile(const fs::path& path) : path_(path), file_(::gzopen(path.c_str(), "rbe"), ::gzclose_r) {
-    if (!file_) unreadable(path_, std::generic_category().message(errno));
-    ::gzbuffer(file_.get(), 1 << 17);
-    if (path.extension() == ".gz" && ::gzdirect(file_.get()) != 0) unreadable(path_, "it is named .gz and is not gzip");
-  }
-
-  /// Fills the buffer as far as it can; 0 at the end.
-  std::size_t read(std::span<unsigned char> buffer) {
-    const int count = ::gzread(file_.get(), buffer.data(), static_cast<unsigned>(buffer.size()));
-    int code = Z_OK;
-    const char* const message = ::gzerror(file_.get(), &code);
-    // A gzip stream that stops early reads as Z_BUF_ERROR after its last whole block.
-    if (count < 0 || (code != Z_OK && code != Z_STREAM_END)) {
-      unreadable(path_, code == Z_ERRNO ? std::generic_category().message(errno) : message);
-    }
-    return static_cast<std::size_t>(count);
-  }
-  /// Stored (compressed) bytes consumed so far.
-  std::uint64_t position() const {
-    const auto offset = ::gzoffset(file_.get());
-    return offset < 0 ? 0 : static_cast<std::uint64_t>(offset);
-  }
-
- private:
-  fs::path path_;
-  std::unique_ptr<gzFile_s, decltype(&::gzclose_r)> file_;
-};
-
-/// Cuts a stream of tokens into samples of seq_len + 1 that overlap by one.
-class SampleCutter {
- public:
-  SampleCutter(MdsWriter& writer, std::int64_t seq_len)
-      : writer_(writer), sample_size_(static_cast<std::size_t>(seq_len) + 1) {}
-
-  void push(std::uint16_t token) {
-    sample_.push_back(token);
-    ++tokens_;
-    if (sample_.size() < sample_size_) return;
-    writer_.write_tokens(sample_);
-    ++samples_;
-    sample_.assign(1, token);
-  }
-  std::int64_t tokens() const { return tokens_; }
-  std::int64_t samples() const { return samples_; }
-
- private:
-  MdsWriter& writer_;
-  std::size_t sample_size_;
-  std::vector<std::uint16_t> sample_;
-  std::int64_t tokens_ = 0;
-  std::int64_t samples_ = 0;
-};
-
-}  // namespace
-
-PackResult pack_text(const std::vector<fs::path>& paths, const fs::path& out, const PackOptions& options) {
-  constexpr std::int64_t kMostTokens = 1 << 30;  // 2 GiB a sample, well inside a shard
+void check_options(const PackOptions& options) {
+  constexpr std::int64_t kMostTokens = 1 << 29;  // 2 GiB a sample, well inside a shard
   if (options.seq_len < 1 || options.seq_len > kMostTokens) {
     throw_error(Code::usage, "--seq-len: found {}, allowed are 1 to {} tokens; choose the model's sequence length",
                 options.seq_len, kMostTokens);
   }
-  PackResult result;
-  const std::vector<Input> inputs = list_inputs(paths, result.empty_files);
-  std::uint64_t stored = 0;
-  for (const Input& input : inputs) stored += input.stored_bytes;
-
-  MdsWriter writer(out, {{kTokensColumn, "ndarray:uint16"}}, options.writer);
-  SampleCutter cutter(writer, options.seq_len);
-  std::vector<unsigned char> buffer(1 << 18);
-  std::uint64_t done = 0;
-  for (const Input& input : inputs) {
-    TextFile text(input.file);
-    while (const std::size_t count = text.read(buffer)) {
-      for (std::size_t i = 0; i < count; ++i) cutter.push(buffer[i]);
-      result.bytes += count;
-      if (options.progress) options.progress(done + text.position(), stored);
-    }
-    cutter.push(kEndOfText);
-    done += input.stored_bytes;
-    ++result.files;
-  }
-  if (options.progress) options.progress(done, stored);
-  result.tokens = cutter.tokens();
-  result.samples = cutter.samples();
-  if (result.samples == 0) {
+  const bool texts = !options.bos_text.empty() || !options.eos_text.empty();
+  if (texts &&
+      (options.tokenizer.empty() || options.samples == SampleKind::finetune || options.samples == SampleKind::text))
     throw_error(Code::usage,
-                "{}: found {} tokens of text, allowed are at least seq_len + 1 = {}; give more text or lower --seq-len",
-                paths.front().string(), result.tokens, options.seq_len + 1);
+                "--bos-text, --eos-text: found beside samples that put no such token between documents, allowed with "
+                "--tokenizer and the samples overlapping, concat and document; leave them out");
+  const bool joined = options.samples == SampleKind::overlapping || options.samples == SampleKind::concat;
+  if (!options.wrap && !joined)
+    throw_error(Code::usage,
+                "--no-wrap: found beside samples that hold one document each, allowed with overlapping and concat; "
+                "leave it out");
+}
+
+}  // namespace
+
+SampleKind sample_kind_from_string(const std::string& word) {
+  std::vector<std::string> words;
+  for (const auto& [name, kind] : kSampleKinds) {
+    if (word == name) return kind;
+    words.emplace_back(name);
   }
-  result.dropped_tokens = result.tokens - 1 - result.samples * options.seq_len;
+  const std::string near = nearest(word, words);
+  throw_error(Code::usage, "--samples: found '{}', allowed are {}; {}", word, fmt::join(words, ", "),
+              near.empty() ? "choose one of them" : fmt::format("did you mean '{}'?", near));
+}
+
+PackResult pack_text(const std::vector<fs::path>& paths, const fs::path& out, const PackOptions& options) {
+  check_options(options);
+  PackResult result;
+  using Unit = DocumentReader::Unit;
+  DocumentReader documents(list_pack_inputs(paths, result.empty_files),
+                           options.samples == SampleKind::finetune ? Unit::objects : Unit::text);
+  const std::unique_ptr<PieceSource> pieces = packed_pieces(documents, options);
+  SampleWriter writer(out, options, pieces->vocabulary());
+  while (std::optional<PackedPiece> piece = pieces->next()) {
+    writer.add(std::move(*piece));
+    if (options.progress) options.progress(documents.position(), documents.stored_bytes());
+  }
+  if (options.progress) options.progress(documents.position(), documents.stored_bytes());
+  result.files = documents.files();
+  result.documents = documents.documents();
+  result.empty_documents = documents.empty_documents();
+  result.bytes = documents.bytes();
+  result.vocabulary = pieces->vocabulary();
+  result.tokens = writer.tokens();
+  result.samples = writer.samples();
+  result.dropped_tokens = writer.dropped_tokens();
+  result.dropped_documents = writer.dropped_documents();
+  if (result.samples == 0) {
+    const bool overlapping = options.samples == SampleKind::overlapping;
+    if (overlapping || options.samples == SampleKind::concat)
+      throw_error(Code::usage,
+                  "{}: found {} tokens of text, allowed are at least {} = {}; give more text or lower --seq-len",
+                  paths.front().string(), result.tokens, overlapping ? "seq_len + 1" : "seq_len",
+                  options.seq_len + (overlapping ? 1 : 0));
+    throw_error(
+        Code::usage,
+        "{}: found no sample in {} documents ({} empty, {} with nothing to learn within {} tokens), allowed is at "
+        "least one; give more text",
+        paths.front().string(), result.documents + result.empty_documents, result.empty_documents,
+        result.dropped_documents, options.seq_len);
+  }
   result.shards = writer.finish().shards;
   return result;
 }

@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../../.."
 out=out/loads
 mkdir -p "$out"
-./windtunnel data pack --text "${@:-/usr/share/common-licenses}" -o "$out/data" --seq-len 128
+./windtunnel data pack --overwrite --text "${@:-/usr/share/common-licenses}" -o "$out/data" --seq-len 128
 train() { # NAME ROUTER
   sed "s/moe_loss_weight: 0.01/$2/" bench/studies/loads/run.yaml > "$out/$1.yaml"
   ./windtunnel train "$out/$1.yaml" -o "$out/$1"

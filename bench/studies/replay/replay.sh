@@ -12,7 +12,7 @@ out=$(realpath -m "${1:-$root/out/replay}")
 rounds=${ROUNDS:-5}
 cd "$root"
 mkdir -p "$out"
-[[ -e $out/data ]] || ./windtunnel data pack --text /usr/share/common-licenses /usr/share/doc --seq-len 128 -o "$out/data" >/dev/null
+[[ -e $out/data ]] || ./windtunnel data pack --text /usr/share/common-licenses $(find /usr/share/doc -name copyright -type f | sort) --seq-len 128 -o "$out/data" >/dev/null
 
 mesh() { echo "s/replicate_degree: .*/replicate_degree: $1/; s/parallel_shard_degree: .*/parallel_shard_degree: $2/; s/expert_parallel_degree: .*/expert_parallel_degree: $3/"; }
 declare -A changed=( # the demo's run, changed

@@ -1,0 +1,34 @@
+// Pieces of documents as tokens, in the documents' order.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trainer/data/documents.hpp"
+#include "trainer/data/finetuning.hpp"
+#include "trainer/data/pack.hpp"
+
+namespace wt {
+
+struct PackedPiece {
+  std::vector<std::uint32_t> ids;     ///< of the text, with what stands at its document's ends
+  std::vector<FinetuningTurn> turns;  ///< of a finetuning example
+  std::string text;                   ///< where the sample is the text
+  std::string place;
+  bool begins = true;
+  bool ends = true;
+};
+
+class PieceSource {
+ public:
+  virtual ~PieceSource() = default;
+  virtual std::optional<PackedPiece> next() = 0;
+  virtual std::int64_t vocabulary() = 0;  ///< 0: no tokens
+};
+
+/// By the options' tokenizer and kind of samples; `documents` must outlive it. Throws as pack_text says.
+std::unique_ptr<PieceSource> packed_pieces(DocumentReader& documents, const PackOptions& options);
+
+}  // namespace wt

@@ -1,0 +1,41 @@
+// Several tokenizers at work at once, a process and a thread each.
+#pragma once
+#include <condition_variable>
+#include <deque>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "trainer/data/tokenizer_process.hpp"
+
+namespace wt {
+
+class TokenizerPool {
+ public:
+  /// Throws as TokenizerProcess does.
+  TokenizerPool(const TokenizerSettings& settings, int processes);
+  ~TokenizerPool();
+  TokenizerPool(const TokenizerPool&) = delete;
+  TokenizerPool& operator=(const TokenizerPool&) = delete;
+
+  const TokenizerFacts& facts() { return processes_.front()->facts(); }
+  std::size_t processes() const { return processes_.size(); }
+  /// The first free one takes it; get() throws what TokenizerProcess::encode throws. Tasks not begun when the pool ends
+  /// are dropped.
+  std::future<std::vector<TokenLists>> encode(std::vector<TokenizerText> texts);
+
+ private:
+  using Task = std::packaged_task<std::vector<TokenLists>(TokenizerProcess&)>;
+  void work(TokenizerProcess& process);
+
+  std::vector<std::unique_ptr<TokenizerProcess>> processes_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Task> tasks_;
+  bool ending_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace wt

@@ -1,0 +1,72 @@
+// One Hugging Face tokenizer in a Python process of its own (tokenize.py, which says how the two talk). The interpreter
+// is $WINDTUNNEL_PYTHON or python3; it needs the PyPI package `tokenizers`, and jinja2 for chat templates. No code of
+// the tokenizer's folder runs; templates run in jinja2's sandbox.
+#pragma once
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace wt {
+
+struct TokenizerSettings {
+  std::string path;                ///< tokenizer.json or the folder that holds it
+  std::string bos_text, eos_text;  ///< tokenized without special tokens
+};
+
+struct TokenizerFacts {
+  std::int64_t vocabulary = 0;                ///< the largest id + 1
+  std::vector<std::uint32_t> prefix, suffix;  ///< special tokens that it puts around a text
+  std::vector<std::uint32_t> bos, eos;        ///< of the settings' texts
+  bool chat_template = false;                 ///< it has one of its own
+  std::optional<std::uint32_t> bos_id;        ///< its token for the beginning of a text
+};
+
+struct TokenizerText {
+  enum class Kind : std::uint8_t {
+    plain = 0,
+    special = 1,       ///< with the tokenizer's special tokens around it
+    conversation = 2,  ///< JSON, a list of messages, by the tokenizer's chat template
+  } kind = Kind::plain;
+  std::string text;
+  std::string place;  ///< for errors
+};
+/// Of a text one list; of a conversation two for each message of the assistant: what was read, and the answer.
+using TokenLists = std::vector<std::vector<std::uint32_t>>;
+
+class TokenizerProcess {
+ public:
+  /// Starts it; facts() waits until it has read the tokenizer. Throws Error{usage} where the interpreter is missing.
+  explicit TokenizerProcess(const TokenizerSettings& settings);
+  /// Ends it.
+  ~TokenizerProcess();
+  TokenizerProcess(const TokenizerProcess&) = delete;
+  TokenizerProcess& operator=(const TokenizerProcess&) = delete;
+
+  /// Throws Error{usage}: `tokenizers` is not installed, or the file is missing or no tokenizer. Error{runtime}: the
+  /// process ended.
+  const TokenizerFacts& facts();
+  /// Throws Error{usage} naming the place of a text that is no UTF-8 or does not fit the chat template, Error{runtime}
+  /// where the process ended or did not answer for ten minutes.
+  std::vector<TokenLists> encode(const std::vector<TokenizerText>& texts);
+  std::vector<std::string> decode(const std::vector<std::vector<std::int32_t>>& samples);
+  pid_t pid() const { return pid_; }
+
+ private:
+  std::string receive();
+  void send(std::string_view message);
+  void read_all(char* data, std::size_t size);
+  std::string ask(std::string question, const std::vector<TokenizerText>& texts);
+  [[noreturn]] void lost(const std::string& doing);
+
+  TokenizerSettings settings_;
+  std::string interpreter_;
+  pid_t pid_ = -1;
+  int socket_ = -1;
+  std::optional<TokenizerFacts> facts_;
+};
+
+}  // namespace wt
