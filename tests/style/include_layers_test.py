@@ -75,7 +75,7 @@ MAY_INCLUDE = {
     "trainer/launch": ["configs/spec", "sim/program", "reports/render", "trainer/pch.hpp", "trainer/data", "trainer/faults",
                        "trainer/device", "trainer/communication", "trainer/parameters", "trainer/model", "trainer/checkpoint",
                        "trainer/executor"],
-    "trainer/main.cpp": ["configs/spec", "sim/program/build", "bench/suites", "trainer/data", "trainer/parameters",
+    "trainer/main.cpp": ["configs/spec", "sim/program/build", "sim/cost/memory", "bench/suites", "trainer/data", "trainer/device", "trainer/parameters",
                          "trainer/checkpoint", "trainer/launch"],
     # what is measured
     "bench/profile": ["configs/spec"],

@@ -184,11 +184,11 @@ GroupLayout group_layout(const ModelSpec& m, const Layout& layout, Group group, 
           out.parameters.back().further_copy = is_further_copy(layout, layer, first + slot);
         }
       };
-      const std::string first = m.gated() ? "gate_up" : "up";
-      stacked((first + ".weight").c_str(), {m.ffn_rows(m.ffn), m.d_model}, kBase);
+      const std::string into = m.gated() ? "gate_up" : "up";
+      stacked((into + ".weight").c_str(), {m.ffn_rows(m.ffn), m.d_model}, kBase);
       stacked("down.weight", {m.d_model, m.ffn}, into_residual(m));
       if (m.ffn_bias)
-        stacked((first + ".bias").c_str(), {m.ffn_rows(m.ffn)}, kZeros), stacked("down.bias", {m.d_model}, kZeros);
+        stacked((into + ".bias").c_str(), {m.ffn_rows(m.ffn)}, kZeros), stacked("down.bias", {m.d_model}, kZeros);
       break;
     }
     case Group::embedding:
