@@ -164,7 +164,10 @@ void read_foundry(RecipeReading& reading) {
   run.save_interval = run.save && interval < run.steps ? interval : 0;
   if (run.keep_checkpoints == 0) run.keep_checkpoints = -1;
   run.load_path = reading.in.text("load_path", "");
-  run.export_path = reading.in.text("callbacks.hf_checkpointer.save_folder", "");
+  std::string folder = reading.in.text("callbacks.hf_checkpointer.save_folder", "");
+  const std::string name = "{run_name}";  // Composer's
+  if (const std::size_t at = folder.find(name); at != std::string::npos) folder.replace(at, name.size(), run.name);
+  run.export_path = folder;
   if (reading.in.text("callbacks.hf_checkpointer.precision", "float32") == "bfloat16")
     run.export_precision = Precision::bf16;
   account_for_foundry_keys(reading);

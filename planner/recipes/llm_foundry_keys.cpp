@@ -207,7 +207,9 @@ void account_for_foundry_keys(RecipeReading& reading) {
                                              row->allowed ? row->allowed : "none", row->reason));
     reading.in.mark_read(entry.key);
     if (row->action == FoundryAction::refused || row->reason == nullptr || entry.value.is_null()) continue;
-    reading.dropped.push_back(found + "; " + row->reason);
+    // A key of the model that is left out makes it another one.
+    const bool changes = row->action == FoundryAction::later && entry.key.starts_with("model.");
+    (changes ? reading.assumed : reading.dropped).push_back(found + "; " + row->reason);
   }
 }
 

@@ -94,6 +94,19 @@ TEST_CASE("each stock key is left out with its reason") {
   for (const std::string& what : job.dropped) CHECK_THAT(what, Contains("; "));  // none without a reason
 }
 
+TEST_CASE("what would make another model or run of it is listed as assumed") {
+  const ImportedRun job = read(
+      "model: {name: hf_causal_lm, pretrained_model_name_or_path: databricks/dbrx-instruct, config_overrides: {}, "
+      "peft_config: {peft_type: LORA, r: 64}}\ntokenizer: {name: x}\nmax_seq_len: 64\nglobal_train_batch_size: "
+      "16\nmax_duration: 2ep\noptimizer: {name: decoupled_lionw}\ncallbacks: {hf_checkpointer: {save_folder: "
+      "\"./{run_name}/hf\", save_interval: 1dur}}\nrun_name: ft\n");
+  CHECK(job.run.model.name == "dbrx");
+  CHECK(job.run.export_path == "./ft/hf");
+  CHECK(says(job.assumed, "model.peft_config.peft_type: found LORA; the run trains all weights"));
+  CHECK(says(job.assumed, "model.pretrained: found true; weights are drawn by seed unless load_path names a folder"));
+  CHECK(says(job.assumed, "max_duration: found epochs of a data set that is not here"));
+}
+
 TEST_CASE("unknown keys and what cannot be meant are refused by name") {
   CHECK_THAT(refusal(mpt("", "max_durations: 1ep\n")), Contains("max_durations") && Contains("max_duration'"));
   CHECK_THAT(refusal(mpt("d_modle: 3")), Contains("model.d_modle: found a key that LLM Foundry 0.22.0 has not"));
