@@ -1,6 +1,7 @@
 // windtunnel-train: the executable that has LibTorch. `windtunnel train` and `windtunnel bench` hand over to it.
 #include <malloc.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <c10/util/Exception.h>
 #include <fmt/ranges.h>
@@ -17,11 +18,14 @@
 #include "configs/spec/support/atomic_file.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/json_reader.hpp"
+#include "configs/spec/support/number.hpp"
 #include "configs/spec/support/quantity.hpp"
 #include "configs/spec/support/standard_error.hpp"
+#include "sim/cost/memory/choose_microbatch.hpp"
 #include "sim/program/build/drill_ops.hpp"
 #include "trainer/checkpoint/earlier_run.hpp"
 #include "trainer/data/shard_cache.hpp"
+#include "trainer/device/device.hpp"
 #include "trainer/launch/agent.hpp"
 #include "trainer/launch/local_run.hpp"
 #include "trainer/launch/notice.hpp"
@@ -116,6 +120,8 @@ void rehearse_as_is(const TrainOptions& o) {
                 "--rehearse: found --machine or --json, windtunnel-train only measures; call windtunnel train "
                 "--rehearse, which compares");
   RunSpec run = read_run(find_config("runs", o.rehearsed));
+  if (run.microbatch_auto)
+    throw_error(Code::usage, "{}: device_train_microbatch_size: found auto, a rehearsal needs a number", o.rehearsed);
   run.device = run.rehearsal.device;
   check_model(run, o.rehearsed);
   std::filesystem::create_directories(o.folder);
@@ -123,9 +129,24 @@ void rehearse_as_is(const TrainOptions& o) {
   fmt::print("wrote rehearsal.json, profile.json, trace.json in {}\n", o.folder);
 }
 
+/// What the tensors of a rank may take: nine tenths of its device's memory, or of its part of the host's.
+double memory_of_rank(const RunSpec& run) {
+  constexpr double kForTensors = 0.9;
+  const char* const local = std::getenv("LOCAL_WORLD_SIZE");
+  const std::int64_t sharing = local != nullptr ? std::max(1, std::atoi(local)) : run.layout.world();
+  if (run.device == DeviceKind::cpu)
+    return kForTensors * as_double(sysconf(_SC_PHYS_PAGES)) * as_double(sysconf(_SC_PAGE_SIZE)) / as_double(sharing);
+  const char* const rank = std::getenv("LOCAL_RANK");
+  const Fingerprint facts = device_facts(open_device(to_string(run.device), rank != nullptr ? std::atoi(rank) : 0));
+  return kForTensors * std::stod(facts.at("device_memory_GiB")) * kGiB_bytes;
+}
+
 RunSpec read_trainable(const TrainOptions& o, WorkerOptions& worker) {
   RunSpec run = read_run(find_config("runs", o.run));
   check_trainable(run, o.run);
+  // On GPUs the ranks do it, each on its own device: this process must not open one before they do.
+  if (run.microbatch_auto && (run.device == DeviceKind::cpu || RankEnvironment::present()))
+    choose_microbatch(run, memory_of_rank(run), o.run);
   worker.folder = o.folder;
   if (!o.faults.empty()) worker.faults = read_faults(o.faults, run);
   return run;

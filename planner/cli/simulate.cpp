@@ -15,6 +15,7 @@
 #include "reports/render/render.hpp"
 #include "reports/render/text.hpp"
 #include "reports/render/write.hpp"
+#include "sim/cost/memory/choose_microbatch.hpp"
 #include "sim/cost/memory/run_program.hpp"
 #include "sim/cost/prices.hpp"
 #include "sim/program/routing/named_routing.hpp"
@@ -42,6 +43,8 @@ void simulate(const Options& o) {
   SimulatedRun step;
   step.run = read_run(find_config("runs", o.run));
   step.cluster = read_cluster(o.cluster);
+  constexpr double kForTensors = 0.9;  // as windtunnel-train takes of its device
+  choose_microbatch(step.run, kForTensors * step.cluster.usable_memory_bytes, o.run);
   if (!o.output.empty()) make_folder(o.output);
   const std::vector<std::string> loads = o.routing.empty() ? routing_for_model(step.run.model) : o.routing;
   auto [routing, evidence] = read_routing(loads, step.run.model, step.run.tokens(), step.run.layout.expert);

@@ -1,7 +1,6 @@
 #include "planner/recipes/llm_foundry.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <utility>
 
 #include "configs/spec/support/error.hpp"
@@ -18,42 +17,12 @@ const std::vector<RecipeRow>& foundry_rows() {
       {"autoresume", +[](RunSpec& r) { return &r.autoresume; }},
       {"optimizer.lr", +[](RunSpec& r) { return &r.optimizer.lr; }},
       {"optimizer.eps", +[](RunSpec& r) { return &r.optimizer.eps; }},
-      {"scheduler.alpha_f", +[](RunSpec& r) { return &r.optimizer.final_lr_fraction; }},
       {"algorithms.gradient_clipping.clipping_threshold", +[](RunSpec& r) { return &r.optimizer.clip_norm; }},
       {"save_num_checkpoints_to_keep", +[](RunSpec& r) { return &r.keep_checkpoints; }, -1}};
   return rows;
 }
 
 const std::string kFsdp = "fsdp_config.";
-
-/// "40ba"; tokens and sequences by the batch, parts of the run by its length. 0 and an assumption for epochs, whose
-/// length the data say.
-std::int64_t foundry_steps(RecipeReading& reading, const std::string& key, std::int64_t fallback, std::int64_t whole) {
-  const std::string text = reading.in.text(key, "");
-  if (text.empty()) return fallback;
-  std::string digits = text;
-  std::erase(digits, '_');
-  char* end = nullptr;
-  const double number = std::strtod(digits.c_str(), &end);
-  const std::string unit = end;
-  const auto& run = reading.run;
-  const double tokens = static_cast<double>(run.global_batch * run.seq);
-  if (end != digits.c_str() && number >= 0 && number < 0x1p53) {
-    if (unit == "ba") return static_cast<std::int64_t>(number);
-    if (unit == "tok") return static_cast<std::int64_t>(number / tokens);
-    if (unit == "sp") return static_cast<std::int64_t>(number / static_cast<double>(run.global_batch));
-    if (unit == "dur") return static_cast<std::int64_t>(number * static_cast<double>(whole));
-    if (unit == "ep" || unit.empty()) {
-      reading.assume(
-          fmt::format("{}: found {}, whose number of batches the data say; taken as {}", key, text, fallback));
-      return fallback;
-    }
-  }
-  reading.in.fail(key,
-                  fmt::format("found '{}', needs batches (40ba), tokens (1tok), samples (1sp), epochs (1ep) or a part "
-                              "of the run (0.1dur)",
-                              text));
-}
 
 void refuse_what_foundry_has_not(const RunSpec& run) {
   const Layout& l = run.layout;
@@ -129,7 +98,10 @@ void write_foundry(RecipeDraft& draft) {
   Settings& out = draft.out;
   out.put("run_name", run.name);
   out.put("max_duration", fmt::format("{}ba", run.steps));
-  out.put("device_train_microbatch_size", even_microbatch(run));
+  if (run.microbatch_auto)
+    out.put("device_train_microbatch_size", "auto");
+  else
+    out.put("device_train_microbatch_size", even_microbatch(run));
   out.put("device_eval_batch_size", 1);
   out.put("eval_interval", 0);
   out.put("accumulate_train_batch_on_tokens", true);
@@ -137,13 +109,7 @@ void write_foundry(RecipeDraft& draft) {
   write_rows(foundry_rows(), draft);
   write_foundry_model(draft);
   write_foundry_layout(draft);
-  const OptimizerSpec& o = run.optimizer;
-  out.put("optimizer.name", "decoupled_adamw");
-  out.put("optimizer.betas", Settings::Value::array({o.beta1, o.beta2}));
-  out.put("optimizer.weight_decay",
-          twelve_digits(o.weight_decay * o.lr));  // times lr / first lr a step, where AdamW's is times lr
-  out.put("scheduler.name", "cosine_with_warmup");
-  out.put("scheduler.t_warmup", fmt::format("{}ba", o.warmup_steps));
+  write_foundry_optimizer(draft);
   out.put("algorithms.gradient_clipping.clipping_type", "norm");
   write_foundry_loader(draft);
   if (run.save) out.put("save_folder", "./checkpoints");
@@ -155,6 +121,7 @@ void write_foundry(RecipeDraft& draft) {
     out.put("callbacks.hf_checkpointer.save_interval", "1dur");
   }
   if (!run.load_path.empty()) out.put("load_path", run.load_path);
+  draft.why["scheduler.first_step"] = "Composer counts batches from 0: the first step of a warm-up has rate 0";
   draft.why["fsdp_config.gradient_reduction"] = "Composer's FSDP reduces in every microbatch";
   draft.why["precision"] = "it has fp32, amp_fp16, amp_bf16 and amp_fp8";
   draft.why["train_loader"] = "a path stands for it";
@@ -162,29 +129,11 @@ void write_foundry(RecipeDraft& draft) {
                                 nodes_and_gpus(run.layout.world()).second);
 }
 
-void read_foundry_optimizer(RecipeReading& reading) {
-  OptimizerSpec& o = reading.run.optimizer;
-  const std::string name = reading.in.text("optimizer.name", "decoupled_adamw");
-  const Settings::Value betas = reading.in.value("optimizer.betas");
-  if (betas.is_array() && betas.size() == 2 && betas[0].is_number() && betas[1].is_number())
-    o.beta1 = betas[0], o.beta2 = betas[1];
-  const double decay = reading.in.number("optimizer.weight_decay", 1e-5);
-  o.weight_decay = name.starts_with("decoupled") ? recipe_ratio(decay, o.lr) : decay;
-  if (name != "decoupled_adamw") reading.assume(fmt::format("optimizer.name: found {}, taken as AdamW", name));
-  const std::string schedule = reading.in.text("scheduler.name", "cosine_with_warmup");
-  if (schedule != "cosine_with_warmup")
-    reading.assume(fmt::format("scheduler.name: found {}, taken as cosine_with_warmup", schedule));
-  o.warmup_steps = foundry_steps(reading, "scheduler.t_warmup", 0, reading.run.steps);
-  const std::string clipping = reading.in.text("algorithms.gradient_clipping.clipping_type", "norm");
-  if (clipping != "norm")
-    reading.assume(fmt::format("algorithms.gradient_clipping.clipping_type: found {}, taken as norm", clipping));
-}
-
 void read_foundry_batch(RecipeReading& reading) {
   RunSpec& run = reading.run;
   const std::string key = "device_train_microbatch_size";
   if (reading.in.text(key, "auto") == "auto") {
-    reading.assume(key + ": found auto, taken as 1");
+    run.microbatch_auto = true;
     run.layout.microbatch = 1;
   } else {
     run.layout.microbatch = reading.in.integer(key, 1, 1);
@@ -197,7 +146,7 @@ void read_foundry(RecipeReading& reading) {
   RunSpec& run = reading.run;
   reading.in.resolve_references();
   run.name = reading.in.text("run_name", run.name);
-  run.optimizer.clip_norm = 0, run.optimizer.final_lr_fraction = 0;
+  run.optimizer.clip_norm = 0;
   run.autoresume = false, run.keep_checkpoints = -1;
   read_rows(foundry_rows(), reading);
   read_foundry_batch(reading);
@@ -205,18 +154,23 @@ void read_foundry(RecipeReading& reading) {
   read_foundry_layout(reading);
   read_foundry_recompute(reading);
   set_precision(run, reading.in.text("precision", "amp_bf16"));
-  run.steps = foundry_steps(reading, "max_duration", 1, 1);
-  read_foundry_optimizer(reading);
   run.dataset.use_folder(reading.in.text("train_loader.dataset.local", ""));
+  const FoundryClock clock(reading);
+  run.steps = clock.steps();
+  read_foundry_optimizer(reading, clock);
   run.dataset.shuffle_seed = static_cast<std::uint64_t>(reading.in.integer("train_loader.dataset.shuffle_seed", 9176));
   run.save = reading.in.has("save_folder");
-  const std::int64_t interval = foundry_steps(reading, "save_interval", 1000, run.steps);
+  const std::int64_t interval = clock.whole_batches("save_interval", 1000);
   run.save_interval = run.save && interval < run.steps ? interval : 0;
   if (run.keep_checkpoints == 0) run.keep_checkpoints = -1;
   run.load_path = reading.in.text("load_path", "");
-  run.export_path = reading.in.text("callbacks.hf_checkpointer.save_folder", "");
+  std::string folder = reading.in.text("callbacks.hf_checkpointer.save_folder", "");
+  const std::string name = "{run_name}";  // Composer's
+  if (const std::size_t at = folder.find(name); at != std::string::npos) folder.replace(at, name.size(), run.name);
+  run.export_path = folder;
   if (reading.in.text("callbacks.hf_checkpointer.precision", "float32") == "bfloat16")
     run.export_precision = Precision::bf16;
+  account_for_foundry_keys(reading);
 }
 
 }  // namespace

@@ -1,16 +1,42 @@
-// LLM Foundry 0.22.0's recipes (scripts/train, llmfoundry.utils.config_utils.TrainConfig). Many keys are ours, too,
-// with other defaults, so every key is written and every default is theirs when read.
+// LLM Foundry 0.22.0: the parts of its translator.
 #pragma once
+#include <cstdint>
+#include <string>
+
+#include "configs/spec/duration.hpp"
 #include "planner/recipes/translator.hpp"
 
 namespace wt {
 
-/// `model`, an mpt_causal_lm. Throws Error{usage} naming all that it has not.
+/// Lengths of a recipe in batches. Epochs of a data set that is not here are taken as one batch, which is listed.
+/// Needs the run's batch, sequence length, layout and data.
+class FoundryClock {
+ public:
+  /// Throws Error{usage} where max_duration is no length.
+  explicit FoundryClock(RecipeReading& reading);
+  FoundryClock(const FoundryClock&) = delete;
+  FoundryClock& operator=(const FoundryClock&) = delete;
+  std::int64_t steps() const;
+  /// Of the whole run; a fraction where tokens or samples end inside of a batch.
+  double whole() const { return clock_.batches(whole_, "max_duration"); }
+  double batches(const std::string& key, const std::string& fallback) const;
+  /// Rounded up, which is listed where it changes anything.
+  std::int64_t whole_batches(const std::string& key, std::int64_t fallback) const;
+
+ private:
+  RecipeReading& reading_;
+  Duration whole_;
+  RunClock clock_;
+  bool said_epoch_ = false;
+};
+
 void write_foundry_model(RecipeDraft& draft);
 void read_foundry_model(RecipeReading& reading);
-
-/// model.activation_checkpointing_target: modules by LLM Foundry's names, with blocks.
 void write_foundry_recompute(RecipeDraft& draft);
 void read_foundry_recompute(RecipeReading& reading);
+void write_foundry_optimizer(RecipeDraft& draft);
+void read_foundry_optimizer(RecipeReading& reading, const FoundryClock& clock);
+/// Every key that nobody read yet: left out with the reason, refused, or unknown, which is an error.
+void account_for_foundry_keys(RecipeReading& reading);
 
 }  // namespace wt

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "configs/spec/support/error.hpp"
@@ -61,10 +62,11 @@ std::vector<std::string> beyond_mpt(const ModelSpec& m) {
   return out;
 }
 
-void write_rope(const AttentionSpec& a, Settings& out) {
-  out.put(kAttention + "rope", !a.alibi);
+void write_rope(const ModelSpec& m, Settings& out) {
+  const AttentionSpec& a = m.attention;
+  out.put(kAttention + "rope", !m.no_rotation());
   out.put(kAttention + "alibi", a.alibi);
-  if (a.alibi) return;
+  if (m.no_rotation()) return;
   out.put(kAttention + "rope_theta", a.rope_theta);
   out.put(kAttention + "rope_impl", "hf");
   const RopeScaling& scaling = a.rope_scaling;
@@ -78,13 +80,18 @@ void write_rope(const AttentionSpec& a, Settings& out) {
 }
 
 void read_rope(RecipeReading& reading) {
-  AttentionSpec& a = reading.run.model.attention;
+  ModelSpec& m = reading.run.model;
+  AttentionSpec& a = m.attention;
   a.alibi = reading.in.boolean(kAttention + "alibi", false);
+  if (reading.in.number(kAttention + "alibi_bias_max", 8) != 8)
+    reading.in.fail(kAttention + "alibi_bias_max", "found another number, needs 8");
   const bool rope = reading.in.boolean(kAttention + "rope", false),
              learned = reading.in.boolean("model.learned_pos_emb", true);
-  if (!rope && !a.alibi && learned)
-    reading.assume(fmt::format("model.learned_pos_emb: found learned positions, taken as rotary; {} parameters fewer",
-                               reading.run.seq * reading.run.model.d_model));
+  const std::int64_t longest = reading.in.integer("model.max_seq_len", 2048, 1);
+  if (rope && a.alibi) reading.in.fail(kAttention + "alibi", "found true with rope, needs one of them");
+  if (!rope && !a.alibi && !learned)
+    reading.in.fail("model.learned_pos_emb", "found false without rope or alibi; a model of ours needs positions");
+  if (!rope && !a.alibi) m.learned_positions = longest;
   if (!rope) return;
   a.rope_theta = reading.in.number(kAttention + "rope_theta", 10000, 1);
   const std::string kind = reading.in.text(kAttention + "rope_hf_config.type", "no_scaling");
@@ -114,7 +121,7 @@ void write_mpt_attention(const ModelSpec& m, Settings& out) {
   out.put(kAttention + "qk_gn", a.qk_norm == AttentionSpec::QkNorm::head);
   out.put(kAttention + "clip_qkv", a.clip_qkv > 0 ? Settings::Value(a.clip_qkv) : Settings::Value());
   out.put(kAttention + "sliding_window_size", a.window > 0 ? a.window : -1);
-  write_rope(a, out);
+  write_rope(m, out);
 }
 
 void read_mpt_attention(RecipeReading& reading) {
@@ -124,9 +131,13 @@ void read_mpt_attention(RecipeReading& reading) {
   m.kv_heads = reading.in.integer(kAttention + "kv_n_heads", type == "multiquery_attention" ? 1 : m.heads, 1);
   if (type == "multihead_attention") m.kv_heads = m.heads;
   m.head_dim = reading.in.integer("model.head_dim", m.d_model / m.heads, 1);
-  a.qk_norm = reading.in.boolean(kAttention + "qk_ln", false)   ? AttentionSpec::QkNorm::full
-              : reading.in.boolean(kAttention + "qk_gn", false) ? AttentionSpec::QkNorm::head
-                                                                : AttentionSpec::QkNorm::none;
+  const bool full = reading.in.boolean(kAttention + "qk_ln", false),
+             head = reading.in.boolean(kAttention + "qk_gn", false);
+  if (full && head) reading.in.fail(kAttention + "qk_gn", "found true with qk_ln, needs one of them");
+  a.qk_norm = full   ? AttentionSpec::QkNorm::full
+              : head ? AttentionSpec::QkNorm::head
+                     : AttentionSpec::QkNorm::none;
+  a.qk_layernorm = a.qk_norm != AttentionSpec::QkNorm::none && m.norm == Norm::layernorm;
   a.clip_qkv = reading.in.number(kAttention + "clip_qkv", 0);
   a.window = std::max<std::int64_t>(0, reading.in.integer(kAttention + "sliding_window_size", -1, -1));
   read_rope(reading);
@@ -137,7 +148,13 @@ void write_mpt_ffn(RecipeDraft& draft) {
   Settings& out = draft.out;
   out.put(kFfn + "ffn_type", m.experts > 0 ? "mb_dmoe" : m.gated() ? "mptglu" : "mptmlp");
   out.put(kFfn + "ffn_hidden_size", m.ffn);
-  out.put(kFfn + "ffn_act_fn.name", m.gated() ? "silu" : "gelu");
+  const bool tanh = m.activation == Activation::gelu_tanh || m.activation == Activation::geglu_tanh;
+  if (m.activation == Activation::swiglu) {
+    out.put(kFfn + "ffn_act_fn.name", "silu");
+  } else {
+    out.put(kFfn + "ffn_act_fn.name", "gelu");
+    out.put(kFfn + "ffn_act_fn.approximate", tanh ? "tanh" : "none");
+  }
   if (m.experts == 0) return;
   out.put(kFfn + "mlp_type", m.gated() ? "glu" : "mlp");
   out.put(kFfn + "mlp_impl", "grouped");
@@ -157,20 +174,34 @@ void read_mpt_ffn(RecipeReading& reading) {
   const bool gated = moe ? reading.in.text(kFfn + "mlp_type", "mlp") == "glu" : type == "mptglu";
   if (!moe && type != "mptmlp" && type != "mptglu")
     reading.in.fail(kFfn + "ffn_type", fmt::format("found {}, needs mptmlp, mptglu, mb_dmoe or mb_moe", type));
-  m.activation = gated ? Activation::swiglu : Activation::gelu;
-  if (activation != (gated ? "silu" : "gelu"))
-    reading.assume(fmt::format("{}ffn_act_fn: found {}, taken as {}", kFfn, activation, gated ? "silu" : "gelu"));
+  // MegaBlocks' own default is the one by tanh (megablocks/layers/arguments.py).
+  const bool tanh = reading.in.text(kFfn + "ffn_act_fn.approximate",
+                                    moe && !reading.in.has(kFfn + "ffn_act_fn.name") ? "tanh" : "none") == "tanh";
+  if (activation == "silu" && gated)
+    m.activation = Activation::swiglu;
+  else if (activation == "gelu")
+    m.activation =
+        gated ? (tanh ? Activation::geglu_tanh : Activation::geglu) : (tanh ? Activation::gelu_tanh : Activation::gelu);
+  else
+    reading.in.fail(kFfn + "ffn_act_fn.name", fmt::format("found {} in an FFN {} a gate, needs gelu{}", activation,
+                                                          gated ? "with" : "without", gated ? " or silu" : ""));
   const double expansion = reading.in.number("model.expansion_ratio", 4);
   m.ffn = reading.in.integer(kFfn + "ffn_hidden_size",
                              static_cast<std::int64_t>(expansion * static_cast<double>(m.d_model)), 1);
   if (!moe) return;
+  if (m.ffn_bias)
+    reading.assume(fmt::format(
+        "model.no_bias: found false with {}; MegaBlocks' one bias a layer ({} numbers) is left out", type, m.d_model));
+  m.ffn_bias = false;              // none of its experts' own
   m.router.aux_loss_weight = 0.1;  // megablocks/layers/arguments.py
+  m.router.aux_of_microbatch = true;
   m.experts = 1, m.top_k = 1;
   read_rows(moe_rows(), reading);
   const double power = reading.in.number(kFfn + "moe_normalize_expert_weights", 0);
   m.router.normalize = power > 0;
   if (power > 0 && power != 1)
-    reading.assume(fmt::format("{}moe_normalize_expert_weights: found the norm {}, taken as 1", kFfn, power));
+    reading.in.fail(kFfn + "moe_normalize_expert_weights",
+                    fmt::format("found {}, needs 1 or none: our weights are divided by their sum", power));
   if (reading.in.boolean(kFfn + "uniform_expert_assignment", false)) m.router.forced = RouterSpec::Forced::balanced;
   run.layout.expert = reading.in.integer(kFfn + "moe_world_size", 1, 1);
 }
@@ -189,6 +220,23 @@ void read_mpt(RecipeReading& reading) {
       reading.in.boolean("model.attention_bias", bias) ? AttentionSpec::Bias::all : AttentionSpec::Bias::none;
   read_mpt_attention(reading);
   read_mpt_ffn(reading);
+}
+
+/// A model by its repository, or by a folder with its config.json, whose weights a run then starts from.
+void read_hugging_face(RecipeReading& reading, const std::string& kind) {
+  const std::string key = "model.pretrained_model_name_or_path", name = reading.in.text(key, "");
+  std::error_code ignored;
+  const bool folder = std::filesystem::is_regular_file(std::filesystem::path(name) / "config.json", ignored);
+  const std::string preset = folder ? name : preset_named(&ModelNames::hugging_face, name);
+  reading.set_model(preset, key, name.empty() ? kind : name);
+  if (!reading.in.boolean("model.pretrained", true)) return;
+  if (folder)
+    reading.run.load_path = name;
+  else if (!name.empty())
+    reading.assume(
+        fmt::format("model.pretrained: found true; weights are drawn by seed unless load_path names a folder "
+                    "with those of {}",
+                    name));
 }
 
 /// Whose classes it finds. MegaBlocks' experts are no target: it has a function in place of their class, which
@@ -210,9 +258,9 @@ void write_foundry_model(RecipeDraft& draft) {
   draft.out.put("model.name", "mpt_causal_lm");
   draft.out.put("model.init_device", m.experts > 0 ? "mixed" : "meta");
   write_rows(mpt_rows(), draft);
-  draft.out.put("model.max_seq_len", draft.run.seq);
+  draft.out.put("model.max_seq_len", m.learned_positions > 0 ? m.learned_positions : draft.run.seq);
   draft.out.put("model.head_dim", m.head_dim);
-  draft.out.put("model.learned_pos_emb", false);
+  draft.out.put("model.learned_pos_emb", m.learned_positions > 0);
   draft.out.put("model.norm_type", m.norm == Norm::rmsnorm ? "rmsnorm" : "layernorm");
   draft.out.put("model.no_bias", !m.ffn_bias && !m.norm_bias);
   draft.out.put("model.attention_bias", m.attention.bias != AttentionSpec::Bias::none);
@@ -220,15 +268,18 @@ void write_foundry_model(RecipeDraft& draft) {
   write_mpt_ffn(draft);
   draft.why["model.ffn_config.ffn_bias"] = "no_bias is one word for norms and FFNs";
   draft.why["model.norm_bias"] = "no_bias is one word for norms and FFNs";
+  draft.why["model.ffn_config.moe_loss_over"] = "MegaBlocks' balancing loss is of a rank's microbatch";
+  draft.why["model.attn_config.qk_norm_type"] = "norm_type is one word for all norms";
   draft.why["model"] = "an mpt_causal_lm has no such key";
 }
 
 void read_foundry_model(RecipeReading& reading) {
   const std::string kind = reading.in.text("model.name", "mpt_causal_lm");
   if (!reading.model && kind == "mpt_causal_lm") return read_mpt(reading);
+  if (kind != "mpt_causal_lm" && kind != "hf_causal_lm")
+    reading.in.fail("model.name", fmt::format("found {}, needs mpt_causal_lm or hf_causal_lm: decoders alone", kind));
   reading.run.layout.expert = reading.in.integer(kFfn + "moe_world_size", 1, 1);
-  const std::string key = "model.pretrained_model_name_or_path", name = reading.in.text(key, "");
-  reading.set_model(preset_named(&ModelNames::hugging_face, name), key, name.empty() ? kind : name);
+  read_hugging_face(reading, kind);
 }
 
 void write_foundry_recompute(RecipeDraft& draft) {

@@ -204,6 +204,8 @@ ImportedRun import_run(const std::string& text, const std::string& origin, const
       .in = settings, .run = run_on_gpus(stem.empty() ? "imported" : stem), .model = {}, .gpus = source.gpus};
   if (!source.model.empty()) reading.model = read_model(source.model);
   format.read(reading);
+  if (out.format == RecipeFormat::llm_foundry && std::exchange(reading.run.pure_reduction, false))
+    reading.assume("fsdp_config.mixed_precision: found PURE; gradients are reduced in fp32, which is more exact");
   check_run(reading.run, origin);
   out.run = std::move(reading.run);
   out.dropped = std::move(reading.dropped);

@@ -42,6 +42,8 @@ class Settings {
 
   /// "${a.b}" in texts becomes the value of a.b, as OmegaConf reads it. Throws Error{usage} for what is nowhere.
   void resolve_references();
+  bool was_read(const std::string& key) const { return read_.contains(key); }
+  void mark_read(const std::string& key) { read_.insert(key); }
   /// "KEY VALUE" of all that nobody read.
   std::vector<std::string> unread() const;
   const std::vector<Entry>& entries() const { return entries_; }

@@ -179,7 +179,7 @@ TEST_CASE("every key of a run stands in docs/files.md, and no other") {
       "{model: llama3-8b, max_duration: 1ba, max_seq_len: 64, global_train_batch_size: 4, "
       "device_train_microbatch_size: "
       "1, fsdp_config: {activation_checkpointing: true}, precision: amp_fp8, precisions: {dispatch: fp8}, optimizer: "
-      "{name: adamw}, scheduler: {t_warmup: 1ba}, "
+      "{name: adamw}, scheduler: {name: inv_sqrt_with_warmup, t_scale: 1ba}, variables: {x: 1}, "
       "algorithms: {gradient_clipping: {clipping_threshold: 1}}, train_loader: {dataset: {local: x}}, callbacks: "
       "{hf_checkpointer: {save_folder: x}}, local_checkpoints: {interval: 1ba}, loggers: {mlflow: {run_name: x}, "
       "tensorboard: {log_dir: x}, "

@@ -42,7 +42,8 @@ RunSpec random_run(Draw& draw) {
     run.precision = draw.once_in(4) ? Precision::fp32 : Precision::bf16;
     run.precisions.fp32_products = run.precision == Precision::fp32 ? NumberFormat::fp32 : NumberFormat::tf32;
     run.optimizer.lr = draw.scaled(1e-5, 1e-2), run.optimizer.weight_decay = draw.unit();
-    run.optimizer.warmup_steps = static_cast<double>(draw.below(run.steps)), run.optimizer.final_lr_fraction = draw.unit();
+    run.optimizer.warmup_steps = static_cast<double>(draw.below(run.steps)),
+    run.optimizer.final_lr_fraction = draw.unit();
     try {
       check_run(run, "random");
       return run;

@@ -79,7 +79,8 @@ MAY_INCLUDE = {
                        "trainer/faults",
                        "trainer/device", "trainer/communication", "trainer/parameters", "trainer/model", "trainer/checkpoint",
                        "trainer/executor", "trainer/trackers"],
-    "trainer/main.cpp": ["configs/spec", "sim/program/build", "bench/suites", "trainer/data", "trainer/storage", "trainer/parameters",
+    "trainer/main.cpp": ["configs/spec", "sim/program/build", "sim/cost/memory", "bench/suites", "trainer/data",
+                         "trainer/storage", "trainer/device", "trainer/parameters",
                          "trainer/checkpoint", "trainer/launch", "trainer/trackers"],
     # what is measured
     "bench/profile": ["configs/spec"],

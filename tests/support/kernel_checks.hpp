@@ -115,6 +115,28 @@ inline void check_adamw(int64_t n, int steps, std::mt19937_64& random) {
   CHECK(distance(doubles(fv), v) < 1e-6);
 }
 
+inline void check_lion(int64_t n, int steps, std::mt19937_64& random) {
+  Doubles p = draw(random, WT_FP32, n), m(size_t(n), 0);
+  std::vector<float> fp = floats(p), fm(size_t(n), 0);
+  for (int step = 1; step <= steps; ++step) {
+    const Doubles g = draw(random, WT_FP32, n);
+    const auto fg = floats(g);
+    REQUIRE(wt_lion(kCpu, fp.data(), fm.data(), fg.data(), n, 1e-2, 0.9, 0.99, 0.1, 0.5f) == WT_OK);
+    for (size_t i = 0; i < size_t(n); ++i) {
+      const double update = 0.9 * m[i] + 0.1 * 0.5 * g[i];
+      p[i] -= 1e-2 * 0.1 * p[i];
+      // Where the update is nothing but rounding its sign says nothing: the kernel's is taken.
+      if (std::abs(update) > 1e-7)
+        p[i] -= 1e-2 * (update > 0 ? 1 : -1);
+      else
+        p[i] = fp[i];
+      m[i] = 0.99 * m[i] + 0.01 * 0.5 * g[i];
+    }
+  }
+  CHECK(distance(doubles(fp), p) < 1e-6);
+  CHECK(distance(doubles(fm), m) < 1e-6);
+}
+
 struct Packed {
   std::vector<unsigned char> q;
   std::vector<float> scale;

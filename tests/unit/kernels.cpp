@@ -99,6 +99,16 @@ TEST_CASE("adamw follows its formula over several steps") {
   check_adamw(37, 5, random);
 }
 
+TEST_CASE("lion follows its formula over several steps, also where nothing moves it") {
+  if (!use_isa()) return;
+  std::mt19937_64 random{23};
+  check_lion(37, 5, random);
+  check_lion(9001, 3, random);
+  std::vector<float> p{2}, m{0}, g{0};
+  REQUIRE(wt_lion(kCpu, p.data(), m.data(), g.data(), 1, 0.5, 0.9, 0.99, 0.1, 1) == WT_OK);
+  CHECK(p[0] == Approx(2 * 0.95));  // the sign of 0 is 0: the decay alone
+}
+
 TEST_CASE("bf16 results round to nearest even and keep NaN") {
   if (!use_isa()) return;
   // A combine with weight w is a rounding of x * w: 1 + 2^-8 is half-way and goes to the even 1; 1 + 3 * 2^-8 to 1 +

@@ -90,6 +90,18 @@ TEST_CASE("five Newton-Schulz iterations are 5 (4 m m n + 2 m m m) FLOPs a matri
   CHECK(newton_schulz({512, 2048, 3})[0].dims[2] == 15);
 }
 
+TEST_CASE("Lion keeps one moment, and passes as many bytes fewer through memory") {
+  const ModelSpec m = small_model(2);
+  const Layout layout{1, 4, 1, 1, Recompute::none, {}};
+  const Program adamw = program(m, layout, with(OptimizerKind::adamw)),
+                lion = program(m, layout, with(OptimizerKind::lionw));
+  CHECK(resident(adamw, "masters") == resident(lion, "masters"));
+  CHECK(resident(lion, "moments") == resident(adamw, "moments") / 2);
+  const auto updated = [](const Program& p) { return ops_of(p, Action::optimizer).front()->work.front().rows.fixed; };
+  CHECK(updated(lion) ==
+        Approx(updated(adamw) * (8 + 8 + 4) / (8 + 16 + 4)));  // master and moments in and out, gradient
+}
+
 TEST_CASE("a step with Muon: an owner's share of the products, matrices gathered once, one momentum") {
   const ModelSpec m = small_model(2);  // a layer has q, k, v, output, router, and 16 experts' gate, up and down
   for (const std::int64_t shard : {1, 4}) {

@@ -1,0 +1,143 @@
+// Optimizer, schedule and lengths of an LLM Foundry recipe: composer/optim (0.32.1) and llmfoundry/optim (0.22.0).
+#include <cmath>
+
+#include "configs/spec/support/error.hpp"
+#include "planner/recipes/llm_foundry.hpp"
+
+namespace wt {
+namespace {
+
+/// alpha keys of each schedule, and their defaults there.
+struct ScheduleKey {
+  ScheduleKind kind;
+  const char* key;
+  double OptimizerSpec::*field;
+  double fallback;
+};
+const std::vector<ScheduleKey>& schedule_keys() {
+  static const std::vector<ScheduleKey> keys{
+      {ScheduleKind::cosine, "alpha_f", &OptimizerSpec::final_lr_fraction, 0},
+      {ScheduleKind::linear, "alpha_i", &OptimizerSpec::initial_lr_fraction, 1},
+      {ScheduleKind::linear, "alpha_f", &OptimizerSpec::final_lr_fraction, 0},
+      {ScheduleKind::constant, "alpha", &OptimizerSpec::initial_lr_fraction, 1},
+      {ScheduleKind::inverse_sqrt, "alpha_f_decay", &OptimizerSpec::final_lr_fraction, 0},
+      {ScheduleKind::inverse_sqrt, "alpha_f_cooldown", &OptimizerSpec::cooldown_lr_fraction, 0}};
+  return keys;
+}
+
+Duration read_foundry_duration(RecipeReading& reading, const std::string& key, const std::string& fallback) {
+  return Duration::parse(reading.in.text(key, fallback), reading.in.origin() + ": " + key);
+}
+
+}  // namespace
+
+FoundryClock::FoundryClock(RecipeReading& reading)
+    : reading_(reading), whole_(read_foundry_duration(reading, "max_duration", "")) {
+  const RunSpec& run = reading.run;
+  const std::string where = reading.in.origin() + ": max_duration";
+  clock_ = RunClock(
+      {run.global_batch, run.seq,
+       [this, &reading, where, data = run.data.string(), ranks = run.layout.data_ranks(),
+        batch = run.global_batch]() -> std::int64_t {
+         try {
+           const std::int64_t samples = samples_of(data, where);
+           return std::max<std::int64_t>(1, (samples + ranks - 1) / ranks / std::max<std::int64_t>(1, batch / ranks));
+         } catch (const Error&) {
+           if (!said_epoch_)
+             reading.assume(
+                 fmt::format("max_duration: found epochs of a data set that is not here ({}); an epoch is "
+                             "taken as 1 batch: give batches, or import beside the data",
+                             data.empty() ? "no train_loader.dataset.local" : data));
+           said_epoch_ = true;
+           return 1;
+         }
+       }},
+      whole_);
+}
+
+std::int64_t FoundryClock::steps() const {
+  return std::max<std::int64_t>(1, clock_.steps(reading_.in.origin() + ": max_duration"));
+}
+
+double FoundryClock::batches(const std::string& key, const std::string& fallback) const {
+  return clock_.batches(read_foundry_duration(reading_, key, fallback), reading_.in.origin() + ": " + key);
+}
+
+std::int64_t FoundryClock::whole_batches(const std::string& key, std::int64_t fallback) const {
+  const double exact = batches(key, fmt::format("{}ba", fallback));
+  const double whole = std::ceil(exact - 1e-9);
+  if (whole - exact > 1e-9) reading_.assume(fmt::format("{}: found {} batches, taken as {}", key, exact, whole));
+  return static_cast<std::int64_t>(whole);
+}
+
+void write_foundry_optimizer(RecipeDraft& draft) {
+  const OptimizerSpec& o = draft.run.optimizer;
+  const std::int64_t tokens = draft.run.tokens_per_step();
+  Settings& out = draft.out;
+  out.put("optimizer.name", o.one_moment() ? "decoupled_lionw" : "decoupled_adamw");
+  out.put("optimizer.betas", Settings::Value::array({o.beta1, o.beta2}));
+  if (!o.one_moment()) out.put("optimizer.eps", o.eps);
+  out.put("optimizer.weight_decay",
+          twelve_digits(o.weight_decay * o.lr));  // times lr / first lr a step, where ours is times lr
+  out.put("scheduler.name", to_string(o.schedule));
+  out.put("scheduler.t_warmup", duration_text(o.warmup_steps, tokens));
+  if (o.schedule_steps > 0) out.put("scheduler.t_max", duration_text(o.schedule_steps, tokens));
+  for (const ScheduleKey& key : schedule_keys())
+    if (key.kind == o.schedule) out.put(std::string("scheduler.") + key.key, o.*key.field);
+  if (o.schedule != ScheduleKind::inverse_sqrt) return;
+  out.put("scheduler.t_scale", duration_text(o.scale_steps, tokens));
+  out.put("scheduler.t_cooldown", duration_text(o.cooldown_steps, tokens));
+}
+
+void read_foundry_optimizer(RecipeReading& reading, const FoundryClock& clock) {
+  OptimizerSpec& o = reading.run.optimizer;
+  const std::string name = reading.in.text("optimizer.name", "decoupled_adamw");
+  if (name != "decoupled_adamw" && name != "decoupled_lionw")
+    reading.in.fail("optimizer.name", fmt::format("found {}, needs decoupled_adamw or decoupled_lionw", name));
+  const bool lion = name == "decoupled_lionw";
+  o.kind = lion ? OptimizerKind::lionw : OptimizerKind::adamw;
+  if (!reading.in.has("optimizer.lr")) o.lr = lion ? 1e-4 : 1e-3;
+  o.beta1 = 0.9, o.beta2 = lion ? 0.99 : 0.95;
+  if (!lion) o.eps = reading.in.number("optimizer.eps", 1e-8);
+  const Settings::Value betas = reading.in.value("optimizer.betas");
+  if (betas.is_array() && betas.size() == 2 && betas[0].is_number() && betas[1].is_number())
+    o.beta1 = betas[0], o.beta2 = betas[1];
+  else if (!betas.is_null())
+    reading.in.fail("optimizer.betas", fmt::format("found {}, needs two numbers", betas.dump()));
+  const double decay = reading.in.number("optimizer.weight_decay", lion ? 0 : 1e-5);
+  if (decay > 0 && o.lr == 0) reading.in.fail("optimizer.lr", "found 0, needs more: the decay is relative to it");
+  o.weight_decay = recipe_ratio(decay, o.lr);
+
+  const std::string schedule = reading.in.text("scheduler.name", "cosine_with_warmup");
+  bool known = false;
+  for (const ScheduleKind kind :
+       {ScheduleKind::cosine, ScheduleKind::linear, ScheduleKind::constant, ScheduleKind::inverse_sqrt})
+    if (to_string(kind) == schedule) o.schedule = kind, known = true;
+  if (!known)
+    reading.in.fail("scheduler.name",
+                    fmt::format("found {}, needs cosine_with_warmup, linear_decay_with_warmup, constant_with_warmup or "
+                                "inv_sqrt_with_warmup",
+                                schedule));
+  o.first_step = 0;
+  o.warmup_steps = clock.batches("scheduler.t_warmup", "0ba");
+  o.schedule_steps = 0;
+  if (reading.in.text("scheduler.t_max", "1dur") != "1dur")
+    o.schedule_steps = clock.batches("scheduler.t_max", "1dur");
+  else if (const double end = clock.whole(); end != std::floor(end))
+    o.schedule_steps = end;  // the run's last batch goes beyond it
+  for (const ScheduleKey& key : schedule_keys())
+    if (key.kind == o.schedule) o.*key.field = reading.in.number(std::string("scheduler.") + key.key, key.fallback);
+  if (o.schedule == ScheduleKind::inverse_sqrt) {
+    o.scale_steps = clock.batches("scheduler.t_scale", "");
+    o.cooldown_steps = clock.batches("scheduler.t_cooldown", "");
+  }
+  check_schedule(o, reading.in.origin() + ": scheduler");
+  if (reading.in.boolean("scheduler.scale_warmup", false))
+    reading.assume("scheduler.scale_warmup: found true, which does nothing without a scale_schedule_ratio");
+
+  const std::string clipping = reading.in.text("algorithms.gradient_clipping.clipping_type", "norm");
+  if (clipping != "norm")
+    reading.in.fail("algorithms.gradient_clipping.clipping_type", fmt::format("found {}, needs norm", clipping));
+}
+
+}  // namespace wt

@@ -1,0 +1,41 @@
+#include "sim/cost/memory/choose_microbatch.hpp"
+
+#include <algorithm>
+
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/number.hpp"
+#include "configs/spec/support/quantity.hpp"
+#include "sim/cost/memory/live_memory.hpp"
+
+namespace wt {
+
+double step_memory(const RunSpec& run) {
+  ProgramOptions options = program_options(run);
+  options.step_microbatches = options.microbatches;
+  options.microbatches = std::min(options.microbatches, microbatches_to_peak(run.layout));
+  options.last_microbatch = 0;  // a smaller last one needs less
+  constexpr double kOverBalance = 2;
+  const double rows = kOverBalance * as_double(run.tokens_per_microbatch() * run.model.top_k);
+  return live_memory(build_program_set(run.model, run.layout, options), [rows](int, int) { return rows; }).peak();
+}
+
+void choose_microbatch(RunSpec& run, double bytes, const std::string& where) {
+  if (!run.microbatch_auto) return;
+  const std::int64_t sequences = run.global_batch / run.layout.data_ranks();
+  double needed = 0;
+  for (std::int64_t microbatch = sequences; microbatch >= 1; --microbatch) {
+    if (sequences % microbatch != 0) continue;
+    run.layout.microbatch = microbatch;
+    needed = step_memory(run);
+    if (needed > bytes) continue;
+    run.microbatch_auto = false;
+    return;
+  }
+  throw_error(
+      Code::usage,
+      "{}: device_train_microbatch_size: found auto, but one sequence needs {} a rank of {}; needs more ranks that "
+      "share the weights, recompute, or a shorter max_seq_len",
+      where, format_bytes(needed), format_bytes(bytes));
+}
+
+}  // namespace wt

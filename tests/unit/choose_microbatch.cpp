@@ -1,0 +1,54 @@
+// device_train_microbatch_size: auto, by the replay of a step's memory.
+#include <catch2/catch.hpp>
+
+#include "configs/spec/find.hpp"
+#include "sim/cost/memory/choose_microbatch.hpp"
+#include "tests/support/usage_error.hpp"
+
+using namespace wt;
+using namespace wt::test;
+
+namespace {
+
+RunSpec automatic() {
+  RunSpec run = read_run(find_config("runs", "tiny-moe"));
+  run.layout = {}, run.smaller_layouts.clear();
+  run.global_batch = 12, run.microbatch_auto = true;
+  return run;
+}
+
+double needed(std::int64_t microbatch) {
+  RunSpec run = automatic();
+  run.layout.microbatch = microbatch;
+  return step_memory(run);
+}
+
+std::int64_t chosen(double bytes) {
+  RunSpec run = automatic();
+  choose_microbatch(run, bytes, "run.yaml");
+  CHECK_FALSE(run.microbatch_auto);
+  return run.layout.microbatch;
+}
+
+}  // namespace
+
+TEST_CASE("the largest microbatch that divides a rank's sequences and fits is taken") {
+  double before = 0;
+  for (const std::int64_t microbatch : {1, 2, 3, 4, 6, 12}) {
+    const double bytes = needed(microbatch);
+    CHECK(bytes > before);
+    CHECK(chosen(bytes) == microbatch);
+    if (before > 0) CHECK(chosen(bytes - 1) < microbatch);
+    before = bytes;
+  }
+  CHECK(chosen(1e15) == 12);
+}
+
+TEST_CASE("where not even one sequence fits it is said what is needed, and a number stays") {
+  CHECK_THAT(usage_error([] { chosen(needed(1) - 1); }),
+             Catch::Contains("run.yaml: device_train_microbatch_size: found auto, but one sequence needs"));
+  RunSpec run = automatic();
+  run.microbatch_auto = false, run.layout.microbatch = 5;
+  choose_microbatch(run, 0, "run.yaml");
+  CHECK(run.layout.microbatch == 5);
+}
