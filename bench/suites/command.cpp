@@ -239,8 +239,8 @@ void bench(const BenchOptions& o) {
                 "--models dbrx,olmoe-1b-7b",
                 staircase ? "staircase without" : o.suite + " with");
   if (!o.to.empty() && o.suite != "storage")
-    throw_error(Code::usage, "bench: found --to with {}, allowed is storage; e.g. bench storage --to s3://bucket/prefix",
-                o.suite);
+    throw_error(Code::usage,
+                "bench: found --to with {}, allowed is storage; e.g. bench storage --to s3://bucket/prefix", o.suite);
   const RunSpec run = read_run(find_config("runs", o.run));
   const bool all = o.suite == "all", of_aims = o.suite == "aims",
              of_ranks = all || o.suite == "collectives" || o.suite == "storage",

@@ -217,7 +217,7 @@ class Stub:
         if "uploads" in query:
             text = "".join(f"<Upload><Key>{k}</Key><UploadId>{i}</UploadId></Upload>" for i, (k, _) in self.uploads.items())
             return lambda: http.answer(200, f"<ListMultipartUploadsResult>{text}</ListMultipartUploadsResult>".encode())
-        if not key:
+        if not key:  # whatever prefix is asked for: a client may not take a list on trust
             text = "".join(f"<Contents><Key>{k}</Key><Size>{len(v[0])}</Size></Contents>" for k, v in sorted(self.files.items()))
             return lambda: http.answer(200, f"<ListBucketResult>{text}</ListBucketResult>".encode())
         if key not in self.files:
