@@ -64,9 +64,8 @@ class Handler(BaseHTTPRequestHandler):
                 time.sleep(0.5)
         self.wfile.write(body)
 
-    def error(self, status, code, **fields):
-        more = "".join(f"<{k}>{v}</{k}>" for k, v in fields.items())
-        self.answer(status, f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>no</Message>{more}</Error>".encode())
+    def error(self, status, code, message="no"):
+        self.answer(status, f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>{message}</Message></Error>".encode())
 
     def hang_up(self, reset=False):
         if reset:
@@ -100,9 +99,12 @@ class Handler(BaseHTTPRequestHandler):
             if fault == "slow_down":
                 return self.error(503, "SlowDown")
             if fault == "expired":
-                return self.error(400, "ExpiredToken", Token0=self.headers.get("x-amz-security-token", ""))
+                return self.error(400, "ExpiredToken", message=self.headers.get("x-amz-security-token", ""))
+            if fault == "echo_late":  # where a message is cut
+                return self.error(400, "Strange", message="x" * 190 + self.headers.get("x-amz-security-token", ""))
             if fault == "echo":  # a server that says all it got
-                return self.error(400, "Strange", Message=self.headers.get("x-amz-security-token", "") + self.headers.get("authorization", ""))
+                token = self.headers.get("x-amz-security-token", "")
+                return self.error(400, "Strange", message=token + self.headers.get("authorization", ""))
             if fault == "skew":
                 return self.error(403, "RequestTimeTooSkewed")
             if fault == "moved":

@@ -184,7 +184,7 @@ def test_changes_meanwhile(folder):
 
 def test_messages():
     """What an error means, in words, without secrets."""
-    for fault, words in (("expired", "session token has expired"), ("skew", "the clocks differ"), ("moved", "set AWS_REGION=eu-west-1"), ("echo", "Strange")):
+    for fault, words in (("expired", "session token has expired"), ("skew", "the clocks differ"), ("moved", "set AWS_REGION=eu-west-1"), ("echo", "Strange"), ("echo_late", "xxx***")):
         for verb in ("read", "size", "put", "upload", "list", "remove"):
             with Stub([(".", 1000, fault)]) as stub:
                 told = probe(stub).error(verb, "" if verb == "list" else "file", __file__ if verb == "upload" else "x" if verb == "put" else "")
@@ -249,7 +249,7 @@ def main():
         test_renewal()
         test_messages()
     told = b"".join(Probe.told)
-    for secret in (SECRET, TOKEN, "agent-token-that-is-secret", "Signature=", "AWS4-HMAC"):
+    for secret in (SECRET, TOKEN, TOKEN[:8], "agent-token-that-is-secret", "Signature=", "AWS4-HMAC"):
         assert secret.encode() not in told, f"{secret} is told"
     print("whole or not at all, once, and in bounded time")
 
