@@ -178,6 +178,8 @@ void bench_to_store(const BenchOptions& o, PartialProfile& partial, const RunSpe
   const Profile rows = bench_store(
       options, [](const std::string& next) { fmt::print(stderr, "windtunnel bench: storage, {}\n", next); });
   Profile all = partial.profile();
+  for (const Measurement& row : rows.measurements)  // of a bench that was stopped as it wrote them
+    std::erase_if(all.measurements, [&](const Measurement& m) { return m.name() == row.name(); });
   all.measurements.insert(all.measurements.end(), rows.measurements.begin(), rows.measurements.end());
   all.failures.insert(all.failures.end(), rows.failures.begin(), rows.failures.end());
   partial.put(std::move(all));
@@ -239,8 +241,8 @@ void bench(const BenchOptions& o) {
                 "--models dbrx,olmoe-1b-7b",
                 staircase ? "staircase without" : o.suite + " with");
   if (!o.to.empty() && o.suite != "storage")
-    throw_error(Code::usage, "bench: found --to with {}, allowed is storage; e.g. bench storage --to s3://bucket/prefix",
-                o.suite);
+    throw_error(Code::usage,
+                "bench: found --to with {}, allowed is storage; e.g. bench storage --to s3://bucket/prefix", o.suite);
   const RunSpec run = read_run(find_config("runs", o.run));
   const bool all = o.suite == "all", of_aims = o.suite == "aims",
              of_ranks = all || o.suite == "collectives" || o.suite == "storage",

@@ -12,8 +12,9 @@ namespace {
 const char* const kDone = "run.done";  // suites, a blank behind each
 
 /// Run facts that must agree all the same: of one machine and one build, and of what is asked.
-constexpr const char* kSame[] = {"commit",      "host",     "gpu_uuid",    "run.name", "run.models",
-                                 "run.largest", "run.seed", "run.samples", "run.quick"};
+constexpr const char* kSame[] = {"commit",     "host",        "gpu_uuid",          "run.name",
+                                 "run.models", "run.largest", "run.seed",          "run.samples",
+                                 "run.quick",  "run.store",   "run.store_endpoint"};
 
 std::vector<FingerprintDifference> what_differs(const Fingerprint& before, const Fingerprint& now) {
   std::vector<FingerprintDifference> out = differences(before, now);

@@ -210,6 +210,24 @@ TEST_CASE("bench without a run and a file to write prints its table, and measure
   CHECK(folder.entries() == 0);
 }
 
+TEST_CASE("bench storage --to measures a store beside the disk and the client itself, and leaves nothing there") {
+  const TempDirectory folder;
+  const fs::path out = folder / "profile.json", store = folder / "store";
+  const Ended ended = windtunnel("bench storage --quick --samples 3 --to " + store.string() + " -o " + out.string());
+  INFO(ended.said);
+  REQUIRE(ended.status == 0);
+  const Profile profile = read_profile(out);
+  CHECK(profile.fingerprint.at("run.store") == store.string());
+  std::set<std::string> kernels;
+  for (const Measurement& m : profile.measurements) kernels.insert(m.kernel);
+  CHECK(kernels == std::set<std::string>{"checkpoint_write", "checkpoint_read", "disk_write", "disk_read",
+                                         "client_write", "client_read"});
+  CHECK(fs::is_empty(store));
+  CHECK(folder.entries() == 2);
+  CHECK_THAT(windtunnel("bench kernels --to " + store.string()).said, Contains("allowed is storage"));
+  CHECK_THAT(windtunnel("bench storage --quick --to az://container/x").said, Contains("s3proxy"));
+}
+
 TEST_CASE("bench --for measures what a study lacks, and nothing once it is there") {
   const TempDirectory folder;
   write_bytes(folder / "model.yaml", kModel);

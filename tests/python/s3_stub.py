@@ -64,9 +64,8 @@ class Handler(BaseHTTPRequestHandler):
                 time.sleep(0.5)
         self.wfile.write(body)
 
-    def error(self, status, code, **fields):
-        more = "".join(f"<{k}>{v}</{k}>" for k, v in fields.items())
-        self.answer(status, f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>no</Message>{more}</Error>".encode())
+    def error(self, status, code, message="no"):
+        self.answer(status, f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>{message}</Message></Error>".encode())
 
     def hang_up(self, reset=False):
         if reset:
@@ -100,9 +99,12 @@ class Handler(BaseHTTPRequestHandler):
             if fault == "slow_down":
                 return self.error(503, "SlowDown")
             if fault == "expired":
-                return self.error(400, "ExpiredToken", Token0=self.headers.get("x-amz-security-token", ""))
+                return self.error(400, "ExpiredToken", message=self.headers.get("x-amz-security-token", ""))
+            if fault == "echo_late":  # where a message is cut
+                return self.error(400, "Strange", message="x" * 190 + self.headers.get("x-amz-security-token", ""))
             if fault == "echo":  # a server that says all it got
-                return self.error(400, "Strange", Message=self.headers.get("x-amz-security-token", "") + self.headers.get("authorization", ""))
+                token = self.headers.get("x-amz-security-token", "")
+                return self.error(400, "Strange", message=token + self.headers.get("authorization", ""))
             if fault == "skew":
                 return self.error(403, "RequestTimeTooSkewed")
             if fault == "moved":
@@ -217,7 +219,7 @@ class Stub:
         if "uploads" in query:
             text = "".join(f"<Upload><Key>{k}</Key><UploadId>{i}</UploadId></Upload>" for i, (k, _) in self.uploads.items())
             return lambda: http.answer(200, f"<ListMultipartUploadsResult>{text}</ListMultipartUploadsResult>".encode())
-        if not key:
+        if not key:  # whatever prefix is asked for: a client may not take a list on trust
             text = "".join(f"<Contents><Key>{k}</Key><Size>{len(v[0])}</Size></Contents>" for k, v in sorted(self.files.items()))
             return lambda: http.answer(200, f"<ListBucketResult>{text}</ListBucketResult>".encode())
         if key not in self.files:

@@ -123,6 +123,50 @@ def test_random_faults(folder):
             assert stub.files["file"][0] == data and (folder / "in").read_bytes() == data, seed
 
 
+def test_checkpoints(folder):
+    """Processes are killed while they save, and the network fails: the next machine gets the last whole checkpoint."""
+    generator = random.Random(8)
+    local = folder / "local"
+    Probe(str(folder)).good(*(word for step in range(1, 7) for word in ("make_checkpoint", step, local)))
+    with Stub(random=(generator, ["reset_early", "500", "lost", "cut"], 1 / 12)) as stub:
+        done = 0
+        for step in range(1, 7):
+            saving = probe(stub).start("start_run", done, "", "save_checkpoint", step, local)
+            if step % 2:
+                time.sleep(generator.random())
+                saving.kill()
+            if saving.wait(60) == 0:
+                done = step
+            other = folder / f"machine-{step}"
+            found = probe(stub).good("restore", "", other).decode().strip()
+            # killed after its manifest was written, it is whole
+            assert found in ([f"step-{done:08}"] if done else ["none"]) + [f"step-{step:08}"], (step, done, found)
+            if found != "none":
+                done = int(found[5:])
+                for file in (local / found).iterdir():
+                    assert file.read_bytes() == (other / found / file.name).read_bytes(), file
+            assert [p.name for p in folder.glob(f"{other.name}/*")] == ([found] if found != "none" else [])
+        assert done == 6
+        probe(stub).good("start_run", 6, "", "retain", 6, 1)
+        assert not stub.uploads, "what killed processes left is aborted"
+        whole = {key.split("/")[0] for key in stub.files if key.endswith("/manifest.json")}
+        assert whole == {"step-00000006"}, whole
+        # a bit that flips at the store is found, at the end of a large file, too
+        data, tag = stub.files["step-00000006/shard-2.safetensors"]
+        stub.files["step-00000006/shard-2.safetensors"] = (data[:-1] + bytes([data[-1] ^ 1]), tag)
+        assert "none of them whole" in probe(stub).error("restore", "", folder / "last")
+        assert not any((folder / "last").iterdir())
+
+
+def test_full_disk(folder):
+    with Stub() as stub:
+        stored(stub, "file", LARGE)
+        told = probe(stub).error("fetch", "file", folder / "in", file_bytes=20 * MEBI)
+        assert "not written" in told and str(folder / "in") in told, told
+        assert not any(folder.iterdir())
+        assert len(stub.requests) == 1, "it is found before the download"
+
+
 def test_changes_meanwhile(folder):
     with Stub() as stub:
         stored(stub, "file", LARGE)
@@ -140,7 +184,7 @@ def test_changes_meanwhile(folder):
 
 def test_messages():
     """What an error means, in words, without secrets."""
-    for fault, words in (("expired", "session token has expired"), ("skew", "the clocks differ"), ("moved", "set AWS_REGION=eu-west-1"), ("echo", "Strange")):
+    for fault, words in (("expired", "session token has expired"), ("skew", "the clocks differ"), ("moved", "set AWS_REGION=eu-west-1"), ("echo", "Strange"), ("echo_late", "xxx***")):
         for verb in ("read", "size", "put", "upload", "list", "remove"):
             with Stub([(".", 1000, fault)]) as stub:
                 told = probe(stub).error(verb, "" if verb == "list" else "file", __file__ if verb == "upload" else "x" if verb == "put" else "")
@@ -197,7 +241,7 @@ def test_renewal():
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for test in (test_each_fault_once, test_no_end_of_faults, test_random_faults, test_changes_meanwhile):
+        for test in (test_each_fault_once, test_no_end_of_faults, test_random_faults, test_checkpoints, test_full_disk, test_changes_meanwhile):
             own = folder / test.__name__
             own.mkdir()
             test(own)
@@ -205,7 +249,7 @@ def main():
         test_renewal()
         test_messages()
     told = b"".join(Probe.told)
-    for secret in (SECRET, TOKEN, "agent-token-that-is-secret", "Signature=", "AWS4-HMAC"):
+    for secret in (SECRET, TOKEN, TOKEN[:8], "agent-token-that-is-secret", "Signature=", "AWS4-HMAC"):
         assert secret.encode() not in told, f"{secret} is told"
     print("whole or not at all, once, and in bounded time")
 

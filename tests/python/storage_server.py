@@ -1,6 +1,7 @@
 """Moto's server for tests: an object store that checks signatures, with a user of its own; and the probe that speaks to it."""
 
 import os
+import resource
 import socket
 import subprocess
 import sys
@@ -71,8 +72,13 @@ class Probe:
         for name in [name for name, value in self.environment.items() if value is None]:
             del self.environment[name]
 
-    def run(self, *calls, timeout=120):
-        done = subprocess.run([PROBE, self.address, *map(str, calls)], env=self.environment, capture_output=True, timeout=timeout)
+    def start(self, *calls):
+        return subprocess.Popen([PROBE, self.address, *map(str, calls)], env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def run(self, *calls, timeout=120, file_bytes=None):
+        """`file_bytes`: no file of it may become longer."""
+        limit = (lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))) if file_bytes else None
+        done = subprocess.run([PROBE, self.address, *map(str, calls)], env=self.environment, capture_output=True, timeout=timeout, preexec_fn=limit)
         Probe.told.append(done.stdout + done.stderr)
         return done
 
@@ -81,7 +87,7 @@ class Probe:
         assert done.returncode == 0, (calls, done.stderr.decode())
         return done.stdout
 
-    def error(self, *calls, timeout=120):
-        done = self.run(*calls, timeout=timeout)
+    def error(self, *calls, **limits):
+        done = self.run(*calls, **limits)
         assert done.returncode in (2, 4), (calls, done.returncode, done.stderr.decode())
         return done.stderr.decode()

@@ -94,6 +94,16 @@ def test_refusals(server, key, secret, folder):
     assert "needs http(s)://" in probe(S3_ENDPOINT_URL="127.0.0.1:9").error("read", "a", "")
 
 
+def test_without_libcurl(folder):
+    """Folders need no libcurl; a bucket says what to install."""
+    (folder / "libraries").mkdir()
+    (folder / "libraries/libcurl.so.4").write_bytes(b"no library")
+    libraries = str(folder / "libraries")
+    assert Probe(str(folder / "store"), LD_LIBRARY_PATH=libraries).good("put", "a", "text", "read", "a", "") == b"text"
+    told = Probe("s3://bucket", LD_LIBRARY_PATH=libraries, AWS_ACCESS_KEY_ID="a", AWS_SECRET_ACCESS_KEY="b").error("read", "a", "")
+    assert "libcurl.so.4 cannot be opened" in told and "install libcurl4" in told, told
+
+
 def test_sources(server, key, secret, folder):
     """The same read, with credentials from each place that is no environment variable."""
     def reads(**variables):
@@ -152,6 +162,7 @@ def main():
             test_refusals(server, key, secret, folder)
             test_sources(server, key, secret, folder)
         test_services(folder)
+        test_without_libcurl(folder)
         told = b"".join(Probe.told)
         for secret_text in (secret, "wrong/secret+of40characters", "web-identity-token-that-is-secret", "Signature=", "X-Amz-Signature"):
             assert secret_text.encode() not in told, "a secret is told"

@@ -2,12 +2,14 @@
 // gives to standard output, an error and its kind to standard error, and ends with the error's status.
 #include <fmt/core.h>
 
-#include <chrono>
 #include <cstdio>
-#include <thread>
+#include <nlohmann/json.hpp>
 
-#include "configs/spec/support/text.hpp"
-#include "trainer/storage/store.hpp"
+#include "configs/spec/support/atomic_file.hpp"
+#include "trainer/safetensors/manifest.hpp"
+#include "trainer/safetensors/safetensors.hpp"
+#include "trainer/safetensors/sealed_document.hpp"
+#include "trainer/storage/mirror.hpp"
 
 namespace {
 
@@ -33,6 +35,35 @@ const char* word(StoreFailed::Kind kind) {
   return "";
 }
 
+std::vector<std::string> shards() { return {"shard-1.safetensors", "shard-2.safetensors"}; }
+
+/// A checkpoint folder as the trainer leaves it, of some 40 MiB; `step` is in every value.
+void make_checkpoint(std::int64_t step, const std::filesystem::path& folder) {
+  const std::filesystem::path checkpoint = folder / step_name(step);
+  std::filesystem::create_directories(checkpoint);
+  const std::vector<float> values(5 << 20, static_cast<float>(step));
+  nlohmann::json files = nlohmann::json::array();
+  for (const std::string& name : shards()) {
+    const auto count = static_cast<std::int64_t>(values.size());
+    const WrittenFile file = write_safetensors(checkpoint / name, {{"w", "F32", {count}, values.data()}});
+    files.push_back({{"name", name}, {"bytes", file.bytes}, {"header_xxh3", file.header_xxh3}});
+  }
+  const nlohmann::json none = nlohmann::json::object();
+  write_file_atomically(checkpoint / "manifest.json", sealed({{"schema", kCheckpointSchema},
+                                                              {"step", step},
+                                                              {"data", none},
+                                                              {"model", none},
+                                                              {"sampler", none},
+                                                              {"files", files}})
+                                                          .dump());
+}
+
+void save_checkpoint(CheckpointMirror& mirror, std::int64_t step, const std::filesystem::path& folder) {
+  const std::filesystem::path checkpoint = folder / step_name(step);
+  for (const std::string& name : shards()) mirror.upload(step, checkpoint, {name});  // a rank each
+  mirror.commit(checkpoint);
+}
+
 void call(Store& store, const std::string& verb, const std::string& name, const std::string& argument) {
   if (verb == "size") {
     const auto bytes = store.size(name);
@@ -53,8 +84,21 @@ void call(Store& store, const std::string& verb, const std::string& name, const 
     store.remove(name);
   } else if (verb == "abandon") {
     store.abandon_uploads(name);
-  } else if (verb == "sleep") {
-    std::this_thread::sleep_for(std::chrono::duration<double>(std::stod(name)));
+  } else if (verb == "make_checkpoint") {
+    make_checkpoint(std::stoll(name), argument);
+  } else if (verb == "start_run") {
+    CheckpointMirror(store).start(std::stoll(name));
+  } else if (verb == "save_checkpoint") {
+    CheckpointMirror mirror(store);
+    save_checkpoint(mirror, std::stoll(name), argument);
+  } else if (verb == "retain") {
+    CheckpointMirror(store).retain(std::stoll(name), std::stoll(argument));
+  } else if (verb == "restore") {
+    const auto fetched =
+        CheckpointMirror(store).fetch_newest(argument, 60, [](std::int64_t step, const std::string& why) {
+          std::fprintf(stderr, "step %lld: %s\n", static_cast<long long>(step), why.c_str());
+        });
+    fmt::print("{}\n", fetched ? fetched->filename().string() : "none");
   } else {
     throw_error(Code::usage, "found {}, allowed are the calls of a store", verb);
   }

@@ -40,10 +40,18 @@ const Explained kExplained[] = {
 
 const Explained kRequestTimeTooSkewed{"RequestTimeTooSkewed", Kind::denied, ""};
 
-std::string without(std::string text, const std::string& secret) {
-  for (std::size_t at = 0; secret.size() >= 4 && (at = text.find(secret, at)) != std::string::npos;)
-    text.replace(at, secret.size(), "***");
-  return text;
+/// What a server says, fit for a log: without the signer's secrets, on one line, not long. A text that repeats what was
+/// signed is not told at all.
+std::string told_text(std::string text, const std::optional<AwsCredentials>& signer, std::size_t most) {
+  for (const char* mark : {"AWS4-HMAC-SHA256", "Signature="})
+    if (text.find(mark) != std::string::npos) return "";
+  if (signer)
+    for (const std::string& secret : {signer->secret_key, signer->session_token})
+      for (std::size_t at = 0; secret.size() >= 4 && (at = text.find(secret, at)) != std::string::npos;)
+        text.replace(at, secret.size(), "***");
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < ' '; }, ' ');
+  return text.substr(0, most);
 }
 
 bool transient_status(int status) {
@@ -91,24 +99,23 @@ S3Error s3_error_of(const HttpResponse& response) {
 StoreFailed s3_failure(const std::string& asked, const S3Error& error, const S3Endpoint& endpoint,
                        const std::optional<AwsCredentials>& signer) {
   const auto told = [&](Kind kind, const std::string& advice) {
-    std::string code = error.code.substr(0, 60);
-    if (signer)
-      for (const std::string& secret : {signer->secret_key, signer->session_token}) code = without(code, secret);
+    const std::string code = told_text(error.code, signer, 60);
     return StoreFailed(kind, fmt::format("{}: found status {}{}{}, needs success; {}", asked, error.status,
                                          code.empty() ? "" : " ", code, advice));
   };
   const bool elsewhere = error.status == 301 || error.status == 307 || error.code == "PermanentRedirect" ||
                          error.code == "AuthorizationHeaderMalformed" ||
                          error.code == "IllegalLocationConstraintException";
-  if (elsewhere && !error.region.empty() && error.region != endpoint.region)
-    return told(Kind::wrong_place, fmt::format("the bucket is in region {}, asked was {}; set AWS_REGION={}",
-                                               error.region, endpoint.region, error.region));
+  if (const std::string region = told_text(error.region, signer, 40);
+      elsewhere && !region.empty() && region != endpoint.region)
+    return told(Kind::wrong_place, fmt::format("the bucket is in region {}, asked was {}; set AWS_REGION={}", region,
+                                               endpoint.region, region));
   if (error.status / 100 == 3)
     return told(Kind::wrong_place, "the bucket is at another endpoint; set AWS_REGION or S3_ENDPOINT_URL to its own");
   if (error.code == kRequestTimeTooSkewed.code)
     return told(kRequestTimeTooSkewed.kind,
                 fmt::format("the clocks differ: here it is {}, the store says {}; set the clock of this machine",
-                            amz_date(std::time(nullptr)), error.date.substr(0, 40)));
+                            amz_date(std::time(nullptr)), told_text(error.date, signer, 40)));
   for (const Explained& known : kExplained)
     if (error.code == known.code) {
       const bool nobody = known.kind == Kind::denied && !signer;
@@ -121,11 +128,7 @@ StoreFailed s3_failure(const std::string& asked, const S3Error& error, const S3E
     return told(Kind::denied, signer ? kCheckRights : "no credentials were found; set AWS_ACCESS_KEY_ID (docs/s3.md)");
   if (error.transient)
     return told(Kind::unreachable, "the store stayed busy or broken over all tries; try again later");
-  std::string message = error.message.substr(0, 200);
-  std::replace_if(
-      message.begin(), message.end(), [](unsigned char c) { return c < ' '; }, ' ');
-  if (signer)
-    for (const std::string& secret : {signer->secret_key, signer->session_token}) message = without(message, secret);
+  const std::string message = told_text(error.message, signer, 200);
   return told(Kind::other, message.empty() ? "check the address and the endpoint" : "the store says: " + message);
 }
 

@@ -109,7 +109,7 @@ std::vector<StoreEntry> S3Store::list(const std::string& prefix) {
     for (const pugi::xml_node file : result.children("Contents")) {
       std::string key = file.child_value("Key");
       if (encoded) key = url_decoded(key);
-      if (!key.starts_with(root)) continue;
+      if (!key.starts_with(root + prefix)) continue;  // it was not asked for, and lists decide what is removed
       std::string name = key.substr(root.size());
       // "folder/", which some tools make, is no file; nor is what could lead out of a folder.
       if (is_store_name(name)) found.push_back({std::move(name), std::strtoull(file.child_value("Size"), nullptr, 10)});
