@@ -13,6 +13,7 @@
 #include "trainer/executor/executor.hpp"
 #include "trainer/executor/recorder.hpp"
 #include "trainer/faults/fault_point.hpp"
+#include "trainer/trackers/trackers.hpp"
 
 namespace c10d {
 class Store;
@@ -61,6 +62,8 @@ class Worker {
   };
   void prepare(const RunSpec& run, const RankEnvironment& environment, int generation);
   void load(const RunSpec& run, Executor& executor, CheckpointLevels& checkpoints, bool first_rank);
+  void start_trackers(const RunSpec& run, Recorder& recorder);
+  void end_trackers(TrackedEnd how);
   void agree(const RunSpec& run, Executor& executor, Communicators& communicators, bool joins);
   AfterStep train_steps(const RunSpec& run, Executor& executor, Communicators& communicators,
                         CheckpointLevels& checkpoints, Recorder& recorder, RankWatch& watch);
@@ -75,7 +78,8 @@ class Worker {
   // From one membership to the next:
   std::vector<ShardedGroup> groups_;
   StateBefore before_;
-  std::string last_line_;  ///< of metrics.jsonl
+  std::string last_line_;               ///< of metrics.jsonl
+  std::unique_ptr<Trackers> trackers_;  ///< on rank 0
 };
 
 }  // namespace wt
