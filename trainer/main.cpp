@@ -33,6 +33,7 @@
 #include "trainer/launch/worker.hpp"
 #include "trainer/parameters/hugging_face.hpp"
 #include "trainer/storage/store.hpp"
+#include "trainer/trackers/trackers.hpp"
 
 namespace {
 
@@ -78,6 +79,7 @@ void check_trainable(const RunSpec& run, const std::string& where) {
   if (run.dataset.empty() || run.steps < 1)
     throw_error(Code::usage, "{}: needs train_loader.dataset.local and max_duration of at least 1ba to train", where);
   check_model(run, where);
+  check_loggers(run.loggers);
 }
 
 Scenario read_faults(const std::string& name_or_file, const RunSpec& run) {

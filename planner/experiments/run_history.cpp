@@ -157,6 +157,12 @@ RunHistory read_run_history(const fs::path& folder) {
     out.saves.push_back({r.at("step").integer(), r.at("blocking_s").non_negative(), r.at("total_s").non_negative(),
                          r.at("bytes").non_negative()});
   });
+  for_lines(folder / "evaluations.jsonl", [&](const std::string& text, const std::string& where) {
+    const json line = parse_json(text, where);
+    const JsonReader r(line, where);
+    out.evaluations.push_back({r.at("step").integer(), r.at("label").string()});
+    if (!r.at("loss").value().is_null()) out.evaluations.back().loss = r.at("loss").finite();
+  });
   if (const auto file = folder / "diverged.json"; fs::exists(file))
     out.diverged = JsonReader(read_json(file), file.string()).at("step").integer();
   out.ended = fs::exists(folder / "summary.json");

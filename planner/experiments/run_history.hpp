@@ -39,14 +39,22 @@ struct SaveLine {
   double blocking_s = 0, total_s = 0, bytes = 0;
 };
 
+/// A line of evaluations.jsonl, of one set of eval_loader.
+struct EvaluationLine {
+  std::int64_t step = 0;
+  std::string label;
+  double loss = StepLine::kNothing;
+};
+
 struct RunHistory {
-  std::string name, layout, device;      ///< empty: the folder does not say
-  std::int64_t planned_steps = 0;        ///< 0: not known
-  std::int64_t tokens_per_step = 0;      ///< 0: not known
-  std::vector<StepLine> steps;           ///< in order, each once
-  std::vector<StepLine> lost;            ///< done again since, in order of time
-  std::vector<RunStart> starts;          ///< in order of time; the first is the run's own
-  std::vector<SaveLine> saves;           ///< of steps that count
+  std::string name, layout, device;  ///< empty: the folder does not say
+  std::int64_t planned_steps = 0;    ///< 0: not known
+  std::int64_t tokens_per_step = 0;  ///< 0: not known
+  std::vector<StepLine> steps;       ///< in order, each once
+  std::vector<StepLine> lost;        ///< done again since, in order of time
+  std::vector<RunStart> starts;      ///< in order of time; the first is the run's own
+  std::vector<SaveLine> saves;       ///< of steps that count
+  std::vector<EvaluationLine> evaluations;
   std::optional<std::int64_t> diverged;  ///< a step whose gradients were no numbers, where the run ended
   bool ended = false;                    ///< it wrote its summary
 };

@@ -37,7 +37,7 @@ FoundryClock::FoundryClock(RecipeReading& reading)
   const std::string where = reading.in.origin() + ": max_duration";
   clock_ = RunClock(
       {run.global_batch, run.seq,
-       [this, &reading, where, data = run.data.string(), ranks = run.layout.data_ranks(),
+       [this, &reading, where, data = run.dataset.folder().string(), ranks = run.layout.data_ranks(),
         batch = run.global_batch]() -> std::int64_t {
          try {
            const std::int64_t samples = samples_of(data, where);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
+#include <map>
+#include <set>
 
 #include "configs/spec/support/quantity.hpp"
 #include "configs/spec/support/statistics.hpp"
@@ -105,6 +107,25 @@ void add_chart(Section& section, const RunHistory& run, const ThinnedSteps& poin
   section.items.push_back(chart);
 }
 
+/// A line a label over the steps at which any was evaluated.
+void add_evaluations(Section& section, const RunHistory& run) {
+  if (run.evaluations.empty()) return;
+  std::map<std::int64_t, std::map<std::string, double>> by_step;
+  std::set<std::string> labels;
+  for (const EvaluationLine& line : run.evaluations)
+    by_step[line.step][line.label] = line.loss, labels.insert(line.label);
+  Chart chart{.kind = ChartKind::line, .title = "Evaluation", .label_axis = "step", .value_axis = "loss"};
+  for (const std::string& label : labels) chart.series.push_back({.name = label});
+  for (const auto& [step, values] : by_step) {
+    chart.x.push_back(static_cast<double>(step));
+    for (Series& series : chart.series) {
+      const auto found = values.find(series.name);
+      series.values.push_back(found == values.end() ? StepLine::kNothing : found->second);
+    }
+  }
+  section.items.push_back(chart);
+}
+
 Section course(const RunHistory& run, const ThinnedSteps& points) {
   Section out{.id = "course", .title = "The course of the run", .paragraphs = {}, .items = {}};
   if (run.starts.size() > 1)
@@ -115,6 +136,7 @@ Section course(const RunHistory& run, const ThinnedSteps& points) {
                                        "line shows each step as it was done last.",
                                        grouped(run.lost.size(), "step") + (run.lost.size() == 1 ? " was" : " were"))));
   add_chart(out, run, points, {.title = "Loss", .value_axis = "loss"}, {{"loss", &StepLine::loss}});
+  add_evaluations(out, run);
   add_chart(out, run, points, {.title = "Model FLOPs utilisation", .unit = "%", .value_axis = "MFU"},
             {{"MFU", &StepLine::mfu}}, 100);
   add_chart(out, run, points, {.title = "Gradient norm", .value_axis = "norm before clipping"},

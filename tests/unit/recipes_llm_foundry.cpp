@@ -84,7 +84,7 @@ TEST_CASE("each stock key is left out with its reason") {
       "loggers: {mlflow: {experiment_name: e}}\nexpandable_segments: true\n"));
   CHECK(job.run.name == "job");
   CHECK(job.run.seed == 17);
-  CHECK(job.run.shuffle_seed == 3);
+  CHECK(job.run.dataset.shuffle_seed == 3);
   CHECK(says(job.dropped, "model.init_device: found meta; weights are drawn rank by rank"));
   CHECK(says(job.dropped, "train_loader.num_workers: found 8; our loader reads shards without worker processes"));
   CHECK(says(job.dropped, "eval_interval: found 500ba; no key of the run file takes it yet"));

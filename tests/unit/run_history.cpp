@@ -173,6 +173,19 @@ TEST_CASE("the page shows steps as done last, those that were lost as points, an
   CHECK_THAT(html_report(report), Contains("done again"));
 }
 
+TEST_CASE("evaluations are a chart of their own, a line a set") {
+  const TempDirectory folder;
+  write_run(folder);
+  write_bytes(folder / "evaluations.jsonl",
+              "{\"step\":0,\"label\":\"a\",\"loss\":3}\n{\"step\":5,\"label\":\"a\",\"loss\":2}\n"
+              "{\"step\":5,\"label\":\"b\",\"loss\":null}\n");
+  const Chart chart = chart_of(run_report(read_run_history(folder.path())), "Evaluation");
+  CHECK(chart.x == std::vector<double>{0, 5});
+  REQUIRE(chart.series.size() == 2);
+  CHECK(chart.series[0].values == std::vector<double>{3, 2});
+  CHECK(std::isnan(chart.series[1].values[1]));
+}
+
 TEST_CASE("a run that ended without numbers says so first") {
   const TempDirectory folder;
   write_run(folder);

@@ -123,6 +123,32 @@ TEST_CASE("names of metrics are those that MLflow and Prometheus take, each once
   }
 }
 
+TEST_CASE("an evaluation has Composer's names with its label") {
+  const json line = {{"step", 4}, {"label", "eval"}, {"loss", 2}, {"perplexity", 7.4}, {"targets", 9}, {"samples", 3}};
+  const TrackedStep step = tracked_evaluation(line, 12);
+  CHECK(step.step == 4);
+  CHECK(step.unix_s == 12);
+  CHECK(values_of(step) == std::map<std::string, double>{{"metrics/eval/LanguageCrossEntropy", 2},
+                                                         {"metrics/eval/LanguagePerplexity", 7.4}});
+  json other = line;
+  other["label"] = "c4";
+  CHECK(values_of(tracked_evaluation(other, 0)).count("metrics/eval/c4/LanguageCrossEntropy") == 1);
+}
+
+TEST_CASE("docs/track.md has every name") {
+  const std::string page = read_bytes("docs/track.md");
+  const auto shown = [](std::string name) {
+    for (const auto& [of, word] : {std::pair{"lr-{}", "lr-AdamW"}, {"mtp_{}", "mtp_1"}})
+      if (const std::size_t at = name.find(of); at != std::string::npos) name.replace(at, std::string(of).size(), word);
+    return "`" + name + "`";
+  };
+  for (const MetricName& name : metric_names()) {
+    CHECK_THAT(page, Contains(shown(name.composer)));
+    CHECK_THAT(page, Contains(shown(name.key)));
+    if (*name.prometheus != '\0') CHECK_THAT(page, Contains(shown(name.prometheus)));
+  }
+}
+
 TEST_CASE("text for Prometheus has a help, a type and one sample a metric") {
   const std::string text = prometheus_text("a \"b\"\\\n", tracked_step(small_run(), kLine));
   const std::regex sample(R"RE((windtunnel_[a-z_]+)\{run="a \\"b\\"\\\\\\n",rank="0"\} ([-+0-9.e]+|NaN))RE");
@@ -154,7 +180,10 @@ TEST_CASE("Prometheus' file is readable for all, is written whole, and is gone a
   const TempDirectory folder;
   PrometheusTracker tracker(PrometheusSpec{folder.path()});
   tracker.begin({.name = "../a b", .folder = "."});
-  const std::vector<TrackedStep> steps{tracked_step(small_run(), kLine)};
+  const std::vector<TrackedStep> steps{tracked_step(small_run(), kLine),
+                                       tracked_evaluation({{"step", 3}, {"label", "eval"}, {"loss", 1}}, 0)};
+  tracker.log(std::span(steps).subspan(1));
+  CHECK(folder.entries() == 0);  // an evaluation has nothing for it
   tracker.log(steps);
   const auto file = folder / "windtunnel-_.._a_b.prom";
   struct stat is {};

@@ -153,6 +153,7 @@ void Recorder::step(const StepResult& r, double learning_rate, const std::vector
   metrics_ << last_line_ << std::endl;
   if (!metrics_)
     throw_error(Code::runtime, "{}: could not be written; free space", (folder_ / "metrics.jsonl").string());
+  if (listener_) listener_(line);
   const std::string shown = fmt::format(
       "step {:>4}/{}  loss {:.4f}{}  grad {:.3f}  {:>7.0f} tok/s  step {}  exposed {:2.0f} %  peak {}", r.timeline.step,
       run_.steps, r.loss, r.mtp_losses.empty() ? "" : fmt::format("  mtp {:.4f}", fmt::join(r.mtp_losses, " ")),

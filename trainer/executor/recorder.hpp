@@ -15,6 +15,7 @@
 #include <deque>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
@@ -50,6 +51,8 @@ class Recorder {
   /// `skipped`: batches that were left out before this one, as the line has them; empty: none.
   void step(const StepResult& result, double learning_rate, const std::vector<std::int64_t>& samples,
             const nlohmann::json& skipped);
+  /// Each line of metrics.jsonl from now on, on rank 0: for trackers.
+  void tell_lines_to(std::function<void(const nlohmann::json& line)> listener) { listener_ = std::move(listener); }
   /// Of metrics.jsonl, as this rank has it. Empty: no step was done.
   const std::string& last_line() const { return last_line_; }
   /// The gradients of this step are no numbers.
@@ -79,7 +82,8 @@ class Recorder {
   std::optional<double> peak_flops_;
   std::string last_line_;
   std::ofstream metrics_, saves_, evaluations_;
-  std::int64_t steps_ = 0;  ///< of this process
+  std::function<void(const nlohmann::json&)> listener_;  ///< empty: none
+  std::int64_t steps_ = 0;                               ///< of this process
   std::deque<StepTimeline>
       timelines_;  ///< the last kKeptTimelines after the warm-up (of the warm-up while there are no others)
   std::vector<SaveTimes> checkpoints_, local_copies_;

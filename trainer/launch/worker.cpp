@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <exception>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <span>
@@ -133,7 +134,26 @@ Worker::Worker(RunSpec run, WorkerOptions options)
       sampler_(run_.dataset, data_.shard_sizes(), {1, run_.layout.data_ranks()}),
       evaluator_(run_.evaluation) {}
 
-Worker::~Worker() = default;
+/// A rank that is left out of the next membership ends nothing: the run goes on without it.
+Worker::~Worker() {
+  if (std::uncaught_exceptions() > 0) end_trackers(TrackedEnd::failed);
+}
+
+/// From one membership to the next they stay.
+void Worker::start_trackers(const RunSpec& run, Recorder& recorder) {
+  if (!run.loggers.any()) return;
+  if (trackers_)
+    trackers_->goes_on();
+  else
+    trackers_ = std::make_unique<Trackers>(run, options_.folder, now_.done);
+  recorder.tell_lines_to([this](const nlohmann::json& line) { trackers_->step(line); });
+}
+
+/// A start that failed is to be followed by the next one soon.
+void Worker::end_trackers(TrackedEnd how) {
+  if (trackers_) trackers_->end(how, how == TrackedEnd::finished ? Trackers::kTrackerEnd_s : 3);
+  trackers_.reset();
+}
 
 void Worker::prepare(const RunSpec& run, const RankEnvironment& environment, int generation) {
   const bool first = !clock_;
@@ -278,6 +298,7 @@ RankEnd Worker::train(const RankEnvironment& environment, RankWatch& watch) {
   if (first_rank) remove_half_written(options_.folder);
   const auto peak = first_rank ? peak_flops(device_facts(clock_->device()).at("device"), run.precision) : std::nullopt;
   Recorder recorder(run, options_.folder, environment.rank, now_.done, peak, last_line_);
+  if (first_rank) start_trackers(run, recorder);
   const auto leave = [&](const std::optional<Membership>& next) {
     groups_ = std::move(executor.groups());
     last_line_ = recorder.last_line();
@@ -310,6 +331,7 @@ RankEnd Worker::train(const RankEnvironment& environment, RankWatch& watch) {
           "asked to end: stopped after step {}, {}\n", now_.done,
           run.save ? "which is saved; the same command goes on from there" : "and nothing is saved (save: false)");
     communicators->barrier();
+    end_trackers(TrackedEnd::asked_to_end);
     return {false, {}};
   }
   watch.at(0, "writing the summary");
@@ -324,6 +346,7 @@ RankEnd Worker::train(const RankEnvironment& environment, RankWatch& watch) {
   }
   communicators->barrier();
   checkpoints.give_back_memory();
+  end_trackers(TrackedEnd::finished);
   return {};
 }
 

@@ -14,6 +14,7 @@
 #include "trainer/executor/recorder.hpp"
 #include "trainer/faults/fault_point.hpp"
 #include "trainer/launch/evaluation.hpp"
+#include "trainer/trackers/trackers.hpp"
 
 namespace c10d {
 class Store;
@@ -64,6 +65,8 @@ class Worker {
   void load(const RunSpec& run, Executor& executor, Communicators& communicators, CheckpointLevels& checkpoints);
   /// The folder of load_path; the first rank fetches it where it is at a store.
   std::filesystem::path pretrained(const RunSpec& run, Communicators& communicators) const;
+  void start_trackers(const RunSpec& run, Recorder& recorder);
+  void end_trackers(TrackedEnd how);
   void agree(const RunSpec& run, Executor& executor, Communicators& communicators, bool joins);
   AfterStep train_steps(const RunSpec& run, Executor& executor, Communicators& communicators,
                         CheckpointLevels& checkpoints, Recorder& recorder, RankWatch& watch);
@@ -79,7 +82,8 @@ class Worker {
   // From one membership to the next:
   std::vector<ShardedGroup> groups_;
   StateBefore before_;
-  std::string last_line_;  ///< of metrics.jsonl
+  std::string last_line_;               ///< of metrics.jsonl
+  std::unique_ptr<Trackers> trackers_;  ///< on rank 0
 };
 
 }  // namespace wt

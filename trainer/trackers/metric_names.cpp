@@ -92,7 +92,23 @@ double total_loss(const RunSpec& run, const json& line) {
   return total + run.model.mtp_loss_weight * sum / static_cast<double>(modules->size());
 }
 
+constexpr MetricName kEvaluations[] = {
+    {"loss", "metrics/{}/LanguageCrossEntropy", "", "Mean cross entropy of a set of eval_loader."},
+    {"perplexity", "metrics/{}/LanguagePerplexity", "", "Its exponential."}};
+
 }  // namespace
+
+TrackedStep tracked_evaluation(const json& line, double unix_s) {
+  TrackedStep out;
+  out.step = line.at("step");
+  out.unix_s = line.value("unix_s", unix_s);
+  const std::string label = line.value("label", "eval");
+  for (const MetricName& name : kEvaluations)
+    if (line.contains(name.key))
+      out.values.push_back(
+          {&name, with_word(name.composer, label == "eval" ? label : "eval/" + label), number_of(line.at(name.key))});
+  return out;
+}
 
 std::span<const MetricName> metric_names() { return kNames; }
 

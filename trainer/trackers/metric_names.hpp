@@ -34,6 +34,10 @@ struct MetricName {
 /// All of them, but for the total of the losses, which is no key.
 std::span<const MetricName> metric_names();
 
+/// Of one line of evaluations.jsonl, a set of eval_loader: Composer's metrics/eval/LanguageCrossEntropy and
+/// LanguagePerplexity, with the set's label behind "eval" where it is another word. `unix_s`: when, if the line does
+/// not say.
+TrackedStep tracked_evaluation(const nlohmann::json& line, double unix_s);
 /// Of one line of metrics.jsonl. Keys that are not there, and numbers that are of no row, are left out.
 TrackedStep tracked_step(const RunSpec& run, const nlohmann::json& line);
 

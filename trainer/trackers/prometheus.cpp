@@ -52,8 +52,10 @@ void PrometheusTracker::begin(const TrackedRun& run) {
 }
 
 void PrometheusTracker::log(std::span<const TrackedStep> steps) {
-  if (steps.empty()) return;
-  write_file_atomically(file_, prometheus_text(run_, steps.back()));
+  std::string text;  // of the last one that is no evaluation
+  for (auto step = steps.rbegin(); step != steps.rend() && text.empty(); ++step) text = prometheus_text(run_, *step);
+  if (text.empty()) return;
+  write_file_atomically(file_, text);
   // node_exporter runs as another user.
   if (chmod(file_.c_str(), 0644) != 0)
     throw_error(Code::runtime, "{}: cannot be made readable for all", file_.string());

@@ -47,8 +47,9 @@ Trackers::Trackers(const RunSpec& run, const std::filesystem::path& folder, std:
 
 void Trackers::step(const nlohmann::json& line) {
   if (threads_.empty()) return;
-  TrackedStep step = tracked_step(run_, line);
-  step.first_of_start = std::exchange(first_of_start_, false);
+  const bool evaluation = line.contains("label");
+  TrackedStep step = evaluation ? tracked_evaluation(line, clock_s(CLOCK_REALTIME)) : tracked_step(run_, line);
+  if (!evaluation) step.first_of_start = std::exchange(first_of_start_, false);
   for (const auto& thread : threads_) thread->step(step);
 }
 

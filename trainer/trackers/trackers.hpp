@@ -14,7 +14,7 @@ class Trackers {
   Trackers(const RunSpec& run, const std::filesystem::path& folder, std::int64_t done,
            const TrackerThreadOptions& options = {});
 
-  /// A line of metrics.jsonl.
+  /// A line of metrics.jsonl, or of evaluations.jsonl, which has a label.
   void step(const nlohmann::json& line);
   /// The next step may have been done before.
   void goes_on() { first_of_start_ = true; }
