@@ -60,6 +60,8 @@ wt_command(falcon_standstill RUN whatif falcon-180b --set checkpoint.copy_bandwi
   --set "checkpoint.source='assumed: 4 TB at 6.7 GB/s while training stands still'" EXPECT "auto .* 129.1 +82.67 +152.9 .*2h .* 120 +82.74 +152.5 ")
 wt_command(export_plan RUN export ${out}/plan --to torchtitan -o ${out}/job.toml AFTER plan_dbrx
   EXPECT "wrote .*job.toml.*not expressed in torchtitan 0.2.2: model: found dbrx.*next: NGPU=3072")
+wt_command(eval_gauntlet RUN eval tests/data/evaluation/gauntlet.yaml --results tests/data/evaluation/metrics.json
+  EXPECT "commonsense_reasoning +0.5500 .derived.  2 benchmarks.*world_knowledge +0.5000 .derived.*core_average +0.5250 .derived.")
 wt_command(export_preset RUN export deepseek-v3-2048-h800 --to torchtitan -o ${out}/deepseek.toml
   EXPECT "fsdp_config.activation_checkpointing_target: found norm.moe_act.mla_up_proj, the file says products.*fsdp_config.optimizer_shard_degree: found 256, the file says 64")
 wt_command(export_readme RUN export ${out}/plan --to megatron-core AFTER plan_dbrx EXPECT "pretrain_gpt.py.*--use-megatron-fsdp")
