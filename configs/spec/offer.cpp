@@ -83,6 +83,9 @@ StudySpec study_on(const StudySpec& study, const OfferSpec& offer) {
   StudySpec out = study;
   out.name = study.name + " on " + offer.name;
   if (offer.cluster.gpu_name != study.cluster.gpu_name) out.profiles.clear();
+  out.checkpoint.elsewhere = offer.cluster.name != study.cluster.name ||
+                             offer.cluster.storage_write_Bps != study.cluster.storage_write_Bps ||
+                             offer.cluster.storage_node_write_Bps != study.cluster.storage_node_write_Bps;
   if (out.stack.empty()) out.stack = kDefaultStack;  // of a study on shared cores, which has none
   out.cluster = offer.cluster;
   out.gpus = usable_gpus(offer.gpus, offer.cluster.gpus_per_node, study.global_batch);

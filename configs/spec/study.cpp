@@ -46,6 +46,14 @@ void read_checkpoint(YamlMap& study, CheckpointSpec& c) {
   if (map.has("copy_bandwidth")) c.copy_Bps = map.quantity("copy_bandwidth", parse_bytes_per_second);
   c.copy_given = map.has("copy_bandwidth") || map.has("source");
   if (c.copy_given) c.evidence = read_source(map);
+  if (map.has("store")) {
+    c.store = map.text("store");
+    if (const std::size_t scheme = c.store.find("://");
+        scheme == std::string::npos || scheme == 0 || scheme + 3 >= c.store.size() || c.store[scheme + 3] == '/')
+      map.fail("store", fmt::format("found '{}', needs the address of an object store, as s3://bucket/prefix; leave it "
+                                    "out where saves go to a file system",
+                                    c.store));
+  }
   if (map.has("interval") && map.text("interval") != "auto") c.interval_s = positive_seconds(map, "interval");
   if (map.has("local")) {
     YamlMap local = map.map("local");

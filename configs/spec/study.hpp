@@ -13,11 +13,12 @@
 #include "configs/spec/layout.hpp"
 #include "configs/spec/model.hpp"
 #include "configs/spec/search_space.hpp"
+#include "configs/spec/storage_rates.hpp"
 
 namespace wt {
 
 /// What a save costs. One replica writes; its ranks copy their shards to host memory (which blocks training) and write
-/// them in the background at what the cluster's storage gives.
+/// them in the background at what was measured of the storage, else at what the cluster says of it.
 struct CheckpointSpec {
   double bytes_per_parameter = 12;  ///< fp32 master and two AdamW moments
   double copy_Bps = 25e9;           ///< one GPU to host memory, while all of a node copy
@@ -28,6 +29,10 @@ struct CheckpointSpec {
   double local_every_s = 0;   ///< work between them, 0 = none
   double local_survival = 0;  ///< share of failures that leave them intact
   Provenance local_evidence;  ///< of that share
+  std::string store;          ///< address of the object store that saves go to; empty = the cluster's file system
+  StorageRates rates;         ///< measured of it by the study's profiles; empty as the file is read
+  std::string rates_note;     ///< why nothing measured counts; "" where something does
+  bool elsewhere = false;     ///< on another cluster than the study's: storage rows of its profiles say nothing
 };
 
 /// Factors on what was measured, 1 = as it is: the inputs of sensitivities and what-ifs.

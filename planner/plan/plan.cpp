@@ -66,7 +66,8 @@ CadenceInput cadence_input_of(const PlanInputs& inputs, const Layout& layout, co
   if (in.tolerance.replicas > 0 && !(in.mtbf_s.value > s.replica_loss.stall_s))
     throw_error(Code::usage, "replica_loss: found a stall of {} and {} between failures, needs failures further apart",
                 format_seconds(s.replica_loss.stall_s), format_seconds(in.mtbf_s.value));
-  if (checkpoint.reload_s.value > in.recovery.reload_s.value)
+  const bool measured = s.checkpoint.rates.read.measured() && s.recovery.empty();
+  if (measured || checkpoint.reload_s.value > in.recovery.reload_s.value)
     in.recovery.reload_s = checkpoint.reload_s;  // the preset's cluster may have had faster storage
   return in;
 }

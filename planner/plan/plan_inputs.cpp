@@ -52,6 +52,31 @@ void take_measured_copies(CheckpointSpec& checkpoint, const std::vector<Profile>
     }
 }
 
+/// What the profiles measured of the storage that saves go to. A storage that is set by hand stays.
+void take_measured_storage(CheckpointSpec& checkpoint, const ClusterSpec& cluster,
+                           const std::vector<StorageRates>& measured) {
+  const std::string wanted = store_words(checkpoint.store);
+  std::string others;
+  for (const StorageRates& rates : measured) {
+    if (same_store(rates.store, checkpoint.store))
+      checkpoint.rates = rates;
+    else
+      others += (others.empty() ? "" : ", ") + store_words(rates.store);
+  }
+  const auto sources = cluster.sources.find("storage");
+  const bool by_hand = sources != cluster.sources.end() && std::ranges::any_of(sources->second, [](const auto& source) {
+                         return source.kind == Evidence::assumed && source.source.starts_with("set by hand");
+                       });
+  const bool known = checkpoint.rates.write.measured() || checkpoint.rates.read.measured();
+  if (known && !by_hand && !checkpoint.elsewhere) return;
+  checkpoint.rates = {};
+  checkpoint.rates_note =
+      by_hand && known                ? "the cluster's storage is set by hand and counts in place of rows in profiles"
+      : checkpoint.elsewhere && known ? "the rows in the study's profiles are of another cluster's storage"
+      : others.empty() ? fmt::format("the study's profiles have no rows of {} (windtunnel bench storage)", wanted)
+                       : fmt::format("the profiles measured {}, and saves go to {} (checkpoint.store)", others, wanted);
+}
+
 double peak_of(const std::map<std::string, std::string>& fingerprint, Precision precision) {
   const auto found = fingerprint.find(precision == Precision::bf16 ? "peak_bf16_flops" : "peak_fp32_flops");
   if (found == fingerprint.end()) return 0;
@@ -93,6 +118,7 @@ void read_prices(PlanInputs& inputs, bool allow_assumed) {
   inputs.basis = prices.basis;
   read_stack_facts(inputs, prices.stack);
   if (!study.checkpoint.copy_given) take_measured_copies(inputs.study.checkpoint, prices.profiles);
+  take_measured_storage(inputs.study.checkpoint, study.cluster, prices.storage);
   inputs.prices = std::move(prices.cost);
 }
 

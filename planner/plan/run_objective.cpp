@@ -29,7 +29,8 @@ RunObjective::RunObjective(const PlanInputs& inputs, const SearchProblem& proble
     : inputs_(inputs), problem_(problem), steps_(as_double(inputs.study.steps())) {
   const StudySpec& s = inputs.study;
   const double share = kLeastOfAShare * s.checkpoint.bytes_per_parameter * as_double(s.model.total_parameters());
-  const StateParts fewest{share / as_double(s.gpus), share / as_double(s.cluster.nodes), s.cluster.nodes};
+  const StateParts fewest{share / as_double(s.gpus), share / as_double(s.cluster.nodes), s.cluster.nodes,
+                          s.cluster.gpus_per_node};
   Layout one;  // replica, with which the job stops
   one.shard = s.gpus;
   const CadenceInput in = cadence_input_of(inputs, one, times_of(checkpoint_seconds(s, fewest), 0), 1, inputs.failures);

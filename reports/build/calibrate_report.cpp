@@ -36,6 +36,34 @@ Table residual_table(const CalibrationResult& result) {
   return table;
 }
 
+/// What a node and all nodes get of each store; no rows where nobody measured storage.
+Table storage_table(const std::vector<StorageRates>& stores) {
+  Table table{.title = "Storage of checkpoints"};
+  table.columns = {{"store"},
+                   {"direction"},
+                   {"ranks a node", "", Align::right},
+                   {"a node", "GB/s", Align::right},
+                   {"latency", "ms", Align::right},
+                   {"nodes", "", Align::right},
+                   {"together", "GB/s", Align::right},
+                   {"limit"}};
+  for (const StorageRates& rates : stores)
+    for (const auto& [word, rate] : {std::pair{"write", &rates.write}, {"read", &rates.read}})
+      for (const NodeRate& node : rate->node)
+        table.rows.push_back({store_words(rates.store),
+                              word,
+                              {static_cast<double>(node.ranks), fmt::format("{}", node.ranks)},
+                              Cell(node.Bps / 1e9, rate->evidence.kind),
+                              Cell(rate->latency_s * 1e3),
+                              {static_cast<double>(rate->nodes), fmt::format("{}", rate->nodes)},
+                              Cell(rate->all_Bps / 1e9, rate->evidence.kind),
+                              rate->limited ? "of the store" : "not seen"});
+  table.note =
+      "Together: the most that was seen. Limit: of the store where several nodes get less than 90 % of what they get "
+      "one by one.";
+  return table;
+}
+
 /// The class that is predicted worst where it was not measured.
 const ClassResidual* worst(const CalibrationResult& result) {
   const ClassResidual* found = nullptr;
@@ -59,6 +87,8 @@ Report calibrate_report(const CalibrationResult& result) {
     report.answer_range =
         fmt::format("hardest class held out: {}, median error {:.1f} %", r->name, r->held_out_median * 100);
   report.sections.push_back({.id = "residuals", .title = "What is left over", .items = {residual_table(result)}});
+  if (Table storage = storage_table(result.model.data().storage); !storage.rows.empty())
+    report.sections.push_back({.id = "storage", .title = "What saves and restores get", .items = {storage}});
   if (!result.notes.empty())
     report.sections.push_back({.id = "notes", .title = "What to know", .paragraphs = result.notes});
   nlohmann::json classes = nlohmann::json::array();

@@ -257,13 +257,15 @@ std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& 
         fmt::format("Prices: {}kernel, collective and training-run times that others published of {}, as {} uses them; "
                     "overlap is the "
                     "replay's. How far such predictions are off: windtunnel validate runs FILE.",
-                    study.profiles.empty() ? "" : "what the profiles measured, then ",
+                    inputs.basis.find(", then ") == std::string::npos ? "" : "what the profiles measured, then ",
                     study.cluster.nodes_text(study.gpus), study.stack));
   const std::vector<std::string> collectives = plan_collectives(inputs);
   out.insert(out.end(), collectives.begin(), collectives.end());
   for (const auto& [section, sources] : inputs.study.cluster.sources)
     for (const Provenance& source : sources)
       if (source.kind == Evidence::assumed) out.push_back("Cluster, " + section + ": " + to_string(source));
+  if (!inputs.study.checkpoint.rates_note.empty())
+    out.push_back("Storage: not measured: " + inputs.study.checkpoint.rates_note + ".");
   if (plan.schedule.input.blocking_s.evidence.kind == Evidence::assumed)
     out.push_back("Checkpoints: " + plan.schedule.input.blocking_s.evidence.source);
   out.push_back(

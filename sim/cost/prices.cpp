@@ -65,17 +65,21 @@ Prices make_prices(const PriceSources& sources, const ClusterSpec& cluster, std:
   std::shared_ptr<const MachineModel> machine;
   if (measured) {
     machine = std::make_shared<MachineModel>(measured_machine(sources, out.profiles));
+    out.storage = machine->data().storage;
+    if (machine->data().storage_only()) machine.reset();  // which prices no step
+  }
+  if (machine) {
     out.fingerprint = machine->data().fingerprint;
     out.basis = sources.machine.string();
     for (const std::string& name : sources.profiles) out.basis += (out.basis.empty() ? "" : ", ") + name;
   }
   if (cluster.shared_cores() || (machine && machine->synchronous_host())) {
-    if (!measured)
-      throw_error(
-          Code::usage,
-          "prices: found neither a profile nor a machine model of {}, needs one: windtunnel bench or a training "
-          "run writes a profile",
-          cluster.gpu_name);
+    if (!machine)
+      throw_error(Code::usage,
+                  "prices: found neither a profile nor a machine model of the kernels of {}, needs one: windtunnel "
+                  "bench or a training "
+                  "run writes a profile",
+                  cluster.gpu_name);
     if (!plain_precisions(sources.compute, sources.precisions))
       throw_error(
           Code::usage,

@@ -33,6 +33,7 @@ struct Prices {
   std::string basis;                               ///< "torchtitan, published runs", or the names of profiles before it
   std::map<std::string, std::string> fingerprint;  ///< of the machine that was measured; empty = none was
   std::vector<Profile> profiles;
+  std::vector<StorageRates> storage;  ///< what profiles or machine say of the places that hold checkpoints
 };
 
 /// Of GPUs: measured points first, published ones next, as the stack uses the machine. Of ranks on shared cores: what

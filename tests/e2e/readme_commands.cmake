@@ -54,7 +54,7 @@ wt_command(faults_checked RUN faults compare dbrx-3072-h100
 wt_command(faults_misspelt STATUS 2 RUN faults compare dbrx-3072-h100 --set hot_spare=50s EXPECT "did you mean 'hot_spares'")
 wt_command(bench_worth RUN bench --for dbrx-3072-h100 --dry-run --worth 20s
   EXPECT "measures .* shapes.*leaves out .*not of these kernels: .* shapes take about [12][0-9.]+ s of the 20.0 s asked for")
-wt_command(plan_falcon RUN plan falcon-180b EXPECT "3.5T tokens in.*optimizer +64 GPUs.*pipeline +8 stages.*tensor +8 GPUs.*Storage: not measured: nobody measured a file system")
+wt_command(plan_falcon RUN plan falcon-180b EXPECT "3.5T tokens in.*optimizer +64 GPUs.*pipeline +8 stages.*tensor +8 GPUs.*Storage: not measured: the study.s profiles have no rows of a file system")
 wt_command(falcon_cadence RUN whatif falcon-180b --sweep checkpoint.interval=auto,2h EXPECT "auto .* 15.82 +96.93 +129.8 .*2h .* 120 +90.55 +139 ")
 wt_command(falcon_standstill RUN whatif falcon-180b --set checkpoint.copy_bandwidth=1.63MB/s --sweep checkpoint.interval=auto,2h
   --set "checkpoint.source='assumed: 4 TB at 6.7 GB/s while training stands still'" EXPECT "auto .* 129.1 +82.67 +152.9 .*2h .* 120 +82.74 +152.5 ")
@@ -108,6 +108,7 @@ wt_command(compare_offers RUN compare-offers olmoe-256-h100 made-up-h100 made-up
   EXPECT "Cheapest is made-up-h200: .* dearer.*break-even .USD/GPU-h..*2026-03-10, assumed: made up as an example.*Not priced: energy.*offers.html")
 wt_command(compare_offers_no_price STATUS 2 RUN compare-offers olmoe-256-h100 configs/clusters/hgx-h100.yaml  # 2: no offer
   EXPECT "cluster: missing")
+wt_command(calibrate_storage RUN calibrate tests/data/storage-profile.json EXPECT "a file system +write +4 +3 .assumed. +10 +1 +3 .assumed. +not seen.*a file system +read +4 +6 .assumed. +5 ")
 wt_command(calibrate RUN calibrate ${CMAKE_SOURCE_DIR}/tests/data/h100-profile.json -o ${out}/machine.json EXPECT "gemm/forward/bf16|gemm/forward/fp16")
 wt_command(profile_show RUN profile show ${CMAKE_SOURCE_DIR}/tests/data/h100-profile.json gemm EXPECT "1628 measurements of 17 kernels.*rows=")
 wt_command(profile_diff RUN profile diff ${CMAKE_SOURCE_DIR}/tests/data/h100-profile.json ${CMAKE_SOURCE_DIR}/tests/data/h100-profile.json EXPECT "1628 measurements in common b is .0.0 %")

@@ -59,7 +59,8 @@ std::vector<Sample> pooled(const std::vector<Profile>& profiles) {
   std::map<std::string, std::size_t> place;
   for (const Profile& profile : profiles)
     for (const Measurement& m : profile.measurements) {
-      const auto [found, is_new] = place.emplace(m.name(), out.size());
+      const std::string store = is_storage(m) ? store_of(profile, m) : "";
+      const auto [found, is_new] = place.emplace(store.empty() ? m.name() : m.name() + " " + store, out.size());
       if (is_new) {
         out.push_back({&profile, m});
         continue;
@@ -79,9 +80,15 @@ std::vector<Sample> pooled(const std::vector<Profile>& profiles) {
   return out;
 }
 
+/// Such a profile may be of any host that reaches the storage.
+bool storage_alone(const Profile& profile) {
+  return !profile.measurements.empty() && std::ranges::all_of(profile.measurements, is_storage);
+}
+
 bool synchronous_host(const std::vector<Profile>& profiles) {
   int synchronous = 0, asynchronous = 0;
   for (const Profile& profile : profiles) {
+    if (storage_alone(profile)) continue;
     const auto host = profile.fingerprint.find("host");
     const std::string said = host == profile.fingerprint.end() ? "" : host->second;
     bool on_device = said == "asynchronous", by_cpu = said == "synchronous";
@@ -190,6 +197,7 @@ CalibrationResult calibrate(const std::vector<Profile>& profiles, const Calibrat
   std::size_t throttled = 0;
   for (const Profile& profile : profiles) {
     for (const Measurement& m : profile.measurements) throttled += m.throttled.empty() ? 0 : 1;
+    if (storage_alone(profile)) continue;
     for (const auto& [key, value] : profile.fingerprint) {
       const auto [found, is_new] = work.data.fingerprint.emplace(key, value);
       if (!is_new && found->second != value && (key == "device" || key == "cpu_model"))
@@ -208,7 +216,7 @@ CalibrationResult calibrate(const std::vector<Profile>& profiles, const Calibrat
   if (!work.data.synchronous_host && processors != work.data.fingerprint.end())
     work.data.multiprocessors = std::atoll(processors->second.c_str());
 
-  std::vector<Sample> items, ops, collectives, besides, crowded, backward_products;
+  std::vector<Sample> items, ops, collectives, besides, crowded, backward_products, storage;
   std::map<std::string, int> left_out;
   for (Sample& sample : pooled(profiles)) {
     const std::string& kernel = sample.measurement.kernel;
@@ -228,7 +236,8 @@ CalibrationResult calibrate(const std::vector<Profile>& profiles, const Calibrat
       known = false;
     }
     const bool op = kernel.rfind("op:", 0) == 0, collective = collective_kind(kernel).has_value();
-    if (!known && !op && !collective) {
+    const bool stored = is_storage(sample.measurement);
+    if (!known && !op && !collective && !stored) {
       ++left_out[kernel];
       continue;
     }
@@ -238,6 +247,7 @@ CalibrationResult calibrate(const std::vector<Profile>& profiles, const Calibrat
           "profile, measurement '{}': found unit '{}', allowed 's'; measure it again with a suite of this version",
           sample.measurement.name(), sample.measurement.unit);
     (op                            ? ops
+     : stored                      ? storage
      : collective                  ? collectives
      : is_backward_product(kernel) ? backward_products
                                    : items)
@@ -246,9 +256,10 @@ CalibrationResult calibrate(const std::vector<Profile>& profiles, const Calibrat
   for (const auto& [kernel, count] : left_out)
     work.notes.push_back(fmt::format("left out: {} measurement(s) of '{}', which no work item is", count, kernel));
   add_backward_passes(backward_products, items, work.notes);
-  if (items.empty() && ops.empty() && collectives.empty())
+  if (items.empty() && ops.empty() && collectives.empty() && storage.empty())
     throw_error(Code::usage,
-                "calibrate: found no measurement of a work item, an op or a collective in {} profile(s), allowed is at "
+                "calibrate: found no measurement of a work item, an op, a collective or storage in {} profile(s), "
+                "allowed is at "
                 "least one; "
                 "run 'windtunnel bench kernels'",
                 profiles.size());
@@ -256,6 +267,7 @@ CalibrationResult calibrate(const std::vector<Profile>& profiles, const Calibrat
   if (work.data.synchronous_host) calibrate_crowding(crowded, work);
   calibrate_ops(ops, work);
   calibrate_collectives(collectives, work);
+  calibrate_storage(storage, work);
   if (!work.data.synchronous_host)
     work.data.communication_slowdown = measured_slowdown(besides).value_or(published_slowdown());
   return {MachineModel(std::move(work.data)), std::move(work.residuals), std::move(work.notes)};

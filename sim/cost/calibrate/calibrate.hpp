@@ -10,6 +10,8 @@
 //   step_computation  of so many ranks at once and of one alone: by how much computation is slower on shared cores
 //   gemm_beside_all_gather and so on: products alone and beside a collective; on GPUs what communication takes from
 //   them
+//   checkpoint_write, checkpoint_read  what a save's files take on the storage, shape bytes (of all ranks), ranks, and
+//                nodes where there are several; a profile of nothing else says nothing of the host
 // A suite's other kernels are left out and counted in the notes.
 #pragma once
 #include <string>
@@ -28,7 +30,7 @@ struct CalibrationOptions {
 /// - 1.
 struct ClassResidual {
   std::string name;  ///< "gemm/forward/bf16", "attention.fwd/dense", "all_gather"
-  std::string how;   ///< "fit", "staircase", "op", "collective"
+  std::string how;   ///< "fit", "staircase", "op", "collective", "storage"
   std::int64_t points = 0;
   double median_error = 0, p90_error = 0, bias = 0;
   /// The same on what was left out: whole shapes for fits over several shapes, else single points. Negative where too
@@ -38,7 +40,7 @@ struct ClassResidual {
 
 struct CalibrationResult {
   MachineModel model;
-  std::vector<ClassResidual> residuals;  ///< items, then ops, then collectives
+  std::vector<ClassResidual> residuals;  ///< items, then ops, then collectives, then storage
   std::vector<std::string> notes;        ///< what was left out, and factors outside 0.5 .. 2.0
 };
 

@@ -28,6 +28,17 @@ void calibrate_items(const std::vector<Sample>& samples, Calibration& out);
 /// Needs the items.
 void calibrate_ops(const std::vector<Sample>& samples, Calibration& out);
 void calibrate_collectives(const std::vector<Sample>& samples, Calibration& out);
+
+inline constexpr const char* kCheckpointWrite = "checkpoint_write";
+inline constexpr const char* kCheckpointRead = "checkpoint_read";
+/// Of a save's files (bench storage).
+bool is_storage(const Measurement& m);
+/// Address of the object store that a row of storage is of: its backend, else the profile's fact "store"; "" = a file
+/// system.
+std::string store_of(const Profile& profile, const Measurement& m);
+/// Samples of storage alone. Reads with counter cold 0 are left out, and writes where every read is one.
+void calibrate_storage(const std::vector<Sample>& samples, Calibration& out);
+
 /// What a measurement of this kernel tells the price of; "send_recv" (every rank to the next one) that of a message.
 std::optional<OpKind> collective_kind(const std::string& kernel);
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "configs/spec/storage_rates.hpp"
 #include "sim/cost/collectives/collective_estimator.hpp"
 #include "sim/cost/op_cost.hpp"
 
@@ -79,6 +80,7 @@ struct CollectiveData {
   std::vector<CpuCollective> cpu;
   CollectiveMachine machine;  ///< of the points
   std::vector<CollectivePoint> points;
+  bool empty() const { return cpu.empty() && points.empty(); }
 };
 
 struct MachineData {
@@ -94,6 +96,9 @@ struct MachineData {
   CommunicationSlowdown communication_slowdown;
   std::map<std::int64_t, double> crowding;  ///< what OpCost::crowding says, where it was measured
   double variation = 0;                     ///< what OpCost::variation says, from traces
+  std::vector<StorageRates> storage;        ///< one for each store that checkpoints were written to
+  /// Nothing but storage was measured: this prices no step.
+  bool storage_only() const { return table.empty() && fits.empty() && ops.empty() && collectives.empty(); }
 };
 
 /// Schema "windtunnel.machine/2".

@@ -163,6 +163,39 @@ struct Reader {
     return out;
   }
 
+  StorageRate storage_rate(const JsonReader& each) const {
+    each.allow_only(
+        {"latency_s", "node", "nodes", "all_Bps", "limited", "largest_bytes", "rows", "evidence", "source"});
+    StorageRate out{.latency_s = each.at("latency_s").non_negative()};
+    for (const JsonReader& point : each.at("node").elements()) {
+      point.allow_only({"ranks", "Bps"});
+      out.node.push_back({positive(point.at("ranks")), point.at("Bps").non_negative()});
+      const std::size_t n = out.node.size();
+      if (!(out.node[n - 1].Bps > 0)) point.at("Bps").fail("0", "a number above 0");
+      if (n > 1 && (out.node[n - 2].ranks >= out.node[n - 1].ranks || out.node[n - 2].Bps > out.node[n - 1].Bps))
+        point.fail("ranks or rates that descend", "each number of ranks once, ascending, with rates that do not fall");
+    }
+    if (out.node.empty()) each.at("node").fail("none", "at least one rate");
+    out.nodes = positive(each.at("nodes"));
+    out.all_Bps = each.at("all_Bps").non_negative();
+    if (!(out.all_Bps > 0)) each.at("all_Bps").fail("0", "a number above 0");
+    out.limited = each.at("limited").boolean();
+    out.largest_bytes = positive(each.at("largest_bytes"));
+    out.rows = positive(each.at("rows"));
+    out.evidence = {evidence(each.at("evidence")), source(each.at("source"))};
+    return out;
+  }
+
+  void storage(std::vector<StorageRates>& out) const {
+    for (const JsonReader& each : in.at("storage").elements()) {
+      each.allow_only({"store", "write", "read"});
+      StorageRates& rates = out.emplace_back();
+      rates.store = each.at("store").string();
+      if (each.has("write")) rates.write = storage_rate(each.at("write"));
+      if (each.has("read")) rates.read = storage_rate(each.at("read"));
+    }
+  }
+
   void collectives(CollectiveData& out) const {
     const JsonReader all = in.at("collectives");
     all.allow_only({"cpu", "nvlink_Bps", "nic_Bps", "generation", "transport", "nvls_ranks", "all_reduce", "points"});
@@ -200,6 +233,28 @@ struct Reader {
     }
   }
 };
+
+json storage_json(const std::vector<StorageRates>& stores, Sources& sources) {
+  json out = json::array();
+  for (const StorageRates& rates : stores) {
+    json& one = out.emplace_back(json{{"store", rates.store}});
+    for (const auto& [key, rate] : {std::pair{"write", &rates.write}, {"read", &rates.read}}) {
+      if (!rate->measured()) continue;
+      json node = json::array();
+      for (const NodeRate& point : rate->node) node.push_back({{"ranks", point.ranks}, {"Bps", point.Bps}});
+      one[key] = {{"latency_s", rate->latency_s},
+                  {"node", std::move(node)},
+                  {"nodes", rate->nodes},
+                  {"all_Bps", rate->all_Bps},
+                  {"limited", rate->limited},
+                  {"largest_bytes", rate->largest_bytes},
+                  {"rows", rate->rows},
+                  {"evidence", to_string(rate->evidence.kind)},
+                  {"source", sources.number(rate->evidence.source)}};
+    }
+  }
+  return out;
+}
 
 json collectives_json(const CollectiveData& data, Sources& sources) {
   const CollectiveMachine& machine = data.machine;
@@ -289,6 +344,7 @@ json to_json(const MachineData& data) {
   const CommunicationSlowdown& slowdown = data.communication_slowdown;
   json crowding = json::array();
   for (const auto& [ranks, ratio] : data.crowding) crowding.push_back({{"ranks", ranks}, {"ratio", ratio}});
+  json storage = storage_json(data.storage, sources);
   json document = {{"schema", kSchema},
                    {"fingerprint", data.fingerprint},
                    {"synchronous_host", data.synchronous_host},
@@ -308,6 +364,7 @@ json to_json(const MachineData& data) {
                    {"crowding", std::move(crowding)},
                    {"variation", data.variation},
                    {"sources", sources.list()}};
+  if (!data.storage.empty()) document["storage"] = std::move(storage);
   machine_from_json(document, "machine model to be written");  // JSON would turn a NaN into null without a word
   return document;
 }
@@ -318,7 +375,8 @@ MachineData machine_from_json(const json& document, const std::string& origin) {
   if (const std::string schema = in.at("schema").string(); schema != kSchema)
     in.at("schema").fail(fmt::format("'{}'", schema), fmt::format("'{}'", kSchema));
   in.allow_only({"schema", "fingerprint", "synchronous_host", "allow_assumed", "row_tile", "multiprocessors", "table",
-                 "fits", "ops", "collectives", "communication_slowdown", "crowding", "variation", "sources"});
+                 "fits", "ops", "collectives", "communication_slowdown", "crowding", "variation", "storage",
+                 "sources"});
   for (const JsonReader& each : in.at("sources").elements()) reader.sources.push_back(each.string());
   MachineData data;
   for (const auto& [key, value] : in.at("fingerprint").items()) data.fingerprint[key] = value.string();
@@ -333,6 +391,7 @@ MachineData machine_from_json(const json& document, const std::string& origin) {
   if (in.has("communication_slowdown"))
     data.communication_slowdown = reader.slowdown();       // not in files made before it was known
   if (in.has("crowding")) reader.crowding(data.crowding);  // likewise
+  if (in.has("storage")) reader.storage(data.storage);
   if (in.has("variation")) data.variation = in.at("variation").non_negative();
   return data;
 }
