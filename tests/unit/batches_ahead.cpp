@@ -7,7 +7,11 @@ using namespace wt;
 
 namespace {
 
-Sampler small_sampler() { return Sampler({7, 5, 9}); }
+Sampler small_sampler() {
+  DatasetSpec spec;
+  spec.streams.resize(1);
+  return {spec, {{7, 5, 9}}};
+}
 bool skips(std::int64_t batch) { return batch == 2 || batch == 9; }
 
 }  // namespace
