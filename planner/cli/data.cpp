@@ -4,6 +4,7 @@
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/quantity.hpp"
 #include "planner/cli/command.hpp"
+#include "planner/cli/data_mix.hpp"
 #include "planner/cli/words.hpp"
 #include "reports/render/progress.hpp"
 #include "trainer/data/pack.hpp"
@@ -59,6 +60,7 @@ void add_data(CLI::App& app) {
   command.option("--seq-len", o->seq_len, "Tokens a sample predicts").shows_default();
   command.flag("--json", o->json, "Print one JSON document");
   command.runs([o] { pack(*o); });
+  add_data_mix(data);
 }
 
 }  // namespace wt
