@@ -7,6 +7,8 @@
 #include "configs/spec/support/quantity.hpp"
 #include "configs/spec/support/text.hpp"
 #include "planner/cli/command.hpp"
+#include "planner/cli/data_mix.hpp"
+#include "planner/cli/words.hpp"
 #include "reports/render/progress.hpp"
 #include "trainer/data/pack.hpp"
 
@@ -111,6 +113,7 @@ void add_data(CLI::App& app) {
   command.flag("--json", o->json, "Print one JSON document");
   command.runs([o] { pack(*o); });
   add_data_check(data);
+  add_data_mix(data);
 }
 
 }  // namespace wt

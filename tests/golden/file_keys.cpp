@@ -34,6 +34,18 @@ using Reader = std::function<void(const std::string& text)>;
 /// What the reader allows in the map at `at` of the sample, as dotted keys without those that are maps themselves.
 void add_allowed(const std::string& sample, const YAML::Node& root, YAML::Node at, const std::string& path,
                  const Reader& read, Keys& keys) {
+  if (path.ends_with(".streams.")) {  // names that the file chooses
+    for (const auto& entry : at) add_allowed(sample, root, entry.second, path + "NAME.", read, keys);
+    return;
+  }
+  if (path.ends_with(".proportions.")) {  // numbers by such names
+    keys.insert(path.substr(0, path.size() - 1));
+    return;
+  }
+  if (path == "eval_loader.dataset.") {  // the keys of train_loader.dataset
+    keys.insert("eval_loader.dataset");
+    return;
+  }
   at["no_such_key"] = 1;
   YAML::Emitter changed;
   changed << root;
@@ -182,9 +194,13 @@ TEST_CASE("every key of a run stands in docs/files.md, and no other") {
       "{name: adamw}, scheduler: {name: inv_sqrt_with_warmup, t_scale: 1ba}, variables: {x: 1}, "
       "algorithms: {gradient_clipping: {clipping_threshold: 1}}, train_loader: {dataset: {local: x}}, callbacks: "
       "{hf_checkpointer: {save_folder: x}}, local_checkpoints: {interval: 1ba}, loggers: {mlflow: {run_name: x}, "
-      "tensorboard: {log_dir: x}, "
-      "prometheus: {textfile_directory: x}}, rehearsal: {rank: 0}}";
-  CHECK(accepted({run}, from_file([](const auto& file) { read_run(file); })) == documented("Run"));
+      "tensorboard: {log_dir: x}, prometheus: {textfile_directory: x}}, save_folder: x, eval_loader: {label: x, "
+      "dataset: {local: x}}, rehearsal: {rank: 0}}";
+  std::string mixed = run;
+  const std::string one = "{dataset: {local: x}}";
+  mixed.replace(mixed.find(one), one.size(),
+                "{dataset: {streams: {a: {local: x, proportion: 1}}}, curriculum: [{at: 1ba, proportions: {a: 2}}]}");
+  CHECK(accepted({run, mixed}, from_file([](const auto& file) { read_run(file); })) == documented("Run"));
 }
 
 TEST_CASE("every key of a model stands in docs/files.md, and no other") {
