@@ -39,7 +39,7 @@ void flip(const fs::path& file, std::size_t place) {
 
 TEST_CASE("a sound data set, stored as it is and compressed") {
   const TempDirectory directory;
-  for (const std::string& compression : {"", "zstd:3", "gz", "snappy"}) {
+  for (const std::string compression : {"", "zstd:3", "gz", "snappy"}) {
     const fs::path set = packed(directory, compression, "set-" + compression);
     DataCheckOptions options;
     options.seq_len = 4;

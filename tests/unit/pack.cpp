@@ -169,7 +169,9 @@ TEST_CASE("text that cannot be packed is an error and leaves nothing") {
     refuses(directory / "plain.gz", 1, "named .gz and is not gzip");
   }
   SECTION("cut off gzip") {
-    write_gzip(directory / "cut.gz", std::string(9000, 'x') + "end");
+    std::string text_of_it(9000, 'x');
+    text_of_it += "end";
+    write_gzip(directory / "cut.gz", text_of_it);
     fs::resize_file(directory / "cut.gz", fs::file_size(directory / "cut.gz") - 6);
     refuses(directory / "cut.gz", 1, "cut.gz: cannot be read");
   }

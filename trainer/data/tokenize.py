@@ -24,7 +24,7 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"  # a process a core
 def read_all(count):
     data = sys.stdin.buffer.read(count)
     if len(data) < count:
-        sys.exit(0)  # nobody asks any more
+        os._exit(0)  # nobody asks any more
     return data
 
 
@@ -213,4 +213,8 @@ def main():
             answer(worker.refuse(0, str(error)))
 
 
-sys.exit(main())
+try:
+    status = main()
+except (BrokenPipeError, ConnectionResetError):  # nobody asks any more
+    status = 0
+os._exit(status)  # nothing is left to be written, so that nothing can fail on the way
