@@ -28,6 +28,7 @@ model:
   ffn_config: {{ffn_hidden_size: 48, moe_num_experts: 4, moe_top_k: 2}}
 fsdp_config: {{data_parallel_shard_degree: 2, expert_parallel_degree: 2}}
 optimizer: {{name: adamw, lr: 0.002}}
+scheduler: {{name: cosine_with_warmup, t_warmup: 0ba, alpha_f: 1}}
 train_loader: {{dataset: {{{data}}}}}
 save_interval: {saved_every}ba
 {more}
