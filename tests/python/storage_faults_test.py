@@ -17,7 +17,7 @@ from storage_server import Probe
 
 MEBI = 1 << 20
 TOKEN = "session-token-that-is-secret"
-LARGE = random.Random(3).randbytes(33 * MEBI + 5)  # five parts
+LARGE = random.Random(3).randbytes(17 * MEBI + 5)  # three parts
 SMALL = random.Random(4).randbytes(70_001)
 NETWORK = ["reset_early", "silent", "500", "502", "503", "504", "429", "slow_down", "delay"]
 READING = NETWORK + ["cut", "reset_amid", "wrong_range"]
@@ -29,7 +29,7 @@ def probe(stub, **variables):
 
 
 def stored(stub, key, data):
-    stub.files[key] = (data, '"' + hashlib.md5(data).hexdigest() + ('-5"' if len(data) > 16 * MEBI else '"'))
+    stub.files[key] = (data, '"' + hashlib.md5(data).hexdigest() + ('-3"' if len(data) > 16 * MEBI else '"'))
 
 
 def test_each_fault_once(folder):
@@ -41,7 +41,7 @@ def test_each_fault_once(folder):
                 stored(stub, "file", data)
                 probe(stub).good("fetch", "file", folder / "in")
                 assert (folder / "in").read_bytes() == data, fault
-                parts = 5 if data is LARGE else 1
+                parts = 3 if data is LARGE else 1
                 assert len(stub.requests) == parts + (fault != "delay"), (fault, stub.requests)
         for fault in WRITING:
             with Stub([("^PUT file", 1, fault)]) as stub:
@@ -109,7 +109,7 @@ def test_random_faults(folder):
     """Any request fails with a chance of 1 in 6, over many seeds; up and down again."""
     for seed in range(6):
         generator = random.Random(seed)
-        data = generator.randbytes(generator.choice([0, 1, 8 * MEBI, 8 * MEBI + 1, 20 * MEBI, 40 * MEBI + 3]))
+        data = generator.randbytes(generator.choice([0, 1, 8 * MEBI, 8 * MEBI + 1, 20 * MEBI, 24 * MEBI + 3]))
         (folder / "out").write_bytes(data)
         with Stub(random=(generator, sorted(set(WRITING + READING + ["flip"]) - {"wrong_range", "delay", "flip"}), 1 / 6)) as stub:
             (folder / "in").unlink(missing_ok=True)
@@ -161,7 +161,7 @@ def test_checkpoints(folder):
 def test_full_disk(folder):
     with Stub() as stub:
         stored(stub, "file", LARGE)
-        told = probe(stub).error("fetch", "file", folder / "in", file_bytes=20 * MEBI)
+        told = probe(stub).error("fetch", "file", folder / "in", file_bytes=12 * MEBI)
         assert "not written" in told and str(folder / "in") in told, told
         assert not any(folder.iterdir())
         assert len(stub.requests) == 1, "it is found before the download"
