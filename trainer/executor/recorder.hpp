@@ -82,14 +82,14 @@ class Recorder {
   std::optional<double> peak_flops_;
   std::string last_line_;
   std::ofstream metrics_, saves_, evaluations_;
-  std::function<void(const nlohmann::json&)> listener_;  ///< empty: none
-  std::int64_t steps_ = 0;                               ///< of this process
+  std::int64_t steps_ = 0;  ///< of this process
   std::deque<StepTimeline>
       timelines_;  ///< the last kKeptTimelines after the warm-up (of the warm-up while there are no others)
   std::vector<SaveTimes> checkpoints_, local_copies_;
   nlohmann::json loaded_;                                   ///< null: nothing was
   Clocks measured_from_;                                    ///< end of the warm-up
   double machine_from_s_ = 0;                               ///< machine_cpu_s() then
+  std::function<void(const nlohmann::json&)> listener_;     ///< empty: none
   std::deque<std::pair<std::int64_t, StepResult>> routed_;  ///< routing of the last steps
 };
 
