@@ -113,9 +113,10 @@ CheckpointTimes checkpoint_times(const PlanInputs& inputs, const Layout& layout)
       {s.checkpoint.evidence.kind, fmt::format("{} a rank to host memory at {} ({})", format_bytes(t.bytes_per_rank),
                                                rate_text(s.checkpoint.copy_Bps), s.checkpoint.evidence.source)}};
   t.persist_s = {write.seconds(),
-                 {written.kind, fmt::format("{} by one replica's {} at {} ({})", format_bytes(t.total_bytes),
-                                            counted(parts.nodes, "node"), rate_text(t.total_bytes / write.seconds()),
-                                            written.source)}};
+                 {written.kind,
+                  fmt::format("{} by one replica's {} at {} ({})", format_bytes(t.total_bytes),
+                              counted(parts.nodes, "node"), rate_text(t.total_bytes / write.seconds()), written.source),
+                  written.root}};
   const std::int64_t copies = Mesh(layout).size(state_copies_axis(layout));
   const double broadcast_s = copies > 1 ? restore_broadcast_s(problem, layout, s.checkpoint.bytes_per_parameter) : 0;
   std::string reload = fmt::format("one replica reads {} at {} ({})", format_bytes(t.total_bytes),
@@ -123,7 +124,7 @@ CheckpointTimes checkpoint_times(const PlanInputs& inputs, const Layout& layout)
   if (copies > 1)
     reload += fmt::format(" and broadcasts its shards to {} others in {} (simulated)", copies - 1,
                           format_seconds(broadcast_s));
-  t.reload_s = {read.seconds() + broadcast_s, {loaded.kind, reload}};
+  t.reload_s = {read.seconds() + broadcast_s, {loaded.kind, reload, loaded.root}};
   return t;
 }
 

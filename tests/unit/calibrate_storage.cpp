@@ -101,10 +101,13 @@ TEST_CASE("reads and writes have rates of their own, and a machine file keeps bo
 TEST_CASE("stores stay apart by their bucket, and a profile of storage alone says nothing of the host") {
   Profile machine = synthetic_profile(), bucket = storage_profile({.rank_Bps = 2e8}, {1});
   for (const Measurement& m : storage_profile({.rank_Bps = 1e9}, {1}).measurements) machine.measurements.push_back(m);
-  bucket.fingerprint = {{"host", "asynchronous"}, {"store", "s3://states/bench"}};
+  bucket.fingerprint = {{"host", "asynchronous"}, {"run.store", "s3://states/bench"}};
+  Measurement disk = bucket.measurements.front();
+  disk.kernel = "disk_write";  // timed beside the store
+  bucket.measurements.push_back(disk);
   const MachineData data = calibrate({machine, bucket}).model.data();
   CHECK(data.synchronous_host);
-  CHECK(data.fingerprint.count("store") == 0);
+  CHECK(data.fingerprint.count("run.store") == 0);
   REQUIRE(data.storage.size() == 2);
   CHECK(data.storage[0].store.empty());
   CHECK(data.storage[0].write.node_Bps(1) == Approx(1e9));
@@ -113,7 +116,8 @@ TEST_CASE("stores stay apart by their bucket, and a profile of storage alone say
   CHECK(same_store("s3://states/bench", "s3://states/runs/dbrx"));
   CHECK_FALSE(same_store("s3://states/bench", "s3://state"));
   CHECK_FALSE(same_store("", "s3://states"));
-  bucket.fingerprint.erase("store");
+  bucket.fingerprint["run.store"] = "/scratch/bench";  // a folder is no store
+  CHECK(calibrate({machine, bucket}).model.data().storage.size() == 1);
   for (Measurement& m : bucket.measurements) m.backend = "s3://states";  // a row says it itself
   CHECK(calibrate({machine, bucket}).model.data().storage.size() == 2);
 }

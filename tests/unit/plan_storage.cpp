@@ -49,7 +49,7 @@ TEST_CASE("a save by as many nodes as were measured takes latency and bytes over
   CHECK(times_of_shards(slower, 8).persist_s.value == Approx(0.5 + t.total_bytes / 2.5e9));
 }
 
-TEST_CASE("more nodes than were measured get as much each, up to what the cluster says of all: derived, not measured") {
+TEST_CASE("more nodes than were measured get as much each, up to what the cluster says of all") {
   PlanInputs inputs = with_rows(storage_profile(kOneNode, kRanks));
   const CheckpointTimes t = times_of_shards(inputs, 16);
   CHECK(t.persist_s.value == Approx(0.5 + t.total_bytes / 10e9));
@@ -78,7 +78,7 @@ TEST_CASE("a limit of the store that several nodes showed counts for any number 
 
 TEST_CASE("rows count for the store that saves go to, and a plan says where nothing was measured") {
   Profile bucket = storage_profile(kOneNode, kRanks);
-  bucket.fingerprint["store"] = "s3://states/bench";
+  bucket.fingerprint["run.store"] = "s3://states/bench";
   const double by_cluster_s = times_of_shards(inputs_of(kSmallStudy), 8).persist_s.value;
   const PlanInputs elsewhere = with_rows(bucket);
   CHECK(times_of_shards(elsewhere, 8).persist_s.value == by_cluster_s);
@@ -129,7 +129,7 @@ TEST_CASE("a measured restore counts in place of the failure preset's, shorter o
   CHECK_THAT(faster.evidence.source, Catch::Contains("rows of checkpoint_read"));
 }
 
-TEST_CASE("of all layouts the one of equal shares on all nodes saves the fastest: the search's bound holds") {
+TEST_CASE("no layout saves faster than equal shares on all nodes, which bound the search") {
   const PlanInputs inputs = with_rows(storage_profile(kOneNode, kRanks));
   const StudySpec& s = inputs.study;
   const double total = s.checkpoint.bytes_per_parameter * static_cast<double>(s.model.total_parameters());

@@ -82,7 +82,9 @@ std::vector<Sample> pooled(const std::vector<Profile>& profiles) {
 
 /// Such a profile may be of any host that reaches the storage.
 bool storage_alone(const Profile& profile) {
-  return !profile.measurements.empty() && std::ranges::all_of(profile.measurements, is_storage);
+  return !profile.measurements.empty() && std::ranges::all_of(profile.measurements, [](const Measurement& m) {
+    return is_storage(m) || is_beside_storage(m);
+  });
 }
 
 bool synchronous_host(const std::vector<Profile>& profiles) {
@@ -228,7 +230,7 @@ CalibrationResult calibrate(const std::vector<Profile>& profiles, const Calibrat
       crowded.push_back(std::move(sample));
       continue;
     }
-    if (is_of_machine(kernel)) continue;
+    if (is_of_machine(kernel) || is_beside_storage(sample.measurement)) continue;
     bool known = true;
     try {
       kernel_from_string(is_backward_product(kernel) ? "gemm" : kernel);

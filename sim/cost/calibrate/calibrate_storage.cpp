@@ -108,10 +108,15 @@ double predicted_s(const StorageRate& rate, const StorageRow& row) {
 
 bool is_storage(const Measurement& m) { return m.kernel == kCheckpointWrite || m.kernel == kCheckpointRead; }
 
+bool is_beside_storage(const Measurement& m) {
+  return m.kernel == "disk_write" || m.kernel == "disk_read" || m.kernel == "client_write" || m.kernel == "client_read";
+}
+
 std::string store_of(const Profile& profile, const Measurement& m) {
-  if (!m.backend.empty()) return m.backend;
-  const auto fact = profile.fingerprint.find("store");
-  return fact == profile.fingerprint.end() ? "" : fact->second;
+  const auto fact = profile.fingerprint.find("run.store");
+  const std::string address = !m.backend.empty() ? m.backend : fact == profile.fingerprint.end() ? "" : fact->second;
+  const bool folder = address.find("://") == std::string::npos || address.starts_with("file://");
+  return folder ? "" : address;
 }
 
 void calibrate_storage(const std::vector<Sample>& samples, Calibration& out) {

@@ -33,8 +33,10 @@ inline constexpr const char* kCheckpointWrite = "checkpoint_write";
 inline constexpr const char* kCheckpointRead = "checkpoint_read";
 /// Of a save's files (bench storage).
 bool is_storage(const Measurement& m);
-/// Address of the object store that a row of storage is of: its backend, else the profile's fact "store"; "" = a file
-/// system.
+/// What bench storage --to times beside a store: the local disk, and the client alone. No plan asks for them.
+bool is_beside_storage(const Measurement& m);
+/// Address of the object store that a row of storage is of: its backend, else the profile's fact "run.store"; "" = a
+/// file system.
 std::string store_of(const Profile& profile, const Measurement& m);
 /// Samples of storage alone. Reads with counter cold 0 are left out, and writes where every read is one.
 void calibrate_storage(const std::vector<Sample>& samples, Calibration& out);
