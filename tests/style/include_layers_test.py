@@ -84,7 +84,7 @@ MAY_INCLUDE = {
     "bench/suites": ["configs/spec", "sim/program", "kernels", "trainer/pch.hpp", "trainer/safetensors", "trainer/device",
                      "trainer/communication", "trainer/model", "trainer/launch", "bench/profile", "bench/health",
                      "reports/report.hpp", "reports/render"],
-    "bench/studies": ["configs/spec", "sim", "kernels", "planner", "bench"],
+    "bench/studies": ["configs/spec", "sim", "kernels", "planner", "bench", "trainer/data"],
     # reports: the structs of a result at most
     "reports": ["configs/spec"],
     "reports/render": ["configs/spec", "reports/report.hpp", "sim/program"],
