@@ -37,7 +37,7 @@ class RehearsedBatches {
       : run_(run), positions_(context_positions(run.seq, run.layout.context, run.rehearsal.rank % run.layout.context)) {
     if (run.dataset.empty()) return;
     data_ = std::make_unique<MdsReader>(run.dataset.folder());
-    sampler_ = std::make_unique<Sampler>(run.dataset, std::vector{data_->shard_sizes()},
+    sampler_ = std::make_unique<Sampler>(run.dataset, std::vector<std::vector<std::int64_t>>{data_->shard_sizes()},
                                          BatchWorld{1, run.layout.data_ranks()});
   }
   void begin_step(std::int64_t step) {
