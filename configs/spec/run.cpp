@@ -132,6 +132,13 @@ void check_run(const RunSpec& run, const std::string& where) {
         Code::usage,
         "{}: save_num_checkpoints_to_keep: found 0, needs at least 1, or -1 to keep all; `save: false` saves none",
         where);
+  const std::int64_t alike = run.layout.context * run.layout.tensor;
+  if (run.dataset.replication && *run.dataset.replication != alike)
+    throw_error(
+        Code::usage,
+        "{}: train_loader.dataset.replication: found {}, needs the {} ranks of context x tensor parallelism that "
+        "read the same samples; leave it out",
+        where, *run.dataset.replication, alike);
   const ResilienceSpec& r = run.resilience;
   if (r.verify_interval > 0 && run.layout.replicate == run.layout.optimizer_shard)
     throw_error(Code::usage,

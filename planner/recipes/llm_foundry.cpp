@@ -90,6 +90,12 @@ void write_foundry_loader(RecipeDraft& draft) {
   out.put("train_loader.dataset.shuffle_seed", run.dataset.shuffle_seed);
   out.put("train_loader.drop_last", true);
   out.put("train_loader.num_workers", 8);
+  DatasetSpec said;
+  said.use_folder(run.dataset.folder());
+  said.shuffle_seed = run.dataset.shuffle_seed;
+  if (said != run.dataset && !run.dataset.empty())
+    draft.not_expressed.emplace_back(
+        "train_loader.dataset: found streams or settings of their order, the file has one folder and the seed alone");
 }
 
 void write_foundry(RecipeDraft& draft) {

@@ -140,6 +140,19 @@ wt_command(report_run RUN report tests/data/run_resumed -o ${out}/run.html)
 wt_command(report_run_text RUN report tests/data/run_resumed
   EXPECT "Step 40 of 40: loss .*[1-9][0-9]* steps lost and done again.*The course of the run.*Where the wall time went.*Restarts.*rank [0-9]+: .*Checkpoints")
 wt_command(report_no_run STATUS 2 RUN report docs EXPECT "docs: found no metrics.jsonl in it, needs the folder of a run")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/configs/runs/tiny-moe-mix.yaml)
+file(READ ${CMAKE_SOURCE_DIR}/configs/runs/tiny-moe-mix.yaml mixed)
+string(REPLACE "out/mix/" "${out}/mix/" mixed "${mixed}")
+file(WRITE ${out}/tiny-moe-mix.yaml "${mixed}")
+wt_command(mix_licences RUN data pack --text /usr/share/common-licenses -o ${out}/mix/licences --seq-len 128 FRESH ${out}/mix/licences EXPECT "samples of 128")
+wt_command(mix_docs RUN data pack --text docs -o ${out}/mix/docs --seq-len 128 FRESH ${out}/mix/docs EXPECT "samples of 128" AFTER mix_licences)
+wt_command(mix RUN data mix ${out}/tiny-moe-mix.yaml AFTER mix_docs
+  EXPECT "batches 1 to 8.*licences +[0-9]+ +[0-9]+ +75.00 +75.00.*batches 9 to 12.*licences +[0-9]+ +[0-9]+ +50.00 +50.00")
+wt_command(mix_json RUN data mix ${out}/tiny-moe-mix.yaml --json AFTER mix_docs EXPECT "\"share_of_samples\": 0.75")
+string(REPLACE "${out}/mix/docs" "${out}/no-such" missing "${mixed}")
+file(WRITE ${out}/mix-missing.yaml "${missing}")
+wt_command(mix_missing STATUS 2 RUN data mix ${out}/mix-missing.yaml AFTER mix_docs
+  EXPECT "stream 'docs': found no index.json in .*no-such")
 wt_command(report RUN report ${out}/plan/report.json -o - AFTER plan_dbrx EXPECT "12T tokens in")
 file(WRITE ${out}/kernel.log "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.\n")
 wt_command(health RUN health --quick --storage ${out} --kernel-log ${out}/kernel.log -o ${out}/node.json STATUS 1  # 1: the XID is a finding

@@ -124,6 +124,15 @@ def few_samples(dataset, case):
     return min(parts) < case["num_canonical_nodes"]
 
 
+def has_free_order(dataset, case, global_batch):
+    """Stratified batches give what rounding leaves over to the largest remainders. Which of equal ones comes first, NumPy leaves to its
+    sort, which is stable up to 16 numbers and beyond depends on the processor."""
+    if case["batching_method"] != "stratified" or len(dataset.streams) <= 16:
+        return False
+    exact = global_batch * np.array([s.proportion for s in dataset.streams])
+    return len(set((exact - exact.astype(np.int64)).tolist())) < len(exact)
+
+
 def compare(found, expected, what, exact):
     if exact:
         assert found == expected, f"{what}: found {found[:3]}, expected {expected[:3]}"
@@ -144,6 +153,9 @@ def check_case(number, draw, ours, folder, counts):
     per_rank = draw.choice([1, 2, 3, 5] if not own_world else [1, 2, 4])
     factor = max(1, len(shards) if method == "stratified" else 1)
     global_batch = nodes * ranks * per_rank * (draw.choice([1, 2, 3]) * factor if not own_world else 1)
+    if has_free_order(dataset, case, global_batch):
+        counts["left out: order of ties"] += 1
+        return
     loader = loader_text(case, shards, weights)
     one = World(1, 1, 1, 0)
     dealt = World(nodes, ranks * replication, draw.choice([1, 2, 3]), 0).replicate(replication) if replication > 1 else World(

@@ -210,3 +210,16 @@ TEST_CASE("a curriculum ascends, names every stream and needs proportions") {
   CHECK_THAT(refused("dataset: {local: a}\ncurriculum: [{at: 5ba, proportions: {}}]"),
              Contains("streams without a proportion"));
 }
+
+TEST_CASE("replication is what the layout says already") {
+  const auto run = [](const std::string& replication) {
+    return wt::run_from_text(
+        "{model: mixtral-8x7b, max_duration: 1ba, max_seq_len: 64, global_train_batch_size: 8, "
+        "device_train_microbatch_size: 1, fsdp_config: {data_parallel_shard_degree: 4, context_parallel_degree: 2}, "
+        "train_loader: {dataset: {local: a, replication: " +
+            replication + "}}}",
+        "run.yaml");
+  };
+  CHECK(run("2").dataset.replication == 2);
+  CHECK_THROWS_WITH(run("4"), Contains("replication: found 4, needs the 2 ranks"));
+}

@@ -29,7 +29,8 @@ struct MixedStreams {
   std::uint64_t shuffle_seed = kDefaultShuffleSeed;
 };
 
-/// Samples of each stream in a stratified batch: portions rounded down, and one more for the streams that lose most.
+/// Samples of each stream in a stratified batch: portions rounded down, and one more for the streams that lose most; of
+/// equal ones the later, as NumPy sorts up to 16 numbers (beyond, its order of equal ones depends on the processor).
 /// Throws Error{usage} for a stream without a sample in it.
 std::vector<std::int64_t> stratified_portions(const MixedStreams& mix, std::int64_t global_batch);
 

@@ -29,8 +29,8 @@ struct SamplerState {
   std::int64_t num_canonical_nodes = 1;
   std::uint64_t shuffle_seed = kDefaultShuffleSeed;
   std::int64_t initial_physical_nodes = 1;  ///< kept for Streaming's own readers; our order does not depend on it
-  std::vector<UsedMix> mixes;               ///< of a data set with a curriculum, its own proportions first; else empty
-  BatchWorld world;                         ///< that batches of device_per_stream were made for, and go on to be
+  std::vector<UsedMix> mixes = {};          ///< of a data set with a curriculum, its own proportions first; else empty
+  BatchWorld world = {};                    ///< that batches of device_per_stream were made for, and go on to be
   friend bool operator==(const SamplerState&, const SamplerState&) = default;
 };
 
