@@ -2,7 +2,8 @@
 (rotary positions, RMSNorm, SiLU with a gate, grouped queries) and a DBRX (experts with a balancing loss of each microbatch, clipped
 queries). 20 losses and learning rates within 1e-5 in fp32, with decoupled AdamW and a warm-up as Composer's.
 
-recipe_parity_test.py KIND: mpt, llama or dbrx. Models and optimizer are written here from the papers and from what the recipe's keys
+recipe_parity_test.py KIND: mpt, llama or dbrx; glu, an MPT with GELU behind a gate and LayerNorm of each head's queries and keys;
+gelu_experts, MegaBlocks' defaults with LayerNorm of whole queries and keys. Models and optimizer are written here from the papers and from what the recipe's keys
 mean; PyTorch starts from the trainer's own initial weights and takes the samples that its metrics name.
 """
 
@@ -28,6 +29,9 @@ LR, BETAS, EPS, DECAY, ALPHA_F = 3e-3, (0.9, 0.95), 1e-8, 1e-4, 0.1
 ROTARY = {"rope": True, "rope_theta": 10000}
 MODELS = {
     "mpt": {},
+    "glu": {"attn_config": {"qk_gn": True}, "ffn_config": {"ffn_type": "mptglu", "ffn_hidden_size": 96}},
+    "gelu_experts": {"no_bias": True, "attn_config": {"qk_ln": True},
+                     "ffn_config": {"ffn_type": "mb_dmoe", "ffn_hidden_size": 48, "moe_num_experts": 8, "moe_top_k": 2}},
     "llama": {"norm_type": "rmsnorm", "no_bias": True, "tie_word_embeddings": False,
               "attn_config": ROTARY | {"attn_type": "grouped_query_attention", "kv_n_heads": 2},
               "ffn_config": {"ffn_type": "mptglu", "ffn_hidden_size": 176, "ffn_act_fn": {"name": "silu"}}},
@@ -101,10 +105,13 @@ class Decoder:
         gain, bias = self.get(name + ".weight"), self.get(name + ".bias")
         if self.rms:
             return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-5) * gain
-        return F.layer_norm(x, (self.width,), gain, bias, 1e-5)
+        return F.layer_norm(x, (x.shape[-1],), gain, bias, 1e-5)
 
     def linear(self, x, name):
         return F.linear(x, self.get(name + ".weight").view(-1, x.shape[-1]), self.get(name + ".bias"))
+
+    def split(self, qkv):
+        return qkv.split([self.heads * self.head, self.kv_heads * self.head, self.kv_heads * self.head], -1)
 
     def rotated(self, x):
         half = self.head // 2
@@ -117,8 +124,13 @@ class Decoder:
         qkv = self.linear(x, name + "qkv")
         if clip := self.attention.get("clip_qkv"):
             qkv = qkv.clamp(-clip, clip)
+        if self.attention.get("qk_ln"):
+            q, k, v = self.split(qkv)
+            qkv = torch.cat([self.norm(q, name + "q_norm"), self.norm(k, name + "k_norm"), v], -1)
         q, k, v = (part.view(batch, sequence, -1, self.head).transpose(1, 2) for part in
-                   qkv.split([self.heads * self.head, self.kv_heads * self.head, self.kv_heads * self.head], -1))
+                   self.split(qkv))
+        if self.attention.get("qk_gn"):
+            q, k = self.norm(q, name + "q_norm"), self.norm(k, name + "k_norm")
         if self.attention.get("rope"):
             q, k = self.rotated(q), self.rotated(k)
         k, v = (part.repeat_interleave(self.heads // self.kv_heads, 1) for part in (k, v))
@@ -127,17 +139,22 @@ class Decoder:
         return self.linear((scores.softmax(-1) @ v).transpose(1, 2).reshape(batch, sequence, -1), name + "output")
 
     def feed_forward(self, x, name):
+        # MegaBlocks' own GELU is the one by tanh, where the recipe names no function.
+        named = self.ffn.get("ffn_act_fn", {}).get("name")
+        way = "tanh" if "moe_num_experts" in self.ffn and named is None else "none"
+        act = F.silu if named == "silu" else lambda part: F.gelu(part, approximate=way)
         if self.get(name + "gate_up.weight") is None:
-            return self.linear(F.gelu(self.linear(x, name + "up")), name + "down")
+            return self.linear(act(self.linear(x, name + "up")), name + "down")
         gate, up = self.linear(x, name + "gate_up").chunk(2, -1)
-        return self.linear(F.silu(gate) * up, name + "down")
+        return self.linear(act(gate) * up, name + "down")
 
     def experts(self, x, layer):
         """The chosen experts' sum, and MegaBlocks' balancing loss of this microbatch without its weight."""
         rows, experts, k = x.reshape(-1, self.width), self.ffn["moe_num_experts"], self.ffn["moe_top_k"]
         scores = F.linear(rows, self.get(f"layers.{layer}.router.weight").view(experts, -1)).softmax(-1)
         weights, chosen = scores.topk(k, -1)
-        weights = weights / weights.sum(-1, keepdim=True)
+        if self.ffn.get("moe_normalize_expert_weights"):
+            weights = weights / weights.sum(-1, keepdim=True)
         out = torch.zeros_like(rows)
         for expert in range(experts):
             row, place = (chosen == expert).nonzero(as_tuple=True)
@@ -157,7 +174,7 @@ class Decoder:
             normed = self.norm(x, name + "ffn_norm")
             if "moe_num_experts" in self.ffn:
                 out, loss = self.experts(normed, layer)
-                x, balance = x + out, balance + self.ffn["moe_loss_weight"] * loss
+                x, balance = x + out, balance + self.ffn.get("moe_loss_weight", 0.1) * loss
             else:
                 x = x + self.feed_forward(normed, name + "ffn.")
         head = self.get("output.weight" if "output.weight" in self.w else "embedding.weight")
@@ -199,7 +216,7 @@ def compare(kind, recipe, scratch):
     run = imported(recipe, scratch / "run.yaml")
     metrics = train(run, scratch / "trained")
     # The first step of Composer's warm-up has rate 0: its checkpoint has the initial weights.
-    train(run | {"max_duration": "1ba"}, scratch / "initial")
+    train(run | {"max_duration": "1ba", "save": True}, scratch / "initial")
     tokens = read_tokens(Path(recipe["variables"]["data_local"]))
     model = Decoder(recipe["model"], stored_weights(scratch / "initial"))
     optimizer, worst = DecoupledAdamW(list(model.w.values())), 0.0
@@ -210,7 +227,7 @@ def compare(kind, recipe, scratch):
         for begin in range(0, BATCH, MICROBATCH):
             loss, balance = model.losses(tokens[line["samples"][begin : begin + MICROBATCH]])
             (share * (loss + balance)).backward()
-            cross_entropy, balancing = cross_entropy + share * loss.item(), balancing + share * float(balance)
+            cross_entropy, balancing = cross_entropy + share * loss.item(), balancing + share * torch.as_tensor(balance).item()
         assert model.used >= set(model.w), f"not used: {sorted(set(model.w) - model.used)}"
         torch.nn.utils.clip_grad_norm_(model.w.values(), 1.0)
         rate = learning_rate(batch)
