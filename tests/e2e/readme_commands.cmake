@@ -131,7 +131,7 @@ wt_command(data_check_length STATUS 1 RUN data check ${out}/data --seq-len 128 A
 file(WRITE ${out}/pages.jsonl "{\"text\": \"To be, or not to be.\"}\n{\"text\": \"That is the question.\"}\n")
 file(WRITE ${out}/answers.jsonl "{\"prompt\": \"To be?\", \"response\": \"Or not to be.\"}\n")
 wt_command(data_pack_concat RUN data pack --text ${out}/pages.jsonl -o ${out}/concat --seq-len 16 --samples concat
-  --compression zstd:7 --hashes sha256 FRESH ${out}/concat EXPECT "1 file, 41.0 B of text: 43 tokens in 2 samples of 16, 1 shard")
+  --compression zstd:7 --hashes sha256 FRESH ${out}/concat EXPECT "1 file, 41 B of text: 43 tokens in 2 samples of 16, 1 shard")
 wt_command(data_check_concat RUN data check ${out}/concat AFTER data_pack_concat EXPECT "zstd:7 of .*compared with their sha256.*16 tokens.*ok")
 wt_command(data_pack_text RUN data pack --text ${out}/pages.jsonl -o ${out}/pages --samples text FRESH ${out}/pages EXPECT "2 samples, a document each")
 wt_command(data_pack_finetune RUN data pack --text ${out}/answers.jsonl -o ${out}/answers --samples finetune FRESH ${out}/answers

@@ -7,6 +7,8 @@ import gzip
 import json
 import os
 import random
+import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -257,6 +259,19 @@ def test_bad_input(folder):
     assert not [entry.name for entry in folder.iterdir() if entry.name.startswith(".")]
     said = run("check", folder / "bad-set", "--seq-len", 9, status=1)
     assert "found 5 tokens, allowed are 9 or 10" in said, said
+
+
+def test_a_full_disk(folder):
+    """Files beyond a size cannot be written, as on a disk without room."""
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+    (folder / "text").write_bytes(bytes(range(256)) * 1000)
+    done = subprocess.run([WINDTUNNEL, "data", "pack", "--text", folder / "text", "-o", folder / "set", "--seq-len", "100"],
+                          capture_output=True, text=True, preexec_fn=limit)
+    assert done.returncode == 4 and "allowed is a writable place with room" in done.stderr, done
+    assert sorted(entry.name for entry in folder.iterdir()) == ["text"]
 
 
 def test_a_tokenizer_that_dies(folder):
