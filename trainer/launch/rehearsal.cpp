@@ -34,10 +34,11 @@ std::unique_ptr<RoutingSource> routing_of(const RunSpec& run) {
 class RehearsedBatches {
  public:
   RehearsedBatches(const RunSpec& run, const ShardCache* data)
-      : run_(run), data_(data), positions_(context_positions(run.seq, run.layout.context, run.rehearsal.rank % run.layout.context)) {
+      : run_(run),
+        data_(data),
+        positions_(context_positions(run.seq, run.layout.context, run.rehearsal.rank % run.layout.context)) {
     if (data_)
-      sampler_ =
-          std::make_unique<Sampler>(run.dataset, data_->shard_sizes(), BatchWorld{1, run.layout.data_ranks()});
+      sampler_ = std::make_unique<Sampler>(run.dataset, data_->shard_sizes(), BatchWorld{1, run.layout.data_ranks()});
   }
   void begin_step(std::int64_t step) {
     step_ = step;

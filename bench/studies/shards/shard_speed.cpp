@@ -58,15 +58,17 @@ std::pair<double, double> read_all(const std::filesystem::path& folder, std::uin
 
 void read(std::uint64_t mib) {
   const ScratchFolder scratch("shard-speed");
+  std::mt19937_64 random(1);  // NOLINT: the same tokens in every run
+  std::vector<std::vector<std::uint16_t>> samples;
+  for (std::uint64_t bytes = 0; bytes < mib << 20; bytes += 2 * kSampleTokens)
+    samples.push_back(tokens_like_text(random));
   std::cout << "compression  stored/raw  first: MB/s  CPU s/GB   again: MB/s  CPU s/GB   again/uncompressed\n";
   double uncompressed_s = 0;
   for (const char* const codec : {"", "snappy", "zstd:3", "zstd:7", "gz:6", "br:5", "bz2:9"}) {
     const std::filesystem::path folder = scratch.path() / "set";
     std::filesystem::remove_all(folder);
-    std::mt19937_64 random(1);  // NOLINT: the same tokens in every row
     MdsWriter writer(folder, {{"tokens", "ndarray:uint16"}}, {{"xxh3_64"}, 1 << 26, codec});
-    for (std::uint64_t bytes = 0; bytes < mib << 20; bytes += 2 * kSampleTokens)
-      writer.write_tokens(tokens_like_text(random));
+    for (const auto& tokens : samples) writer.write_tokens(tokens);
     const MdsSummary set = writer.finish();
     const double gb = 1e-9 * static_cast<double>(set.bytes);
     std::uint64_t first_sum = 0, again_sum = 0;
@@ -77,7 +79,8 @@ void read(std::uint64_t mib) {
     std::cout << fmt::format("{:11}  {:10.2f}  {:11.0f}  {:8.2f}   {:11.0f}  {:8.2f}   {:18.2f}\n",
                              *codec == 0 ? "none" : codec,
                              static_cast<double>(set.stored) / static_cast<double>(set.bytes), 1e3 * gb / first_s,
-                             first_cpu_s / gb, 1e3 * gb / again_s, again_cpu_s / gb, uncompressed_s / again_s);
+                             first_cpu_s / gb, 1e3 * gb / again_s, again_cpu_s / gb, uncompressed_s / again_s)
+              << std::flush;
   }
 }
 
