@@ -3,7 +3,7 @@
 #   python-environment.sh make LIBTORCH               make it where it is missing; prints its interpreter
 #   python-environment.sh run LIBTORCH SCRIPT [ARG..]  run a script in it; exit 77 (ctest: skipped) where it was never made
 # LIBTORCH is the unpacked torch wheel (see LibTorch.cmake); the environment reads torch from there. Where CUDA 13, cuDNN and
-# NCCL are installed it takes 395 MB, and 340 MB of NVIDIA libraries beside LibTorch; elsewhere more of those.
+# NCCL are installed it takes 655 MB, and 340 MB of NVIDIA libraries beside LibTorch; elsewhere more of those.
 # WINDTUNNEL_CACHE says where it is kept, as for ./windtunnel.
 set -euo pipefail
 

@@ -1,4 +1,5 @@
-"""The Python environment can do what the tests and comparisons ask of it: Hugging Face's MoE models, and FSDP2 over Gloo."""
+"""The Python environment can do what the tests and comparisons ask of it: Hugging Face's MoE models, FSDP2 over Gloo, and the
+packages that read and write what the trainer does."""
 
 import os
 
@@ -19,6 +20,15 @@ def moe_models_give_logits():
         config = getattr(transformers, family + "Config")(**small, **extra)
         logits = getattr(transformers, family + "ForCausalLM")(config)(tokens).logits
         assert logits.shape == (1, 8, 64) and logits.isfinite().all(), family
+
+
+def packages_are_those_of_the_list():
+    import moto.server  # noqa: F401
+    import peft
+    import streaming
+    import tensorboard
+
+    assert (streaming.__version__, peft.__version__, tensorboard.version.VERSION) == ("0.13.0", "0.21.2", "2.21.0")
 
 
 def rank_main(rank, ranks, store):
@@ -42,6 +52,7 @@ if __name__ == "__main__":
     assert torch.__version__.startswith("2.11.0"), torch.__version__
     torch.set_num_threads(1)
     moe_models_give_logits()
+    packages_are_those_of_the_list()
     store = os.path.join(os.environ.get("TMPDIR", "/tmp"), f"windtunnel-gloo-{os.getpid()}")
     try:
         mp.spawn(rank_main, (2, store), nprocs=2)
