@@ -42,7 +42,7 @@ Asked asked_for(const Options& o) {
   return out;
 }
 
-Evaluation scores_of(const Options& o, const Asked& asked, const EvaluationSpec& spec) {
+Evaluation scores_of(const Options& o, const Asked& asked, const HarnessSpec& spec) {
   if (!o.results.empty()) return read_results({o.results.begin(), o.results.end()});
   if (asked.folder.empty())
     throw_error(Code::usage,
@@ -59,7 +59,7 @@ Evaluation scores_of(const Options& o, const Asked& asked, const EvaluationSpec&
 
 void evaluate(const Options& o) {
   const Asked asked = asked_for(o);
-  EvaluationSpec spec;
+  HarnessSpec spec;
   if (!asked.file.empty()) spec = read_evaluation_file(asked.file);
   if (!o.tasks.empty()) spec.tasks = o.tasks;
   if (!o.output.empty()) check_report_file(o.output);

@@ -5,9 +5,9 @@
 
 namespace wt {
 
-EvaluationSpec read_evaluation_file(const std::filesystem::path& file) {
+HarnessSpec read_evaluation_file(const std::filesystem::path& file) {
   YamlMap at = YamlMap::from_file(file);
-  EvaluationSpec out;
+  HarnessSpec out;
   out.tasks = at.texts("tasks");
   if (at.has("tasks") && out.tasks.empty()) at.fail("tasks", "found an empty list, needs names of lm-eval's tasks");
   if (at.has("include_path")) {

@@ -10,7 +10,7 @@
 
 namespace wt {
 
-struct EvaluationSpec {
+struct HarnessSpec {
   std::vector<std::string> tasks;      ///< lm-eval's names; empty = results are given
   std::filesystem::path include_path;  ///< folder with more of lm-eval's task files; empty = none
   std::string model = "hf";            ///< lm-eval's backend: hf or vllm
@@ -24,6 +24,6 @@ struct EvaluationSpec {
 };
 
 /// Throws Error{usage}: unknown keys, an empty list of tasks, a folder that is missing. Paths are relative to the file.
-EvaluationSpec read_evaluation_file(const std::filesystem::path& file);
+HarnessSpec read_evaluation_file(const std::filesystem::path& file);
 
 }  // namespace wt

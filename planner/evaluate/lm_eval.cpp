@@ -97,8 +97,7 @@ std::vector<std::string> lm_eval_program() {
   return {"lm_eval"};
 }
 
-std::vector<std::string> lm_eval_arguments(const EvaluationSpec& spec, const fs::path& weights,
-                                           const fs::path& output) {
+std::vector<std::string> lm_eval_arguments(const HarnessSpec& spec, const fs::path& weights, const fs::path& output) {
   // lm-eval splits model_args at every comma and the first "=" of each part.
   if (weights.string().find_first_of(",=") != std::string::npos)
     throw_error(Code::usage,
@@ -155,7 +154,7 @@ fs::path find_weights(const fs::path& folder) {
               found[0].string(), found[1].string());
 }
 
-Evaluation run_lm_eval(const EvaluationSpec& spec, const fs::path& weights, const fs::path& folder) {
+Evaluation run_lm_eval(const HarnessSpec& spec, const fs::path& weights, const fs::path& folder) {
   const std::vector<std::string> program = lm_eval_program();
   std::vector<std::string> words;
   if (in_path("setpriv")) words = {"setpriv", "--pdeathsig", "TERM"};  // it ends when this process is ended

@@ -14,7 +14,7 @@ namespace wt {
 std::vector<std::string> lm_eval_program();
 
 /// What it is called with. Throws Error{usage}: a folder whose name its argument parser cannot take.
-std::vector<std::string> lm_eval_arguments(const EvaluationSpec& spec, const std::filesystem::path& weights,
+std::vector<std::string> lm_eval_arguments(const HarnessSpec& spec, const std::filesystem::path& weights,
                                            const std::filesystem::path& output);
 
 /// This process's environment without what looks like a secret: variables with KEY, TOKEN, SECRET, PASSWORD or
@@ -27,7 +27,7 @@ std::filesystem::path find_weights(const std::filesystem::path& folder);
 
 /// Runs it to its end; its words go to `folder`/lm_eval.log, its results to `folder`/lm_eval. Throws Error{usage}: not
 /// installed; Error{runtime} with the end of its words: it failed, took longer than the limit, or left no results.
-Evaluation run_lm_eval(const EvaluationSpec& spec, const std::filesystem::path& weights,
+Evaluation run_lm_eval(const HarnessSpec& spec, const std::filesystem::path& weights,
                        const std::filesystem::path& folder);
 
 }  // namespace wt

@@ -146,7 +146,7 @@ TEST_CASE("an evaluation file is read strictly, its paths from where it is") {
     write_bytes(folder / "evaluation.yaml", text);
     return read_evaluation_file(folder / "evaluation.yaml");
   };
-  const EvaluationSpec all = spec(
+  const HarnessSpec all = spec(
       "tasks: [a, b]\ninclude_path: tasks\nmodel: vllm\ndtype: float32\ndevice: cpu\nbatch_size: 8\nnum_fewshot: 2\n"
       "limit: 10\ntimeout: 2h\n");
   CHECK(all.tasks == std::vector<std::string>{"a", "b"});

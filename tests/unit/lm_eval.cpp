@@ -47,12 +47,12 @@ class Site {
   fs::path program() const { return folder_ / "bin/lm_eval"; }
   fs::path weights() const { return folder_ / "export"; }
   fs::path folder() const { return folder_.path(); }
-  Evaluation run(EvaluationSpec spec = {}) const {
+  Evaluation run(HarnessSpec spec = {}) const {
     if (spec.tasks.empty()) spec.tasks = {"a", "b"};
     return run_lm_eval(spec, weights(), folder());
   }
   /// What the error says.
-  std::string fails(Code code, const EvaluationSpec& spec = {}) const {
+  std::string fails(Code code, const HarnessSpec& spec = {}) const {
     try {
       run(spec);
     } catch (const Error& e) {
@@ -91,14 +91,14 @@ TEST_CASE("what lm-eval writes is read and kept") {
 
 TEST_CASE("words go to lm-eval as they are: no shell reads them") {
   const Site site(kWrites + "printf '%s\\n' \"$all\"\n");
-  EvaluationSpec spec;
+  HarnessSpec spec;
   spec.tasks = {"a;touch " + (site.folder() / "ran").string(), "$(touch " + (site.folder() / "ran").string() + ")"};
   site.run(spec);
   CHECK_FALSE(fs::exists(site.folder() / "ran"));
 }
 
 TEST_CASE("each setting is an argument") {
-  EvaluationSpec spec;
+  HarnessSpec spec;
   spec.tasks = {"a"}, spec.include_path = "my/tasks", spec.model = "vllm", spec.dtype = "float32", spec.device = "cpu";
   spec.batch_size = "auto", spec.shots = 3, spec.limit = 7;
   const std::vector<std::string> words = lm_eval_arguments(spec, "/w", "/o");
@@ -135,7 +135,7 @@ TEST_CASE("lm-eval that fails, hangs, writes nothing or writes no JSON is an err
   CHECK_THAT(Site("echo '{' > $out/results_1.json\n").fails(Code::runtime), Contains("cannot be read"));
   CHECK_THAT(Site("echo '{\"results\": {\"a\": {\"acc,none\": NaN}}}' > $out/results_1.json\n").fails(Code::runtime),
              Contains("cannot be read"));
-  EvaluationSpec soon;
+  HarnessSpec soon;
   soon.timeout_s = 0.3;
   CHECK_THAT(Site("exec sleep 100\n").fails(Code::runtime, soon),
              Contains("did not end within") && Contains("timeout"));
