@@ -5,7 +5,9 @@
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
 #include "planner/cli/words.hpp"
+#include "planner/evaluate/evaluation.hpp"
 #include "planner/experiments/run_history.hpp"
+#include "reports/build/evaluation_report.hpp"
 #include "reports/build/run_report.hpp"
 #include "reports/render/render.hpp"
 
@@ -13,8 +15,11 @@ namespace wt {
 namespace {
 
 Report report_of(const std::filesystem::path& result) {
-  if (std::filesystem::is_directory(result)) return run_report(read_run_history(result));
-  return report_from_json(read_json(result), result.string());
+  if (!std::filesystem::is_directory(result)) return report_from_json(read_json(result), result.string());
+  Report report = run_report(read_run_history(result));
+  if (const std::optional<Evaluation> scores = kept_evaluation(result))
+    report.sections.push_back(evaluation_section(*scores));
+  return report;
 }
 
 }  // namespace

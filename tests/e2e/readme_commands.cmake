@@ -139,6 +139,7 @@ wt_command(data_pack_finetune RUN data pack --text ${out}/answers.jsonl -o ${out
 wt_command(report_run RUN report tests/data/run_resumed -o ${out}/run.html)
 wt_command(report_run_text RUN report tests/data/run_resumed
   EXPECT "Step 40 of 40: loss .*[1-9][0-9]* steps lost and done again.*The course of the run.*Where the wall time went.*Restarts.*rank [0-9]+: .*Checkpoints")
+wt_command(report_run_scores RUN report tests/data/run_resumed EXPECT "Scored by LLM Foundry.*arc_easy +10 .*0.7000 .measured.")
 wt_command(report_no_run STATUS 2 RUN report docs EXPECT "docs: found no metrics.jsonl in it, needs the folder of a run")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/configs/runs/tiny-moe-mix.yaml)
 file(READ ${CMAKE_SOURCE_DIR}/configs/runs/tiny-moe-mix.yaml mixed)
