@@ -184,10 +184,10 @@ void Recorder::evaluation(const EvaluationResult& r) {
   if (rank_ != 0) return;
   if (!evaluations_.is_open()) evaluations_.open(folder_ / "evaluations.jsonl", std::ios::app);
   const double perplexity = std::exp(r.loss);
-  evaluations_ << json{{"step", r.step},       {"label", r.label},     {"loss", r.loss},      {"perplexity", perplexity},
-                       {"targets", r.targets}, {"samples", r.samples}, {"seconds", r.seconds}}
-                      .dump()
-               << std::endl;
+  const json line{{"step", r.step},       {"label", r.label},     {"loss", r.loss},      {"perplexity", perplexity},
+                  {"targets", r.targets}, {"samples", r.samples}, {"seconds", r.seconds}};
+  evaluations_ << line.dump() << std::endl;
+  if (listener_) listener_(line);
   if (!evaluations_)
     throw_error(Code::runtime, "{}: could not be written; free space", (folder_ / "evaluations.jsonl").string());
   if (isatty(STDERR_FILENO))

@@ -51,7 +51,7 @@ class Recorder {
   /// `skipped`: batches that were left out before this one, as the line has them; empty: none.
   void step(const StepResult& result, double learning_rate, const std::vector<std::int64_t>& samples,
             const nlohmann::json& skipped);
-  /// Each line of metrics.jsonl from now on, on rank 0: for trackers.
+  /// Each line of metrics.jsonl and evaluations.jsonl from now on, on rank 0: for trackers.
   void tell_lines_to(std::function<void(const nlohmann::json& line)> listener) { listener_ = std::move(listener); }
   /// Of metrics.jsonl, as this rank has it. Empty: no step was done.
   const std::string& last_line() const { return last_line_; }
