@@ -148,3 +148,20 @@ TEST_CASE("documents of text: lengths are bytes") {
   CHECK(r.lengths == std::map<std::int64_t, std::int64_t>{{2, 1}, {3, 1}});
   CHECK(r.shown.at(1).text == "\xc3\xbc");
 }
+
+TEST_CASE("a merged index: shards in subfolders, and one of them damaged") {
+  const TempDirectory directory;
+  fs::create_directory(directory / "merged");
+  const std::int64_t shards = check_dataset(packed(directory, "zstd", "merged/0")).shards;
+  packed(directory, "zstd", "merged/1");
+  CHECK(wt::merge_mds_indexes(directory / "merged") == 2);
+  const DataCheckResult sound = check_dataset(directory / "merged");
+  CHECK(sound.problem_count == 0);
+  CHECK(sound.shards == 2 * shards);
+  CHECK(sound.samples == 200);
+  CHECK(sound.tokens == 1000);
+  flip(directory / "merged/1/shard.00000.mds.zstd", 30);
+  const DataCheckResult damaged = check_dataset(directory / "merged");
+  REQUIRE(damaged.problem_count == 1);
+  CHECK_THAT(damaged.problems[0], Contains("merged/1/shard.00000.mds.zstd"));
+}
