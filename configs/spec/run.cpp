@@ -218,8 +218,10 @@ RunClock clock_of(YamlMap& map, const RunSpec& run) {
   const auto epoch = [samples_in = run.data.string(), ranks = run.layout.data_ranks(), batch = run.global_batch,
                       where]() -> std::int64_t {
     if (samples_in.empty())
-      throw_error(Code::usage, "{}: found epochs without a data set; needs train_loader, or batches such as 40ba", where);
-    const std::int64_t batches = ceil_div(samples_of(samples_in, where), ranks) / std::max<std::int64_t>(1, batch / ranks);
+      throw_error(Code::usage, "{}: found epochs without a data set; needs train_loader, or batches such as 40ba",
+                  where);
+    const std::int64_t batches =
+        ceil_div(samples_of(samples_in, where), ranks) / std::max<std::int64_t>(1, batch / ranks);
     if (batches == 0) throw_error(Code::usage, "{}: {}: found less than one batch of {}", where, samples_in, batch);
     return batches;
   };

@@ -58,7 +58,7 @@ std::vector<ShardedGroup> Executor::new_groups() const {
   std::vector<ShardedGroup> out;
   const auto add = [&](Group group, std::int64_t layer) {
     out.push_back(make_group(group_layout(run_.model, run_.layout, group, layer, rank_), run_.seed, device_,
-                                 run_.optimizer.one_moment()));
+                             run_.optimizer.one_moment()));
   };
   add(Group::embedding, -1);
   add(Group::head, -1);

@@ -170,8 +170,7 @@ void Worker::agree(const RunSpec& run, Executor& executor, Communicators& commun
   if (joins)
     now_ = {done, sampler_state_from_json(parse_json(communicators.store().get(kSampler), kSampler), kSampler)};
   for (const ShardedGroup& g : executor.groups())
-    for (const at::Tensor& t : g.states())
-      communicators.broadcast(state_copies_axis(run.layout), t)->wait();
+    for (const at::Tensor& t : g.states()) communicators.broadcast(state_copies_axis(run.layout), t)->wait();
 }
 
 AfterStep Worker::train_steps(const RunSpec& run, Executor& executor, Communicators& communicators,

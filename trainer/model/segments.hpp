@@ -108,7 +108,6 @@ class Segments {
 
   const Positions& positions() const { return positions_; }
 
-
  private:
   /// Calls visit(at, first, count) for the pieces of a sequence that this rank has: `count` tokens from its own token
   /// `at` on stand at the sequence's positions from `first` on.
