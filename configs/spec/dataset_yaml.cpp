@@ -210,7 +210,8 @@ DatasetSpec read_train_loader(YamlMap& loader, const RunClock& clock) {
     if (!spec.streams.front().proportion)
       loader.fail("curriculum", "found streams without a proportion, needs one for each: entries change them");
     for (YamlMap& entry : loader.maps("curriculum"))
-      spec.curriculum.push_back(read_change(entry, spec, clock, spec.curriculum.empty() ? 0 : spec.curriculum.back().at));
+      spec.curriculum.push_back(
+          read_change(entry, spec, clock, spec.curriculum.empty() ? 0 : spec.curriculum.back().at));
   }
   check_shares(loader, spec);
   loader.finish();

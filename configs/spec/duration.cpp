@@ -33,8 +33,7 @@ Duration Duration::parse(const std::string& text, const std::string& where) {
   if (end != begin && (out.unit == "sec" || out.unit == "iter"))
     throw_error(Code::usage, "{}: found '{}', which no number of batches follows from; needs batches such as 40ba",
                 where, text);
-  const bool known =
-      out.unit == "ba" || out.unit == "ep" || out.unit == "sp" || out.unit == "tok" || out.unit == "dur";
+  const bool known = out.unit == "ba" || out.unit == "ep" || out.unit == "sp" || out.unit == "tok" || out.unit == "dur";
   if (end == begin || !known || !(out.amount >= 0 && out.amount < 0x1p53))
     throw_error(Code::usage,
                 "{}: found '{}', needs a number of batches such as 40ba, or of epochs (1ep), samples (1sp) or tokens "
@@ -90,12 +89,14 @@ std::int64_t samples_of(const std::string& folder, const std::string& where) {
   if (!std::filesystem::is_regular_file(index, ignored))
     throw_error(Code::usage, "{}: found epochs, but {} is not there to say their length; needs batches such as 40ba",
                 where, index.string());
-  const nlohmann::json document = nlohmann::json::parse(read_file(index.string(), "a data set's index"), nullptr, false);
+  const nlohmann::json document =
+      nlohmann::json::parse(read_file(index.string(), "a data set's index"), nullptr, false);
   std::int64_t samples = 0;
   if (document.is_object() && document.contains("shards") && document["shards"].is_array())
     for (const nlohmann::json& shard : document["shards"])
       if (shard.is_object()) samples += shard.value("samples", std::int64_t{0});
-  if (samples < 1) throw_error(Code::usage, "{}: {}: found no shards with samples, needs an MDS index", where, index.string());
+  if (samples < 1)
+    throw_error(Code::usage, "{}: {}: found no shards with samples, needs an MDS index", where, index.string());
   return samples;
 }
 

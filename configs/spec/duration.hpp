@@ -25,8 +25,8 @@ struct Duration {
   static Duration parse(const std::string& text, const std::string& where);
 };
 
-/// Durations of a run in batches, as Composer's schedulers count them (optim/scheduler.py): a part of the run is a whole
-/// number of its own unit, or of batches where that unit is epochs.
+/// Durations of a run in batches, as Composer's schedulers count them (optim/scheduler.py): a part of the run is a
+/// whole number of its own unit, or of batches where that unit is epochs.
 class RunClock {
  public:
   RunClock() = default;  ///< of a run that nothing is known of: batches alone

@@ -37,7 +37,8 @@ EvaluationSpec read_evaluation(YamlMap& map, const RunClock& clock) {
   EvaluationSpec spec;
   if (!map.has(kLoader)) {
     for (const char* key : {"eval_interval", "eval_first", "eval_subset_num_batches", "device_eval_batch_size"})
-      if (map.has(key)) map.fail(key, fmt::format("found no {}, needs one to evaluate on; or leave the key out", kLoader));
+      if (map.has(key))
+        map.fail(key, fmt::format("found no {}, needs one to evaluate on; or leave the key out", kLoader));
     return spec;
   }
   if (map.node(kLoader).IsSequence())

@@ -17,9 +17,9 @@ struct EvalSet {
 
 struct EvaluationSpec {
   std::vector<EvalSet> sets;
-  std::int64_t interval = 0;       ///< steps between evaluations; 0: at the end alone. At the end there always is one
-  bool first = false;              ///< also before the first step
-  std::int64_t device_batch = 0;   ///< sequences that a rank has in a batch of subset_batches; 0: a microbatch's
+  std::int64_t interval = 0;         ///< steps between evaluations; 0: at the end alone. At the end there always is one
+  bool first = false;                ///< also before the first step
+  std::int64_t device_batch = 0;     ///< sequences that a rank has in a batch of subset_batches; 0: a microbatch's
   std::int64_t subset_batches = -1;  ///< batches of all ranks that are taken of each set, in order; -1: all of them
   friend bool operator==(const EvaluationSpec&, const EvaluationSpec&) = default;
 

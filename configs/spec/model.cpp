@@ -171,7 +171,9 @@ void ModelSpec::check(const std::string& where, const std::map<std::string, std:
                 learned_positions);
   if (learned_positions > 0 && (attention.alibi || attention.rope_scaling.on() || mtp_layers > 0))
     throw_error(Code::usage, "{}: {}: found true with {}; leave one of them out", where, name("learned_pos_emb"),
-                attention.alibi ? "alibi" : mtp_layers > 0 ? "mtp_num_layers" : "rope_scaling");
+                attention.alibi  ? "alibi"
+                : mtp_layers > 0 ? "mtp_num_layers"
+                                 : "rope_scaling");
   if (attention.qk_layernorm && attention.qk_norm == AttentionSpec::QkNorm::none)
     throw_error(Code::usage, "{}: qk_norm_type: found layernorm without qk_ln or qk_gn; needs one of them", where);
   if (mtp_layers < 0)

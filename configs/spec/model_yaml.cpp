@@ -108,9 +108,9 @@ void read_router(YamlMap& map, RouterSpec& r) {
 
 const std::vector<std::pair<std::string, Activation>>& activation_words() {
   static const std::vector<std::pair<std::string, Activation>> words{
-      {"swiglu", Activation::swiglu},     {"clamped_swiglu", Activation::clamped_swiglu},
-      {"gelu", Activation::gelu},         {"gelu_tanh", Activation::gelu_tanh},
-      {"geglu", Activation::geglu},       {"geglu_tanh", Activation::geglu_tanh}};
+      {"swiglu", Activation::swiglu}, {"clamped_swiglu", Activation::clamped_swiglu},
+      {"gelu", Activation::gelu},     {"gelu_tanh", Activation::gelu_tanh},
+      {"geglu", Activation::geglu},   {"geglu_tanh", Activation::geglu_tanh}};
   return words;
 }
 

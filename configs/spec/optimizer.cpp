@@ -12,11 +12,10 @@ namespace {
 std::string fewest_digits(double value) { return fmt::format("{}", value); }
 
 void read_algorithm(YamlMap& m, OptimizerSpec& o) {
-  const std::string name =
-      m.choice("name", {"adamw", "decoupled_adamw", "decoupled_lionw", "lionw", "muon"}, "adamw");
+  const std::string name = m.choice("name", {"adamw", "decoupled_adamw", "decoupled_lionw", "lionw", "muon"}, "adamw");
   const bool decoupled = name.starts_with("decoupled_"), lion = name.ends_with("lionw");
   o.kind = lion ? OptimizerKind::lionw : name == "muon" ? OptimizerKind::muon : OptimizerKind::adamw;
-  if (lion) o.beta2 = 0.99, o.lr = 1e-4;  // llmfoundry/optim/lion.py
+  if (lion) o.beta2 = 0.99, o.lr = 1e-4;            // llmfoundry/optim/lion.py
   if (decoupled) o.weight_decay = lion ? 0 : 1e-5;  // likewise, and composer/optim/decoupled_weight_decay.py
   o.offload_fraction = m.number_or("offload_fraction", 0.0, 0.0, 1.0);
   if (o.kind != OptimizerKind::adamw && o.offload_fraction > 0)

@@ -37,12 +37,12 @@ struct OptimizerSpec {
   // Times are in batches, and may end inside of one (RunClock).
   ScheduleKind schedule = ScheduleKind::cosine;
   double warmup_steps = 0;
-  double schedule_steps = 0;         ///< t_max, where the schedule ends; 0 = with the run
-  double final_lr_fraction = 0.1;    ///< alpha_f: lr at the end, over lr; of inverse_sqrt: after infinite time
-  double initial_lr_fraction = 1;    ///< alpha_i of linear, alpha of constant: lr after the warm-up, over lr
-  double scale_steps = 0;            ///< t_scale of inverse_sqrt
-  double cooldown_steps = 0;         ///< t_cooldown of inverse_sqrt, before its end
-  double cooldown_lr_fraction = 0;   ///< alpha_f_cooldown of inverse_sqrt
+  double schedule_steps = 0;        ///< t_max, where the schedule ends; 0 = with the run
+  double final_lr_fraction = 0.1;   ///< alpha_f: lr at the end, over lr; of inverse_sqrt: after infinite time
+  double initial_lr_fraction = 1;   ///< alpha_i of linear, alpha of constant: lr after the warm-up, over lr
+  double scale_steps = 0;           ///< t_scale of inverse_sqrt
+  double cooldown_steps = 0;        ///< t_cooldown of inverse_sqrt, before its end
+  double cooldown_lr_fraction = 0;  ///< alpha_f_cooldown of inverse_sqrt
   /// What the first step counts as: 1, or 0 as in Composer, whose first step of a warm-up has rate 0.
   std::int64_t first_step = 1;
   bool one_moment() const { return kind == OptimizerKind::lionw; }
@@ -50,7 +50,8 @@ struct OptimizerSpec {
 
 /// Keys optimizer, scheduler and algorithms of a run file. Throws Error{usage}.
 void read_optimizer(YamlMap& run, const RunClock& clock, OptimizerSpec& out);
-/// The same keys, which read_optimizer reads back to the same. `step_tokens`: of a batch, for times that end inside one.
+/// The same keys, which read_optimizer reads back to the same. `step_tokens`: of a batch, for times that end inside
+/// one.
 void optimizer_to_yaml(const OptimizerSpec& optimizer, std::int64_t step_tokens, YAML::Emitter& out);
 /// A time in batches as a run file says it: "20ba", or in tokens where it ends inside a batch.
 std::string duration_text(double batches, std::int64_t step_tokens);

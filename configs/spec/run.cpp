@@ -218,9 +218,7 @@ void write_layout(YAML::Emitter& out, const RunSpec& run, const Layout& layout) 
   out << YAML::EndMap;
 }
 
-Duration whole_duration(YamlMap& map) {
-  return Duration::parse(map.text("max_duration"), map.where("max_duration"));
-}
+Duration whole_duration(YamlMap& map) { return Duration::parse(map.text("max_duration"), map.where("max_duration")); }
 
 /// How long the run is, for all keys that say times.
 RunClock clock_of(YamlMap& map, const RunSpec& run) {
@@ -229,8 +227,10 @@ RunClock clock_of(YamlMap& map, const RunSpec& run) {
   const auto epoch = [data = run.dataset, ranks = run.layout.data_ranks(), batch = run.global_batch,
                       where]() -> std::int64_t {
     if (data.empty())
-      throw_error(Code::usage, "{}: found epochs without a data set; needs train_loader, or batches such as 40ba", where);
-    const std::int64_t batches = ceil_div(samples_of_epoch(data, where), ranks) / std::max<std::int64_t>(1, batch / ranks);
+      throw_error(Code::usage, "{}: found epochs without a data set; needs train_loader, or batches such as 40ba",
+                  where);
+    const std::int64_t batches =
+        ceil_div(samples_of_epoch(data, where), ranks) / std::max<std::int64_t>(1, batch / ranks);
     if (batches == 0)
       throw_error(Code::usage, "{}: {}: found less than one batch of {}", where, data.folder().string(), batch);
     return batches;
@@ -267,7 +267,8 @@ RunSpec run_from_map(YamlMap map, const std::filesystem::path& file) {
   run.save = map.boolean("save", true);
   run.save_folder = map.text("save_folder", "");
   if (!run.save && !run.save_folder.empty())
-    map.fail("save_folder", fmt::format("found '{}' with save: false, needs save: true, or no folder", run.save_folder));
+    map.fail("save_folder",
+             fmt::format("found '{}' with save: false, needs save: true, or no folder", run.save_folder));
   run.autoresume = map.boolean("autoresume", true);
   run.load_path = map.text("load_path", "");
   if (map.has("callbacks")) {
@@ -333,9 +334,9 @@ std::string run_to_yaml(const RunSpec& run) {
   if (!run.load_path.empty()) out << YAML::Key << "load_path" << YAML::Value << run.load_path;
   if (!run.export_path.empty())
     out << YAML::Key << "callbacks" << YAML::Value << YAML::BeginMap << YAML::Key << "hf_checkpointer" << YAML::Value
-        << YAML::BeginMap << YAML::Key << "save_folder" << YAML::Value << run.export_path << YAML::Key
-        << "precision" << YAML::Value << (run.export_precision == Precision::fp32 ? "float32" : "bfloat16")
-        << YAML::EndMap << YAML::EndMap;
+        << YAML::BeginMap << YAML::Key << "save_folder" << YAML::Value << run.export_path << YAML::Key << "precision"
+        << YAML::Value << (run.export_precision == Precision::fp32 ? "float32" : "bfloat16") << YAML::EndMap
+        << YAML::EndMap;
   out << YAML::Key << "save" << YAML::Value << run.save;
   if (!run.save_folder.empty()) out << YAML::Key << "save_folder" << YAML::Value << run.save_folder;
   if (!run.autoresume) out << YAML::Key << "autoresume" << YAML::Value << run.autoresume;

@@ -43,15 +43,17 @@ struct RunSpec {
   /// device_train_microbatch_size is auto: layout.microbatch stands for it until it is found (choose_microbatch).
   bool microbatch_auto = false;
   std::uint64_t seed = 17;
-  DatasetSpec dataset;             ///< without a stream: none, as a simulated run may have it
+  DatasetSpec dataset;  ///< without a stream: none, as a simulated run may have it
   EvaluationSpec evaluation;
   std::int64_t save_interval = 0;  ///< steps between checkpoints, 0 = only at the end if save is on
   std::int64_t keep_checkpoints = 2;
   bool save = true;
-  std::string save_folder;          ///< where checkpoints go, too: s3://bucket/folder, or a folder; empty: nowhere else
-  bool autoresume = true;           ///< false: never goes on from what the output folder holds; that is moved aside
-  std::string load_path;            ///< Hugging Face folder, or its address (s3://), whose weights a new run starts from; empty = drawn by seed
-  std::string export_path;          ///< Hugging Face folder, or its address, that the weights are written to at the end; empty = none
+  std::string save_folder;  ///< where checkpoints go, too: s3://bucket/folder, or a folder; empty: nowhere else
+  bool autoresume = true;   ///< false: never goes on from what the output folder holds; that is moved aside
+  std::string load_path;  ///< Hugging Face folder, or its address (s3://), whose weights a new run starts from; empty =
+                          ///< drawn by seed
+  std::string
+      export_path;  ///< Hugging Face folder, or its address, that the weights are written to at the end; empty = none
   Precision export_precision = Precision::fp32;
   double dist_timeout_s = 600;  ///< a collective that takes longer ends the run and names who is missing
   ResilienceSpec resilience;

@@ -6,12 +6,24 @@ namespace {
 
 template <class E>
 constexpr Backend backend_of() {
-  return {cuda::rmsnorm_forward<E>,   cuda::rmsnorm_backward<E>, cuda::rope_forward<E>,
-          cuda::rope_backward<E>,     cuda::router_forward,      cuda::router_backward,
-          cuda::sort_by_expert,       cuda::gather<E>,           cuda::permute_backward<E>,
-          cuda::combine_forward<E>,   cuda::combine_backward<E>, cuda::swiglu_forward<E>,
-          cuda::swiglu_backward<E>,   cuda::cross_entropy<E>,    cuda::quantize_blocks<E>,
-          cuda::dequantize_blocks<E>, cuda::grouped_gemm<E>,     cuda::adamw,
+  return {cuda::rmsnorm_forward<E>,
+          cuda::rmsnorm_backward<E>,
+          cuda::rope_forward<E>,
+          cuda::rope_backward<E>,
+          cuda::router_forward,
+          cuda::router_backward,
+          cuda::sort_by_expert,
+          cuda::gather<E>,
+          cuda::permute_backward<E>,
+          cuda::combine_forward<E>,
+          cuda::combine_backward<E>,
+          cuda::swiglu_forward<E>,
+          cuda::swiglu_backward<E>,
+          cuda::cross_entropy<E>,
+          cuda::quantize_blocks<E>,
+          cuda::dequantize_blocks<E>,
+          cuda::grouped_gemm<E>,
+          cuda::adamw,
           cuda::lion};
 }
 

@@ -134,9 +134,7 @@ void read_mpt_attention(RecipeReading& reading) {
   const bool full = reading.in.boolean(kAttention + "qk_ln", false),
              head = reading.in.boolean(kAttention + "qk_gn", false);
   if (full && head) reading.in.fail(kAttention + "qk_gn", "found true with qk_ln, needs one of them");
-  a.qk_norm = full   ? AttentionSpec::QkNorm::full
-              : head ? AttentionSpec::QkNorm::head
-                     : AttentionSpec::QkNorm::none;
+  a.qk_norm = full ? AttentionSpec::QkNorm::full : head ? AttentionSpec::QkNorm::head : AttentionSpec::QkNorm::none;
   a.qk_layernorm = a.qk_norm != AttentionSpec::QkNorm::none && m.norm == Norm::layernorm;
   a.clip_qkv = reading.in.number(kAttention + "clip_qkv", 0);
   a.window = std::max<std::int64_t>(0, reading.in.integer(kAttention + "sliding_window_size", -1, -1));

@@ -9,16 +9,17 @@ namespace wt {
 namespace {
 
 const std::vector<RecipeRow>& training_rows() {
-  static const std::vector<RecipeRow> rows{{"seq_length", +[](RunSpec& r) { return &r.seq; }, 1},
-                                           {"train_iters", +[](RunSpec& r) { return &r.steps; }},
-                                           {"lr", +[](RunSpec& r) { return &r.optimizer.lr; }},
-                                           {"lr_warmup_iters", RecipeRow::Steps{+[](RunSpec& r) { return &r.optimizer.warmup_steps; }}},
-                                           {"adam_beta1", +[](RunSpec& r) { return &r.optimizer.beta1; }},
-                                           {"adam_beta2", +[](RunSpec& r) { return &r.optimizer.beta2; }},
-                                           {"adam_eps", +[](RunSpec& r) { return &r.optimizer.eps; }},
-                                           {"weight_decay", +[](RunSpec& r) { return &r.optimizer.weight_decay; }},
-                                           {"clip_grad", +[](RunSpec& r) { return &r.optimizer.clip_norm; }},
-                                           {"seed", +[](RunSpec& r) { return &r.seed; }}};
+  static const std::vector<RecipeRow> rows{
+      {"seq_length", +[](RunSpec& r) { return &r.seq; }, 1},
+      {"train_iters", +[](RunSpec& r) { return &r.steps; }},
+      {"lr", +[](RunSpec& r) { return &r.optimizer.lr; }},
+      {"lr_warmup_iters", RecipeRow::Steps{+[](RunSpec& r) { return &r.optimizer.warmup_steps; }}},
+      {"adam_beta1", +[](RunSpec& r) { return &r.optimizer.beta1; }},
+      {"adam_beta2", +[](RunSpec& r) { return &r.optimizer.beta2; }},
+      {"adam_eps", +[](RunSpec& r) { return &r.optimizer.eps; }},
+      {"weight_decay", +[](RunSpec& r) { return &r.optimizer.weight_decay; }},
+      {"clip_grad", +[](RunSpec& r) { return &r.optimizer.clip_norm; }},
+      {"seed", +[](RunSpec& r) { return &r.seed; }}};
   return rows;
 }
 
@@ -38,10 +39,11 @@ void read_samples(RecipeReading& reading, MegatronKeys& keys) {
     return reading.in.has(flag) ? reading.in.integer(flag, 0) / run.global_batch : fallback;
   };
   run.steps = steps("train-samples", run.steps);
-  run.optimizer.warmup_steps = static_cast<double>(
-      steps("lr-warmup-samples", static_cast<std::int64_t>(run.optimizer.warmup_steps)));
+  run.optimizer.warmup_steps =
+      static_cast<double>(steps("lr-warmup-samples", static_cast<std::int64_t>(run.optimizer.warmup_steps)));
   if (reading.in.has("lr-warmup-fraction"))
-    run.optimizer.warmup_steps = std::floor(reading.in.number("lr-warmup-fraction", 0) * static_cast<double>(run.steps));
+    run.optimizer.warmup_steps =
+        std::floor(reading.in.number("lr-warmup-fraction", 0) * static_cast<double>(run.steps));
   steps("lr-decay-samples", 0);
 }
 

@@ -59,14 +59,14 @@ void read_rows(const std::vector<RecipeRow>& rows, RecipeReading& reading) {
             steps = static_cast<double>(reading.in.integer(row.key, static_cast<std::int64_t>(steps), row.least));
             return;
           } else {
-          auto& value = *field(reading.run);
-          using Type = std::remove_reference_t<decltype(value)>;
-          if constexpr (std::is_same_v<Type, bool>)
-            value = reading.in.boolean(row.key, value);
-          else if constexpr (std::is_same_v<Type, double>)
-            value = reading.in.number(row.key, value);
-          else
-            value = static_cast<Type>(reading.in.integer(row.key, static_cast<std::int64_t>(value), row.least));
+            auto& value = *field(reading.run);
+            using Type = std::remove_reference_t<decltype(value)>;
+            if constexpr (std::is_same_v<Type, bool>)
+              value = reading.in.boolean(row.key, value);
+            else if constexpr (std::is_same_v<Type, double>)
+              value = reading.in.number(row.key, value);
+            else
+              value = static_cast<Type>(reading.in.integer(row.key, static_cast<std::int64_t>(value), row.least));
           }
         },
         row.field);

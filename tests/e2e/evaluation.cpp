@@ -1,4 +1,5 @@
-// Evaluation while training: the loss of a set is that of training on it, in every layout, and training does not notice.
+// Evaluation while training: the loss of a set is that of training on it, in every layout, and training does not
+// notice.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <fstream>
@@ -89,5 +90,6 @@ TEST_CASE("a run that goes on has each evaluation once") {
   std::vector<std::int64_t> steps;
   for (const json& line : evaluations_of(folder)) steps.push_back(line.at("step"));
   CHECK(steps == std::vector<std::int64_t>{0, 2, 4, 6, 8, 10});
-  CHECK(evaluations_of(folder).back().at("loss") == evaluations_of(trained(evaluated(short_run(), 2))).back().at("loss"));
+  CHECK(evaluations_of(folder).back().at("loss") ==
+        evaluations_of(trained(evaluated(short_run(), 2))).back().at("loss"));
 }

@@ -15,7 +15,7 @@ namespace {
 
 DatasetSpec loader(const std::string& text) {
   wt::YamlMap map = wt::YamlMap::from_text(text, "run.yaml");
-  return wt::read_train_loader(map);
+  return wt::read_train_loader(map, wt::RunClock());
 }
 
 DatasetSpec dataset(const std::string& text) { return loader("dataset: {" + text + "}"); }

@@ -88,8 +88,7 @@ TEST_CASE("references to variables are filled in") {
   CHECK(run.optimizer.lr == 0.25);
   const auto refused = [](const std::string& variables) {
     return usage_error([&] {
-      run_with("variables: {" + variables +
-               "}\ndevice_train_microbatch_size: 1\nmax_duration: '${variables.a}'\n");
+      run_with("variables: {" + variables + "}\ndevice_train_microbatch_size: 1\nmax_duration: '${variables.a}'\n");
     });
   };
   CHECK_THAT(refused("b: 1"), Contains("found ${variables.a}, but the file has no value there"));

@@ -116,7 +116,8 @@ TEST_CASE("unknown keys and what cannot be meant are refused by name") {
   CHECK_THAT(refusal(mpt("", "tp_config: {strategy: ffn}\n")), Contains("tp_config.strategy"));
   CHECK_THAT(refusal(mpt("", "code_paths: [x.py]\n")), Contains("no code of a recipe is run"));
   CHECK_THAT(refusal(mpt("", "algorithms: {alibi: {max_sequence_length: 8}}\n")), Contains("gradient_clipping alone"));
-  CHECK_THAT(refusal("variables: {global_seed: 1}\nmax_seq_len: 8\nmodel: {name: hf_t5}\n" + mpt("").substr(mpt("").find("tokenizer"))),
+  CHECK_THAT(refusal("variables: {global_seed: 1}\nmax_seq_len: 8\nmodel: {name: hf_t5}\n" +
+                     mpt("").substr(mpt("").find("tokenizer"))),
              Contains("model.name: found hf_t5"));
   CHECK_THAT(refusal(mpt("", "scheduler: {name: step}\n")), Contains("linear_decay_with_warmup"));
   CHECK(read(mpt("emb_pdrop: 0.0, fc_type: torch, logit_scale: null")).run.steps == 40);  // what our models are

@@ -94,7 +94,7 @@ class CheckpointSaver {
   std::vector<PassedOver> passed_over_;
   Done done_;
   StagedState staged_;
-  std::unique_ptr<SharedStore> store_;  ///< the thread's own connection
+  std::unique_ptr<SharedStore> store_;        ///< the thread's own connection
   std::unique_ptr<CheckpointUpload> upload_;  ///< where the run has a save_folder
   std::thread thread_;
   std::atomic<bool> given_up_ = false;

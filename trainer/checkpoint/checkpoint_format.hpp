@@ -44,7 +44,7 @@ std::string wait_for(SharedStore& store, const std::string& key, const std::atom
 inline std::vector<std::pair<std::string, const at::Tensor*>> states(const ShardedGroup& g,
                                                                      const std::string& parameter) {
   std::vector<std::pair<std::string, const at::Tensor*>> out{{parameter, &g.master},
-                                                            {state_key(parameter, "exp_avg"), &g.exp_avg}};
+                                                             {state_key(parameter, "exp_avg"), &g.exp_avg}};
   if (g.exp_avg_sq.defined()) out.emplace_back(state_key(parameter, "exp_avg_sq"), &g.exp_avg_sq);
   return out;
 }

@@ -23,9 +23,9 @@ bool there(const fs::path& path) { return fs::exists(fs::symlink_status(path)); 
 fs::path unfinished_move(const fs::path& folder) { return folder / "earlier.partial"; }
 
 constexpr std::array kOfRun = std::to_array<std::string_view>(
-    {"checkpoints", "checkpoints.jsonl", "evaluations.jsonl", "nodes", "metrics.jsonl", "replayed.jsonl", "generations.jsonl",
-     "strikes.jsonl", "diverged.json", "summary.json", "profile.json", "routing.csv", "timeline.json", "trace.json",
-     "agent.json", "remaining.yaml", "mlflow.json", ".saved"});
+    {"checkpoints", "checkpoints.jsonl", "evaluations.jsonl", "nodes", "metrics.jsonl", "replayed.jsonl",
+     "generations.jsonl", "strikes.jsonl", "diverged.json", "summary.json", "profile.json", "routing.csv",
+     "timeline.json", "trace.json", "agent.json", "remaining.yaml", "mlflow.json", ".saved"});
 
 /// A relative link that was moved one level down points where it did; to what was moved with it, it does anyway.
 void restore_target(const fs::path& moved) {

@@ -121,10 +121,11 @@ void fetch_missing_checkpoint(const RunSpec& run, const std::filesystem::path& o
     }
   }
   if (!wrong.empty() && here.empty())
-    throw_error(Code::usage,
-                "{}: found checkpoints and none that is whole ({}); needs one to go on from; choose another save_folder, "
-                "or set autoresume: false",
-                place->address(), wrong);
+    throw_error(
+        Code::usage,
+        "{}: found checkpoints and none that is whole ({}); needs one to go on from; choose another save_folder, "
+        "or set autoresume: false",
+        place->address(), wrong);
 }
 
 }  // namespace wt

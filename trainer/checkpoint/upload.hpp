@@ -13,8 +13,8 @@
 namespace wt {
 
 /// Uploads finished checkpoints behind training, one at a time: each rank the files that it wrote; when all are there,
-/// rank 0 commits the checkpoint, removes old ones, as many kept as in the run's folder, and uploads the run's records to
-/// `results/`. An upload that fails is named on stderr and training goes on; the next save tries again.
+/// rank 0 commits the checkpoint, removes old ones, as many kept as in the run's folder, and uploads the run's records
+/// to `results/`. An upload that fails is named on stderr and training goes on; the next save tries again.
 class CheckpointUpload {
  public:
   /// Throws Error{usage} for an address that no store has.
@@ -52,8 +52,8 @@ class CheckpointUpload {
 };
 
 /// Fetches the newest checkpoint that is whole at save_folder, where it is newer than what `output` holds: the machine
-/// that saved it may be gone; then the run's records, too, where `output` has none. On one process. Says on stderr what it does. Throws StoreFailed; Error{usage} where some
-/// are there, none is whole, and `output` has none either.
+/// that saved it may be gone; then the run's records, too, where `output` has none. On one process. Says on stderr what
+/// it does. Throws StoreFailed; Error{usage} where some are there, none is whole, and `output` has none either.
 void fetch_missing_checkpoint(const RunSpec& run, const std::filesystem::path& output);
 
 }  // namespace wt

@@ -58,7 +58,7 @@ std::vector<ShardedGroup> Executor::new_groups() const {
   std::vector<ShardedGroup> out;
   const auto add = [&](Group group, std::int64_t layer) {
     out.push_back(make_group(group_layout(run_.model, run_.layout, group, layer, rank_), run_.seed, device_,
-                                 run_.optimizer.one_moment()));
+                             run_.optimizer.one_moment()));
   };
   add(Group::embedding, -1);
   add(Group::head, -1);
@@ -224,7 +224,8 @@ void Executor::run_op(std::size_t index) {
   if (on_lane) marks = {on_lane->begin, on_lane->end};
   marks_.push_back(marks);
   if (issued_)
-    in_flight_[index] = std::make_unique<InFlight>(InFlight{std::move(issued_), marks_.size() - 1, on_lane.has_value()});
+    in_flight_[index] =
+        std::make_unique<InFlight>(InFlight{std::move(issued_), marks_.size() - 1, on_lane.has_value()});
   for (auto& flight : in_flight_)  // when a collective was over, as closely as op boundaries tell
     if (flight && !flight->timed && flight->work->done()) {
       flight->timed = true;

@@ -183,7 +183,7 @@ class Executor {
 
   // of the step under way
   std::int64_t step_ = 0;
-  bool evaluates_ = false;  ///< faults strike training
+  bool evaluates_ = false;              ///< faults strike training
   Action action_ = Action::load_batch;  ///< of the op that is next
   double learning_rate_ = 0;
   const std::function<Microbatch(int)>* load_ = nullptr;

@@ -140,12 +140,11 @@ void Executor::optimizer_step() {
     float *const p = group.master.data_ptr<float>(), *const m = group.exp_avg.data_ptr<float>();
     const float* const g = group.state_gradient().data_ptr<float>();
     const std::int64_t n = group.layout.state_elements;
-    const WtStatus status =
-        o.one_moment() ? wt_lion(stream_of(group.master), p, m, g, n, learning_rate_, o.beta1, o.beta2, o.weight_decay,
-                                 static_cast<float>(scale))
-                       : wt_adamw(stream_of(group.master), p, m, group.exp_avg_sq.data_ptr<float>(), g, n,
-                                  learning_rate_, o.beta1, o.beta2, o.eps, o.weight_decay, step_,
-                                  static_cast<float>(scale));
+    const WtStatus status = o.one_moment() ? wt_lion(stream_of(group.master), p, m, g, n, learning_rate_, o.beta1,
+                                                     o.beta2, o.weight_decay, static_cast<float>(scale))
+                                           : wt_adamw(stream_of(group.master), p, m, group.exp_avg_sq.data_ptr<float>(),
+                                                      g, n, learning_rate_, o.beta1, o.beta2, o.eps, o.weight_decay,
+                                                      step_, static_cast<float>(scale));
     if (status != WT_OK) throw_error(Code::runtime, "{}", wt_kernel_error());
   }
   losses_.zero_();

@@ -59,16 +59,17 @@ struct QkNorm : torch::autograd::Function<QkNorm> {
 
 /// The same with LayerNorm: q and k of the projection (T, ...) with gains and, where they are defined, biases.
 struct QkLayerNorm : torch::autograd::Function<QkLayerNorm> {
-  static Tensor forward(AutogradContext* ctx, const Tensor& qkv, const Tensor& q_gain, const Tensor& q_bias,
-                        const Tensor& k_gain, const Tensor& k_bias, std::int64_t q_width, std::int64_t k_width,
+  using Bias = std::optional<Tensor>;  // an undefined tensor is no argument
+  static Tensor forward(AutogradContext* ctx, const Tensor& qkv, const Tensor& q_gain, const Bias& q_bias,
+                        const Tensor& k_gain, const Bias& k_bias, std::int64_t q_width, std::int64_t k_width,
                         double eps) {
     Tensor out = qkv.clone();
     variable_list saved;
-    const auto part = [&](std::int64_t begin, std::int64_t width, const Tensor& gain, const Tensor& bias) {
+    const auto part = [&](std::int64_t begin, std::int64_t width, const Tensor& gain, const Bias& bias) {
       const Tensor x = qkv.narrow(1, begin, width).contiguous().view({-1, gain.size(0)});
       const auto [y, mean, rstd] = at::native_layer_norm(x, {gain.size(0)}, gain, bias, eps);
       out.narrow(1, begin, width).copy_(y.view({qkv.size(0), width}));
-      saved.insert(saved.end(), {x, gain, mean, rstd, bias});
+      saved.insert(saved.end(), {x, gain, mean, rstd, bias.value_or(Tensor())});
     };
     part(0, q_width, q_gain, q_bias), part(q_width, k_width, k_gain, k_bias);
     ctx->save_for_backward(saved);
@@ -82,9 +83,9 @@ struct QkLayerNorm : torch::autograd::Function<QkLayerNorm> {
     Tensor dqkv = dy.clone();
     const auto part = [&](std::int64_t begin, std::int64_t width, std::size_t first) {
       const Tensor &x = saved[first], &gain = saved[first + 1], &bias = saved[first + 4];
-      const auto [dx, dgain, dbias] =
-          at::native_layer_norm_backward(dy.narrow(1, begin, width).contiguous().view_as(x), x, {gain.size(0)},
-                                         saved[first + 2], saved[first + 3], gain, bias, {true, true, bias.defined()});
+      const auto [dx, dgain, dbias] = at::native_layer_norm_backward(
+          dy.narrow(1, begin, width).contiguous().view_as(x), x, {gain.size(0)}, saved[first + 2], saved[first + 3],
+          gain, bias.defined() ? Bias(bias) : std::nullopt, {true, true, bias.defined()});
       dqkv.narrow(1, begin, width).copy_(dx.view({dy.size(0), width}));
       return std::pair{dgain, dbias};
     };
@@ -176,9 +177,13 @@ variable_list latent_qkv(const Tensor& normed, const Slot& w, const ModelSpec& m
 
 variable_list split_qkv(Tensor qkv, const Slot& w, const ModelSpec& m, const RopeTable& rope, std::int64_t batch) {
   const AttentionSpec& a = m.attention;
+  const auto bias = [&](const char* name) {
+    const Tensor found = w.find(name);
+    return found.defined() ? std::optional<Tensor>(found) : std::nullopt;
+  };
   if (a.qk_layernorm)
-    qkv = QkLayerNorm::apply(qkv, w["attention.q_norm.weight"], w.find("attention.q_norm.bias"),
-                             w["attention.k_norm.weight"], w.find("attention.k_norm.bias"), m.heads * m.head_dim,
+    qkv = QkLayerNorm::apply(qkv, w["attention.q_norm.weight"], bias("attention.q_norm.bias"),
+                             w["attention.k_norm.weight"], bias("attention.k_norm.bias"), m.heads * m.head_dim,
                              m.kv_heads * m.head_dim, m.norm_eps);
   else if (a.qk_norm != AttentionSpec::QkNorm::none)
     qkv = QkNorm::apply(qkv, w["attention.q_norm.weight"], w["attention.k_norm.weight"], m.heads * m.head_dim,

@@ -22,7 +22,8 @@ struct RouterChoice {
 
 /// Weights of the balancing losses, already divided by what they are averaged over.
 struct RouterLossScale {
-  /// aux_loss_weight * E / (MoE layers * top_k * sequences of the global batch * seq^2); with of_microbatch / (MoE layers
+  /// aux_loss_weight * E / (MoE layers * top_k * sequences of the global batch * seq^2); with of_microbatch / (MoE
+  /// layers
   /// * top_k * tokens of the global batch), which the microbatch's tokens still divide.
   double aux = 0;
   double z = 0;                 ///< z_loss_weight / (MoE layers * tokens of the global batch)

@@ -60,7 +60,8 @@ class References {
       const YAML::Node next =
           node.IsMap() ? std::as_const(node)[path.substr(begin, end - begin)] : YAML::Node(YAML::NodeType::Undefined);
       if (!next.IsDefined())
-        fail(from, fmt::format("found ${{{}}}, but the file has no value there; needs a key such as variables.x", path));
+        fail(from,
+             fmt::format("found ${{{}}}, but the file has no value there; needs a key such as variables.x", path));
       node.reset(next);
       begin = end + 1;
     }

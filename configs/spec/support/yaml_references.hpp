@@ -7,8 +7,9 @@
 
 namespace wt {
 
-/// Fills in every reference under `root`, in place. A text that is one reference takes the value whole, of whatever kind
-/// it is. Throws Error{usage} naming `origin` and the reference where no value is there, or references go in a circle.
+/// Fills in every reference under `root`, in place. A text that is one reference takes the value whole, of whatever
+/// kind it is. Throws Error{usage} naming `origin` and the reference where no value is there, or references go in a
+/// circle.
 void fill_in_references(YAML::Node root, const std::string& origin);
 
 }  // namespace wt

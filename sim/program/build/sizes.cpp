@@ -98,7 +98,8 @@ double Sizes::query_key_value_sizes(const Block& b) {
   kv_held = b.layout.context_ring || b.facts.context_by_heads ? kv : kv_gathered;
   if (a.qk_norm != AttentionSpec::QkNorm::none)
     variants += tokens * ((b.q_width + b.kv_width) * word +
-                          (a.qk_layernorm ? 2 * word : 4) * (a.qk_norm == AttentionSpec::QkNorm::full ? 2 : as_double(m.heads + m.kv_heads)));
+                          (a.qk_layernorm ? 2 * word : 4) *
+                              (a.qk_norm == AttentionSpec::QkNorm::full ? 2 : as_double(m.heads + m.kv_heads)));
   if (a.clip_qkv > 0) variants += tokens * (b.q_width + 2 * b.kv_width);
   return variants;
 }
