@@ -148,6 +148,13 @@ void read_foundry_batch(RecipeReading& reading) {
   if (run.seq == 0) reading.in.fail("max_seq_len", "found none, needs tokens a sequence");
 }
 
+/// With the run's name where Composer puts it.
+std::string named(std::string folder, const RunSpec& run) {
+  const std::string name = "{run_name}";
+  if (const std::size_t at = folder.find(name); at != std::string::npos) folder.replace(at, name.size(), run.name);
+  return folder;
+}
+
 void read_foundry(RecipeReading& reading) {
   RunSpec& run = reading.run;
   reading.in.resolve_references();
@@ -160,20 +167,20 @@ void read_foundry(RecipeReading& reading) {
   read_foundry_layout(reading);
   read_foundry_recompute(reading);
   set_precision(run, reading.in.text("precision", "amp_bf16"));
-  run.dataset.use_folder(reading.in.text("train_loader.dataset.local", ""));
+  read_foundry_data(reading);
   const FoundryClock clock(reading);
   run.steps = clock.steps();
   read_foundry_optimizer(reading, clock);
-  run.dataset.shuffle_seed = static_cast<std::uint64_t>(reading.in.integer("train_loader.dataset.shuffle_seed", 9176));
+  read_foundry_evaluation(reading, clock);
+  read_foundry_loggers(reading);
   run.save = reading.in.has("save_folder");
+  const std::string place = run.save ? reading.in.text("save_folder", "") : "";
+  if (place.starts_with("s3://")) run.save_folder = named(place, run);
   const std::int64_t interval = clock.whole_batches("save_interval", 1000);
   run.save_interval = run.save && interval < run.steps ? interval : 0;
   if (run.keep_checkpoints == 0) run.keep_checkpoints = -1;
   run.load_path = reading.in.text("load_path", "");
-  std::string folder = reading.in.text("callbacks.hf_checkpointer.save_folder", "");
-  const std::string name = "{run_name}";  // Composer's
-  if (const std::size_t at = folder.find(name); at != std::string::npos) folder.replace(at, name.size(), run.name);
-  run.export_path = folder;
+  run.export_path = named(reading.in.text("callbacks.hf_checkpointer.save_folder", ""), run);
   if (reading.in.text("callbacks.hf_checkpointer.precision", "float32") == "bfloat16")
     run.export_precision = Precision::bf16;
   account_for_foundry_keys(reading);

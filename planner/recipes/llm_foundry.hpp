@@ -36,6 +36,12 @@ void write_foundry_recompute(RecipeDraft& draft);
 void read_foundry_recompute(RecipeReading& reading);
 void write_foundry_optimizer(RecipeDraft& draft);
 void read_foundry_optimizer(RecipeReading& reading, const FoundryClock& clock);
+/// The data set of train_loader, with Streaming's defaults; none where it names no MDS folder. Needs the layout.
+void read_foundry_data(RecipeReading& reading);
+/// A map eval_loader with its keys; lists of them are left out.
+void read_foundry_evaluation(RecipeReading& reading, const FoundryClock& clock);
+/// MLflow and TensorBoard.
+void read_foundry_loggers(RecipeReading& reading);
 /// Every key that nobody read yet: left out with the reason, refused, or unknown, which is an error.
 void account_for_foundry_keys(RecipeReading& reading);
 

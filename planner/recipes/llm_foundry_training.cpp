@@ -37,17 +37,17 @@ FoundryClock::FoundryClock(RecipeReading& reading)
   const std::string where = reading.in.origin() + ": max_duration";
   clock_ = RunClock(
       {run.global_batch, run.seq,
-       [this, &reading, where, data = run.dataset.folder().string(), ranks = run.layout.data_ranks(),
+       [this, &reading, where, data = run.dataset, ranks = run.layout.data_ranks(),
         batch = run.global_batch]() -> std::int64_t {
          try {
-           const std::int64_t samples = samples_of(data, where);
+           const std::int64_t samples = samples_of_epoch(data, where);
            return std::max<std::int64_t>(1, (samples + ranks - 1) / ranks / std::max<std::int64_t>(1, batch / ranks));
          } catch (const Error&) {
            if (!said_epoch_)
              reading.assume(
                  fmt::format("max_duration: found epochs of a data set that is not here ({}); an epoch is "
                              "taken as 1 batch: give batches, or import beside the data",
-                             data.empty() ? "no train_loader.dataset.local" : data));
+                             data.empty() ? "no train_loader.dataset.local" : data.folder().string()));
            said_epoch_ = true;
            return 1;
          }

@@ -87,8 +87,14 @@ TEST_CASE("each stock key is left out with its reason") {
   CHECK(job.run.dataset.shuffle_seed == 3);
   CHECK(says(job.dropped, "model.init_device: found meta; weights are drawn rank by rank"));
   CHECK(says(job.dropped, "train_loader.num_workers: found 8; our loader reads shards without worker processes"));
-  CHECK(says(job.dropped, "eval_interval: found 500ba; no key of the run file takes it yet"));
-  CHECK(says(job.dropped, "loggers.mlflow.experiment_name: found e"));
+  CHECK(job.run.dataset.shuffle);
+  CHECK(job.run.dataset.streams.front().local_folder() == "./c4/train");
+  REQUIRE(job.run.evaluation.sets.size() == 1);
+  CHECK(job.run.evaluation.sets.front().dataset.streams.front().local_folder() == "./c4/val");
+  CHECK(job.run.evaluation.interval == 500);
+  CHECK(job.run.evaluation.device_batch == 4);
+  REQUIRE(job.run.loggers.mlflow);
+  CHECK(job.run.loggers.mlflow->experiment_name == "e");
   CHECK_FALSE(says(job.dropped, "variables."));
   CHECK_FALSE(says(job.dropped, "state_dict_type"));
   for (const std::string& what : job.dropped) CHECK_THAT(what, Contains("; "));  // none without a reason
@@ -147,7 +153,8 @@ TEST_CASE("an imported recipe goes back to LLM Foundry unchanged") {
                             .run;
     const Recipe back = export_run(run, RecipeFormat::llm_foundry);
     CHECK(back.not_expressed.empty());
-    CHECK(run_to_yaml(import_run(back.text, "job.yaml", {.format = RecipeFormat::llm_foundry, .model = {}, .gpus = {}}).run) ==
+    CHECK(run_to_yaml(
+              import_run(back.text, "job.yaml", {.format = RecipeFormat::llm_foundry, .model = {}, .gpus = {}}).run) ==
           run_to_yaml(run));
   }
 }
