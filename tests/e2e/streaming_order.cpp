@@ -16,7 +16,8 @@ namespace {
 
 nlohmann::json answer(const nlohmann::json& asked) {
   YamlMap loader = YamlMap::from_text(asked.at("loader").get<std::string>(), "case");
-  Sampler sampler(read_train_loader(loader), asked.at("shards").get<std::vector<std::vector<std::int64_t>>>(),
+  Sampler sampler(read_train_loader(loader, RunClock()),
+                  asked.at("shards").get<std::vector<std::vector<std::int64_t>>>(),
                   {asked.at("nodes").get<std::int64_t>(), asked.at("ranks_per_node").get<std::int64_t>()});
   SamplerState state = sampler_state_from_json(asked.at("state"), "state");
   state.world = sampler.state().world;

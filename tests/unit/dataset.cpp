@@ -206,7 +206,7 @@ TEST_CASE("a curriculum ascends, names every stream and needs proportions") {
   CHECK_THAT(entries("{at: 5ba, proportions: {web: 1, code: 1}}, {at: 5ba, proportions: {web: 1, code: 1}}"),
              Contains("curriculum[1].at: found 5ba"));
   CHECK_THAT(entries("{at: 5ba, proportions: {web: 0, code: 0}}"), Contains("found only zeros"));
-  CHECK_THAT(entries("{at: 5tok, proportions: {web: 1, code: 1}}"), Contains("number of batches"));
+  CHECK_THAT(entries("{at: 5tok, proportions: {web: 1, code: 1}}"), Contains("no batch says how many"));
   CHECK_THAT(refused("dataset: {local: a}\ncurriculum: [{at: 5ba, proportions: {}}]"),
              Contains("streams without a proportion"));
 }
