@@ -60,6 +60,8 @@ std::filesystem::path DatasetSpec::folder() const {
 }
 
 std::int64_t samples_of_epoch(const DatasetSpec& spec, const std::string& where) {
+  if (spec.empty())
+    throw_error(Code::usage, "{}: found epochs without a data set; needs train_loader, or batches such as 40ba", where);
   if (spec.epoch_size) return *spec.epoch_size;
   std::int64_t sum = 0;
   for (const StreamSpec& stream : spec.streams) {

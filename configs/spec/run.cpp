@@ -226,9 +226,6 @@ RunClock clock_of(YamlMap& map, const RunSpec& run) {
   // A rank's batch is as Composer's loader draws it: ranks get equally many samples, a part of a batch is left out.
   const auto epoch = [data = run.dataset, ranks = run.layout.data_ranks(), batch = run.global_batch,
                       where]() -> std::int64_t {
-    if (data.empty())
-      throw_error(Code::usage, "{}: found epochs without a data set; needs train_loader, or batches such as 40ba",
-                  where);
     const std::int64_t batches =
         ceil_div(samples_of_epoch(data, where), ranks) / std::max<std::int64_t>(1, batch / ranks);
     if (batches == 0)

@@ -84,18 +84,10 @@ void write_foundry_loader(RecipeDraft& draft) {
   out.put("tokenizer.name", "./tokenizer");
   out.put("tokenizer.kwargs.model_max_length", run.seq);
   out.put("train_loader.name", "text");
-  out.put("train_loader.dataset.local", run.dataset.empty() ? "./data" : run.dataset.folder().string());
-  out.put("train_loader.dataset.shuffle", true);
+  write_foundry_data(draft);
   out.put("train_loader.dataset.max_seq_len", run.seq);
-  out.put("train_loader.dataset.shuffle_seed", run.dataset.shuffle_seed);
   out.put("train_loader.drop_last", true);
   out.put("train_loader.num_workers", 8);
-  DatasetSpec said;
-  said.use_folder(run.dataset.folder());
-  said.shuffle_seed = run.dataset.shuffle_seed;
-  if (said != run.dataset && !run.dataset.empty())
-    draft.not_expressed.emplace_back(
-        "train_loader.dataset: found streams or settings of their order, the file has one folder and the seed alone");
 }
 
 void write_foundry(RecipeDraft& draft) {

@@ -36,6 +36,7 @@ void write_foundry_recompute(RecipeDraft& draft);
 void read_foundry_recompute(RecipeReading& reading);
 void write_foundry_optimizer(RecipeDraft& draft);
 void read_foundry_optimizer(RecipeReading& reading, const FoundryClock& clock);
+void write_foundry_data(RecipeDraft& draft);
 /// The data set of train_loader, with Streaming's defaults; none where it names no MDS folder. Needs the layout.
 void read_foundry_data(RecipeReading& reading);
 /// A map eval_loader with its keys; lists of them are left out.

@@ -76,6 +76,19 @@ DatasetSpec foundry_dataset(RecipeReading& reading, const std::string& loader) {
 
 }  // namespace
 
+void write_foundry_data(RecipeDraft& draft) {
+  DatasetSpec data = draft.run.dataset;
+  if (data.empty()) data.use_folder("./data");
+  if (!data.curriculum.empty())
+    draft.not_expressed.emplace_back("train_loader.curriculum: found one, it changes proportions in code alone");
+  YAML::Emitter said;
+  dataset_to_yaml(data, said);
+  const Settings keys = settings_from_yaml(said.c_str(), "data set");
+  for (const Settings::Entry& entry : keys.entries()) draft.out.put("train_loader.dataset." + entry.key, entry.value);
+  draft.out.put("train_loader.dataset.shuffle", data.shuffle);
+  draft.out.put("train_loader.dataset.num_canonical_nodes", data.num_canonical_nodes);  // its default is another
+}
+
 void read_foundry_data(RecipeReading& reading) { reading.run.dataset = foundry_dataset(reading, "train_loader."); }
 
 void read_foundry_evaluation(RecipeReading& reading, const FoundryClock& clock) {

@@ -38,6 +38,10 @@ void add_allowed(const std::string& sample, const YAML::Node& root, YAML::Node a
     for (const auto& entry : at) add_allowed(sample, root, entry.second, path + "NAME.", read, keys);
     return;
   }
+  if (path == "variables.") {  // free
+    keys.insert("variables");
+    return;
+  }
   if (path.ends_with(".proportions.")) {  // numbers by such names
     keys.insert(path.substr(0, path.size() - 1));
     return;
@@ -192,15 +196,18 @@ TEST_CASE("every key of a run stands in docs/files.md, and no other") {
       "device_train_microbatch_size: "
       "1, fsdp_config: {activation_checkpointing: true}, precision: amp_fp8, precisions: {dispatch: fp8}, optimizer: "
       "{name: adamw}, scheduler: {name: inv_sqrt_with_warmup, t_scale: 1ba}, variables: {x: 1}, "
-      "algorithms: {gradient_clipping: {clipping_threshold: 1}}, train_loader: {dataset: {local: x}}, callbacks: "
+      "algorithms: {gradient_clipping: {clipping_threshold: 1}}, train_loader: {dataset: {streams: {a: {local: x, "
+      "proportion: 1}}}, curriculum: [{at: 1ba, proportions: {a: 2}}]}, callbacks: "
       "{hf_checkpointer: {save_folder: x}}, local_checkpoints: {interval: 1ba}, loggers: {mlflow: {run_name: x}, "
       "tensorboard: {log_dir: x}, prometheus: {textfile_directory: x}}, save_folder: x, eval_loader: {label: x, "
       "dataset: {local: x}}, rehearsal: {rank: 0}}";
-  std::string mixed = run;
-  const std::string one = "{dataset: {local: x}}";
-  mixed.replace(mixed.find(one), one.size(),
-                "{dataset: {streams: {a: {local: x, proportion: 1}}}, curriculum: [{at: 1ba, proportions: {a: 2}}]}");
-  CHECK(accepted({mixed}, from_file([](const auto& file) { read_run(file); })) == documented("Run"));
+  const auto scheduled = [&](const std::string& schedule) {
+    std::string other = run;
+    const std::string one = "inv_sqrt_with_warmup, t_scale: 1ba";
+    return other.replace(other.find(one), one.size(), schedule);
+  };
+  const std::vector<std::string> samples{run, scheduled("linear_decay_with_warmup"), scheduled("constant_with_warmup")};
+  CHECK(accepted(samples, from_file([](const auto& file) { read_run(file); })) == documented("Run"));
 }
 
 TEST_CASE("every key of a model stands in docs/files.md, and no other") {

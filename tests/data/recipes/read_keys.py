@@ -140,7 +140,7 @@ def llm_foundry(s):
                   s.arguments(here + "models/layers/attention.py", "GroupedQueryAttention"))
     keys += under("model.attn_config.rope_hf_config", ["type", "factor", "original_max_position_embeddings", "low_freq_factor",
                                                        "high_freq_factor"])
-    keys += under("model.ffn_config", ["ffn_type", "ffn_act_fn.name", "moe_world_size"] + MEGABLOCKS + s.arguments(ffn, "MPTMLP"))
+    keys += under("model.ffn_config", ["ffn_type", "ffn_act_fn.approximate", "ffn_act_fn.name", "moe_world_size"] + MEGABLOCKS + s.arguments(ffn, "MPTMLP"))
     keys += under("model.activation_checkpointing_target", ["mptblock", "grouped_query_attention"])
     keys += under("fsdp_config", s.fields("mosaicml/composer/utils/parallelism.py", "FSDPConfig"))
     keys += under("optimizer", ["name"] + s.arguments("mosaicml/composer/optim/decoupled_weight_decay.py", "DecoupledAdamW"))
