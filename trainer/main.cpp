@@ -143,10 +143,33 @@ double memory_of_rank(const RunSpec& run) {
   return kForTensors * std::stod(facts.at("device_memory_GiB")) * kGiB_bytes;
 }
 
+/// A run that goes on keeps the microbatch that was found at its beginning, whatever the machine now.
+void take_earlier_microbatch(RunSpec& run, const std::filesystem::path& folder) {
+  const std::filesystem::path file = folder / "run.yaml";
+  if (!run.autoresume || !std::filesystem::exists(file)) return;
+  try {
+    const RunSpec earlier = read_run(file);
+    if (earlier.microbatch_auto || earlier.layout.name() != run.layout.name() ||
+        earlier.global_batch != run.global_batch || earlier.seq != run.seq)
+      return;
+    run.layout.microbatch = earlier.layout.microbatch;
+    run.microbatch_auto = false;
+  } catch (const Error&) {  // then it is found anew
+  }
+}
+
+/// Ranks on machines of unequal memory find unequal microbatches: all take the first rank's.
+void take_microbatch_of_first(RunSpec& run, std::int64_t rank, c10d::Store& store) {
+  constexpr const char* kMicrobatch = "worker/microbatch";
+  if (rank == 0) store.set(kMicrobatch, std::to_string(run.layout.microbatch));
+  run.layout.microbatch = std::stoll(store.get_to_str(kMicrobatch));
+}
+
 RunSpec read_trainable(const TrainOptions& o, WorkerOptions& worker) {
   RunSpec run = read_run(find_config("runs", o.run));
   check_trainable(run, o.run);
   // On GPUs the ranks do it, each on its own device: this process must not open one before they do.
+  if (run.microbatch_auto) take_earlier_microbatch(run, o.folder);
   if (run.microbatch_auto && (run.device == DeviceKind::cpu || RankEnvironment::present()))
     choose_microbatch(run, memory_of_rank(run), o.run);
   worker.folder = o.folder;
@@ -161,6 +184,20 @@ bool goes_on_without_replicas(const RunSpec& run, const std::optional<Scenario>&
          run.device == DeviceKind::cpu && run.layout.optimizer_shard == 1;
 }
 
+/// Throws Error{usage} where checkpoints would be uploaded onto themselves.
+void check_save_folder(const std::string& address, const std::filesystem::path& output) {
+  open_store(address);
+  if (is_remote_address(address)) return;
+  namespace fs = std::filesystem;
+  const fs::path place = fs::weakly_canonical(address), checkpoints = fs::weakly_canonical(output / "checkpoints");
+  const auto inside = [](const fs::path& a, const fs::path& b) {
+    return std::mismatch(b.begin(), b.end(), a.begin(), a.end()).first == b.end();
+  };
+  if (inside(place, checkpoints) || inside(checkpoints, place))
+    throw_error(Code::usage, "save_folder: found {}, where the run's own checkpoints are; needs another place, or none",
+                address);
+}
+
 /// A rank whose run file is wrong still meets the others, so that one of them says it and all end. Returns its exit
 /// status.
 int train_one_rank(const TrainOptions& o) {
@@ -169,9 +206,11 @@ int train_one_rank(const TrainOptions& o) {
   RunSpec run;
   WorkerOptions worker;
   std::exception_ptr refused;
+  bool found_microbatch = false;
   try {
+    found_microbatch = read_run(find_config("runs", o.run)).microbatch_auto;
     run = read_trainable(o, worker);
-  } catch (const Error&) {
+  } catch (...) {
     refused = std::current_exception();
   }
   const auto summary_before = summary_time(worker.folder);
@@ -181,6 +220,7 @@ int train_one_rank(const TrainOptions& o) {
     run_watched(environment, refused ? kMeetRefused_s : run.dist_timeout_s, [&](RankWatch& watch) {
       if (refused) std::rethrow_exception(refused);
       if (!rank) {
+        if (found_microbatch) take_microbatch_of_first(run, environment.rank, watch.store());
         run = fit_to_world(run, environment, worker.folder, watch.store());
         rank = std::make_unique<Worker>(run, worker);
       }
@@ -224,7 +264,7 @@ int train(const TrainOptions& o) {
     open_store(run.load_path);
   else if (!run.load_path.empty())
     PretrainedWeights(run.load_path, run.model);
-  if (!run.save_folder.empty()) open_store(run.save_folder);
+  if (!run.save_folder.empty()) check_save_folder(run.save_folder, worker.folder);
   if (!run.export_path.empty()) family_of(run.model);
   std::filesystem::create_directories(worker.folder);
   // Here, too: a rank that fails before rank 0 has come to it makes the next generation a restart.

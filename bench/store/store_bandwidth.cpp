@@ -67,20 +67,28 @@ struct StoreSeries {
 };
 
 void take_turn(const BenchedStore& of, StoreSeries& series, const std::filesystem::path& from, std::uint64_t hash,
-               const std::filesystem::path& scratch) try {
+               const std::filesystem::path& scratch) {
   const std::string name = fmt::format("windtunnel-bench-{}-{}", getpid(), from.filename().string());
   const std::filesystem::path to = scratch / "back";
-  series.write.samples.push_back(seconds_of([&] { of.store.upload(from, name); }));
-  if (const auto* files = dynamic_cast<FileStore*>(&of.store))
-    drop_cached(std::filesystem::path(files->address()) / name);
-  series.read.samples.push_back(seconds_of([&] { of.store.fetch(name, to, kLongestFetch_s); }));
-  if (of.gives_back && hash_of_file(to) != hash)
-    throw_error(Code::runtime, "{}: gives back other bytes than it was given; this storage loses data",
-                of.store.address());
-  std::filesystem::remove(to);
-  of.store.remove(name);
-} catch (const std::exception& e) {
-  series.error = e.what();
+  const auto clean_up = [&]() noexcept {
+    try {
+      std::filesystem::remove(to);
+      of.store.remove(name);
+    } catch (const std::exception&) {  // what failed before is said
+    }
+  };
+  try {
+    series.write.samples.push_back(seconds_of([&] { of.store.upload(from, name); }));
+    if (const auto* files = dynamic_cast<FileStore*>(&of.store))
+      drop_cached(std::filesystem::path(files->address()) / name);
+    series.read.samples.push_back(seconds_of([&] { of.store.fetch(name, to, kLongestFetch_s); }));
+    if (of.gives_back && hash_of_file(to) != hash)
+      throw_error(Code::runtime, "{}: gives back other bytes than it was given; this storage loses data",
+                  of.store.address());
+  } catch (const std::exception& e) {
+    series.error = e.what();
+  }
+  clean_up();
 }
 
 void add_series(Profile& out, const BenchedStore& of, StoreSeries series) {
@@ -89,7 +97,7 @@ void add_series(Profile& out, const BenchedStore& of, StoreSeries series) {
       out.failures.push_back({m->name(), series.error});
       continue;
     }
-    m->counters["max_rel_error"] = 0;  // every sample was compared
+    if (of.gives_back) m->counters["max_rel_error"] = 0;  // every sample was compared
     m->evidence = {Evidence::measured, fmt::format("{} samples, {}", m->samples.size(), of.source)};
     out.measurements.push_back(std::move(*m));
   }

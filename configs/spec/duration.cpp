@@ -94,7 +94,8 @@ std::int64_t samples_of(const std::string& folder, const std::string& where) {
   std::int64_t samples = 0;
   if (document.is_object() && document.contains("shards") && document["shards"].is_array())
     for (const nlohmann::json& shard : document["shards"])
-      if (shard.is_object()) samples += shard.value("samples", std::int64_t{0});
+      if (shard.is_object() && shard.contains("samples") && shard["samples"].is_number_integer())
+        samples += shard["samples"].get<std::int64_t>();
   if (samples < 1)
     throw_error(Code::usage, "{}: {}: found no shards with samples, needs an MDS index", where, index.string());
   return samples;

@@ -51,7 +51,7 @@ PrometheusSpec read_prometheus(YamlMap map) {
 void check_tracking_uri(const std::string& uri, const std::string& where) {
   const bool tls = uri.starts_with("https://"), plain = uri.starts_with("http://");
   const std::string rest = uri.substr(tls ? 8 : plain ? 7 : 0), authority = rest.substr(0, rest.find_first_of("/?#"));
-  if (authority.find('@') != std::string::npos)
+  if (uri.find('@') != std::string::npos)
     throw_error(Code::usage,
                 "{}: found a user or a password in the address (not repeated here), allowed is none in a file; set "
                 "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN, in the environment",

@@ -250,7 +250,8 @@ Family family(const ModelSpec& m) {
   const bool unbiased = a.bias == Bias::none;
   if (unbiased && !a.rope_scaling.on() && m.norm == Norm::layernorm && a.qk_norm == QkNorm::none &&
       a.parallel == Parallel::none && !m.norm_bias) {
-    if (only_routed && !a.alibi && !m.tied && m.norm_eps == 1e-5) return {"dbrx", "DbrxForCausalLM", dbrx};
+    if (only_routed && !a.alibi && !m.tied && m.norm_eps == 1e-5 && m.activation == Activation::swiglu)
+      return {"dbrx", "DbrxForCausalLM", dbrx};
     if (m.experts == 0 && m.activation == Activation::gelu && a.alibi && m.tied && m.kv_heads == m.heads &&
         m.ffn % m.d_model == 0)
       return {"mpt", "MptForCausalLM", mpt};

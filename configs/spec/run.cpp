@@ -223,11 +223,9 @@ Duration whole_duration(YamlMap& map) { return Duration::parse(map.text("max_dur
 /// How long the run is, for all keys that say times.
 RunClock clock_of(YamlMap& map, const RunSpec& run) {
   const std::string where = map.where("max_duration");
-  // A rank's batch is as Composer's loader draws it: ranks get equally many samples, a part of a batch is left out.
-  const auto epoch = [data = run.dataset, ranks = run.layout.data_ranks(), batch = run.global_batch,
-                      where]() -> std::int64_t {
-    const std::int64_t batches =
-        ceil_div(samples_of_epoch(data, where), ranks) / std::max<std::int64_t>(1, batch / ranks);
+  // As the sampler counts: what does not fill a batch is left out.
+  const auto epoch = [data = run.dataset, batch = run.global_batch, where]() -> std::int64_t {
+    const std::int64_t batches = samples_of_epoch(data, where) / batch;
     if (batches == 0)
       throw_error(Code::usage, "{}: {}: found less than one batch of {}", where, data.folder().string(), batch);
     return batches;
@@ -255,6 +253,7 @@ RunSpec run_from_map(YamlMap map, const std::filesystem::path& file) {
     YamlMap loader = map.map("train_loader");
     run.dataset = read_train_loader(loader, {{run.global_batch, run.seq}, whole_duration(map)});
   }
+  run.layout.check(run.model, file.string());  // whose ranks divide a batch
   const RunClock clock = clock_of(map, run);
   run.steps = clock.steps(map.where("max_duration"));
   read_optimizer(map, clock, run.optimizer);

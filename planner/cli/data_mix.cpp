@@ -9,7 +9,7 @@
 #include "planner/cli/command.hpp"
 #include "planner/cli/words.hpp"
 #include "trainer/data/mds_index.hpp"
-#include "trainer/data/mds_reader.hpp"
+#include "trainer/data/mds_shard_file.hpp"
 #include "trainer/data/mixture.hpp"
 
 namespace wt {
@@ -35,7 +35,13 @@ std::filesystem::path index_folder(const StreamSpec& stream, const std::string& 
 /// Tokens of its first sample; none where that is not here or has none.
 std::optional<std::int64_t> sample_tokens(const std::filesystem::path& folder) {
   try {
-    return static_cast<std::int64_t>(MdsReader(folder).tokens(0).size());
+    for (const MdsShard& shard : read_mds_index(folder)) {
+      if (shard.samples == 0) continue;
+      const std::filesystem::path file = folder / shard.raw.basename;
+      return static_cast<std::int64_t>(
+          MdsShardFile(file, shard, token_column(shard, kTokensColumn, file.string())).tokens(0).size());
+    }
+    return {};
   } catch (const Error&) {
     return {};
   }
@@ -99,7 +105,8 @@ void mix(const MixCommand& o) {
     tokens.push_back(sample_tokens(folder));
   }
   std::int64_t drawn = run.steps;
-  for (const BatchRange& range : run.resilience.skipped) drawn += range.last - range.first + 1;
+  for (const BatchRange& range : run.resilience.skipped)  // ascending
+    if (range.first <= drawn) drawn += range.last - range.first + 1;
   const Mixture mixture =
       mixture_of(run.dataset, shards, tokens, run.global_batch, drawn, {1, run.layout.data_ranks()});
   if (o.json)

@@ -125,11 +125,15 @@ std::vector<std::string> environment_without_secrets() {
     const std::vector<std::string> words = split(name, '_');
     if (std::any_of(words.begin(), words.end(), [&](const std::string& word) { return secret.contains(word); }))
       continue;
-    const std::size_t scheme = variable.find("://");
-    if (scheme != std::string::npos && !name.ends_with("_proxy")) {
-      const std::string host = variable.substr(scheme + 3, variable.find('/', scheme + 3) - scheme - 3);
-      if (host.find('@') != std::string::npos) continue;
-    }
+    static const std::vector<std::string> ends{"password", "passwd", "pass",   "pwd",
+                                               "token",    "secret", "apikey", "_pat"};
+    if (std::any_of(ends.begin(), ends.end(), [&](const std::string& end) { return name.ends_with(end); })) continue;
+    bool in_address = false;
+    for (std::size_t scheme = variable.find("://"); scheme != std::string::npos && !in_address;
+         scheme = variable.find("://", scheme + 3))
+      in_address =
+          variable.substr(scheme + 3, variable.find('/', scheme + 3) - scheme - 3).find('@') != std::string::npos;
+    if (in_address) continue;
     out.push_back(variable);
   }
   return out;

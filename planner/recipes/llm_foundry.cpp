@@ -16,7 +16,6 @@ const std::vector<RecipeRow>& foundry_rows() {
       {"dist_timeout", +[](RunSpec& r) { return &r.dist_timeout_s; }},
       {"autoresume", +[](RunSpec& r) { return &r.autoresume; }},
       {"optimizer.lr", +[](RunSpec& r) { return &r.optimizer.lr; }},
-      {"optimizer.eps", +[](RunSpec& r) { return &r.optimizer.eps; }},
       {"algorithms.gradient_clipping.clipping_threshold", +[](RunSpec& r) { return &r.optimizer.clip_norm; }},
       {"save_num_checkpoints_to_keep", +[](RunSpec& r) { return &r.keep_checkpoints; }, -1}};
   return rows;
@@ -110,7 +109,7 @@ void write_foundry(RecipeDraft& draft) {
   write_foundry_optimizer(draft);
   out.put("algorithms.gradient_clipping.clipping_type", "norm");
   write_foundry_loader(draft);
-  if (run.save) out.put("save_folder", "./checkpoints");
+  if (run.save) out.put("save_folder", run.save_folder.empty() ? "./checkpoints" : run.save_folder);
   out.put("save_interval",
           fmt::format("{}ba", run.save_interval > 0 ? run.save_interval : std::max<std::int64_t>(1, run.steps)));
   if (!run.export_path.empty()) {
@@ -167,7 +166,10 @@ void read_foundry(RecipeReading& reading) {
   read_foundry_loggers(reading);
   run.save = reading.in.has("save_folder");
   const std::string place = run.save ? reading.in.text("save_folder", "") : "";
-  if (place.starts_with("s3://")) run.save_folder = named(place, run);
+  if (place.starts_with("s3://"))
+    run.save_folder = named(place, run);
+  else if (!place.empty())
+    reading.dropped.push_back(fmt::format("save_folder: found {}; checkpoints lie in the output folder", place));
   const std::int64_t interval = clock.whole_batches("save_interval", 1000);
   run.save_interval = run.save && interval < run.steps ? interval : 0;
   if (run.keep_checkpoints == 0) run.keep_checkpoints = -1;

@@ -50,7 +50,8 @@ double parameter_distance(const State& expected, const State& found) {
   return worst;
 }
 
-/// The same samples and the same numbers (seen: 1e-7 at the first step, 7e-7 over ten).
+/// The same samples and the same numbers (seen: 1e-7 at the first step, 7e-7 over ten; parameters 1.3e-5 apart on a CPU
+/// with AMX, whose products are summed in another order).
 void check_same(const RunSpec& expected, const RunSpec& found) {
   INFO(found.layout.name() << ", microbatch " << found.layout.microbatch);
   const auto alone = steps_of(trained(expected)), together = steps_of(trained(found));
@@ -63,7 +64,7 @@ void check_same(const RunSpec& expected, const RunSpec& found) {
     CHECK(off(a.grad_norm, b.grad_norm) <= (i == 0 ? 1e-6 : 2e-3));
   }
   const auto state = [](const RunSpec& run) { return state_of(latest_checkpoint(trained(run))); };
-  CHECK(parameter_distance(state(expected), state(found)) <= 1e-5);
+  CHECK(parameter_distance(state(expected), state(found)) <= 3e-5);
 }
 
 void check_all(const std::vector<RunSpec>& runs) {
@@ -148,7 +149,7 @@ std::vector<RunSpec> bf16_layouts() {
 
 /// bf16 products and activations are rounded to 2^-9, and AdamW's first steps are as long whatever the gradient's size,
 /// so that weights whose gradient is that small go the other way: after ten steps the parameters of one rank alone are
-/// up to 13 % from those in fp32. A layout rounds other sums and may tip other choices of experts; it is allowed 2.5
+/// up to 13 % from those in fp32, and up to 17 % on a CPU with AMX. A layout rounds other sums and may tip other choices of experts; it is allowed 2.5
 /// times that distance, parameter by parameter (seen: 1.8 times, an expert's under context 4; with other samples 3.6 to
 /// 29 times).
 TEST_CASE("in bf16 a layout starts where fp32 starts, and ten steps take it about as far from it as bf16 on one rank") {
@@ -166,7 +167,7 @@ TEST_CASE("in bf16 a layout starts where fp32 starts, and ten steps take it abou
       most = worse(most, distance == 0 ? 0 : distance / rounding.at(name));
     return most;
   };
-  for (const auto& [name, distance] : rounding) CHECK(distance <= 0.15);
+  for (const auto& [name, distance] : rounding) CHECK(distance <= 0.2);
   for (const RunSpec& run : bf16_layouts()) {
     INFO(run.layout.name());
     const auto folder = in_bf16(run);

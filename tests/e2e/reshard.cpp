@@ -128,7 +128,7 @@ void on_every_rank(const RunSpec& run, const std::function<void(std::int64_t, St
 
 void save(const RunSpec& run, const std::filesystem::path& folder) {
   on_every_rank(run, [&](std::int64_t rank, StoreOnly& c) {
-    CheckpointSaver saver(folder, run, c, 0, {}, [](std::int64_t, const SaveTimes&) {});
+    CheckpointSaver saver(folder, run, c, {}, {}, [](std::int64_t, const SaveTimes&) {});
     saver.save(7, SamplerState{1, 48, 1, 5, 1}, groups_of(run, rank));
     saver.finish();
   });
@@ -232,7 +232,7 @@ TEST_CASE("a save returns before anything is written, and what is written are th
   std::promise<void> zeroed;
   on_every_rank(run, [&](std::int64_t rank, StoreOnly& c) {
     Groups groups = groups_of(run, rank);
-    CheckpointSaver saver(folder.path(), run, c, 0, {}, [](std::int64_t, const SaveTimes&) {});
+    CheckpointSaver saver(folder.path(), run, c, {}, {}, [](std::int64_t, const SaveTimes&) {});
     if (rank == 0) zeroed.get_future().wait();  // until then there is not even a folder to write to
     saver.save(7, SamplerState{1, 48, 1, 5, 1}, groups);
     for (ShardedGroup& g : groups) g.master.zero_(), g.exp_avg.zero_(), g.exp_avg_sq.zero_();
@@ -246,7 +246,7 @@ TEST_CASE("a saver that ends without finishing gives up what it was writing") {
   const RunSpec run = with_layout(one_rank(), 1, 2, 1);
   const TempDirectory folder;
   on_every_rank(run, [&](std::int64_t rank, StoreOnly& c) {
-    CheckpointSaver saver(folder.path(), run, c, 0, {}, [](std::int64_t, const SaveTimes&) {});
+    CheckpointSaver saver(folder.path(), run, c, {}, {}, [](std::int64_t, const SaveTimes&) {});
     if (rank == 0) saver.save(7, SamplerState{1, 48, 1, 5, 1}, groups_of(run, rank));  // rank 1 never does
   });
   CHECK(folder.entries() == 0);
@@ -258,7 +258,7 @@ TEST_CASE("every rank hears that one of them could not write, and the next save 
   write_bytes(folder / "step-00000007.partial", "in the way");
   std::atomic<int> failed = 0;
   on_every_rank(run, [&](std::int64_t rank, StoreOnly& c) {
-    CheckpointSaver saver(folder / "step-00000007.partial", run, c, 0, {}, [](std::int64_t, const SaveTimes&) {});
+    CheckpointSaver saver(folder / "step-00000007.partial", run, c, {}, {}, [](std::int64_t, const SaveTimes&) {});
     saver.save(7, SamplerState{}, groups_of(run, rank));
     try {
       saver.finish();

@@ -53,6 +53,12 @@ struct PassedOver {
   const char* renamed = "unreadable";  ///< what its name gets when the run publishes its first checkpoint
 };
 
+/// What a run begins with.
+struct Beginning {
+  std::int64_t done = 0;                  ///< steps
+  std::filesystem::path checkpoint = {};  ///< that it goes on from; empty: none in storage
+};
+
 /// Saves checkpoints of one run, one at a time. Collective over all ranks.
 class CheckpointSaver {
  public:
@@ -60,9 +66,8 @@ class CheckpointSaver {
   using Done = std::function<void(std::int64_t step, const SaveTimes&)>;
   /// `passed_over`: newer than what this run goes on from. They are renamed before its first checkpoint is published,
   /// so that neither a checkpoint of the same step nor retention ends them.
-  /// `goes_on_from`: the step that this run begins after.
-  CheckpointSaver(std::filesystem::path folder, const RunSpec& run, Communicators& communicators,
-                  std::int64_t goes_on_from, std::vector<PassedOver> passed_over, Done done);
+  CheckpointSaver(std::filesystem::path folder, const RunSpec& run, Communicators& communicators, Beginning beginning,
+                  std::vector<PassedOver> passed_over, Done done);
   /// Without finish() before it, a save under way is given up: what is half written is no checkpoint.
   ~CheckpointSaver();
   CheckpointSaver(const CheckpointSaver&) = delete;
@@ -73,13 +78,9 @@ class CheckpointSaver {
   void save(std::int64_t step, const SamplerState& sampler, const std::vector<ShardedGroup>& groups);
   /// Waits for the last save. Throws as save() does.
   void finish();
-  /// After finish(), at the end of a run: waits for the upload of the last checkpoint. Throws Error{runtime} on every
-  /// rank where it is not at save_folder.
-  void finish_upload();
-  /// On rank 0: see CheckpointUpload::upload_results().
-  void upload_results(const std::filesystem::path& output) {
-    if (upload_ && communicators_.rank() == 0) upload_->upload_results(output);
-  }
+  /// After finish(), at the end of a run with a save_folder: waits for the upload of the last checkpoint, and uploads
+  /// the records in `output`. Throws Error{runtime} on every rank where that failed.
+  void finish_upload(const std::filesystem::path& output);
 
  private:
   /// The thread: what this rank writes; then, on rank 0, the manifest.

@@ -89,11 +89,35 @@ json model_json(const ModelSpec& m) {
   return out;
 }
 
+/// What else decides which sample comes when. Where the shards are does not, nor do later entries of a curriculum,
+/// which the sampler's state compares.
+json order_json(const DatasetSpec& d) {
+  json streams = json::array();
+  for (const StreamSpec& s : d.streams) {
+    json stream = {{"name", s.name}};
+    if (s.proportion) stream["proportion"] = *s.proportion;
+    if (s.repeat) stream["repeat"] = *s.repeat;
+    if (s.choose) stream["choose"] = *s.choose;
+    streams.push_back(std::move(stream));
+  }
+  json out = {{"streams", streams},
+              {"sampling_method", to_string(d.sampling_method)},
+              {"sampling_granularity", d.sampling_granularity},
+              {"batching_method", to_string(d.batching_method)},
+              {"shuffle", d.shuffle},
+              {"num_canonical_nodes", d.num_canonical_nodes}};
+  if (d.shuffle) out["shuffle_algo"] = to_string(d.shuffle_algorithm);
+  if (d.epoch_size) out["epoch_size"] = *d.epoch_size;
+  if (d.shuffle_block_size) out["shuffle_block_size"] = *d.shuffle_block_size;
+  return out;
+}
+
 json data_json(const RunSpec& run) {
   return {{"max_seq_len", run.seq},
           {"global_train_batch_size", run.global_batch},
           {"seed", run.seed},
-          {"shuffle_seed", run.dataset.shuffle_seed}};
+          {"shuffle_seed", run.dataset.shuffle_seed},
+          {"order", order_json(run.dataset)}};
 }
 
 }  // namespace wt

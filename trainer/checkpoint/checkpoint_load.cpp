@@ -157,7 +157,7 @@ void check_manifest(const json& manifest, const RunSpec& run, const std::string&
                 chosen, differing_keys(manifest.at("model"), model_json(run.model)));
   const json expected = data_json(run);
   for (const auto& [key, value] : expected.items())
-    if (manifest.at("data").at(key) != value)
+    if (manifest.at("data").contains(key) && manifest.at("data").at(key) != value)  // older ones have fewer
       throw_error(Code::usage,
                   "{}: {} was {} when the checkpoint was saved, the run says {}; samples would not continue: set it "
                   "back, choose another output folder, or set autoresume: false",

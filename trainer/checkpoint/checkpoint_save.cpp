@@ -92,8 +92,8 @@ std::int64_t StagedState::bytes() const {
   return bytes;
 }
 
-CheckpointSaver::CheckpointSaver(fs::path folder, const RunSpec& run, Communicators& communicators,
-                                 std::int64_t goes_on_from, std::vector<PassedOver> passed_over, Done done)
+CheckpointSaver::CheckpointSaver(fs::path folder, const RunSpec& run, Communicators& communicators, Beginning beginning,
+                                 std::vector<PassedOver> passed_over, Done done)
     : folder_(std::move(folder)),
       run_(run),
       communicators_(communicators),
@@ -101,11 +101,12 @@ CheckpointSaver::CheckpointSaver(fs::path folder, const RunSpec& run, Communicat
       done_(std::move(done)) {
   if (run.save_folder.empty() || !run.save || communicators.rank() >= state_ranks(run.layout)) return;
   upload_ = std::make_unique<CheckpointUpload>(run, communicators.store(), communicators.rank());
-  upload_->prepare(goes_on_from);
+  upload_->prepare(beginning.done, beginning.checkpoint);
 }
 
 CheckpointSaver::~CheckpointSaver() {
   given_up_ = true;
+  if (upload_) upload_->give_up();  // the thread may wait for it
   if (thread_.joinable()) thread_.join();
 }
 
@@ -132,14 +133,22 @@ void CheckpointSaver::finish() {
   done_(step_, {blocking_s_, written_at_s_ - begun_at_s_, bytes_});
 }
 
-void CheckpointSaver::finish_upload() {
-  if (run_.save_folder.empty() || !run_.save) return;
+void CheckpointSaver::finish_upload(const fs::path& output) {
   const std::string key = key_of(step_, "uploaded");
   if (upload_) upload_->wait();
-  if (communicators_.rank() == 0) communicators_.store().set(key, upload_->failure());
+  if (communicators_.rank() == 0) {
+    std::string wrong = upload_->failure();
+    try {
+      upload_->upload_results(output);
+    } catch (const std::exception& e) {
+      if (wrong.empty()) wrong = fmt::format("its records: {}", e.what());
+    }
+    communicators_.store().set(key, wrong);
+  }
   if (const std::string wrong = wt::wait_for(communicators_.store(), key); !wrong.empty())
     throw_error(Code::runtime,
-                "the last checkpoint is in {}, but not at {}: {}; mend that, and start the run again, which uploads it",
+                "the last checkpoint is in {}, but not all of it at {}: {}; mend that, and start the run again, which "
+                "uploads it",
                 folder_.string(), run_.save_folder, wrong);
 }
 

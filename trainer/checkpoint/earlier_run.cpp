@@ -23,7 +23,7 @@ bool there(const fs::path& path) { return fs::exists(fs::symlink_status(path)); 
 fs::path unfinished_move(const fs::path& folder) { return folder / "earlier.partial"; }
 
 constexpr std::array kOfRun = std::to_array<std::string_view>(
-    {"checkpoints", "checkpoints.jsonl", "evaluations.jsonl", "nodes", "metrics.jsonl", "replayed.jsonl",
+    {"checkpoints", "checkpoints.jsonl", "evaluations.jsonl", "export", "nodes", "metrics.jsonl", "replayed.jsonl",
      "generations.jsonl", "strikes.jsonl", "diverged.json", "summary.json", "profile.json", "routing.csv",
      "timeline.json", "trace.json", "agent.json", "remaining.yaml", "mlflow.json", ".saved"});
 

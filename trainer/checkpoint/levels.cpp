@@ -23,6 +23,7 @@ std::optional<LoadedCheckpoint> CheckpointLevels::load(const UnfitState& unfit) 
                                        copies ? &*copies : nullptr, unfit);
   if (!loaded) return loaded;
   passed_over_ = loaded->passed_over;
+  loaded_path_ = loaded->path;
   last_is_missing_ = run_.save && loaded->step == run_.steps && loaded->path.empty();
   if (communicators_.rank() == 0 && !loaded->path.empty()) try {
       name_latest(loaded->path);  // a run may have died between the two
@@ -33,7 +34,8 @@ std::optional<LoadedCheckpoint> CheckpointLevels::load(const UnfitState& unfit) 
 }
 
 void CheckpointLevels::start(std::int64_t done, CheckpointSaver::Done saved, LocalSaver::Done copied) {
-  saver_.emplace(output_ / "checkpoints", run_, communicators_, done, passed_over_, std::move(saved));
+  saver_.emplace(output_ / "checkpoints", run_, communicators_, Beginning{done, loaded_path_}, passed_over_,
+                 std::move(saved));
   if (!site_) return;
   if (site_->leads()) clean_node_folder(site_->folder, done, run_);
   if (site_->rank == 0) remove_other_nodes(*site_);
@@ -68,10 +70,12 @@ void CheckpointLevels::complete(const SamplerState& sampler) {
 void CheckpointLevels::finish() {
   saver_->finish();
   if (copier_) copier_->finish();
-  saver_->finish_upload();
 }
 
-void CheckpointLevels::upload_results() { saver_->upload_results(output_); }
+void CheckpointLevels::finish_uploads() {
+  if (run_.save_folder.empty() || !run_.save) return;
+  saver_->finish_upload(output_);
+}
 
 void CheckpointLevels::give_back_memory() {
   if (site_ && site_->leads() && run_.save) remove_linked_folder(site_->folder);

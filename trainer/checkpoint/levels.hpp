@@ -30,8 +30,9 @@ class CheckpointLevels {
   void complete(const SamplerState& sampler);
   /// Waits for the last saves.
   void finish();
-  /// The run is over and its records are written: they go to save_folder, too, where there is one.
-  void upload_results();
+  /// After finish(), when the run ends and its records are written. Where it has a save_folder: waits for the upload of
+  /// the last checkpoint, and uploads the records. Throws Error{runtime} on every rank where that failed.
+  void finish_uploads();
   /// The run is over and every rank has called finish(): nodes get their memory back, where storage has the state.
   void give_back_memory();
 
@@ -46,7 +47,8 @@ class CheckpointLevels {
   RankLinks links_;
   std::optional<CopySite> site_;  ///< none: no copies in memory
   std::vector<PassedOver> passed_over_;
-  bool last_is_missing_ = false;  ///< in storage
+  std::filesystem::path loaded_path_;  ///< in storage; empty: none
+  bool last_is_missing_ = false;       ///< in storage
   std::optional<CheckpointSaver> saver_;
   std::optional<LocalSaver> copier_;
 };

@@ -1,6 +1,8 @@
 #include "trainer/checkpoint/upload.hpp"
 
+#include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
 
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/standard_error.hpp"
@@ -32,13 +34,39 @@ CheckpointUpload::CheckpointUpload(const RunSpec& run, SharedStore& store, std::
     : run_(run), rank_(rank), place_(open_store(run.save_folder)), mirror_(*place_), store_(store.reconnect()) {}
 
 CheckpointUpload::~CheckpointUpload() {
-  given_up_ = true;
-  place_->give_up();
+  give_up();
   if (thread_.joinable()) thread_.join();
 }
 
-void CheckpointUpload::prepare(std::int64_t goes_on_from) {
-  if (rank_ == 0) mirror_.start(goes_on_from);
+void CheckpointUpload::give_up() {
+  given_up_ = true;
+  place_->give_up();
+}
+
+void CheckpointUpload::prepare(std::int64_t goes_on_from, const std::filesystem::path& checkpoint) {
+  if (rank_ != 0) return;
+  mirror_.start(goes_on_from);
+  if (checkpoint.empty()) return;
+  const std::vector<std::int64_t> there = mirror_.steps();
+  if (std::find(there.begin(), there.end(), goes_on_from) == there.end())
+    thread_ = std::thread([this, goes_on_from, checkpoint] { upload_missing(goes_on_from, checkpoint); });
+}
+
+void CheckpointUpload::upload_missing(std::int64_t step, const std::filesystem::path& checkpoint) {
+  try {
+    std::vector<std::string> names;
+    const nlohmann::json manifest = read_manifest(checkpoint);
+    for (const auto& file : manifest.at("files")) names.push_back(file.at("name"));
+    mirror_.upload(step, checkpoint, names);
+    mirror_.commit(checkpoint);
+  } catch (const std::exception& e) {
+    failed(step, e.what());
+  }
+}
+
+void CheckpointUpload::failed(std::int64_t step, const std::string& why) {
+  failure_ = why;
+  if (!why.empty() && !given_up_) print_error("checkpoint of step {} is not at {}: {}\n", step, place_->address(), why);
 }
 
 void CheckpointUpload::wait() {
@@ -51,8 +79,8 @@ void CheckpointUpload::begin(std::int64_t step, const std::filesystem::path& che
   thread_ = std::thread([this, step, checkpoint, names = std::move(names), published] {
     try {
       upload(step, checkpoint, names, published);
-    } catch (const std::exception& e) {  // the store of ranks is gone, and the run with it
-      failure_ = e.what();
+    } catch (const std::exception& e) {  // the store of ranks is gone, or a rank takes too long
+      failed(step, e.what());
     }
   });
 }
@@ -68,9 +96,7 @@ void CheckpointUpload::upload(std::int64_t step, const std::filesystem::path& ch
   }
   store_->set(upload_key(step, std::to_string(rank_)), wrong);
   if (rank_ != 0) return;
-  failure_ = commit(step, checkpoint);
-  if (!failure_.empty() && !given_up_)
-    print_error("checkpoint of step {} is not at {}: {}\n", step, place_->address(), failure_);
+  failed(step, commit(step, checkpoint));
 }
 
 std::string CheckpointUpload::commit(std::int64_t step, const std::filesystem::path& checkpoint) {
@@ -82,6 +108,10 @@ std::string CheckpointUpload::commit(std::int64_t step, const std::filesystem::p
   if (!wrong.empty()) return wrong;
   try {
     mirror_.commit(checkpoint);
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+  try {  // the checkpoint is there; what follows is convenience
     mirror_.retain(step, run_.keep_checkpoints);
     const std::filesystem::path output = checkpoint.parent_path().parent_path();
     std::error_code absent;
@@ -89,7 +119,9 @@ std::string CheckpointUpload::commit(std::int64_t step, const std::filesystem::p
       if (const auto bytes = std::filesystem::file_size(output / name, absent); !absent && bytes <= kRecord_bytes)
         place_->put(record_name(name), read_file((output / name).string(), "a record"));  // which grows meanwhile
   } catch (const std::exception& e) {
-    return e.what();
+    if (!given_up_)
+      print_error("checkpoint of step {} is at {}, but tidying up there failed: {}\n", step, place_->address(),
+                  e.what());
   }
   return "";
 }
@@ -114,8 +146,12 @@ void fetch_missing_checkpoint(const RunSpec& run, const std::filesystem::path& o
           place->fetch(there, output / name, kFetch_s);
       print_error("fetched {} from {}\n", step_name(step), place->address());
       return;
-    } catch (const StoreFailed& e) {
-      if (e.kind() != StoreFailed::Kind::damaged && e.kind() != StoreFailed::Kind::not_found) throw;
+    } catch (const Error& e) {
+      const auto* failed = dynamic_cast<const StoreFailed*>(&e);
+      const bool of_checkpoint =
+          failed ? failed->kind() == StoreFailed::Kind::damaged || failed->kind() == StoreFailed::Kind::not_found
+                 : e.code() == Code::usage;  // its manifest is none of ours
+      if (!of_checkpoint) throw;
       wrong = e.what();
       print_error("checkpoint of step {} at {} is passed over: {}\n", step, place->address(), wrong);
     }

@@ -24,8 +24,11 @@ class CheckpointUpload {
   CheckpointUpload(const CheckpointUpload&) = delete;
   CheckpointUpload& operator=(const CheckpointUpload&) = delete;
 
-  /// On rank 0, before the first save: see CheckpointMirror::start(). Throws StoreFailed.
-  void prepare(std::int64_t goes_on_from);
+  /// On rank 0, before the first save: see CheckpointMirror::start(). Then uploads the checkpoint that the run goes on
+  /// from (empty: none), where the store lacks it. Throws StoreFailed.
+  void prepare(std::int64_t goes_on_from, const std::filesystem::path& checkpoint);
+  /// An upload under way ends soon, and so do all that follow.
+  void give_up();
   /// Waits for the upload before. `names`: of this rank's files in the checkpoint, which `published` says is whole.
   void begin(std::int64_t step, const std::filesystem::path& checkpoint, std::vector<std::string> names,
              const std::string& published);
@@ -39,6 +42,8 @@ class CheckpointUpload {
  private:
   void upload(std::int64_t step, const std::filesystem::path& checkpoint, const std::vector<std::string>& names,
               const std::string& published);
+  void failed(std::int64_t step, const std::string& why);
+  void upload_missing(std::int64_t step, const std::filesystem::path& checkpoint);
   std::string commit(std::int64_t step, const std::filesystem::path& checkpoint);
 
   const RunSpec& run_;

@@ -43,8 +43,10 @@ bool is_earlier_dataset(const fs::path& directory, const std::vector<MdsColumn>&
     return false;
   }
   return std::all_of(
-      fs::directory_iterator(directory), fs::directory_iterator(),
-      [&](const fs::directory_entry& entry) { return files.contains(entry.path().filename().string()); });
+      fs::directory_iterator(directory), fs::directory_iterator(), [&](const fs::directory_entry& entry) {
+        const std::string name = entry.path().filename().string();  // readers lock shards, and keep count of them
+        return files.contains(name) || name == ".shard-locks" || name == ".shard-table";
+      });
 }
 
 void check_target(const fs::path& out, const std::vector<MdsColumn>& columns, bool overwrite) {

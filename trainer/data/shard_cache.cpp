@@ -212,6 +212,7 @@ Shard ShardCache::State::opened(std::size_t shard) {
   ahead_.erase(shard);
   while (true) {
     if (const auto found = open_.find(shard); found != open_.end()) {
+      ahead_.erase(shard);  // a thread may have opened it meanwhile
       found->second.last_read = ++reads_;
       return found->second.shard;
     }
@@ -300,6 +301,7 @@ void ShardCache::State::work() {
     in_work_.erase(shard);
     if (file) {
       keep(shard, file);
+      failed_.erase(shard);
       if (limit_) ahead_.insert(shard);
     }
     if (failure) failed_[shard] = failure;

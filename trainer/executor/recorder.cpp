@@ -81,8 +81,8 @@ Recorder::Recorder(const RunSpec& run, std::filesystem::path folder, std::int64_
     for (std::string line; std::getline(in, line);)
       if (const json entry = json::parse(line, nullptr, false); entry.is_object()) {
         const std::int64_t step = entry.value("step", resumed_step + 1);
-        const bool again = step == 0;  // an evaluation before the first step, which a fresh start does again
-        (step <= resumed_step && !(again && resumed_step == 0) ? kept : replayed) += line + "\n";
+        if (name == std::string("evaluations.jsonl") && step == resumed_step) ++evaluated_;
+        (step <= resumed_step ? kept : replayed) += line + "\n";
         if (file.filename() == "metrics.jsonl" && step <= resumed_step) last_step = std::max(last_step, step);
       }
     in.close();

@@ -59,6 +59,8 @@ class Recorder {
   void diverged(std::int64_t step);
   void checkpoint(std::int64_t step, const SaveTimes& times);
   void evaluation(const EvaluationResult& result);
+  /// On rank 0: whether all sets were evaluated after the step that this start goes on from.
+  bool evaluated() const { return evaluated_ >= run_.evaluation.sets.size(); }
   /// Of a copy in the memory of nodes.
   void local_copy(const SaveTimes& times) { local_copies_.push_back(times); }
   /// Collective: gathers what the other ranks measured and writes the files of the run.
@@ -79,6 +81,7 @@ class Recorder {
   std::optional<DivergedStep> diverged_;  ///< in an earlier start, and not done since; on rank 0
   std::int64_t rank_;
   std::int64_t resumed_step_;
+  std::size_t evaluated_ = 0;  ///< sets, after resumed_step_
   std::optional<double> peak_flops_;
   std::string last_line_;
   std::ofstream metrics_, saves_, evaluations_;

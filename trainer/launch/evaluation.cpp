@@ -13,6 +13,14 @@ Evaluator::Evaluator(const EvaluationSpec& spec) : spec_(spec) {
   for (const EvalSet& set : spec.sets) data_.push_back(std::make_unique<ShardCache>(set.dataset));
 }
 
+void Evaluator::check(const RunSpec& run) const {
+  for (std::size_t set = 0; set < data_.size(); ++set) {
+    RunSpec of_set = run;
+    of_set.dataset = spec_.sets[set].dataset;
+    is_last_target_missing(*data_[set], of_set);
+  }
+}
+
 void Evaluator::after_step(std::int64_t step, const RunSpec& run, Executor& executor, Communicators& communicators,
                            std::span<const std::int64_t> positions, Recorder& recorder) const {
   if (!spec_.due(step, run.steps)) return;

@@ -16,6 +16,8 @@ class Evaluator {
  public:
   /// Opens the sets. Throws as ShardCache does.
   explicit Evaluator(const EvaluationSpec& spec);
+  /// Reads the first sample of each set. Throws Error{usage} where it is too short for the run.
+  void check(const RunSpec& run) const;
 
   /// Collective, where it is due after `step` steps. Samples go to the ranks in turn; where they do not come out even,
   /// ranks fill up with sequences without a target. Sums are fp64, added in the order of the ranks.

@@ -75,6 +75,28 @@ std::vector<std::int64_t> processes_of(Communicators& communicators, std::int64_
   return {begin, begin + world};
 }
 
+/// Collective: what the first rank does alone, however long it takes (kStoragePatience_s). Throws Error{runtime} on
+/// every rank where it failed.
+void on_first_rank(Communicators& communicators, const std::string& key, const std::function<void()>& act) {
+  if (communicators.rank() == 0) {
+    std::string wrong;
+    try {
+      act();
+    } catch (const std::exception& e) {
+      wrong = e.what();
+    }
+    communicators.store().set(key, wrong);
+  }
+  if (const std::string wrong = wait_for(communicators.store(), key); !wrong.empty()) throw Error(Code::runtime, wrong);
+}
+
+/// Whether the first rank has evaluations of the step that the run goes on from; the same on every rank.
+bool was_evaluated(const Recorder& recorder, Communicators& communicators, int generation) {
+  const std::string key = fmt::format("worker/evaluated/{}", generation);
+  if (communicators.rank() == 0) communicators.store().set(key, recorder.evaluated() ? "yes" : "no");
+  return wait_for(communicators.store(), key) == "yes";
+}
+
 BatchShare share_of(const RunSpec& run, std::int64_t rank) {
   const Layout& l = run.layout;
   return share_of_batch(run.global_batch, rank / l.context, l.replicate, l.shard / l.context);
@@ -171,19 +193,8 @@ void Worker::prepare(const RunSpec& run, const RankEnvironment& environment, int
 
 std::filesystem::path Worker::pretrained(const RunSpec& run, Communicators& communicators) const {
   if (!is_remote_address(run.load_path)) return run.load_path;
-  constexpr const char* kFetched = "worker/pretrained";
   const std::filesystem::path folder = local_folder_of(run.load_path, options_.folder);
-  if (communicators.rank() == 0) {
-    std::string wrong;
-    try {
-      fetch_folder(run.load_path, folder);
-    } catch (const std::exception& e) {
-      wrong = e.what();
-    }
-    communicators.store().set(kFetched, wrong);
-  }
-  if (const std::string wrong = wait_for(communicators.store(), kFetched); !wrong.empty())
-    throw Error(Code::usage, wrong);
+  on_first_rank(communicators, "worker/pretrained", [&] { fetch_folder(run.load_path, folder); });
   return folder;
 }
 
@@ -251,7 +262,8 @@ AfterStep Worker::train_steps(const RunSpec& run, Executor& executor, Communicat
   BatchesAhead batches(sampler_, run.global_batch, skips, batches_ahead(run, share),
                        [&](const std::vector<std::int64_t>& samples) { data_.prefetch(own_of(samples)); });
   AfterStep after = AfterStep::go_on;
-  if (now_.done == 0) evaluator_.after_step(0, run, executor, communicators, positions, recorder);
+  if (run.evaluation.due(now_.done, run.steps) && !was_evaluated(recorder, communicators, watch.generation()))
+    evaluator_.after_step(now_.done, run, executor, communicators, positions, recorder);
   while (now_.done < run.steps && after == AfterStep::go_on) {
     const std::int64_t step = now_.done + 1;
     const BatchAhead drawn = batches.next();
@@ -264,12 +276,14 @@ AfterStep Worker::train_steps(const RunSpec& run, Executor& executor, Communicat
     result.repeated = replicas.repeated_for();
     recorder.step(result, lr, batch.samples, to_json(batch.skipped));
     if (step < run.steps) after = result.after;
-    evaluator_.after_step(step, run, executor, communicators, positions, recorder);
     const bool ends = after == AfterStep::end || step == run.steps;
     watch.at(step, "checkpoint");
     if (replicas.due(step) || (replicas.on() && checkpoints.due(step, ends))) replicas.check_state(step);
     checkpoints.after_step(step, drawn.after, ends);
     before_last_ = std::exchange(now_, {step, drawn.after});
+    // Behind the save, which bad data of an evaluation cannot undo; a notice to end has no time for it: the next start
+    // makes up for it.
+    if (after == AfterStep::go_on) evaluator_.after_step(step, run, executor, communicators, positions, recorder);
   }
   checkpoints.finish();
   executor.check_gradients({});
@@ -279,6 +293,7 @@ AfterStep Worker::train_steps(const RunSpec& run, Executor& executor, Communicat
 RankEnd Worker::train(const RankEnvironment& environment, RankWatch& watch) {
   RunSpec run = in_world(run_, environment);
   run.last_target_missing = is_last_target_missing(data_, run);
+  evaluator_.check(run);
   const bool goes_on = !groups_.empty(), first_rank = environment.rank == 0;
   prepare(run, environment, watch.generation());
   if (environment.joins) note_ready(watch.store());
@@ -330,20 +345,21 @@ RankEnd Worker::train(const RankEnvironment& environment, RankWatch& watch) {
       print_error(
           "asked to end: stopped after step {}, {}\n", now_.done,
           run.save ? "which is saved; the same command goes on from there" : "and nothing is saved (save: false)");
+    checkpoints.finish_uploads();
     communicators->barrier();
     end_trackers(TrackedEnd::asked_to_end);
     return {false, {}};
   }
   watch.at(0, "writing the summary");
   recorder.finish(executor, *communicators);
-  checkpoints.upload_results();
   if (!run.export_path.empty()) {
     const bool remote = is_remote_address(run.export_path);
     const std::filesystem::path folder = remote ? options_.folder / "export" : std::filesystem::path(run.export_path);
     export_pretrained(folder, run, executor.groups(), *communicators);
     if (first_rank) print_error("{}\n", export_tokenizer(tokenizer_folders(run.dataset), run.model.vocab, folder));
-    if (remote && first_rank) upload_folder(folder, run.export_path);
+    if (remote) on_first_rank(*communicators, "worker/exported", [&] { upload_folder(folder, run.export_path); });
   }
+  checkpoints.finish_uploads();
   communicators->barrier();
   checkpoints.give_back_memory();
   end_trackers(TrackedEnd::finished);

@@ -130,11 +130,12 @@ std::optional<AwsCredentials> credentials_of_instance(HttpClient& http) {
   HttpRequest token{.method = "PUT", .url = endpoint + "/latest/api/token"};
   token.headers = {{"x-aws-ec2-metadata-token-ttl-seconds", "21600"}};
   HttpResponse response;
-  try {
-    response = ask_instance(http, token);
-  } catch (const HttpFailed&) {
-    return std::nullopt;  // no instance of EC2
-  }
+  for (int attempt = 1;; ++attempt) try {  // many ranks of a host ask at once
+      response = ask_instance(http, token);
+      if (response.status == 200 || (response.status < 500 && response.status != 429) || attempt == 3) break;
+    } catch (const HttpFailed&) {
+      if (attempt == 3) return std::nullopt;  // no instance of EC2
+    }
   if (response.status != 200) return std::nullopt;
   HttpRequest role{.url = endpoint + "/latest/meta-data/iam/security-credentials/"};
   role.headers = {{"x-aws-ec2-metadata-token", response.body}};

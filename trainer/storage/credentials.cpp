@@ -55,7 +55,10 @@ std::optional<AwsCredentials> CredentialChain::get() {
   const std::time_t now = std::time(nullptr);
   if (found_ && (!current_ || current_->expires == 0 || now < current_->expires - kRefresh_s)) return current_;
   try {
-    current_ = find_credentials(http_);
+    auto found = find_credentials(http_);
+    // A source that had some and has none now is away for a moment, too.
+    if (!found && current_ && now < current_->expires) return current_;
+    current_ = std::move(found);
   } catch (const Error&) {
     // The source is away for a moment: what is still valid serves on.
     if (!found_ || !current_ || now >= current_->expires) throw;
