@@ -158,13 +158,6 @@ void take_earlier_microbatch(RunSpec& run, const std::filesystem::path& folder) 
   }
 }
 
-/// Ranks on machines of unequal memory find unequal microbatches: all take the first rank's.
-void take_microbatch_of_first(RunSpec& run, std::int64_t rank, c10d::Store& store) {
-  constexpr const char* kMicrobatch = "worker/microbatch";
-  if (rank == 0) store.set(kMicrobatch, std::to_string(run.layout.microbatch));
-  run.layout.microbatch = std::stoll(store.get_to_str(kMicrobatch));
-}
-
 RunSpec read_trainable(const TrainOptions& o, WorkerOptions& worker) {
   RunSpec run = read_run(find_config("runs", o.run));
   check_trainable(run, o.run);
@@ -220,7 +213,7 @@ int train_one_rank(const TrainOptions& o) {
     run_watched(environment, refused ? kMeetRefused_s : run.dist_timeout_s, [&](RankWatch& watch) {
       if (refused) std::rethrow_exception(refused);
       if (!rank) {
-        if (found_microbatch) take_microbatch_of_first(run, environment.rank, watch.store());
+        if (found_microbatch) take_microbatch_of_first(run, environment, watch.store());
         run = fit_to_world(run, environment, worker.folder, watch.store());
         rank = std::make_unique<Worker>(run, worker);
       }

@@ -149,6 +149,12 @@ RunSpec fit_to_world(RunSpec run, const RankEnvironment& environment, const std:
   return layouts.front();
 }
 
+void take_microbatch_of_first(RunSpec& run, const RankEnvironment& environment, c10d::Store& store) {
+  constexpr const char* kMicrobatch = "worker/microbatch";
+  if (environment.rank == 0) store.set(kMicrobatch, std::to_string(run.layout.microbatch));
+  run.layout.microbatch = std::stoll(store.get_to_str(kMicrobatch));
+}
+
 Worker::Worker(RunSpec run, WorkerOptions options)
     : run_(std::move(run)),
       options_(std::move(options)),

@@ -37,6 +37,10 @@ at::Device prepare_rank_process(const RunSpec& run, std::int64_t local_rank);
 RunSpec fit_to_world(RunSpec run, const RankEnvironment& environment, const std::filesystem::path& folder,
                      c10d::Store& store);
 
+/// Ranks on machines of unequal memory find unequal microbatches (device_train_microbatch_size: auto): all take the
+/// first rank's. Collective.
+void take_microbatch_of_first(RunSpec& run, const RankEnvironment& environment, c10d::Store& store);
+
 /// How a rank's part in a membership ended.
 struct RankEnd {
   bool finished = true;            ///< false: asked to end before run.steps (trainer/launch/notice.hpp), all have saved
