@@ -95,6 +95,11 @@ def main():
         assert (second / "checkpoints").is_dir()
         assert (json.loads((second / "checkpoints/step-00000012/manifest.json").read_text())["step"]) == STEPS
 
+        # What an upload failed to bring there, the same command brings.
+        s3.delete_object(Bucket=BUCKET, Key="run/step-00000012/manifest.json")
+        said += train(again, second, environment)
+        assert "nothing to do" in said and "step-00000012/manifest.json" in names(s3, "run/"), said
+
         # A run that starts from the export.
         third = run_file(scratch / "third.yaml", f"local: {data}", f"load_path: s3://{BUCKET}/export\n", steps=2)
         train(third, scratch / "third", environment)
