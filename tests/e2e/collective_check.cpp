@@ -44,6 +44,7 @@ std::string said_by(const std::function<void(RunSpec&)>& doctor, int status) {
   static int count = 0;
   const auto log = scratch(fmt::format("ranks-{}.txt", ++count));
   const int port = free_port();
+  const RunSpec same = four_ranks();  // packs its data, before there are ranks
   std::vector<pid_t> ranks;
   for (int rank = 0; rank < 4; ++rank) {
     const pid_t pid = fork();
@@ -55,7 +56,7 @@ std::string said_by(const std::function<void(RunSpec&)>& doctor, int status) {
     if (!std::freopen(log.c_str(), "a", stderr)) _exit(9);
     RankEnvironment environment;
     environment.rank = rank, environment.world = 4, environment.master_port = port;
-    RunSpec run = four_ranks();
+    RunSpec run = same;
     if (rank == 1) doctor(run);
     run_rank(run, environment);
     _exit(0);
