@@ -149,9 +149,9 @@ std::vector<RunSpec> bf16_layouts() {
 
 /// bf16 products and activations are rounded to 2^-9, and AdamW's first steps are as long whatever the gradient's size,
 /// so that weights whose gradient is that small go the other way: after ten steps the parameters of one rank alone are
-/// up to 13 % from those in fp32, and up to 17 % on a CPU with AMX. A layout rounds other sums and may tip other choices of experts; it is allowed 2.5
-/// times that distance, parameter by parameter (seen: 1.8 times, an expert's under context 4; with other samples 3.6 to
-/// 29 times).
+/// up to 13 % from those in fp32, and up to 17 % on a CPU with AMX. A layout rounds other sums and may tip other
+/// choices of experts; it is allowed 2.5 times that distance, parameter by parameter (seen: 1.8 times, an expert's
+/// under context 4; with other samples 3.6 to 29 times).
 TEST_CASE("in bf16 a layout starts where fp32 starts, and ten steps take it about as far from it as bf16 on one rank") {
   const auto in_bf16 = [](RunSpec run) {
     run.precision = Precision::bf16;
