@@ -15,9 +15,9 @@
 #include "reports/render/render.hpp"
 #include "reports/render/text.hpp"
 #include "reports/render/write.hpp"
-#include "sim/cost/memory/choose_microbatch.hpp"
 #include "sim/cost/memory/run_program.hpp"
 #include "sim/cost/prices.hpp"
+#include "sim/program/memory/choose_microbatch.hpp"
 #include "sim/program/routing/named_routing.hpp"
 #include "sim/program/timeline_json.hpp"
 

@@ -10,7 +10,7 @@
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/json_reader.hpp"
 #include "configs/spec/support/statistics.hpp"
-#include "sim/cost/memory/memory.hpp"
+#include "sim/program/memory/memory_replay.hpp"
 #include "sim/program/routing/routing.hpp"
 #include "sim/program/timeline_json.hpp"
 

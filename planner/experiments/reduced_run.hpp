@@ -6,8 +6,8 @@
 #include <string>
 
 #include "configs/spec/run.hpp"
-#include "sim/cost/memory/memory.hpp"
 #include "sim/program/build/build.hpp"
+#include "sim/program/memory/memory_replay.hpp"
 #include "sim/program/routing/routing.hpp"
 
 namespace wt {

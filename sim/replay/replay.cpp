@@ -10,7 +10,7 @@
 #include "configs/spec/support/hash.hpp"
 #include "sim/cluster/child.hpp"
 #include "sim/cluster/shared_array.hpp"
-#include "sim/cost/memory/memory.hpp"
+#include "sim/program/memory/memory_replay.hpp"
 #include "sim/replay/bind.hpp"
 
 namespace wt {

@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "sim/cost/memory/memory.hpp"
 #include "sim/program/build/build.hpp"
+#include "sim/program/memory/memory_replay.hpp"
 #include "tests/support/families.hpp"
 
 using namespace wt;

@@ -21,6 +21,7 @@ MAY_INCLUDE = {
     "sim/program": ["configs/spec"],
     "sim/program/build": ["configs/spec", "sim/program/*"],
     "sim/program/routing": ["configs/spec", "sim/program/*", "sim/program/build"],
+    "sim/program/memory": ["configs/spec", "sim/program/*", "sim/program/build"],
     # the simulator
     "sim/measurements": ["configs/spec", "sim/program"],
     "sim/cost": ["configs/spec", "sim/program/*"],  # what a price is; the factory of prices is a row of its own
@@ -79,7 +80,7 @@ MAY_INCLUDE = {
                        "trainer/faults",
                        "trainer/device", "trainer/communication", "trainer/parameters", "trainer/model", "trainer/checkpoint",
                        "trainer/executor", "trainer/trackers"],
-    "trainer/main.cpp": ["configs/spec", "sim/program/build", "sim/cost/memory", "bench/suites", "trainer/data",
+    "trainer/main.cpp": ["configs/spec", "sim/program/build", "sim/program/memory", "bench/suites", "trainer/data",
                          "trainer/storage", "trainer/device", "trainer/parameters",
                          "trainer/checkpoint", "trainer/launch", "trainer/trackers"],
     # what is measured

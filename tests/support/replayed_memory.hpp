@@ -8,8 +8,8 @@
 
 #include "configs/spec/support/json_reader.hpp"
 #include "configs/spec/support/statistics.hpp"
-#include "sim/cost/memory/memory.hpp"
 #include "sim/program/build/build.hpp"
+#include "sim/program/memory/memory_replay.hpp"
 #include "tests/support/routing_rows.hpp"
 #include "tests/support/trainer_fixture.hpp"
 

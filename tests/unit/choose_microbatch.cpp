@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "configs/spec/find.hpp"
-#include "sim/cost/memory/choose_microbatch.hpp"
+#include "sim/program/memory/choose_microbatch.hpp"
 #include "tests/support/usage_error.hpp"
 
 using namespace wt;

@@ -10,8 +10,8 @@
 #include "configs/spec/model.hpp"
 #include "configs/spec/support/yaml.hpp"
 #include "sim/cost/kernels/attention.hpp"
-#include "sim/cost/memory/memory.hpp"
 #include "sim/program/build/build.hpp"
+#include "sim/program/memory/memory_replay.hpp"
 #include "tests/support/temp_directory.hpp"
 #include "tests/support/usage_error.hpp"
 

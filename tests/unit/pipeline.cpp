@@ -8,9 +8,9 @@
 
 #include "configs/spec/run.hpp"
 #include "configs/spec/support/error.hpp"
-#include "sim/cost/memory/memory.hpp"
 #include "sim/program/build/schedule.hpp"
 #include "sim/program/build/tensor_slice.hpp"
+#include "sim/program/memory/memory_replay.hpp"
 #include "tests/support/pipelines.hpp"
 #include "tests/support/temp_directory.hpp"
 

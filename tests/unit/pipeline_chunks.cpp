@@ -7,8 +7,8 @@
 #include <random>
 
 #include "configs/spec/pipeline_layout.hpp"
-#include "sim/cost/memory/memory.hpp"
 #include "sim/program/build/tensor_slice.hpp"
+#include "sim/program/memory/memory_replay.hpp"
 #include "tests/support/pipelines.hpp"
 
 using namespace wt;

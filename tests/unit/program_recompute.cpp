@@ -2,9 +2,9 @@
 #include <catch2/catch.hpp>
 #include <functional>
 
-#include "sim/cost/memory/memory.hpp"
 #include "sim/program/build/build.hpp"
 #include "sim/program/build/sizes.hpp"
+#include "sim/program/memory/memory_replay.hpp"
 
 using namespace wt;
 

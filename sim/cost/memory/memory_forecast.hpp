@@ -1,7 +1,7 @@
 // Memory of a GPU as plans state it: bytes, how sure, and what that rests on.
 #pragma once
 #include "configs/spec/evidence.hpp"
-#include "sim/cost/memory/live_memory.hpp"
+#include "sim/program/memory/live_memory.hpp"
 
 namespace wt {
 

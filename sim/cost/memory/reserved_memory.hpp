@@ -12,9 +12,9 @@
 
 #include "configs/spec/stack.hpp"
 #include "sim/cost/fit/conformal.hpp"
-#include "sim/cost/memory/live_memory.hpp"
 #include "sim/cost/memory/memory_forecast.hpp"
 #include "sim/measurements/run_rows.hpp"
+#include "sim/program/memory/live_memory.hpp"
 
 namespace wt {
 

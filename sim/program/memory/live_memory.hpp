@@ -1,8 +1,8 @@
 // The highest memory of a step over its ranks: the replay of each rank class's program, which knows what its stack
 // keeps and makes (ProgramOptions::memory).
 #pragma once
-#include "sim/cost/memory/memory.hpp"
 #include "sim/program/build/build.hpp"
+#include "sim/program/memory/memory_replay.hpp"
 
 namespace wt {
 

@@ -1,11 +1,11 @@
-#include "sim/cost/memory/choose_microbatch.hpp"
+#include "sim/program/memory/choose_microbatch.hpp"
 
 #include <algorithm>
 
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/number.hpp"
 #include "configs/spec/support/quantity.hpp"
-#include "sim/cost/memory/live_memory.hpp"
+#include "sim/program/memory/live_memory.hpp"
 
 namespace wt {
 

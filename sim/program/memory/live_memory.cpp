@@ -1,4 +1,4 @@
-#include "sim/cost/memory/live_memory.hpp"
+#include "sim/program/memory/live_memory.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "sim/cost/memory/memory.hpp"
+#include "sim/program/memory/memory_replay.hpp"
 
 #include <algorithm>
 #include <unordered_map>
