@@ -1,168 +1,19 @@
-// Data sets of several streams, local and remote: what is fetched, verified, kept, removed, and what goes wrong on the
-// way. The remote is a folder, behind a store that fails when it is told to.
-#include <sys/wait.h>
-#include <unistd.h>
-
+// Data sets of several streams, local and remote: what is fetched, verified and kept, and what goes wrong on the way.
 #include <catch2/catch.hpp>
-#include <chrono>
-#include <csignal>
-#include <deque>
 #include <fstream>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <random>
-#include <thread>
 
 #include "configs/spec/support/clock.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/file_write.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "tests/support/faulty_store.hpp"
 #include "trainer/data/mds_hash.hpp"
-#include "trainer/data/mds_writer.hpp"
-#include "trainer/data/shard_cache.hpp"
 
 namespace fs = std::filesystem;
 using Catch::Contains;
 using namespace wt;
 using namespace wt::test;
-
-namespace {
-
-enum class Fault { cut, flip, unreachable, hang, missing };
-
-/// What is to go wrong, fetch by fetch, and what has been fetched.
-struct Script {
-  std::deque<Fault> faults;
-  std::vector<std::string> fetched;
-  std::function<void(const std::string&)> before = [](const std::string&) {};
-  std::mutex mutex;
-};
-
-class FaultyStore : public Store {
- public:
-  FaultyStore(const std::string& folder, Script& script) : files_(open_store(folder)), script_(script) {}
-  std::string address() const override { return files_->address(); }
-  std::optional<std::uint64_t> size(const std::string& name) override { return files_->size(name); }
-  std::string read(const std::string& name, std::uint64_t at_most) override { return files_->read(name, at_most); }
-  void put(const std::string& name, std::string_view bytes, bool absent) override { files_->put(name, bytes, absent); }
-  void upload(const fs::path& from, const std::string& name) override { files_->upload(from, name); }
-  std::vector<StoreEntry> list(const std::string& prefix) override { return files_->list(prefix); }
-  void remove(const std::string& name) override { files_->remove(name); }
-
-  void fetch(const std::string& name, const fs::path& to, double timeout_s) override {
-    script_.before(name);
-    std::optional<Fault> fault;
-    {
-      const std::lock_guard<std::mutex> guard(script_.mutex);
-      script_.fetched.push_back(name);
-      if (!script_.faults.empty()) {
-        fault = script_.faults.front();
-        script_.faults.pop_front();
-      }
-    }
-    using Kind = StoreFailed::Kind;
-    if (fault == Fault::unreachable) throw StoreFailed(Kind::unreachable, "connection reset");
-    if (fault == Fault::missing) throw StoreFailed(Kind::not_found, "no such file");
-    if (fault == Fault::hang) {
-      std::this_thread::sleep_for(std::chrono::duration<double>(timeout_s));
-      throw StoreFailed(Kind::unreachable, "timed out");
-    }
-    files_->fetch(name, to, timeout_s);
-    if (fault == Fault::cut) fs::resize_file(to, fs::file_size(to) - 1);
-    if (fault == Fault::flip) {
-      std::string bytes = read_bytes(to);
-      bytes.back() = static_cast<char>(bytes.back() ^ 1);
-      write_bytes(to, bytes);
-    }
-  }
-
- private:
-  std::unique_ptr<Store> files_;
-  Script& script_;
-};
-
-ShardCacheOptions options_with(Script& script) {
-  ShardCacheOptions options;
-  options.fetch.open = [&script](const std::string& address) { return std::make_unique<FaultyStore>(address, script); };
-  options.fetch.first_pause_s = 0.001;
-  return options;
-}
-
-/// Sample i holds first + i and 99 times 7; a shard takes ten of them.
-fs::path write_set(const fs::path& folder, int samples, std::uint16_t first, const std::string& compression = "",
-                   std::vector<std::string> hashes = {"xxh3_64"}) {
-  fs::create_directories(folder.parent_path());
-  MdsWriter writer(folder, {{"tokens", "ndarray:uint16"}}, {std::move(hashes), 2400, compression});
-  std::vector<std::uint16_t> tokens(100, 7);
-  for (int i = 0; i < samples; ++i) {
-    tokens[0] = static_cast<std::uint16_t>(first + i);
-    writer.write_tokens(tokens);
-  }
-  writer.finish();
-  return folder;
-}
-
-StreamSpec stream_of(const fs::path& remote, const fs::path& local) {
-  StreamSpec stream;
-  stream.remote = remote.string();
-  stream.local = local.string();
-  return stream;
-}
-
-DatasetSpec dataset_of(std::vector<StreamSpec> streams) {
-  DatasetSpec spec;
-  spec.streams = std::move(streams);
-  return spec;
-}
-
-std::size_t files_in(const fs::path& folder) {
-  std::size_t files = 0;
-  for (const auto& entry : fs::recursive_directory_iterator(folder))
-    files += entry.is_regular_file() && !entry.path().filename().string().starts_with(".");
-  return files;
-}
-
-std::uint64_t shard_bytes(const fs::path& folder) {
-  std::uint64_t bytes = 0;
-  std::error_code gone;  // removed meanwhile
-  for (const auto& entry : fs::directory_iterator(folder))
-    if (entry.path().filename().string().starts_with("shard."))
-      if (const std::uint64_t size = entry.file_size(gone); !gone) bytes += size;
-  return bytes;
-}
-
-void check_all(const ShardCache& cache, std::int32_t first, int samples, std::int64_t offset = 0) {
-  for (int i = 0; i < samples; ++i) {
-    const auto tokens = cache.tokens(offset + i);
-    REQUIRE(tokens.size() == 100);
-    CHECK(tokens[0] == first + i);
-  }
-}
-
-void edit(const fs::path& set, const std::function<void(nlohmann::json&)>& change) {
-  auto index = nlohmann::json::parse(read_bytes(set / "index.json"));
-  change(index);
-  write_bytes(set / "index.json", index.dump());
-}
-
-/// What a process of its own ends with.
-int in_process(const std::function<void()>& work) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    int status = 0;
-    try {
-      work();
-    } catch (const std::exception&) {
-      status = 9;
-    }
-    ::_exit(status);
-  }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 100 + WTERMSIG(status);
-}
-
-}  // namespace
 
 TEST_CASE("samples of all streams have one numbering, and a remote is cached beside a local one") {
   const TempDirectory folder;
@@ -218,7 +69,7 @@ TEST_CASE("without local the cache is a temporary folder named by a hash of the 
 TEST_CASE("shards are fetched ahead in the order of the samples") {
   const TempDirectory folder;
   write_set(folder / "a", 40, 0);
-  Script script;
+  StoreScript script;
   ShardCacheOptions options = options_with(script);
   options.threads = 1;
   const ShardCache cache(dataset_of({stream_of(folder / "a", folder / "cache")}), options);
@@ -233,13 +84,13 @@ TEST_CASE("a fetch that fails is tried again, and then named") {
   const TempDirectory folder;
   const std::string codec = GENERATE("", "zstd");
   write_set(folder / "a", 5, 0, codec);
-  Script script;
+  StoreScript script;
   const auto open = [&] {
     return ShardCache(dataset_of({stream_of(folder / "a", folder / "cache")}), options_with(script));
   };
-  const Fault fault = GENERATE(Fault::cut, Fault::flip, Fault::unreachable);
+  const StoreFault fault = GENERATE(StoreFault::cut, StoreFault::flip, StoreFault::unreachable);
   SECTION("twice, then it is there") {
-    script.faults = {Fault::unreachable, Fault::cut};  // of the index
+    script.faults = {StoreFault::unreachable, StoreFault::cut};  // of the index
     const ShardCache cache = open();
     script.faults = {fault, fault};
     check_all(cache, 0, 5);
@@ -268,14 +119,14 @@ TEST_CASE("a fetch that fails is tried again, and then named") {
 TEST_CASE("what hangs ends by its timeout, and what is not there is not asked for again") {
   const TempDirectory folder;
   write_set(folder / "a", 5, 0);
-  Script script;
+  StoreScript script;
   StreamSpec stream = stream_of(folder / "a", folder / "cache");
   stream.download_timeout_s = 0.01;
   stream.download_retry = 1;
   const ShardCache cache(dataset_of({stream}), options_with(script));
-  script.faults = {Fault::hang, Fault::hang};
+  script.faults = {StoreFault::hang, StoreFault::hang};
   CHECK_THROWS_WITH(cache.tokens(0), Contains("in 2 attempts of at most 0.01 s") && Contains("timed out"));
-  script.faults = {Fault::missing};
+  script.faults = {StoreFault::missing};
   CHECK_THROWS_WITH(cache.tokens(0), Contains("in 1 attempt of") && Contains("no such file"));
   check_all(cache, 0, 5);
 }
@@ -340,7 +191,7 @@ TEST_CASE("a compressed shard that was tampered with is refused") {
 
 TEST_CASE("streams that cannot be are refused when they are opened") {
   const TempDirectory folder;
-  Script script;
+  StoreScript script;
   const auto open = [&](const StreamSpec& stream) { ShardCache(dataset_of({stream}), options_with(script)); };
   CHECK_THROWS_WITH(open(stream_of({}, {})), Contains("neither remote nor local"));
   CHECK_THROWS_WITH(open(stream_of({}, folder / "none")), Contains("none/index.json: cannot be read"));
@@ -377,177 +228,4 @@ TEST_CASE("a merged data set is fetched into its subfolders") {
   CHECK(merge_mds_indexes(folder / "a") == 2);
   check_all(ShardCache(dataset_of({stream_of(folder / "a", folder / "cache")})), 0, 20);
   CHECK(fs::exists(folder / "cache/1/shard.00000.mds"));
-}
-
-TEST_CASE("processes that share a folder fetch each shard once") {
-  const TempDirectory folder;
-  write_set(folder / "a", 200, 0, "zstd");
-  const DatasetSpec spec = dataset_of({stream_of(folder / "a", folder / "cache")});
-  const auto reader = [&](int process) {
-    return [&, process] {
-      Script script;
-      script.before = [&](const std::string& name) {
-        std::ofstream(folder / ("log" + std::to_string(process)), std::ios::app) << name << '\n';
-      };
-      const ShardCache cache(spec, options_with(script));
-      std::vector<std::int64_t> ids(200);
-      for (int i = 0; i < 200; ++i) ids[static_cast<std::size_t>(i)] = (i * 37 + process * 50) % 200;
-      cache.prefetch(ids);
-      for (const std::int64_t id : ids)
-        if (cache.tokens(id).at(0) != id) throw std::runtime_error("other tokens");
-    };
-  };
-  std::vector<std::thread> waiting;
-  std::vector<int> ends(3, -1);
-  std::vector<pid_t> children;
-  for (int process = 0; process < 3; ++process) {
-    const pid_t child = ::fork();
-    if (child == 0) {
-      int status = 0;
-      try {
-        reader(process)();
-      } catch (const std::exception&) {
-        status = 9;
-      }
-      ::_exit(status);
-    }
-    children.push_back(child);
-  }
-  for (const pid_t child : children) {
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
-  }
-  std::vector<std::string> fetched;
-  for (int process = 0; process < 3; ++process) {
-    std::ifstream log(folder / ("log" + std::to_string(process)));
-    for (std::string line; std::getline(log, line);) fetched.push_back(line);
-  }
-  std::sort(fetched.begin(), fetched.end());
-  CHECK(fetched.size() == 21);  // 20 shards and the index
-  CHECK(std::adjacent_find(fetched.begin(), fetched.end()) == fetched.end());
-}
-
-TEST_CASE("a process that is killed amid a fetch leaves nothing that blocks") {
-  const TempDirectory folder;
-  write_set(folder / "a", 25, 0, "zstd");
-  DatasetSpec spec = dataset_of({stream_of(folder / "a", folder / "cache")});
-  if (GENERATE(false, true)) spec.cache_limit = 20000;
-  CHECK(in_process([&] {
-          Script script;
-          const ShardCache cache(spec, options_with(script));
-          cache.tokens(20);
-          script.before = [&](const std::string&) {
-            write_bytes(folder / "cache/shard.00000.mds.zstd.windtunnel-part", "half");
-            ::kill(::getpid(), SIGKILL);
-          };
-          cache.tokens(0);
-        }) == 100 + SIGKILL);
-  const ShardCache cache(spec);
-  check_all(cache, 0, 25);
-  CHECK_FALSE(fs::exists(folder / "cache/shard.00000.mds.zstd.windtunnel-part"));
-  CHECK(files_in(folder / "cache") == 4);
-}
-
-TEST_CASE("a full disk is an error that leaves no half of a shard") {
-  const TempDirectory folder;
-  write_set(folder / "a", 5, 0, "zstd");
-  CHECK(in_process([&] {
-          StreamSpec stream = stream_of(folder / "a", folder / "cache");
-          stream.download_retry = 0;
-          const ShardCache cache(dataset_of({stream}));
-          limit_writes({0, {}});
-          try {
-            cache.tokens(0);
-          } catch (const Error& error) {
-            if (std::string(error.what()).find("No space left") != std::string::npos) ::_exit(5);
-          }
-        }) == 5);
-  CHECK(files_in(folder / "cache") == 1);
-  check_all(ShardCache(dataset_of({stream_of(folder / "a", folder / "cache")})), 0, 5);
-}
-
-TEST_CASE("a limit is kept by removing what was not read for the longest time") {
-  const TempDirectory folder;
-  const std::string codec = GENERATE("", "snappy");
-  write_set(folder / "a", 200, 0, codec);
-  write_set(folder / "b", 30, 1000);
-  DatasetSpec spec = dataset_of({stream_of(folder / "a", folder / "cache"), stream_of({}, folder / "b")});
-  const std::uint64_t indexes = fs::file_size(folder / "a/index.json") + fs::file_size(folder / "b/index.json");
-  spec.cache_limit = static_cast<std::int64_t>(indexes) + 6 * 2500;
-  Script script;
-  const ShardCache cache(spec, options_with(script));
-  std::mt19937 random(3);  // NOLINT: the same order in every run
-  for (int i = 0; i < 300; ++i) {
-    const auto id = static_cast<std::int64_t>(random() % 230);
-    if (i % 3 == 0) cache.prefetch(std::vector<std::int64_t>{id, (id + 10) % 230, (id + 20) % 230});
-    CHECK(cache.tokens(id).at(0) == (id < 200 ? id : 800 + id));
-    CHECK(cache.usage() <= static_cast<std::uint64_t>(*spec.cache_limit));
-    CHECK(indexes + shard_bytes(folder / "cache") <= static_cast<std::uint64_t>(*spec.cache_limit));
-  }
-  CHECK(script.fetched.size() > 21);   // some more than once
-  CHECK(files_in(folder / "b") == 4);  // what could not be fetched again stays
-  CHECK(files_in(folder / "a") == 21);
-}
-
-TEST_CASE("the shard that was read last is not the one that goes") {
-  const TempDirectory folder;
-  write_set(folder / "a", 80, 0);
-  DatasetSpec spec = dataset_of({stream_of(folder / "a", folder / "cache")});
-  const std::uint64_t shard = fs::file_size(folder / "a/shard.00000.mds");
-  spec.cache_limit = static_cast<std::int64_t>(fs::file_size(folder / "a/index.json") + 4 * shard);
-  if (static_cast<std::uint64_t>(*spec.cache_limit) < 4 * shard) return;
-  const ShardCache cache(spec);
-  for (const std::int64_t id : {0, 10, 20, 30, 0, 40}) cache.tokens(id);
-  CHECK(fs::exists(folder / "cache/shard.00000.mds"));
-  CHECK_FALSE(fs::exists(folder / "cache/shard.00001.mds"));
-  CHECK(cache.tokens(11).at(0) == 11);  // fetched again
-}
-
-TEST_CASE("several processes keep one limit") {
-  const TempDirectory folder;
-  write_set(folder / "a", 300, 0, "zstd");
-  DatasetSpec spec = dataset_of({stream_of(folder / "a", folder / "cache")});
-  spec.cache_limit = static_cast<std::int64_t>(fs::file_size(folder / "a/index.json")) + 8 * 2600;
-  std::vector<pid_t> children;
-  for (int process = 0; process < 3; ++process) {
-    const pid_t child = ::fork();
-    if (child == 0) {
-      int status = 0;
-      try {
-        const ShardCache cache(spec);
-        for (int i = 0; i < 150; ++i) {
-          const std::int64_t id = (i * 7 + process * 100) % 300;
-          if (i % 4 == 0)
-            cache.prefetch(std::vector<std::int64_t>{id, (id + 7) % 300, (id + 14) % 300, (id + 21) % 300});
-          if (cache.tokens(id).at(0) != id || cache.usage() > static_cast<std::uint64_t>(*spec.cache_limit)) status = 8;
-        }
-      } catch (const std::exception& failure) {
-        std::fputs(failure.what(), stderr);
-        status = 9;
-      }
-      ::_exit(status);
-    }
-    children.push_back(child);
-  }
-  for (const pid_t child : children) {
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
-  }
-  check_all(ShardCache(spec), 0, 300);
-}
-
-TEST_CASE("a limit that holds too little is refused, and so is another beside one in use") {
-  const TempDirectory folder;
-  write_set(folder / "a", 80, 0);
-  DatasetSpec spec = dataset_of({stream_of(folder / "a", folder / "cache")});
-  spec.cache_limit = 1000;
-  CHECK_THROWS_WITH(ShardCache(spec),
-                    Contains("cache_limit: found 1000 bytes") && Contains("four times the largest shard"));
-  spec.cache_limit = 100000;
-  const ShardCache cache(spec);
-  const ShardCache beside(spec);
-  spec.cache_limit = 90000;
-  CHECK_THROWS_WITH(ShardCache(spec), Contains("another process uses this folder"));
 }
