@@ -108,11 +108,11 @@ TokenizerProcess::~TokenizerProcess() {
   }
 }
 
-void TokenizerProcess::lost(const std::string& doing) {
+void TokenizerProcess::lost(bool closed, const std::string& doing) {
   int status = 0;
-  std::string how = "did not answer";
-  // Its end of the socket closes a moment before it can be waited for.
-  for (int i = 0; i < 200; ++i, ::usleep(10'000)) {
+  std::string how = closed ? "closed its output" : "did not answer";
+  // Its end of the socket closes before it can be waited for: a moment, on a machine with nothing else to do.
+  for (int i = 0; closed && i < 6000; ++i, ::usleep(10'000)) {
     if (::waitpid(pid_, &status, WNOHANG) != pid_) continue;
     pid_ = -1;
     how = WIFSIGNALED(status) ? fmt::format("was ended by signal {}", WTERMSIG(status))
@@ -127,7 +127,7 @@ void TokenizerProcess::read_all(char* data, std::size_t size) {
   while (size > 0) {
     const ssize_t count = ::recv(socket_, data, size, 0);
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) lost("before its answer was whole");
+    if (count <= 0) lost(count == 0 || errno != EAGAIN, "before its answer was whole");
     data += count;
     size -= static_cast<std::size_t>(count);
   }
@@ -145,7 +145,7 @@ void TokenizerProcess::send(std::string_view message) {
   while (!message.empty()) {
     const ssize_t count = ::send(socket_, message.data(), message.size(), MSG_NOSIGNAL);
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) lost("before it had read its text");
+    if (count <= 0) lost(count == 0 || errno != EAGAIN, "before it had read its text");
     message.remove_prefix(static_cast<std::size_t>(count));
   }
 }

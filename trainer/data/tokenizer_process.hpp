@@ -60,7 +60,7 @@ class TokenizerProcess {
   void send(std::string_view message);
   void read_all(char* data, std::size_t size);
   std::string ask(std::string question, const std::vector<TokenizerText>& texts);
-  [[noreturn]] void lost(const std::string& doing);
+  [[noreturn]] void lost(bool closed, const std::string& doing);
 
   TokenizerSettings settings_;
   std::string interpreter_;
