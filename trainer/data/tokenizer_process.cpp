@@ -109,18 +109,16 @@ TokenizerProcess::~TokenizerProcess() {
 }
 
 void TokenizerProcess::lost(bool closed, const std::string& doing) {
-  int status = 0;
-  std::string how = closed ? "closed its output" : "did not answer";
   // Its end of the socket closes before it can be waited for: a moment, on a machine with nothing else to do.
-  for (int i = 0; closed && i < 6000; ++i, ::usleep(10'000)) {
+  for (int i = 0, status = 0; pid_ > 0 && closed && i < 6000; ++i, ::usleep(10'000)) {
     if (::waitpid(pid_, &status, WNOHANG) != pid_) continue;
     pid_ = -1;
-    how = WIFSIGNALED(status) ? fmt::format("was ended by signal {}", WTERMSIG(status))
-                              : fmt::format("ended with status {}", WEXITSTATUS(status));
+    ended_ = WIFSIGNALED(status) ? fmt::format("was ended by signal {}", WTERMSIG(status))
+                                 : fmt::format("ended with status {}", WEXITSTATUS(status));
     break;
   }
   throw_error(Code::runtime, "tokenizer {}: its process ({}) {} {}; is memory short? Nothing was written; run again",
-              settings_.path, interpreter_, how, doing);
+              settings_.path, interpreter_, ended_, doing);
 }
 
 void TokenizerProcess::read_all(char* data, std::size_t size) {

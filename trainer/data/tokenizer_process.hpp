@@ -63,7 +63,7 @@ class TokenizerProcess {
   [[noreturn]] void lost(bool closed, const std::string& doing);
 
   TokenizerSettings settings_;
-  std::string interpreter_;
+  std::string interpreter_, ended_ = "did not answer";  ///< how it ended; asked again after that, it is said again
   pid_t pid_ = -1;
   int socket_ = -1;
   std::optional<TokenizerFacts> facts_;
