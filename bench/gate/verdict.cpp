@@ -67,6 +67,7 @@ std::string GateResult::sentence() const {
   if (failed > 0) text += fmt::format(", {} failed", failed);
   for (Verdict verdict : {Verdict::faster, Verdict::inconclusive, Verdict::incomparable, Verdict::fresh})
     if (count(verdict) > 0) text += fmt::format(", {} {}", count(verdict), to_string(verdict));
+  if (unmeasured > 0) text += fmt::format(", {} not judged because no side measured them", unmeasured);
   if (missing > 0) text += fmt::format(", {} missing{}", missing, options.allow_missing ? " (allowed)" : "");
   return text + ".";
 }

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "configs/spec/limits.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/number.hpp"
 #include "configs/spec/support/text.hpp"
@@ -66,13 +67,18 @@ double RunClock::batches(const Duration& duration, const std::string& where) con
 }
 
 std::int64_t RunClock::steps(const std::string& where) const {
-  return static_cast<std::int64_t>(std::ceil(nearly_whole(batches(whole_, where))));
+  const double count = std::ceil(nearly_whole(batches(whole_, where)));
+  if (!(count <= limits::kSteps))
+    throw_error(Code::usage, "{}: found {:g} steps, needs at most {:g}", where, count, limits::kSteps);
+  return static_cast<std::int64_t>(count);
 }
 
 std::int64_t read_batches(YamlMap& map, const std::string& key, const RunClock& clock, std::int64_t fallback) {
   if (fallback >= 0 && !map.has(key)) return fallback;
   const std::string text = map.text(key);
   const double batches = nearly_whole(clock.batches(Duration::parse(text, map.where(key)), map.where(key)));
+  if (!(batches <= limits::kSteps))
+    map.fail(key, fmt::format("found '{}', which is {:g} batches; needs at most {:g}", text, batches, limits::kSteps));
   if (batches != std::floor(batches))
     map.fail(key, fmt::format("found '{}', which is {} batches; needs a whole number of them", text, batches));
   return static_cast<std::int64_t>(batches);

@@ -1,4 +1,5 @@
 // A model in our YAML: LLM Foundry's keys where it has them, Hugging Face's (DeepSeek, Falcon) where it has not.
+#include "configs/spec/limits.hpp"
 #include "configs/spec/model.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/yaml.hpp"
@@ -150,7 +151,7 @@ void read_ffn(YamlMap& map, ModelSpec& m) {
 ModelSpec model_from_yaml(YamlMap& map) {
   ModelSpec m;
   m.name = map.text("name");
-  m.layers = map.integer("n_layers", 1);
+  m.layers = map.integer("n_layers", 1, limits::kLayers);
   m.d_model = map.integer("d_model", 1);
   m.heads = map.integer("n_heads", 1);
   m.vocab = map.integer("vocab_size", 2);

@@ -1,5 +1,6 @@
 #include "configs/spec/run.hpp"
 
+#include "configs/spec/limits.hpp"
 #include "configs/spec/pipeline_layout.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/number.hpp"
@@ -127,6 +128,11 @@ void check_run(const RunSpec& run, const std::string& where) {
                 "{}: device_train_microbatch_size: found {}, needs at most the {} sequences that a rank has of "
                 "global_train_batch_size = {}",
                 where, run.layout.microbatch, run.global_batch / ranks, run.global_batch);
+  if (const std::int64_t microbatches = run.global_batch / ranks / run.layout.microbatch;
+      microbatches > limits::kMicrobatches)
+    throw_error(Code::usage,
+                "{}: device_train_microbatch_size: found {}, that is {} microbatches a step; allowed are at most {}",
+                where, run.layout.microbatch, microbatches, limits::kMicrobatches);
   if (run.keep_checkpoints == 0)
     throw_error(
         Code::usage,
@@ -242,8 +248,8 @@ RunSpec run_from_map(YamlMap map, const std::filesystem::path& file) {
   read_layout(map, run);
   run.microbatch_auto = map.text("device_train_microbatch_size") == "auto";
   run.layout.microbatch = run.microbatch_auto ? 1 : map.integer("device_train_microbatch_size", 1);
-  run.global_batch = map.integer("global_train_batch_size", 1);
-  run.seq = map.integer("max_seq_len", 1);
+  run.global_batch = map.integer("global_train_batch_size", 1, limits::kBatch);
+  run.seq = map.integer("max_seq_len", 1, limits::kSequence);
   const PrecisionRecipe recipe = read_precisions(map);
   run.precision = recipe.compute;
   run.precisions = recipe.precisions;

@@ -6,6 +6,7 @@
 
 #include "configs/spec/data_sheet.hpp"
 #include "configs/spec/find.hpp"
+#include "configs/spec/limits.hpp"
 #include "configs/spec/measured_recovery.hpp"
 #include "configs/spec/stack.hpp"
 #include "configs/spec/study_options.hpp"
@@ -138,7 +139,7 @@ StudySpec read(YamlMap& map, const std::string& text) {
   s.name = map.text("name", map.file().stem().string());
   s.model = model_of(map);
   s.cluster = cluster_of(map);
-  s.gpus = map.integer("gpus", 1);
+  s.gpus = map.integer("gpus", 1, limits::kGpus);
   const std::int64_t per_node = s.cluster.gpus_per_node;
   if (s.gpus > per_node && s.gpus % per_node != 0)
     map.fail("gpus", fmt::format("found {}, needs whole nodes of {} GPUs ({})", s.gpus, per_node, s.cluster.name));
@@ -155,11 +156,13 @@ StudySpec read(YamlMap& map, const std::string& text) {
     map.fail("profiles",
              fmt::format("missing, needs one of {}: windtunnel bench or a training run writes it", s.cluster.gpu_name));
   s.tokens = map.quantity("tokens", parse_count);
-  s.seq = map.integer("max_seq_len", 1);
-  s.global_batch = map.integer("global_train_batch_size", 1);
-  if (s.tokens < 1) map.fail("tokens", "needs at least one");
+  s.seq = map.integer("max_seq_len", 1, limits::kSequence);
+  s.global_batch = map.integer("global_train_batch_size", 1, limits::kBatch);
+  if (!(s.tokens >= 1 && s.tokens <= limits::kTokens))
+    map.fail("tokens", fmt::format("found {}, needs 1 to {:g}", map.text("tokens"), limits::kTokens));
   s.precision = map.choice("precision", {"fp32", "amp_bf16"}, "amp_bf16") == "fp32" ? Precision::fp32 : Precision::bf16;
   s.routing = words(map, "routing", routing_for_model(s.model));
+  if (s.routing.empty()) map.fail("routing", "found no loads, needs histograms, or balanced");
   read_drift(map, s.drift);
   s.failures = map.text("failures", kDefaultFailures);
   s.recovery = map.text("recovery", "");

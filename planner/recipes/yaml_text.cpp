@@ -83,12 +83,7 @@ Settings::Value value_from_yaml(const std::string& text) {
 
 Settings settings_from_yaml(const std::string& text, const std::string& origin) {
   Settings out(origin);
-  YAML::Node root;
-  try {
-    root = YAML::Load(text);
-  } catch (const YAML::Exception& error) {
-    throw_error(Code::usage, "{}:{}: found broken YAML, needs a map: {}", origin, error.mark.line + 1, error.msg);
-  }
+  const YAML::Node root = load_yaml(text, origin);
   if (!root.IsMap()) throw_error(Code::usage, "{}: found no map, needs YAML with one", origin);
   add_map(root, "", out);
   return out;

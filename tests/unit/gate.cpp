@@ -150,6 +150,20 @@ TEST_CASE("other units and numbers nobody measured are incomparable") {
   CHECK(result.exit_status() == 3);
 }
 
+TEST_CASE("numbers that no side measured are counted, not judged: a profile against itself passes") {
+  wt::Measurement derived = measurement("cross_entropy", {1e-3});
+  derived.evidence.kind = wt::Evidence::derived;
+  const wt::Profile both = profile({measurement("k", kQuiet), derived}), one = profile({measurement("k", kQuiet)});
+  for (const auto& [base, current] : {std::pair{both, both}, {both, one}, {one, both}}) {
+    const wt::GateResult result = wt::compare(base, current);
+    CHECK(result.rows.size() == 1);
+    CHECK(result.unmeasured == 1);
+    CHECK(result.exit_status() == 0);
+    CHECK_THAT(result.sentence(), Contains("1 benchmark compared, 1 not judged because no side measured them"));
+  }
+  CHECK(wt::compare(profile({derived}), profile({derived})).exit_status() == 3);
+}
+
 TEST_CASE("times of a throttled device are incomparable, whatever they are") {
   const wt::Profile base = profile({measurement("k", kQuiet)});
   wt::Measurement slowed = measurement("k", times(kQuiet, 2));
