@@ -3,8 +3,9 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
-#include <nlohmann/json.hpp>
+#include <fstream>
 
+#include "configs/spec/index_samples.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/number.hpp"
 #include "configs/spec/support/text.hpp"
@@ -89,13 +90,8 @@ std::int64_t samples_of(const std::string& folder, const std::string& where) {
   if (!std::filesystem::is_regular_file(index, ignored))
     throw_error(Code::usage, "{}: found epochs, but {} is not there to say their length; needs batches such as 40ba",
                 where, index.string());
-  const nlohmann::json document =
-      nlohmann::json::parse(read_file(index.string(), "a data set's index"), nullptr, false);
-  std::int64_t samples = 0;
-  if (document.is_object() && document.contains("shards") && document["shards"].is_array())
-    for (const nlohmann::json& shard : document["shards"])
-      if (shard.is_object() && shard.contains("samples") && shard["samples"].is_number_integer())
-        samples += shard["samples"].get<std::int64_t>();
+  std::ifstream in(index, std::ios::binary);
+  const std::int64_t samples = samples_in_index(in).value_or(0);
   if (samples < 1)
     throw_error(Code::usage, "{}: {}: found no shards with samples, needs an MDS index", where, index.string());
   return samples;
