@@ -1,6 +1,7 @@
 #include "configs/spec/run.hpp"
 
 #include "configs/spec/pipeline_layout.hpp"
+#include "configs/spec/shared_cache.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/number.hpp"
 #include "configs/spec/support/text.hpp"
@@ -258,6 +259,7 @@ RunSpec run_from_map(YamlMap map, const std::filesystem::path& file) {
   run.steps = clock.steps(map.where("max_duration"));
   read_optimizer(map, clock, run.optimizer);
   run.evaluation = read_evaluation(map, clock);
+  check_caches(map, run.evaluation, run.dataset);
   run.save_interval = read_batches(map, "save_interval", clock, 0);
   run.keep_checkpoints = map.integer_or("save_num_checkpoints_to_keep", 2, -1);
   run.save = map.boolean("save", true);

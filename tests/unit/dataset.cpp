@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "configs/spec/run.hpp"
+#include "configs/spec/shared_cache.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/yaml.hpp"
 
@@ -222,4 +223,33 @@ TEST_CASE("replication is what the layout says already") {
   };
   CHECK(run("2").dataset.replication == 2);
   CHECK_THROWS_WITH(run("4"), Contains("replication: found 4, needs the 2 ranks"));
+}
+
+TEST_CASE("an evaluation set does not cache where the training data do under a limit") {
+  const DatasetSpec trained = dataset("remote: s3://b/text, local: cache, split: train, cache_limit: 1gb");
+  const auto error = [&](const std::string& sets) -> std::string {
+    wt::YamlMap map = wt::YamlMap::from_text("eval_loader: [" + sets + "]", "run.yaml");
+    try {
+      check_caches(map, wt::read_evaluation(map, wt::RunClock()), trained);
+    } catch (const wt::Error& e) {
+      CHECK(e.code() == wt::Code::usage);
+      return e.what();
+    }
+    return "";
+  };
+  const auto set = [](const std::string& label, const std::string& text) {
+    return "{label: " + label + ", dataset: {" + text + "}}";
+  };
+  const std::string here = "remote: s3://b/text, local: ./cache, split: train";
+  CHECK_THAT(error(set("held", here)), Contains("'held' caches shards in cache/train, and so does the train_loader") &&
+                                           Contains("needs a folder of its own as `local`"));
+  CHECK_THAT(error(set("held", here + ", cache_limit: 2gb")), Contains("another limit"));
+  CHECK(error(set("held", "remote: s3://b/text, local: cache, split: train, cache_limit: 1gb")).empty());
+  CHECK(error(set("held", "remote: s3://b/text, local: cache, split: val, cache_limit: 2gb")).empty());
+  CHECK(error(set("held", "remote: s3://b/text, local: other, split: train, cache_limit: 2gb")).empty());
+  CHECK(error(set("held", "local: cache, split: train")).empty());  // which it does not fetch
+  const std::string own = "remote: s3://b/more, cache_limit: ";
+  CHECK_THAT(error(set("one", own + "1gb") + ", " + set("two", own + "2gb")),
+             Contains("eval_loader[1]") && Contains("'two' caches shards in the temporary folder of s3://b/more") &&
+                 Contains("so does 'one'"));
 }
