@@ -177,22 +177,21 @@ Shard ShardCache::State::open(std::size_t shard, bool wait) {
     const Lock lock(mutex_);
     verified = verified_[shard];
   }
+  // While the shard's lock is held: else another process could begin with it, and what that one reserves be forgotten.
+  ShardMaking making;
+  if (limit_)
+    making = {[this, shard] { limit_->reserve(shard); }, [this, shard] { limit_->ready(shard); },
+              [this, shard] { limit_->give_up(shard); }};
   for (int tries = 0;; ++tries) {
-    bool reserved = false;
     StreamFolder::Prepared prepared = StreamFolder::Prepared::busy;
     try {
-      prepared = stream.prepare(at, wait, [&, where = shard] {
-        if (!limit_) return;
-        limit_->reserve(where);
-        reserved = true;
-      });
+      prepared = stream.prepare(at, wait, making);
       if (prepared == StreamFolder::Prepared::busy) return nullptr;
-      if (limit_ && (reserved || !limit_->is_ready(shard))) limit_->ready(shard);
+      if (limit_ && !limit_->is_ready(shard)) stream.unless_in_work(at, making.made);
       Shard file = stream.open(at, verified || prepared == StreamFolder::Prepared::made);
       if (limit_) limit_->touch(shard);
       return file;
     } catch (const Error&) {
-      if (reserved && prepared == StreamFolder::Prepared::busy) limit_->give_up(shard);
       const bool removed = limit_ && prepared != StreamFolder::Prepared::busy && !stream.present(at);
       if (!removed) throw;
       if (tries == kTriesAgainstRemoval) {
