@@ -61,7 +61,7 @@ void allocate(const TemporaryFile& file, const std::filesystem::path& to, std::u
 std::string S3Store::read(const std::string& name, std::uint64_t at_most) {
   EtagJudge judge;
   S3Call call{.key = key_of(name)};
-  call.at_most = at_most;
+  call.at_most = call.awaited_bytes = at_most;
   call.wrong = [&](const HttpResponse& response) {
     return response.status != 200 ? fmt::format("status {}", response.status) : judge(response, response.body);
   };
