@@ -117,7 +117,10 @@ void CheckpointSaver::save(std::int64_t step, const SamplerState& sampler, const
   written_at_s_ = begin;
   if (communicators_.rank() < state_ranks(run_.layout)) {
     staged_.copy(groups, step, communicators_.rank());
-    if (!store_) store_ = communicators_.store().reconnect();
+    if (!store_) {
+      store_ = communicators_.store().reconnect();
+      progress_.emplace(*store_, communicators_.rank());
+    }
     thread_ = std::thread([this] { write(); });
   }
   blocking_s_ = Clocks::now().wall_s - begin;
@@ -202,6 +205,7 @@ json CheckpointSaver::write_own_files() {
     const std::string name = shard_file_name(communicators_.rank(), i, files.size());
     const WrittenFile file = write_safetensors(partial_folder(folder_, step_) / name, files[i], [&](std::int64_t done) {
       pass_checkpoint_bytes(step_, before + done, total);
+      progress_->moves();
       if (given_up_) throw_error(Code::runtime, "{}: given up, because the run ended", name);
     });
     if (run_.resilience.verify_saves) check_written(partial_folder(folder_, step_) / name, file);

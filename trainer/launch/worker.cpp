@@ -17,6 +17,7 @@
 #include "trainer/checkpoint/earlier_run.hpp"
 #include "trainer/checkpoint/levels.hpp"
 #include "trainer/communication/numbers_of_ranks.hpp"
+#include "trainer/communication/storage_progress.hpp"
 #include "trainer/data/batches_ahead.hpp"
 #include "trainer/data/sample_order.hpp"
 #include "trainer/data/tokenizer_files.hpp"
@@ -75,13 +76,15 @@ std::vector<std::int64_t> processes_of(Communicators& communicators, std::int64_
   return {begin, begin + world};
 }
 
-/// Collective: what the first rank does alone, however long it takes (kStoragePatience_s). Throws Error{runtime} on
-/// every rank where it failed.
-void on_first_rank(Communicators& communicators, const std::string& key, const std::function<void()>& act) {
+/// Collective: what the first rank does alone, however long it takes, while it tells of its progress (wait_for()).
+/// Throws Error{runtime} on every rank where it failed.
+void on_first_rank(Communicators& communicators, const std::string& key,
+                   const std::function<void(const std::function<void()>& moves)>& act) {
   if (communicators.rank() == 0) {
     std::string wrong;
     try {
-      act();
+    StorageProgress progress(communicators.store(), 0);
+      act([&] { progress.moves(); });
     } catch (const std::exception& e) {
       wrong = e.what();
     }
@@ -200,7 +203,8 @@ void Worker::prepare(const RunSpec& run, const RankEnvironment& environment, int
 std::filesystem::path Worker::pretrained(const RunSpec& run, Communicators& communicators) const {
   if (!is_remote_address(run.load_path)) return run.load_path;
   const std::filesystem::path folder = local_folder_of(run.load_path, options_.folder);
-  on_first_rank(communicators, "worker/pretrained", [&] { fetch_folder(run.load_path, folder); });
+  on_first_rank(communicators, "worker/pretrained",
+                [&](const auto& moves) { fetch_folder(run.load_path, folder, moves); });
   return folder;
 }
 
@@ -363,7 +367,9 @@ RankEnd Worker::train(const RankEnvironment& environment, RankWatch& watch) {
     const std::filesystem::path folder = remote ? options_.folder / "export" : std::filesystem::path(run.export_path);
     export_pretrained(folder, run, executor.groups(), *communicators);
     if (first_rank) print_error("{}\n", export_tokenizer(tokenizer_folders(run.dataset), run.model.vocab, folder));
-    if (remote) on_first_rank(*communicators, "worker/exported", [&] { upload_folder(folder, run.export_path); });
+    if (remote)
+      on_first_rank(*communicators, "worker/exported",
+                    [&](const auto& moves) { upload_folder(folder, run.export_path, moves); });
   }
   checkpoints.finish_uploads();
   communicators->barrier();
