@@ -27,6 +27,7 @@
 #include "trainer/data/shard_cache.hpp"
 #include "trainer/device/device.hpp"
 #include "trainer/launch/agent.hpp"
+#include "trainer/launch/batch_nodes.hpp"
 #include "trainer/launch/local_run.hpp"
 #include "trainer/launch/notice.hpp"
 #include "trainer/launch/rehearsal.hpp"
@@ -215,6 +216,7 @@ int train_one_rank(const TrainOptions& o) {
       if (!rank) {
         if (found_microbatch) take_microbatch_of_first(run, environment, watch.store());
         run = fit_to_world(run, environment, worker.folder, watch.store());
+        worker.batch_world = batch_world(run, environment, watch.store());
         rank = std::make_unique<Worker>(run, worker);
       }
       end = rank->train(environment, watch);

@@ -158,7 +158,8 @@ Started start_trainer(const std::vector<std::string>& arguments, const Launch& l
   dup2(log, STDOUT_FILENO), dup2(log, STDERR_FILENO);
   for (const char* name : {"RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "SLURM_PROCID",
                            "SLURM_NTASKS", "SLURM_JOB_ID", "SLURM_RESTART_COUNT", "TORCHELASTIC_RUN_ID",
-                           "TORCHELASTIC_RESTART_COUNT", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"})
+                           "TORCHELASTIC_RESTART_COUNT", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+                           "LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "SLURM_NNODES", "SLURM_STEP_NUM_NODES"})
     unsetenv(name);
   for (const auto& [name, value] : launch.environment) setenv(name.c_str(), value.c_str(), 1);
   const auto limit = static_cast<rlim_t>(launch.file_limit_bytes);

@@ -26,6 +26,7 @@
 #include "trainer/device/memory_counter.hpp"
 #include "trainer/executor/replica_check.hpp"
 #include "trainer/executor/run_metrics.hpp"
+#include "trainer/launch/batch_nodes.hpp"
 #include "trainer/launch/notice.hpp"
 #include "trainer/launch/remaining_layout.hpp"
 #include "trainer/parameters/hugging_face.hpp"
@@ -82,8 +83,8 @@ void on_first_rank(Communicators& communicators, const std::string& key,
                    const std::function<void(const std::function<void()>& moves)>& act) {
   if (communicators.rank() == 0) {
     std::string wrong;
-    try {
     StorageProgress progress(communicators.store(), 0);
+    try {
       act([&] { progress.moves(); });
     } catch (const std::exception& e) {
       wrong = e.what();
@@ -162,7 +163,7 @@ Worker::Worker(RunSpec run, WorkerOptions options)
     : run_(std::move(run)),
       options_(std::move(options)),
       data_(run_.dataset),
-      sampler_(run_.dataset, data_.shard_sizes(), {1, run_.layout.data_ranks()}),
+      sampler_(run_.dataset, data_.shard_sizes(), options_.batch_world.value_or(BatchWorld{})),
       evaluator_(run_.evaluation) {}
 
 /// A rank that is left out of the next membership ends nothing: the run goes on without it.
@@ -221,6 +222,7 @@ void Worker::load(const RunSpec& run, Executor& executor, Communicators& communi
     now_ = {loaded_->step, loaded_->sampler};
     if (first_rank) print_error("continuing after step {} from {}\n", now_.done, origin(*loaded_));
   } else {
+    check_batch_world(options_.batch_world, run, communicators.rank());
     if (first_rank) check_nothing_was_saved(options_.folder);
     if (!run.load_path.empty()) PretrainedWeights(pretrained(run, communicators), run.model).load(executor.groups());
   }
