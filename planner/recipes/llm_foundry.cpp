@@ -84,7 +84,6 @@ void write_foundry_loader(RecipeDraft& draft) {
   out.put("tokenizer.kwargs.model_max_length", run.seq);
   out.put("train_loader.name", "text");
   write_foundry_data(draft);
-  out.put("train_loader.dataset.max_seq_len", run.seq);
   out.put("train_loader.drop_last", true);
   out.put("train_loader.num_workers", 8);
 }
@@ -94,13 +93,11 @@ void write_foundry(RecipeDraft& draft) {
   refuse_what_foundry_has_not(run);
   Settings& out = draft.out;
   out.put("run_name", run.name);
-  out.put("max_duration", fmt::format("{}ba", run.steps));
   if (run.microbatch_auto)
     out.put("device_train_microbatch_size", "auto");
   else
     out.put("device_train_microbatch_size", even_microbatch(run));
-  out.put("device_eval_batch_size", 1);
-  out.put("eval_interval", 0);
+  write_foundry_evaluation(draft);
   out.put("accumulate_train_batch_on_tokens", true);
   out.put("precision", precision_word(run));
   write_rows(foundry_rows(), draft);
@@ -109,6 +106,7 @@ void write_foundry(RecipeDraft& draft) {
   write_foundry_optimizer(draft);
   out.put("algorithms.gradient_clipping.clipping_type", "norm");
   write_foundry_loader(draft);
+  write_foundry_loggers(draft);
   if (run.save) out.put("save_folder", run.save_folder.empty() ? "./checkpoints" : run.save_folder);
   out.put("save_interval",
           fmt::format("{}ba", run.save_interval > 0 ? run.save_interval : std::max<std::int64_t>(1, run.steps)));
@@ -122,6 +120,7 @@ void write_foundry(RecipeDraft& draft) {
   draft.why["fsdp_config.gradient_reduction"] = "Composer's FSDP reduces in every microbatch";
   draft.why["precision"] = "it has fp32, amp_fp16, amp_bf16 and amp_fp8";
   draft.why["train_loader"] = "a path stands for it";
+  draft.why["loggers.prometheus"] = "it has no such logger";
   draft.next_step = fmt::format("composer -n {} train.py recipe.yaml in LLM Foundry's scripts/train, on each node",
                                 nodes_and_gpus(run.layout.world()).second);
 }
@@ -180,11 +179,15 @@ void read_foundry(RecipeReading& reading) {
   account_for_foundry_keys(reading);
 }
 
+Settings parse_foundry(const std::string& text, const std::string& origin) {
+  return settings_from_yaml(text, origin, {"eval_loader"});
+}
+
 }  // namespace
 
 const RecipeTranslator& llm_foundry_translator() {
-  static const RecipeTranslator translator{"LLM Foundry 0.22.0", "recipe.yaml",     false, write_foundry, read_foundry,
-                                           settings_to_yaml,     settings_from_yaml};
+  static const RecipeTranslator translator{"LLM Foundry 0.22.0", "recipe.yaml",    false,        write_foundry,
+                                           read_foundry,         settings_to_yaml, parse_foundry};
   return translator;
 }
 

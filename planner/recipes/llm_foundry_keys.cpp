@@ -2,6 +2,7 @@
 // (llmfoundry/utils/config_utils.py) and of what scripts/train's recipes hold (0.22.0).
 
 #include <algorithm>
+#include <regex>
 
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/nearest.hpp"
@@ -104,7 +105,7 @@ const std::vector<FoundryKey>& foundry_keys() {
       {"spin_dataloaders", ignored, "a run goes on at its sample without drawing those before"},
       {"eval_loader.drop_last", ignored, "every sample counts once"},
       {"eval_loader.", later, loader_keys},
-      {"eval_loader", later, "one set alone is taken, not a list"},
+      {"eval_loader", later, loader_keys},
       {"eval_interval", later, loader_keys},
       {"eval_first", later, loader_keys},
       {"eval_subset_num_batches", later, loader_keys},
@@ -160,6 +161,12 @@ const std::vector<FoundryKey>& foundry_keys() {
   return keys;
 }
 
+/// Without the places in lists: "eval_loader.label" of "eval_loader[1].label".
+std::string without_places(const std::string& key) {
+  static const std::regex place("\\[[0-9]+\\](?=\\.)");
+  return std::regex_replace(key, place, "");
+}
+
 bool stands_for(const FoundryKey& row, const std::string& key) {
   const std::string pattern = row.key;
   return pattern.ends_with('.') || pattern.ends_with('_') ? key.starts_with(pattern) : key == pattern;
@@ -194,8 +201,9 @@ bool is_allowed(const Settings::Value& value, const char* allowed) {
 void account_for_foundry_keys(RecipeReading& reading) {
   for (const Settings::Entry& entry : reading.in.entries()) {
     if (reading.in.was_read(entry.key)) continue;
+    const std::string name = without_places(entry.key);
     const auto row = std::find_if(foundry_keys().begin(), foundry_keys().end(),
-                                  [&](const FoundryKey& each) { return stands_for(each, entry.key); });
+                                  [&](const FoundryKey& each) { return stands_for(each, name); });
     if (row == foundry_keys().end()) {
       if (entry.value.is_null() || entry.value == Settings::Value::object()) continue;  // says nothing
       fail_unknown_key(reading, entry.key);

@@ -1,7 +1,9 @@
 // YAML as PyYAML and OmegaConf read it: words such as 1e-5 and 12_000 are numbers, yes and off are not texts.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <variant>
 
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/text.hpp"
@@ -33,14 +35,25 @@ Settings::Value value_of_yaml(const YAML::Node& node) {
   return out;
 }
 
-void add_map(const YAML::Node& map, const std::string& prefix, Settings& out) {
+using KeySet = std::set<std::string>;
+
+bool is_list_of_maps(const YAML::Node& node) {
+  return node.IsSequence() && node.size() > 0 &&
+         std::all_of(node.begin(), node.end(), [](const YAML::Node& one) { return one.IsMap(); });
+}
+
+void add_map(const YAML::Node& map, const std::string& prefix, const KeySet& spread, Settings& out) {
   for (const auto& entry : map) {
-    const std::string key = prefix + entry.first.Scalar();
+    const std::string key = prefix + key_part(entry.first.Scalar());
     if (out.has(key)) out.fail(key, "found twice, allowed once");
-    if (entry.second.IsMap() && entry.second.size() > 0)
-      add_map(entry.second, key + ".", out);
-    else
+    if (entry.second.IsMap() && entry.second.size() > 0) {
+      add_map(entry.second, key + ".", spread, out);
+    } else if (spread.contains(key) && is_list_of_maps(entry.second)) {
+      for (std::size_t i = 0; i < entry.second.size(); ++i)
+        add_map(entry.second[i], fmt::format("{}[{}].", key, i), spread, out);
+    } else {
       out.put(key, value_of_yaml(entry.second));
+    }
   }
 }
 
@@ -61,14 +74,55 @@ std::string yaml_text(const Settings::Value& value) {
 
 using Tree = nlohmann::ordered_json;
 
+bool is_block_list(const Tree& tree) { return tree.is_array() && !tree.empty() && tree.front().is_object(); }
+
 void print_tree(const Tree& tree, const std::string& indent, std::string& out) {
   for (const auto& [name, inner] : tree.items()) {
-    out += indent + name + ":";
-    if (inner.is_object() && !inner.empty())
+    out += indent + yaml_text(name) + ":";
+    if (inner.is_object() && !inner.empty()) {
       out += "\n", print_tree(inner, indent + "  ", out);
-    else
+    } else if (is_block_list(inner)) {
+      out += "\n";
+      for (const Tree& one : inner) {
+        std::string entry;
+        print_tree(one, indent + "  ", entry);
+        entry[indent.size()] = '-';
+        out += entry;
+      }
+    } else {
       out += " " + yaml_text(Settings::Value(inner)) + "\n";
+    }
   }
+}
+
+/// The names of a dotted key; a number stands for the place in a list.
+using KeyPath = std::vector<std::variant<std::string, std::size_t>>;
+
+KeyPath path_of(const std::string& key) {
+  KeyPath out;
+  for (std::size_t at = 0; at < key.size();) {
+    if (key[at] == '"') {
+      std::size_t end = at + 1;
+      while (key[end] != '"') end += key[end] == '\\' ? 2 : 1;
+      out.emplace_back(nlohmann::json::parse(key.substr(at, end + 1 - at)).get<std::string>());
+      at = end + 1;
+    } else if (key[at] == '[') {
+      const std::size_t end = key.find(']', at);
+      out.emplace_back(static_cast<std::size_t>(std::stoull(key.substr(at + 1, end - at - 1))));
+      at = end + 1;
+    } else {
+      const std::size_t end = std::min(key.find_first_of(".[", at), key.size());
+      out.emplace_back(key.substr(at, end - at));
+      at = end;
+    }
+    if (at < key.size() && key[at] == '.') ++at;
+  }
+  return out;
+}
+
+Tree& child_of(Tree& tree, const KeyPath::value_type& step) {
+  if (const auto* place = std::get_if<std::size_t>(&step)) return tree[*place];
+  return tree[std::get<std::string>(step)];
 }
 
 }  // namespace
@@ -82,6 +136,10 @@ Settings::Value value_from_yaml(const std::string& text) {
 }
 
 Settings settings_from_yaml(const std::string& text, const std::string& origin) {
+  return settings_from_yaml(text, origin, {});
+}
+
+Settings settings_from_yaml(const std::string& text, const std::string& origin, const KeySet& spread) {
   Settings out(origin);
   YAML::Node root;
   try {
@@ -90,7 +148,7 @@ Settings settings_from_yaml(const std::string& text, const std::string& origin) 
     throw_error(Code::usage, "{}:{}: found broken YAML, needs a map: {}", origin, error.mark.line + 1, error.msg);
   }
   if (!root.IsMap()) throw_error(Code::usage, "{}: found no map, needs YAML with one", origin);
-  add_map(root, "", out);
+  add_map(root, "", spread, out);
   return out;
 }
 
@@ -98,14 +156,16 @@ std::string settings_to_yaml(const Settings& settings) {
   Tree tree = Tree::object();
   for (const Settings::Entry& entry : settings.entries()) {
     Tree* at = &tree;
-    std::size_t begin = 0;
-    for (std::size_t dot; (dot = entry.key.find('.', begin)) != std::string::npos; begin = dot + 1)
-      at = &(*at)[entry.key.substr(begin, dot - begin)];
-    (*at)[entry.key.substr(begin)] = Tree(entry.value);
+    for (const auto& step : path_of(entry.key)) at = &child_of(*at, step);
+    *at = Tree(entry.value);
   }
   std::string out;
   print_tree(tree, "", out);
   return out;
+}
+
+std::string key_part(const std::string& name) {
+  return name.empty() || name.find_first_of(".[]\"\\") != std::string::npos ? Settings::Value(name).dump() : name;
 }
 
 }  // namespace wt

@@ -100,6 +100,70 @@ TEST_CASE("each stock key is left out with its reason") {
   for (const std::string& what : job.dropped) CHECK_THAT(what, Contains("; "));  // none without a reason
 }
 
+TEST_CASE("several sets of eval_loader come over with their labels") {
+  const std::string sets =
+      "eval_loader:\n- {label: c4, name: text, drop_last: false, dataset: {local: '${variables.data}', split: val}}\n"
+      "- {label: code, name: text, dataset: {streams: {the.stack: {local: ./s}, b: {local: ./b}}}}\n";
+  std::string recipe = mpt("", sets + "eval_interval: 10ba\neval_subset_num_batches: 3\ndevice_eval_batch_size: 3\n");
+  recipe.replace(0, recipe.find('\n') + 1, "variables: {data: ./c4, global_seed: 17}\n");
+  const ImportedRun job = read(recipe);
+  REQUIRE(job.run.evaluation.sets.size() == 2);
+  CHECK(job.run.evaluation.sets[0].label == "c4");
+  CHECK(job.run.evaluation.sets[0].dataset.streams.front().local_folder() == "./c4/val");
+  REQUIRE(job.run.evaluation.sets[1].dataset.streams.size() == 2);
+  CHECK(job.run.evaluation.sets[1].dataset.streams[0].name == "the.stack");
+  CHECK(job.run.evaluation.interval == 10);
+  CHECK(job.run.evaluation.subset_batches == 3);
+  CHECK(job.run.evaluation.device_batch == 3);
+  CHECK(says(job.dropped, "eval_loader[0].drop_last: found false; every sample counts once"));
+  CHECK(run_from_text(run_to_yaml(job.run), "run.yaml").evaluation == job.run.evaluation);
+  // As LLM Foundry: a list needs labels, the label of one loader alone counts for nothing.
+  CHECK_THAT(refusal(mpt("", "eval_loader: [{dataset: {local: ./a}}]\n")),
+             Contains("eval_loader[0].label: found none, needs one"));
+  CHECK_THAT(refusal(mpt("", "eval_loader: [{label: a, dataset: {local: ./a}}, {label: a, dataset: {local: ./b}}]\n")),
+             Contains("eval_loader[1].label: found 'a' twice"));
+  CHECK_THAT(refusal(mpt("", "eval_loader: [{label: a/b, dataset: {local: ./a}}]\n")), Contains("a word without '/'"));
+  CHECK(read(mpt("", "eval_loader: {label: a, dataset: {local: ./a}}\n")).run.evaluation.sets.front().label == "eval");
+  // One that is no MDS folder is left out by name.
+  const ImportedRun some = read(mpt(
+      "", "eval_loader: [{label: a, dataset: {hf_name: x}}, {label: b, dataset: {local: ./b}}]\neval_interval: 1ba\n"));
+  REQUIRE(some.run.evaluation.sets.size() == 1);
+  CHECK(some.run.evaluation.sets.front().label == "b");
+  CHECK(says(some.dropped, "eval_loader[0].dataset.hf_name: found x"));
+}
+
+TEST_CASE("names with dots stay names") {
+  const ImportedRun job = read(mpt("",
+                                   "train_loader: {dataset: {shuffle: true, streams: {en.wiki: {local: ./a}, "
+                                   "'v1.2': {local: ./b, split: train}, '3': {local: ./c}}}}\n"
+                                   "loggers: {mlflow: {tags: {mlflow.note: x}}}\n"));
+  REQUIRE(job.run.dataset.streams.size() == 3);
+  CHECK(job.run.dataset.streams[0].name == "en.wiki");
+  CHECK(job.run.dataset.streams[1].name == "v1.2");
+  CHECK(job.run.dataset.streams[1].local_folder() == "./b/train");
+  CHECK(job.run.dataset.streams[2].name == "3");
+  CHECK(job.run.loggers.mlflow->tags.at("mlflow.note") == "x");
+  CHECK_THAT(refusal(mpt("", "max_seq.len: 3\n")), Contains("\"max_seq.len\": found a key that LLM Foundry"));
+}
+
+TEST_CASE("a recipe has one unit of time") {
+  RunSpec run = read(mpt("")).run;
+  run.optimizer.warmup_steps = 3;
+  CHECK_THAT(export_run(run, RecipeFormat::llm_foundry).text,
+             Contains("max_duration: 40ba") && Contains("t_warmup: 3ba"));
+  run.optimizer.warmup_steps = 3.5;  // batches of 8 x 64 tokens
+  const Recipe tokens = export_run(run, RecipeFormat::llm_foundry);
+  CHECK_THAT(tokens.text, Contains("max_duration: 20480tok") && Contains("t_warmup: 1792tok"));
+  run.optimizer.schedule_steps = 39.25;  // inside of the last batch
+  CHECK_THAT(export_run(run, RecipeFormat::llm_foundry).text, Contains("max_duration: 20096tok") && !Contains("t_max"));
+  run.optimizer.schedule_steps = 20;
+  CHECK(says(export_run(run, RecipeFormat::llm_foundry).not_expressed,
+             "scheduler.t_max: found 20 batches of 40, and LLM Foundry refuses one before the run's end"));
+  CHECK(says(read(mpt("", "scheduler: {t_warmup: 512tok}\n")).assumed,
+             "scheduler.t_warmup: found 512tok, and an end in ba, which LLM Foundry refuses; taken as 1 batches"));
+  CHECK(read(mpt("", "scheduler: {t_warmup: 0.1dur}\n")).assumed == read(mpt("")).assumed);
+}
+
 TEST_CASE("what would make another model or run of it is listed as assumed") {
   const ImportedRun job = read(
       "model: {name: hf_causal_lm, pretrained_model_name_or_path: databricks/dbrx-instruct, config_overrides: {}, "
