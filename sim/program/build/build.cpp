@@ -6,6 +6,7 @@
 #include "configs/spec/support/error.hpp"
 #include "sim/program/build/collective_copies.hpp"
 #include "sim/program/build/pipeline.hpp"
+#include "sim/program/build/schedule_microbatches.hpp"
 #include "sim/program/build/step_builder.hpp"
 #include "sim/program/build/tensor_slice.hpp"
 
@@ -260,15 +261,8 @@ void check_resident(const Layout& layout, const ProgramOptions& options) {
     throw_error(Code::usage,
                 "layout {}: found a last microbatch of {} sequences, needs {} as the others have where weights stay",
                 layout.name(), options.last_microbatch, layout.microbatch);
-  if (layout.schedule == Schedule::dualpipe_v) {
-    if (options.microbatches < 2 * layout.pipeline)
-      throw_error(Code::usage,
-                  "layout {}: found {} microbatches for dualpipe_v of {} stages, needs at least {}, two a stage",
-                  layout.name(), options.microbatches, layout.pipeline, 2 * layout.pipeline);
-  } else if (layout.virtual_stages > 1 && options.microbatches % layout.pipeline != 0)
-    throw_error(Code::usage,
-                "layout {}: found {} microbatches for {} interleaved stages, needs a multiple (Narayanan et al. 2021)",
-                layout.name(), options.microbatches, layout.pipeline);
+  if (const std::string refused = schedule_refuses(layout, options.microbatches); !refused.empty())
+    throw_error(Code::usage, "layout {}: found {} microbatches for {}", layout.name(), options.microbatches, refused);
 }
 
 }  // namespace
