@@ -31,7 +31,8 @@ Op BlockOps::ffn(Direction direction, const LayerRecompute& recompute) const {
     o.allocates = {{"ffn.input.gradient", fixed(sizes_.x)}};
     // Through the down projection, the activation, the first product, as in the experts.
     o.transient = {fixed(sizes_.ffn_activated + sizes_.ffn_down_weight - sizes_.x),
-                   fixed(sizes_.ffn_gate_up - sizes_.x), fixed(sizes_.ffn_gate_up_weight - sizes_.ffn_activated)};
+                   fixed(sizes_.ffn_gate_up + sizes_.ffn_gate_backward - sizes_.x),
+                   fixed(sizes_.ffn_gate_up_weight - sizes_.ffn_activated)};
     o.frees = {{"ffn.saved"}};
     if (recompute.products) o.frees.push_back({"ffn.kept"});
     if (norm_again(recompute) && !recompute.recomputes_ffn()) o.allocates.push_back({"ffn.input", fixed(sizes_.x)});
@@ -46,13 +47,15 @@ Op BlockOps::ffn(Direction direction, const LayerRecompute& recompute) const {
     if (recompute.products) leave_products(o);
     if (norm_again(recompute) && !recompute.moe) o.allocates.push_back({"ffn.input", fixed(sizes_.x)});
     o.transient = {fixed(sizes_.x)};  // the result, which nobody needs
+    if (sizes_.ffn_gate_forward > 0) o.transient.push_back(fixed(sizes_.ffn_gate_forward));
     return o;
   }
   if (!tensor()) o.work.push_back(item(Kernel::add, direction, tokens, {m.d_model}));
   o.allocates.push_back({moe() ? "shared.expert.output" : "block.output", fixed(sizes_.x)});
   o.frees = {{"residual"}};
   if (recompute.block || norm_again(recompute)) o.frees.push_back({"ffn.input"});
-  if (!kept) o.transient = {fixed(saved - sizes_.x)};
+  if (!kept) o.transient = {fixed(saved + sizes_.ffn_gate_forward - sizes_.x)};
+  if (kept && sizes_.ffn_gate_forward > 0) o.transient = {fixed(sizes_.ffn_gate_forward - sizes_.x)};
   return o;
 }
 
@@ -86,7 +89,7 @@ Op BlockOps::experts(Direction direction, const LayerRecompute& recompute) const
     const double added = sizes_.weight_gradient_added;
     o.transient = {difference(sum(sum(sizes_.activated, inputs), fixed(sizes_.expert_down_weight)), sizes_.row_block),
                    difference(sum(sizes_.activated, fixed(added * sizes_.expert_down_weight)), sizes_.row_block),
-                   difference(sizes_.gate_up, sizes_.row_block),
+                   difference(sum(sizes_.gate_up, sizes_.gate_backward), sizes_.row_block),
                    difference(fixed(sizes_.expert_gate_up_weight), sizes_.activated),
                    difference(fixed(added * sizes_.expert_gate_up_weight), sum(sizes_.activated, sizes_.gate_up))};
     o.frees = {{"experts.saved"},
@@ -104,6 +107,9 @@ Op BlockOps::experts(Direction direction, const LayerRecompute& recompute) const
   if (kept) o.allocates.push_back({"experts.saved", difference(saved, elsewhere)});
   if (recompute.products && first) o.allocates.push_back({"experts.kept", sizes_.experts_kept});
   if (recompute.products && !first) leave_products(o);
+  const bool gates = sizes_.gate_forward.fixed > 0 || sizes_.gate_forward.per_row > 0;
+  if (gates && kept)
+    o.transient.push_back(output ? difference(sizes_.gate_forward, sizes_.row_block) : sizes_.gate_forward);
   if (!output) return o;
   o.waits.push_back({remote() ? "dispatch" + suffix(direction) : chosen(direction, recompute)});
   if (local) {
@@ -116,7 +122,8 @@ Op BlockOps::experts(Direction direction, const LayerRecompute& recompute) const
   }
   if (!kept) {  // SwiGLU, then the down product; what is not kept is given back as soon as it was read
     const Amount there = local && input_kept ? sizes_.row_block : sum(sizes_.row_block, sizes_.row_block);
-    o.transient = {difference(saved, there), difference(sum(sizes_.activated, sizes_.row_block), there)};
+    o.transient = {difference(sum(saved, sizes_.gate_forward), there),
+                   difference(sum(sizes_.activated, sizes_.row_block), there)};
     if (!input_kept) o.transient.push_back(difference(sizes_.gate_up, sizes_.row_block));
   }
   return o;

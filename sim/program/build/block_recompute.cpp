@@ -27,6 +27,7 @@ Op BlockOps::activation_again() const {
   Op o = again("activation", Action::experts, Group::expert,
                {item(model_.gated() ? Kernel::swiglu : Kernel::gelu, Direction::recompute, sizes_.rows, {model_.ffn})});
   o.allocates = {{"experts.activation", sizes_.experts_activation}};
+  if (sizes_.gate_forward.fixed > 0 || sizes_.gate_forward.per_row > 0) o.transient = {sizes_.gate_forward};
   return o;
 }
 

@@ -27,6 +27,14 @@ struct Sizes::Block {
   double ffn_width = as_double(model.ffn_width(layer));
   /// Kept of an FFN's activation, in its widths: its output, and where it multiplies by itself its input.
   double activations = model.gated() && !facts.fused_gate ? 2 : 1;
+  /// GeGLU of our trainer (trainer/model/activation.cpp), of which no kernel is fused: on a CPU it works on some rows
+  /// at a time, on a GPU on all. Megatron's products, which add in place, have fused gates.
+  bool fp32_gate = (model.activation == Activation::geglu || model.activation == Activation::geglu_tanh) &&
+                   !options.transport_scratch && facts.fused_gate && facts.weight_gradients == WeightGradients::added;
+  /// Bytes of an element: the GELU of the gate, and where the input is in 16 bits copies of gate and up.
+  double gate_forward() const { return fp32_gate ? (half ? 12 : 4) : 0; }
+  /// up times the gradient, the gate's gradient, and copies as above with one of the gradient.
+  double gate_backward() const { return fp32_gate ? (half ? 20 : 8) : 0; }
 };
 
 Sizes::Sizes(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t layer) {
@@ -134,6 +142,8 @@ void Sizes::ffn_sizes(const Block& b) {
   const double gate_up_width = as_double(b.model.ffn_rows(b.model.ffn_width(b.layer)));
   ffn_gate_up = tokens * gate_up_width * word;
   ffn_activated = tokens * b.ffn_width * word;
+  ffn_gate_forward = tokens * b.ffn_width * b.gate_forward();
+  ffn_gate_backward = tokens * b.ffn_width * b.gate_backward();
   ffn_saved = ffn_gate_up + b.activations * ffn_activated;
   ffn_gate_up_weight = gate_up_width * b.d * word;
   ffn_down_weight = b.ffn_width * b.d * word;
@@ -161,6 +171,8 @@ void Sizes::expert_sizes(const Block& b) {
   const double gate_up_width = as_double(b.model.ffn_rows(b.model.ffn));
   gate_up = per_row(gate_up_width * word);
   activated = per_row(ffn * word);
+  gate_forward = per_row(ffn * b.gate_forward());
+  gate_backward = per_row(ffn * b.gate_backward());
   experts_kept = {gate_up.fixed / 2, gate_up.per_row / 2};
   experts_activation = {b.activations * activated.fixed, b.activations * activated.per_row};
   experts_saved = {gate_up.fixed + experts_activation.fixed, gate_up.per_row + experts_activation.per_row};

@@ -48,10 +48,12 @@ struct Sizes {
   double attention_kept;  ///< attention's output, and the half of the projections
   double ffn_kept, ffn_saved_kept;
   Amount experts_kept;
-  double scores;              ///< (heads, tokens, seq) in the compute type, where they are materialised, else 0
-  Amount row_block;           ///< (rows, d_model)
-  Amount gate_up;             ///< (rows, 2 ffn)
-  Amount activated;           ///< (rows, ffn)
+  double scores;        ///< (heads, tokens, seq) in the compute type, where they are materialised, else 0
+  Amount row_block;     ///< (rows, d_model)
+  Amount gate_up;       ///< (rows, 2 ffn)
+  Amount activated;     ///< (rows, ffn)
+  Amount gate_forward;  ///< fp32 tensors that GeGLU makes on a GPU, beside its input and its result
+  Amount gate_backward;
   Amount experts_saved;       ///< inputs of the second product and of the activation
   Amount experts_activation;  ///< the part of it behind the first product
   double logits;              ///< (tokens, vocab) with copies and gradients
@@ -62,8 +64,9 @@ struct Sizes {
   double largest_dense_weight;  ///< likewise, of the projections around attention
   double ffn_gate_up;           ///< of the dense FFN or the shared experts: first product
   double ffn_activated;
-  double ffn_saved;           ///< as experts_saved
-  double ffn_gate_up_weight;  ///< gradient temporaries
+  double ffn_gate_forward, ffn_gate_backward;  ///< as gate_forward
+  double ffn_saved;                            ///< as experts_saved
+  double ffn_gate_up_weight;                   ///< gradient temporaries
   double ffn_down_weight;
   bool ffn_input_shared;  ///< the FFN's input is a tensor that attention saves as well
   /// A weight's gradient while it is added to its fp32 sum, over its size in the compute type: the CPU's addition of
