@@ -1,7 +1,6 @@
-// Which modules of a model an adapter's target_modules name, and adapters added to the weights of a folder.
+// Which modules of a model an adapter's target_modules name.
 #pragma once
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -20,11 +19,5 @@ struct AdaptedModule {
 /// Those that the adapter names, in the order of their names. Throws Error{usage}: a family whose names are not known,
 /// latent attention, a target that names no projection of attention (with those that there are).
 std::vector<AdaptedModule> adapted_modules(const ModelSpec& model, const LoraSpec& spec);
-
-/// Writes `weights` with the adapter added to them, W + (alpha / r) B A, as fp32 into `to`, a folder that need not be
-/// there: model.safetensors, config.json and the tokenizer's files. It holds the weights in memory. Throws
-/// Error{usage}: an adapter of other modules or shapes, weights that are not F32, F16 or BF16; Error{runtime}.
-void merge_adapter(const std::filesystem::path& weights, const std::filesystem::path& adapter,
-                   const std::filesystem::path& to);
 
 }  // namespace wt
