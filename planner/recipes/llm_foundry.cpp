@@ -138,6 +138,16 @@ void read_foundry_batch(RecipeReading& reading) {
   if (run.seq == 0) reading.in.fail("max_seq_len", "found none, needs tokens a sequence");
 }
 
+/// A microbatch is at most what a rank has of a batch, as LLM Foundry reduces it (utils/config_utils.py).
+void fit_foundry_microbatch(RecipeReading& reading) {
+  RunSpec& run = reading.run;
+  const std::int64_t sequences = run.global_batch / run.layout.data_ranks();
+  if (sequences < 1 || run.layout.microbatch <= sequences) return;
+  reading.assume(fmt::format("device_train_microbatch_size: found {}, taken as {}, the sequences that a rank has",
+                             run.layout.microbatch, sequences));
+  run.layout.microbatch = sequences;
+}
+
 /// With the run's name where Composer puts it.
 std::string named(std::string folder, const RunSpec& run) {
   const std::string name = "{run_name}";
@@ -155,6 +165,7 @@ void read_foundry(RecipeReading& reading) {
   read_foundry_batch(reading);
   read_foundry_model(reading);
   read_foundry_layout(reading);
+  fit_foundry_microbatch(reading);
   read_foundry_recompute(reading);
   set_precision(run, reading.in.text("precision", "amp_bf16"));
   read_foundry_data(reading);

@@ -59,6 +59,7 @@ const std::vector<FoundryKey>& foundry_keys() {
       {"model.config_overrides.attn_config.attn_impl", ignored, kernels},
       {"model.config_overrides.max_seq_len", ignored, "max_seq_len says it"},
       {"model.config_overrides.max_position_embeddings", ignored, "max_seq_len says it"},
+      {"model.config_overrides.n_positions", ignored, "max_seq_len says it"},
       {"model.config_overrides.attn_config.attn_uses_sequence_id", refused, "our attention has no masks of documents",
        "false"},
       {"model.config_overrides.", refused, "give the changed config.json with --model"},

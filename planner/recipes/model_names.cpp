@@ -23,6 +23,7 @@ constexpr std::array kModels{
     ModelNames{"kimi-k2", "", "", "moonshotai/Kimi-K2-Base"},
     ModelNames{"llama3-405b", "llama3/405B", "llama31_405b_pretrain_config", "meta-llama/Llama-3.1-405B"},
     ModelNames{"llama3-8b", "llama3/8B", "llama31_8b_pretrain_config", "meta-llama/Llama-3.1-8B"},
+    ModelNames{"llama3-8b", "", "", "meta-llama/Meta-Llama-3-8B"},
     ModelNames{"llama4-maverick", "llama4/17bx128e", "", "meta-llama/Llama-4-Maverick-17B-128E"},
     ModelNames{"llama4-scout", "llama4/17bx16e", "", "meta-llama/Llama-4-Scout-17B-16E"},
     ModelNames{"mixtral-8x7b", "", "", "mistralai/Mixtral-8x7B-v0.1"},

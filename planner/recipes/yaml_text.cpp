@@ -22,6 +22,29 @@ Settings::Value value_of_scalar(const YAML::Node& node) {
   return scalar_of_word(text);
 }
 
+/// The entries of a map, with those of the maps under "<<" that it has not itself, as YAML 1.1 merges them.
+std::vector<std::pair<std::string, YAML::Node>> entries_of(const YAML::Node& map) {
+  constexpr const char* kMerge = "<<";
+  std::vector<std::pair<std::string, YAML::Node>> out;
+  const auto has = [&](const std::string& name) {
+    return std::any_of(out.begin(), out.end(), [&](const auto& entry) { return entry.first == name; });
+  };
+  for (const auto& entry : map)
+    if (entry.first.Scalar() != kMerge || !(entry.second.IsMap() || entry.second.IsSequence()))
+      out.emplace_back(entry.first.Scalar(), entry.second);
+  const YAML::Node merged = map[kMerge];
+  if (!merged.IsDefined()) return out;
+  std::vector<YAML::Node> sources;
+  if (merged.IsMap()) sources.push_back(merged);
+  if (merged.IsSequence())
+    for (const YAML::Node& one : merged) sources.push_back(one);
+  for (const YAML::Node& source : sources)
+    if (source.IsMap())
+      for (auto& entry : entries_of(source))
+        if (!has(entry.first)) out.push_back(entry);
+  return out;
+}
+
 Settings::Value value_of_yaml(const YAML::Node& node) {
   if (node.IsScalar()) return value_of_scalar(node);
   if (node.IsSequence()) {
@@ -31,7 +54,7 @@ Settings::Value value_of_yaml(const YAML::Node& node) {
   }
   Settings::Value out = node.IsMap() ? Settings::Value::object() : Settings::Value();
   if (node.IsMap())
-    for (const auto& entry : node) out[entry.first.Scalar()] = value_of_yaml(entry.second);
+    for (const auto& [name, inner] : entries_of(node)) out[name] = value_of_yaml(inner);
   return out;
 }
 
@@ -43,16 +66,15 @@ bool is_list_of_maps(const YAML::Node& node) {
 }
 
 void add_map(const YAML::Node& map, const std::string& prefix, const KeySet& spread, Settings& out) {
-  for (const auto& entry : map) {
-    const std::string key = prefix + key_part(entry.first.Scalar());
+  for (const auto& [name, inner] : entries_of(map)) {
+    const std::string key = prefix + key_part(name);
     if (out.has(key)) out.fail(key, "found twice, allowed once");
-    if (entry.second.IsMap() && entry.second.size() > 0) {
-      add_map(entry.second, key + ".", spread, out);
-    } else if (spread.contains(key) && is_list_of_maps(entry.second)) {
-      for (std::size_t i = 0; i < entry.second.size(); ++i)
-        add_map(entry.second[i], fmt::format("{}[{}].", key, i), spread, out);
+    if (inner.IsMap() && inner.size() > 0) {
+      add_map(inner, key + ".", spread, out);
+    } else if (spread.contains(key) && is_list_of_maps(inner)) {
+      for (std::size_t i = 0; i < inner.size(); ++i) add_map(inner[i], fmt::format("{}[{}].", key, i), spread, out);
     } else {
-      out.put(key, value_of_yaml(entry.second));
+      out.put(key, value_of_yaml(inner));
     }
   }
 }

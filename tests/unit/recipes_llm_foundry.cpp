@@ -164,6 +164,27 @@ TEST_CASE("a recipe has one unit of time") {
   CHECK(read(mpt("", "scheduler: {t_warmup: 0.1dur}\n")).assumed == read(mpt("")).assumed);
 }
 
+TEST_CASE("what stock recipes need: merged maps, a microbatch that is reduced, Llama 3 by its repository") {
+  const ImportedRun merged = read(mpt(
+      "",
+      "train_loader: &train\n  name: text\n  dataset: &data {local: ./c4, split: train, shuffle: true}\n  drop_last: "
+      "true\neval_loader:\n  <<: *train\n  dataset: {<<: [*data, {split: x, shuffle_seed: 3}], split: val}\n"));
+  REQUIRE(merged.run.evaluation.sets.size() == 1);
+  const DatasetSpec& set = merged.run.evaluation.sets.front().dataset;
+  CHECK(set.streams.front().local_folder() == "./c4/val");  // its own goes before what is merged
+  CHECK(set.shuffle_seed == 3);
+  CHECK(says(merged.dropped, "eval_loader.drop_last: found true"));
+  std::string large = mpt("");
+  large.replace(large.find("microbatch_size: 2"), 18, "microbatch_size: 5");
+  const ImportedRun job = read(large);  // 8 sequences on 4 GPUs
+  CHECK(job.run.layout.microbatch == 2);
+  CHECK(says(job.assumed, "device_train_microbatch_size: found 5, taken as 2"));
+  CHECK(
+      read("model: {name: hf_causal_lm, pretrained_model_name_or_path: meta-llama/Meta-Llama-3-8B}\ntokenizer: {name: "
+           "x}\nmax_seq_len: 64\nglobal_train_batch_size: 16\nmax_duration: 2ba\n")
+          .run.model.name == "llama3-8b");
+}
+
 TEST_CASE("what would make another model or run of it is listed as assumed") {
   const ImportedRun job = read(
       "model: {name: hf_causal_lm, pretrained_model_name_or_path: databricks/dbrx-instruct, config_overrides: {}, "
