@@ -184,6 +184,7 @@ void read_foundry(RecipeReading& reading) {
   run.save_interval = run.save && interval < run.steps ? interval : 0;
   if (run.keep_checkpoints == 0) run.keep_checkpoints = -1;
   run.load_path = reading.in.text("load_path", "");
+  if (run.load_path.empty()) reading.in.mark_read("load_weights_only");  // of nothing
   run.export_path = named(reading.in.text("callbacks.hf_checkpointer.save_folder", ""), run);
   if (reading.in.text("callbacks.hf_checkpointer.precision", "float32") == "bfloat16")
     run.export_precision = Precision::bf16;
@@ -191,7 +192,7 @@ void read_foundry(RecipeReading& reading) {
 }
 
 Settings parse_foundry(const std::string& text, const std::string& origin) {
-  return settings_from_yaml(text, origin, {"eval_loader"});
+  return settings_from_yaml(text, origin, {"eval_loader", "eval_loaders"});
 }
 
 }  // namespace

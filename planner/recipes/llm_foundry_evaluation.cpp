@@ -12,12 +12,15 @@ constexpr const char* kOnlyLabel = "eval";
 constexpr const char* kAtTheEnd = "1dur";  // where there is one in any case
 constexpr const char* kOnlyLoader = "eval_loader.";
 
-/// "eval_loader.", or "eval_loader[0]." and those after it.
+/// "eval_loader.", or "eval_loader[0]." and those after it; a list is also called eval_loaders.
 std::vector<std::string> eval_loaders(const RecipeReading& reading) {
   std::vector<std::string> out;
   if (reading.in.has_under("eval_loader")) out.emplace_back(kOnlyLoader);
-  for (std::size_t i = 0; reading.in.has_under(fmt::format("eval_loader[{}]", i)); ++i)
-    out.push_back(fmt::format("eval_loader[{}].", i));
+  for (const char* list : {"eval_loader", "eval_loaders"})
+    for (std::size_t i = 0; reading.in.has_under(fmt::format("{}[{}]", list, i)); ++i)
+      out.push_back(fmt::format("{}[{}].", list, i));
+  if (reading.in.has_under("eval_loaders[0]") && out.front() != "eval_loaders[0].")
+    reading.in.fail("eval_loaders", "found eval_loader, too; needs one of them");
   return out;
 }
 

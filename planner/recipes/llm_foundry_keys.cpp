@@ -162,10 +162,10 @@ const std::vector<FoundryKey>& foundry_keys() {
   return keys;
 }
 
-/// Without the places in lists: "eval_loader.label" of "eval_loader[1].label".
+/// Without the places in lists: "eval_loader.label" of "eval_loader[1].label", and of "eval_loaders[1].label".
 std::string without_places(const std::string& key) {
-  static const std::regex place("\\[[0-9]+\\](?=\\.)");
-  return std::regex_replace(key, place, "");
+  static const std::regex place("(eval_loader)s?\\[[0-9]+\\](?=\\.)");
+  return std::regex_replace(key, place, "$1");
 }
 
 bool stands_for(const FoundryKey& row, const std::string& key) {

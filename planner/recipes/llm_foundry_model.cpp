@@ -227,6 +227,11 @@ void read_hugging_face(RecipeReading& reading, const std::string& kind) {
   const bool folder = std::filesystem::is_regular_file(std::filesystem::path(name) / "config.json", ignored);
   const std::string preset = folder ? name : preset_named(&ModelNames::hugging_face, name);
   reading.set_model(preset, key, name.empty() ? kind : name);
+  // GPT-2's key and that of others: how many positions are learned.
+  std::int64_t& positions = reading.run.model.learned_positions;
+  for (const char* override : {"n_positions", "max_position_embeddings"})
+    if (const std::string at = std::string("model.config_overrides.") + override; positions > 0 && reading.in.has(at))
+      positions = reading.in.integer(at, positions, 1);
   if (!reading.in.boolean("model.pretrained", true)) return;
   if (folder)
     reading.run.load_path = name;

@@ -117,6 +117,12 @@ TEST_CASE("several sets of eval_loader come over with their labels") {
   CHECK(job.run.evaluation.device_batch == 3);
   CHECK(says(job.dropped, "eval_loader[0].drop_last: found false; every sample counts once"));
   CHECK(run_from_text(run_to_yaml(job.run), "run.yaml").evaluation == job.run.evaluation);
+  std::string other = recipe;
+  other.replace(other.find("eval_loader:"), 12, "eval_loaders:");  // the same under its other name
+  CHECK(read(other).run.evaluation == job.run.evaluation);
+  CHECK(says(read(other).dropped, "eval_loaders[0].drop_last: found false; every sample counts once"));
+  CHECK_THAT(refusal(recipe + "eval_loaders: [{label: a, dataset: {local: ./a}}]\n"),
+             Contains("eval_loaders: found eval_loader, too"));
   // As LLM Foundry: a list needs labels, the label of one loader alone counts for nothing.
   CHECK_THAT(refusal(mpt("", "eval_loader: [{dataset: {local: ./a}}]\n")),
              Contains("eval_loader[0].label: found none, needs one"));
@@ -183,6 +189,12 @@ TEST_CASE("what stock recipes need: merged maps, a microbatch that is reduced, L
       read("model: {name: hf_causal_lm, pretrained_model_name_or_path: meta-llama/Meta-Llama-3-8B}\ntokenizer: {name: "
            "x}\nmax_seq_len: 64\nglobal_train_batch_size: 16\nmax_duration: 2ba\n")
           .run.model.name == "llama3-8b");
+  const std::string gpt2 =
+      "model: {name: hf_causal_lm, pretrained_model_name_or_path: gpt2, pretrained: false, config_overrides: "
+      "{n_positions: 2048}}\ntokenizer: {name: gpt2}\nmax_seq_len: 2048\nglobal_train_batch_size: 16\nmax_duration: "
+      "2ba\n";
+  CHECK(read(gpt2).run.model.learned_positions == 2048);
+  CHECK(read(gpt2).run.model.total_parameters() == 124439808 + 1024 * 768);
 }
 
 TEST_CASE("what would make another model or run of it is listed as assumed") {
@@ -211,6 +223,8 @@ TEST_CASE("unknown keys and what cannot be meant are refused by name") {
                      mpt("").substr(mpt("").find("tokenizer"))),
              Contains("model.name: found hf_t5"));
   CHECK_THAT(refusal(mpt("", "scheduler: {name: step}\n")), Contains("linear_decay_with_warmup"));
+  CHECK_THAT(refusal(mpt("", "load_path: x\nload_weights_only: false\n")), Contains("load_path gives weights alone"));
+  CHECK(read(mpt("", "load_weights_only: false\n")).run.load_path.empty());
   CHECK(read(mpt("emb_pdrop: 0.0, fc_type: torch, logit_scale: null")).run.steps == 40);  // what our models are
 }
 
