@@ -14,6 +14,8 @@ function(wt_command name)
 endfunction()
 
 set(out ${CMAKE_CURRENT_BINARY_DIR}/commands)
+wt_command(merge_no_base STATUS 2 RUN merge tests/data/evaluation tests/data/evaluation -o ${out}/merged
+  EXPECT "tests/data/evaluation: found no config.json, needs a folder of weights")
 wt_command(plan_model RUN plan --model tests/data/models/dbrx_config.json --cluster hgx-h100 --gpus 256
   EXPECT "dbrx on 256 hgx-h100 GPUs.*Step time rests on [0-9]+ % measured, [0-9]+ % published")
 wt_command(plan_set RUN plan --model llama3-8b --cluster hgx-h100 --gpus 128 --set tokens=2T --set max_seq_len=8192
