@@ -56,7 +56,7 @@ TEST_CASE("scores come home: a table, evaluation.json in the run's folder, the a
 
 TEST_CASE("scores of a run go to the trackers that its run file names") {
   const EvaluatedRun run("exit 9\n");
-  fs::copy("tests/data/run_resumed", run.folder / "run", fs::copy_options::overwrite_existing);
+  fs::copy("tests/data/run_resumed", run.folder / "run", fs::copy_options::recursive);
   const std::string file = read_bytes("tests/data/run_resumed/run.yaml");  // a map in braces
   write_bytes(run.folder / "run/run.yaml", file.substr(0, file.rfind('}')) +
                                                ", loggers: {tensorboard: {log_dir: logs}, mlflow: {tracking_uri: "
