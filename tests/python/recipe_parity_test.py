@@ -48,7 +48,7 @@ RECIPE = {
     "tokenizer": {"name": "bytes", "kwargs": {"model_max_length": "${variables.max_seq_len}"}},
     "train_loader": {"name": "text", "drop_last": True, "num_workers": 8,
                      "dataset": {"local": "${variables.data_local}", "shuffle_seed": "${variables.global_seed}"}},
-    "scheduler": {"name": "cosine_with_warmup", "t_warmup": f"{WARM_UP * BATCH}sp", "alpha_f": ALPHA_F},
+    "scheduler": {"name": "cosine_with_warmup", "t_warmup": f"{WARM_UP * BATCH * SEQUENCE}tok", "alpha_f": ALPHA_F},
     "optimizer": {"name": "decoupled_adamw", "lr": LR, "betas": list(BETAS), "eps": EPS, "weight_decay": DECAY},
     "algorithms": {"gradient_clipping": {"clipping_type": "norm", "clipping_threshold": 1.0}},
     "max_duration": f"{STEPS * BATCH * SEQUENCE}tok", "global_train_batch_size": BATCH, "seed": "${variables.global_seed}",
