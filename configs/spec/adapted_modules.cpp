@@ -78,6 +78,12 @@ std::int64_t AdapterShape::elements() const {
   return sum;
 }
 
+double flops_per_token(const ModelSpec& model, const std::optional<AdapterShape>& adapters, std::int64_t seq) {
+  const double all = model.flops_per_token(seq);
+  if (!adapters) return all;
+  return all - 2.0 * static_cast<double>(model.product_weights()) + 6.0 * static_cast<double>(adapters->elements());
+}
+
 AdapterShape adapter_shape(const ModelSpec& model, const LoraSpec& spec) {
   AdapterShape out{spec.rank, {}};
   for (const AdaptedModule& module : adapted_modules(model, spec)) out.products.push_back(module);

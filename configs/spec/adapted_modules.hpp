@@ -1,6 +1,7 @@
 // Which modules of a model an adapter's target_modules name, and how large their factors are.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,10 @@ struct AdapterShape {
   std::int64_t elements(std::int64_t layer) const;
   std::int64_t elements() const;  ///< of all layers
 };
+
+/// Model FLOPs a token, as ModelSpec::flops_per_token counts them, where the adapters alone are trained: frozen weights
+/// count 4, forward and the gradient of their input, and factors 6. Without adapters all weights count 6.
+double flops_per_token(const ModelSpec& model, const std::optional<AdapterShape>& adapters, std::int64_t seq);
 
 /// Throws as adapted_modules.
 AdapterShape adapter_shape(const ModelSpec& model, const LoraSpec& spec);

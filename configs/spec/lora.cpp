@@ -1,6 +1,7 @@
 #include "configs/spec/lora.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "configs/spec/support/yaml.hpp"
 
@@ -12,8 +13,10 @@ bool LoraSpec::targets(const std::string& module) const {
 }
 
 LoraSpec read_peft_config(YamlMap at) {
-  for (const char* key : {"use_dora", "use_rslora", "rank_pattern", "alpha_pattern", "modules_to_save"})
-    if (at.has(key))
+  const std::set<std::string> of_other_adapters{"use_dora", "use_rslora", "rank_pattern", "alpha_pattern",
+                                                "modules_to_save"};
+  for (const std::string& key : at.keys())
+    if (of_other_adapters.contains(key))
       at.fail(key, "found it, allowed are adapters of one rank and one alpha beside frozen weights; take it out");
   at.choice("peft_type", {"LORA"}, "LORA");
   at.choice("task_type", {"CAUSAL_LM"}, "CAUSAL_LM");

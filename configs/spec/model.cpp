@@ -84,20 +84,24 @@ double ModelSpec::mean_keys(std::int64_t layer, std::int64_t seq) const {
   return a.window > 0 ? w - w * w / (2 * length) : w / 2;
 }
 
-double ModelSpec::flops_per_token(std::int64_t seq) const {
+std::int64_t ModelSpec::product_weights() const {
   std::int64_t weights =
       (1 + mtp_layers) * vocab * d_model + moe_layers() * (d_model * experts + top_k * d_model * (ffn_rows(ffn) + ffn));
-  double keys = 0, linear_flops = 0;
-  for (std::int64_t layer = 0; layer < blocks(); ++layer) {
+  for (std::int64_t layer = 0; layer < blocks(); ++layer)
     weights += mixer_projections(layer) + d_model * (ffn_rows(ffn_width(layer)) + ffn_width(layer)) +
                (mtp(layer) ? 2 * d_model * d_model : 0);
+  return weights;
+}
+
+double ModelSpec::flops_per_token(std::int64_t seq) const {
+  double keys = 0, linear_flops = 0;
+  for (std::int64_t layer = 0; layer < blocks(); ++layer)
     if (linear_mixer(layer))
       linear_flops += 3.0 * static_cast<double>(linear.flops());
     else
       keys += mean_keys(layer, seq);
-  }
-  return 6.0 * static_cast<double>(weights) + 6.0 * static_cast<double>(heads * (head_dim + v_head_dim())) * keys +
-         linear_flops;
+  return 6.0 * static_cast<double>(product_weights()) +
+         6.0 * static_cast<double>(heads * (head_dim + v_head_dim())) * keys + linear_flops;
 }
 
 std::vector<std::string> ModelSpec::untrainable() const {

@@ -187,6 +187,8 @@ struct ModelSpec {
   /// this is 215.1 GFLOP + 0.001475 GFLOP * seq. Modules of multi-token prediction count as what they compute,
   /// linear mixers as three times their chunked products (LinearMixerSpec::flops).
   double flops_per_token(std::int64_t seq) const;
+  /// Weights that a token is multiplied by in products: of attention, FFNs, the experts chosen, router and head.
+  std::int64_t product_weights() const;
 
   /// What of this model our trainer has not, in words; empty = it trains.
   std::vector<std::string> untrainable() const;

@@ -1,5 +1,6 @@
 #include "configs/spec/run.hpp"
 
+#include "configs/spec/adapted_modules.hpp"
 #include "configs/spec/check_lora.hpp"
 #include "configs/spec/pipeline_layout.hpp"
 #include "configs/spec/support/error.hpp"
@@ -152,6 +153,10 @@ void check_run(const RunSpec& run, const std::string& where) {
   if (!r.skipped.empty() && r.skipped.back().last > drawn)
     throw_error(Code::usage, "{}: skip_batches: found {}, the run draws {} batches, those that it skips among them",
                 where, r.skipped.back().last, drawn);
+}
+
+double RunSpec::flops_per_token() const {
+  return wt::flops_per_token(model, lora ? std::optional(adapter_shape(model, *lora)) : std::nullopt, seq);
 }
 
 std::vector<std::string> untrainable(const RunSpec& run) {

@@ -79,6 +79,8 @@ struct RunSpec {
   /// Those of a microbatch that is not a smaller last one.
   std::int64_t tokens_per_microbatch() const { return layout.microbatch * seq / layout.context; }
   std::int64_t tokens_per_step() const { return global_batch * seq; }
+  /// Of what it trains: the model, or adapters beside it (adapted_modules.hpp).
+  double flops_per_token() const;
 };
 
 /// What of it the trainer has not and is simulated alone, in the words of run files; empty = it trains. Models say

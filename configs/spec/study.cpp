@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "configs/spec/check_lora.hpp"
 #include "configs/spec/data_sheet.hpp"
 #include "configs/spec/find.hpp"
 #include "configs/spec/measured_recovery.hpp"
@@ -136,7 +137,7 @@ StudySpec read(YamlMap& map, const std::string& text) {
   s.text = text;
   refuse_options(map);
   s.name = map.text("name", map.file().stem().string());
-  s.model = model_of(map);
+  s.model = model_of(map, &s.lora);
   s.cluster = cluster_of(map);
   s.gpus = map.integer("gpus", 1);
   const std::int64_t per_node = s.cluster.gpus_per_node;
@@ -169,8 +170,12 @@ StudySpec read(YamlMap& map, const std::string& text) {
   read_replica_loss(map, s.replica_loss);
   read_hot_spares(map, s.hot_spares);
   s.faults = words(map, "faults", {});
+  if (const auto adapters = s.adapters())  // masters of the model; of adapters moments, too
+    s.checkpoint.bytes_per_parameter =
+        4 + 12 * static_cast<double>(adapters->elements()) / static_cast<double>(s.model.total_parameters());
   read_checkpoint(map, s.checkpoint);
   if (map.has("search")) s.search = search_from_yaml(map.map("search"));
+  if (s.lora) check_lora(s.search, map.file().string());
   read_scale(map, s.scale);
   if (map.has("memory_reserve"))
     map.fail(

@@ -161,6 +161,8 @@ SearchProblem search_problem(const PlanInputs& inputs, const OpCost& cost) {
   for (OtherNodes& other : p.cluster.others) other.nic_Bps *= s.scale.network_bandwidth;
   p.memory_limit_bytes = s.cluster.usable_by_all_bytes(s.gpus);
   p.stack = inputs.stack;
+  p.lora = s.adapters();
+  if (p.lora) p.stack.layouts = p.stack.layouts.with_adapters();
   p.memory = inputs.memory.get();
   p.scenarios = inputs.scenarios;
   if (s.scale.imbalance != 1)

@@ -77,8 +77,8 @@ std::string evidence_sentence(const EvidenceShares& shares) {
 
 std::string mfu_definition(const PlanInputs& inputs) {
   if (!(inputs.peak_flops > 0)) return "";
-  return fmt::format("{:.1f} GFLOP a token without recompute over {:.0f} TFLOP/s",
-                     inputs.study.model.flops_per_token(inputs.study.seq) / 1e9, inputs.peak_flops / 1e12);
+  return fmt::format("{:.1f} GFLOP a token without recompute over {:.0f} TFLOP/s", inputs.study.flops_per_token() / 1e9,
+                     inputs.peak_flops / 1e12);
 }
 
 std::string plan_answer(const PlanInputs& inputs, const Plan& plan) {
