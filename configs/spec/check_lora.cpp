@@ -61,8 +61,7 @@ void check_lora(const SearchSpec& search, const std::string& where) {
   };
   const auto one = [](std::int64_t degree) { return degree == 1; };
   check("tensor_parallel_degree", first_refused(search.tensor_degrees, one), "1");
-  check("pipeline_schedule", first_refused(search.schedules, [](Schedule s) { return s == Schedule::one_f_one_b; }),
-        "1f1b");
+  check("pipeline_parallel_degree", first_refused(search.pipeline_degrees, one), "1");
   check("optimizer_shard_degree", first_refused(search.optimizer_shard_degrees, one), "auto: that of the weights");
   check("expert_copies", first_refused(search.expert_copies, [](std::int64_t copies) { return copies == 0; }), "0");
   check("recompute", first_refused(search.recompute, of_whole_blocks), "none or block");

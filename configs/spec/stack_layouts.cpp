@@ -84,8 +84,8 @@ StackLayouts StackLayouts::with_adapters() const {
   StackLayouts out = *this;
   out.replicas = replicas || optimizer_shard;  // each with a state of its own
   out.optimizer_shard = out.tensor = out.recompute_anywhere = false;
-  std::erase_if(out.schedules, [](Schedule schedule) { return schedule != Schedule::one_f_one_b; });
-  out.overlaps.clear(), out.recompute_also.clear();
+  out.interleaved = false;
+  out.schedules.clear(), out.overlaps.clear(), out.recompute_also.clear();
   std::erase_if(out.recompute, [](const Recompute& policy) { return !of_whole_blocks(policy); });
   if (out.recompute.empty()) out.recompute = {Recompute::none};
   if (placement == PlacementSupport::copies) out.placement = PlacementSupport::order;

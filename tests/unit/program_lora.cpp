@@ -53,13 +53,14 @@ double product_flops(const Program& program, double rows) {
   return sum;
 }
 
-/// Data-parallel, with experts elsewhere, over contexts, in stages, with interleaved stages.
+/// Data-parallel, with experts elsewhere, with weights that stay, over contexts, in stages.
 std::vector<Layout> layouts() {
   std::vector<Layout> out{{}, {2, 2, 2, 1, Recompute::none, {}}, {1, 4, 4, 1, Recompute::block, {}}};
   out.push_back(out[1]), out.back().reshard_after_forward = out.back().reduce_every_microbatch = false;
   out.push_back(out[1]), out.back().expert = 1, out.back().context = 2;
   out.push_back(out[1]), out.back().pipeline = 3;
   out.back().reshard_after_forward = out.back().reduce_every_microbatch = false;
+  out.push_back(out.back()), out.back().chunk_layers = {0, 2, 1};  // the embedding alone
   return out;
 }
 
@@ -139,15 +140,14 @@ TEST_CASE("a study of adapters searches among layouts that take them, and saves 
   CHECK(asked.flops_per_token() == run_of(run_text(kPeft)).flops_per_token() + 4 * 2 * 2 * 32 * 64 +
                                        6 * 2 * 4 * 32);  // no shared keys and values here
   const auto refusal = [&](const std::string& search) { return usage_error([&] { study(search); }); };
-  for (const char* refused :
-       {"tensor_parallel_degree: 2", "pipeline_schedule: zero_bubble", "optimizer_shard_degree: 8", "expert_copies: 1",
-        "recompute: attention", "overlap_expert_exchange: true"}) {
+  for (const char* refused : {"tensor_parallel_degree: 2", "pipeline_parallel_degree: 2", "optimizer_shard_degree: 8",
+                              "expert_copies: 1", "recompute: attention", "overlap_expert_exchange: true"}) {
     INFO(refused);
     CHECK_THAT(refusal(refused), Catch::Contains("beside model.peft_config"));
   }
   CHECK(refusal("tensor_parallel_degree: 1, recompute: [none, block], expert_copies: 0") == "no error");
   const StackLayouts all = StackLayouts::all(), some = all.with_adapters();
-  CHECK(some.schedules == std::vector<Schedule>{Schedule::one_f_one_b});
+  CHECK(some.schedules.empty());
   CHECK(some.recompute == std::vector<Recompute>{Recompute::none, Recompute::block});
   CHECK_FALSE(some.tensor);
   CHECK_FALSE(some.optimizer_shard);
@@ -198,7 +198,11 @@ TEST_CASE("a step beside frozen weights gives everything back, and needs less me
           CHECK(m.live_bytes.back() == Approx(m.resident_bytes));
           return m.peak_bytes - m.resident_bytes;
         };
-        CHECK(peak(true) < peak(false));
+        const double with = peak(true), full = peak(false);
+        if (stage == 0 && !layout.chunk_layers.empty())
+          CHECK(with == full);  // the embedding alone
+        else
+          CHECK(with < full);
       }
 }
 
@@ -215,7 +219,7 @@ TEST_CASE("products with frozen weights cost 4 FLOPs a weight and token, those w
 }
 
 TEST_CASE("every stage of a pipeline sums the factors of its layers over its shards and replicas") {
-  Layout layout = layouts().back();
+  const Layout layout = layouts()[5];
   for (std::size_t stage = 0; stage < 3; ++stage) {
     const Program program = program_of(layout, options_of(true, 3), stage);
     const std::vector<OpInstance> ops = unroll(program);

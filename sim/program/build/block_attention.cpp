@@ -291,7 +291,7 @@ void BlockOps::add_adapters(std::vector<WorkItem>& work, bool output, Direction 
 }
 
 void BlockOps::drop_first_gradient(Op& o) const {
-  if (!frozen() || layer_ > 0) return;
+  if (!frozen() || layer_ > 0 || layout_.layers_of_chunks(model_.layers).front() == 0) return;
   std::erase_if(o.allocates, [](const Buffer& buffer) { return buffer.name == "block.input.gradient"; });
   for (Amount& moment : o.transient) moment.fixed += sizes_.x;  // which counts what is left when the op is done
 }

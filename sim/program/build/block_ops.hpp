@@ -53,7 +53,8 @@ class BlockOps : public OpFactory {
   void add_ring_backward(Nodes& out, const std::vector<Ref>& waits) const;
   /// Both factors' products, in backward with their weights' gradients.
   void add_adapters(std::vector<WorkItem>& work, bool output, Direction direction) const;
-  /// The gradient of the embedding's output, where nothing before the first layer is trained: it goes with the op.
+  /// The gradient of the embedding's output, where nothing before the first layer is trained: it goes with the op,
+  /// unless it is sent to a stage that has the embedding alone.
   void drop_first_gradient(Op& o) const;
   /// The compute lane waits for the ring's last message.
   Op ring_end(Direction direction) const;

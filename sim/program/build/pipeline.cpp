@@ -206,7 +206,13 @@ class StageBuilder : private StageMessages {
       return body;
     });
     if (!chunk.embedding) return add_send(out, Direction::backward, chunk, last, behind);
-    if (frozen()) return;
+    if (frozen()) {  // the message has come, and nobody reads it
+      Op read = op("embed.bwd", Action::embed, Direction::backward, Group::embedding);
+      read.kind = OpKind::host;
+      read.frees = {{"block.input.gradient", 0, 0}};
+      if (!chunk.blocks()) read.waits = {{"arrived.bwd", 0, 0}}, out.push_back(read);
+      return;
+    }
     blocks(0).add_embed(out, Direction::backward, chunk.blocks() ? layer_end() : "arrived.bwd");
     if (!model_.tied || !has_head()) add_sum(out, groups(), model_.tied ? Group::head : Group::embedding, "embed.bwd");
     if (last_microbatch) add_reduced(out, groups(), model_.tied ? Group::head : Group::embedding, "embed.bwd");
