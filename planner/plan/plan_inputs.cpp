@@ -90,6 +90,7 @@ double peak_of(const std::map<std::string, std::string>& fingerprint, Precision 
 
 void read_stack_facts(PlanInputs& inputs, const StackSpec& stack) {
   inputs.stack = stack;
+  if (inputs.study.lora) inputs.stack.layouts = stack.layouts.with_adapters();
   if (inputs.study.cluster.shared_cores()) return;
   const PublishedTimes& published = PublishedTimes::get();
   inputs.memory =
@@ -162,7 +163,6 @@ SearchProblem search_problem(const PlanInputs& inputs, const OpCost& cost) {
   p.memory_limit_bytes = s.cluster.usable_by_all_bytes(s.gpus);
   p.stack = inputs.stack;
   p.lora = s.adapters();
-  if (p.lora) p.stack.layouts = p.stack.layouts.with_adapters();
   p.memory = inputs.memory.get();
   p.scenarios = inputs.scenarios;
   if (s.scale.imbalance != 1)

@@ -124,7 +124,10 @@ std::string plan_scope(const PlanInputs& inputs) {
   const char* format = inputs.study.precision == Precision::bf16 ? "bf16" : "fp32";
   std::string out = fmt::format("Searched: {}, with recompute and microbatch in {}", fmt::join(searched, ", "), format);
   if (!fixed.empty()) out += fmt::format(". Left at 1 by the study: {}", fmt::join(fixed, ", "));
-  if (!not_run.empty()) out += fmt::format(". {} does not run: {}", inputs.stack.name, fmt::join(not_run, ", "));
+  if (!not_run.empty() && inputs.study.lora)
+    out += fmt::format(". Not searched with adapters: {}", fmt::join(not_run, ", "));
+  else if (!not_run.empty())
+    out += fmt::format(". {} does not run: {}", inputs.stack.name, fmt::join(not_run, ", "));
   return out + fmt::format(". Not searched: {}", fmt::join(others, ", "));
 }
 
