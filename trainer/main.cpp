@@ -31,7 +31,7 @@
 #include "trainer/launch/notice.hpp"
 #include "trainer/launch/rehearsal.hpp"
 #include "trainer/launch/worker.hpp"
-#include "trainer/parameters/hugging_face.hpp"
+#include "trainer/parameters/starting_weights.hpp"
 #include "trainer/storage/store.hpp"
 #include "trainer/trackers/trackers.hpp"
 
@@ -79,6 +79,11 @@ void check_trainable(const RunSpec& run, const std::string& where) {
   if (run.dataset.empty() || run.steps < 1)
     throw_error(Code::usage, "{}: needs train_loader.dataset.local and max_duration of at least 1ba to train", where);
   check_model(run, where);
+  if (run.lora && run.load_path.empty())
+    throw_error(Code::usage,
+                "{}: model.peft_config: found an adapter and no load_path; needs the weights that it is put on: set "
+                "load_path to their folder, or leave peft_config out to train all weights",
+                where);
   check_loggers(run.loggers);
 }
 
@@ -256,7 +261,7 @@ int train(const TrainOptions& o) {
   if (is_remote_address(run.load_path))
     open_store(run.load_path);
   else if (!run.load_path.empty())
-    PretrainedWeights(run.load_path, run.model);
+    StartingWeights(run.load_path, run);
   if (!run.save_folder.empty()) check_save_folder(run.save_folder, worker.folder);
   if (!run.export_path.empty()) family_of(run.model);
   std::filesystem::create_directories(worker.folder);

@@ -61,7 +61,7 @@ const std::vector<FoundryKey>& foundry_keys() {
       {"model.config_overrides.attn_config.attn_uses_sequence_id", refused, "our attention has no masks of documents",
        "false"},
       {"model.config_overrides.", refused, "give the changed config.json with --model"},
-      {"model.peft_config.", later, "the run trains all weights"},
+      {"model.peft_config.", refused, "an mpt_causal_lm takes no adapter; load its weights as hf_causal_lm"},
       {"model.attn_config.attn_uses_sequence_id", refused, "our attention has no masks of documents", "false"},
       {"model.attn_config.attn_pdrop", refused, dropout, "0"},
       {"model.resid_pdrop", refused, dropout, "0"},

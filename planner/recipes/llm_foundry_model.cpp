@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/yaml.hpp"
 #include "planner/recipes/llm_foundry.hpp"
 #include "planner/recipes/model_names.hpp"
 
@@ -237,6 +238,16 @@ void read_hugging_face(RecipeReading& reading, const std::string& kind) {
                     name));
 }
 
+/// The adapter of an hf_causal_lm, where the recipe has one.
+void read_peft(RecipeReading& reading) {
+  const std::string prefix = "model.peft_config.";
+  nlohmann::json keys;
+  for (const Settings::Entry& entry : reading.in.entries())
+    if (entry.key.starts_with(prefix)) keys[entry.key.substr(prefix.size())] = reading.in.value(entry.key);
+  if (!keys.is_null())
+    reading.run.lora = read_peft_config(YamlMap::from_text(keys.dump(), reading.in.origin() + ": model.peft_config"));
+}
+
 /// Whose classes it finds. MegaBlocks' experts are no target: it has a function in place of their class, which
 /// isinstance() does not take (models/utils/act_ckpt.py, layers/ffn.py).
 const RecipeWords<Module> kFoundryModules{{"mptblock", Module::block},
@@ -278,6 +289,7 @@ void read_foundry_model(RecipeReading& reading) {
     reading.in.fail("model.name", fmt::format("found {}, needs mpt_causal_lm or hf_causal_lm: decoders alone", kind));
   reading.run.layout.expert = reading.in.integer(kFfn + "moe_world_size", 1, 1);
   read_hugging_face(reading, kind);
+  read_peft(reading);
 }
 
 void write_foundry_recompute(RecipeDraft& draft) {

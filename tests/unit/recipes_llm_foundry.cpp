@@ -103,12 +103,13 @@ TEST_CASE("each stock key is left out with its reason") {
 TEST_CASE("what would make another model or run of it is listed as assumed") {
   const ImportedRun job = read(
       "model: {name: hf_causal_lm, pretrained_model_name_or_path: databricks/dbrx-instruct, config_overrides: {}, "
-      "peft_config: {peft_type: LORA, r: 64}}\ntokenizer: {name: x}\nmax_seq_len: 64\nglobal_train_batch_size: "
+      "peft_config: {peft_type: LORA, task_type: CAUSAL_LM, r: 64, lora_alpha: 128, target_modules: "
+      "[Wqkv]}}\ntokenizer: {name: x}\nmax_seq_len: 64\nglobal_train_batch_size: "
       "16\nmax_duration: 2ep\noptimizer: {name: decoupled_lionw}\ncallbacks: {hf_checkpointer: {save_folder: "
       "\"./{run_name}/hf\", save_interval: 1dur}}\nrun_name: ft\n");
   CHECK(job.run.model.name == "dbrx");
   CHECK(job.run.export_path == "./ft/hf");
-  CHECK(says(job.assumed, "model.peft_config.peft_type: found LORA; the run trains all weights"));
+  CHECK(job.run.lora == LoraSpec{64, 128, {"Wqkv"}});
   CHECK(says(job.assumed, "model.pretrained: found true; weights are drawn by seed unless load_path names a folder"));
   CHECK(says(job.assumed, "max_duration: found epochs of a data set that is not here"));
 }
@@ -118,6 +119,16 @@ TEST_CASE("unknown keys and what cannot be meant are refused by name") {
   CHECK_THAT(refusal(mpt("d_modle: 3")), Contains("model.d_modle: found a key that LLM Foundry 0.22.0 has not"));
   CHECK_THAT(refusal(mpt("emb_pdrop: 0.1")), Contains("model.emb_pdrop: found 0.1, needs 0"));
   CHECK_THAT(refusal(mpt("fc_type: te")), Contains("model.fc_type"));
+  CHECK_THAT(refusal(mpt("peft_config: {r: 8}")), Contains("an mpt_causal_lm takes no adapter"));
+  const auto adapter = [](const std::string& peft) {
+    return refusal(
+        "model: {name: hf_causal_lm, pretrained_model_name_or_path: databricks/dbrx-instruct, peft_config: {" + peft +
+        "}}\nmax_seq_len: 64\nglobal_train_batch_size: 16\nmax_duration: 2ba\n");
+  };
+  CHECK_THAT(adapter("lora_dropout: 0.05, target_modules: [Wqkv]"),
+             Contains("model.peft_config") && Contains("dropout"));
+  CHECK_THAT(adapter("target_modules: [Wqkv], use_dora: true"), Contains("use_dora"));
+  CHECK_THAT(adapter("r: 8"), Contains("target_modules"));
   CHECK_THAT(refusal(mpt("attn_config: {attn_uses_sequence_id: true}")), Contains("attn_uses_sequence_id"));
   CHECK_THAT(refusal(mpt("", "tp_config: {strategy: ffn}\n")), Contains("tp_config.strategy"));
   CHECK_THAT(refusal(mpt("", "code_paths: [x.py]\n")), Contains("no code of a recipe is run"));

@@ -112,6 +112,11 @@ json order_json(const DatasetSpec& d) {
   return out;
 }
 
+json adapter_json(const RunSpec& run) {
+  if (!run.lora) return {};
+  return {{"r", run.lora->rank}, {"lora_alpha", run.lora->alpha}, {"target_modules", run.lora->target_modules}};
+}
+
 json data_json(const RunSpec& run) {
   return {{"max_seq_len", run.seq},
           {"global_train_batch_size", run.global_batch},

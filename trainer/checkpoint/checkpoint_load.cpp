@@ -155,6 +155,11 @@ void check_manifest(const json& manifest, const RunSpec& run, const std::string&
                 "{}: checkpoint of another model: {}; set the run's model back, choose another output folder, or set "
                 "autoresume: false",
                 chosen, differing_keys(manifest.at("model"), model_json(run.model)));
+  if (const json saved = manifest.value("adapter", json()); saved != adapter_json(run))
+    throw_error(Code::usage,
+                "{}: peft_config was {} when the checkpoint was saved, the run says {}; set it back, choose another "
+                "output folder, or set autoresume: false",
+                chosen, saved.dump(), adapter_json(run).dump());
   const json expected = data_json(run);
   for (const auto& [key, value] : expected.items())
     if (manifest.at("data").contains(key) && manifest.at("data").at(key) != value)  // older ones have fewer

@@ -79,7 +79,8 @@ void StagedState::copy(const std::vector<ShardedGroup>& groups, std::int64_t ste
           add(i, {key, "F32", parts[i].shape, next + (parts[i].begin - first), parts[i].offsets});
         next += count;
       }
-      if (first == 0) add(0, {state_key(p.name, "step"), "F32", {}, values_.data(), {}});  // PyTorch's AdamW wants it
+      if (first == 0 && !g.frozen())
+        add(0, {state_key(p.name, "step"), "F32", {}, values_.data(), {}});  // PyTorch's AdamW wants it
     });
   }
   wait_for_device(device);
@@ -222,6 +223,7 @@ std::string CheckpointSaver::publish() {
                    {"layout", run_.layout.name()},
                    {"sampler", to_json(sampler_)},
                    {"files", json::array()}};
+  if (run_.lora) manifest["adapter"] = adapter_json(run_);
   std::string wrong;
   try {
     for (std::int64_t rank = 0; rank < state_ranks(run_.layout);

@@ -27,8 +27,10 @@
 #include "trainer/executor/run_metrics.hpp"
 #include "trainer/launch/notice.hpp"
 #include "trainer/launch/remaining_layout.hpp"
+#include "trainer/parameters/adapter_group.hpp"
 #include "trainer/parameters/hugging_face.hpp"
 #include "trainer/parameters/schedule.hpp"
+#include "trainer/parameters/starting_weights.hpp"
 #include "trainer/pch.hpp"
 #include "trainer/storage/folder_copy.hpp"
 #include "trainer/storage/store.hpp"
@@ -197,6 +199,15 @@ void Worker::prepare(const RunSpec& run, const RankEnvironment& environment, int
   if (first) pass_fault_point(FaultTime::Place::restart, 0);
 }
 
+void Worker::export_adapter(const std::filesystem::path& to, const RunSpec& run,
+                            const std::vector<ShardedGroup>& groups) const {
+  const std::filesystem::path from =
+      is_remote_address(run.load_path) ? local_folder_of(run.load_path, options_.folder) : run.load_path;
+  for (const ShardedGroup& group : groups)
+    if (group.layout.group == Group::adapter)
+      write_adapter(to, adapter_from(group, run.model, *run.lora, adapter_base(from, run)));
+}
+
 std::filesystem::path Worker::pretrained(const RunSpec& run, Communicators& communicators) const {
   if (!is_remote_address(run.load_path)) return run.load_path;
   const std::filesystem::path folder = local_folder_of(run.load_path, options_.folder);
@@ -218,7 +229,7 @@ void Worker::load(const RunSpec& run, Executor& executor, Communicators& communi
     if (first_rank) print_error("continuing after step {} from {}\n", now_.done, origin(*loaded_));
   } else {
     if (first_rank) check_nothing_was_saved(options_.folder);
-    if (!run.load_path.empty()) PretrainedWeights(pretrained(run, communicators), run.model).load(executor.groups());
+    if (!run.load_path.empty()) StartingWeights(pretrained(run, communicators), run).load(executor.groups());
   }
   if (first_rank) write_file_atomically(options_.folder / "run.yaml", run_to_yaml(run));
 }
@@ -361,7 +372,10 @@ RankEnd Worker::train(const RankEnvironment& environment, RankWatch& watch) {
   if (!run.export_path.empty()) {
     const bool remote = is_remote_address(run.export_path);
     const std::filesystem::path folder = remote ? options_.folder / "export" : std::filesystem::path(run.export_path);
-    export_pretrained(folder, run, executor.groups(), *communicators);
+    if (run.lora)
+      on_first_rank(*communicators, "worker/adapter", [&] { export_adapter(folder, run, executor.groups()); });
+    else
+      export_pretrained(folder, run, executor.groups(), *communicators);
     if (first_rank) print_error("{}\n", export_tokenizer(tokenizer_folders(run.dataset), run.model.vocab, folder));
     if (remote) on_first_rank(*communicators, "worker/exported", [&] { upload_folder(folder, run.export_path); });
   }

@@ -32,7 +32,7 @@ struct Positions {
   Positions to(at::Device device, at::ScalarType type) const;
 };
 
-/// x (T, K) times the weights called `name` (N, K), plus their bias where they have one: (T, N).
+/// x (T, K) times the weights called `name` (N, K), plus their bias and what adapters add where they have such: (T, N).
 at::Tensor product(const at::Tensor& x, const Slot& weights, const std::string& name);
 
 /// LayerNorm or RMSNorm by the model, with the weights called `name`.
