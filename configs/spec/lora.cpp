@@ -31,4 +31,11 @@ LoraSpec read_peft_config(YamlMap at) {
   return out;
 }
 
+void write_peft_config(YAML::Emitter& out, const LoraSpec& spec) {
+  out << YAML::Key << "peft_config" << YAML::Value << YAML::BeginMap << YAML::Key << "peft_type" << YAML::Value
+      << "LORA" << YAML::Key << "r" << YAML::Value << spec.rank << YAML::Key << "lora_alpha" << YAML::Value
+      << fmt::format("{}", spec.alpha) << YAML::Key << "target_modules" << YAML::Value << YAML::Flow
+      << spec.target_modules << YAML::EndMap;
+}
+
 }  // namespace wt

@@ -225,10 +225,11 @@ ModelSpec read_model(const std::string& name_or_file) {
   return model;
 }
 
-ModelSpec model_of(YamlMap& file) {
+ModelSpec model_of(YamlMap& file, std::optional<LoraSpec>* lora) {
   const YAML::Node node = file.node("model");
   if (node.IsScalar()) return read_model(file.text("model"));
   YamlMap map = file.map("model");
+  if (lora && map.has("peft_config")) *lora = read_peft_config(map.map("peft_config"));
   if (map.has("model_type")) {
     std::set<std::string> asked;
     ModelSpec model = model_from_hugging_face(yaml_to_json(node), map.where(""), &asked);

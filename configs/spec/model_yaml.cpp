@@ -184,7 +184,7 @@ ModelSpec model_from_yaml(YamlMap& map) {
   return m;
 }
 
-void model_to_yaml(const ModelSpec& m, YAML::Emitter& out) {
+void model_to_yaml(const ModelSpec& m, YAML::Emitter& out, const LoraSpec* lora) {
   const ModelSpec usual;
   const auto key = [&out](const char* name) -> YAML::Emitter& { return out << YAML::Key << name << YAML::Value; };
   // The fewest digits that read back to the same number.
@@ -293,7 +293,9 @@ void model_to_yaml(const ModelSpec& m, YAML::Emitter& out) {
       key("expert_assignment") << (r.forced == RouterSpec::Forced::balanced ? "balanced" : "zipf");
     beyond("zipf_exponent", r.zipf_exponent, plain.zipf_exponent);
   }
-  out << YAML::EndMap << YAML::EndMap;
+  out << YAML::EndMap;
+  if (lora) write_peft_config(out, *lora);
+  out << YAML::EndMap;
 }
 
 }  // namespace wt

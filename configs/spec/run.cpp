@@ -1,5 +1,6 @@
 #include "configs/spec/run.hpp"
 
+#include "configs/spec/check_lora.hpp"
 #include "configs/spec/pipeline_layout.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/number.hpp"
@@ -95,6 +96,7 @@ std::string shortest(double value) { return fmt::format("{}", value); }
 void check_run(const RunSpec& run, const std::string& where) {
   run.model.check(where);
   run.layout.check(run.model, where);
+  check_lora(run, where);
   if (run.layout.context > 1 && run.seq % (2 * run.layout.context) != 0)
     throw_error(
         Code::usage,
@@ -167,6 +169,7 @@ std::vector<std::string> untrainable(const RunSpec& run) {
   if (!plain_precisions(run.precision, run.precisions))
     out.emplace_back("number formats other than those of precision fp32 and amp_bf16");
   if (run.pure_reduction) out.emplace_back("mixed_precision PURE");
+  if (run.lora) out.emplace_back("adapters (peft_config)");
   if (m.router.aux_of_microbatch && m.router.aux_loss_weight > 0 && run.layout.context > 1)
     out.emplace_back("moe_loss_over microbatch under context parallelism");
   if (run.optimizer.kind == OptimizerKind::muon) out.push_back("optimizer " + to_string(run.optimizer.kind));
@@ -238,7 +241,7 @@ RunSpec run_from_map(YamlMap map, const std::filesystem::path& file) {
   RunSpec run;
   run.name = map.text("run_name", file.stem().string());
   map.has("variables");  // free keys, which references have taken
-  run.model = model_of(map);
+  run.model = model_of(map, &run.lora);
   read_layout(map, run);
   run.microbatch_auto = map.text("device_train_microbatch_size") == "auto";
   run.layout.microbatch = run.microbatch_auto ? 1 : map.integer("device_train_microbatch_size", 1);
@@ -311,7 +314,7 @@ std::string run_to_yaml(const RunSpec& run) {
   out << YAML::Key << "device" << YAML::Value << to_string(run.device);
   out << YAML::Key << "seed" << YAML::Value << run.seed;
   out << YAML::Key << "model" << YAML::Value;
-  model_to_yaml(run.model, out);
+  model_to_yaml(run.model, out, run.lora ? &*run.lora : nullptr);
   write_layout(out, run, run.layout);
   if (!run.smaller_layouts.empty()) {
     out << YAML::Key << "smaller_layouts" << YAML::Value << YAML::BeginSeq;

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "configs/spec/evaluation.hpp"
 #include "configs/spec/layout.hpp"
 #include "configs/spec/loggers.hpp"
+#include "configs/spec/lora.hpp"
 #include "configs/spec/microbatches.hpp"
 #include "configs/spec/model.hpp"
 #include "configs/spec/optimizer.hpp"
@@ -23,6 +25,8 @@ namespace wt {
 struct RunSpec {
   std::string name;
   ModelSpec model;
+  /// model.peft_config: the model's weights are frozen, and adapters beside them are trained.
+  std::optional<LoraSpec> lora;
   Layout layout;
   /// What a planner found best where fewer ranks are left; the trainer takes them before others of as many ranks.
   std::vector<Layout> smaller_layouts;

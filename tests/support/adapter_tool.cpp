@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <string_view>
 
+#include "configs/spec/adapted_modules.hpp"
 #include "trainer/parameters/adapter_modules.hpp"
 #include "trainer/safetensors/adapter.hpp"
 

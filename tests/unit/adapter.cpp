@@ -6,6 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "configs/spec/adapted_modules.hpp"
 #include "configs/spec/run.hpp"
 #include "configs/spec/support/yaml.hpp"
 #include "tests/support/temp_directory.hpp"

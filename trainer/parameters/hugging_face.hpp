@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "configs/spec/run.hpp"
+#include "configs/spec/weight_names.hpp"
 #include "trainer/communication/communicator.hpp"
-#include "trainer/parameters/weight_names.hpp"
 #include "trainer/parameters/weights.hpp"
 #include "trainer/safetensors/safetensors.hpp"
 

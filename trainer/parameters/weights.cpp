@@ -213,6 +213,7 @@ GroupLayout group_layout(const ModelSpec& m, const Layout& layout, Group group, 
       for (std::int64_t l = 0; l < m.blocks(); ++l)
         if (m.moe(l)) build.parameter(fmt::format("layers.{}.router.bias", l), {m.experts}, kZeros);
       break;
+    case Group::adapter:
     case Group::none:
       break;
   }

@@ -187,6 +187,7 @@ Op BlockOps::attention(Direction direction, const LayerRecompute& recompute) con
     // Layer 0's input is the embedding's output: a buffer without a layer, found where "block.output" of layer -1 is
     // not.
     o.frees.push_back(compressed ? Ref{"block.input"} : Ref{"block.output", -1});
+    drop_first_gradient(o);
     return o;
   }
   o.waits = {{unshard_name(Group::dense, direction)}};
@@ -257,6 +258,7 @@ Op BlockOps::project(Direction direction, const LayerRecompute& recompute) const
                {"residual.gradient"},
                compressed ? Ref{"block.input"} : Ref{"block.output", -1}};
     if (!tensor()) add_module(o, direction, recompute);
+    drop_first_gradient(o);
     return o;
   }
   const bool first = direction == Direction::forward, kept = !first || !recompute.recomputes_attention();
@@ -273,6 +275,12 @@ Op BlockOps::project(Direction direction, const LayerRecompute& recompute) const
   o.transient = {fixed(sizes_.projected + (kept ? 0 : saved)), fixed(sizes_.kv)};
   if (!tensor()) add_module(o, direction, recompute);
   return o;
+}
+
+void BlockOps::drop_first_gradient(Op& o) const {
+  if (!frozen() || layer_ > 0) return;
+  std::erase_if(o.allocates, [](const Buffer& buffer) { return buffer.name == "block.input.gradient"; });
+  for (Amount& moment : o.transient) moment.fixed += sizes_.x;  // which counts what is left when the op is done
 }
 
 void BlockOps::add_attention(Nodes& out, Direction direction, const LayerRecompute& recompute) const {

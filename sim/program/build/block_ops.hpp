@@ -51,6 +51,8 @@ class BlockOps : public OpFactory {
   Op gather_kv(Direction direction) const;
   Op reduce_kv() const;
   void add_ring_backward(Nodes& out, const std::vector<Ref>& waits) const;
+  /// The gradient of the embedding's output, where nothing before the first layer is trained: it goes with the op.
+  void drop_first_gradient(Op& o) const;
   /// The compute lane waits for the ring's last message.
   Op ring_end(Direction direction) const;
   /// In the op that reads the block's input: what a module of multi-token prediction computes before its block.

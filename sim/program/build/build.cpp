@@ -26,6 +26,7 @@ class Builder : private StepBuilder {
 
   Program build() {
     add_resident();
+    add_adapter_weights();
     const int last = program_.microbatches - 1,
               refreshed = state_sharded() ? 1 : 0;  // the first one gathers what replicas updated
     const auto add = [&](int from, int to, bool is_first, bool is_last) {
@@ -50,9 +51,9 @@ class Builder : private StepBuilder {
 
   // ---- memory held all the time ----
   void add_resident() {
-    const double states = over_groups(state_elements), shards = over_groups(shard_elements);
-    add_states(states);
-    program_.resident.push_back({"gradient shards", fixed(4 * shards)});
+    const double shards = over_groups(shard_elements);
+    add_states();
+    if (!frozen()) program_.resident.push_back({"gradient shards", fixed(4 * shards)});
     // Weights whose masters are elsewhere: on other replicas, or in the host's memory.
     if (const double apart = state_sharded() ? 1 : options_.offload_fraction; apart > 0)
       program_.resident.push_back({"weight shards", fixed(sizes_.word * shards * apart)});
@@ -60,9 +61,10 @@ class Builder : private StepBuilder {
                                  fixed(slots(weight_slots(model_, layout_)) * sizes_.word *
                                        share_of_compute(options_.precisions.gathered_weights)),
                                  layout_.reshard_after_forward});
-    program_.resident.push_back(
-        {"gradient slots", fixed(slots(gradient_slots(model_, layout_)) * 4), layout_.reduce_every_microbatch});
-    if (!layout_.reduce_every_microbatch)
+    if (!frozen())
+      program_.resident.push_back(
+          {"gradient slots", fixed(slots(gradient_slots(model_, layout_)) * 4), layout_.reduce_every_microbatch});
+    if (!frozen() && !layout_.reduce_every_microbatch)
       program_.resident.push_back({"outer gradients", fixed((padded(Group::embedding) + padded(Group::head)) * 4)});
     add_framework_buffers();
     add_tables();
@@ -134,6 +136,9 @@ class Builder : private StepBuilder {
     return out;
   }
 
+  /// What of the microbatch before reads the embedding's weights last.
+  std::vector<Ref> embedding_free() const { return {{frozen() ? "embed.fwd" : "embed.bwd", 0, -1, -1}}; }
+
   Nodes microbatch(bool first_microbatch, bool last_microbatch) const {
     Nodes out;
     const int last = program_.layers - 1;
@@ -147,8 +152,7 @@ class Builder : private StepBuilder {
       groups().add_head_unshard(out, first_microbatch);
     } else {
       // A later microbatch gathers into slots that the one before has read to its end.
-      Op embedding =
-          groups().unshard(Group::embedding, Direction::forward, {{"embed.bwd", 0, -1, -1}}, 0, first_microbatch);
+      Op embedding = groups().unshard(Group::embedding, Direction::forward, embedding_free(), 0, first_microbatch);
       embedding.allocates.push_back({"embedding.weights", fixed(padded(Group::embedding) * sizes_.word)});
       out.push_back(embedding);
     }
@@ -168,6 +172,7 @@ class Builder : private StepBuilder {
     if (last > 0) out.push_back(loop(Loop::Index::layer, 0, 0, backward_layer(0, last_microbatch)));
 
     const Group outermost = model_.tied ? Group::head : Group::embedding;
+    if (frozen()) return out;
     blocks(0).add_embed(out, Direction::backward);
     if (!reduces) return out;
     groups().add_reduce(out, outermost, {{"embed.bwd"}});
@@ -196,6 +201,7 @@ ProgramOptions program_options(const RunSpec& run) {
   if (run.pure_reduction) options.gradient_bytes = 2;
   options.optimizer = run.optimizer.kind;
   options.offload_fraction = run.optimizer.offload_fraction;
+  if (run.lora) options.lora = adapter_shape(run.model, *run.lora);
   return options;
 }
 
@@ -225,6 +231,7 @@ std::int64_t group_elements(const ModelSpec& model, const Layout& layout, Group 
       return model.head_parameters();
     case Group::router_bias:
       return model.moe_layers() * model.experts;
+    case Group::adapter:
     case Group::none:
       return 0;
   }

@@ -59,6 +59,8 @@ class OpFactory {
   /// The last op of a layer's backward pass on the compute lane.
   std::string layer_end() const { return tensor() ? "pre.bwd" : context_parallel() ? "project.bwd" : "attn.bwd"; }
   bool copies() const { return has_copies(model_, layout_); }
+  /// The model's weights are frozen: nothing of them is summed, kept or updated.
+  bool frozen() const { return options_.frozen(); }
   /// True where a replica keeps only a part of its shard's optimizer state.
   bool state_sharded() const { return layout_.optimizer_shard > 1; }
 
