@@ -129,6 +129,10 @@ void rehearse_as_is(const TrainOptions& o) {
   RunSpec run = read_run(find_config("runs", o.rehearsed));
   if (run.microbatch_auto)
     throw_error(Code::usage, "{}: device_train_microbatch_size: found auto, a rehearsal needs a number", o.rehearsed);
+  if (run.lora)
+    throw_error(Code::usage,
+                "{}: model.peft_config: found an adapter, a rehearsal runs the training of all weights; leave it out",
+                o.rehearsed);
   run.device = run.rehearsal.device;
   check_model(run, o.rehearsed);
   std::filesystem::create_directories(o.folder);

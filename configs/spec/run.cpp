@@ -169,7 +169,6 @@ std::vector<std::string> untrainable(const RunSpec& run) {
   if (!plain_precisions(run.precision, run.precisions))
     out.emplace_back("number formats other than those of precision fp32 and amp_bf16");
   if (run.pure_reduction) out.emplace_back("mixed_precision PURE");
-  if (run.lora) out.emplace_back("adapters (peft_config)");
   if (m.router.aux_of_microbatch && m.router.aux_loss_weight > 0 && run.layout.context > 1)
     out.emplace_back("moe_loss_over microbatch under context parallelism");
   if (run.optimizer.kind == OptimizerKind::muon) out.push_back("optimizer " + to_string(run.optimizer.kind));

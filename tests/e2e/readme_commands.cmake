@@ -184,5 +184,20 @@ if(TARGET windtunnel-train)
   wt_command(drill RUN drill ${out}/faults.yaml -o ${out}/drill AFTER text FRESH ${out}/drill EXPECT "Recovery was exact")
   wt_command(rehearse RUN train --rehearse ${out}/plan/plan.yaml -o ${out}/rehearsal AFTER plan_dbrx
     EXPECT "4 of 40 layers.*measured here.*the plan's.*plan.json, p99 routing")
+  # docs/lora.md: a base is exported, and an adapter trained on it.
+  file(WRITE ${out}/lora-base.yaml "${run}\ncallbacks: {hf_checkpointer: {save_folder: ${out}/base}}\n")
+  set(peft "peft_config: {peft_type: LORA, r: 8, lora_alpha: 16, target_modules: [q_proj, v_proj]}")
+  string(REPLACE "model:\n" "model:\n  ${peft}\n" adapted "${run}")
+  file(WRITE ${out}/lora.yaml "${adapted}\nload_path: ${out}/base\ncallbacks: {hf_checkpointer: {save_folder: ${out}/adapter}}\n")
+  file(WRITE ${out}/lora-recipe.yaml "model:\n  name: hf_causal_lm\n  pretrained_model_name_or_path: ${out}/base\n  ${peft}\n"
+    "max_seq_len: 128\nglobal_train_batch_size: 16\nmax_duration: 4ba\noptimizer: {name: decoupled_adamw, lr: 0.001}\n")
+  wt_command(lora_base RUN train ${out}/lora-base.yaml -o ${out}/base-run AFTER text FRESH ${out}/base-run EXPECT "4 steps of tiny-moe")
+  wt_command(lora_train RUN train ${out}/lora.yaml -o ${out}/lora-run AFTER lora_base FRESH ${out}/lora-run EXPECT "4 steps of tiny-moe")
+  wt_command(lora_merge RUN lora merge ${out}/adapter -o ${out}/merged AFTER lora_train FRESH ${out}/merged
+    EXPECT "wrote the weights of .*base with the adapter .*adapter in .*merged")
+  wt_command(lora_merge_nothing STATUS 2 RUN lora merge ${out}/base -o ${out}/merged-nothing AFTER lora_base EXPECT "adapter_config.json")
+  wt_command(lora_import RUN import-run ${out}/lora-recipe.yaml --gpus 8 -o ${out}/lora-imported.yaml AFTER lora_base
+    EXPECT "lora-recipe on 8 GPUs")
+  set_tests_properties(command_lora_base command_lora_train PROPERTIES RESOURCE_LOCK trainer PROCESSORS 2 TIMEOUT 120)
   set_tests_properties(command_train command_drill command_rehearse PROPERTIES RESOURCE_LOCK trainer PROCESSORS 2 TIMEOUT 120)
 endif()

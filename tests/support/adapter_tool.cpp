@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "configs/spec/adapted_modules.hpp"
-#include "trainer/parameters/adapter_modules.hpp"
 #include "trainer/safetensors/adapter.hpp"
+#include "trainer/safetensors/merge_adapter.hpp"
 
 int main(int argc, char** argv) {
   try {

@@ -11,7 +11,7 @@
 #include "configs/spec/support/yaml.hpp"
 #include "tests/support/temp_directory.hpp"
 #include "tests/support/usage_error.hpp"
-#include "trainer/parameters/adapter_modules.hpp"
+#include "trainer/safetensors/merge_adapter.hpp"
 #include "trainer/safetensors/narrow_floats.hpp"
 #include "trainer/safetensors/safetensors.hpp"
 

@@ -79,6 +79,9 @@ GroupLayout adapter_layout(const ModelSpec& model, const LoraSpec& lora) {
     add(rows.factor("A"), {lora.rank, rows.in}, kUniform);
     add(rows.factor("B"), {rows.out(), lora.rank}, kZeros);
   }
+  if (const std::int64_t said = adapter_shape(model, lora).elements(); out.elements != said)
+    throw_error(Code::runtime, "the adapter's group holds {} elements, the step program says {}; mend {}", out.elements,
+                said, "trainer/parameters/adapter_group.cpp");
   out.copied = true;
   out.shard_elements = out.state_elements = out.elements;
   return out;

@@ -1,4 +1,4 @@
-#include "trainer/parameters/adapter_modules.hpp"
+#include "trainer/safetensors/merge_adapter.hpp"
 
 #include <map>
 
