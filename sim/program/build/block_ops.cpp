@@ -23,15 +23,15 @@ Op BlockOps::ffn(Direction direction, const LayerRecompute& recompute) const {
               item(m.gated() ? Kernel::swiglu : Kernel::gelu, direction, tokens, {width}),
               item(Kernel::gemm, direction, tokens, {m.d_model, width})};
   if (m.ffn_bias && !mixer_alone())
-    for (const std::int64_t biases : {m.ffn_rows(width), m.d_model})
-      o.work.push_back(item(Kernel::bias, direction, tokens, {biases}));
+    for (const std::int64_t biases : {m.ffn_rows(width), m.d_model}) add_bias(o.work, direction, tokens, biases);
   const double saved = sizes_.ffn_saved;
   if (direction == Direction::backward) {
     o.waits = {{unshard_name(Group::dense, direction)}};
     o.allocates = {{"ffn.input.gradient", fixed(sizes_.x)}};
     // Through the down projection, the activation, the first product, as in the experts.
     o.transient = {fixed(sizes_.ffn_activated + sizes_.ffn_down_weight - sizes_.x),
-                   fixed(sizes_.ffn_gate_up - sizes_.x), fixed(sizes_.ffn_gate_up_weight - sizes_.ffn_activated)};
+                   fixed(sizes_.ffn_gate_up + sizes_.ffn_activated - sizes_.ffn_output_saved - sizes_.x),
+                   fixed(sizes_.ffn_gate_up_weight - sizes_.ffn_output_saved)};
     o.frees = {{"ffn.saved"}};
     if (recompute.products) o.frees.push_back({"ffn.kept"});
     if (norm_again(recompute) && !recompute.recomputes_ffn()) o.allocates.push_back({"ffn.input", fixed(sizes_.x)});
@@ -70,8 +70,7 @@ Op BlockOps::experts(Direction direction, const LayerRecompute& recompute) const
   if (backward || output)
     o.work.push_back(item(Kernel::grouped_gemm, direction, rows, {m.d_model, m.ffn, local_experts}));
   if (m.ffn_bias)
-    for (const std::int64_t biases : {m.ffn_rows(m.ffn), m.d_model})
-      o.work.push_back(item(Kernel::bias, direction, rows, {biases}));
+    for (const std::int64_t biases : {m.ffn_rows(m.ffn), m.d_model}) add_bias(o.work, direction, rows, biases);
   if (!local && (backward || output))
     for (int sorts = 0; sorts < 2; ++sorts) o.work.push_back(item(Kernel::permute, direction, rows, {m.d_model}));
   o.waits = {{unshard_name(Group::expert, direction)}};
@@ -82,13 +81,15 @@ Op BlockOps::experts(Direction direction, const LayerRecompute& recompute) const
     // again the addition; what each has used is given back after it. The CPU's bf16 product copies both of its inputs
     // first (measured; transport_scratch marks that machine).
     const bool copies = options_.transport_scratch && options_.precision == Precision::bf16;
-    const Amount inputs = copies ? sum(sizes_.activated, sizes_.row_block) : Amount{};
+    const Amount inputs = copies ? sum(sizes_.experts_output_saved, sizes_.row_block) : Amount{},
+                 unsaved = difference(sizes_.activated, sizes_.experts_output_saved);
     const double added = sizes_.weight_gradient_added;
-    o.transient = {difference(sum(sum(sizes_.activated, inputs), fixed(sizes_.expert_down_weight)), sizes_.row_block),
-                   difference(sum(sizes_.activated, fixed(added * sizes_.expert_down_weight)), sizes_.row_block),
-                   difference(sizes_.gate_up, sizes_.row_block),
-                   difference(fixed(sizes_.expert_gate_up_weight), sizes_.activated),
-                   difference(fixed(added * sizes_.expert_gate_up_weight), sum(sizes_.activated, sizes_.gate_up))};
+    o.transient = {
+        difference(sum(sum(sizes_.activated, inputs), fixed(sizes_.expert_down_weight)), sizes_.row_block),
+        difference(sum(sizes_.activated, fixed(added * sizes_.expert_down_weight)), sizes_.row_block),
+        difference(sum(sizes_.gate_up, unsaved), sizes_.row_block),
+        difference(fixed(sizes_.expert_gate_up_weight), sizes_.experts_output_saved),
+        difference(fixed(added * sizes_.expert_gate_up_weight), sum(sizes_.experts_output_saved, sizes_.gate_up))};
     o.frees = {{"experts.saved"},
                {local ? "routed.rows" : "expert.input"},
                {local ? "collected.rows.gradient" : "expert.output.gradient"}};

@@ -51,6 +51,8 @@ class BlockOps : public OpFactory {
   Op gather_kv(Direction direction) const;
   Op reduce_kv() const;
   void add_ring_backward(Nodes& out, const std::vector<Ref>& waits) const;
+  /// Both factors' products, in backward with their weights' gradients.
+  void add_adapters(std::vector<WorkItem>& work, bool output, Direction direction) const;
   /// The gradient of the embedding's output, where nothing before the first layer is trained: it goes with the op.
   void drop_first_gradient(Op& o) const;
   /// The compute lane waits for the ring's last message.

@@ -31,7 +31,10 @@ class OpFactory {
 
  protected:
   Op op(std::string name, Action action, Direction direction = Direction::forward, Group group = Group::none) const;
+  /// Backward products of frozen weights give the gradient of their input alone.
   WorkItem item(Kernel kernel, Direction direction, Amount rows, std::array<std::int64_t, 4> dims = {}) const;
+  /// A bias added to rows; in backward the sum of their gradients, which a frozen one has not.
+  void add_bias(std::vector<WorkItem>& work, Direction direction, Amount rows, std::int64_t width) const;
   /// A kernel that reads and writes so many bytes of each element, as copies of the compute type.
   WorkItem move(double elements, double bytes) const;
   /// Makes `o` a collective on the lane of its kind.
