@@ -27,7 +27,6 @@
 #include "trainer/executor/run_metrics.hpp"
 #include "trainer/launch/notice.hpp"
 #include "trainer/launch/remaining_layout.hpp"
-#include "trainer/parameters/adapter_group.hpp"
 #include "trainer/parameters/hugging_face.hpp"
 #include "trainer/parameters/schedule.hpp"
 #include "trainer/parameters/starting_weights.hpp"
@@ -197,15 +196,6 @@ void Worker::prepare(const RunSpec& run, const RankEnvironment& environment, int
                {environment.rank, run.layout.world() / run.layout.replicate, generation, options_.folder,
                 run.save_interval, environment.master_port, environment.agent_store, node_number()});
   if (first) pass_fault_point(FaultTime::Place::restart, 0);
-}
-
-void Worker::export_adapter(const std::filesystem::path& to, const RunSpec& run,
-                            const std::vector<ShardedGroup>& groups) const {
-  const std::filesystem::path from =
-      is_remote_address(run.load_path) ? local_folder_of(run.load_path, options_.folder) : run.load_path;
-  for (const ShardedGroup& group : groups)
-    if (group.layout.group == Group::adapter)
-      write_adapter(to, adapter_from(group, run.model, *run.lora, adapter_base(from, run)));
 }
 
 std::filesystem::path Worker::pretrained(const RunSpec& run, Communicators& communicators) const {

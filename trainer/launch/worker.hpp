@@ -67,9 +67,6 @@ class Worker {
   };
   void prepare(const RunSpec& run, const RankEnvironment& environment, int generation);
   void load(const RunSpec& run, Executor& executor, Communicators& communicators, CheckpointLevels& checkpoints);
-  /// Writes PEFT's folder, on the first rank alone.
-  void export_adapter(const std::filesystem::path& to, const RunSpec& run,
-                      const std::vector<ShardedGroup>& groups) const;
   /// The folder of load_path; the first rank fetches it where it is at a store.
   std::filesystem::path pretrained(const RunSpec& run, Communicators& communicators) const;
   void start_trackers(const RunSpec& run, Recorder& recorder);

@@ -21,6 +21,9 @@ StartingWeights::StartingWeights(const fs::path& folder, const RunSpec& run) : o
                   "load_path: {} holds an adapter, and the run's model has no peft_config; add one to train it on, or "
                   "merge the adapter into its weights and load these",
                   origin_);
+    if (folder != run.load_path)
+      throw_error(Code::usage, "load_path: {} holds an adapter, needs weights there; copy the adapter to a folder here",
+                  run.load_path);
     adapter_ = read_adapter(folder);
     base = adapter_->base;
     if (!fs::is_directory(base))
@@ -40,8 +43,10 @@ void StartingWeights::load(std::vector<ShardedGroup>& groups) const {
     if (group.layout.group == Group::adapter) fill_from_adapter(group, *adapter_, run_.model, *run_.lora);
 }
 
-std::string adapter_base(const fs::path& folder, const RunSpec& run) {
-  return holds_adapter(folder) ? read_adapter(folder).base : run.load_path;
+void export_adapter(const fs::path& folder, const RunSpec& run, const std::vector<ShardedGroup>& groups) {
+  const std::string base = holds_adapter(run.load_path) ? read_adapter(run.load_path).base : run.load_path;
+  for (const ShardedGroup& group : groups)
+    if (group.layout.group == Group::adapter) write_adapter(folder, adapter_from(group, run.model, *run.lora, base));
 }
 
 }  // namespace wt

@@ -27,7 +27,8 @@ class StartingWeights {
   std::optional<PretrainedWeights> weights_;
 };
 
-/// What an adapter of the run is put on: load_path, or what the adapter there says. `folder` as above.
-std::string adapter_base(const std::filesystem::path& folder, const RunSpec& run);
+/// Writes PEFT's folder with the run's adapter as this rank has it. Its base is load_path, or that of the adapter
+/// there.
+void export_adapter(const std::filesystem::path& folder, const RunSpec& run, const std::vector<ShardedGroup>& groups);
 
 }  // namespace wt
