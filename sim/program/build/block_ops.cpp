@@ -174,10 +174,11 @@ Op BlockOps::head() const {
   o.waits = {{"head.unshard.fwd"}, {"data"}};
   const bool apart = layout_.modules_before_head;  // their hidden states' gradients go to another stage, in one message
   o.allocates = {{"block.input.gradient", fixed((apart ? losses() : 1) * sizes_.x)}};
-  if (layout_.reduce_every_microbatch) o.allocates.push_back({"head.gradient", fixed(padded(Group::head) * 4)});
+  const bool own_gradient = layout_.reduce_every_microbatch && !frozen();
+  if (own_gradient) o.allocates.push_back({"head.gradient", fixed(padded(Group::head) * 4)});
   // Product, loss and its gradient; then the gradients of weight and input, the weight's only now. Our trainer has one
   // buffer of logits for all of it.
-  const double weight_gradient = layout_.reduce_every_microbatch ? padded(Group::head) * 4 : 0;
+  const double weight_gradient = own_gradient ? padded(Group::head) * 4 : 0;
   const bool in_turn = options_.memory.losses_in_turn;
   const double more = losses() - 1;
   const double others = in_turn ? 0 : more * sizes_.logits;  // of the other losses, kept from forward to backward
