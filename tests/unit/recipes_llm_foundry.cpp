@@ -102,16 +102,26 @@ TEST_CASE("each stock key is left out with its reason") {
 
 TEST_CASE("what would make another model or run of it is listed as assumed") {
   const ImportedRun job = read(
-      "model: {name: hf_causal_lm, pretrained_model_name_or_path: databricks/dbrx-instruct, config_overrides: {}, "
-      "peft_config: {peft_type: LORA, task_type: CAUSAL_LM, r: 64, lora_alpha: 128, target_modules: "
-      "[Wqkv]}}\ntokenizer: {name: x}\nmax_seq_len: 64\nglobal_train_batch_size: "
+      "model: {name: hf_causal_lm, pretrained_model_name_or_path: databricks/dbrx-instruct, config_overrides: {}}"
+      "\ntokenizer: {name: x}\nmax_seq_len: 64\nglobal_train_batch_size: "
       "16\nmax_duration: 2ep\noptimizer: {name: decoupled_lionw}\ncallbacks: {hf_checkpointer: {save_folder: "
       "\"./{run_name}/hf\", save_interval: 1dur}}\nrun_name: ft\n");
   CHECK(job.run.model.name == "dbrx");
   CHECK(job.run.export_path == "./ft/hf");
-  CHECK(job.run.lora == LoraSpec{64, 128, {"Wqkv"}});
+  CHECK_FALSE(job.run.lora);
   CHECK(says(job.assumed, "model.pretrained: found true; weights are drawn by seed unless load_path names a folder"));
   CHECK(says(job.assumed, "max_duration: found epochs of a data set that is not here"));
+}
+
+TEST_CASE("the adapter of an hf_causal_lm comes over") {
+  const ImportedRun job = read(
+      "model: {name: hf_causal_lm, pretrained_model_name_or_path: databricks/dbrx-instruct, peft_config: {peft_type: "
+      "LORA, "
+      "task_type: CAUSAL_LM, r: 64, lora_alpha: 128, target_modules: [Wqkv]}}\nmax_seq_len: "
+      "64\nglobal_train_batch_size: "
+      "16\nmax_duration: 2ba\noptimizer: {name: decoupled_adamw}\n");
+  const LoraSpec expected{64, 128, {"Wqkv"}};
+  CHECK((job.run.lora == expected));
 }
 
 TEST_CASE("unknown keys and what cannot be meant are refused by name") {
