@@ -173,7 +173,7 @@ void read_foundry(RecipeReading& reading) {
   const std::int64_t interval = clock.whole_batches("save_interval", 1000);
   run.save_interval = run.save && interval < run.steps ? interval : 0;
   if (run.keep_checkpoints == 0) run.keep_checkpoints = -1;
-  run.load_path = reading.in.text("load_path", "");
+  run.load_path = reading.in.text("load_path", run.load_path);
   run.export_path = named(reading.in.text("callbacks.hf_checkpointer.save_folder", ""), run);
   if (reading.in.text("callbacks.hf_checkpointer.precision", "float32") == "bfloat16")
     run.export_precision = Precision::bf16;
