@@ -50,6 +50,11 @@ double RunClock::batches(const Duration& duration, const std::string& where) con
   if (sizes_.global_batch == 0 && (duration.unit == "sp" || duration.unit == "tok"))
     throw_error(Code::usage, "{}: found '{}', but no batch says how many that are; needs batches such as 40ba", where,
                 duration.unit);
+  if (duration.unit == "tok" && sizes_.padded)
+    throw_error(Code::usage,
+                "{}: found {} tokens of finetuning examples, whose sequences hold unequally many; needs batches such "
+                "as 40ba, or epochs or samples",
+                where, duration.amount);
   if (duration.unit == "sp") return duration.amount / sequences;
   if (duration.unit == "tok") return duration.amount / (sequences * as_double(sizes_.seq));
   if (duration.unit == "ep") {

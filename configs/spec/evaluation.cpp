@@ -15,7 +15,11 @@ EvalSet read_set(YamlMap loader, std::size_t place) {
   if (set.label.find_first_of("/\"\n") != std::string::npos || set.label.empty())
     loader.fail("label", fmt::format("found '{}', needs a word without '/' that names the loss", set.label));
   YamlMap dataset = loader.map("dataset");
-  set.dataset = read_dataset(dataset);
+  set.dataset = read_dataset(dataset, is_finetuning_loader(loader));
+  if (set.dataset.packs())
+    dataset.fail("packing_ratio", fmt::format("found {} in the evaluation '{}', needs none: every example is evaluated "
+                                              "in a sequence of its own",
+                                              set.dataset.finetuning->packing_ratio, set.label));
   for (const StreamSpec& stream : set.dataset.streams)
     if (stream.proportion || stream.repeat || stream.choose || set.dataset.epoch_size)
       dataset.fail("streams", fmt::format("found a mixture in the evaluation '{}', needs streams without proportion, "
@@ -63,6 +67,7 @@ void evaluation_to_yaml(const EvaluationSpec& spec, YAML::Emitter& out) {
   out << YAML::Key << kLoader << YAML::Value << YAML::BeginSeq;
   for (const EvalSet& set : spec.sets) {
     out << YAML::BeginMap << YAML::Key << "label" << YAML::Value << set.label;
+    if (set.dataset.finetuning) out << YAML::Key << "name" << YAML::Value << "finetuning";
     dataset_to_yaml(set.dataset, out << YAML::Key << "dataset" << YAML::Value);
     out << YAML::EndMap;
   }

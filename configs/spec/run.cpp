@@ -106,6 +106,11 @@ void check_run(const RunSpec& run, const std::string& where) {
   if (run.model.learned_positions > 0 && run.seq > run.model.learned_positions)
     throw_error(Code::usage, "{}: max_seq_len: found {}, the model has learned {} positions; needs at most that many",
                 where, run.seq, run.model.learned_positions);
+  if (run.dataset.packs() && run.model.attention.chunk > 0)
+    throw_error(Code::usage,
+                "{}: train_loader.dataset.packing_ratio: found {} with attention in chunks of {}, whose chunks would "
+                "begin anywhere in an example; needs none",
+                where, run.dataset.finetuning->packing_ratio, run.model.attention.chunk);
   const Precisions& p = run.precisions;
   if (run.layout.schedule != Schedule::one_f_one_b &&
       (p.input_gradients != p.forward || p.weight_gradients != p.forward))
@@ -172,6 +177,10 @@ std::vector<std::string> untrainable(const RunSpec& run) {
   if (run.optimizer.kind == OptimizerKind::muon) out.push_back("optimizer " + to_string(run.optimizer.kind));
   if (run.optimizer.offload_fraction > 0)
     out.push_back(fmt::format("offload_fraction {} of the optimizer", run.optimizer.offload_fraction));
+  const auto has_examples = [](const EvalSet& set) { return set.dataset.finetuning.has_value(); };
+  const bool examples = run.dataset.finetuning || std::ranges::any_of(run.evaluation.sets, has_examples);
+  if (examples && m.mtp_layers > 0)
+    out.emplace_back("multi-token prediction on finetuning data, whose targets have gaps");
   return out;
 }
 
@@ -224,7 +233,7 @@ Duration whole_duration(YamlMap& map) { return Duration::parse(map.text("max_dur
 RunClock clock_of(YamlMap& map, const RunSpec& run) {
   const std::string where = map.where("max_duration");
   // As the sampler counts: what does not fill a batch is left out.
-  const auto epoch = [data = run.dataset, batch = run.global_batch, where]() -> std::int64_t {
+  const auto epoch = [data = run.dataset, batch = run.samples_per_step(), where]() -> std::int64_t {
     const std::int64_t batches = samples_of_epoch(data, where) / batch;
     if (batches == 0)
       throw_error(Code::usage, "{}: {}: found less than one batch of {}", where, data.folder().string(), batch);

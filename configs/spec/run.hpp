@@ -75,6 +75,8 @@ struct RunSpec {
   /// Those of a microbatch that is not a smaller last one.
   std::int64_t tokens_per_microbatch() const { return layout.microbatch * seq / layout.context; }
   std::int64_t tokens_per_step() const { return global_batch * seq; }
+  /// Samples of the data set that a step draws: of packed examples more than it has sequences.
+  std::int64_t samples_per_step() const { return dataset.samples_drawn(global_batch); }
 };
 
 /// What of it the trainer has not and is simulated alone, in the words of run files; empty = it trains. Models say

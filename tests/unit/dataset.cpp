@@ -110,6 +110,44 @@ curriculum:
   CHECK(loader(out.c_str()) == spec);
 }
 
+TEST_CASE("finetuning keys are read, written and read back") {
+  const DatasetSpec plain = loader("{name: finetuning, dataset: {local: a}}");
+  REQUIRE(plain.finetuning);
+  CHECK(*plain.finetuning == wt::FinetuningSpec{});
+  CHECK(plain.samples_drawn(24) == 24);
+  CHECK_FALSE(loader("{name: text, dataset: {local: a}}").finetuning);
+  for (const char* keys :
+       {"", "target_prompts: all", "target_prompts: 'length>=512', target_responses: all, eos_token_id: 7",
+        "packing_ratio: 3.3, batching_method: stratified, streams: {x: {local: x}}"}) {
+    const bool streams = std::string(keys).find("streams") != std::string::npos;
+    const DatasetSpec spec =
+        loader(std::string("{name: finetuning, dataset: {") + (streams ? "" : "local: a, ") + keys + "}}");
+    YAML::Emitter out;
+    wt::train_loader_to_yaml(spec, out);
+    CHECK(loader(out.c_str()) == spec);
+  }
+  const DatasetSpec packed = loader("{name: finetuning, dataset: {local: a, packing_ratio: 3.3}}");
+  CHECK(packed.packs());
+  CHECK(packed.samples_drawn(24) == 79);
+}
+
+TEST_CASE("finetuning keys that are out of range or out of place are refused") {
+  const auto finetuning = [](const std::string& keys) {
+    return refused("{name: finetuning, dataset: {local: a, " + keys + "}}");
+  };
+  CHECK_THAT(finetuning("target_prompts: some"), Contains("found 'some', needs none, all, or 'length>=N'"));
+  CHECK_THAT(finetuning("target_prompts: 'length>=0'"), Contains("needs none, all"));
+  CHECK_THAT(finetuning("target_prompts: 'length>=9x'"), Contains("needs none, all"));
+  CHECK_THAT(finetuning("target_responses: first"), Contains("target_responses") && Contains("last"));
+  CHECK_THAT(finetuning("packing_ratio: auto"), Contains("found auto, needs a number from 1"));
+  CHECK_THAT(finetuning("packing_ratio: 0.5"), Contains("packing_ratio"));
+  CHECK_THAT(finetuning("packing_ratio: 2, batching_method: per_stream"),
+             Contains("found 2 with batching_method per_stream, needs random or stratified"));
+  CHECK_THAT(finetuning("eos_token_id: -1"), Contains("eos_token_id"));
+  CHECK_THAT(refused("{name: finetunning, dataset: {local: a}}"), Contains("finetunning") && Contains("text"));
+  CHECK_THAT(refused_dataset("local: a, packing_ratio: 2"), Contains("needs `name: finetuning`"));
+}
+
 TEST_CASE("absolute weights and batching methods are read back") {
   for (const char* method : {"random", "stratified", "per_stream", "device_per_stream"}) {
     const DatasetSpec spec = dataset(

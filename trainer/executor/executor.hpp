@@ -66,6 +66,10 @@ class Executor {
   /// From the next step on, the router's choice of experts (T, k) is what `experts` says, not what its scores say.
   void force_routing(std::function<at::Tensor(int microbatch, int layer)> experts) { forced_ = std::move(experts); }
 
+  /// From the next step on, the loss is the sum over targets divided by so many: those of the global batch, where not
+  /// all tokens have one.
+  void set_loss_tokens(std::int64_t tokens) { segments_.set_loss_tokens(static_cast<double>(tokens)); }
+
   /// From the next step on, each asks this rank what is to follow it, and tells the others (StepResult::after).
   void ask_what_follows(std::function<AfterStep()> asked) { what_follows_ = std::move(asked); }
   /// From the next step on, keeps there what it changes; `before` outlives this.

@@ -18,8 +18,9 @@ LayerRecompute Executor::recompute_of(const OpInstance& instance) const {
 }
 
 void Executor::load_batch(int microbatch) {
-  const Microbatch loaded = (*load_)(microbatch);
-  batch_ = {to_device(loaded.tokens, device_), to_device(loaded.targets, device_)};
+  Microbatch loaded = (*load_)(microbatch);
+  segments_.set_documents(std::move(loaded.documents));
+  batch_ = {to_device(loaded.tokens, device_), to_device(loaded.targets, device_), {}};
 }
 
 GradientBuffer& Executor::embedding_gradient() {

@@ -27,6 +27,7 @@
 #include "trainer/executor/run_metrics.hpp"
 #include "trainer/launch/notice.hpp"
 #include "trainer/launch/remaining_layout.hpp"
+#include "trainer/model/example_batch.hpp"
 #include "trainer/parameters/hugging_face.hpp"
 #include "trainer/parameters/schedule.hpp"
 #include "trainer/pch.hpp"
@@ -209,7 +210,7 @@ void Worker::load(const RunSpec& run, Executor& executor, Communicators& communi
   pass_fault_point(FaultTime::Place::reload, 0);
   now_ = {0, sampler_.state()};
   loaded_ = checkpoints.load([&](std::int64_t step, const SamplerState& state) {
-    const std::int64_t drawn = sampler_.batches_drawn(state, run.global_batch);
+    const std::int64_t drawn = sampler_.batches_drawn(state, run.samples_per_step());
     const std::int64_t batch = trained_although_skipped(step, drawn, [&](auto b) { return run.resilience.skips(b); });
     return batch == 0 ? std::string() : fmt::format("it was trained on batch {}, which skip_batches leaves out", batch);
   });
@@ -262,25 +263,35 @@ AfterStep Worker::train_steps(const RunSpec& run, Executor& executor, Communicat
   checkpoints.complete(now_.sampler);
   ReplicaCheck replicas(run, communicators, executor.groups());
   executor.check_gradients([&](std::int64_t step) { return !replicas.due(step) || replicas.gradients_agree(step); });
-  const auto own_of = [&](const std::vector<std::int64_t>& samples) {
+  const auto own_of = [&](const auto& samples) {
     return std::span(samples.data() + share.first, static_cast<std::size_t>(share.count));
   };
-  BatchesAhead batches(sampler_, run.global_batch, skips, batches_ahead(run, share),
-                       [&](const std::vector<std::int64_t>& samples) { data_.prefetch(own_of(samples)); });
+  std::optional<ExampleBatches> examples;
+  if (run.dataset.finetuning) examples.emplace(data_, run.dataset, run).restore(now_.sampler.waiting);
+  BatchesAhead batches(sampler_, run.samples_per_step(), skips, batches_ahead(run, share),
+                       [&](const std::vector<std::int64_t>& samples) {
+                         data_.prefetch(examples ? std::span(samples) : own_of(samples));
+                       });
   AfterStep after = AfterStep::go_on;
   if (run.evaluation.due(now_.done, run.steps) && !was_evaluated(recorder, communicators, watch.generation()))
     evaluator_.after_step(now_.done, run, executor, communicators, positions, recorder);
   while (now_.done < run.steps && after == AfterStep::go_on) {
     const std::int64_t step = now_.done + 1;
-    const BatchAhead drawn = batches.next();
+    BatchAhead drawn = batches.next();
     const DrawnBatch& batch = drawn.batch;
-    const std::span own = own_of(batch.samples);
+    ExampleStep packed;
+    if (examples) {
+      packed = examples->step(batch.samples);
+      drawn.after.waiting = examples->waiting();
+      executor.set_loss_tokens(packed.targets);
+    }
     const double lr = learning_rate(run.optimizer, step, run.steps);
     StepResult result = executor.run_step(step, lr, [&](int microbatch) {
-      return load_microbatch(data_, run, microbatch_samples(run, own, microbatch), positions);
+      if (examples) return examples->load(microbatch_samples(run, own_of(packed.sequences), microbatch), positions);
+      return load_microbatch(data_, run, microbatch_samples(run, own_of(batch.samples), microbatch), positions);
     });
     result.repeated = replicas.repeated_for();
-    recorder.step(result, lr, batch.samples, to_json(batch.skipped));
+    recorder.step(result, lr, batch.samples, to_json(batch.skipped), examples ? &packed : nullptr);
     if (step < run.steps) after = result.after;
     const bool ends = after == AfterStep::end || step == run.steps;
     watch.at(step, "checkpoint");
@@ -298,7 +309,7 @@ AfterStep Worker::train_steps(const RunSpec& run, Executor& executor, Communicat
 
 RankEnd Worker::train(const RankEnvironment& environment, RankWatch& watch) {
   RunSpec run = in_world(run_, environment);
-  run.last_target_missing = is_last_target_missing(data_, run);
+  run.last_target_missing = run.dataset.finetuning || is_last_target_missing(data_, run);
   evaluator_.check(run);
   const bool goes_on = !groups_.empty(), first_rank = environment.rank == 0;
   prepare(run, environment, watch.generation());

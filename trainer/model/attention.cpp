@@ -375,7 +375,7 @@ std::string attention_backend(const ModelSpec& m, const Positions& positions, st
 }
 
 Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const Slot& dense, const ModelSpec& m,
-              const Positions& positions, std::int64_t layer) {
+              const Positions& positions, std::int64_t layer, const Documents& documents) {
   const double scale = m.softmax_scale();
   const Tensor sinks = dense.find("attention.sinks");
   const auto core = [&](const Tensor& queries, const Tensor& keys, const Tensor& values,
@@ -384,6 +384,9 @@ Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const Slot& den
     return at::scaled_dot_product_attention(queries, keys, values, mask, 0.0, !mask, scale, m.heads != m.kv_heads);
   };
   const std::vector<Tensor>& masks = masks_of(m, positions, layer);
+  if (!documents.empty())
+    return attend_documents(q, k, v, documents, masks, positions.context, m.v_head_dim(), core)
+        .reshape({q.size(0) * q.size(2), m.heads * m.v_head_dim()});
   Tensor attended;
   if (positions.context == 1) {
     attended = core(q, k, v, masks.empty() ? std::nullopt : std::optional(masks[0]));
