@@ -82,8 +82,10 @@ void write_foundry_loader(RecipeDraft& draft) {
   Settings& out = draft.out;
   out.put("tokenizer.name", "./tokenizer");
   out.put("tokenizer.kwargs.model_max_length", run.seq);
-  out.put("train_loader.name", "text");
+  out.put("train_loader.name", run.dataset.finetuning ? "finetuning" : "text");
   write_foundry_data(draft);
+  if (const char* key = "model.attn_config.attn_uses_sequence_id"; run.dataset.packs() && out.has(key))
+    out.put(key, true);
   out.put("train_loader.dataset.max_seq_len", run.seq);
   out.put("train_loader.drop_last", true);
   out.put("train_loader.num_workers", 8);

@@ -2,6 +2,7 @@
 // our run files; defaults are theirs.
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <string_view>
 
 #include "configs/spec/support/yaml.hpp"
@@ -47,8 +48,25 @@ Settings taken(RecipeReading& reading, const std::string& prefix, const Wanted& 
   return out;
 }
 
+bool is_finetuning_key(const std::string& key) {
+  return key == "target_prompts" || key == "target_responses" || key == "packing_ratio" || key == "eos_token_id";
+}
+
+std::string lower_case(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
 bool is_dataset_key(const std::string& key) {
   return key.starts_with("streams.") || std::find(kDatasetKeys.begin(), kDatasetKeys.end(), key) != kDatasetKeys.end();
+}
+
+/// Whether the loader is named finetuning; its name is read then, or where it is text.
+bool names_finetuning(RecipeReading& reading, const std::string& loader) {
+  for (const Settings::Entry& entry : reading.in.entries())
+    if (entry.key == loader + "name" && (entry.value == "finetuning" || entry.value == "text"))
+      return reading.in.text(entry.key, "") == "finetuning";
+  return false;
 }
 
 /// Of the loader `prefix` ("train_loader."); empty where it names no MDS folder.
@@ -57,11 +75,17 @@ DatasetSpec foundry_dataset(RecipeReading& reading, const std::string& loader) {
   const bool named =
       reading.in.has(prefix + "local") || reading.in.has(prefix + "remote") || reading.in.has_under(prefix + "streams");
   if (!named) return {};
-  Settings keys = taken(reading, prefix, is_dataset_key);
+  const bool finetuning = names_finetuning(reading, loader), trains = loader == "train_loader.";
+  const auto wanted = [&](const std::string& key) {
+    return is_dataset_key(key) || (finetuning && is_finetuning_key(key) && (trains || key != "packing_ratio"));
+  };
+  Settings keys = taken(reading, prefix, wanted);
+  for (const char* key : {"target_prompts", "target_responses"})
+    if (keys.has(key)) keys.put(key, lower_case(keys.text(key, "")));
   if (!keys.has("shuffle")) keys.put("shuffle", false);
   YamlMap map =
       YamlMap::from_text(settings_to_yaml(keys), reading.in.origin() + ": " + prefix.substr(0, prefix.size() - 1));
-  DatasetSpec spec = read_dataset(map);
+  DatasetSpec spec = read_dataset(map, finetuning);
   if (!keys.has("num_canonical_nodes")) {
     const bool many =
         spec.shuffle_algorithm == ShuffleAlgorithm::py1s || spec.shuffle_algorithm == ShuffleAlgorithm::py2s;
@@ -85,11 +109,33 @@ void write_foundry_data(RecipeDraft& draft) {
   dataset_to_yaml(data, said);
   const Settings keys = settings_from_yaml(said.c_str(), "data set");
   for (const Settings::Entry& entry : keys.entries()) draft.out.put("train_loader.dataset." + entry.key, entry.value);
+  if (data.finetuning) {
+    draft.out.put("train_loader.dataset.decoder_only_format", true);
+    if (const StreamSpec& stream = data.streams.front(); stream.name.empty() && stream.remote.empty())
+      draft.out.put("train_loader.dataset.remote", stream.local);  // without it, it looks for a data set by name
+  }
   draft.out.put("train_loader.dataset.shuffle", data.shuffle);
   draft.out.put("train_loader.dataset.num_canonical_nodes", data.num_canonical_nodes);  // its default is another
 }
 
-void read_foundry_data(RecipeReading& reading) { reading.run.dataset = foundry_dataset(reading, "train_loader."); }
+void read_foundry_data(RecipeReading& reading) {
+  DatasetSpec& data = reading.run.dataset;
+  data = foundry_dataset(reading, "train_loader.");
+  if (!data.finetuning) return;
+  if (!data.finetuning->eos_token_id)
+    reading.assume(
+        "train_loader.dataset.eos_token_id: found none; LLM Foundry ends each last response with its tokenizer's, and "
+        "the run as the data do: name it where they do not");
+  bool separate = false;
+  for (const char* key :
+       {"model.attn_config.attn_uses_sequence_id", "model.config_overrides.attn_config.attn_uses_sequence_id"})
+    separate = reading.in.boolean(key, separate) || separate;
+  if (data.packs() && !separate && reading.in.text("model.name", "") == "mpt_causal_lm")
+    reading.assume(fmt::format(
+        "train_loader.dataset.packing_ratio: found {} without attn_uses_sequence_id, where MPT lets the examples of a "
+        "sequence see one another; in the run they do not",
+        data.finetuning->packing_ratio));
+}
 
 void read_foundry_evaluation(RecipeReading& reading, const FoundryClock& clock) {
   EvaluationSpec& spec = reading.run.evaluation;

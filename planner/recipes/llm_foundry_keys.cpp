@@ -22,15 +22,18 @@ struct FoundryKey {
 
 const std::vector<FoundryKey>& foundry_keys() {
   using enum FoundryAction;
-  const char *const kernels = "our trainer chooses its kernels", *const start = "weights are drawn rank by rank",
-                    *const fsdp = "our trainer shards, gathers and prefetches in its own way",
-                    *const loader = "our loader reads shards without worker processes",
-                    *const shown = "progress is shown on a terminal alone",
-                    *const measured = "metrics.jsonl has it in any case",
-                    *const allocator = "our trainer sets no allocator options",
-                    *const access = "nothing is downloaded by name",
-                    *const loader_keys = "no key of the run file takes it",
-                    *const tokens = "data are tokenized already", *const dropout = "our models have none";
+  const char *const
+      kernels = "our trainer chooses its kernels",
+      *const start = "weights are drawn rank by rank",
+      *const fsdp = "our trainer shards, gathers and prefetches in its own way",
+      *const loader = "our loader reads shards without worker processes",
+      *const shown = "progress is shown on a terminal alone", *const measured = "metrics.jsonl has it in any case",
+      *const allocator = "our trainer sets no allocator options", *const access = "nothing is downloaded by name",
+      *const loader_keys = "no key of the run file takes it", *const tokens = "data are tokenized already",
+      *const documents = "attention separates packed finetuning examples alone",
+      *const decoder = "our models are decoders", *const padding = "padding changes no loss",
+      *const packed = "examples are read from MDS: windtunnel data pack --samples finetune",
+      *const dropout = "our models have none";
   static const std::vector<FoundryKey> keys{
       {"variables.", ignored, nullptr},  // what refers to them has them
       {"tokenizer.", ignored, tokens},
@@ -58,11 +61,10 @@ const std::vector<FoundryKey>& foundry_keys() {
       {"model.config_overrides.attn_config.attn_impl", ignored, kernels},
       {"model.config_overrides.max_seq_len", ignored, "max_seq_len says it"},
       {"model.config_overrides.max_position_embeddings", ignored, "max_seq_len says it"},
-      {"model.config_overrides.attn_config.attn_uses_sequence_id", refused, "our attention has no masks of documents",
-       "false"},
+      {"model.config_overrides.attn_config.attn_uses_sequence_id", refused, documents, "false"},
       {"model.config_overrides.", refused, "give the changed config.json with --model"},
       {"model.peft_config.", later, "the run trains all weights"},
-      {"model.attn_config.attn_uses_sequence_id", refused, "our attention has no masks of documents", "false"},
+      {"model.attn_config.attn_uses_sequence_id", refused, documents, "false"},
       {"model.attn_config.attn_pdrop", refused, dropout, "0"},
       {"model.resid_pdrop", refused, dropout, "0"},
       {"model.emb_pdrop", refused, dropout, "0"},
@@ -99,10 +101,16 @@ const std::vector<FoundryKey>& foundry_keys() {
       {"train_loader.persistent_workers", ignored, loader},
       {"train_loader.timeout", ignored, loader},
       {"train_loader.dataset.max_seq_len", ignored, "max_seq_len says it"},
+      {"train_loader.dataset.decoder_only_format", refused, decoder, "true"},
+      {"train_loader.dataset.allow_pad_trimming", ignored, padding},
+      {"train_loader.dataset.hf_name", later, packed},
       {"train_loader.dataset.", later, loader_keys},
       {"train_subset_num_batches", refused, "our run ends by max_duration", "-1"},
       {"spin_dataloaders", ignored, "a run goes on at its sample without drawing those before"},
       {"eval_loader.drop_last", ignored, "every sample counts once"},
+      {"eval_loader.dataset.decoder_only_format", refused, decoder, "true"},
+      {"eval_loader.dataset.allow_pad_trimming", ignored, padding},
+      {"eval_loader.dataset.packing_ratio", ignored, "every example is evaluated alone"},
       {"eval_loader.", later, loader_keys},
       {"eval_loader", later, "one set alone is taken, not a list"},
       {"eval_interval", later, loader_keys},

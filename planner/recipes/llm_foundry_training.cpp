@@ -35,24 +35,25 @@ FoundryClock::FoundryClock(RecipeReading& reading)
     : reading_(reading), whole_(read_foundry_duration(reading, "max_duration", "")) {
   const RunSpec& run = reading.run;
   const std::string where = reading.in.origin() + ": max_duration";
-  clock_ = RunClock(
-      {run.global_batch, run.seq,
-       [this, &reading, where, data = run.dataset, ranks = run.layout.data_ranks(),
-        batch = run.global_batch]() -> std::int64_t {
-         try {
-           const std::int64_t samples = samples_of_epoch(data, where);
-           return std::max<std::int64_t>(1, (samples + ranks - 1) / ranks / std::max<std::int64_t>(1, batch / ranks));
-         } catch (const Error&) {
-           if (!said_epoch_)
-             reading.assume(
-                 fmt::format("max_duration: found epochs of a data set that is not here ({}); an epoch is "
-                             "taken as 1 batch: give batches, or import beside the data",
-                             data.empty() ? "no train_loader.dataset.local" : data.folder().string()));
-           said_epoch_ = true;
-           return 1;
-         }
-       }},
-      whole_);
+  clock_ = RunClock({run.global_batch, run.seq,
+                     [this, &reading, where, data = run.dataset, ranks = run.layout.data_ranks(),
+                      batch = run.global_batch]() -> std::int64_t {
+                       try {
+                         const std::int64_t samples = samples_of_epoch(data, where);
+                         const std::int64_t each = data.samples_drawn(std::max<std::int64_t>(1, batch / ranks));
+                         return std::max<std::int64_t>(1, (samples + ranks - 1) / ranks / each);
+                       } catch (const Error&) {
+                         if (!said_epoch_)
+                           reading.assume(fmt::format(
+                               "max_duration: found epochs of a data set that is not here ({}); an epoch is "
+                               "taken as 1 batch: give batches, or import beside the data",
+                               data.empty() ? "no train_loader.dataset.local" : data.folder().string()));
+                         said_epoch_ = true;
+                         return 1;
+                       }
+                     },
+                     run.dataset.finetuning.has_value()},
+                    whole_);
 }
 
 std::int64_t FoundryClock::steps() const {
@@ -72,7 +73,11 @@ std::int64_t FoundryClock::whole_batches(const std::string& key, std::int64_t fa
 
 void write_foundry_optimizer(RecipeDraft& draft) {
   const OptimizerSpec& o = draft.run.optimizer;
-  const std::int64_t tokens = draft.run.tokens_per_step();
+  // Tokens of finetuning examples are counted without padding there.
+  const auto length = [&run = draft.run](double batches) {
+    if (!run.dataset.finetuning || batches == std::floor(batches)) return duration_text(batches, run.tokens_per_step());
+    return fmt::format("{}sp", std::llround(batches * static_cast<double>(run.global_batch)));
+  };
   Settings& out = draft.out;
   out.put("optimizer.name", o.one_moment() ? "decoupled_lionw" : "decoupled_adamw");
   out.put("optimizer.betas", Settings::Value::array({o.beta1, o.beta2}));
@@ -80,13 +85,13 @@ void write_foundry_optimizer(RecipeDraft& draft) {
   out.put("optimizer.weight_decay",
           twelve_digits(o.weight_decay * o.lr));  // times lr / first lr a step, where ours is times lr
   out.put("scheduler.name", to_string(o.schedule));
-  out.put("scheduler.t_warmup", duration_text(o.warmup_steps, tokens));
-  if (o.schedule_steps > 0) out.put("scheduler.t_max", duration_text(o.schedule_steps, tokens));
+  out.put("scheduler.t_warmup", length(o.warmup_steps));
+  if (o.schedule_steps > 0) out.put("scheduler.t_max", length(o.schedule_steps));
   for (const ScheduleKey& key : schedule_keys())
     if (key.kind == o.schedule) out.put(std::string("scheduler.") + key.key, o.*key.field);
   if (o.schedule != ScheduleKind::inverse_sqrt) return;
-  out.put("scheduler.t_scale", duration_text(o.scale_steps, tokens));
-  out.put("scheduler.t_cooldown", duration_text(o.cooldown_steps, tokens));
+  out.put("scheduler.t_scale", length(o.scale_steps));
+  out.put("scheduler.t_cooldown", length(o.cooldown_steps));
 }
 
 void read_foundry_optimizer(RecipeReading& reading, const FoundryClock& clock) {

@@ -113,6 +113,52 @@ TEST_CASE("what would make another model or run of it is listed as assumed") {
   CHECK(says(job.assumed, "max_duration: found epochs of a data set that is not here"));
 }
 
+TEST_CASE("a finetuning loader comes over with its targets and its packing") {
+  const auto loader = [](const std::string& dataset) {
+    return "train_loader: {name: finetuning, drop_last: true, num_workers: 8, dataset: {remote: s3://b/ft, local: "
+           "/cache, max_seq_len: 64, decoder_only_format: true" +
+           dataset + "}}\n";
+  };
+  const ImportedRun plain = read(mpt("", loader("")));
+  REQUIRE(plain.run.dataset.finetuning);
+  CHECK(*plain.run.dataset.finetuning == FinetuningSpec{});
+  CHECK(says(plain.assumed, "train_loader.dataset.eos_token_id: found none; LLM Foundry ends each last response"));
+  const ImportedRun packed = read(mpt("attn_config: {attn_uses_sequence_id: true}",
+                                      loader(", target_prompts: LENGTH>=9, target_responses: ALL, packing_ratio: 2.5, "
+                                             "eos_token_id: 3, allow_pad_trimming: true") +
+                                          "eval_loader: {name: finetuning, label: answers, dataset: {local: e, "
+                                          "max_seq_len: 64, decoder_only_format: true, packing_ratio: 2.5}}\n"));
+  const FinetuningSpec& spec = *packed.run.dataset.finetuning;
+  CHECK(spec.prompts == FinetuningSpec::Prompts::long_ones);
+  CHECK(spec.shortest_prompt == 9);
+  CHECK(spec.all_responses);
+  CHECK(spec.packing_ratio == 2.5);
+  CHECK(spec.eos_token_id == 3);
+  CHECK(packed.run.samples_per_step() == 20);
+  CHECK_FALSE(says(packed.assumed, "train_loader"));
+  CHECK(says(packed.dropped, "train_loader.dataset.allow_pad_trimming: found true; padding changes no loss"));
+  CHECK(says(packed.dropped, "eval_loader.dataset.packing_ratio: found 2.5; every example is evaluated alone"));
+  REQUIRE(packed.run.evaluation.sets.size() == 1);
+  CHECK(packed.run.evaluation.sets.front().dataset.finetuning == FinetuningSpec{});
+  const ImportedRun mixing = read(mpt("", loader(", packing_ratio: 2, eos_token_id: 3")));
+  CHECK(says(mixing.assumed, "packing_ratio: found 2 without attn_uses_sequence_id, where MPT lets the examples"));
+  const ImportedRun named = read(mpt("", "train_loader: {name: finetuning, dataset: {hf_name: org/set}}\n"));
+  CHECK(named.run.dataset.empty());
+  CHECK(says(named.dropped, "train_loader.dataset.hf_name: found org/set; examples are read from MDS"));
+
+  CHECK_THAT(refusal(mpt("", loader(", packing_ratio: auto"))), Contains("found auto, needs a number from 1"));
+  CHECK_THAT(refusal(mpt("", loader("") + "eval_loader: {name: finetuning, dataset: {local: e, decoder_only_format: "
+                                          "false}}\n")),
+             Contains("eval_loader.dataset.decoder_only_format: found false, needs true"));
+  std::string tokens = mpt("", loader(", eos_token_id: 3"));
+  tokens.replace(tokens.find("40ba"), 4, "5000tok");
+  CHECK_THAT(refusal(tokens), Contains("max_duration: found 5000 tokens of finetuning examples"));
+  CHECK_THAT(refusal(mpt("attn_config: {attn_uses_sequence_id: true}",
+                         "train_loader: {name: text, dataset: {local: "
+                         "a}}\n")),
+             Contains("attn_uses_sequence_id: found true, needs false: attention separates packed"));
+}
+
 TEST_CASE("unknown keys and what cannot be meant are refused by name") {
   CHECK_THAT(refusal(mpt("", "max_durations: 1ep\n")), Contains("max_durations") && Contains("max_duration'"));
   CHECK_THAT(refusal(mpt("d_modle: 3")), Contains("model.d_modle: found a key that LLM Foundry 0.22.0 has not"));
@@ -157,4 +203,20 @@ TEST_CASE("an imported recipe goes back to LLM Foundry unchanged") {
               import_run(back.text, "job.yaml", {.format = RecipeFormat::llm_foundry, .model = {}, .gpus = {}}).run) ==
           run_to_yaml(run));
   }
+}
+
+TEST_CASE("so does one that packs finetuning examples") {
+  const RunSpec run =
+      read(mpt("attn_config: {attn_uses_sequence_id: true}",
+               "scheduler: {name: constant_with_warmup, t_warmup: 12sp}\nfsdp_config: {data_parallel_shard_degree: "
+               "4}\ntrain_loader: {name: finetuning, dataset: {remote: s3://b/ft, local: /cache, decoder_only_format: "
+               "true, target_prompts: all, packing_ratio: 3, eos_token_id: 2}}\n"))
+          .run;
+  const Recipe back = export_run(run, RecipeFormat::llm_foundry);
+  CHECK(back.not_expressed.empty());
+  CHECK_THAT(back.text, Contains("t_warmup: 12sp") && Contains("attn_uses_sequence_id: true") &&
+                            Contains("name: finetuning") && Contains("decoder_only_format: true"));
+  CHECK(run_to_yaml(
+            import_run(back.text, "job.yaml", {.format = RecipeFormat::llm_foundry, .model = {}, .gpus = {}}).run) ==
+        run_to_yaml(run));
 }
