@@ -179,10 +179,22 @@ if(TARGET windtunnel-train)
   wt_command(text RUN data pack --text /usr/share/common-licenses -o ${out}/text --seq-len 128 FRESH ${out}/text EXPECT "samples of 128")
   wt_command(train RUN train ${out}/run.yaml -o ${out}/train AFTER text FRESH ${out}/train
     EXPECT "4 steps of tiny-moe .2x2 expert 2.: loss .*rank 3: exposed communication.*profile.json")
+  # Of docs/finetune.md.
+  string(REPEAT "{\"prompt\": \"To be?\", \"response\": \"Or not to be.\"}\n{\"prompt\": \"What is it?\", \"response\": \"The question.\"}\n" 60 lines)
+  file(WRITE ${out}/finetune.jsonl "${lines}")
+  file(READ ${CMAKE_SOURCE_DIR}/configs/runs/tiny-moe-finetune.yaml run)
+  string(REPLACE "max_duration: 12ba" "max_duration: 4ba" run "${run}")
+  string(REPLACE "out/answers" "${out}/finetune" run "${run}")
+  file(WRITE ${out}/finetune.yaml "${run}")
+  wt_command(finetune_data RUN data pack --text ${out}/finetune.jsonl --samples finetune --seq-len 128 -o ${out}/finetune FRESH ${out}/finetune
+    EXPECT "in 120 samples, an example each")
+  wt_command(finetune_check RUN data check ${out}/finetune.yaml AFTER finetune_data EXPECT "turns: json.*learned: [0-9]+ tokens.*ok")
+  wt_command(finetune RUN train ${out}/finetune.yaml -o ${out}/finetuned AFTER finetune_data FRESH ${out}/finetuned
+    EXPECT "4 steps of tiny-moe-finetune .2x2 expert 2.: loss ")
   wt_command(gate RUN gate ${out}/train/profile.json ${out}/train/profile.json --junit ${out}/gate.xml AFTER train EXPECT "No regression")
   wt_command(watch RUN watch ${out}/train AFTER train EXPECT "4 steps done, nothing was wrong")
   wt_command(drill RUN drill ${out}/faults.yaml -o ${out}/drill AFTER text FRESH ${out}/drill EXPECT "Recovery was exact")
   wt_command(rehearse RUN train --rehearse ${out}/plan/plan.yaml -o ${out}/rehearsal AFTER plan_dbrx
     EXPECT "4 of 40 layers.*measured here.*the plan's.*plan.json, p99 routing")
-  set_tests_properties(command_train command_drill command_rehearse PROPERTIES RESOURCE_LOCK trainer PROCESSORS 2 TIMEOUT 120)
+  set_tests_properties(command_train command_finetune command_drill command_rehearse PROPERTIES RESOURCE_LOCK trainer PROCESSORS 2 TIMEOUT 120)
 endif()
