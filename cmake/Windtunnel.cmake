@@ -85,11 +85,17 @@ endfunction()
 
 # wt_python_test(NAME SCRIPT a.py ARGS ... ENVIRONMENT A=b): one ctest entry that runs a script of tests/python with PyTorch's
 # and Hugging Face's packages (python-environment.sh), the source tree as working folder. Where they cannot be had the test is
-# reported as skipped; the test python_environment makes them first.
+# reported as skipped; the test python_environment makes them first. LM_EVAL: with lm-eval, which python_lm_eval_environment makes.
 function(wt_python_test name)
-  cmake_parse_arguments(arg "" "SCRIPT" "ARGS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(arg "LM_EVAL" "SCRIPT" "ARGS;ENVIRONMENT" ${ARGN})
+  set(run run)
+  set(environment python_environment)
+  if(arg_LM_EVAL)
+    set(run run-lm-eval)
+    set(environment python_lm_eval_environment)
+  endif()
   add_test(NAME ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
-    COMMAND ${CMAKE_SOURCE_DIR}/cmake/python-environment.sh run "${WT_LIBTORCH}" ${CMAKE_CURRENT_SOURCE_DIR}/${arg_SCRIPT} ${arg_ARGS})
-  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 FIXTURES_REQUIRED python_environment)
+    COMMAND ${CMAKE_SOURCE_DIR}/cmake/python-environment.sh ${run} "${WT_LIBTORCH}" ${CMAKE_CURRENT_SOURCE_DIR}/${arg_SCRIPT} ${arg_ARGS})
+  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 FIXTURES_REQUIRED ${environment})
   set_property(TEST ${name} PROPERTY ENVIRONMENT OMP_NUM_THREADS=1 ${arg_ENVIRONMENT})  # other tests run beside it
 endfunction()

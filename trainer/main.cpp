@@ -27,11 +27,12 @@
 #include "trainer/data/shard_cache.hpp"
 #include "trainer/device/device.hpp"
 #include "trainer/launch/agent.hpp"
+#include "trainer/launch/batch_nodes.hpp"
 #include "trainer/launch/local_run.hpp"
 #include "trainer/launch/notice.hpp"
 #include "trainer/launch/rehearsal.hpp"
 #include "trainer/launch/worker.hpp"
-#include "trainer/parameters/hugging_face.hpp"
+#include "trainer/parameters/starting_weights.hpp"
 #include "trainer/storage/store.hpp"
 #include "trainer/trackers/trackers.hpp"
 
@@ -79,6 +80,20 @@ void check_trainable(const RunSpec& run, const std::string& where) {
   if (run.dataset.empty() || run.steps < 1)
     throw_error(Code::usage, "{}: needs train_loader.dataset.local and max_duration of at least 1ba to train", where);
   check_model(run, where);
+  if (run.lora && run.load_path.empty())
+    throw_error(Code::usage,
+                "{}: model.peft_config: found an adapter and no load_path; needs the weights that it is put on: set "
+                "load_path to their folder, or leave peft_config out to train all weights",
+                where);
+  if (!run.export_path.empty() && !is_remote_address(run.export_path)) {
+    // A folder that holds both is base and adapter in one, of which nobody can say what was trained on what.
+    const std::filesystem::path folder = run.export_path;
+    const char* const other = run.lora ? "config.json" : "adapter_config.json";
+    if (std::error_code none; std::filesystem::exists(folder / other, none))
+      throw_error(Code::usage,
+                  "{}: callbacks.hf_checkpointer.save_folder: found {} in {}, needs a folder without {}; name another",
+                  where, other, folder.string(), run.lora ? "weights" : "an adapter");
+  }
   check_loggers(run.loggers);
 }
 
@@ -124,6 +139,10 @@ void rehearse_as_is(const TrainOptions& o) {
   RunSpec run = read_run(find_config("runs", o.rehearsed));
   if (run.microbatch_auto)
     throw_error(Code::usage, "{}: device_train_microbatch_size: found auto, a rehearsal needs a number", o.rehearsed);
+  if (run.lora)
+    throw_error(Code::usage,
+                "{}: model.peft_config: found an adapter, a rehearsal runs the training of all weights; leave it out",
+                o.rehearsed);
   run.device = run.rehearsal.device;
   check_model(run, o.rehearsed);
   std::filesystem::create_directories(o.folder);
@@ -215,6 +234,7 @@ int train_one_rank(const TrainOptions& o) {
       if (!rank) {
         if (found_microbatch) take_microbatch_of_first(run, environment, watch.store());
         run = fit_to_world(run, environment, worker.folder, watch.store());
+        worker.batch_world = batch_world(run, environment, watch.store());
         rank = std::make_unique<Worker>(run, worker);
       }
       end = rank->train(environment, watch);
@@ -256,7 +276,7 @@ int train(const TrainOptions& o) {
   if (is_remote_address(run.load_path))
     open_store(run.load_path);
   else if (!run.load_path.empty())
-    PretrainedWeights(run.load_path, run.model);
+    StartingWeights(run.load_path, run);
   if (!run.save_folder.empty()) check_save_folder(run.save_folder, worker.folder);
   if (!run.export_path.empty()) family_of(run.model);
   std::filesystem::create_directories(worker.folder);

@@ -217,6 +217,7 @@ GateResult compare(const Profile& base, const Profile& current, const GateOption
 
   std::map<std::string, const Measurement*> unmatched;
   for (const Measurement& m : base.measurements) unmatched[m.name()] = &m;
+  const auto measured = [](const Measurement& m) { return m.evidence.kind == Evidence::measured; };
   std::set<std::string> fell;  // a failed process is a failure, although others of the profile may have samples
   for (const FailedMeasurement& f : current.failures) {
     if (!fell.insert(f.name).second) continue;
@@ -231,6 +232,11 @@ GateResult compare(const Profile& base, const Profile& current, const GateOption
   for (const Measurement& m : current.measurements) {
     if (fell.count(m.name())) continue;
     const auto match = unmatched.find(m.name());
+    if (!measured(m) && (match == unmatched.end() || !measured(*match->second))) {
+      ++result.unmeasured;
+      if (match != unmatched.end()) unmatched.erase(match);
+      continue;
+    }
     if (match == unmatched.end()) {
       result.rows.push_back(one_sided(m, Verdict::fresh));
       continue;
@@ -254,7 +260,11 @@ GateResult compare(const Profile& base, const Profile& current, const GateOption
     result.rows[tested[i]].p_adjusted = adjusted[i];
     judge(result.rows[tested[i]], options);
   }
-  for (const auto& [name, m] : unmatched) result.rows.push_back(one_sided(*m, Verdict::missing));
+  for (const auto& [name, m] : unmatched)
+    if (measured(*m))
+      result.rows.push_back(one_sided(*m, Verdict::missing));
+    else
+      ++result.unmeasured;
   std::sort(result.rows.begin(), result.rows.end(), worse_first);
   return result;
 }

@@ -64,7 +64,8 @@ struct GateResult {
   std::vector<FingerprintDifference> differences;  ///< not empty: nothing was compared
   Fingerprint base_fingerprint, current_fingerprint;
   Order order = Order::unknown;
-  std::vector<GateRow> rows;  ///< worst first: by verdict, then by how much worse
+  std::vector<GateRow> rows;   ///< worst first: by verdict, then by how much worse
+  std::size_t unmeasured = 0;  ///< numbers that no side measured (derived from others, published): not judged, no rows
   std::size_t count(Verdict verdict) const;
   /// 3 when the fingerprints differ; else 1 with a slower, failed or (unless allowed) missing benchmark; else 3 when
   /// nothing could be compared, with an incomparable one, or an inconclusive one under `strict`; else 0.
@@ -78,10 +79,10 @@ struct GateResult {
 /// A benchmark is slower (faster) when its change is significant, worse (better) by more than relative_floor, and by
 /// more than absolute_floor_s. Significant: adjusted p < alpha, or full separation with enough samples. It is the same
 /// when the 95 % interval of the ratio excludes a worsening and an improvement beyond the floors; else it is
-/// inconclusive. Incomparable: another unit or direction, numbers that were not measured, a device that was throttled,
-/// or other fingerprints (then all of them). Failed: the new profile says that it could not be measured; no finding
-/// where the base says so, too. Measurements are matched by Measurement::name(). "Slower" is "worse": for tokens/s it
-/// is a smaller number. Throws Error{usage} for options out of range.
+/// inconclusive. Incomparable: another unit or direction, numbers that one side alone measured, a device that was
+/// throttled, or other fingerprints (then all of them). Failed: the new profile says that it could not be measured; no
+/// finding where the base says so, too. Measurements are matched by Measurement::name(). "Slower" is "worse": for
+/// tokens/s it is a smaller number. Throws Error{usage} for options out of range.
 GateResult compare(const Profile& base, const Profile& current, const GateOptions& options = {});
 
 /// Reads a profile, Google Benchmark's JSON or nvbench's, whichever it is; several files (processes) are merged.

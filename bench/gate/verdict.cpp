@@ -61,12 +61,17 @@ std::string GateResult::sentence() const {
   if (!differences.empty())
     return fmt::format("Not comparable: the fingerprints differ in {}.", to_string(differences));
   const std::size_t slower = count(Verdict::slower), failed = count(Verdict::failed), missing = count(Verdict::missing);
+  if (compared(*this) == 0 && failed == 0 && unmeasured > 0)
+    return fmt::format(
+        "Nothing was compared: no side measured {} benchmark{}, and the profiles have no other in common.", unmeasured,
+        unmeasured == 1 ? "" : "s");
   if (compared(*this) == 0 && failed == 0) return "Nothing was compared: the profiles have no benchmark in common.";
   std::string text = slower == 0 ? "No regression" : fmt::format("{} regression{}", slower, slower == 1 ? "" : "s");
   text += fmt::format(" in {} benchmark{} compared", compared(*this), compared(*this) == 1 ? "" : "s");
   if (failed > 0) text += fmt::format(", {} failed", failed);
   for (Verdict verdict : {Verdict::faster, Verdict::inconclusive, Verdict::incomparable, Verdict::fresh})
     if (count(verdict) > 0) text += fmt::format(", {} {}", count(verdict), to_string(verdict));
+  if (unmeasured > 0) text += fmt::format(", {} not judged because no side measured them", unmeasured);
   if (missing > 0) text += fmt::format(", {} missing{}", missing, options.allow_missing ? " (allowed)" : "");
   return text + ".";
 }

@@ -1,5 +1,7 @@
 #include "bench/profile/nccl_tests.hpp"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -21,6 +23,9 @@ const std::map<std::string, std::string> kTests{
     {"hypercube", "hypercube"}};
 const std::set<std::string> kTypes{"int8", "uint8", "int32",  "uint32",   "int64",  "uint64",
                                    "half", "float", "double", "bfloat16", "f8e4m3", "f8e5m2"};
+
+constexpr std::int64_t kLargeMessage = 1 << 20;  // smaller ones wait for the host, whose times differ
+constexpr double kApart = 2;
 
 template <class T>
 bool parses(const std::string& word, T& value) {
@@ -54,6 +59,7 @@ class NcclTestsReader {
                            {"source", "nccl-tests " + test_ + "_perf"}};
     if (!nccl_.empty()) profile.fingerprint["nccl"] = nccl_;
     for (auto& [bytes, times] : sizes_) {
+      check_alike(bytes, times);
       Measurement m;
       m.kernel = kTests.at(test_), m.pass = "";
       m.shape = {{"bytes", bytes}, {"ranks", ranks_}, {"nodes", nodes}};
@@ -71,6 +77,14 @@ class NcclTestsReader {
     double in_place_s = 0;  ///< sum
   };
 
+  /// Runs in one text are pooled: they have to be of one machine in one state.
+  void check_alike(std::int64_t bytes, const Times& times) const {
+    const auto [least, most] = std::minmax_element(times.out_of_place_s.begin(), times.out_of_place_s.end());
+    if (bytes >= kLargeMessage && *most > kApart * *least)
+      fail(fmt::format("runs of {:.3g} and {:.3g} us for {} bytes", *least * 1e6, *most * 1e6, bytes),
+           fmt::format("runs within a factor of {} of each other; import each on its own", kApart));
+  }
+
   void name(const std::string& line) {
     static const std::regex program("([a-z_]+)_perf\\b"), version("NCCL version:? ?([0-9][0-9.]*)");
     std::smatch found;
@@ -86,15 +100,22 @@ class NcclTestsReader {
 
   bool device(const std::string& line) {
     static const std::regex rank(
-        "#\\s+Rank\\s+(\\d+)\\s.*\\bon\\s+(\\S+)\\s+device\\s+\\d+\\s+\\[[^\\]]*\\]\\s+(.*\\S)\\s*");
+        "#\\s+Rank\\s+(\\d+)\\s.*\\bon\\s+(\\S+)\\s+device\\s+(\\d+)\\s+\\[([^\\]]*)\\]\\s+(.*\\S)\\s*");
     std::smatch found;
+    if (line.find("Using devices") != std::string::npos) list_begins_ = true;
     if (line.find("device") == std::string::npos || !std::regex_search(line, found, rank)) return false;
-    if (found[1] == "0") {  // the same test again
+    const std::string number = found[1], host = found[2], index = found[3], bus = found[4], gpu = found[5];
+    if (number == "0" && (list_begins_ || !sizes_.empty())) {  // the same test again
       if (!sizes_.empty()) before_ = {ranks_, hosts_.size()};
-      ranks_ = 0, hosts_.clear();
+      ranks_ = 0, hosts_.clear(), devices_.clear();
     }
-    if (!gpu_.empty() && gpu_ != found[3]) fail("GPUs " + gpu_ + " and " + found[3].str(), "one kind of GPU");
-    ++ranks_, hosts_.insert(found[2]), gpu_ = found[3];
+    if (number != std::to_string(ranks_))
+      fail(fmt::format("rank {} behind {} ranks", number, ranks_), "ranks 0, 1, 2, ... of one run");
+    if (!gpu_.empty() && gpu_ != gpu) fail("GPUs " + gpu_ + " and " + gpu, "one kind of GPU");
+    if (!devices_.insert(std::array{host, index, bus}).second)
+      fail(fmt::format("a second rank on device {} of host {}, bus id {}", index, host, bus),
+           "a GPU a rank; hosts with one name count as one, give each its own");
+    ++ranks_, hosts_.insert(host), gpu_ = gpu, list_begins_ = false;
     return true;
   }
 
@@ -145,8 +166,11 @@ class NcclTestsReader {
   const std::string origin_;
   int line_ = 1;
   std::string test_, gpu_, nccl_;
+  bool list_begins_ = true;  ///< no line of the list of devices was read yet
   std::int64_t ranks_ = 0;
   std::set<std::string> hosts_;
+  /// Host, index and bus id: where each task sees one GPU, all have index 0.
+  std::set<std::array<std::string, 3>> devices_;
   std::optional<std::pair<std::int64_t, std::size_t>> before_;  ///< ranks and hosts of the run before in this text
   std::map<std::int64_t, Times> sizes_;
 };
@@ -157,9 +181,21 @@ Profile from_nccl_tests(const std::string& text, const std::string& origin) {
   return NcclTestsReader(origin).read(text);
 }
 
+namespace {
+
+/// Lines may begin with a bracket, too: OpenMPI's label "[1,0]<stdout>:", a host, a time.
+bool is_json_document(const std::string& text) {
+  const char* const space = " \t\r\n";
+  const std::size_t first = text.find_first_not_of(space);
+  if (first == std::string::npos || (text[first] != '{' && text[first] != '[')) return false;
+  const std::size_t next = text.find_first_not_of(space, first + 1);
+  return text[first] == '{' || next == std::string::npos || std::string("{[\"]").find(text[next]) != std::string::npos;
+}
+
+}  // namespace
+
 bool is_nccl_tests(const std::string& text) {
-  return text.find("algbw") != std::string::npos && text.find("busbw") != std::string::npos &&
-         text.find_first_not_of(" \t\r\n") != text.find_first_of("{[");
+  return text.find("algbw") != std::string::npos && text.find("busbw") != std::string::npos && !is_json_document(text);
 }
 
 }  // namespace wt

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "configs/spec/find.hpp"
+#include "configs/spec/limits.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/quantity.hpp"
 #include "configs/spec/support/yaml.hpp"
@@ -66,14 +67,22 @@ void read_gpu(YamlMap gpu, NodeSpec& node) {
   gpu.finish();
 }
 
+double read_bandwidth(YamlMap& link) {
+  const double rate = link.quantity("bandwidth", parse_bytes_per_second);
+  if (!(rate >= limits::kSlowestLink_Bps && rate <= limits::kFastestLink_Bps))
+    link.fail("bandwidth", fmt::format("found {}, allowed {:g} to {:g} GB/s", link.text("bandwidth"),
+                                       limits::kSlowestLink_Bps / 1e9, limits::kFastestLink_Bps / 1e9));
+  return rate;
+}
+
 void read_nvswitch(YamlMap nvswitch, NodeSpec& node) {
-  node.nvswitch_Bps = nvswitch.quantity("bandwidth", parse_bytes_per_second);
+  node.nvswitch_Bps = read_bandwidth(nvswitch);
   nvswitch.finish();
 }
 
 void read_nics(YamlMap& nic, NodeSpec& node) {
-  node.nic_count = nic.integer("count", 1);
-  node.nic_Bps = nic.quantity("bandwidth", parse_bytes_per_second);
+  node.nic_count = nic.integer("count", 1, limits::kGpusOfNode);
+  node.nic_Bps = read_bandwidth(nic);
 }
 
 std::string source_of(const OtherNodes& other) {
@@ -104,8 +113,8 @@ void read_others(YamlMap& map, ClusterSpec& c) {
 }
 
 void read_gpu_cluster(YamlMap& map, ClusterSpec& c) {
-  c.nodes = map.integer("nodes", 1);
-  c.gpus_per_node = map.integer("gpus_per_node", 1);
+  c.gpus_per_node = map.integer("gpus_per_node", 1, limits::kGpusOfNode);
+  c.nodes = map.integer("nodes", 1, limits::kGpus / c.gpus_per_node);
   c.nodes_per_rack = map.integer_or("nodes_per_rack", 0, 1);
   read_gpu(map.map("gpu"), c);
   read_nvswitch(map.map("nvswitch"), c);
@@ -121,7 +130,7 @@ void read_gpu_cluster(YamlMap& map, ClusterSpec& c) {
   nic.finish();
   YamlMap leaf = map.map("leaf");
   c.nodes_per_leaf = leaf.integer("nodes", 1);
-  c.oversubscription = leaf.number("oversubscription", 1);
+  c.oversubscription = leaf.number("oversubscription", 1, 1e3);
   leaf.finish();
   if (map.has("other_nodes"))
     for (YamlMap& each : map.maps("other_nodes")) read_others(each, c);

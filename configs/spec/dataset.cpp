@@ -76,10 +76,16 @@ std::int64_t samples_of_epoch(const DatasetSpec& spec, const std::string& where)
   return sum;
 }
 
+std::int64_t DatasetSpec::samples_drawn(std::int64_t sequences) const {
+  if (!packs()) return sequences;
+  return static_cast<std::int64_t>(static_cast<double>(sequences) * finetuning->packing_ratio);
+}
+
 void DatasetSpec::use_folder(const std::filesystem::path& folder) {
   streams.clear();
   curriculum.clear();
   epoch_size.reset();
+  finetuning.reset();
   if (!folder.empty()) streams.emplace_back().local = folder.string();
 }
 

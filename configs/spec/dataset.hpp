@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "configs/spec/duration.hpp"
+#include "configs/spec/finetuning_spec.hpp"
 
 namespace YAML {
 class Emitter;
@@ -73,8 +74,9 @@ struct MixChange {
 };
 
 struct DatasetSpec {
-  std::vector<StreamSpec> streams;         ///< in the file's order, which gives samples their ids
-  std::optional<std::int64_t> epoch_size;  ///< samples drawn in an epoch; none: as many as the streams have or weigh
+  std::vector<StreamSpec> streams;           ///< in the file's order, which gives samples their ids
+  std::optional<FinetuningSpec> finetuning;  ///< of a loader named finetuning; none: samples of tokens
+  std::optional<std::int64_t> epoch_size;    ///< samples drawn in an epoch; none: as many as the streams have or weigh
   SamplingMethod sampling_method = SamplingMethod::balanced;
   std::int64_t sampling_granularity = 1;  ///< samples of a shard that a partial repeat takes at once
   BatchingMethod batching_method = BatchingMethod::random;
@@ -94,7 +96,10 @@ struct DatasetSpec {
   bool empty() const { return streams.empty(); }
   /// The folder of the first stream: what a data set of one folder is called in messages. Empty if there is no stream.
   std::filesystem::path folder() const;
-  /// Becomes a data set of this one local folder, in the same order; an empty path: none.
+  /// Samples that a batch of so many sequences draws: more where examples are packed.
+  std::int64_t samples_drawn(std::int64_t sequences) const;
+  bool packs() const { return finetuning && finetuning->packs(); }
+  /// Becomes a data set of tokens in this one local folder, in the same order; an empty path: none.
   void use_folder(const std::filesystem::path& folder);
 };
 
@@ -103,8 +108,10 @@ struct DatasetSpec {
 DatasetSpec read_train_loader(YamlMap& loader, const RunClock& clock);
 /// Samples that an epoch of it draws, by the indexes in the local folders. Throws Error{usage} naming `where`.
 std::int64_t samples_of_epoch(const DatasetSpec& spec, const std::string& where);
+/// `name` of a loader: text, or finetuning. Throws Error{usage} on others.
+bool is_finetuning_loader(YamlMap& loader);
 /// The map `dataset` alone (of an evaluation, for instance).
-DatasetSpec read_dataset(YamlMap& map);
+DatasetSpec read_dataset(YamlMap& map, bool finetuning = false);
 /// The maps that these two read back to the same.
 void dataset_to_yaml(const DatasetSpec& spec, YAML::Emitter& out);
 void train_loader_to_yaml(const DatasetSpec& spec, YAML::Emitter& out);

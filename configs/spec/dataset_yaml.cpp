@@ -85,9 +85,6 @@ void read_streams(YamlMap& map, const StreamSpec& defaults, DatasetSpec& spec) {
     if (map.has(key)) map.fail(key, "found streams, too; needs folders either here or in each stream");
   YamlMap streams = map.map("streams");
   for (const std::string& name : streams.keys()) {
-    const auto same = [&](const StreamSpec& s) { return s.name == name; };
-    if (std::any_of(spec.streams.begin(), spec.streams.end(), same))
-      streams.fail(name, "found a second stream of this name; needs names that differ");
     if (name.empty()) streams.fail(name, "found a stream without a name; needs one");
     spec.streams.push_back(read_stream(streams.map(name), name, defaults));
   }
@@ -133,6 +130,15 @@ void check_weights(YamlMap& map, const DatasetSpec& spec) {
   for (const char* key : {"stream_name", "stream_config"})
     if (map.has(key))
       map.fail(key, "found it, needs to be left out: it names Python classes, which are not loaded here");
+}
+
+/// Examples of all streams meet in a sequence.
+void check_packing(YamlMap& map, const DatasetSpec& spec) {
+  const BatchingMethod batching = spec.batching_method;
+  if (spec.packs() && batching != BatchingMethod::random && batching != BatchingMethod::stratified)
+    map.fail("packing_ratio", fmt::format("found {} with batching_method {}, needs random or stratified: packing mixes "
+                                          "the samples of a batch, and keeps some for the next",
+                                          spec.finetuning->packing_ratio, to_string(batching)));
 }
 
 double sum(const std::vector<double>& values) {
@@ -181,8 +187,16 @@ void check_shares(YamlMap& loader, const DatasetSpec& spec) {
 
 }  // namespace
 
-DatasetSpec read_dataset(YamlMap& map) {
+bool is_finetuning_loader(YamlMap& loader) {
+  return loader.choice("name", {"text", "finetuning"}, "text") == "finetuning";
+}
+
+DatasetSpec read_dataset(YamlMap& map, bool finetuning) {
   DatasetSpec spec;
+  if (finetuning)
+    spec.finetuning = read_finetuning(map);
+  else
+    refuse_finetuning_keys(map);
   StreamSpec defaults;
   read_stream_keys(map, defaults);
   if (map.has("streams")) {
@@ -197,13 +211,14 @@ DatasetSpec read_dataset(YamlMap& map) {
   if (map.has("predownload")) spec.predownload = map.integer("predownload", 1);
   if (map.has("cache_limit")) spec.cache_limit = read_abbreviated(map, "cache_limit", kByteSuffixes, "500mb or 2tb");
   check_weights(map, spec);
+  check_packing(map, spec);
   map.finish();
   return spec;
 }
 
 DatasetSpec read_train_loader(YamlMap& loader, const RunClock& clock) {
   YamlMap map = loader.map("dataset");
-  DatasetSpec spec = read_dataset(map);
+  DatasetSpec spec = read_dataset(map, is_finetuning_loader(loader));
   if (!loader.boolean("drop_last", true))
     loader.fail("drop_last", "found false, needs true: a step takes a whole global batch");
   if (loader.has("curriculum")) {
@@ -265,6 +280,7 @@ void dataset_to_yaml(const DatasetSpec& spec, YAML::Emitter& out) {
     }
     out << YAML::EndMap;
   }
+  if (spec.finetuning) finetuning_to_yaml(*spec.finetuning, out);
   if (spec.epoch_size) key("epoch_size") << *spec.epoch_size;
   if (spec.sampling_method != usual.sampling_method) key("sampling_method") << to_string(spec.sampling_method);
   if (spec.sampling_granularity != 1) key("sampling_granularity") << spec.sampling_granularity;
@@ -284,6 +300,7 @@ void dataset_to_yaml(const DatasetSpec& spec, YAML::Emitter& out) {
 
 void train_loader_to_yaml(const DatasetSpec& spec, YAML::Emitter& out) {
   out << YAML::BeginMap;
+  if (spec.finetuning) out << YAML::Key << "name" << YAML::Value << "finetuning";
   dataset_to_yaml(spec, out << YAML::Key << "dataset" << YAML::Value);
   if (!spec.curriculum.empty()) write_curriculum(out, spec);
   out << YAML::EndMap;

@@ -3,8 +3,10 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
-#include <nlohmann/json.hpp>
+#include <fstream>
 
+#include "configs/spec/index_samples.hpp"
+#include "configs/spec/limits.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/number.hpp"
 #include "configs/spec/support/text.hpp"
@@ -50,6 +52,11 @@ double RunClock::batches(const Duration& duration, const std::string& where) con
   if (sizes_.global_batch == 0 && (duration.unit == "sp" || duration.unit == "tok"))
     throw_error(Code::usage, "{}: found '{}', but no batch says how many that are; needs batches such as 40ba", where,
                 duration.unit);
+  if (duration.unit == "tok" && sizes_.padded)
+    throw_error(Code::usage,
+                "{}: found {} tokens of finetuning examples, whose sequences hold unequally many; needs batches such "
+                "as 40ba, or epochs or samples",
+                where, duration.amount);
   if (duration.unit == "sp") return duration.amount / sequences;
   if (duration.unit == "tok") return duration.amount / (sequences * as_double(sizes_.seq));
   if (duration.unit == "ep") {
@@ -66,13 +73,18 @@ double RunClock::batches(const Duration& duration, const std::string& where) con
 }
 
 std::int64_t RunClock::steps(const std::string& where) const {
-  return static_cast<std::int64_t>(std::ceil(nearly_whole(batches(whole_, where))));
+  const double count = std::ceil(nearly_whole(batches(whole_, where)));
+  if (!(count <= limits::kSteps))
+    throw_error(Code::usage, "{}: found {:g} steps, needs at most {:g}", where, count, limits::kSteps);
+  return static_cast<std::int64_t>(count);
 }
 
 std::int64_t read_batches(YamlMap& map, const std::string& key, const RunClock& clock, std::int64_t fallback) {
   if (fallback >= 0 && !map.has(key)) return fallback;
   const std::string text = map.text(key);
   const double batches = nearly_whole(clock.batches(Duration::parse(text, map.where(key)), map.where(key)));
+  if (!(batches <= limits::kSteps))
+    map.fail(key, fmt::format("found '{}', which is {:g} batches; needs at most {:g}", text, batches, limits::kSteps));
   if (batches != std::floor(batches))
     map.fail(key, fmt::format("found '{}', which is {} batches; needs a whole number of them", text, batches));
   return static_cast<std::int64_t>(batches);
@@ -89,13 +101,8 @@ std::int64_t samples_of(const std::string& folder, const std::string& where) {
   if (!std::filesystem::is_regular_file(index, ignored))
     throw_error(Code::usage, "{}: found epochs, but {} is not there to say their length; needs batches such as 40ba",
                 where, index.string());
-  const nlohmann::json document =
-      nlohmann::json::parse(read_file(index.string(), "a data set's index"), nullptr, false);
-  std::int64_t samples = 0;
-  if (document.is_object() && document.contains("shards") && document["shards"].is_array())
-    for (const nlohmann::json& shard : document["shards"])
-      if (shard.is_object() && shard.contains("samples") && shard["samples"].is_number_integer())
-        samples += shard["samples"].get<std::int64_t>();
+  std::ifstream in(index, std::ios::binary);
+  const std::int64_t samples = samples_in_index(in).value_or(0);
   if (samples < 1)
     throw_error(Code::usage, "{}: {}: found no shards with samples, needs an MDS index", where, index.string());
   return samples;

@@ -16,6 +16,8 @@ struct BatchSizes {
   std::int64_t seq = 0;           ///< tokens of each
   /// Batches of an epoch; throws Error{usage} where nobody can say. May be empty: then epochs are refused.
   std::function<std::int64_t()> epoch = {};
+  /// Sequences have fewer tokens than places, and only tokens count: then tokens are refused.
+  bool padded = false;
 };
 
 struct Duration {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "configs/spec/support/error.hpp"
 #include "configs/spec/support/yaml.hpp"
 
 namespace wt {
@@ -9,18 +10,16 @@ namespace {
 
 constexpr const char* kLoader = "eval_loader";
 
-EvalSet read_set(YamlMap loader, std::size_t place) {
+EvalSet read_set(YamlMap loader, const std::vector<EvalSet>& before) {
   EvalSet set;
-  set.label = loader.text("label", place == 0 ? "eval" : fmt::format("eval{}", place + 1));
-  if (set.label.find_first_of("/\"\n") != std::string::npos || set.label.empty())
-    loader.fail("label", fmt::format("found '{}', needs a word without '/' that names the loss", set.label));
+  set.label = loader.text("label", before.empty() ? "eval" : fmt::format("eval{}", before.size() + 1));
   YamlMap dataset = loader.map("dataset");
-  set.dataset = read_dataset(dataset);
-  for (const StreamSpec& stream : set.dataset.streams)
-    if (stream.proportion || stream.repeat || stream.choose || set.dataset.epoch_size)
-      dataset.fail("streams", fmt::format("found a mixture in the evaluation '{}', needs streams without proportion, "
-                                          "repeat, choose and epoch_size: every sample counts once",
-                                          set.label));
+  set.dataset = read_dataset(dataset, is_finetuning_loader(loader));
+  if (set.dataset.packs())
+    dataset.fail("packing_ratio", fmt::format("found {} in the evaluation '{}', needs none: every example is evaluated "
+                                              "in a sequence of its own",
+                                              set.dataset.finetuning->packing_ratio, set.label));
+  check_eval_set(before, set, loader.where("label"));
   loader.finish();
   return set;
 }
@@ -42,13 +41,9 @@ EvaluationSpec read_evaluation(YamlMap& map, const RunClock& clock) {
     return spec;
   }
   if (map.node(kLoader).IsSequence())
-    for (YamlMap& loader : map.maps(kLoader)) spec.sets.push_back(read_set(loader, spec.sets.size()));
+    for (YamlMap& loader : map.maps(kLoader)) spec.sets.push_back(read_set(loader, spec.sets));
   else
-    spec.sets.push_back(read_set(map.map(kLoader), 0));
-  for (std::size_t i = 0; i < spec.sets.size(); ++i)
-    if (std::any_of(spec.sets.begin(), spec.sets.begin() + static_cast<std::ptrdiff_t>(i),
-                    [&](const EvalSet& other) { return other.label == spec.sets[i].label; }))
-      map.fail(kLoader, fmt::format("found the label '{}' twice, needs different ones", spec.sets[i].label), i);
+    spec.sets.push_back(read_set(map.map(kLoader), {}));
   spec.interval = read_batches(map, "eval_interval", clock, 0);
   spec.first = map.boolean("eval_first", false);
   spec.device_batch = map.integer_or("device_eval_batch_size", 0, 1);
@@ -58,11 +53,25 @@ EvaluationSpec read_evaluation(YamlMap& map, const RunClock& clock) {
   return spec;
 }
 
+void check_eval_set(const std::vector<EvalSet>& before, const EvalSet& set, const std::string& where) {
+  if (set.label.empty() || set.label.find_first_of("/\"\n") != std::string::npos)
+    throw_error(Code::usage, "{}: found '{}', needs a word without '/' that names the loss", where, set.label);
+  if (std::any_of(before.begin(), before.end(), [&](const EvalSet& other) { return other.label == set.label; }))
+    throw_error(Code::usage, "{}: found '{}' twice, needs labels that differ", where, set.label);
+  for (const StreamSpec& stream : set.dataset.streams)
+    if (stream.proportion || stream.repeat || stream.choose || set.dataset.epoch_size)
+      throw_error(Code::usage,
+                  "{}: found a mixture in the evaluation '{}', needs streams without proportion, repeat, choose and "
+                  "epoch_size: every sample counts once",
+                  where, set.label);
+}
+
 void evaluation_to_yaml(const EvaluationSpec& spec, YAML::Emitter& out) {
   if (spec.sets.empty()) return;
   out << YAML::Key << kLoader << YAML::Value << YAML::BeginSeq;
   for (const EvalSet& set : spec.sets) {
     out << YAML::BeginMap << YAML::Key << "label" << YAML::Value << set.label;
+    if (set.dataset.finetuning) out << YAML::Key << "name" << YAML::Value << "finetuning";
     dataset_to_yaml(set.dataset, out << YAML::Key << "dataset" << YAML::Value);
     out << YAML::EndMap;
   }

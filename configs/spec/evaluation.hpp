@@ -31,6 +31,8 @@ struct EvaluationSpec {
 /// device_eval_batch_size. Throws Error{usage}: unknown keys, the same label twice, a set that is mixed by proportions
 /// (every sample counts once), settings without an eval_loader.
 EvaluationSpec read_evaluation(YamlMap& map, const RunClock& clock);
+/// What a set needs besides the sets before it: a label of its own, and no mixture. Throws Error{usage} naming `where`.
+void check_eval_set(const std::vector<EvalSet>& before, const EvalSet& set, const std::string& where);
 void evaluation_to_yaml(const EvaluationSpec& spec, YAML::Emitter& out);
 
 }  // namespace wt

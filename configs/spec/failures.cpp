@@ -12,6 +12,8 @@
 namespace wt {
 namespace {
 
+constexpr double kMostFailures = 1e5;  // per 1000 node-days: a node that fails a hundred times a day
+
 Provenance read_provenance(YamlMap& map) {
   const std::string kind = map.choice("evidence", {"measured", "published", "derived", "assumed"});
   Provenance out{evidence_from_string(kind), map.text("source")};
@@ -47,8 +49,11 @@ FailureClass read_class(YamlMap& map, double node_days) {
     if (node_days <= 0) map.fail("count", "needs node_days at the top of the file to become a rate");
     out.count = map.integer("count", 0);
     out.per_1000_node_days.value = static_cast<double>(out.count) / node_days * 1000;
+    if (out.per_1000_node_days.value > kMostFailures)
+      map.fail("count", fmt::format("found {} in {:g} node-days, needs at most {:g} a node and day", out.count,
+                                    node_days, kMostFailures / 1000));
   } else {
-    out.per_1000_node_days.value = map.number("per_1000_node_days", 0);
+    out.per_1000_node_days.value = map.number("per_1000_node_days", 0, kMostFailures);
   }
   return out;
 }

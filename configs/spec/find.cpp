@@ -5,6 +5,7 @@
 
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/nearest.hpp"
+#include "configs/spec/support/text.hpp"
 
 namespace wt {
 
@@ -25,15 +26,17 @@ std::vector<std::string> preset_names(const std::string& kind) {
 }
 
 std::filesystem::path find_config(const std::string& kind, const std::string& name_or_file) {
-  if (std::filesystem::is_regular_file(name_or_file)) return name_or_file;
+  std::error_code none;  // a name may be too long, or lead through a file
+  if (std::filesystem::is_regular_file(name_or_file, none)) return name_or_file;
   for (const char* extension : {".yaml", ".json"})
-    if (auto file = configs_folder() / kind / (name_or_file + extension); std::filesystem::exists(file)) return file;
+    if (auto file = configs_folder() / kind / (name_or_file + extension); std::filesystem::exists(file, none))
+      return file;
   const auto names = preset_names(kind);
   std::string list;
   for (const auto& name : names) list += (list.empty() ? "" : ", ") + name;
   const std::string near = nearest(name_or_file, names);
-  throw_error(Code::usage, "'{}' is neither a file nor a preset in configs/{}; {}presets: {}", name_or_file, kind,
-              near.empty() ? "" : fmt::format("did you mean '{}'? ", near), list);
+  throw_error(Code::usage, "'{}' is neither a file nor a preset in configs/{}; {}presets: {}", shortened(name_or_file),
+              kind, near.empty() ? "" : fmt::format("did you mean '{}'? ", near), list);
 }
 
 }  // namespace wt

@@ -98,7 +98,7 @@ void read_sparse_step(const HuggingFaceConfig& c, const char* step_key, const ch
 }
 
 void read_llama_like(const HuggingFaceConfig& c, ModelSpec& m) {
-  m.layers = c.integer("num_hidden_layers");
+  m.layers = c.layers("num_hidden_layers");
   m.d_model = c.integer("hidden_size");
   m.heads = c.integer("num_attention_heads");
   m.kv_heads = c.integer_or("num_key_value_heads", m.heads);

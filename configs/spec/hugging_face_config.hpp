@@ -1,9 +1,11 @@
 // Keys of a Hugging Face config.json, and what several families say in the same words.
 #pragma once
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 
+#include "configs/spec/limits.hpp"
 #include "configs/spec/model.hpp"
 #include "configs/spec/support/error.hpp"
 
@@ -11,6 +13,8 @@ namespace wt {
 
 /// Keys of one object, missing and null ones alike falling back.
 struct HuggingFaceConfig {
+  static constexpr std::int64_t kMost = 1LL << 31;  ///< products of two of them are whole numbers, too
+
   const nlohmann::json& object;
   const std::string& file;
   std::string in = {};                     ///< the map that the keys are in, "rope_scaling/"; "" = the document
@@ -24,7 +28,17 @@ struct HuggingFaceConfig {
     if (!has(key) || !object[key].is_number_integer())
       throw_error(Code::usage, "{}: {}{}: found {}, needs a whole number", file, in, key,
                   object.contains(key) ? object[key].dump() : "nothing");
-    return object[key].get<std::int64_t>();
+    const auto value = object[key].get<std::int64_t>();
+    if (std::abs(value) > kMost)
+      throw_error(Code::usage, "{}: {}{}: found {}, needs a whole number up to {}", file, in, key, object[key].dump(),
+                  kMost);
+    return value;
+  }
+  /// Of the model; lists have an entry for each.
+  std::int64_t layers(const char* key) const {
+    const std::int64_t count = integer(key);
+    must_be(key, count >= 1 && count <= limits::kLayers, fmt::format("1 to {}", limits::kLayers).c_str());
+    return count;
   }
   std::int64_t integer_or(const char* key, std::int64_t fallback) const { return has(key) ? integer(key) : fallback; }
   double number(const char* key) const {
@@ -33,14 +47,16 @@ struct HuggingFaceConfig {
                   has(key) ? object[key].dump() : "nothing");
     return object[key].get<double>();
   }
-  double number_or(const char* key, double fallback) const {
-    return has(key) && object[key].is_number() ? object[key].get<double>() : fallback;
-  }
+  double number_or(const char* key, double fallback) const { return has(key) ? number(key) : fallback; }
   bool flag(const char* key, bool fallback) const {
-    return has(key) && object[key].is_boolean() ? object[key].get<bool>() : fallback;
+    if (!has(key)) return fallback;
+    must_be(key, object[key].is_boolean(), "true or false");
+    return object[key].get<bool>();
   }
   std::string text(const char* key, const std::string& fallback) const {
-    return has(key) && object[key].is_string() ? object[key].get<std::string>() : fallback;
+    if (!has(key)) return fallback;
+    must_be(key, object[key].is_string(), "a word");
+    return object[key].get<std::string>();
   }
   HuggingFaceConfig map(const char* key) const {
     static const nlohmann::json kEmpty = nlohmann::json::object();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "configs/spec/limits.hpp"
 #include "configs/spec/model.hpp"
 #include "configs/spec/support/error.hpp"
 
@@ -220,6 +221,14 @@ void Layout::check(const ModelSpec& model, const std::string& where) const {
                 "{}: found replicate {}, shard {}, expert {}, context {}, optimizer shard {}, microbatch {}; each "
                 "needs to be >= 1",
                 where, replicate, shard, expert, context, optimizer_shard, microbatch);
+  double ranks = 1;  // not world(): a product of numbers that nobody has looked at
+  for (const std::int64_t degree : {pipeline, replicate, shard, tensor}) ranks *= static_cast<double>(degree);
+  if (ranks > static_cast<double>(limits::kGpus) || expert > limits::kGpus || microbatch > limits::kBatch ||
+      virtual_stages > limits::kLayers)
+    throw_error(Code::usage,
+                "{}: found {:.3g} ranks, expert parallelism {}, {} virtual stages, microbatch {}; allowed are at most "
+                "{} ranks, {} stages and {} sequences",
+                where, ranks, expert, virtual_stages, microbatch, limits::kGpus, limits::kLayers, limits::kBatch);
   if (expert_ranks() % expert != 0)
     throw_error(Code::usage, "{}: expert parallelism {} does not divide shard{} = {}; choose a divisor", where, expert,
                 whole_experts ? " x tensor" : "", expert_ranks());

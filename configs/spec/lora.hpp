@@ -5,6 +5,10 @@
 #include <string>
 #include <vector>
 
+namespace YAML {
+class Emitter;
+}
+
 namespace wt {
 
 class YamlMap;
@@ -23,5 +27,7 @@ struct LoraSpec {
 /// target_modules, bias. Throws Error{usage}: other kinds of adapters, dropout, trained biases, no modules, and keys
 /// that change what an adapter is (use_dora, use_rslora, rank_pattern, alpha_pattern, modules_to_save).
 LoraSpec read_peft_config(YamlMap at);
+/// The keys that it reads back, inside an open map.
+void write_peft_config(YAML::Emitter& out, const LoraSpec& spec);
 
 }  // namespace wt

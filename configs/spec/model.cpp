@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/find.hpp"
+#include "configs/spec/limits.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/yaml.hpp"
 
@@ -84,20 +85,24 @@ double ModelSpec::mean_keys(std::int64_t layer, std::int64_t seq) const {
   return a.window > 0 ? w - w * w / (2 * length) : w / 2;
 }
 
-double ModelSpec::flops_per_token(std::int64_t seq) const {
+std::int64_t ModelSpec::product_weights() const {
   std::int64_t weights =
       (1 + mtp_layers) * vocab * d_model + moe_layers() * (d_model * experts + top_k * d_model * (ffn_rows(ffn) + ffn));
-  double keys = 0, linear_flops = 0;
-  for (std::int64_t layer = 0; layer < blocks(); ++layer) {
+  for (std::int64_t layer = 0; layer < blocks(); ++layer)
     weights += mixer_projections(layer) + d_model * (ffn_rows(ffn_width(layer)) + ffn_width(layer)) +
                (mtp(layer) ? 2 * d_model * d_model : 0);
+  return weights;
+}
+
+double ModelSpec::flops_per_token(std::int64_t seq) const {
+  double keys = 0, linear_flops = 0;
+  for (std::int64_t layer = 0; layer < blocks(); ++layer)
     if (linear_mixer(layer))
       linear_flops += 3.0 * static_cast<double>(linear.flops());
     else
       keys += mean_keys(layer, seq);
-  }
-  return 6.0 * static_cast<double>(weights) + 6.0 * static_cast<double>(heads * (head_dim + v_head_dim())) * keys +
-         linear_flops;
+  return 6.0 * static_cast<double>(product_weights()) +
+         6.0 * static_cast<double>(heads * (head_dim + v_head_dim())) * keys + linear_flops;
 }
 
 std::vector<std::string> ModelSpec::untrainable() const {
@@ -108,17 +113,44 @@ std::vector<std::string> ModelSpec::untrainable() const {
   return out;
 }
 
+namespace {
+
+/// In floating point, before anything is counted in whole numbers.
+void check_parameters(const ModelSpec& m, const std::string& where) {
+  const auto as_double = [](std::int64_t value) { return static_cast<double>(value); };
+  const double widest = as_double(std::max({m.ffn, m.dense_ffn, m.shared_ffn}));
+  const double layer =
+      as_double(m.d_model) * (4 * as_double(m.heads) * as_double(m.head_dim) +
+                              as_double(std::max<std::int64_t>(1, m.experts) + 1) * widest * (m.gated() ? 3 : 2));
+  const double most = as_double(m.layers) * layer + 2 * as_double(m.vocab) * as_double(m.d_model);
+  if (most > limits::kParameters)
+    throw_error(Code::usage, "{}: found a model of some {:.1e} parameters, needs at most {:.0e}", where, most,
+                limits::kParameters);
+}
+
+}  // namespace
+
 void ModelSpec::check(const std::string& where, const std::map<std::string, std::string>& names) const {
   const auto name = [&](const char* key) {
     const auto theirs = names.find(key);
     return theirs == names.end() ? std::string(key) : theirs->second;
   };
-  const auto positive = [&](const char* key, std::int64_t value) {
-    if (value < 1) throw_error(Code::usage, "{}: {}: found {}, needs a whole number >= 1", where, name(key), value);
+  const auto whole = [&](const char* key, std::int64_t value, std::int64_t least, std::int64_t most) {
+    if (value < least || value > most)
+      throw_error(Code::usage, "{}: {}: found {}, needs a whole number in {}..{}", where, name(key), value, least,
+                  most);
   };
-  positive("n_layers", layers), positive("d_model", d_model), positive("n_heads", heads);
-  positive("kv_n_heads", kv_heads), positive("head_dim", head_dim), positive("ffn_hidden_size", ffn);
-  positive("vocab_size", vocab);
+  const auto positive = [&](const char* key, std::int64_t value, std::int64_t most = limits::kWidth) {
+    whole(key, value, 1, most);
+  };
+  positive("n_layers", layers, limits::kLayers), positive("d_model", d_model);
+  positive("n_heads", heads, limits::kHeads), positive("kv_n_heads", kv_heads, limits::kHeads);
+  positive("head_dim", head_dim), positive("ffn_hidden_size", ffn);
+  positive("vocab_size", vocab, limits::kVocabulary);
+  if (!(norm_eps >= 0 && norm_eps <= 1))
+    throw_error(Code::usage, "{}: {}: found {}, needs a number in 0..1", where, name("norm_eps"), norm_eps);
+  if (!attention.alibi && learned_positions == 0 && !(attention.rope_theta >= 1))
+    throw_error(Code::usage, "{}: {}: found {}, needs a number >= 1", where, name("rope_theta"), attention.rope_theta);
   if (heads % kv_heads != 0)
     throw_error(Code::usage, "{}: {}: found {}, needs a divisor of {} = {}", where, name("kv_n_heads"), kv_heads,
                 name("n_heads"), heads);
@@ -166,9 +198,7 @@ void ModelSpec::check(const std::string& where, const std::map<std::string, std:
   if (attention.output_gate && attention.mla.on())
     throw_error(Code::usage, "{}: attention_output_gate: found true with kv_lora_rank (latent attention); leave it out",
                 where);
-  if (learned_positions < 0)
-    throw_error(Code::usage, "{}: {}: found {}, needs a whole number >= 0", where, name("max_seq_len"),
-                learned_positions);
+  whole("max_seq_len", learned_positions, 0, limits::kSequence);
   if (learned_positions > 0 && (attention.alibi || attention.rope_scaling.on() || mtp_layers > 0))
     throw_error(Code::usage, "{}: {}: found true with {}; leave one of them out", where, name("learned_pos_emb"),
                 attention.alibi  ? "alibi"
@@ -176,8 +206,12 @@ void ModelSpec::check(const std::string& where, const std::map<std::string, std:
                                  : "rope_scaling");
   if (attention.qk_layernorm && attention.qk_norm == AttentionSpec::QkNorm::none)
     throw_error(Code::usage, "{}: qk_norm_type: found layernorm without qk_ln or qk_gn; needs one of them", where);
-  if (mtp_layers < 0)
-    throw_error(Code::usage, "{}: {}: found {}, needs a whole number >= 0", where, name("mtp_num_layers"), mtp_layers);
+  whole("mtp_num_layers", mtp_layers, 0, limits::kLayers);
+  whole("shared_expert_hidden_size", shared_ffn, 0, limits::kWidth);
+  whole("dense_ffn_hidden_size", dense_ffn, 0, limits::kWidth);
+  whole("kv_lora_rank", attention.mla.kv_lora_rank, 0, limits::kWidth);
+  whole("q_lora_rank", attention.mla.q_lora_rank, 0, limits::kWidth);
+  check_parameters(*this, where);
   if (experts == 0) {
     if (top_k != 0 || dense_layers != 0 || shared_ffn != 0)
       throw_error(Code::usage, "{}: {}: found 0 with {}, {} or shared experts; needs experts", where,
@@ -187,7 +221,7 @@ void ModelSpec::check(const std::string& where, const std::map<std::string, std:
   if (attention.parallel != AttentionSpec::Parallel::none)
     throw_error(Code::usage, "{}: parallel_attn: found true with {} experts, needs a model without experts", where,
                 experts);
-  positive("moe_num_experts", experts), positive("moe_top_k", top_k);
+  positive("moe_num_experts", experts, limits::kExperts), positive("moe_top_k", top_k, limits::kExperts);
   if (dense_layers < 0 || dense_layers >= layers)
     throw_error(Code::usage, "{}: {}: found {}, needs 0 to {} - 1 = {}", where, name("first_k_dense"), dense_layers,
                 name("n_layers"), layers - 1);
@@ -225,10 +259,11 @@ ModelSpec read_model(const std::string& name_or_file) {
   return model;
 }
 
-ModelSpec model_of(YamlMap& file) {
+ModelSpec model_of(YamlMap& file, std::optional<LoraSpec>* lora) {
   const YAML::Node node = file.node("model");
   if (node.IsScalar()) return read_model(file.text("model"));
   YamlMap map = file.map("model");
+  if (lora && map.has("peft_config")) *lora = read_peft_config(map.map("peft_config"));
   if (map.has("model_type")) {
     std::set<std::string> asked;
     ModelSpec model = model_from_hugging_face(yaml_to_json(node), map.where(""), &asked);

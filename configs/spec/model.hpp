@@ -10,12 +10,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "configs/spec/layer_pattern.hpp"
 #include "configs/spec/linear_mixer.hpp"
+#include "configs/spec/lora.hpp"
 #include "configs/spec/rope.hpp"
 
 namespace YAML {
@@ -185,6 +187,8 @@ struct ModelSpec {
   /// this is 215.1 GFLOP + 0.001475 GFLOP * seq. Modules of multi-token prediction count as what they compute,
   /// linear mixers as three times their chunked products (LinearMixerSpec::flops).
   double flops_per_token(std::int64_t seq) const;
+  /// Weights that a token is multiplied by in products: of attention, FFNs, the experts chosen, router and head.
+  std::int64_t product_weights() const;
 
   /// What of this model our trainer has not, in words; empty = it trains.
   std::vector<std::string> untrainable() const;
@@ -196,7 +200,8 @@ struct ModelSpec {
 
 ModelSpec model_from_yaml(YamlMap& map);
 /// The map that model_from_yaml reads back to the same model.
-void model_to_yaml(const ModelSpec& model, YAML::Emitter& out);
+/// With an adapter it gets its peft_config.
+void model_to_yaml(const ModelSpec& model, YAML::Emitter& out, const LoraSpec* lora = nullptr);
 /// Hugging Face config.json; throws Error{usage} naming the file, what it asks for and what is read.
 ModelSpec model_from_hugging_face(const std::filesystem::path& file);
 /// The same of a document that stands in `file`. `asked` gets the keys that were looked for, with slashes between
@@ -214,6 +219,7 @@ ModelSpec read_model(const std::string& name_or_file);
 std::filesystem::path model_file(const std::string& name_or_file);
 /// A file's `model`: a map of its own, with our keys or, where it has model_type, those of a config.json; or what
 /// read_model takes.
-ModelSpec model_of(YamlMap& file);
+/// `lora` gets what the map has under peft_config; without it that key is none.
+ModelSpec model_of(YamlMap& file, std::optional<LoraSpec>* lora = nullptr);
 
 }  // namespace wt

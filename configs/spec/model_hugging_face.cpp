@@ -19,7 +19,7 @@ using Config = HuggingFaceConfig;
 
 void read_dbrx(const Config& c, ModelSpec& m) {
   const Config attention = c.map("attn_config"), ffn = c.map("ffn_config");
-  m.layers = c.integer("n_layers");
+  m.layers = c.layers("n_layers");
   m.d_model = c.integer("d_model");
   m.heads = c.integer("n_heads");
   m.kv_heads = attention.integer("kv_n_heads");
@@ -238,7 +238,7 @@ void read_deepseek(const Config& c, ModelSpec& m) {
 
 void read_mpt(const Config& c, ModelSpec& m) {
   const Config attention = c.map("attn_config");
-  m.layers = c.integer("n_layers");
+  m.layers = c.layers("n_layers");
   m.d_model = c.integer("d_model");
   m.heads = m.kv_heads = c.integer("n_heads");
   m.head_dim = m.heads > 0 ? m.d_model / m.heads : 0;
@@ -256,7 +256,7 @@ void read_mpt(const Config& c, ModelSpec& m) {
 }
 
 void read_falcon(const Config& c, ModelSpec& m) {
-  m.layers = c.integer("num_hidden_layers");
+  m.layers = c.layers("num_hidden_layers");
   m.d_model = c.integer("hidden_size");
   m.heads = c.integer("num_attention_heads");
   const bool newer = c.flag("new_decoder_architecture", false), multi_query = c.flag("multi_query", true);

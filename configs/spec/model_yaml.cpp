@@ -1,4 +1,5 @@
 // A model in our YAML: LLM Foundry's keys where it has them, Hugging Face's (DeepSeek, Falcon) where it has not.
+#include "configs/spec/limits.hpp"
 #include "configs/spec/model.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/yaml.hpp"
@@ -150,7 +151,7 @@ void read_ffn(YamlMap& map, ModelSpec& m) {
 ModelSpec model_from_yaml(YamlMap& map) {
   ModelSpec m;
   m.name = map.text("name");
-  m.layers = map.integer("n_layers", 1);
+  m.layers = map.integer("n_layers", 1, limits::kLayers);
   m.d_model = map.integer("d_model", 1);
   m.heads = map.integer("n_heads", 1);
   m.vocab = map.integer("vocab_size", 2);
@@ -184,7 +185,7 @@ ModelSpec model_from_yaml(YamlMap& map) {
   return m;
 }
 
-void model_to_yaml(const ModelSpec& m, YAML::Emitter& out) {
+void model_to_yaml(const ModelSpec& m, YAML::Emitter& out, const LoraSpec* lora) {
   const ModelSpec usual;
   const auto key = [&out](const char* name) -> YAML::Emitter& { return out << YAML::Key << name << YAML::Value; };
   // The fewest digits that read back to the same number.
@@ -293,7 +294,9 @@ void model_to_yaml(const ModelSpec& m, YAML::Emitter& out) {
       key("expert_assignment") << (r.forced == RouterSpec::Forced::balanced ? "balanced" : "zipf");
     beyond("zipf_exponent", r.zipf_exponent, plain.zipf_exponent);
   }
-  out << YAML::EndMap << YAML::EndMap;
+  out << YAML::EndMap;
+  if (lora) write_peft_config(out, *lora);
+  out << YAML::EndMap;
 }
 
 }  // namespace wt

@@ -1,6 +1,10 @@
 #include "configs/spec/run.hpp"
 
+#include "configs/spec/adapted_modules.hpp"
+#include "configs/spec/check_lora.hpp"
+#include "configs/spec/limits.hpp"
 #include "configs/spec/pipeline_layout.hpp"
+#include "configs/spec/shared_cache.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/number.hpp"
 #include "configs/spec/support/text.hpp"
@@ -87,6 +91,12 @@ void read_smaller_layouts(YamlMap& map, RunSpec& run) {
   }
 }
 
+void check_end_token(const DatasetSpec& data, const ModelSpec& model, const std::string& key) {
+  if (data.finetuning && data.finetuning->eos_token_id && *data.finetuning->eos_token_id >= model.vocab)
+    throw_error(Code::usage, "{}: found {}, the model's vocab_size is {}; needs a token below it", key,
+                *data.finetuning->eos_token_id, model.vocab);
+}
+
 /// The fewest digits that read back to the same number.
 std::string shortest(double value) { return fmt::format("{}", value); }
 
@@ -95,6 +105,7 @@ std::string shortest(double value) { return fmt::format("{}", value); }
 void check_run(const RunSpec& run, const std::string& where) {
   run.model.check(where);
   run.layout.check(run.model, where);
+  check_lora(run, where);
   if (run.layout.context > 1 && run.seq % (2 * run.layout.context) != 0)
     throw_error(
         Code::usage,
@@ -106,6 +117,15 @@ void check_run(const RunSpec& run, const std::string& where) {
   if (run.model.learned_positions > 0 && run.seq > run.model.learned_positions)
     throw_error(Code::usage, "{}: max_seq_len: found {}, the model has learned {} positions; needs at most that many",
                 where, run.seq, run.model.learned_positions);
+  if (run.dataset.packs() && run.model.attention.chunk > 0)
+    throw_error(Code::usage,
+                "{}: train_loader.dataset.packing_ratio: found {} with attention in chunks of {}, whose chunks would "
+                "begin anywhere in an example; needs none",
+                where, run.dataset.finetuning->packing_ratio, run.model.attention.chunk);
+  check_end_token(run.dataset, run.model, where + ": train_loader.dataset.eos_token_id");
+  for (const EvalSet& set : run.evaluation.sets)
+    check_end_token(set.dataset, run.model,
+                    fmt::format("{}: eval_loader.dataset.eos_token_id of '{}'", where, set.label));
   const Precisions& p = run.precisions;
   if (run.layout.schedule != Schedule::one_f_one_b &&
       (p.input_gradients != p.forward || p.weight_gradients != p.forward))
@@ -127,6 +147,11 @@ void check_run(const RunSpec& run, const std::string& where) {
                 "{}: device_train_microbatch_size: found {}, needs at most the {} sequences that a rank has of "
                 "global_train_batch_size = {}",
                 where, run.layout.microbatch, run.global_batch / ranks, run.global_batch);
+  if (const std::int64_t microbatches = run.global_batch / ranks / run.layout.microbatch;
+      microbatches > limits::kMicrobatches)
+    throw_error(Code::usage,
+                "{}: device_train_microbatch_size: found {}, that is {} microbatches a step; allowed are at most {}",
+                where, run.layout.microbatch, microbatches, limits::kMicrobatches);
   if (run.keep_checkpoints == 0)
     throw_error(
         Code::usage,
@@ -152,6 +177,10 @@ void check_run(const RunSpec& run, const std::string& where) {
                 where, r.skipped.back().last, drawn);
 }
 
+double RunSpec::flops_per_token() const {
+  return wt::flops_per_token(model, lora ? std::optional(adapter_shape(model, *lora)) : std::nullopt, seq);
+}
+
 std::vector<std::string> untrainable(const RunSpec& run) {
   std::vector<std::string> out = run.layout.untrainable();
   // The trainer's norm saves its input for one product.
@@ -172,6 +201,10 @@ std::vector<std::string> untrainable(const RunSpec& run) {
   if (run.optimizer.kind == OptimizerKind::muon) out.push_back("optimizer " + to_string(run.optimizer.kind));
   if (run.optimizer.offload_fraction > 0)
     out.push_back(fmt::format("offload_fraction {} of the optimizer", run.optimizer.offload_fraction));
+  const auto has_examples = [](const EvalSet& set) { return set.dataset.finetuning.has_value(); };
+  const bool examples = run.dataset.finetuning || std::ranges::any_of(run.evaluation.sets, has_examples);
+  if (examples && m.mtp_layers > 0)
+    out.emplace_back("multi-token prediction on finetuning data, whose targets have gaps");
   return out;
 }
 
@@ -224,7 +257,7 @@ Duration whole_duration(YamlMap& map) { return Duration::parse(map.text("max_dur
 RunClock clock_of(YamlMap& map, const RunSpec& run) {
   const std::string where = map.where("max_duration");
   // As the sampler counts: what does not fill a batch is left out.
-  const auto epoch = [data = run.dataset, batch = run.global_batch, where]() -> std::int64_t {
+  const auto epoch = [data = run.dataset, batch = run.samples_per_step(), where]() -> std::int64_t {
     const std::int64_t batches = samples_of_epoch(data, where) / batch;
     if (batches == 0)
       throw_error(Code::usage, "{}: {}: found less than one batch of {}", where, data.folder().string(), batch);
@@ -238,12 +271,12 @@ RunSpec run_from_map(YamlMap map, const std::filesystem::path& file) {
   RunSpec run;
   run.name = map.text("run_name", file.stem().string());
   map.has("variables");  // free keys, which references have taken
-  run.model = model_of(map);
+  run.model = model_of(map, &run.lora);
   read_layout(map, run);
   run.microbatch_auto = map.text("device_train_microbatch_size") == "auto";
   run.layout.microbatch = run.microbatch_auto ? 1 : map.integer("device_train_microbatch_size", 1);
-  run.global_batch = map.integer("global_train_batch_size", 1);
-  run.seq = map.integer("max_seq_len", 1);
+  run.global_batch = map.integer("global_train_batch_size", 1, limits::kBatch);
+  run.seq = map.integer("max_seq_len", 1, limits::kSequence);
   const PrecisionRecipe recipe = read_precisions(map);
   run.precision = recipe.compute;
   run.precisions = recipe.precisions;
@@ -258,6 +291,7 @@ RunSpec run_from_map(YamlMap map, const std::filesystem::path& file) {
   run.steps = clock.steps(map.where("max_duration"));
   read_optimizer(map, clock, run.optimizer);
   run.evaluation = read_evaluation(map, clock);
+  check_caches(map, run.evaluation, run.dataset);
   run.save_interval = read_batches(map, "save_interval", clock, 0);
   run.keep_checkpoints = map.integer_or("save_num_checkpoints_to_keep", 2, -1);
   run.save = map.boolean("save", true);
@@ -311,7 +345,7 @@ std::string run_to_yaml(const RunSpec& run) {
   out << YAML::Key << "device" << YAML::Value << to_string(run.device);
   out << YAML::Key << "seed" << YAML::Value << run.seed;
   out << YAML::Key << "model" << YAML::Value;
-  model_to_yaml(run.model, out);
+  model_to_yaml(run.model, out, run.lora ? &*run.lora : nullptr);
   write_layout(out, run, run.layout);
   if (!run.smaller_layouts.empty()) {
     out << YAML::Key << "smaller_layouts" << YAML::Value << YAML::BeginSeq;

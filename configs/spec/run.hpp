@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "configs/spec/evaluation.hpp"
 #include "configs/spec/layout.hpp"
 #include "configs/spec/loggers.hpp"
+#include "configs/spec/lora.hpp"
 #include "configs/spec/microbatches.hpp"
 #include "configs/spec/model.hpp"
 #include "configs/spec/optimizer.hpp"
@@ -23,6 +25,8 @@ namespace wt {
 struct RunSpec {
   std::string name;
   ModelSpec model;
+  /// model.peft_config: the model's weights are frozen, and adapters beside them are trained.
+  std::optional<LoraSpec> lora;
   Layout layout;
   /// What a planner found best where fewer ranks are left; the trainer takes them before others of as many ranks.
   std::vector<Layout> smaller_layouts;
@@ -75,6 +79,10 @@ struct RunSpec {
   /// Those of a microbatch that is not a smaller last one.
   std::int64_t tokens_per_microbatch() const { return layout.microbatch * seq / layout.context; }
   std::int64_t tokens_per_step() const { return global_batch * seq; }
+  /// Of what it trains: the model, or adapters beside it (adapted_modules.hpp).
+  double flops_per_token() const;
+  /// Samples of the data set that a step draws: of packed examples more than it has sequences.
+  std::int64_t samples_per_step() const { return dataset.samples_drawn(global_batch); }
 };
 
 /// What of it the trainer has not and is simulated alone, in the words of run files; empty = it trains. Models say

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "configs/spec/check_lora.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/yaml.hpp"
 
@@ -77,6 +78,18 @@ StackLayouts StackLayouts::all() {
   all.recompute_also = every_module();
   all.recompute_anywhere = true;
   return all;
+}
+
+StackLayouts StackLayouts::with_adapters() const {
+  StackLayouts out = *this;
+  out.replicas = replicas || optimizer_shard;  // each with a state of its own
+  out.optimizer_shard = out.tensor = out.recompute_anywhere = false;
+  out.interleaved = false;
+  out.schedules.clear(), out.overlaps.clear(), out.recompute_also.clear();
+  std::erase_if(out.recompute, [](const Recompute& policy) { return !of_whole_blocks(policy); });
+  if (out.recompute.empty()) out.recompute = {Recompute::none};
+  if (placement == PlacementSupport::copies) out.placement = PlacementSupport::order;
+  return out;
 }
 
 bool StackLayouts::runs(const Recompute& wanted) const {

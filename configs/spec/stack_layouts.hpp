@@ -39,6 +39,8 @@ struct StackLayouts {
   /// Another order is a renaming: any trainer runs it once expert weights and router rows are permuted.
   PlacementSupport placement = PlacementSupport::order;
 
+  /// Of them those that a search with adapters tries (check_lora.hpp).
+  StackLayouts with_adapters() const;
   /// Its modules are recomputed, in all layers, or in blocks that it has a word for; whatever the compression.
   bool runs(const Recompute& recompute) const;
   /// Everything that can be simulated: of the typical stack.

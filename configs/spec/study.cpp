@@ -4,8 +4,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "configs/spec/check_lora.hpp"
 #include "configs/spec/data_sheet.hpp"
 #include "configs/spec/find.hpp"
+#include "configs/spec/limits.hpp"
 #include "configs/spec/measured_recovery.hpp"
 #include "configs/spec/stack.hpp"
 #include "configs/spec/study_options.hpp"
@@ -136,9 +138,9 @@ StudySpec read(YamlMap& map, const std::string& text) {
   s.text = text;
   refuse_options(map);
   s.name = map.text("name", map.file().stem().string());
-  s.model = model_of(map);
+  s.model = model_of(map, &s.lora);
   s.cluster = cluster_of(map);
-  s.gpus = map.integer("gpus", 1);
+  s.gpus = map.integer("gpus", 1, limits::kGpus);
   const std::int64_t per_node = s.cluster.gpus_per_node;
   if (s.gpus > per_node && s.gpus % per_node != 0)
     map.fail("gpus", fmt::format("found {}, needs whole nodes of {} GPUs ({})", s.gpus, per_node, s.cluster.name));
@@ -155,11 +157,13 @@ StudySpec read(YamlMap& map, const std::string& text) {
     map.fail("profiles",
              fmt::format("missing, needs one of {}: windtunnel bench or a training run writes it", s.cluster.gpu_name));
   s.tokens = map.quantity("tokens", parse_count);
-  s.seq = map.integer("max_seq_len", 1);
-  s.global_batch = map.integer("global_train_batch_size", 1);
-  if (s.tokens < 1) map.fail("tokens", "needs at least one");
+  s.seq = map.integer("max_seq_len", 1, limits::kSequence);
+  s.global_batch = map.integer("global_train_batch_size", 1, limits::kBatch);
+  if (!(s.tokens >= 1 && s.tokens <= limits::kTokens))
+    map.fail("tokens", fmt::format("found {}, needs 1 to {:g}", map.text("tokens"), limits::kTokens));
   s.precision = map.choice("precision", {"fp32", "amp_bf16"}, "amp_bf16") == "fp32" ? Precision::fp32 : Precision::bf16;
   s.routing = words(map, "routing", routing_for_model(s.model));
+  if (s.routing.empty()) map.fail("routing", "found no loads, needs histograms, or balanced");
   read_drift(map, s.drift);
   s.failures = map.text("failures", kDefaultFailures);
   s.recovery = map.text("recovery", "");
@@ -169,8 +173,12 @@ StudySpec read(YamlMap& map, const std::string& text) {
   read_replica_loss(map, s.replica_loss);
   read_hot_spares(map, s.hot_spares);
   s.faults = words(map, "faults", {});
+  if (const auto adapters = s.adapters())  // masters of the model; of adapters moments, too
+    s.checkpoint.bytes_per_parameter =
+        4 + 12 * static_cast<double>(adapters->elements()) / static_cast<double>(s.model.total_parameters());
   read_checkpoint(map, s.checkpoint);
   if (map.has("search")) s.search = search_from_yaml(map.map("search"));
+  if (s.lora) check_lora(s.search, map.file().string());
   read_scale(map, s.scale);
   if (map.has("memory_reserve"))
     map.fail(

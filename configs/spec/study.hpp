@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "configs/spec/adapted_modules.hpp"
 #include "configs/spec/cluster.hpp"
 #include "configs/spec/evidence.hpp"
 #include "configs/spec/failures.hpp"
@@ -20,7 +21,7 @@ namespace wt {
 /// What a save costs. One replica writes; its ranks copy their shards to host memory (which blocks training) and write
 /// them in the background at what was measured of the storage, else at what the cluster says of it.
 struct CheckpointSpec {
-  double bytes_per_parameter = 12;  ///< fp32 master and two AdamW moments
+  double bytes_per_parameter = 12;  ///< fp32 master and two AdamW moments; of a frozen model the master
   double copy_Bps = 25e9;           ///< one GPU to host memory, while all of a node copy
   bool copy_given = false;          ///< by the study, and not to be taken from its profiles
   Provenance evidence;              ///< of the copy bandwidth
@@ -94,7 +95,8 @@ const std::vector<std::string>& prefer_names();
 struct StudySpec {
   std::string name;
   ModelSpec model;
-  ClusterSpec cluster;  ///< with nodes = gpus / gpus_per_node
+  std::optional<LoraSpec> lora;  ///< model.peft_config: adapters are trained, the model is frozen
+  ClusterSpec cluster;           ///< with nodes = gpus / gpus_per_node
   std::int64_t gpus = 0;
   std::vector<std::string> profiles;  ///< measured on the cluster's machines: files or names in configs/profiles
   std::string stack;                  ///< of configs/stacks, that runs it; empty on shared cores alone
@@ -126,6 +128,11 @@ struct StudySpec {
   std::string text;                      ///< the file's bytes: what a hash of the configuration covers
 
   std::int64_t tokens_per_step() const { return global_batch * seq; }
+  std::optional<AdapterShape> adapters() const {
+    return lora ? std::optional(adapter_shape(model, *lora)) : std::nullopt;
+  }
+  /// Model FLOPs of what is trained (adapted_modules.hpp).
+  double flops_per_token() const { return wt::flops_per_token(model, adapters(), seq); }
   std::int64_t steps() const;  ///< rounded up
 };
 

@@ -16,14 +16,6 @@
 namespace wt {
 namespace {
 
-YAML::Node load(const std::string& text, const std::string& where) {
-  try {
-    return YAML::Load(text);
-  } catch (const YAML::Exception& e) {
-    throw_error(Code::usage, "{}: not valid YAML: {}", where, e.msg);
-  }
-}
-
 std::string emitted(const YAML::Node& root) {
   YAML::Emitter out;
   out << root;
@@ -49,7 +41,7 @@ std::string named_file(const YAML::Node& root, const std::string& key) {
 /// The named file's map in place of its name.
 void take_in(YAML::Node root, const std::string& key) {
   const std::string file = named_file(root, key);
-  if (!file.empty()) root[key] = load(read_file(file, "a file of keys"), file);
+  if (!file.empty()) root[key] = load_yaml(read_file(file, "a file of keys"), file);
 }
 
 /// A key that the study's own keys leave without effect.
@@ -72,7 +64,7 @@ void mark_assumed(YAML::Node cluster, const std::vector<std::string>& parts, con
 }
 
 void set_key(YAML::Node root, const std::string& key, const std::string& value, const std::string& origin) {
-  const YAML::Node parsed = load(value, fmt::format("{}: {}={}", origin, key, value));
+  const YAML::Node parsed = load_yaml(value, fmt::format("{}: {}={}", origin, key, value));
   const std::vector<std::string> parts = parts_of(key, origin);
   check_effect(root, key, origin);
   if (parts.size() > 1 && (parts[0] == "cluster" || parts[0] == "model")) take_in(root, parts[0]);
@@ -113,7 +105,7 @@ std::string set_study_keys(const std::string& text, std::vector<std::pair<std::s
     return std::count(a.first.begin(), a.first.end(), '.') < std::count(b.first.begin(), b.first.end(), '.');
   });
   if (assignments.empty()) return text;
-  YAML::Node root = load(text, origin);
+  YAML::Node root = load_yaml(text, origin);
   for (const auto& [key, value] : assignments) set_key(root, key, value, origin);
   return emitted(root);
 }
@@ -125,7 +117,7 @@ std::string set_study_key(const std::string& text, const std::string& key, const
 
 std::optional<MeantKey> meant_key(const std::string& key, const std::string& text, const std::string& origin,
                                   const std::set<std::string>& more) {
-  YAML::Node root = load(text, origin);
+  YAML::Node root = load_yaml(text, origin);
   const std::map<std::string, std::string> files{{"cluster", named_file(root, "cluster")},
                                                  {"model", named_file(root, "model")}};
   for (const auto& [section, file] : files) take_in(root, section);

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "configs/spec/limits.hpp"
 #include "configs/spec/study_keys.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/yaml.hpp"
@@ -14,7 +15,7 @@ namespace wt {
 namespace {
 
 constexpr const char* kKeys[] = {"cluster", "gpus", "global_train_batch_size"};
-constexpr std::int64_t kMost = 1'000'000'000;  ///< GPUs, or sequences a step; more is a slip of the pen
+constexpr std::int64_t kMost = std::max(limits::kGpus, limits::kBatch);
 
 std::int64_t whole(const std::string& text, const std::string& all, const std::string& where) {
   std::int64_t value = 0;

@@ -26,6 +26,7 @@ void add_eval(CLI::App& app);
 void add_export(CLI::App& app);
 void add_import(CLI::App& app);
 void add_import_run(CLI::App& app);
+void add_lora(CLI::App& app);
 void add_profile(CLI::App& app);
 void add_report(CLI::App& app);
 void add_demo(CLI::App& app);

@@ -30,6 +30,7 @@ struct CheckedFolder {
   std::filesystem::path folder;
   DataCheckResult result;
   std::vector<std::string> texts;  ///< of the shown samples
+  bool by_run = false;             ///< what is learned is as the run says
 };
 
 constexpr std::size_t kShownTokens = 64;
@@ -126,7 +127,8 @@ void print_check(const CheckedFolder& checked) {
              r.hash.empty() ? "the index has no hash to compare" : fmt::format("compared with their {}", r.hash));
   fmt::print("  lengths: {}\n", lengths_in_words(r));
   if (!r.text) fmt::print("  largest id: {}\n", r.largest_id);
-  if (r.trained > 0) fmt::print("  learned: {} tokens, those of the last responses\n", r.trained);
+  if (r.trained > 0)
+    fmt::print("  learned: {} tokens{}\n", r.trained, checked.by_run ? "" : ", those of the last responses");
   for (std::size_t i = 0; i < r.shown.size(); ++i) {
     const ShownSample& sample = r.shown[i];
     std::vector<std::int32_t> ids = sample.ids;
@@ -152,6 +154,7 @@ std::vector<std::filesystem::path> folders_to_check(const CheckWords& words, Dat
   const RunSpec run = read_run(find_config("runs", words.what));
   if (!options.seq_len) options.seq_len = run.seq;
   options.vocabulary = run.model.vocab;
+  options.finetuning = run.dataset.finetuning;
   std::vector<std::filesystem::path> folders;
   for (const StreamSpec& stream : run.dataset.streams) {
     if (stream.local_folder().empty())
@@ -184,7 +187,7 @@ void check(const CheckWords& words) {
     options.progress = [&](std::int64_t done, std::int64_t all) {
       bar.update("checking " + folder.string(), done, all);
     };
-    CheckedFolder checked{folder, check_dataset(folder, options), {}};
+    CheckedFolder checked{folder, check_dataset(folder, options), {}, options.finetuning.has_value()};
     bar.finish();
     checked.texts = texts_of(checked.result, tokenizer ? &*tokenizer : nullptr);
     found |= checked.result.problem_count > 0;

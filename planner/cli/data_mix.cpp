@@ -108,11 +108,11 @@ void mix(const MixCommand& o) {
   for (const BatchRange& range : run.resilience.skipped)  // ascending
     if (range.first <= drawn) drawn += range.last - range.first + 1;
   const Mixture mixture =
-      mixture_of(run.dataset, shards, tokens, run.global_batch, drawn, {1, run.layout.data_ranks()});
+      mixture_of(run.dataset, shards, tokens, run.samples_per_step(), drawn, {1, run.layout.data_ranks()});
   if (o.json)
     fmt::print("{}\n", to_json(mixture).dump(1));
   else
-    print_mixture(mixture, run.global_batch);
+    print_mixture(mixture, run.samples_per_step());
 }
 
 }  // namespace

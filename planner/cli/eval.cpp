@@ -6,10 +6,13 @@
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
 #include "planner/cli/words.hpp"
+#include "planner/evaluate/evaluation_metrics.hpp"
 #include "planner/evaluate/harness_results.hpp"
 #include "planner/evaluate/lm_eval.hpp"
+#include "planner/experiments/run_history.hpp"
 #include "reports/build/evaluation_report.hpp"
 #include "reports/render/render.hpp"
+#include "trainer/trackers/track_scores.hpp"
 
 namespace wt {
 namespace {
@@ -57,6 +60,19 @@ Evaluation scores_of(const Options& o, const Asked& asked, const HarnessSpec& sp
   return run_lm_eval(spec, weights, asked.folder);
 }
 
+/// To the trackers that the run file names, where the folder is a run's. What fails there is told, and fails nothing.
+void track(const Evaluation& evaluation, const std::filesystem::path& folder) try {
+  if (!std::filesystem::exists(folder / "run.yaml")) return;
+  const RunSpec run = read_run(folder / "run.yaml");
+  if (!run.loggers.any()) return;
+  const RunHistory history = read_run_history(folder);
+  const std::int64_t step = history.steps.empty() ? 0 : history.steps.back().step;
+  for (const std::string& line : track_scores(run, folder, step, evaluation_metrics(evaluation)))
+    fmt::print(stderr, "{}\n", line);
+} catch (const Error& error) {
+  fmt::print(stderr, "{}: logged no scores: {}\n", folder.string(), error.what());
+}
+
 void evaluate(const Options& o) {
   const Asked asked = asked_for(o);
   HarnessSpec spec;
@@ -73,6 +89,7 @@ void evaluate(const Options& o) {
       write_file_atomically(std::filesystem::path(asked.folder) / kEvaluationFile,
                             json_text(evaluation_json(evaluation)));
   }
+  if (!asked.folder.empty()) track(evaluation, asked.folder);
   Report report = evaluation_report(evaluation);
   report.provenance = provenance();
   if (o.json || o.output.empty()) put_report(report, o.json);

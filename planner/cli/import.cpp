@@ -31,10 +31,15 @@ void add_cluster(Profile& profile, const std::string& name) {
   if (!cluster.others.empty())
     throw_error(Code::usage, "--cluster {}: found nodes of several kinds, needs a cluster of those that were measured",
                 name);
+  const auto device = profile.fingerprint.find("device");
+  const auto sheet = data_sheet(cluster.gpu_name);
+  const auto measured = device == profile.fingerprint.end() ? std::nullopt : data_sheet(device->second);
+  if (sheet && measured && sheet->name != measured->name)
+    throw_error(Code::usage, "--cluster {}: found a measurement of {}, needs one of the cluster's {}", name,
+                device->second, cluster.gpu_name);
   profile.fingerprint["nvlink_Bps"] = fmt::format("{:.6g}", cluster.nvswitch_Bps);
   profile.fingerprint["nic_Bps"] = fmt::format("{:.6g}", cluster.nic_per_gpu_Bps());
   profile.fingerprint["transport"] = cluster.transport;
-  const auto sheet = data_sheet(cluster.gpu_name);
   if (const std::int64_t nvls = sheet ? nvls_least_ranks(sheet->generation) : 0; nvls > 0)
     profile.fingerprint["nvls_ranks"] = std::to_string(nvls);
 }

@@ -1,10 +1,13 @@
 // windtunnel: the command line. No LibTorch in here; `train` and `bench` hand over to windtunnel-train.
 #include <CLI/CLI.hpp>
+#include <filesystem>
+#include <new>
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/support/atomic_file.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/nearest.hpp"
+#include "configs/spec/support/text.hpp"
 #include "planner/cli/command.hpp"
 #include "reports/build/provenance.hpp"
 
@@ -58,7 +61,7 @@ int run_command_line(int argc, char** argv) {
   for (auto add : {add_demo,     add_data,  add_train,   add_bench,     add_import,  add_import_run,
                    add_export,   add_eval,  add_profile, add_calibrate, add_compare, add_compare_offers,
                    add_simulate, add_plan,  add_whatif,  add_drill,     add_faults,  add_gate,
-                   add_health,   add_watch, add_report,  add_validate})
+                   add_health,   add_watch, add_report,  add_validate,  add_lora})
     add(app);
   try {
     if (const std::string unknown = unknown_subcommand(app, argc, argv); !unknown.empty())
@@ -70,6 +73,12 @@ int run_command_line(int argc, char** argv) {
   } catch (const Error& e) {
     fmt::print(stderr, "windtunnel: {}\n", e.what());
     return e.exit_status();
+  } catch (const std::filesystem::filesystem_error& e) {
+    fmt::print(stderr, "windtunnel: {}: {}\n", shortened(e.path1().string()), e.code().message());
+    return static_cast<int>(Code::runtime);
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "windtunnel: found no memory left; ask for fewer ranks, layers, microbatches or runs\n");
+    return static_cast<int>(Code::runtime);
   } catch (const std::exception& e) {
     fmt::print(stderr, "windtunnel: {}\n", e.what());
     return static_cast<int>(Code::runtime);

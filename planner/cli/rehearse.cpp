@@ -77,8 +77,10 @@ void rehearse(const Options& o) {
     return read_routing(names, run.model, run.tokens(), run.layout.expert).source;
   };
   RunSpec run = reduced_run(plan, routing_of, limits_of(plan.rehearsal.device));
-  if (run.model.vocab != plan.model.vocab || run.seq != plan.seq || !fs::exists(run.dataset.folder()))
+  if (run.model.vocab != plan.model.vocab || run.seq != plan.seq || !fs::exists(run.dataset.folder())) {
     run.dataset.use_folder({});
+    run.evaluation = {};  // its end token may be beyond a smaller vocabulary, and nothing is evaluated
+  }
   const auto source = routing_of(run), plan_source = routing_of(plan);
 
   const bool kept = !o.output.empty();

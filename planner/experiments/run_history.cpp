@@ -49,16 +49,37 @@ StepLine step_line(const std::string& text, const std::string& where) {
 
 /// Every line that ends; the last one may be half written.
 template <class Each>
-void for_lines(const fs::path& file, Each each) {
+void for_lines(const fs::path& file, std::vector<std::string>& torn, Each each) {
   std::ifstream in(file);
   std::int64_t number = 0;
-  for (std::string text; std::getline(in, text) && !in.eof();)
-    if (++number; !text.empty()) each(text, fmt::format("{}:{}", file.string(), number));
+  for (std::string text; std::getline(in, text);) {
+    ++number;
+    if (in.eof() && !text.empty()) torn.push_back(fmt::format("{}:{}", file.filename().string(), number));
+    if (!in.eof() && !text.empty()) each(text, fmt::format("{}:{}", file.string(), number));
+  }
 }
 
-std::vector<StepLine> read_steps(const fs::path& file) {
+/// The line behind a torn one: the longest end of `text` that is an object, or "". Of objects inside of it the
+/// outermost counts.
+std::string whole_behind(const std::string& text) {
+  for (std::size_t at = text.find("{\""); at != std::string::npos; at = text.find("{\"", at + 1))
+    if (json::accept(text.begin() + static_cast<std::ptrdiff_t>(at), text.end())) return text.substr(at);
+  return "";
+}
+
+/// The same of a file that starts only append to: a line may be torn anywhere, with a whole one behind it.
+template <class Each>
+void for_appended_lines(const fs::path& file, std::vector<std::string>& torn, Each each) {
+  for_lines(file, torn, [&](const std::string& text, const std::string& where) {
+    if (json::accept(text)) return each(text, where);
+    torn.push_back(fs::path(where).filename().string());
+    if (const std::string behind = whole_behind(text); !behind.empty()) each(behind, where);
+  });
+}
+
+std::vector<StepLine> read_steps(const fs::path& file, std::vector<std::string>& torn) {
   std::vector<StepLine> out;
-  for_lines(file, [&](const std::string& text, const std::string& where) {
+  for_lines(file, torn, [&](const std::string& text, const std::string& where) {
     out.push_back(step_line(text, where));
     if (out.size() > 1 && out.back().step <= out[out.size() - 2].step)
       throw_error(Code::usage,
@@ -68,16 +89,16 @@ std::vector<StepLine> read_steps(const fs::path& file) {
   return out;
 }
 
-std::vector<StepLine> read_lost(const fs::path& file) {
+std::vector<StepLine> read_lost(const fs::path& file, std::vector<std::string>& torn) {
   std::vector<StepLine> out;
-  for_lines(file, [&](const auto& text, const auto& where) { out.push_back(step_line(text, where)); });
+  for_appended_lines(file, torn, [&](const auto& text, const auto& where) { out.push_back(step_line(text, where)); });
   std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.unix_s < b.unix_s; });
   return out;
 }
 
-std::vector<RunStart> read_starts(const fs::path& file) {
+std::vector<RunStart> read_starts(const fs::path& file, std::vector<std::string>& torn) {
   std::vector<RunStart> out;
-  for_lines(file, [&](const std::string& text, const std::string& where) {
+  for_appended_lines(file, torn, [&](const std::string& text, const std::string& where) {
     const json line = without_lists(text, where);
     const JsonReader r(line, where);
     RunStart start;
@@ -147,17 +168,17 @@ RunHistory read_run_history(const fs::path& folder) {
                 "wrote",
                 folder.string());
   RunHistory out;
-  out.steps = read_steps(folder / "metrics.jsonl");
-  out.lost = read_lost(folder / "replayed.jsonl");
-  out.starts = read_starts(folder / "generations.jsonl");
+  out.steps = read_steps(folder / "metrics.jsonl", out.torn);
+  out.lost = read_lost(folder / "replayed.jsonl", out.torn);
+  out.starts = read_starts(folder / "generations.jsonl", out.torn);
   read_run_file(folder / "run.yaml", out);
-  for_lines(folder / "checkpoints.jsonl", [&](const std::string& text, const std::string& where) {
+  for_appended_lines(folder / "checkpoints.jsonl", out.torn, [&](const std::string& text, const std::string& where) {
     const json line = parse_json(text, where);
     const JsonReader r(line, where);
     out.saves.push_back({r.at("step").integer(), r.at("blocking_s").non_negative(), r.at("total_s").non_negative(),
                          r.at("bytes").non_negative()});
   });
-  for_lines(folder / "evaluations.jsonl", [&](const std::string& text, const std::string& where) {
+  for_appended_lines(folder / "evaluations.jsonl", out.torn, [&](const std::string& text, const std::string& where) {
     const json line = parse_json(text, where);
     const JsonReader r(line, where);
     out.evaluations.push_back({r.at("step").integer(), r.at("label").string()});

@@ -55,12 +55,14 @@ struct RunHistory {
   std::vector<RunStart> starts;      ///< in order of time; the first is the run's own
   std::vector<SaveLine> saves;       ///< of steps that count
   std::vector<EvaluationLine> evaluations;
+  std::vector<std::string> torn;         ///< lines that a rank was killed while it wrote, "generations.jsonl:3"
   std::optional<std::int64_t> diverged;  ///< a step whose gradients were no numbers, where the run ended
   bool ended = false;                    ///< it wrote its summary
 };
 
-/// A half-written last line is left out. Throws Error{usage} naming file and line: no metrics.jsonl, a line that is no
-/// JSON or lacks step, unix_s or step_s, steps that do not rise.
+/// A half-written last line is left out, and so is any line but those of metrics.jsonl that is no JSON: a later start
+/// writes on behind a line that was torn, and what stands whole behind it is taken. Throws Error{usage} naming file and
+/// line: no metrics.jsonl, a line of it that is no JSON, one of any file that lacks a key, steps that do not rise.
 RunHistory read_run_history(const std::filesystem::path& folder);
 
 /// Where the wall time from the first start to the last step went, seconds.

@@ -25,6 +25,7 @@ RunSpec run_of(const StudySpec& s, const Layout& layout) {
   RunSpec run;
   run.name = s.name;
   run.model = s.model;
+  run.lora = s.lora;
   run.layout = layout;
   run.precision = s.precision;
   run.device = s.cluster.shared_cores() ? DeviceKind::cpu : DeviceKind::cuda;

@@ -153,6 +153,7 @@ RunSpec plan_run(const PlanInputs& inputs, const Plan& plan) {
   RunSpec run;
   run.name = s.name;
   run.model = s.model;
+  run.lora = s.lora;
   run.layout = plan.layout;
   for (const SmallerLayout& smaller : plan.smaller) run.smaller_layouts.push_back(smaller.layout);
   run.precision = s.precision;

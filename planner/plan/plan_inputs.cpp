@@ -90,6 +90,7 @@ double peak_of(const std::map<std::string, std::string>& fingerprint, Precision 
 
 void read_stack_facts(PlanInputs& inputs, const StackSpec& stack) {
   inputs.stack = stack;
+  if (inputs.study.lora) inputs.stack.layouts = stack.layouts.with_adapters();
   if (inputs.study.cluster.shared_cores()) return;
   const PublishedTimes& published = PublishedTimes::get();
   inputs.memory =
@@ -161,6 +162,7 @@ SearchProblem search_problem(const PlanInputs& inputs, const OpCost& cost) {
   for (OtherNodes& other : p.cluster.others) other.nic_Bps *= s.scale.network_bandwidth;
   p.memory_limit_bytes = s.cluster.usable_by_all_bytes(s.gpus);
   p.stack = inputs.stack;
+  p.lora = s.adapters();
   p.memory = inputs.memory.get();
   p.scenarios = inputs.scenarios;
   if (s.scale.imbalance != 1)

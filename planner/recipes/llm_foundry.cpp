@@ -72,6 +72,10 @@ void read_foundry_layout(RecipeReading& reading) {
   l.reshard_after_forward = !kept;
   if (strategy == "NO_SHARD") l.replicate *= std::exchange(l.shard, 1);
   reading.run.pure_reduction = reading.in.text(kFsdp + "mixed_precision", "DEFAULT") == "PURE";
+  if (reading.run.lora && reading.run.pure_reduction) {
+    reading.assume(kFsdp + "mixed_precision: found PURE, taken as DEFAULT: gradients of adapters are summed in fp32");
+    reading.run.pure_reduction = false;
+  }
   if (reading.in.boolean(kFsdp + "activation_cpu_offload", false))
     reading.in.fail(kFsdp + "activation_cpu_offload",
                     "found true, needs false: no run of ours keeps activations on hosts");
@@ -82,9 +86,10 @@ void write_foundry_loader(RecipeDraft& draft) {
   Settings& out = draft.out;
   out.put("tokenizer.name", "./tokenizer");
   out.put("tokenizer.kwargs.model_max_length", run.seq);
-  out.put("train_loader.name", "text");
+  out.put("train_loader.name", run.dataset.finetuning ? "finetuning" : "text");
   write_foundry_data(draft);
-  out.put("train_loader.dataset.max_seq_len", run.seq);
+  if (const char* key = "model.attn_config.attn_uses_sequence_id"; run.dataset.packs() && out.has(key))
+    out.put(key, true);
   out.put("train_loader.drop_last", true);
   out.put("train_loader.num_workers", 8);
 }
@@ -94,13 +99,11 @@ void write_foundry(RecipeDraft& draft) {
   refuse_what_foundry_has_not(run);
   Settings& out = draft.out;
   out.put("run_name", run.name);
-  out.put("max_duration", fmt::format("{}ba", run.steps));
   if (run.microbatch_auto)
     out.put("device_train_microbatch_size", "auto");
   else
     out.put("device_train_microbatch_size", even_microbatch(run));
-  out.put("device_eval_batch_size", 1);
-  out.put("eval_interval", 0);
+  write_foundry_evaluation(draft);
   out.put("accumulate_train_batch_on_tokens", true);
   out.put("precision", precision_word(run));
   write_rows(foundry_rows(), draft);
@@ -109,6 +112,7 @@ void write_foundry(RecipeDraft& draft) {
   write_foundry_optimizer(draft);
   out.put("algorithms.gradient_clipping.clipping_type", "norm");
   write_foundry_loader(draft);
+  write_foundry_loggers(draft);
   if (run.save) out.put("save_folder", run.save_folder.empty() ? "./checkpoints" : run.save_folder);
   out.put("save_interval",
           fmt::format("{}ba", run.save_interval > 0 ? run.save_interval : std::max<std::int64_t>(1, run.steps)));
@@ -122,6 +126,7 @@ void write_foundry(RecipeDraft& draft) {
   draft.why["fsdp_config.gradient_reduction"] = "Composer's FSDP reduces in every microbatch";
   draft.why["precision"] = "it has fp32, amp_fp16, amp_bf16 and amp_fp8";
   draft.why["train_loader"] = "a path stands for it";
+  draft.why["loggers.prometheus"] = "it has no such logger";
   draft.next_step = fmt::format("composer -n {} train.py recipe.yaml in LLM Foundry's scripts/train, on each node",
                                 nodes_and_gpus(run.layout.world()).second);
 }
@@ -137,6 +142,16 @@ void read_foundry_batch(RecipeReading& reading) {
   }
   if (run.global_batch == 0) reading.in.fail("global_train_batch_size", "found none, needs sequences a step");
   if (run.seq == 0) reading.in.fail("max_seq_len", "found none, needs tokens a sequence");
+}
+
+/// A microbatch is at most what a rank has of a batch, as LLM Foundry reduces it (utils/config_utils.py).
+void fit_foundry_microbatch(RecipeReading& reading) {
+  RunSpec& run = reading.run;
+  const std::int64_t sequences = run.global_batch / run.layout.data_ranks();
+  if (sequences < 1 || run.layout.microbatch <= sequences) return;
+  reading.assume(fmt::format("device_train_microbatch_size: found {}, taken as {}, the sequences that a rank has",
+                             run.layout.microbatch, sequences));
+  run.layout.microbatch = sequences;
 }
 
 /// With the run's name where Composer puts it.
@@ -156,6 +171,7 @@ void read_foundry(RecipeReading& reading) {
   read_foundry_batch(reading);
   read_foundry_model(reading);
   read_foundry_layout(reading);
+  fit_foundry_microbatch(reading);
   read_foundry_recompute(reading);
   set_precision(run, reading.in.text("precision", "amp_bf16"));
   read_foundry_data(reading);
@@ -173,18 +189,23 @@ void read_foundry(RecipeReading& reading) {
   const std::int64_t interval = clock.whole_batches("save_interval", 1000);
   run.save_interval = run.save && interval < run.steps ? interval : 0;
   if (run.keep_checkpoints == 0) run.keep_checkpoints = -1;
-  run.load_path = reading.in.text("load_path", "");
+  run.load_path = reading.in.text("load_path", run.load_path);
+  if (run.load_path.empty()) reading.in.mark_read("load_weights_only");  // of nothing
   run.export_path = named(reading.in.text("callbacks.hf_checkpointer.save_folder", ""), run);
   if (reading.in.text("callbacks.hf_checkpointer.precision", "float32") == "bfloat16")
     run.export_precision = Precision::bf16;
   account_for_foundry_keys(reading);
 }
 
+Settings parse_foundry(const std::string& text, const std::string& origin) {
+  return settings_from_yaml(text, origin, {"eval_loader", "eval_loaders"});
+}
+
 }  // namespace
 
 const RecipeTranslator& llm_foundry_translator() {
-  static const RecipeTranslator translator{"LLM Foundry 0.22.0", "recipe.yaml",     false, write_foundry, read_foundry,
-                                           settings_to_yaml,     settings_from_yaml};
+  static const RecipeTranslator translator{"LLM Foundry 0.22.0", "recipe.yaml",    false,        write_foundry,
+                                           read_foundry,         settings_to_yaml, parse_foundry};
   return translator;
 }
 

@@ -1,7 +1,9 @@
 // LLM Foundry 0.22.0: the parts of its translator.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "configs/spec/duration.hpp"
 #include "planner/recipes/translator.hpp"
@@ -22,6 +24,8 @@ class FoundryClock {
   double batches(const std::string& key, const std::string& fallback) const;
   /// Rounded up, which is listed where it changes anything.
   std::int64_t whole_batches(const std::string& key, std::int64_t fallback) const;
+  /// Lists those of a schedule's keys whose unit is not that of its end.
+  void assume_one_unit(const std::vector<std::string>& keys) const;
 
  private:
   RecipeReading& reading_;
@@ -36,12 +40,20 @@ void write_foundry_recompute(RecipeDraft& draft);
 void read_foundry_recompute(RecipeReading& reading);
 void write_foundry_optimizer(RecipeDraft& draft);
 void read_foundry_optimizer(RecipeReading& reading, const FoundryClock& clock);
+/// The entries below `prefix` that `wanted` takes, without it; each is marked as read.
+Settings take_settings(RecipeReading& reading, const std::string& prefix,
+                       const std::function<bool(const std::string&)>& wanted);
+/// Of the loader "train_loader." or "eval_loader[0].", with Streaming's defaults; none where it names no MDS folder.
+/// Needs the layout.
+DatasetSpec read_foundry_dataset(RecipeReading& reading, const std::string& loader);
+void write_foundry_dataset(RecipeDraft& draft, const std::string& loader, const DatasetSpec& data);
 void write_foundry_data(RecipeDraft& draft);
-/// The data set of train_loader, with Streaming's defaults; none where it names no MDS folder. Needs the layout.
 void read_foundry_data(RecipeReading& reading);
-/// A map eval_loader with its keys; lists of them are left out.
+/// eval_loader, a map or a list, with the keys around it. Sets that are no MDS folders are left out.
+void write_foundry_evaluation(RecipeDraft& draft);
 void read_foundry_evaluation(RecipeReading& reading, const FoundryClock& clock);
 /// MLflow and TensorBoard.
+void write_foundry_loggers(RecipeDraft& draft);
 void read_foundry_loggers(RecipeReading& reading);
 /// Every key that nobody read yet: left out with the reason, refused, or unknown, which is an error.
 void account_for_foundry_keys(RecipeReading& reading);

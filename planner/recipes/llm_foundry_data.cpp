@@ -1,7 +1,7 @@
-// What an LLM Foundry recipe reads, is evaluated on and is tracked with. The keys are Streaming's and Composer's, as in
-// our run files; defaults are theirs.
+// The data sets of an LLM Foundry recipe. The keys are Streaming's, as in our run files; defaults are Streaming's, too.
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <string_view>
 
 #include "configs/spec/support/yaml.hpp"
@@ -32,10 +32,33 @@ constexpr auto kDatasetKeys = std::to_array<std::string_view>({"remote",
                                                                "predownload",
                                                                "cache_limit"});
 constexpr std::int64_t kGpusOfNode = 8;
+constexpr const char* kTrainLoader = "train_loader.";
 
-/// Entries below `prefix` that `wanted` takes, without it; each is marked as read.
-template <class Wanted>
-Settings taken(RecipeReading& reading, const std::string& prefix, const Wanted& wanted) {
+bool is_dataset_key(const std::string& key) {
+  return key.starts_with("streams.") || std::find(kDatasetKeys.begin(), kDatasetKeys.end(), key) != kDatasetKeys.end();
+}
+
+bool is_finetuning_key(const std::string& key) {
+  return key == "target_prompts" || key == "target_responses" || key == "packing_ratio" || key == "eos_token_id";
+}
+
+std::string lower_case(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+/// Whether the loader is named finetuning; its name is read then, or where it is text.
+bool names_finetuning(RecipeReading& reading, const std::string& loader) {
+  for (const Settings::Entry& entry : reading.in.entries())
+    if (entry.key == loader + "name" && (entry.value == "finetuning" || entry.value == "text"))
+      return reading.in.text(entry.key, "") == "finetuning";
+  return false;
+}
+
+}  // namespace
+
+Settings take_settings(RecipeReading& reading, const std::string& prefix,
+                       const std::function<bool(const std::string&)>& wanted) {
   Settings out(reading.in.origin());
   for (const Settings::Entry& entry : reading.in.entries()) {
     if (!entry.key.starts_with(prefix)) continue;
@@ -47,21 +70,27 @@ Settings taken(RecipeReading& reading, const std::string& prefix, const Wanted& 
   return out;
 }
 
-bool is_dataset_key(const std::string& key) {
-  return key.starts_with("streams.") || std::find(kDatasetKeys.begin(), kDatasetKeys.end(), key) != kDatasetKeys.end();
-}
-
-/// Of the loader `prefix` ("train_loader."); empty where it names no MDS folder.
-DatasetSpec foundry_dataset(RecipeReading& reading, const std::string& loader) {
+DatasetSpec read_foundry_dataset(RecipeReading& reading, const std::string& loader) {
   const std::string prefix = loader + "dataset.";
   const bool named =
       reading.in.has(prefix + "local") || reading.in.has(prefix + "remote") || reading.in.has_under(prefix + "streams");
   if (!named) return {};
-  Settings keys = taken(reading, prefix, is_dataset_key);
+  const bool finetuning = names_finetuning(reading, loader), trains = loader == kTrainLoader;
+  const auto wanted = [&](const std::string& key) {
+    return is_dataset_key(key) || (finetuning && is_finetuning_key(key) && (trains || key != "packing_ratio"));
+  };
+  Settings keys = take_settings(reading, prefix, wanted);
+  for (const char* key : {"target_prompts", "target_responses"})
+    if (keys.has(key)) keys.put(key, lower_case(keys.text(key, "")));
   if (!keys.has("shuffle")) keys.put("shuffle", false);
   YamlMap map =
       YamlMap::from_text(settings_to_yaml(keys), reading.in.origin() + ": " + prefix.substr(0, prefix.size() - 1));
-  DatasetSpec spec = read_dataset(map);
+  DatasetSpec spec = read_dataset(map, finetuning);
+  if (finetuning && !spec.finetuning->eos_token_id)
+    reading.assume(
+        fmt::format("{}eos_token_id: found none; LLM Foundry ends each last response with its tokenizer's, and the run "
+                    "as the data do: name it where they do not",
+                    prefix));
   if (!keys.has("num_canonical_nodes")) {
     const bool many =
         spec.shuffle_algorithm == ShuffleAlgorithm::py1s || spec.shuffle_algorithm == ShuffleAlgorithm::py2s;
@@ -74,57 +103,49 @@ DatasetSpec foundry_dataset(RecipeReading& reading, const std::string& loader) {
   return spec;
 }
 
-}  // namespace
+void write_foundry_dataset(RecipeDraft& draft, const std::string& loader, const DatasetSpec& data) {
+  const std::string prefix = loader + "dataset.";
+  DatasetSpec sayable = data;
+  if (data.finetuning && data.finetuning->eos_token_id) {
+    sayable.finetuning->eos_token_id.reset();
+    draft.why[loader == kTrainLoader ? prefix + "eos_token_id" : "eval_loader"] =
+        "LLM Foundry ends responses with its tokenizer's end token";
+  }
+  YAML::Emitter said;
+  dataset_to_yaml(sayable, said);
+  const Settings keys = settings_from_yaml(said.c_str(), "data set");
+  for (const Settings::Entry& entry : keys.entries()) draft.out.put(prefix + entry.key, entry.value);
+  if (data.finetuning) {
+    draft.out.put(prefix + "decoder_only_format", true);
+    if (const StreamSpec& stream = data.streams.front(); stream.name.empty() && stream.remote.empty())
+      draft.out.put(prefix + "remote", stream.local);  // without it, it looks for a data set by name
+  }
+  draft.out.put(prefix + "shuffle", data.shuffle);
+  draft.out.put(prefix + "num_canonical_nodes", data.num_canonical_nodes);  // its default is another
+  draft.out.put(prefix + "max_seq_len", draft.run.seq);
+}
 
 void write_foundry_data(RecipeDraft& draft) {
   DatasetSpec data = draft.run.dataset;
   if (data.empty()) data.use_folder("./data");
   if (!data.curriculum.empty())
     draft.not_expressed.emplace_back("train_loader.curriculum: found one, it changes proportions in code alone");
-  YAML::Emitter said;
-  dataset_to_yaml(data, said);
-  const Settings keys = settings_from_yaml(said.c_str(), "data set");
-  for (const Settings::Entry& entry : keys.entries()) draft.out.put("train_loader.dataset." + entry.key, entry.value);
-  draft.out.put("train_loader.dataset.shuffle", data.shuffle);
-  draft.out.put("train_loader.dataset.num_canonical_nodes", data.num_canonical_nodes);  // its default is another
+  write_foundry_dataset(draft, kTrainLoader, data);
 }
 
-void read_foundry_data(RecipeReading& reading) { reading.run.dataset = foundry_dataset(reading, "train_loader."); }
-
-void read_foundry_evaluation(RecipeReading& reading, const FoundryClock& clock) {
-  EvaluationSpec& spec = reading.run.evaluation;
-  DatasetSpec dataset = foundry_dataset(reading, "eval_loader.");
-  if (dataset.empty()) return;  // a list, or data of another kind: what it says is left out by name
-  dataset.shuffle = true, dataset.num_canonical_nodes = 1;  // every sample counts once, in whatever order
-  spec.sets.push_back({reading.in.text("eval_loader.label", "eval"), std::move(dataset)});
-  if (reading.in.has("eval_interval"))
-    spec.interval = clock.whole_batches("eval_interval", 0);
-  else
-    reading.assume("eval_interval: found none, which means every epoch; the run is evaluated at its end");
-  spec.first = reading.in.boolean("eval_first", false);
-  if (reading.in.has("device_eval_batch_size")) spec.device_batch = reading.in.integer("device_eval_batch_size", 1, 1);
-  const Settings::Value batches = reading.in.value("eval_subset_num_batches");
-  spec.subset_batches = batches.is_number_integer() ? batches.get<std::int64_t>() : -1;
-}
-
-void read_foundry_loggers(RecipeReading& reading) {
-  const auto known = [](const std::string& key) {
-    return key == "mlflow.tracking_uri" || key == "mlflow.experiment_name" || key == "mlflow.run_name" ||
-           key.starts_with("mlflow.tags.") || key == "tensorboard.log_dir";
-  };
-  const bool mlflow = reading.in.mentions("loggers.mlflow") || reading.in.has_under("loggers.mlflow");
-  const bool tensorboard = reading.in.mentions("loggers.tensorboard") || reading.in.has_under("loggers.tensorboard");
-  const Settings keys = taken(reading, "loggers.", known);
-  for (const char* logger : {"loggers.mlflow", "loggers.tensorboard"})
-    if (reading.in.mentions(logger)) reading.in.mark_read(logger);
-  if (!keys.entries().empty()) {
-    Settings all(reading.in.origin());
-    for (const Settings::Entry& entry : keys.entries()) all.put("loggers." + entry.key, entry.value);
-    YamlMap map = YamlMap::from_text(settings_to_yaml(all), reading.in.origin());
-    reading.run.loggers = read_loggers(map);
-  }
-  if (mlflow && !reading.run.loggers.mlflow) reading.run.loggers.mlflow.emplace();
-  if (tensorboard && !reading.run.loggers.tensorboard) reading.run.loggers.tensorboard.emplace();
+void read_foundry_data(RecipeReading& reading) {
+  DatasetSpec& data = reading.run.dataset;
+  data = read_foundry_dataset(reading, kTrainLoader);
+  if (!data.finetuning) return;
+  // Read in any case; models of Hugging Face are given no sequence ids.
+  reading.in.boolean("model.config_overrides.attn_config.attn_uses_sequence_id", false);
+  const bool separate = reading.in.boolean("model.attn_config.attn_uses_sequence_id", false) &&
+                        reading.in.text("model.name", "mpt_causal_lm") == "mpt_causal_lm";
+  if (data.packs() && !separate)
+    reading.assume(
+        fmt::format("train_loader.dataset.packing_ratio: found {} without an mpt_causal_lm's attn_uses_sequence_id; "
+                    "examples of a sequence see one another there, in the run they do not",
+                    data.finetuning->packing_ratio));
 }
 
 }  // namespace wt

@@ -2,6 +2,7 @@
 // (llmfoundry/utils/config_utils.py) and of what scripts/train's recipes hold (0.22.0).
 
 #include <algorithm>
+#include <regex>
 
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/nearest.hpp"
@@ -22,15 +23,18 @@ struct FoundryKey {
 
 const std::vector<FoundryKey>& foundry_keys() {
   using enum FoundryAction;
-  const char *const kernels = "our trainer chooses its kernels", *const start = "weights are drawn rank by rank",
-                    *const fsdp = "our trainer shards, gathers and prefetches in its own way",
-                    *const loader = "our loader reads shards without worker processes",
-                    *const shown = "progress is shown on a terminal alone",
-                    *const measured = "metrics.jsonl has it in any case",
-                    *const allocator = "our trainer sets no allocator options",
-                    *const access = "nothing is downloaded by name",
-                    *const loader_keys = "no key of the run file takes it",
-                    *const tokens = "data are tokenized already", *const dropout = "our models have none";
+  const char *const
+      kernels = "our trainer chooses its kernels",
+      *const start = "weights are drawn rank by rank",
+      *const fsdp = "our trainer shards, gathers and prefetches in its own way",
+      *const loader = "our loader reads shards without worker processes",
+      *const shown = "progress is shown on a terminal alone", *const measured = "metrics.jsonl has it in any case",
+      *const allocator = "our trainer sets no allocator options", *const access = "nothing is downloaded by name",
+      *const loader_keys = "no key of the run file takes it", *const tokens = "data are tokenized already",
+      *const documents = "attention separates packed finetuning examples alone",
+      *const decoder = "our models are decoders", *const padding = "padding changes no loss",
+      *const packed = "examples are read from MDS: windtunnel data pack --samples finetune",
+      *const dropout = "our models have none";
   static const std::vector<FoundryKey> keys{
       {"variables.", ignored, nullptr},  // what refers to them has them
       {"tokenizer.", ignored, tokens},
@@ -58,11 +62,11 @@ const std::vector<FoundryKey>& foundry_keys() {
       {"model.config_overrides.attn_config.attn_impl", ignored, kernels},
       {"model.config_overrides.max_seq_len", ignored, "max_seq_len says it"},
       {"model.config_overrides.max_position_embeddings", ignored, "max_seq_len says it"},
-      {"model.config_overrides.attn_config.attn_uses_sequence_id", refused, "our attention has no masks of documents",
-       "false"},
+      {"model.config_overrides.n_positions", ignored, "max_seq_len says it"},
+      {"model.config_overrides.attn_config.attn_uses_sequence_id", refused, documents, "false"},
       {"model.config_overrides.", refused, "give the changed config.json with --model"},
-      {"model.peft_config.", later, "the run trains all weights"},
-      {"model.attn_config.attn_uses_sequence_id", refused, "our attention has no masks of documents", "false"},
+      {"model.peft_config.", refused, "an mpt_causal_lm takes no adapter; load its weights as hf_causal_lm"},
+      {"model.attn_config.attn_uses_sequence_id", refused, documents, "false"},
       {"model.attn_config.attn_pdrop", refused, dropout, "0"},
       {"model.resid_pdrop", refused, dropout, "0"},
       {"model.emb_pdrop", refused, dropout, "0"},
@@ -99,12 +103,18 @@ const std::vector<FoundryKey>& foundry_keys() {
       {"train_loader.persistent_workers", ignored, loader},
       {"train_loader.timeout", ignored, loader},
       {"train_loader.dataset.max_seq_len", ignored, "max_seq_len says it"},
+      {"train_loader.dataset.decoder_only_format", refused, decoder, "true"},
+      {"train_loader.dataset.allow_pad_trimming", ignored, padding},
+      {"train_loader.dataset.hf_name", later, packed},
       {"train_loader.dataset.", later, loader_keys},
       {"train_subset_num_batches", refused, "our run ends by max_duration", "-1"},
       {"spin_dataloaders", ignored, "a run goes on at its sample without drawing those before"},
       {"eval_loader.drop_last", ignored, "every sample counts once"},
+      {"eval_loader.dataset.decoder_only_format", refused, decoder, "true"},
+      {"eval_loader.dataset.allow_pad_trimming", ignored, padding},
+      {"eval_loader.dataset.packing_ratio", ignored, "every example is evaluated alone"},
       {"eval_loader.", later, loader_keys},
-      {"eval_loader", later, "one set alone is taken, not a list"},
+      {"eval_loader", later, loader_keys},
       {"eval_interval", later, loader_keys},
       {"eval_first", later, loader_keys},
       {"eval_subset_num_batches", later, loader_keys},
@@ -160,6 +170,12 @@ const std::vector<FoundryKey>& foundry_keys() {
   return keys;
 }
 
+/// Without the places in lists: "eval_loader.label" of "eval_loader[1].label", and of "eval_loaders[1].label".
+std::string without_places(const std::string& key) {
+  static const std::regex place("(eval_loader)s?\\[[0-9]+\\](?=\\.)");
+  return std::regex_replace(key, place, "$1");
+}
+
 bool stands_for(const FoundryKey& row, const std::string& key) {
   const std::string pattern = row.key;
   return pattern.ends_with('.') || pattern.ends_with('_') ? key.starts_with(pattern) : key == pattern;
@@ -194,8 +210,9 @@ bool is_allowed(const Settings::Value& value, const char* allowed) {
 void account_for_foundry_keys(RecipeReading& reading) {
   for (const Settings::Entry& entry : reading.in.entries()) {
     if (reading.in.was_read(entry.key)) continue;
+    const std::string name = without_places(entry.key);
     const auto row = std::find_if(foundry_keys().begin(), foundry_keys().end(),
-                                  [&](const FoundryKey& each) { return stands_for(each, entry.key); });
+                                  [&](const FoundryKey& each) { return stands_for(each, name); });
     if (row == foundry_keys().end()) {
       if (entry.value.is_null() || entry.value == Settings::Value::object()) continue;  // says nothing
       fail_unknown_key(reading, entry.key);

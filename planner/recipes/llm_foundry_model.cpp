@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/yaml.hpp"
 #include "planner/recipes/llm_foundry.hpp"
 #include "planner/recipes/model_names.hpp"
 
@@ -227,6 +228,11 @@ void read_hugging_face(RecipeReading& reading, const std::string& kind) {
   const bool folder = std::filesystem::is_regular_file(std::filesystem::path(name) / "config.json", ignored);
   const std::string preset = folder ? name : preset_named(&ModelNames::hugging_face, name);
   reading.set_model(preset, key, name.empty() ? kind : name);
+  // GPT-2's key and that of others: how many positions are learned.
+  std::int64_t& positions = reading.run.model.learned_positions;
+  for (const char* override : {"n_positions", "max_position_embeddings"})
+    if (const std::string at = std::string("model.config_overrides.") + override; positions > 0 && reading.in.has(at))
+      positions = reading.in.integer(at, positions, 1);
   if (!reading.in.boolean("model.pretrained", true)) return;
   if (folder)
     reading.run.load_path = name;
@@ -235,6 +241,22 @@ void read_hugging_face(RecipeReading& reading, const std::string& kind) {
         fmt::format("model.pretrained: found true; weights are drawn by seed unless load_path names a folder "
                     "with those of {}",
                     name));
+}
+
+/// The adapter of an hf_causal_lm, where the recipe has one.
+void read_peft(RecipeReading& reading) {
+  const std::string prefix = "model.peft_config.";
+  nlohmann::json keys;
+  for (const Settings::Entry& entry : reading.in.entries())
+    if (entry.key.starts_with(prefix)) keys[entry.key.substr(prefix.size())] = reading.in.value(entry.key);
+  if (keys.is_null()) return;
+  const char* const dropout = "lora_dropout";
+  if (keys.contains(dropout) && keys[dropout].is_number() && keys[dropout] > 0 && keys[dropout] < 1) {
+    reading.assume(fmt::format("{}{}: found {}, taken as 0: adapters are trained without dropout", prefix, dropout,
+                               keys[dropout].dump()));
+    keys.erase(dropout);
+  }
+  reading.run.lora = read_peft_config(YamlMap::from_text(keys.dump(), reading.in.origin() + ": model.peft_config"));
 }
 
 /// Whose classes it finds. MegaBlocks' experts are no target: it has a function in place of their class, which
@@ -278,6 +300,7 @@ void read_foundry_model(RecipeReading& reading) {
     reading.in.fail("model.name", fmt::format("found {}, needs mpt_causal_lm or hf_causal_lm: decoders alone", kind));
   reading.run.layout.expert = reading.in.integer(kFfn + "moe_world_size", 1, 1);
   read_hugging_face(reading, kind);
+  read_peft(reading);
 }
 
 void write_foundry_recompute(RecipeDraft& draft) {

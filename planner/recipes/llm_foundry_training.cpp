@@ -25,6 +25,43 @@ const std::vector<ScheduleKey>& schedule_keys() {
   return keys;
 }
 
+/// Composer refuses a warm-up in another unit than the schedule's end: batches where all of them are whole, else
+/// tokens.
+class FoundryUnit {
+ public:
+  explicit FoundryUnit(const RunSpec& run) : run_(run) {
+    const OptimizerSpec& o = run.optimizer;
+    const bool decay = o.schedule == ScheduleKind::inverse_sqrt;
+    for (const double length :
+         {o.warmup_steps, o.schedule_steps, decay ? o.scale_steps : 0, decay ? o.cooldown_steps : 0})
+      batches_ = batches_ && length == std::floor(length);
+  }
+  bool batches() const { return batches_; }
+  std::string text(double batches) const {
+    if (batches_) return fmt::format("{}ba", static_cast<std::int64_t>(batches));
+    // Tokens of finetuning examples are counted without padding there.
+    const bool samples = run_.dataset.finetuning.has_value();
+    const double each = static_cast<double>(samples ? run_.global_batch : run_.tokens_per_step());
+    return fmt::format("{}{}", std::llround(batches * each), samples ? "sp" : "tok");
+  }
+
+ private:
+  const RunSpec& run_;
+  bool batches_ = true;
+};
+
+/// Where the run ends: its schedule's end where that lies inside of the last batch.
+double foundry_length(const RunSpec& run) {
+  const double end = run.optimizer.schedule_steps, steps = static_cast<double>(run.steps);
+  return end > 0 && std::ceil(end) == steps ? end : steps;
+}
+
+/// The unit that Composer counts a length in: a part of the run has the run's, and epochs are counted in batches.
+std::string unit_of(const Duration& duration, const Duration& whole) {
+  const std::string& unit = duration.unit == "dur" ? whole.unit : duration.unit;
+  return unit == "ep" ? "ba" : unit;
+}
+
 Duration read_foundry_duration(RecipeReading& reading, const std::string& key, const std::string& fallback) {
   return Duration::parse(reading.in.text(key, fallback), reading.in.origin() + ": " + key);
 }
@@ -35,24 +72,25 @@ FoundryClock::FoundryClock(RecipeReading& reading)
     : reading_(reading), whole_(read_foundry_duration(reading, "max_duration", "")) {
   const RunSpec& run = reading.run;
   const std::string where = reading.in.origin() + ": max_duration";
-  clock_ = RunClock(
-      {run.global_batch, run.seq,
-       [this, &reading, where, data = run.dataset, ranks = run.layout.data_ranks(),
-        batch = run.global_batch]() -> std::int64_t {
-         try {
-           const std::int64_t samples = samples_of_epoch(data, where);
-           return std::max<std::int64_t>(1, (samples + ranks - 1) / ranks / std::max<std::int64_t>(1, batch / ranks));
-         } catch (const Error&) {
-           if (!said_epoch_)
-             reading.assume(
-                 fmt::format("max_duration: found epochs of a data set that is not here ({}); an epoch is "
-                             "taken as 1 batch: give batches, or import beside the data",
-                             data.empty() ? "no train_loader.dataset.local" : data.folder().string()));
-           said_epoch_ = true;
-           return 1;
-         }
-       }},
-      whole_);
+  clock_ = RunClock({run.global_batch, run.seq,
+                     [this, &reading, where, data = run.dataset, ranks = run.layout.data_ranks(),
+                      batch = run.global_batch]() -> std::int64_t {
+                       try {
+                         const std::int64_t samples = samples_of_epoch(data, where);
+                         const std::int64_t each = data.samples_drawn(std::max<std::int64_t>(1, batch / ranks));
+                         return std::max<std::int64_t>(1, (samples + ranks - 1) / ranks / each);
+                       } catch (const Error&) {
+                         if (!said_epoch_)
+                           reading.assume(fmt::format(
+                               "max_duration: found epochs of a data set that is not here ({}); an epoch is "
+                               "taken as 1 batch: give batches, or import beside the data",
+                               data.empty() ? "no train_loader.dataset.local" : data.folder().string()));
+                         said_epoch_ = true;
+                         return 1;
+                       }
+                     },
+                     run.dataset.finetuning.has_value()},
+                    whole_);
 }
 
 std::int64_t FoundryClock::steps() const {
@@ -70,9 +108,22 @@ std::int64_t FoundryClock::whole_batches(const std::string& key, std::int64_t fa
   return static_cast<std::int64_t>(whole);
 }
 
+void FoundryClock::assume_one_unit(const std::vector<std::string>& keys) const {
+  const std::string t_max = "scheduler.t_max";
+  const std::string unit = unit_of(read_foundry_duration(reading_, t_max, "1dur"), whole_);
+  for (const std::string& key : keys) {
+    if (!reading_.in.has(key)) continue;
+    const std::string text = reading_.in.text(key, "");
+    const Duration found = read_foundry_duration(reading_, key, "");
+    if (unit_of(found, whole_) != unit)
+      reading_.assume(fmt::format("{}: found {}, and an end in {}, which LLM Foundry refuses; taken as {} batches", key,
+                                  text, unit, batches(key, "")));
+  }
+}
+
 void write_foundry_optimizer(RecipeDraft& draft) {
   const OptimizerSpec& o = draft.run.optimizer;
-  const std::int64_t tokens = draft.run.tokens_per_step();
+  const FoundryUnit unit(draft.run);
   Settings& out = draft.out;
   out.put("optimizer.name", o.one_moment() ? "decoupled_lionw" : "decoupled_adamw");
   out.put("optimizer.betas", Settings::Value::array({o.beta1, o.beta2}));
@@ -80,13 +131,20 @@ void write_foundry_optimizer(RecipeDraft& draft) {
   out.put("optimizer.weight_decay",
           twelve_digits(o.weight_decay * o.lr));  // times lr / first lr a step, where ours is times lr
   out.put("scheduler.name", to_string(o.schedule));
-  out.put("scheduler.t_warmup", duration_text(o.warmup_steps, tokens));
-  if (o.schedule_steps > 0) out.put("scheduler.t_max", duration_text(o.schedule_steps, tokens));
+  out.put("scheduler.t_warmup", unit.text(o.warmup_steps));
+  out.put("max_duration", unit.text(foundry_length(draft.run)));
+  const bool inside = o.schedule_steps != std::floor(o.schedule_steps);
+  if (o.schedule_steps > 0 && !(inside && o.schedule_steps == foundry_length(draft.run)))
+    out.put("scheduler.t_max", unit.text(o.schedule_steps));
+  if (o.schedule_steps > 0 && o.schedule_steps < foundry_length(draft.run))
+    draft.not_expressed.push_back(
+        fmt::format("scheduler.t_max: found {} batches of {}, and LLM Foundry refuses one before the run's end",
+                    o.schedule_steps, draft.run.steps));
   for (const ScheduleKey& key : schedule_keys())
     if (key.kind == o.schedule) out.put(std::string("scheduler.") + key.key, o.*key.field);
   if (o.schedule != ScheduleKind::inverse_sqrt) return;
-  out.put("scheduler.t_scale", duration_text(o.scale_steps, tokens));
-  out.put("scheduler.t_cooldown", duration_text(o.cooldown_steps, tokens));
+  out.put("scheduler.t_scale", unit.text(o.scale_steps));
+  out.put("scheduler.t_cooldown", unit.text(o.cooldown_steps));
 }
 
 void read_foundry_optimizer(RecipeReading& reading, const FoundryClock& clock) {
@@ -131,6 +189,7 @@ void read_foundry_optimizer(RecipeReading& reading, const FoundryClock& clock) {
     o.scale_steps = clock.batches("scheduler.t_scale", "");
     o.cooldown_steps = clock.batches("scheduler.t_cooldown", "");
   }
+  clock.assume_one_unit({"scheduler.t_warmup", "scheduler.t_scale", "scheduler.t_cooldown"});
   check_schedule(o, reading.in.origin() + ": scheduler");
   if (reading.in.boolean("scheduler.scale_warmup", false))
     reading.assume("scheduler.scale_warmup: found true, which does nothing without a scale_schedule_ratio");

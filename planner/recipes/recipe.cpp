@@ -163,6 +163,11 @@ Recipe export_run(const RunSpec& run, RecipeFormat target) {
   check_run(run, run.name);
   if (target == RecipeFormat::windtunnel) return export_to_us(run);
   const RecipeTranslator& format = translator_of(target);
+  if (run.lora)
+    throw_error(Code::usage,
+                "{}: model.peft_config: found an adapter, {} is written for runs that train all weights; leave it out, "
+                "or train it here",
+                run.name, format.version);
   RecipeDraft draft{.run = run};
   format.write(draft);
   const std::string body = format.shell ? settings_to_shell(draft.command, draft.out) : format.print(draft.out);

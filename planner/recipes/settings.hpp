@@ -1,5 +1,6 @@
 // What a recipe says: values by dotted key, in order. TOML, YAML and command lines are all read into this and printed
 // from it. Whoever reads a value marks it; what nobody asked for is what an import drops.
+// A name that has a dot, a bracket or a quote itself stands in quotes, as in TOML: streams."en.wiki".local.
 #pragma once
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -69,7 +70,11 @@ std::string settings_to_toml(const Settings& settings);
 /// One value as YAML writes it: a word, a list in [], null.
 Settings::Value value_from_yaml(const std::string& text);
 Settings settings_from_yaml(const std::string& text, const std::string& origin);
+/// A list of maps whose key is among `spread` has its entries under KEY[0], KEY[1]; other lists are values.
+Settings settings_from_yaml(const std::string& text, const std::string& origin, const std::set<std::string>& spread);
 std::string settings_to_yaml(const Settings& settings);
+/// A name as a part of a dotted key: in quotes where it needs them.
+std::string key_part(const std::string& name);
 
 /// A command line, alone or in a shell script: "--flag value ..." under "flag" (true without a value, a list of
 /// several; dashes for underscores), "a.b=c" under "a.b". Variables and lists that the script itself sets are filled

@@ -127,9 +127,9 @@ using Flat = std::map<std::string, std::string>;
 void flatten(const YAML::Node& node, const std::string& prefix, Flat& out) {
   for (const auto& entry : node) {
     const std::string key = prefix + entry.first.Scalar();
-    if (entry.second.IsMap())
+    if (entry.second.IsMap() && entry.second.size() > 0)
       flatten(entry.second, key + ".", out);
-    else if (entry.second.IsSequence())
+    else if (entry.second.IsSequence() || entry.second.IsMap())
       out[key] = YAML::Dump(entry.second);
     else
       out[key] = entry.second.IsNull() ? "every block" : entry.second.Scalar();
@@ -164,8 +164,17 @@ void spell_out_layers(const ModelSpec& model, Flat& flat) {
   if (model.attention.any_local()) flat["model.attn_config.sliding_window_layers"] = windows;
 }
 
+/// Without what its sets do not depend on: their order, and batches where all samples are taken.
+void plain_evaluation(RunSpec& run) {
+  EvaluationSpec& spec = run.evaluation;
+  if (spec.interval >= run.steps) spec.interval = 0;  // at the end, where there is one in any case
+  if (spec.subset_batches < 0 || spec.device_batch == run.layout.microbatch) spec.device_batch = 0;
+  for (EvalSet& set : spec.sets) set.dataset.shuffle = true, set.dataset.num_canonical_nodes = 1;
+}
+
 /// A run file's values by dotted key; recompute is one of them. Names are nobody's business.
-Flat flat_run(const RunSpec& run) {
+Flat flat_run(RunSpec run) {
+  plain_evaluation(run);
   Flat out;
   flatten(YAML::Load(run_to_yaml(run)), "", out);
   const std::string recompute = "fsdp_config.activation_checkpointing";

@@ -1,7 +1,9 @@
 // YAML as PyYAML and OmegaConf read it: words such as 1e-5 and 12_000 are numbers, yes and off are not texts.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <variant>
 
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/text.hpp"
@@ -20,6 +22,29 @@ Settings::Value value_of_scalar(const YAML::Node& node) {
   return scalar_of_word(text);
 }
 
+/// The entries of a map, with those of the maps under "<<" that it has not itself, as YAML 1.1 merges them.
+std::vector<std::pair<std::string, YAML::Node>> entries_of(const YAML::Node& map) {
+  constexpr const char* kMerge = "<<";
+  std::vector<std::pair<std::string, YAML::Node>> out;
+  const auto has = [&](const std::string& name) {
+    return std::any_of(out.begin(), out.end(), [&](const auto& entry) { return entry.first == name; });
+  };
+  for (const auto& entry : map)
+    if (entry.first.Scalar() != kMerge || !(entry.second.IsMap() || entry.second.IsSequence()))
+      out.emplace_back(entry.first.Scalar(), entry.second);
+  const YAML::Node merged = map[kMerge];
+  if (!merged.IsDefined()) return out;
+  std::vector<YAML::Node> sources;
+  if (merged.IsMap()) sources.push_back(merged);
+  if (merged.IsSequence())
+    for (const YAML::Node& one : merged) sources.push_back(one);
+  for (const YAML::Node& source : sources)
+    if (source.IsMap())
+      for (auto& entry : entries_of(source))
+        if (!has(entry.first)) out.push_back(entry);
+  return out;
+}
+
 Settings::Value value_of_yaml(const YAML::Node& node) {
   if (node.IsScalar()) return value_of_scalar(node);
   if (node.IsSequence()) {
@@ -29,18 +54,28 @@ Settings::Value value_of_yaml(const YAML::Node& node) {
   }
   Settings::Value out = node.IsMap() ? Settings::Value::object() : Settings::Value();
   if (node.IsMap())
-    for (const auto& entry : node) out[entry.first.Scalar()] = value_of_yaml(entry.second);
+    for (const auto& [name, inner] : entries_of(node)) out[name] = value_of_yaml(inner);
   return out;
 }
 
-void add_map(const YAML::Node& map, const std::string& prefix, Settings& out) {
-  for (const auto& entry : map) {
-    const std::string key = prefix + entry.first.Scalar();
+using KeySet = std::set<std::string>;
+
+bool is_list_of_maps(const YAML::Node& node) {
+  return node.IsSequence() && node.size() > 0 &&
+         std::all_of(node.begin(), node.end(), [](const YAML::Node& one) { return one.IsMap(); });
+}
+
+void add_map(const YAML::Node& map, const std::string& prefix, const KeySet& spread, Settings& out) {
+  for (const auto& [name, inner] : entries_of(map)) {
+    const std::string key = prefix + key_part(name);
     if (out.has(key)) out.fail(key, "found twice, allowed once");
-    if (entry.second.IsMap() && entry.second.size() > 0)
-      add_map(entry.second, key + ".", out);
-    else
-      out.put(key, value_of_yaml(entry.second));
+    if (inner.IsMap() && inner.size() > 0) {
+      add_map(inner, key + ".", spread, out);
+    } else if (spread.contains(key) && is_list_of_maps(inner)) {
+      for (std::size_t i = 0; i < inner.size(); ++i) add_map(inner[i], fmt::format("{}[{}].", key, i), spread, out);
+    } else {
+      out.put(key, value_of_yaml(inner));
+    }
   }
 }
 
@@ -61,14 +96,55 @@ std::string yaml_text(const Settings::Value& value) {
 
 using Tree = nlohmann::ordered_json;
 
+bool is_block_list(const Tree& tree) { return tree.is_array() && !tree.empty() && tree.front().is_object(); }
+
 void print_tree(const Tree& tree, const std::string& indent, std::string& out) {
   for (const auto& [name, inner] : tree.items()) {
-    out += indent + name + ":";
-    if (inner.is_object() && !inner.empty())
+    out += indent + yaml_text(name) + ":";
+    if (inner.is_object() && !inner.empty()) {
       out += "\n", print_tree(inner, indent + "  ", out);
-    else
+    } else if (is_block_list(inner)) {
+      out += "\n";
+      for (const Tree& one : inner) {
+        std::string entry;
+        print_tree(one, indent + "  ", entry);
+        entry[indent.size()] = '-';
+        out += entry;
+      }
+    } else {
       out += " " + yaml_text(Settings::Value(inner)) + "\n";
+    }
   }
+}
+
+/// The names of a dotted key; a number stands for the place in a list.
+using KeyPath = std::vector<std::variant<std::string, std::size_t>>;
+
+KeyPath path_of(const std::string& key) {
+  KeyPath out;
+  for (std::size_t at = 0; at < key.size();) {
+    if (key[at] == '"') {
+      std::size_t end = at + 1;
+      while (key[end] != '"') end += key[end] == '\\' ? 2 : 1;
+      out.emplace_back(nlohmann::json::parse(key.substr(at, end + 1 - at)).get<std::string>());
+      at = end + 1;
+    } else if (key[at] == '[') {
+      const std::size_t end = key.find(']', at);
+      out.emplace_back(static_cast<std::size_t>(std::stoull(key.substr(at + 1, end - at - 1))));
+      at = end + 1;
+    } else {
+      const std::size_t end = std::min(key.find_first_of(".[", at), key.size());
+      out.emplace_back(key.substr(at, end - at));
+      at = end;
+    }
+    if (at < key.size() && key[at] == '.') ++at;
+  }
+  return out;
+}
+
+Tree& child_of(Tree& tree, const KeyPath::value_type& step) {
+  if (const auto* place = std::get_if<std::size_t>(&step)) return tree[*place];
+  return tree[std::get<std::string>(step)];
 }
 
 }  // namespace
@@ -82,15 +158,14 @@ Settings::Value value_from_yaml(const std::string& text) {
 }
 
 Settings settings_from_yaml(const std::string& text, const std::string& origin) {
+  return settings_from_yaml(text, origin, {});
+}
+
+Settings settings_from_yaml(const std::string& text, const std::string& origin, const KeySet& spread) {
   Settings out(origin);
-  YAML::Node root;
-  try {
-    root = YAML::Load(text);
-  } catch (const YAML::Exception& error) {
-    throw_error(Code::usage, "{}:{}: found broken YAML, needs a map: {}", origin, error.mark.line + 1, error.msg);
-  }
+  const YAML::Node root = load_yaml(text, origin);
   if (!root.IsMap()) throw_error(Code::usage, "{}: found no map, needs YAML with one", origin);
-  add_map(root, "", out);
+  add_map(root, "", spread, out);
   return out;
 }
 
@@ -98,14 +173,16 @@ std::string settings_to_yaml(const Settings& settings) {
   Tree tree = Tree::object();
   for (const Settings::Entry& entry : settings.entries()) {
     Tree* at = &tree;
-    std::size_t begin = 0;
-    for (std::size_t dot; (dot = entry.key.find('.', begin)) != std::string::npos; begin = dot + 1)
-      at = &(*at)[entry.key.substr(begin, dot - begin)];
-    (*at)[entry.key.substr(begin)] = Tree(entry.value);
+    for (const auto& step : path_of(entry.key)) at = &child_of(*at, step);
+    *at = Tree(entry.value);
   }
   std::string out;
   print_tree(tree, "", out);
   return out;
+}
+
+std::string key_part(const std::string& name) {
+  return name.empty() || name.find_first_of(".[]\"\\") != std::string::npos ? Settings::Value(name).dump() : name;
 }
 
 }  // namespace wt

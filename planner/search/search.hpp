@@ -49,7 +49,8 @@ struct SearchProblem {
   const Objective* objective = nullptr;  ///< none: the step
   /// Bytes needed by layouts that were asked before, with these loads; filled by searches.
   std::shared_ptr<std::map<std::string, double>> known_memory = {};
-  Precisions precisions = {};  ///< of what is sent and kept; `cost` has those of products
+  Precisions precisions = {};             ///< of what is sent and kept; `cost` has those of products
+  std::optional<AdapterShape> lora = {};  ///< that are trained beside the frozen model
 };
 
 /// Of one rank, at its peak.
@@ -68,7 +69,7 @@ struct Simulated {
   double exposed_s = 0;                      ///< communication that computation does not hide
   double slowed_s = 0;                       ///< by which computation takes longer beside communication
   double tokens_per_s_per_gpu = 0;
-  double mfu = 0;                        ///< ModelSpec::flops_per_token x tokens/s / peak_flops; 0 = peak unknown
+  double mfu = 0;                        ///< flops_per_token x tokens/s / peak_flops; 0 = peak unknown
   EvidenceShares evidence{};             ///< share of the step by the root of the evidence, sums to 1
   std::vector<OpClassTotal> totals;      ///< of the critical rank
   std::optional<StepTimeline> critical;  ///< of the critical rank, where timelines were asked for

@@ -74,6 +74,7 @@ ProgramOptions program_options(const SearchProblem& problem, const Microbatches&
   ProgramOptions options = program_options(problem.seq, sequences, problem.precision, problem.cluster.shared_cores());
   take_memory(problem.stack, options);
   options.precisions = problem.precisions;
+  options.lora = problem.lora;
   options.tensor_traffic = problem.cost.get().tensor_traffic();
   return options;
 }
@@ -225,7 +226,7 @@ Simulated simulate_layout(const SearchProblem& problem, const Layout& layout, bo
   out.tokens_per_s_per_gpu =
       as_double(problem.global_batch * problem.seq) / (replayed.step_s * as_double(problem.gpus));
   if (problem.peak_flops > 0)
-    out.mfu = out.tokens_per_s_per_gpu * problem.model.flops_per_token(problem.seq) / problem.peak_flops;
+    out.mfu = out.tokens_per_s_per_gpu * flops_per_token(problem.model, problem.lora, problem.seq) / problem.peak_flops;
   const double sum = std::accumulate(replayed.evidence_s.begin(), replayed.evidence_s.end(), 0.0);
   for (std::size_t i = 0; i < out.evidence.size(); ++i) out.evidence[i] = sum > 0 ? replayed.evidence_s[i] / sum : 0;
   out.totals = replayed.totals;

@@ -95,6 +95,7 @@ json gate_json(const GateResult& result) {
                        : result.order == Order::base_then_new ? json("base, then new")
                                                               : json(nullptr)},
           {"counts", std::move(counts)},
+          {"unmeasured", result.unmeasured},
           {"options",
            {{"alpha", o.alpha},
             {"relative_floor", o.relative_floor},

@@ -241,7 +241,7 @@ json smaller_json(const Plan& plan) {
 }
 
 json mfu_json(const PlanInputs& inputs) {
-  return {{"flops_per_token", inputs.study.model.flops_per_token(inputs.study.seq)},
+  return {{"flops_per_token", inputs.study.flops_per_token()},
           {"peak_flops", inputs.peak_flops},
           {"what",
            "6 x weights used + 6 x layers x heads x head_dim x seq, causal attention counted as "

@@ -31,7 +31,7 @@ KeyValues step_facts(const PlanInputs& inputs, const Plan& plan) {
         "MFU", Cell(step.mfu,
                     fmt::format("{:.1f} % = {:.1f} GFLOP a token (no recompute, causal attention) x {} tokens/s/GPU "
                                 "over {:.0f} TFLOP/s",
-                                100 * step.mfu, inputs.study.model.flops_per_token(inputs.study.seq) / 1e9,
+                                100 * step.mfu, inputs.study.flops_per_token() / 1e9,
                                 format_number(step.tokens_per_s_per_gpu), inputs.peak_flops / 1e12),
                     Evidence::derived));
   return facts;

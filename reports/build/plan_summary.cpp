@@ -77,8 +77,8 @@ std::string evidence_sentence(const EvidenceShares& shares) {
 
 std::string mfu_definition(const PlanInputs& inputs) {
   if (!(inputs.peak_flops > 0)) return "";
-  return fmt::format("{:.1f} GFLOP a token without recompute over {:.0f} TFLOP/s",
-                     inputs.study.model.flops_per_token(inputs.study.seq) / 1e9, inputs.peak_flops / 1e12);
+  return fmt::format("{:.1f} GFLOP a token without recompute over {:.0f} TFLOP/s", inputs.study.flops_per_token() / 1e9,
+                     inputs.peak_flops / 1e12);
 }
 
 std::string plan_answer(const PlanInputs& inputs, const Plan& plan) {
@@ -124,7 +124,10 @@ std::string plan_scope(const PlanInputs& inputs) {
   const char* format = inputs.study.precision == Precision::bf16 ? "bf16" : "fp32";
   std::string out = fmt::format("Searched: {}, with recompute and microbatch in {}", fmt::join(searched, ", "), format);
   if (!fixed.empty()) out += fmt::format(". Left at 1 by the study: {}", fmt::join(fixed, ", "));
-  if (!not_run.empty()) out += fmt::format(". {} does not run: {}", inputs.stack.name, fmt::join(not_run, ", "));
+  if (!not_run.empty() && inputs.study.lora)
+    out += fmt::format(". Not searched with adapters: {}", fmt::join(not_run, ", "));
+  else if (!not_run.empty())
+    out += fmt::format(". {} does not run: {}", inputs.stack.name, fmt::join(not_run, ", "));
   return out + fmt::format(". Not searched: {}", fmt::join(others, ", "));
 }
 

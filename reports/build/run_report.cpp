@@ -1,6 +1,7 @@
 #include "reports/build/run_report.hpp"
 
 #include <fmt/chrono.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -332,6 +333,9 @@ Report run_report(const RunHistory& run) {
     out.sections.push_back(speed(run, points));
   }
   out.sections.push_back(wall_time(times));
+  if (!run.torn.empty())
+    out.sections.back().paragraphs.push_back(
+        fmt::format("Left out, because they are half written: {}.", fmt::join(run.torn, ", ")));
   out.sections.push_back(restarts(run));
   out.sections.push_back(saves(run));
   out.provenance = provenance();

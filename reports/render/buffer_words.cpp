@@ -19,6 +19,8 @@ const std::map<std::string, BufferWords>& buffers() {
       {"muon.expert.owned", {"expert momenta of this rank (Muon)", Kind::optimizer}},
       {"weights", {"weights", Kind::weights}},
       {"weight shards", {"weight shards", Kind::weights}},
+      {"adapters", {"adapters", Kind::weights}},
+      {"adapter gradients", {"gradients of adapters", Kind::gradients}},
       {"gathered slots", {"gathered weights of layers", Kind::weights}},
       {"head.weights", {"gathered output projection", Kind::weights}},
       {"embedding.weights", {"gathered embedding", Kind::weights}},

@@ -220,12 +220,15 @@ std::optional<Direction> cut_direction(std::string& name) {
 }  // namespace
 
 std::string group_words(Group group) {
-  static const char* const words[] = {"", "embedding", "attention and dense", "expert", "output", "router bias"};
+  static const char* const words[] = {"",       "embedding", "attention and dense", "expert", "output", "router bias",
+                                      "adapter"};
+  static_assert(std::size(words) == static_cast<std::size_t>(Group::adapter) + 1);
   return words[static_cast<int>(group)];
 }
 
 std::optional<Group> group_named(const std::string& name) {
-  for (const Group group : {Group::embedding, Group::dense, Group::expert, Group::head, Group::router_bias})
+  for (const Group group :
+       {Group::embedding, Group::dense, Group::expert, Group::head, Group::router_bias, Group::adapter})
     if (to_string(group) == name) return group;
   return {};
 }

@@ -92,6 +92,8 @@ void fill(const CsvTable& table, const CsvRow& cells, CollectiveRow& row) {
   row.bytes_assumed = !size;
   const double by_time = real("time_us") * 1e-6, by_buffer = real("algbw_GBps") * 1e9,
                by_bus = real("busbw_GBps") * 1e9;
+  if (by_time > 0 && !size)
+    throw_error(Code::usage, "bytes: found nothing beside a time, needs the size of the message");
   if (by_time > 0)
     row.seconds = by_time;
   else if (by_bus > 0 && row.kind)

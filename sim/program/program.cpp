@@ -79,7 +79,8 @@ std::string to_string(Action action) {
 }
 
 std::string to_string(Group group) {
-  static const char* names[] = {"none", "embedding", "dense", "expert", "head", "router_bias"};
+  static const char* names[] = {"none", "embedding", "dense", "expert", "head", "router_bias", "adapter"};
+  static_assert(std::size(names) == static_cast<std::size_t>(Group::adapter) + 1);
   return names[static_cast<int>(group)];
 }
 

@@ -79,7 +79,7 @@ enum class Action {
   restore,           ///< optimizer state that one replica has read from a checkpoint, to the others
 };
 enum class Direction { forward, recompute, backward };
-enum class Group { none, embedding, dense, expert, head, router_bias };
+enum class Group { none, embedding, dense, expert, head, router_bias, adapter };
 std::string to_string(Action action);
 std::string to_string(Group group);
 

@@ -1,6 +1,7 @@
 #include "sim/program/work_item.hpp"
 
 #include <cmath>
+#include <utility>
 
 #include "configs/spec/support/error.hpp"
 
@@ -59,6 +60,16 @@ WorkItem make_item(Kernel kernel, Pass pass, Precision precision, Amount rows, s
   item.rows = rows;
   item.dims = dims;
   return item;
+}
+
+bool has_two_gradients(const WorkItem& item) {
+  return item.pass == Pass::backward && (item.kernel == Kernel::gemm || item.kernel == Kernel::grouped_gemm);
+}
+
+WorkItem gradient_of_one(WorkItem product) {
+  product.pass = Pass::forward;
+  std::swap(product.dims[0], product.dims[1]);
+  return product;
 }
 
 double WorkItem::mean_keys() const {

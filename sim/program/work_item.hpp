@@ -67,6 +67,11 @@ struct WorkItem {
   friend bool operator==(const WorkItem&, const WorkItem&) = default;
 };
 
+/// A backward product: its FLOPs are those of the gradients of its input and of its weight.
+bool has_two_gradients(const WorkItem& item);
+/// Either of them: a forward product's FLOPs. That of the input is a product of the same rows, the other way round.
+WorkItem gradient_of_one(WorkItem product);
+
 WorkItem make_item(Kernel kernel, Pass pass, Precision precision, Amount rows, std::array<std::int64_t, 4> dims = {});
 
 }  // namespace wt

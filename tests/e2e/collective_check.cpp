@@ -33,7 +33,7 @@ void run_rank(const RunSpec& run, const RankEnvironment& environment) {
     Executor executor(run, *communicators, *clock);
     executor.run_step(1, 1e-3, [&](int) {
       const at::Tensor tokens = at::arange(run.layout.microbatch * run.seq, at::kLong).remainder(run.model.vocab);
-      return Microbatch{tokens, tokens.unsqueeze(0)};
+      return Microbatch{tokens, tokens.unsqueeze(0), {}};
     });
     communicators->barrier();
   });

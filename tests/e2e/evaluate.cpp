@@ -54,6 +54,30 @@ TEST_CASE("scores come home: a table, evaluation.json in the run's folder, the a
   CHECK(fs::exists(run.folder / "run/lm_eval/results_1.json"));
 }
 
+TEST_CASE("scores of a run go to the trackers that its run file names") {
+  const EvaluatedRun run("exit 9\n");
+  fs::copy("tests/data/run_resumed", run.folder / "run", fs::copy_options::recursive);
+  const std::string file = read_bytes("tests/data/run_resumed/run.yaml");  // a map in braces
+  write_bytes(run.folder / "run/run.yaml", file.substr(0, file.rfind('}')) +
+                                               ", loggers: {tensorboard: {log_dir: logs}, mlflow: {tracking_uri: "
+                                               "'http://127.0.0.1:1'}}}\n");
+  const Ended ended = run.eval("run --results results.json");
+  INFO(ended.said);
+  REQUIRE(ended.status == 0);  // whatever a tracker does
+  CHECK_THAT(ended.said, Contains("tensorboard in logs: logged 2 scores") &&
+                             Contains("mlflow at http://127.0.0.1:1: logged no scores"));
+  std::string events;
+  for (const auto& entry : fs::recursive_directory_iterator(run.folder / "logs"))
+    if (entry.is_regular_file()) events += read_bytes(entry.path());
+  CHECK_THAT(events, Contains("lm_eval/arc/0-shot/acc_stderr"));
+  // A folder that is no run's has no trackers; a broken run file is told.
+  CHECK_THAT(run.eval("run/export --results results.json").said, !Contains("logged"));
+  write_bytes(run.folder / "run/run.yaml", "max_duration: 3\n");
+  const Ended broken = run.eval("run --results results.json");
+  CHECK(broken.status == 0);
+  CHECK_THAT(broken.said, Contains("run: logged no scores: run/run.yaml"));
+}
+
 TEST_CASE("scores are kept although the averages are refused") {
   const EvaluatedRun run("cp $out/../../results.json $out/results_1.json\n");
   write_bytes(run.folder / "gauntlet.yaml", kGauntlet.substr(0, kGauntlet.find(", metric")) + "}]}]\n");

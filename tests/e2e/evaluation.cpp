@@ -79,6 +79,22 @@ TEST_CASE("training does not notice, and every layout evaluates alike") {
   }
 }
 
+TEST_CASE("of several sets each has its own line and its own loss, as if it were alone") {
+  RunSpec run = short_run();
+  run.name = "two-sets";
+  run = evaluated(run, 4);
+  const auto alone = evaluations_of(trained(run));
+  run.evaluation.sets.push_back({"same", run.dataset});
+  const auto both = evaluations_of(trained(run));
+  REQUIRE(both.size() == 2 * alone.size());
+  for (std::size_t i = 0; i < alone.size(); ++i) {  // in the order of the file
+    CHECK(both[2 * i].at("label") == "licence");
+    CHECK(both[2 * i + 1].at("label") == "same");
+    for (const char* key : {"step", "loss", "targets", "samples"})
+      for (const std::size_t set : {2 * i, 2 * i + 1}) CHECK(both[set].at(key) == alone[i].at(key));
+  }
+}
+
 TEST_CASE("a run that goes on has each evaluation once") {
   RunSpec run = evaluated(short_run(), 2);
   run.evaluation.first = true;

@@ -14,6 +14,8 @@ function(wt_command name)
 endfunction()
 
 set(out ${CMAKE_CURRENT_BINARY_DIR}/commands)
+wt_command(merge_no_base STATUS 2 RUN lora merge tests/data/evaluation --base tests/data/evaluation -o ${out}/merged-none
+  EXPECT "tests/data/evaluation: found no config.json, needs a folder of weights")
 wt_command(plan_model RUN plan --model tests/data/models/dbrx_config.json --cluster hgx-h100 --gpus 256
   EXPECT "dbrx on 256 hgx-h100 GPUs.*Step time rests on [0-9]+ % measured, [0-9]+ % published")
 wt_command(plan_set RUN plan --model llama3-8b --cluster hgx-h100 --gpus 128 --set tokens=2T --set max_seq_len=8192
@@ -179,10 +181,37 @@ if(TARGET windtunnel-train)
   wt_command(text RUN data pack --text /usr/share/common-licenses -o ${out}/text --seq-len 128 FRESH ${out}/text EXPECT "samples of 128")
   wt_command(train RUN train ${out}/run.yaml -o ${out}/train AFTER text FRESH ${out}/train
     EXPECT "4 steps of tiny-moe .2x2 expert 2.: loss .*rank 3: exposed communication.*profile.json")
+  # Of docs/finetune.md.
+  string(REPEAT "{\"prompt\": \"To be?\", \"response\": \"Or not to be.\"}\n{\"prompt\": \"What is it?\", \"response\": \"The question.\"}\n" 60 lines)
+  file(WRITE ${out}/finetune.jsonl "${lines}")
+  file(READ ${CMAKE_SOURCE_DIR}/configs/runs/tiny-moe-finetune.yaml run)
+  string(REPLACE "max_duration: 12ba" "max_duration: 4ba" run "${run}")
+  string(REPLACE "out/answers" "${out}/finetune" run "${run}")
+  file(WRITE ${out}/finetune.yaml "${run}")
+  wt_command(finetune_data RUN data pack --text ${out}/finetune.jsonl --samples finetune --seq-len 128 -o ${out}/finetune FRESH ${out}/finetune
+    EXPECT "in 120 samples, an example each")
+  wt_command(finetune_check RUN data check ${out}/finetune.yaml AFTER finetune_data EXPECT "turns: json.*learned: [0-9]+ tokens.*ok")
+  wt_command(finetune RUN train ${out}/finetune.yaml -o ${out}/finetuned AFTER finetune_data FRESH ${out}/finetuned
+    EXPECT "4 steps of tiny-moe-finetune .2x2 expert 2.: loss ")
   wt_command(gate RUN gate ${out}/train/profile.json ${out}/train/profile.json --junit ${out}/gate.xml AFTER train EXPECT "No regression")
   wt_command(watch RUN watch ${out}/train AFTER train EXPECT "4 steps done, nothing was wrong")
   wt_command(drill RUN drill ${out}/faults.yaml -o ${out}/drill AFTER text FRESH ${out}/drill EXPECT "Recovery was exact")
   wt_command(rehearse RUN train --rehearse ${out}/plan/plan.yaml -o ${out}/rehearsal AFTER plan_dbrx
     EXPECT "4 of 40 layers.*measured here.*the plan's.*plan.json, p99 routing")
-  set_tests_properties(command_train command_drill command_rehearse PROPERTIES RESOURCE_LOCK trainer PROCESSORS 2 TIMEOUT 120)
+  # docs/lora.md: a base is exported, and an adapter trained on it.
+  file(WRITE ${out}/lora-base.yaml "${run}\ncallbacks: {hf_checkpointer: {save_folder: ${out}/base}}\n")
+  set(peft "peft_config: {peft_type: LORA, r: 8, lora_alpha: 16, target_modules: [q_proj, v_proj]}")
+  string(REPLACE "model:\n" "model:\n  ${peft}\n" adapted "${run}")
+  file(WRITE ${out}/lora.yaml "${adapted}\nload_path: ${out}/base\ncallbacks: {hf_checkpointer: {save_folder: ${out}/adapter}}\n")
+  file(WRITE ${out}/lora-recipe.yaml "model:\n  name: hf_causal_lm\n  pretrained_model_name_or_path: ${out}/base\n  ${peft}\n"
+    "max_seq_len: 128\nglobal_train_batch_size: 16\nmax_duration: 4ba\noptimizer: {name: decoupled_adamw, lr: 0.001}\n")
+  wt_command(lora_base RUN train ${out}/lora-base.yaml -o ${out}/base-run AFTER text FRESH ${out}/base-run EXPECT "4 steps of tiny-moe")
+  wt_command(lora_train RUN train ${out}/lora.yaml -o ${out}/lora-run AFTER lora_base FRESH ${out}/lora-run EXPECT "4 steps of tiny-moe")
+  wt_command(lora_merge RUN lora merge ${out}/adapter -o ${out}/merged AFTER lora_train FRESH ${out}/merged
+    EXPECT "wrote the weights of .*base in .*merged: the adapter is added to 4 of")
+  wt_command(lora_merge_nothing STATUS 2 RUN lora merge ${out}/base -o ${out}/merged-nothing AFTER lora_base EXPECT "adapter_config.json")
+  wt_command(lora_import RUN import-run ${out}/lora-recipe.yaml --gpus 8 -o ${out}/lora-imported.yaml AFTER lora_base
+    EXPECT "lora-recipe on 8 GPUs")
+  set_tests_properties(command_lora_base command_lora_train PROPERTIES RESOURCE_LOCK trainer PROCESSORS 2 TIMEOUT 120)
+  set_tests_properties(command_train command_finetune command_drill command_rehearse PROPERTIES RESOURCE_LOCK trainer PROCESSORS 2 TIMEOUT 120)
 endif()

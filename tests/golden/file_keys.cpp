@@ -225,13 +225,17 @@ TEST_CASE("every key of a model stands in docs/files.md, and no other") {
           "ffn_config: {ffn_hidden_size: 8}}",
       scaled("rope_type: llama3, factor: 8, original_max_position_embeddings: 64, low_freq_factor: 1, "
              "high_freq_factor: 4"),
+      kModel +
+          "peft_config: {target_modules: [q_proj]}, attn_config: {alibi: false}, ffn_config: {ffn_hidden_size: 8}}",
       scaled("rope_type: yarn, factor: 8, original_max_position_embeddings: 64")};
   Keys keys = accepted(samples, [](const std::string& text) {
     YamlMap map = YamlMap::from_text(text, "sample");
+    if (map.has("peft_config")) read_peft_config(map.map("peft_config"));  // as model_of does
     model_from_yaml(map);
     map.finish();
   });
-  for (const char* part : {"attn_config.rope_scaling", "linear_config"}) keys.erase(part);  // where it is left out
+  for (const char* part : {"attn_config.rope_scaling", "linear_config", "peft_config"})
+    keys.erase(part);  // where it is left out
   CHECK(keys == documented("Model"));
 }
 

@@ -52,6 +52,71 @@ RunSpec random_run(Draw& draw) {
   }
 }
 
+DatasetSpec random_dataset(Draw& draw, const std::string& name, bool weighted) {
+  DatasetSpec data;
+  const std::vector<std::string> names{"web", "en.wiki", "the-stack v1.2", "3", "a:b", "on"};
+  if (draw.once_in(2)) {
+    data.use_folder("./" + name);
+  } else {
+    const std::int64_t first = draw.below(4);
+    for (std::int64_t i = 0; i < draw.between(1, 3); ++i) {
+      StreamSpec& stream = data.streams.emplace_back();
+      stream.name = names[static_cast<std::size_t>(first + i)];
+      stream.remote = "s3://bucket/" + name + std::to_string(i), stream.local = fmt::format("/cache/{}/{}", name, i);
+      if (draw.once_in(2)) stream.split = "val";
+      if (weighted) stream.proportion = draw.between(1, 9);
+    }
+  }
+  data.shuffle_seed = static_cast<std::uint64_t>(draw.below(99));
+  if (draw.once_in(2)) data.shuffle_algorithm = ShuffleAlgorithm::py1br;
+  if (weighted && draw.once_in(2)) data.num_canonical_nodes = draw.between(1, 9);
+  return data;
+}
+
+/// What a run has beside its layout and its model: data, evaluation, loggers, a schedule of any unit.
+void add_random_surroundings(RunSpec& run, Draw& draw) {
+  run.dataset = random_dataset(draw, "train", draw.once_in(2));
+  run.dataset.shuffle = draw.once_in(2);
+  EvaluationSpec& evaluation = run.evaluation;
+  for (std::int64_t i = 0, n = draw.below(4); i < n; ++i)
+    evaluation.sets.push_back({draw.once_in(2) && i == 0 ? "eval" : fmt::format("set {}", i),
+                               random_dataset(draw, "eval" + std::to_string(i), false)});
+  if (!evaluation.sets.empty()) {
+    evaluation.interval = draw.below(run.steps), evaluation.first = draw.once_in(2);
+    if (draw.once_in(2)) evaluation.subset_batches = draw.between(1, 9);
+    if (draw.once_in(2)) evaluation.device_batch = run.layout.microbatch + draw.between(1, 4);
+  }
+  if (draw.once_in(2)) run.loggers.tensorboard = TensorboardSpec{"./logs"};
+  if (draw.once_in(2)) {
+    MlflowSpec& mlflow = run.loggers.mlflow.emplace();
+    if (draw.once_in(2)) mlflow.tracking_uri = "https://mlflow.example.com", mlflow.experiment_name = "moe 1.2";
+    if (draw.once_in(2)) mlflow.tags = {{"mlflow.note", "x: y"}, {"team", "1"}};
+  }
+  OptimizerSpec& o = run.optimizer;
+  o.schedule = draw.of<ScheduleKind>({ScheduleKind::cosine, ScheduleKind::linear, ScheduleKind::inverse_sqrt});
+  o.first_step = 0;
+  const double tokens = static_cast<double>(run.tokens_per_step()), steps = static_cast<double>(run.steps);
+  const auto length = [&] {
+    return static_cast<double>(draw.below(static_cast<std::int64_t>(steps * tokens))) / tokens;
+  };
+  if (draw.once_in(2)) o.warmup_steps = length();
+  if (draw.once_in(3)) o.schedule_steps = steps - static_cast<double>(draw.between(1, 9)) / 10;
+  if (draw.once_in(3)) o.schedule_steps = steps + static_cast<double>(draw.below(9));
+  if (o.schedule_steps > 0) o.schedule_steps = std::round(o.schedule_steps * tokens) / tokens;
+  o.cooldown_lr_fraction = o.schedule == ScheduleKind::inverse_sqrt ? o.final_lr_fraction / 2 : 0;
+  if (o.schedule == ScheduleKind::inverse_sqrt) o.scale_steps = 1 + length(), o.cooldown_steps = length();
+}
+
+/// The unit of each length of the schedule and of the run itself.
+std::set<std::string> units_of(const Recipe& recipe) {
+  Settings settings = settings_from_yaml(recipe.text, "recipe");
+  std::set<std::string> out;
+  for (const char* key :
+       {"max_duration", "scheduler.t_warmup", "scheduler.t_max", "scheduler.t_scale", "scheduler.t_cooldown"})
+    if (settings.has(key)) out.insert(Duration::parse(settings.text(key, ""), key).unit);
+  return out;
+}
+
 /// Every field of a layout, and of a run what formats have keys for, under its key in a run file.
 std::map<std::string, std::string> fields(const RunSpec& run) {
   const Layout& l = run.layout;
@@ -196,6 +261,46 @@ TEST_CASE("what a format cannot say of a random run is named, and the rest comes
     if (format != RecipeFormat::llm_foundry) CHECK(tally.refused * 50 < tally.exported);
   }
   CHECK(tallies[RecipeFormat::windtunnel].same == runs);
+}
+
+TEST_CASE("data, evaluation, loggers and schedule of a run go to LLM Foundry and back") {
+  int exported = 0, whole = 0, lists = 0, tokens = 0;
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+    Draw draw(seed);
+    RunSpec run = random_run(draw);
+    run.layout = {};
+    run.layout.shard = draw.between(1, 8), run.layout.microbatch = draw.between(1, 4);
+    run.global_batch = run.layout.shard * run.layout.microbatch * draw.between(1, 3);
+    run.precision = Precision::bf16, run.precisions = {};
+    run.seq = 128;
+    add_random_surroundings(run, draw);
+    Recipe recipe;
+    try {
+      recipe = export_run(run, RecipeFormat::llm_foundry);
+    } catch (const Error& error) {  // a model that is no MPT
+      REQUIRE(error.code() == Code::usage);
+      continue;
+    }
+    INFO("seed " << seed << ": " << recipe.text);
+    const RunSpec back =
+        import_run(recipe.text, "recipe.yaml", {.format = {}, .model = {}, .gpus = run.layout.world()}).run;
+    CHECK(back.evaluation == run.evaluation);
+    CHECK(back.loggers == run.loggers);
+    CHECK(back.dataset == run.dataset);
+    CHECK(back.steps == run.steps);
+    for (double OptimizerSpec::*length : {&OptimizerSpec::warmup_steps, &OptimizerSpec::schedule_steps,
+                                          &OptimizerSpec::scale_steps, &OptimizerSpec::cooldown_steps})
+      CHECK(back.optimizer.*length == Approx(run.optimizer.*length).margin(1e-9));
+    CHECK(units_of(recipe).size() == 1);
+    ++exported, lists += run.evaluation.sets.size() > 1, tokens += units_of(recipe).contains("tok");
+    if (recipe.not_expressed.empty()) ++whole;
+    CHECK(run_to_yaml(run_from_text(run_to_yaml(back), "a")) == run_to_yaml(back));
+    // Whatever the recipe says it cannot express is none of these.
+    for (const char* key : {"eval_", "device_eval", "train_loader", "loggers", "max_duration"})
+      CHECK_FALSE(named(recipe, key));
+  }
+  INFO(exported << " exported, " << whole << " whole, " << lists << " with lists, " << tokens << " in tokens");
+  CHECK(std::min({whole, lists, tokens}) > 20);
 }
 
 TEST_CASE("a recipe with a value of another kind is a run or an error, whatever the value") {

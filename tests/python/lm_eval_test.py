@@ -1,9 +1,10 @@
 """`windtunnel eval` with the real lm-eval, offline, on a Mixtral of two layers with our byte tokenizer: what it brings home
 are the scores that the logits give here. lm-eval's rolling log-likelihood a token is the loss.
 
-lm_eval_test.py                          where lm-eval is installed (or in WINDTUNNEL_PYTHON); else skipped
-lm_eval_test.py EXPORT TEXTS.jsonl LOSS  that a run's loss over these texts ({"text": ...} a line, each after an end of text
-                                         and no longer than the model's positions) is lm-eval's of its export, to 1e-5
+lm_eval_test.py scores    its scores are those that the logits give here
+lm_eval_test.py loss      the loss of a run on its evaluation set, which the trainer computes, is lm-eval's of its export, to 1e-5
+
+Skipped where lm-eval is not installed, neither here nor in WINDTUNNEL_PYTHON.
 """
 import json
 import math
@@ -13,8 +14,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import torch
 import transformers
+from streaming import MDSWriter
 
 SKIPPED = 77
 END_OF_TEXT = 256
@@ -39,6 +42,29 @@ output_type: loglikelihood_rolling
 doc_to_text: ""
 doc_to_target: "{{{{text}}}}"
 metric_list: [{{metric: bits_per_byte, aggregation: bits_per_byte, higher_is_better: false}}]
+"""
+SEQ = 48
+RUN = """run_name: scored
+max_duration: 30ba
+max_seq_len: {seq}
+global_train_batch_size: 8
+device_train_microbatch_size: 4
+precision: fp32
+model:
+  name: scored
+  n_layers: 2
+  d_model: 32
+  n_heads: 4
+  vocab_size: 257
+  attn_config: {{kv_n_heads: 2}}
+  ffn_config: {{ffn_hidden_size: 48, moe_num_experts: 4, moe_top_k: 2}}
+fsdp_config: {{data_parallel_shard_degree: 2, expert_parallel_degree: 2}}
+optimizer: {{name: adamw, lr: 0.01}}
+scheduler: {{name: cosine_with_warmup, t_warmup: 0ba, alpha_f: 1}}
+train_loader: {{dataset: {{local: {folder}/train}}}}
+eval_loader: {{label: held, dataset: {{local: {folder}/held}}}}
+save: false
+callbacks: {{hf_checkpointer: {{save_folder: {folder}/export}}}}
 """
 GAUNTLET = """eval_gauntlet:
   categories:
@@ -101,28 +127,54 @@ def tiny_mixtral(folder):
     return model
 
 
+def check_scores(folder):
+    weights = folder / "export"
+    model = tiny_mixtral(weights)
+    write_lines(folder / "rolling.jsonl", [dict(text=text) for text in TEXTS])
+    write_lines(folder / "choice.jsonl", CHOICES)
+    scores, averages = evaluate(folder, weights, folder / "rolling.jsonl", folder / "choice.jsonl")
+    each = [one for text in TEXTS for one in log_likelihoods(model, [END_OF_TEXT], text)]
+    loss = -sum(each) / len(each)
+    assert abs(loss_a_byte(scores) - loss) < 1e-5, (scores, loss)
+    assert scores["wt_choice", "acc"] == accuracy(model, False), scores
+    assert scores["wt_choice", "acc_norm"] == accuracy(model, True), scores
+    assert abs(averages["choice"] - (scores["wt_choice", "acc"] - 0.25) / 0.75) < 1e-12, averages
+
+
+def loss_a_byte(scores):
+    return scores["wt_rolling", "bits_per_byte"] * math.log(2)
+
+
+def samples_of(texts, folder):
+    """Each text after an end of text, as a data set without overlap."""
+    with MDSWriter(out=str(folder), columns={"tokens": "ndarray:uint16"}) as out:
+        for text in texts:
+            out.write({"tokens": np.array([END_OF_TEXT, *text.encode()], np.uint16)})
+
+
+def check_loss(folder):
+    licence = " ".join(Path("LICENSE").read_text().split())
+    texts = [licence[at:at + SEQ - 1].replace(" ", "_") for at in range(0, 200 * (SEQ - 1), SEQ - 1)]
+    held = texts[:25]
+    samples_of(texts, folder / "train")
+    samples_of(held, folder / "held")
+    (folder / "run.yaml").write_text(RUN.format(folder=folder, seq=SEQ))
+    subprocess.run([os.environ["WINDTUNNEL_TRAIN"], "train", folder / "run.yaml", "-o", folder / "out"], check=True, stdout=subprocess.DEVNULL)
+    last = json.loads((folder / "out" / "evaluations.jsonl").read_text().splitlines()[-1])
+    assert (last["label"], last["samples"], last["targets"]) == ("held", len(held), len(held) * (SEQ - 1)), last
+    write_lines(folder / "rolling.jsonl", [dict(text=text) for text in held])
+    scores, _ = evaluate(folder, folder / "export", folder / "rolling.jsonl", None)
+    print(f"loss {last['loss']:.9f}, lm-eval {loss_a_byte(scores):.9f}")
+    assert abs(loss_a_byte(scores) - last["loss"]) < 1e-5, (scores, last)
+
+
 def main():
     if subprocess.run([interpreter(), "-c", "import lm_eval, datasets"], stderr=subprocess.DEVNULL).returncode != 0:
         print(f"SKIPPED: lm_eval is not installed for {interpreter()}; name an interpreter that has it in WINDTUNNEL_PYTHON")
         sys.exit(SKIPPED)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        if len(sys.argv) == 4:
-            scores, _ = evaluate(folder, Path(sys.argv[1]), Path(sys.argv[2]).resolve(), None)
-            theirs, ours = scores["wt_rolling", "bits_per_byte"] * math.log(2), float(sys.argv[3])
-            assert abs(theirs - ours) < 1e-5, (theirs, ours)
-            return
-        weights = folder / "export"
-        model = tiny_mixtral(weights)
-        write_lines(folder / "rolling.jsonl", [dict(text=text) for text in TEXTS])
-        write_lines(folder / "choice.jsonl", CHOICES)
-        scores, averages = evaluate(folder, weights, folder / "rolling.jsonl", folder / "choice.jsonl")
-        each = [one for text in TEXTS for one in log_likelihoods(model, [END_OF_TEXT], text)]
-        loss = -sum(each) / len(each)
-        assert abs(scores["wt_rolling", "bits_per_byte"] * math.log(2) - loss) < 1e-5, (scores, loss)
-        assert scores["wt_choice", "acc"] == accuracy(model, False), scores
-        assert scores["wt_choice", "acc_norm"] == accuracy(model, True), scores
-        assert abs(averages["choice"] - (scores["wt_choice", "acc"] - 0.25) / 0.75) < 1e-12, averages
+        {"scores": check_scores, "loss": check_loss}[sys.argv[1]](folder)
 
 
 main()

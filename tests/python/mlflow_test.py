@@ -29,6 +29,7 @@ from tracked import lines, track
 TRACK = sys.argv[1]
 REPLIES = json.loads((Path(__file__).parents[1] / "data/trackers/mlflow_3.17.2.json").read_text())["replies"]
 RUN_ID = REPLIES["run created"]["body"]["run"]["info"]["run_id"]
+ARTIFACT = f"mlflow-artifacts/artifacts/1/{RUN_ID}/artifacts/run.yaml"
 LOSS = "loss/train/loss"
 SECRET = "s3cret-of-the-server"
 
@@ -52,11 +53,15 @@ class Stub:
             def do_POST(self):
                 self.reply()
 
+            def do_PUT(self):
+                self.reply()
+
             def reply(self):
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 url = urllib.parse.urlparse(self.path)
-                call = url.path.removeprefix("/api/2.0/mlflow/")
-                sent = json.loads(body) if body else {key: values[0] for key, values in urllib.parse.parse_qs(url.query).items()}
+                call = url.path.removeprefix("/api/2.0/mlflow/").removeprefix("/api/2.0/")
+                artifact = call.startswith("mlflow-artifacts/artifacts/")
+                sent = body.decode() if artifact else json.loads(body) if body else {key: values[0] for key, values in urllib.parse.parse_qs(url.query).items()}
                 with stub.lock:
                     n = stub.counts[call] = stub.counts.get(call, 0) + 1
                 fault = stub.fault(call, n)
@@ -125,6 +130,8 @@ class Stub:
             return recorded("run found" if self.run else "no run found")
         if call == "runs/update":
             return recorded("run updated")
+        if call.startswith("mlflow-artifacts/artifacts/"):
+            return 200, b"{}"
         assert call == "runs/log-batch", call
         assert sent["run_id"] == RUN_ID, sent
         metrics, params = sent.get("metrics", []), sent.get("params", [])
@@ -185,6 +192,8 @@ def a_run_is_made_logged_and_ended(folder):
         (first,) = [m for m in stub.calls("runs/log-batch")[-1]["metrics"] if m["key"] == LOSS and m["step"] == 70]
         assert first["timestamp"] == 1070_000, first
         assert stub.statuses() == ["FINISHED"]
+        assert [call for call, _, _ in stub.seen if "artifact" in call] == [ARTIFACT], stub.seen
+        assert "max_duration: 9ba" in stub.calls(ARTIFACT)[0], stub.calls(ARTIFACT)
         assert json.loads((folder / "mlflow.json").read_text()) == {"tracking_uri": stub.uri, "experiment_id": "1", "run_id": RUN_ID}
 
 
@@ -220,6 +229,42 @@ def an_id_of_another_server_or_of_no_run_is_not_taken(folder):
             made = len(stub.calls("runs/create"))
             track(TRACK, folder, mlflow(stub.uri), lines(1, 2))
             assert len(stub.calls("runs/create")) == made + 1, known
+
+
+@case
+def a_run_file_that_the_server_does_not_store_is_told_and_no_more(folder):
+    for fault in (500, 403, "reset", "garbage"):
+        with Stub(lambda call, n: fault if call == ARTIFACT else None) as stub:
+            said = track(TRACK, folder, mlflow(stub.uri), lines(1, 3))
+            assert said.count("run.yaml is not among the run's artifacts") == 1, said
+            assert stub.metrics() == losses(1, 3) and stub.statuses() == ["FINISHED"], stub.seen
+            (folder / "mlflow.json").unlink()
+
+
+@case
+def scores_go_to_the_run_of_the_folder_whose_status_stays(folder):
+    scores = [{"name": "lm_eval/arc/0-shot/acc", "value": 0.625}, {"name": "lm_eval/gsm/5-shot/exact_match,strict", "value": 0.5}]
+    with Stub() as stub:
+        track(TRACK, folder, mlflow(stub.uri), lines(1, 3), how="failed")
+        for _ in "by its id", "by its tag":
+            said = track(TRACK, folder, mlflow(stub.uri), scores, done=3, how="scores")
+            assert f"mlflow at {stub.uri}: logged 2 scores" in said, said
+            assert stub.metrics("lm_eval/arc/0-shot/acc")[-1] == (3, 0.625)
+            assert stub.metrics("lm_eval/gsm/5-shot/exact_match_strict")[-1] == (3, 0.5)
+            (folder / "mlflow.json").unlink(missing_ok=True)
+        assert stub.statuses() == ["FAILED"] and len(stub.calls("runs/create")) == 1
+    many = [{"name": f"lm_eval/task-{i}/0-shot/acc", "value": i / 4096} for i in range(2001)]
+    with Stub() as stub:  # it takes 1000 a call
+        track(TRACK, folder, mlflow(stub.uri), lines(1, 3))
+        said = track(TRACK, folder, mlflow(stub.uri), many, done=3, how="scores")
+        assert f"mlflow at {stub.uri}: logged 2001 scores" in said, said
+        sent = [m for batch in stub.calls("runs/log-batch") for m in batch.get("metrics", []) if m["key"].startswith("lm_eval/")]
+        assert [(m["key"], m["value"]) for m in sent] == [(score["name"], score["value"]) for score in many], len(sent)
+        (folder / "mlflow.json").unlink()
+    for uri, word in ((Stub(lambda call, n: 503).uri, "status 503"), (Stub().uri, "found no run of")):
+        said = track(TRACK, folder, mlflow(uri), scores, done=3, how="scores")
+        assert "logged no scores" in said and word in said, said
+        assert not (folder / "mlflow.json").exists()
 
 
 @case

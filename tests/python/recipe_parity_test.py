@@ -48,7 +48,7 @@ RECIPE = {
     "tokenizer": {"name": "bytes", "kwargs": {"model_max_length": "${variables.max_seq_len}"}},
     "train_loader": {"name": "text", "drop_last": True, "num_workers": 8,
                      "dataset": {"local": "${variables.data_local}", "shuffle_seed": "${variables.global_seed}"}},
-    "scheduler": {"name": "cosine_with_warmup", "t_warmup": f"{WARM_UP * BATCH}sp", "alpha_f": ALPHA_F},
+    "scheduler": {"name": "cosine_with_warmup", "t_warmup": f"{WARM_UP * BATCH * SEQUENCE}tok", "alpha_f": ALPHA_F},
     "optimizer": {"name": "decoupled_adamw", "lr": LR, "betas": list(BETAS), "eps": EPS, "weight_decay": DECAY},
     "algorithms": {"gradient_clipping": {"clipping_type": "norm", "clipping_threshold": 1.0}},
     "max_duration": f"{STEPS * BATCH * SEQUENCE}tok", "global_train_batch_size": BATCH, "seed": "${variables.global_seed}",
@@ -119,6 +119,10 @@ class Decoder:
         a, b = x[..., :half], x[..., half:]
         return torch.cat([a * angles.cos() - b * angles.sin(), b * angles.cos() + a * angles.sin()], -1)
 
+    def unseen(self, sequence):
+        """True where a query (row) does not see a key."""
+        return torch.ones(sequence, sequence, dtype=torch.bool).triu(1)
+
     def attend(self, x, name):
         batch, sequence, _ = x.shape
         qkv = self.linear(x, name + "qkv")
@@ -135,7 +139,7 @@ class Decoder:
             q, k = self.rotated(q), self.rotated(k)
         k, v = (part.repeat_interleave(self.heads // self.kv_heads, 1) for part in (k, v))
         scores = (q @ k.transpose(2, 3)) / math.sqrt(self.head)
-        scores = scores.masked_fill(torch.ones(sequence, sequence, dtype=torch.bool).triu(1), -math.inf)
+        scores = scores.masked_fill(self.unseen(sequence), -math.inf)
         return self.linear((scores.softmax(-1) @ v).transpose(1, 2).reshape(batch, sequence, -1), name + "output")
 
     def feed_forward(self, x, name):
@@ -162,9 +166,8 @@ class Decoder:
         counts = torch.bincount(chosen.flatten(), minlength=experts)
         return out.view(x.shape), experts * (counts * scores.mean(0)).sum() / (self.layers * k * len(rows))
 
-    def losses(self, batch):
-        """Mean cross entropy and weighted balancing loss of a microbatch."""
-        tokens, targets = batch[:, :SEQUENCE], batch[:, 1 : SEQUENCE + 1]
+    def logits(self, tokens):
+        """Of every token, and the weighted balancing loss of a microbatch."""
         x, balance = F.embedding(tokens, self.get("embedding.weight").view(-1, self.width)), 0.0
         if "positions.weight" in self.w:
             x = x + self.get("positions.weight").view(-1, self.width)
@@ -178,8 +181,12 @@ class Decoder:
             else:
                 x = x + self.feed_forward(normed, name + "ffn.")
         head = self.get("output.weight" if "output.weight" in self.w else "embedding.weight")
-        logits = F.linear(self.norm(x, "norm"), head.view(-1, self.width))
-        return F.cross_entropy(logits.flatten(0, 1), targets.flatten()), balance
+        return F.linear(self.norm(x, "norm"), head.view(-1, self.width)), balance
+
+    def losses(self, batch):
+        """Mean cross entropy and weighted balancing loss of a microbatch."""
+        logits, balance = self.logits(batch[:, :SEQUENCE])
+        return F.cross_entropy(logits.flatten(0, 1), batch[:, 1 : SEQUENCE + 1].flatten()), balance
 
 
 class DecoupledAdamW:

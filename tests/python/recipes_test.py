@@ -60,6 +60,16 @@ fsdp_config:
   activation_checkpointing: true
   activation_checkpointing_target: {attention: 'first-4, last-2', block: range-6-9}
 """
+# A warm-up that ends inside of a batch, several sets to evaluate on, names with dots.
+LISTED = SHARDED.replace("sharded", "listed") + """
+scheduler: {name: cosine_with_warmup, t_warmup: 1000001tok, alpha_f: 0.1}
+train_loader: {dataset: {streams: {en.wiki: {local: ./wiki}, code: {local: ./code, split: train}}}}
+eval_loader:
+- {label: books, dataset: {local: ./books}}
+- {label: code, dataset: {streams: {the.stack: {local: ./stack}}}}
+eval_interval: 10ba
+loggers: {tensorboard: {log_dir: ./logs}, mlflow: {experiment_name: moe, tags: {mlflow.note: x}}}
+"""
 
 
 def export(run, target):
@@ -223,7 +233,8 @@ def llm_foundry(runs, folder):
     AbsentPackages("PIL", "bs4", "coolname", "cpuinfo", "datasets", "einops", "git", "importlib_metadata", "mcli", "megablocks", "mlflow",
                    "pkg_resources", "psutil", "streaming", "tabulate", "tenacity", "torchmetrics", "torchvision")
     import torch
-    from composer.core import Time
+    from composer.core import Time, Timestamp
+    from composer.utils import create_interval_scheduler
     from composer.optim import CosineAnnealingWithWarmupScheduler, DecoupledAdamW
     from composer.utils.parallelism import FSDPConfig
     from llmfoundry.models.layers.blocks import MPTBlock
@@ -232,6 +243,7 @@ def llm_foundry(runs, folder):
     from llmfoundry.utils.config_utils import TRAIN_CONFIG_KEYS, TrainConfig, make_dataclass_and_log_config
     from omegaconf import OmegaConf
 
+    listed = runs[-1][0]
     for run, gpus in runs:
         job = make_dataclass_and_log_config(OmegaConf.create(export(run, "llm-foundry")), TrainConfig, TRAIN_CONFIG_KEYS, transforms="all")[1]
         model, optimizer, scheduler = dict(job.model), dict(job.optimizer), dict(job.scheduler)
@@ -244,8 +256,18 @@ def llm_foundry(runs, folder):
         fsdp = FSDPConfig(**job.fsdp_config)
         assert fsdp.data_parallel_shard_degree * fsdp.data_parallel_replicate_degree == gpus, fsdp
         DecoupledAdamW([torch.nn.Parameter(torch.zeros(1))], **optimizer)
-        CosineAnnealingWithWarmupScheduler(**scheduler)
-        assert Time.from_timestring(job.max_duration).value > 0
+        whole, tokens = Time.from_timestring(job.max_duration), job.global_train_batch_size * job.max_seq_len
+        rate = CosineAnnealingWithWarmupScheduler(**scheduler)
+        for batch, wanted in ((0, 0.0), (100, 0.1)):  # of 100 batches; schedules whose units are mixed are refused here
+            state = types.SimpleNamespace(max_duration=whole, dataloader_len=None, timestamp=Timestamp(batch=batch, token=batch * tokens))
+            assert abs(rate(state) - wanted) < 1e-9 or run != listed, (rate(state), wanted)
+        create_interval_scheduler(job.eval_interval)
+        if run == listed:
+            assert (whole.unit.value, whole.value) == ("tok", 100 * tokens), whole
+            assert [one["label"] for one in job.eval_loaders] == ["books", "code"], job.eval_loaders
+            assert job.eval_loaders[1]["dataset"]["streams"]["the.stack"]["local"] == "./stack", job.eval_loaders
+            assert list(job.train_loader["dataset"]["streams"]) == ["en.wiki", "code"], job.train_loader
+            assert job.loggers["mlflow"]["tags"] == {"mlflow.note": "x"}, job.loggers
         assert job.global_train_batch_size % (job.device_train_microbatch_size * gpus) == 0, run
         print(f"LLM Foundry takes {run}: {fsdp.sharding_strategy}, recompute {({m.__name__: b for m, b in blocks.items()})}")
 
@@ -253,14 +275,15 @@ def llm_foundry(runs, folder):
 def check(name):
     """77: the package is not here."""
     with tempfile.TemporaryDirectory() as folder:
-        staged, sharded = Path(folder, "staged.yaml"), Path(folder, "sharded.yaml")
+        staged, sharded, listed = (Path(folder, f"{name}.yaml") for name in ("staged", "sharded", "listed"))
         staged.write_text(STAGED.format(model="qwen3-30b-a3b"))
         sharded.write_text(SHARDED)
+        listed.write_text(LISTED)
         dense = (RUNS / "llama3-8b-128-h100.yaml", 128)
         runs = [(RUNS / "dbrx-3072-h100.yaml", 3072), dense, (RUNS / "deepseek-v3-2048-h800.yaml", 2048), (RUNS / "tiny-moe.yaml", 4),
                 (staged, 64)]
         try:
-            CHECKS[name]([dense, (sharded, 64)] if name == "llm_foundry" else runs, Path(folder))
+            CHECKS[name]([dense, (sharded, 64), (listed, 64)] if name == "llm_foundry" else runs, Path(folder))
         except ImportError as error:
             print(f"SKIPPED: {name} cannot be imported here: {error}")
             return 77

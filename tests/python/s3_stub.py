@@ -57,6 +57,12 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(body[:len(body) // 2])
             self.wfile.flush()
             return self.hang_up(reset=fault == "reset_amid")
+        if fault == "slow":  # 2 kB/s
+            for i in range(0, len(body), 2000):
+                self.wfile.write(body[i:i + 2000])
+                self.wfile.flush()
+                time.sleep(1)
+            return None
         if fault == "trickle":
             for i in range(0, len(body), 1):
                 self.wfile.write(body[i:i + 1])

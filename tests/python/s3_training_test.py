@@ -100,6 +100,14 @@ def main():
         said += train(again, second, environment)
         assert "nothing to do" in said and "step-00000012/manifest.json" in names(s3, "run/"), said
 
+        # What is damaged here comes from there.
+        damaged = next((second / "checkpoints/step-00000012").glob("*.safetensors"))
+        damaged.write_bytes(damaged.read_bytes()[:-1] + b"?")
+        told = train(again, second, environment)
+        said += told
+        assert "fetched step-00000012 from s3://" in told and "continuing after step 12" in told, told
+        assert (second / "checkpoints/step-00000012.unreadable").is_dir()
+
         # A run that starts from the export.
         third = run_file(scratch / "third.yaml", f"local: {data}", f"load_path: s3://{BUCKET}/export\n", steps=2)
         train(third, scratch / "third", environment)

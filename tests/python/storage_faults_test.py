@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -103,6 +104,13 @@ def test_no_end_of_faults(folder):
                 probe(stub, AWS_MAX_ATTEMPTS="3").error("upload", "file", folder / "out")
                 assert not stub.files and not stub.uploads, (fault, place, stub.uploads)
     assert sorted(p.name for p in folder.iterdir()) == ["in", "out"], "nothing is left behind"
+
+
+def test_slow_read():
+    """What is read into memory may take longer than the 30 s of an answer without bytes: its time follows the bytes."""
+    with Stub([("^GET", 1, "slow")]) as stub:
+        stored(stub, "file", SMALL)
+        assert probe(stub, AWS_MAX_ATTEMPTS="1").good("read", "file", 100 * MEBI) == SMALL
 
 
 def test_random_faults(folder):
@@ -241,6 +249,8 @@ def test_renewal():
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        beside = ThreadPoolExecutor()
+        slow = beside.submit(test_slow_read)
         for test in (test_each_fault_once, test_no_end_of_faults, test_random_faults, test_checkpoints, test_full_disk, test_changes_meanwhile):
             own = folder / test.__name__
             own.mkdir()
@@ -248,6 +258,7 @@ def main():
         test_conditions()
         test_renewal()
         test_messages()
+        slow.result()
     told = b"".join(Probe.told)
     for secret in (SECRET, TOKEN, TOKEN[:8], "agent-token-that-is-secret", "Signature=", "AWS4-HMAC"):
         assert secret.encode() not in told, f"{secret} is told"

@@ -54,6 +54,13 @@ with tempfile.TemporaryDirectory() as name:
     last = read(top / "logs" / "tracked").Scalars(NAME)[-1]
     assert last.step == 8 and last.value != last.value, last
 
+    # Scores have a folder beside the run's; those of the same step are there once.
+    for value in (0.5, 0.75):
+        track(sys.argv[1], top / "run", loggers, [{"name": "lm_eval/arc/0-shot/acc", "value": value}], done=8, how="scores")
+    scores = read(top / "logs" / "tracked_evaluation").Scalars("lm_eval/arc/0-shot/acc")
+    assert [(s.step, s.value) for s in scores] == [(8, 0.75)], scores
+    assert read(top / "logs" / "tracked").Scalars(NAME)[-1].step == 8
+
     # A folder that cannot be made: the run goes on, and hears of it.
     (top / "file").write_text("")
     said = track(sys.argv[1], top / "run", {"tensorboard": {"log_dir": str(top / "file" / "logs")}}, lines(1, 2), end_s=0.2)

@@ -57,7 +57,8 @@ MAY_INCLUDE = {
     "planner/validate": ["configs/spec", "sim", "planner/search"],  # a judge, too: nothing that plans includes it
     "planner/recipes": ["configs/spec"],
     "planner/evaluate": ["configs/spec", "planner/watch/run_hook.hpp"],
-    "planner/cli": ["configs/spec", "sim", "planner", "reports", "bench/profile", "bench/gate", "bench/health", "trainer/data"],
+    "planner/cli": ["configs/spec", "sim", "planner", "reports", "bench/profile", "bench/gate", "bench/health", "trainer/data",
+                    "trainer/safetensors", "trainer/trackers"],
     # the trainer
     "trainer/data": ["configs/spec", "trainer/storage"],
     "trainer/safetensors": ["configs/spec"],

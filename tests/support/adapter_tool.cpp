@@ -1,9 +1,9 @@
-// Adapters for tests in Python: "copy ADAPTER TO" reads and writes one, "merge WEIGHTS ADAPTER TO" adds one to weights,
-// "modules CONFIG TARGET..." prints the modules that targets name.
+// Adapters for tests in Python: "copy ADAPTER TO" reads and writes one, "modules CONFIG TARGET..." prints the modules
+// that targets name.
 #include <cstdio>
 #include <string_view>
 
-#include "trainer/parameters/adapter_modules.hpp"
+#include "configs/spec/adapted_modules.hpp"
 #include "trainer/safetensors/adapter.hpp"
 
 int main(int argc, char** argv) {
@@ -11,8 +11,6 @@ int main(int argc, char** argv) {
     const std::string_view verb = argc > 3 ? argv[1] : "";
     if (verb == "copy") {
       wt::write_adapter(argv[3], wt::read_adapter(argv[2]));
-    } else if (verb == "merge" && argc == 5) {
-      wt::merge_adapter(argv[2], argv[3], argv[4]);
     } else if (verb == "modules") {
       const wt::LoraSpec spec{.rank = 1, .alpha = 1, .target_modules = {argv + 3, argv + argc}};
       for (const auto& module : wt::adapted_modules(wt::model_from_hugging_face(argv[2]), spec))

@@ -38,6 +38,7 @@ std::vector<Started> start_ranks(const std::vector<fs::path>& run_files, int wor
                           {names.local_rank, std::to_string(rank)},
                           {"MASTER_ADDR", "127.0.0.1"},
                           {"MASTER_PORT", port}};
+    launch.environment.insert(names.more.begin(), names.more.end());
     out.push_back(start_trainer({"train", run_files[rank].string(), "-o", folder.string()}, launch));
   }
   return out;

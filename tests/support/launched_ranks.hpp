@@ -1,6 +1,7 @@
 // Ranks without our agent: each started by hand in torchrun's environment, rank 0 hosting the store.
 #pragma once
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@ namespace wt::test {
 /// Variable names of a launcher.
 struct LauncherNames {
   std::string rank = "RANK", world = "WORLD_SIZE", local_rank = "LOCAL_RANK";
+  std::map<std::string, std::string> more = {};  ///< that it sets, with their values
 };
 
 int free_port();

@@ -172,6 +172,20 @@ inline ClusterSpec random_cluster(Draw& draw, std::int64_t ranks) {
   return c;
 }
 
+/// Beside a third of the steps that a run with adapters may have (check_lora.hpp): of q and of the output.
+inline std::optional<AdapterShape> random_adapters(Draw draw, const ModelSpec& m, const Layout& l) {
+  const bool blocks_alone = std::ranges::all_of(
+      l.recompute.rules(), [](const Recompute::Rule& rule) { return rule.module == Module::block; });
+  if (!draw.once_in(3) || m.attention.mla.on() || m.mtp_layers > 0 || l.tensor > 1 || l.optimizer_shard > 1 ||
+      l.schedule != Schedule::one_f_one_b || l.exchange_overlap || !l.placement.empty() || !blocks_alone)
+    return std::nullopt;
+  AdapterShape out{draw.between(1, 64), {}};
+  const std::int64_t width = m.heads * m.head_dim;
+  for (std::int64_t layer = 0; layer < m.layers; ++layer)
+    out.products.push_back({width, m.d_model, layer, false}), out.products.push_back({m.d_model, width, layer, true});
+  return out;
+}
+
 /// `host`: ranks that share the cores of one machine, not GPUs. `simulated`: a layout that our trainer does not run.
 inline RandomStep drawn_step(Draw& draw, std::uint64_t seed, bool host, bool simulated) {
   RandomStep s;
@@ -198,6 +212,7 @@ inline RandomStep drawn_step(Draw& draw, std::uint64_t seed, bool host, bool sim
                                               Microbatches{count, each * tokens, last * tokens}, draw.once_in(2));
   ProgramOptions options{seq, count, draw.once_in(2) ? Precision::bf16 : Precision::fp32, false, last};
   if (simulated && !host && draw.once_in(4)) options.optimizer = OptimizerKind::muon;
+  if (options.optimizer == OptimizerKind::adamw) options.lora = random_adapters(Draw(seed * 31), s.model, s.layout);
   s.set = build_program_set(s.model, s.layout, options);
   s.cost.algorithm = kAllReduces[static_cast<std::size_t>(draw.below(kAllReduces.size()))];
   if (!host && draw.once_in(2)) s.cost.slowdown = draw.scaled(0.02, 0.5);

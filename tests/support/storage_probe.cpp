@@ -94,10 +94,9 @@ void call(Store& store, const std::string& verb, const std::string& name, const 
   } else if (verb == "retain") {
     CheckpointMirror(store).retain(std::stoll(name), std::stoll(argument));
   } else if (verb == "restore") {
-    const auto fetched =
-        CheckpointMirror(store).fetch_newest(argument, 60, [](std::int64_t step, const std::string& why) {
-          std::fprintf(stderr, "step %lld: %s\n", static_cast<long long>(step), why.c_str());
-        });
+    const auto fetched = CheckpointMirror(store).fetch_newest(argument, [](std::int64_t step, const std::string& why) {
+      std::fprintf(stderr, "step %lld: %s\n", static_cast<long long>(step), why.c_str());
+    });
     fmt::print("{}\n", fetched ? fetched->filename().string() : "none");
   } else {
     throw_error(Code::usage, "found {}, allowed are the calls of a store", verb);

@@ -156,9 +156,11 @@ Started start_trainer(const std::vector<std::string>& arguments, const Launch& l
   if (pid > 0) return {pid, started.log};
   const int log = open(started.log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
   dup2(log, STDOUT_FILENO), dup2(log, STDERR_FILENO);
-  for (const char* name : {"RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "SLURM_PROCID",
-                           "SLURM_NTASKS", "SLURM_JOB_ID", "SLURM_RESTART_COUNT", "TORCHELASTIC_RUN_ID",
-                           "TORCHELASTIC_RESTART_COUNT", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"})
+  for (const char* name :
+       {"RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "SLURM_PROCID", "SLURM_NTASKS",
+        "SLURM_JOB_ID", "SLURM_RESTART_COUNT", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT",
+        "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
+        "SLURM_NNODES", "SLURM_STEP_NUM_NODES", "SLURM_TASKS_PER_NODE", "SLURM_STEP_TASKS_PER_NODE"})
     unsetenv(name);
   for (const auto& [name, value] : launch.environment) setenv(name.c_str(), value.c_str(), 1);
   const auto limit = static_cast<rlim_t>(launch.file_limit_bytes);

@@ -6,12 +6,14 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "configs/spec/adapted_modules.hpp"
 #include "configs/spec/run.hpp"
 #include "configs/spec/support/yaml.hpp"
 #include "tests/support/temp_directory.hpp"
 #include "tests/support/usage_error.hpp"
-#include "trainer/parameters/adapter_modules.hpp"
+#include "trainer/safetensors/merge_adapter.hpp"
 #include "trainer/safetensors/narrow_floats.hpp"
+#include "trainer/safetensors/pretrained_files.hpp"
 #include "trainer/safetensors/safetensors.hpp"
 
 namespace fs = std::filesystem;
@@ -60,6 +62,48 @@ TEST_CASE("an adapter is read back as it was written, under PEFT's names") {
   CHECK(factors.b == small().modules.begin()->second.b);
   CHECK(factors.in == 3);
   CHECK(factors.out == 2);
+}
+
+TEST_CASE("an adapter is merged into weights of its model alone, into a folder that is not there") {
+  const TempDirectory folder;
+  const std::string q = "model.layers.0.self_attn.q_proj.weight";
+  const std::vector<float> ones(6, 1);
+  fs::create_directories(folder / "base");
+  const auto write_base = [&](const std::string& name, std::vector<std::int64_t> shape) {
+    write_safetensors(folder / "base/model.safetensors",
+                      {{name, "F32", shape, ones.data(), {}}, {"other", "F32", {6}, ones.data(), {}}});
+  };
+  write_base(q, {2, 3});
+  write_adapter(folder / "a", small());
+  const auto refusal = [&] {
+    return usage_error([&] { merge_adapter(folder / "base", folder / "a", folder / "out"); });
+  };
+  CHECK_THAT(refusal(), Contains("base: found no config.json"));
+  write_bytes(folder / "base/config.json", R"({"torch_dtype": "bfloat16", "x": 1})");
+  write_bytes(folder / "base/tokenizer.json", "t");
+  const MergedAdapter merged = merge_adapter(folder / "base", folder / "a", folder / "out");
+  CHECK(merged.modules == 1);
+  CHECK(merged.tensors == 2);
+  CHECK(merged.parameters == 12);
+  const auto stored = read_safetensors(folder / "out/model.safetensors");
+  CHECK(widened_values(stored.tensors.at(q), q) == std::vector<float>{21, 41, 61, -1, -3, -5});
+  CHECK(widened_values(stored.tensors.at("other"), "other") == ones);
+  CHECK(read_bytes(folder / "out/tokenizer.json") == "t");
+  CHECK(json::parse(read_bytes(folder / "out/config.json")) == json{{"torch_dtype", "float32"}, {"x", 1}});
+
+  CHECK_THAT(refusal(), Contains("out: found something there, needs a folder that is not there yet"));
+  fs::remove_all(folder / "out");
+  write_base(q, {3, 2});
+  CHECK_THAT(refusal(), Contains("the adapter is of another model"));
+  write_base("model.layers.1.self_attn.q_proj.weight", {2, 3});
+  CHECK_THAT(refusal(), Contains("found factors of model.layers.0.self_attn.q_proj, which"));
+  write_base(q, {2, 3});
+  const std::vector<double> wide(6, 1);
+  write_safetensors(folder / "base/model.safetensors", {{q, "F64", {2, 3}, wide.data(), {}}});
+  CHECK_THAT(refusal(), Contains("F64"));
+  CHECK_FALSE(fs::exists(folder / "out"));  // what it had begun is gone
+  fs::remove(folder / "base/model.safetensors");
+  CHECK_THAT(refusal(), Contains("model.safetensors"));
 }
 
 TEST_CASE("another kind of adapter is refused by the key that says so") {

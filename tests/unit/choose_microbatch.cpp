@@ -44,9 +44,33 @@ TEST_CASE("the largest microbatch that divides a rank's sequences and fits is ta
   CHECK(chosen(1e15) == 12);
 }
 
+TEST_CASE("a pipeline's schedule decides which microbatches there are") {
+  const auto staged = [](Schedule schedule, std::int64_t batch) {
+    RunSpec run = automatic();
+    run.model.layers = 8;
+    run.layout.pipeline = 2, run.layout.virtual_stages = 2, run.layout.schedule = schedule;
+    run.layout.reshard_after_forward = run.layout.reduce_every_microbatch = false;
+    run.global_batch = batch;
+    return run;
+  };
+  const auto largest = [&](Schedule schedule, std::int64_t batch) {
+    RunSpec run = staged(schedule, batch);
+    choose_microbatch(run, 1e15, "run.yaml");
+    return run.layout.microbatch;
+  };
+  CHECK(largest(Schedule::one_f_one_b, 12) == 6);  // 2 microbatches of 2 interleaved stages, never 1 or 3
+  CHECK(largest(Schedule::one_f_one_b, 6) == 3);
+  CHECK(largest(Schedule::dualpipe_v, 12) == 3);  // 4 at least
+  CHECK_THAT(usage_error([&] { largest(Schedule::one_f_one_b, 9); }),
+             Catch::Contains("no size cuts the 9 sequences of a rank") && Catch::Contains("2 interleaved stages"));
+  CHECK_THAT(usage_error([&] { largest(Schedule::dualpipe_v, 3); }), Catch::Contains("needs at least 4, two a stage"));
+  RunSpec run = staged(Schedule::one_f_one_b, 12);
+  CHECK_THAT(usage_error([&] { choose_microbatch(run, 1, "run.yaml"); }), Catch::Contains("but 1 sequence needs"));
+}
+
 TEST_CASE("where not even one sequence fits it is said what is needed, and a number stays") {
   CHECK_THAT(usage_error([] { chosen(needed(1) - 1); }),
-             Catch::Contains("run.yaml: device_train_microbatch_size: found auto, but one sequence needs"));
+             Catch::Contains("run.yaml: device_train_microbatch_size: found auto, but 1 sequence needs"));
   RunSpec run = automatic();
   run.microbatch_auto = false, run.layout.microbatch = 5;
   choose_microbatch(run, 0, "run.yaml");

@@ -236,5 +236,9 @@ TEST_CASE("impossible clusters are refused with file, line and key") {
   CHECK_THROWS_WITH(parse(kGpu, "latency: 2us", "latency: 2us, rails: 8"), Catch::Contains("nic.rails"));
   CHECK_THROWS_WITH(parse(kGpu, "latency: 2us", "latency: 1d"), Catch::Contains("nic.latency: found 24.0 h"));
   CHECK(parse(kGpu, "latency: 2us", "latency: 1s").nic_latency_s == 1);
+  CHECK_THROWS_WITH(parse(kGpu, "450GB/s", "0GB/s"), Catch::Contains("nvswitch.bandwidth: found 0GB/s, allowed"));
+  CHECK_THROWS_WITH(parse(kGpu, "450GB/s", "1e300TB/s"), Catch::Contains("nvswitch.bandwidth"));
+  CHECK_THROWS_WITH(parse(kGpu, "400Gb/s", "0Gb/s"), Catch::Contains("nic.bandwidth"));
+  CHECK_THROWS_WITH(parse(kGpu, "nodes: 4", "nodes: 1000000000"), Catch::Contains("nodes: found '1000000000'"));
   CHECK_THROWS_WITH(parse(kGpu).check_ranks(33, "layout 1x33"), Catch::Contains("4 nodes x 8 = 32"));
 }

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "configs/spec/run.hpp"
+#include "configs/spec/shared_cache.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/yaml.hpp"
 
@@ -110,6 +111,44 @@ curriculum:
   CHECK(loader(out.c_str()) == spec);
 }
 
+TEST_CASE("finetuning keys are read, written and read back") {
+  const DatasetSpec plain = loader("{name: finetuning, dataset: {local: a}}");
+  REQUIRE(plain.finetuning);
+  CHECK(*plain.finetuning == wt::FinetuningSpec{});
+  CHECK(plain.samples_drawn(24) == 24);
+  CHECK_FALSE(loader("{name: text, dataset: {local: a}}").finetuning);
+  for (const char* keys :
+       {"", "target_prompts: all", "target_prompts: 'length>=512', target_responses: all, eos_token_id: 7",
+        "packing_ratio: 3.3, batching_method: stratified, streams: {x: {local: x}}"}) {
+    const bool streams = std::string(keys).find("streams") != std::string::npos;
+    const DatasetSpec spec =
+        loader(std::string("{name: finetuning, dataset: {") + (streams ? "" : "local: a, ") + keys + "}}");
+    YAML::Emitter out;
+    wt::train_loader_to_yaml(spec, out);
+    CHECK(loader(out.c_str()) == spec);
+  }
+  const DatasetSpec packed = loader("{name: finetuning, dataset: {local: a, packing_ratio: 3.3}}");
+  CHECK(packed.packs());
+  CHECK(packed.samples_drawn(24) == 79);
+}
+
+TEST_CASE("finetuning keys that are out of range or out of place are refused") {
+  const auto finetuning = [](const std::string& keys) {
+    return refused("{name: finetuning, dataset: {local: a, " + keys + "}}");
+  };
+  CHECK_THAT(finetuning("target_prompts: some"), Contains("found 'some', needs none, all, or 'length>=N'"));
+  CHECK_THAT(finetuning("target_prompts: 'length>=0'"), Contains("needs none, all"));
+  CHECK_THAT(finetuning("target_prompts: 'length>=9x'"), Contains("needs none, all"));
+  CHECK_THAT(finetuning("target_responses: first"), Contains("target_responses") && Contains("last"));
+  CHECK_THAT(finetuning("packing_ratio: auto"), Contains("found auto, needs a number from 1"));
+  CHECK_THAT(finetuning("packing_ratio: 0.5"), Contains("packing_ratio"));
+  CHECK_THAT(finetuning("packing_ratio: 2, batching_method: per_stream"),
+             Contains("found 2 with batching_method per_stream, needs random or stratified"));
+  CHECK_THAT(finetuning("eos_token_id: -1"), Contains("eos_token_id"));
+  CHECK_THAT(refused("{name: finetunning, dataset: {local: a}}"), Contains("finetunning") && Contains("text"));
+  CHECK_THAT(refused_dataset("local: a, packing_ratio: 2"), Contains("needs `name: finetuning`"));
+}
+
 TEST_CASE("absolute weights and batching methods are read back") {
   for (const char* method : {"random", "stratified", "per_stream", "device_per_stream"}) {
     const DatasetSpec spec = dataset(
@@ -173,7 +212,8 @@ TEST_CASE("streams have a folder, a name of their own and one kind of weight") {
   CHECK_THAT(refused_dataset("streams: {a: {proportion: 1}}"), Contains("streams.a.local: missing"));
   CHECK_THAT(refused_dataset("streams: {}"), Contains("found none"));
   CHECK_THAT(refused_dataset("local: x, streams: {a: {local: a}}"), Contains("found streams, too"));
-  CHECK_THAT(refused_dataset("streams: {a: {local: a}, a: {local: b}}"), Contains("second stream of this name"));
+  CHECK_THAT(refused_dataset("streams: {a: {local: a}, a: {local: b}}"),
+             Contains("a: found a second time, first in line"));
   CHECK_THAT(refused_dataset("streams: {a: {local: a, repeat: 1, choose: 5}}"), Contains("more than one weight"));
   CHECK_THAT(refused_dataset("streams: {a: {local: a, proportion: 1}, b: {local: b}}"),
              Contains("with and without a proportion"));
@@ -222,4 +262,33 @@ TEST_CASE("replication is what the layout says already") {
   };
   CHECK(run("2").dataset.replication == 2);
   CHECK_THROWS_WITH(run("4"), Contains("replication: found 4, needs the 2 ranks"));
+}
+
+TEST_CASE("an evaluation set does not cache where the training data do under a limit") {
+  const DatasetSpec trained = dataset("remote: s3://b/text, local: cache, split: train, cache_limit: 1gb");
+  const auto error = [&](const std::string& sets) -> std::string {
+    wt::YamlMap map = wt::YamlMap::from_text("eval_loader: [" + sets + "]", "run.yaml");
+    try {
+      check_caches(map, wt::read_evaluation(map, wt::RunClock()), trained);
+    } catch (const wt::Error& e) {
+      CHECK(e.code() == wt::Code::usage);
+      return e.what();
+    }
+    return "";
+  };
+  const auto set = [](const std::string& label, const std::string& text) {
+    return "{label: " + label + ", dataset: {" + text + "}}";
+  };
+  const std::string here = "remote: s3://b/text, local: ./cache, split: train";
+  CHECK_THAT(error(set("held", here)), Contains("'held' caches shards in cache/train, and so does the train_loader") &&
+                                           Contains("needs a folder of its own as `local`"));
+  CHECK_THAT(error(set("held", here + ", cache_limit: 2gb")), Contains("another limit"));
+  CHECK(error(set("held", "remote: s3://b/text, local: cache, split: train, cache_limit: 1gb")).empty());
+  CHECK(error(set("held", "remote: s3://b/text, local: cache, split: val, cache_limit: 2gb")).empty());
+  CHECK(error(set("held", "remote: s3://b/text, local: other, split: train, cache_limit: 2gb")).empty());
+  CHECK(error(set("held", "local: cache, split: train")).empty());  // which it does not fetch
+  const std::string own = "remote: s3://b/more, cache_limit: ";
+  CHECK_THAT(error(set("one", own + "1gb") + ", " + set("two", own + "2gb")),
+             Contains("eval_loader[1]") && Contains("'two' caches shards in the temporary folder of s3://b/more") &&
+                 Contains("so does 'one'"));
 }

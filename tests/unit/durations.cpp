@@ -51,6 +51,8 @@ TEST_CASE("a run's last step reaches its end") {
 }
 
 TEST_CASE("durations without a number of batches are refused by name") {
+  CHECK_THAT(usage_error([] { clock_of("9e15ep").steps("max_duration"); }),
+             Contains("found 2.25e+17 steps, needs at most"));
   CHECK_THAT(broken("10sec"), Contains("key: found '10sec', which no number of batches follows from"));
   CHECK_THAT(broken("10iter"), Contains("found '10iter'"));
   for (const char* text : {"", "ba", "-1ba", "1.5ba", "40 weeks", "nanba", "1e300tok", "0.5ep"})

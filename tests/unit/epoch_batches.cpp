@@ -176,7 +176,10 @@ TEST_CASE("streams that fill no batch are errors") {
              Contains("stream 'b': found 4 samples") && Contains("device_per_stream"));
   CHECK_THAT(refusal(few, 6, kShards, {3, 1}), Contains("num_canonical_nodes: found 2 on 3 nodes"));
   few.batching_method = BatchingMethod::random;
-  CHECK_THAT(refusal(few, 17), Contains("found 17 samples") && Contains("16 of an epoch"));
+  CHECK_THAT(refusal(few, 17), Contains("found 17 samples, allowed") && Contains("16 of an epoch"));
+  few.finetuning.emplace().packing_ratio = 3.3;
+  CHECK_THAT(refusal(few, 19), Contains("found 19 samples (6 sequences x packing_ratio 3.3), allowed is 1 to the 16"));
+  few.finetuning.reset();
   few.batching_method = BatchingMethod::stratified, few.shuffle_block_size = 2;
   CHECK_THAT(refusal(few, 4), Contains("stream 'b'") && Contains("shuffle_block_size"));
 }

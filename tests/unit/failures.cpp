@@ -199,5 +199,7 @@ TEST_CASE("a preset of one's own is read strictly") {
   CHECK_THROWS_WITH(read(replaced(kGood, "title: a test", "title: a test\nnode_gpu: 8")),
                     Catch::Contains("did you mean 'node_gpus'"));
   CHECK_THROWS_WITH(read(replaced(kGood, "count: 4", "count: 0")), Catch::Contains("found no events"));
+  CHECK_THROWS_WITH(read(replaced(kGood, "count: 4", "count: 400000000")),
+                    Catch::Contains("at most 100 a node and day"));
   CHECK_THROWS_WITH(read_failures("rsc3"), Catch::Contains("presets: b200-lablup, bloom"));
 }

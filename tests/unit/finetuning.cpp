@@ -1,11 +1,13 @@
 #include "trainer/data/finetuning.hpp"
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/support/error.hpp"
 #include "tests/support/temp_directory.hpp"
 #include "trainer/data/check.hpp"
+#include "trainer/data/mds_writer.hpp"
 #include "trainer/data/pack.hpp"
 
 using Catch::Contains;
@@ -19,6 +21,16 @@ namespace {
 
 wt::FinetuningExample example_of(const std::string& json) {
   return finetuning_example(nlohmann::json::parse(json), "a.jsonl: line 2");
+}
+
+/// A prompt of 2 bytes and one of 8, answered with "c" and with `second`, in directory/set.
+wt::PackResult pack_two(const TempDirectory& directory, const std::string& second, std::int64_t seq_len) {
+  write_bytes(
+      directory / "a.jsonl",
+      "{\"prompt\": \"ab\", \"response\": \"c\"}\n{\"prompt\": \"abcdefgh\", \"response\": \"" + second + "\"}\n");
+  wt::PackOptions options;
+  options.samples = wt::SampleKind::finetune, options.seq_len = seq_len;
+  return wt::pack_text({directory / "a.jsonl"}, directory / "set", options);
 }
 
 }  // namespace
@@ -77,12 +89,7 @@ TEST_CASE("an example is learned from if its last response begins before the len
 
 TEST_CASE("bytes of examples become turns; the last answer ends with 256") {
   const TempDirectory directory;
-  write_bytes(directory / "a.jsonl",
-              "{\"prompt\": \"ab\", \"response\": \"c\"}\n{\"prompt\": \"abcdefgh\", \"response\": \"c\"}\n");
-  wt::PackOptions options;
-  options.samples = wt::SampleKind::finetune;
-  options.seq_len = 8;
-  const auto result = wt::pack_text({directory / "a.jsonl"}, directory / "set", options);
+  const auto result = pack_two(directory, "c", 8);
   CHECK(result.samples == 1);
   CHECK(result.dropped_documents == 1);
   const auto checked = wt::check_dataset(directory / "set");
@@ -90,4 +97,41 @@ TEST_CASE("bytes of examples become turns; the last answer ends with 256") {
   CHECK(checked.shown[0].ids == std::vector<std::int32_t>{'a', 'b', 'c', 256});
   CHECK(checked.trained == 2);
   CHECK(checked.problem_count == 0);
+}
+
+TEST_CASE("examples are checked by what a run learns of them") {
+  const TempDirectory directory;
+  pack_two(directory, "cd", 1024);
+  wt::DataCheckOptions by_run;
+  by_run.finetuning.emplace();
+  by_run.seq_len = 9;
+  CHECK(wt::check_dataset(directory / "set", by_run).trained == 3);  // c 256, c
+  by_run.finetuning->prompts = wt::FinetuningSpec::Prompts::all;
+  CHECK(wt::check_dataset(directory / "set", by_run).trained == 3 + 8);
+  by_run.finetuning->prompts = wt::FinetuningSpec::Prompts::none;
+  by_run.seq_len = 8;
+  const auto cut = wt::check_dataset(directory / "set", by_run);
+  REQUIRE(cut.problem_count == 1);
+  CHECK_THAT(cut.problems.front(), Catch::Contains("sample 1: found 11 tokens, of which the first 8"));
+  wt::PackOptions tokens;
+  tokens.seq_len = 4;
+  write_bytes(directory / "b.txt", "some text");
+  wt::pack_text({directory / "b.txt"}, directory / "tokens", tokens);
+  CHECK(wt::check_dataset(directory / "tokens", by_run).problem_count > 0);
+}
+
+TEST_CASE("an example of which a run learns nothing is a problem") {
+  const TempDirectory directory;
+  wt::MdsWriter writer(directory / "set", {{"turns", "json"}});
+  for (const char* turns : {R"([{"input_ids": [1], "labels": [2]}])", R"([{"input_ids": [1, 2], "labels": []}])"})
+    writer.write(std::array<std::string, 1>{turns});
+  writer.finish();
+  wt::DataCheckOptions by_run;
+  by_run.finetuning.emplace();
+  const auto checked = wt::check_dataset(directory / "set", by_run);
+  REQUIRE(checked.problem_count == 1);
+  CHECK_THAT(checked.problems.front(), Contains("sample 1: found no token to learn, allowed is at least one"));
+  CHECK(checked.trained == 1);
+  by_run.finetuning->prompts = wt::FinetuningSpec::Prompts::all;
+  CHECK(wt::check_dataset(directory / "set", by_run).problem_count == 0);
 }

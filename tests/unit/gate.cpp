@@ -150,6 +150,25 @@ TEST_CASE("other units and numbers nobody measured are incomparable") {
   CHECK(result.exit_status() == 3);
 }
 
+TEST_CASE("numbers that no side measured are counted, not judged: a profile against itself passes") {
+  wt::Measurement derived = measurement("cross_entropy", {1e-3});
+  derived.evidence.kind = wt::Evidence::derived;
+  const wt::Profile both = profile({measurement("k", kQuiet), derived}), one = profile({measurement("k", kQuiet)});
+  for (const auto& [base, current] : {std::pair{both, both}, {both, one}, {one, both}}) {
+    const wt::GateResult result = wt::compare(base, current);
+    CHECK(result.rows.size() == 1);
+    CHECK(result.unmeasured == 1);
+    CHECK(result.exit_status() == 0);
+    CHECK_THAT(result.sentence(), Contains("1 benchmark compared, 1 not judged because no side measured them"));
+  }
+  for (const wt::Profile& other : {profile({derived}), profile({derived, measurement("k", kQuiet)})}) {
+    const wt::GateResult nothing = wt::compare(profile({derived}), other);
+    CHECK(nothing.exit_status() == 3);
+    CHECK_THAT(nothing.sentence(), Contains("no side measured 1 benchmark, and the profiles have no other in common"));
+  }
+  CHECK_THAT(wt::compare(profile({}), profile({})).sentence(), Contains("the profiles have no benchmark in common"));
+}
+
 TEST_CASE("times of a throttled device are incomparable, whatever they are") {
   const wt::Profile base = profile({measurement("k", kQuiet)});
   wt::Measurement slowed = measurement("k", times(kQuiet, 2));

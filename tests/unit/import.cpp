@@ -88,8 +88,19 @@ TEST_CASE("the same size again is a further sample; older tests without a root r
   CHECK(exchange.measurements[0].kernel == "all_to_all");
 }
 
+TEST_CASE("ranks that each see one GPU are told apart by their bus ids") {
+  const Profile profile = from_nccl_tests(with(kTable, "device  1 [0x3b]", "device  0 [0x3b]"), "t");
+  CHECK(profile.fingerprint.at("gpus_per_node") == "2");
+  CHECK(profile.measurements[0].shape.at("ranks") == 4);
+  CHECK(profile.measurements[0].shape.at("nodes") == 2);
+  const std::string one_gpu = with(kTable, "device  1 [0x3b]", "device  0 [0x19]");
+  CHECK_THROWS_WITH(from_nccl_tests(one_gpu, "t"), Contains("a second rank on device 0 of host node-a, bus id 0x19"));
+}
+
 TEST_CASE("calibration takes an imported table, with the cluster's link speeds") {
-  Profile profile = from_nccl_tests(with(kTable, "node-b", "node-a"), "t");
+  const std::string one_node =
+      with(with(kTable, "node-b device  0", "node-a device  2"), "node-b device  1", "node-a device  3");
+  Profile profile = from_nccl_tests(one_node, "t");
   profile.fingerprint["nvlink_Bps"] = "450e9";
   const MachineModel model = calibrate({profile}).model;
   const CollectivePrice price = model.collective(OpKind::all_reduce, 67108864, 4, 1);
@@ -112,6 +123,24 @@ TEST_CASE("what is no whole, right table is refused with its line") {
   refused("   100.0   10.49", "   fast   10.49", "t.txt:14");
   refused("99.0   10.59   15.89      0", "99.0   10.59", "words behind the element type");
   refused("float", "fl", "no row");
+  refused("node-b", "node-a", "a second rank on device 0 of host node-a");
+  refused("#  Rank  3", "#  Rank  2", "rank 2 behind 3 ranks");
+  for (const char* number : {"1", "2", "3"}) {
+    const std::string rank = std::string("#  Rank  ") + number;
+    INFO(number);
+    CHECK_THROWS_WITH(from_nccl_tests(with(kTable, rank, "#  Rank  0"), "t"),
+                      Contains("ranks 0, 1, 2, ... of one run"));
+  }
+  const std::string slower = with(with(kTable, "1000.0   67.11", "4000.0   16.78"), "100.66", "25.16");
+  CHECK_THROWS_WITH(from_nccl_tests(kTable + slower, "t"), Contains("runs of 1e+03 and 4e+03 us for 67108864 bytes"));
+  for (const char* label : {"[1,0]<stdout>:", "[node-a] ", "[2026-11-26 10:00:00] ", "node-a: ", "0: "}) {
+    std::string labelled = label;
+    for (const char letter : kTable) labelled += letter == '\n' ? std::string("\n") + label : std::string(1, letter);
+    INFO(label);
+    CHECK(is_nccl_tests(labelled));
+    CHECK(from_nccl_tests(labelled, "t").measurements.size() == 2);
+  }
+  CHECK(!is_nccl_tests(R"([{"algbw": 1, "busbw": 2}])"));
   CHECK(!is_nccl_tests("hello"));
   CHECK(!is_nccl_tests(R"({"algbw": 1, "busbw": 2})"));
 }

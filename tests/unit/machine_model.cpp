@@ -273,7 +273,7 @@ TEST_CASE("machine.json gives the same model back, and refuses what it does not 
 TEST_CASE("a machine file knows every op of a step program") {
   MachineData data = h100().model.data();
   for (int action = 0; action <= static_cast<int>(Action::reduce_loss); ++action)
-    for (int group = 0; group <= static_cast<int>(Group::router_bias); ++group)
+    for (int group = 0; group <= static_cast<int>(Group::adapter); ++group)
       data.ops[{static_cast<Action>(action), Direction::recompute, static_cast<Group>(group)}].points = 1;
   const nlohmann::json document = to_json(data);
   CHECK(to_json(machine_from_json(document, "test")) == document);

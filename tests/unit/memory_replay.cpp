@@ -93,6 +93,39 @@ TEST_CASE("a real step gives everything back, and needs more with more rows, seq
   }
 }
 
+TEST_CASE("GeGLU makes fp32 tensors on a GPU; on a CPU, and where gates are fused, none worth a word") {
+  ModelSpec model = test::small_model(4);
+  const auto ffn = static_cast<double>(model.ffn), d = static_cast<double>(model.d_model);
+  const auto moments = [&](Activation activation, Precision precision, bool gloo, const std::string& name,
+                           const MemoryFacts& facts = {}) {
+    model.activation = activation;
+    ProgramOptions options{512, 2, precision, gloo};
+    options.memory = facts;
+    const auto set = build_program_set(model, {2, 4, 4, 2, Recompute::none, {}}, options);
+    for (const OpInstance& instance : unroll(set.programs[0]))
+      if (instance.op->name == name) return instance.op->transient;
+    FAIL("no op " << name);
+    return std::vector<Amount>{};
+  };
+  for (const auto& [precision, word, forward, backward] :
+       {std::tuple{Precision::bf16, 2.0, 12.0, 20.0}, {Precision::fp32, 4.0, 4.0, 8.0}}) {
+    const auto plain = moments(Activation::swiglu, precision, false, "experts.bwd");
+    const auto gated = moments(Activation::geglu, precision, false, "experts.bwd");
+    REQUIRE(gated.size() == plain.size());
+    for (std::size_t i = 0; i < plain.size(); ++i)
+      CHECK(gated[i].per_row - plain[i].per_row == (i == 2 ? backward * ffn : 0));  // the third: the activation's
+    CHECK(moments(Activation::swiglu, precision, false, "experts.fwd").empty());
+    const auto first = moments(Activation::geglu_tanh, precision, false, "experts.fwd");
+    REQUIRE(first.size() == 1);  // before the second product's result is there
+    CHECK(first[0].per_row == forward * ffn - word * d);
+    MemoryFacts fused;
+    fused.weight_gradients = WeightGradients::in_place;  // Megatron's
+    for (const bool on_gpu : {false, true})
+      CHECK(moments(Activation::geglu, precision, !on_gpu, "experts.bwd", on_gpu ? fused : MemoryFacts{}) ==
+            moments(Activation::swiglu, precision, !on_gpu, "experts.bwd", on_gpu ? fused : MemoryFacts{}));
+  }
+}
+
 TEST_CASE("a smaller last microbatch gives everything back and needs no more than the others") {
   const ModelSpec model = test::small_model(4);
   for (std::int64_t expert : {1, 4}) {

@@ -176,6 +176,29 @@ TEST_CASE("errors on a config.json name its own keys") {
              Contains("ffn_config/ffn_hidden_size: found 0"));
 }
 
+TEST_CASE("sizes that nobody has, and values of another kind, are refused by name") {
+  const auto yaml = [](const std::string& more) { return error_of([&] { from_text(kMoe + more); }); };
+  CHECK_THAT(yaml("ffn_config: {ffn_hidden_size: 1000000000000000000}"),
+             Contains("ffn_hidden_size: found 1000000000000000000"));
+  const std::string large = R"({"model_type": "llama", "num_hidden_layers": 1000, "hidden_size": 16777216,
+      "num_attention_heads": 4, "vocab_size": 100, "intermediate_size": 16777216})";
+  CHECK_THAT(error_of([&] { hugging_face(large); }), Contains("parameters, needs at most 1e+16"));
+  CHECK_THAT(yaml("norm_bias: \"true\"\nffn_config: {ffn_hidden_size: 32}"), Contains("needs true or false"));
+  const auto llama = [](const std::string& key, const std::string& value) {
+    nlohmann::json config = nlohmann::json::parse(R"({"model_type": "llama", )" + kLlama + "}");
+    config[key] = nlohmann::json::parse(value);
+    return error_of([&] { hugging_face(config.dump()); });
+  };
+  CHECK_THAT(llama("num_hidden_layers", "1000000000"),
+             Contains("num_hidden_layers: found 1000000000, reads 1 to 10000"));
+  CHECK_THAT(llama("hidden_size", "4611686018427387904"), Contains("hidden_size: found 4611686018427387904"));
+  CHECK_THAT(llama("rms_norm_eps", "-1e-5"), Contains("found -1e-05, needs a number in 0..1"));
+  CHECK_THAT(llama("rope_theta", "0"), Contains("rope_theta: found 0, needs a number >= 1"));
+  CHECK_THAT(llama("tie_word_embeddings", "\"false\""),
+             Contains("tie_word_embeddings: found \"false\", reads true or false"));
+  CHECK_THAT(llama("hidden_act", "3"), Contains("hidden_act: found 3, reads a word"));
+}
+
 TEST_CASE("two documents are told apart by the keys that differ") {
   const nlohmann::json a{{"ffn", 104}, {"layers", 2}, {"router", {{"groups", 1}}}};
   nlohmann::json b = a;

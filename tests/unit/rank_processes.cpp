@@ -5,11 +5,16 @@
 
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include "configs/spec/support/clock.hpp"
 #include "trainer/communication/rank_watch.hpp"
+#include "trainer/communication/storage_progress.hpp"
 #include "trainer/launch/rank_generation.hpp"
 #include "trainer/launch/rank_processes.hpp"
+
+#undef CHECK  // LibTorch's logging takes the name
+#define CHECK(...) INTERNAL_CATCH_TEST("CHECK", Catch::ResultDisposition::ContinueOnFailure, __VA_ARGS__)
 
 using namespace wt;
 
@@ -92,6 +97,23 @@ TEST_CASE("a rank that stands still", "[.rank]") {
   run_watched(RankEnvironment::read(), 30, [](RankWatch& watch) {
     watch.at(7, "checkpoint");
     for (;;) pause();
+  });
+}
+
+TEST_CASE("ranks that come no further while their storage moves are left alone") {
+  GracePeriod none(0);
+  Generation generation;
+  generation.command = {std::filesystem::read_symlink("/proc/self/exe").string(), "a rank that fetches"};
+  generation.still_s = 10;
+  CHECK(run_generation(generation, none).how == GenerationEnd::How::finished);
+}
+
+// The one above starts it.
+TEST_CASE("a rank that fetches", "[.rank]") {
+  run_watched(RankEnvironment::read(), 30, [](RankWatch& watch) {
+    watch.at(0, "loading the checkpoint");
+    for (int i = 0; i < 60; ++i, usleep(250'000))
+      watch.store().set(kStorageMoves, std::vector<std::uint8_t>(static_cast<std::size_t>(i + 1), '.'));
   });
 }
 

@@ -211,7 +211,7 @@ TEST_CASE("long words and deep lists are read or refused") {
 TEST_CASE("broken files and missing facts are refused with what is needed") {
   const RecipeSource none;
   CHECK_THAT(refusal("[model\n", "job.toml"), Contains("job.toml:1: found broken TOML"));
-  CHECK_THAT(refusal("a: [b\n", "job.yaml"), Contains("found broken YAML"));
+  CHECK_THAT(refusal("a: [b\n", "job.yaml"), Contains("not valid YAML"));
   CHECK_THAT(refusal("# nothing\n", "job.toml"), Contains("found no keys, needs those of torchtitan 0.2.2"));
   CHECK_THAT(refusal("hello", "job.sh"), Contains("found no flags, needs a command line, YAML or TOML"));
   const std::string llama = "[model]\nname = \"llama3\"\nflavor = \"8B\"\n";

@@ -137,6 +137,42 @@ TEST_CASE("metrics alone are a run, too; a half-written line is left out") {
   CHECK_THAT(text, Contains("Step 2: loss 1.0000, 64 tokens/s, MFU 40.0 %") && Contains("No checkpoint was saved"));
 }
 
+TEST_CASE("a line that was torn ends no report, wherever it is, and is told of") {
+  const TempDirectory folder;
+  write_run(folder);
+  const std::string evaluation = R"({"step":3,"label":"eval","loss":2.5})";
+  write_bytes(folder / "evaluations.jsonl", evaluation + "\n" + evaluation.substr(0, 20));
+  write_bytes(folder / "replayed.jsonl", read_bytes(folder / "replayed.jsonl") + "{\"step\":9,\"uni");
+  // Killed while it wrote the third line; the next start writes on behind it.
+  write_bytes(folder / "generations.jsonl",
+              start(100, 101, 0) + start(120, 122, 3) + "{\"connected_unix_s\":13" + start(140, 141, 6) + "{\"conn\n");
+  const RunHistory run = read_run_history(folder.path());
+  CHECK(run.starts.size() == 3);
+  CHECK(run.starts[2].lost == 2);
+  CHECK(run.lost.size() == 4);
+  REQUIRE(run.evaluations.size() == 1);
+  CHECK(run.torn == std::vector<std::string>{"replayed.jsonl:5", "generations.jsonl:3", "generations.jsonl:4",
+                                             "evaluations.jsonl:2"});
+  CHECK_THAT(text_report(run_report(run)), Contains("half written: replayed.jsonl:5, generations.jsonl:3"));
+  // Whole lines are still read strictly.
+  write_bytes(folder / "evaluations.jsonl", "{\"step\":3}\n");
+  CHECK_THAT(usage_error([&] { read_run_history(folder.path()); }), Contains("evaluations.jsonl:1"));
+}
+
+TEST_CASE("behind a torn line a whole one is read, whatever objects are in it") {
+  const TempDirectory folder;
+  write_run(folder);
+  json third = json::parse(start(140, 141, 6));
+  third["phases_s"] = {{"connect", {{"store", 1}}}, {"load", {{"shards", 2}}}};
+  write_bytes(folder / "generations.jsonl", start(100, 101, 0) + start(120, 122, 3) +
+                                                R"({"connected_unix_s":13,"phases_s":{"load":)" + third.dump() + "\n");
+  const RunHistory run = read_run_history(folder.path());
+  REQUIRE(run.starts.size() == 3);
+  CHECK(run.starts[2].resumed_after == 6);
+  CHECK(run.starts[2].level == "storage");
+  CHECK(run.torn == std::vector<std::string>{"generations.jsonl:3"});
+}
+
 TEST_CASE("a folder that holds no run, and lines that are none, are refused by name") {
   const TempDirectory folder;
   CHECK_THAT(usage_error([&] { read_run_history(folder.path()); }),

@@ -159,6 +159,23 @@ TEST_CASE("each axis is searched: the best and every bound are those of brute fo
   });
 }
 
+TEST_CASE("so it is where adapters are trained beside frozen weights") {
+  Small s;
+  LaunchedCost cost;
+  cost.slowdown = 0.16;
+  s.problem.cost = cost;
+  s.problem.lora = adapter_shape(s.model, {.rank = 8, .alpha = 16, .target_modules = {"q_proj", "o_proj"}});
+  StackLayouts& layouts = s.problem.stack.layouts;
+  layouts.reshard_after_forward = layouts.reduce_every_microbatch = {true, false};
+  layouts = layouts.with_adapters();
+  s.problem.space.shard_sizes = {4, 16}, s.problem.space.microbatches = {1, 2};
+  for (const double launch_s : {0.0, 1e-5}) {
+    cost.launch_each_s = launch_s;
+    check_bounds(s.problem);
+  }
+  for (const Layout& layout : all_layouts(s.problem)) CHECK(program_options(s.problem, layout).frozen());
+}
+
 TEST_CASE("layouts of every kind take no less than their bounds, all microbatches simulated") {
   std::int64_t checked = 0;
   double closest = 0, closest_flat = 0;  // of pipelines, and of layouts without

@@ -136,6 +136,35 @@ TEST_CASE("several processes keep one limit") {
   check_all(ShardCache(spec), 0, 300);
 }
 
+TEST_CASE("what a shard takes is noted while no other process can begin with it, also where it fails") {
+  const TempDirectory folder;
+  write_set(folder / "a", 20, 0);
+  StreamSpec spec = stream_of(folder / "a", folder / "cache");
+  spec.download_retry = 0;
+  StoreScript script;
+  StreamFolder stream(spec, kTokensColumn, options_with(script).fetch), elsewhere(spec, kTokensColumn, {});
+  std::vector<std::string> heard;
+  const auto hears = [&](const char* what) {
+    return [&, what] { heard.push_back(std::string(what) + (elsewhere.in_work_elsewhere(0) ? "" : ", unguarded")); };
+  };
+  const ShardMaking making{hears("begins"), hears("made"), hears("failed")};
+  script.faults = {StoreFault::unreachable};
+  CHECK_THROWS(stream.prepare(0, true, making));
+  CHECK(heard == std::vector<std::string>{"begins", "failed"});
+  heard.clear();
+  CHECK(stream.prepare(0, true, making) == StreamFolder::Prepared::made);
+  CHECK(heard == std::vector<std::string>{"begins", "made"});
+  heard.clear();
+  CHECK(stream.prepare(0, true, making) == StreamFolder::Prepared::found);
+  CHECK(heard.empty());
+  stream.unless_in_work(0, [&] {
+    hears("looked at")();
+    elsewhere.unless_in_work(0, [&] { heard.push_back("by two"); });
+  });
+  CHECK(heard == std::vector<std::string>{"looked at"});
+  CHECK_FALSE(elsewhere.in_work_elsewhere(0));
+}
+
 TEST_CASE("a limit that holds too little is refused, and so is another beside one in use") {
   const TempDirectory folder;
   write_set(folder / "a", 80, 0);

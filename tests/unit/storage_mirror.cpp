@@ -1,5 +1,6 @@
 #include "trainer/storage/mirror.hpp"
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -101,19 +102,50 @@ TEST_CASE("a checkpoint goes to a store and comes to a machine that has nothing"
   FileStore store(folder / "store");
   CheckpointMirror mirror(store);
   CHECK(mirror.steps().empty());
-  CHECK_FALSE(mirror.fetch_newest(folder / "empty", 60, never));
+  CHECK_FALSE(mirror.fetch_newest(folder / "empty", never));
   save(mirror, local_checkpoint(folder / "local", 2, 2), 2);
   save(mirror, local_checkpoint(folder / "local", 12, 12), 12);
   CHECK(mirror.steps() == std::vector<std::int64_t>{12, 2});
   CHECK(store.read("latest", 100) == "step-00000012\n");
-  const auto fetched = mirror.fetch_newest(folder / "other", 60, never);
+  const auto fetched = mirror.fetch_newest(folder / "other", never);
   REQUIRE(fetched);
   CHECK(*fetched == folder / "other/step-00000012");
   CHECK(value_of(*fetched) == 12);
   CHECK(read_manifest(*fetched).at("step") == 12);
-  CHECK(value_of(mirror.fetch(2, folder / "other", 60)) == 2);
-  CHECK_THROWS_WITH(mirror.fetch(2, folder / "other", 60), Contains("is there already"));
+  CHECK(value_of(mirror.fetch(2, folder / "other")) == 2);
+  CHECK_THROWS_WITH(mirror.fetch(2, folder / "other"), Contains("is there already"));
   CHECK(std::distance(fs::directory_iterator(folder / "other"), fs::directory_iterator()) == 2);
+}
+
+TEST_CASE("processes that share a folder bring a share of the files each") {
+  const test::TempDirectory folder;
+  FileStore store(folder / "store");
+  std::atomic<int> moves = 0;
+  store.on_progress([&] { ++moves; });
+  CheckpointMirror mirror(store);
+  save(mirror, local_checkpoint(folder / "local", 2, 2), 2);
+  CHECK(moves.exchange(0) >= 3);
+  const auto shards_in = [](const fs::path& checkpoint) {
+    return std::count_if(fs::directory_iterator(checkpoint), fs::directory_iterator(),
+                         [](const auto& entry) { return entry.path().extension() == ".safetensors"; });
+  };
+  const fs::path begun = mirror.begin_fetch(2, folder / "other");
+  CHECK(shards_in(begun) == 0);
+  mirror.fetch_files(begun, 1, 2);
+  CHECK(shards_in(begun) == 1);
+  CHECK_FALSE(fs::exists(folder / "other" / step_name(2)));
+  mirror.fetch_files(begun, 0, 2);
+  CHECK(moves >= 3);
+  const fs::path there = CheckpointMirror::end_fetch(begun);
+  CHECK(there == folder / "other" / step_name(2));
+  CHECK(value_of(there) == 2);
+  CheckpointMirror::abandon_fetch(mirror.begin_fetch(2, folder / "other"));
+  CHECK(std::distance(fs::directory_iterator(folder / "other"), fs::directory_iterator()) == 1);
+}
+
+TEST_CASE("the time that a fetch may take follows its bytes") {
+  CHECK(fetch_limit_s(0) == 3600);
+  CHECK(fetch_limit_s(1'000'000'000'000) > 24 * 3600);
 }
 
 TEST_CASE("what is not whole is no checkpoint") {
@@ -149,7 +181,7 @@ TEST_CASE("damage at the store is found, and the checkpoint before is taken") {
   else
     store.put(name, bytes);
   std::vector<std::int64_t> passed_over;
-  const auto fetched = mirror.fetch_newest(folder / "other", 60, [&](std::int64_t step, const std::string& why) {
+  const auto fetched = mirror.fetch_newest(folder / "other", [&](std::int64_t step, const std::string& why) {
     passed_over.push_back(step);
     CHECK_THAT(why, Contains(victim == "missing" ? kShards[1] : victim));
   });
@@ -158,7 +190,7 @@ TEST_CASE("damage at the store is found, and the checkpoint before is taken") {
   CHECK(passed_over == std::vector<std::int64_t>{3});
   CHECK(std::distance(fs::directory_iterator(folder / "other"), fs::directory_iterator()) == 1);
   store.remove(step_name(2) + "/" + kShards[0]);
-  CHECK_THROWS_WITH(mirror.fetch_newest(folder / "third", 60, [](std::int64_t, const std::string&) {}),
+  CHECK_THROWS_WITH(mirror.fetch_newest(folder / "third", [](std::int64_t, const std::string&) {}),
                     Contains("found 2 checkpoints, none of them whole"));
   CHECK(fs::is_empty(folder / "third"));
 }
@@ -173,7 +205,7 @@ TEST_CASE("a manifest that leads out of its folder is none") {
     json manifest = json::parse(store.read(name, 1 << 20));
     manifest["files"][0]["name"] = victim;
     store.put(name, sealed(manifest).dump());
-    CHECK_THROWS_WITH(mirror.fetch(2, folder / "other", 60), Contains("allowed are files of its own folder"));
+    CHECK_THROWS_WITH(mirror.fetch(2, folder / "other"), Contains("allowed are files of its own folder"));
     CHECK(fs::is_empty(folder / "other"));
   }
 }
@@ -196,14 +228,14 @@ TEST_CASE("whatever call fails, the store has the checkpoint before or the new o
         failed = true;
       }
       store.fail_at = -1;
-      const auto fetched = mirror.fetch_newest(folder / "other", 60, never);
+      const auto fetched = mirror.fetch_newest(folder / "other", never);
       REQUIRE(fetched);
       const float found = value_of(*fetched);
       CHECK((found == 2 || found == 3));
       if (!failed) CHECK(found == 3);
       if (found == 2) {
         save(mirror, newer, 3);
-        CHECK(value_of(*mirror.fetch_newest(folder / "third", 60, never)) == 3);
+        CHECK(value_of(*mirror.fetch_newest(folder / "third", never)) == 3);
       }
     }
 }
@@ -223,7 +255,7 @@ TEST_CASE("a step that is a checkpoint already is not written over") {
   CHECK(mirror.steps().empty());
   CHECK(store.size(step_name(3) + "/manifest.json.passed-over"));
   save(mirror, other, 3);
-  CHECK(value_of(*mirror.fetch_newest(folder / "other", 60, never)) == 33);
+  CHECK(value_of(*mirror.fetch_newest(folder / "other", never)) == 33);
 }
 
 TEST_CASE("the newest are kept") {

@@ -54,6 +54,9 @@ TEST_CASE("model presets have the parameter counts of their sources") {
                                              {"qwen3-30b-a3b", 30531911680, 210944},
                                              {"deepseek-v2-lite", 15706357760, 126464},
                                              {"mpt-7b", 6648758272, 266240},
+                                             {"gpt2", 124318464, 121344},         // and biases
+                                             {"opt-2.7b", 2650526720, 1070080},   // 2,651,596,800 in all
+                                             {"gpt-neo-125m", 125104896, 84480},  // 125,198,592 with 9,216 more biases
                                              {"llama3-8b", 8029995008, 266240},
                                              {"llama3-405b", 405849243648, 4145152},
                                              {"falcon-7b", 7216889856, 299904},

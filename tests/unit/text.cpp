@@ -23,4 +23,5 @@ TEST_CASE("a file is read whole, an empty one too; a folder and no file are refu
   CHECK_THAT(test::usage_error([&] { read_file(folder / "none", "a study file"); }),
              Contains("none: cannot be read; needs a study file"));
   CHECK_THAT(test::usage_error([&] { read_file(folder.path(), "text"); }), Contains("cannot be read"));
+  CHECK_THAT(test::usage_error([&] { read_file(std::string(5000, 'n'), "text"); }), Contains("nnn... (5000 bytes)"));
 }

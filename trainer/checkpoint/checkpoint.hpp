@@ -18,6 +18,7 @@
 #include "configs/spec/scenario.hpp"
 #include "trainer/checkpoint/upload.hpp"
 #include "trainer/communication/communicator.hpp"
+#include "trainer/communication/storage_progress.hpp"
 #include "trainer/data/sampler.hpp"
 #include "trainer/device/device.hpp"
 #include "trainer/parameters/weights.hpp"
@@ -26,6 +27,7 @@
 namespace wt {
 
 class LocalLoader;
+class StoreCheckpoints;
 
 struct SaveTimes {
   double blocking_s = 0;  ///< training stood still for so long: waiting for the save before, and the copy
@@ -96,6 +98,7 @@ class CheckpointSaver {
   Done done_;
   StagedState staged_;
   std::unique_ptr<SharedStore> store_;        ///< the thread's own connection
+  std::optional<StorageProgress> progress_;   ///< through it
   std::unique_ptr<CheckpointUpload> upload_;  ///< where the run has a save_folder
   std::thread thread_;
   std::atomic<bool> given_up_ = false;
@@ -116,14 +119,16 @@ struct LoadedCheckpoint {
 
 using UnfitState = std::function<std::string(std::int64_t step, const SamplerState& sampler)>;
 
-/// Collective. Takes the newest step that is whole and undamaged in the memory of nodes (`copies`, where there are any)
-/// or in storage, of one step the nearest. In storage, the ranks of the first replica verify sizes and checksums, read
-/// what they own and broadcast it to the ranks that keep copies. What cannot be read is named on stderr and passed
-/// over. Nothing there: nullopt. Throws Error{usage} on every rank when checkpoints are in storage and neither they nor
-/// copies can be read, and when the one taken is of another model or of other data.
-/// `unfit`: why the run cannot go on from a state that can be read; "" = it can. Such a one is passed over, too.
+/// Collective. Takes the newest step that is whole and undamaged in the memory of nodes (`copies`, where there are
+/// any), in storage, or at the run's save_folder (`at_store`, where it has one), from where it is fetched; of one step
+/// the nearest that is undamaged. In storage, the ranks of the first replica verify sizes and checksums, read what they
+/// own and broadcast it to the ranks that keep copies. What cannot be read is named on stderr and passed over. Nothing
+/// there: nullopt. Throws Error{usage} on every rank when checkpoints are in storage and neither they nor copies can be
+/// read, and when the one taken is of another model or of other data. `unfit`: why the run cannot go on from a state
+/// that can be read; "" = it can. Such a one is passed over, too.
 std::optional<LoadedCheckpoint> load_newest_checkpoint(const std::filesystem::path& folder, const RunSpec& run,
                                                        std::vector<ShardedGroup>& groups, Communicators& communicators,
-                                                       LocalLoader* copies, const UnfitState& unfit);
+                                                       LocalLoader* copies, const UnfitState& unfit,
+                                                       StoreCheckpoints* at_store = nullptr);
 
 }  // namespace wt

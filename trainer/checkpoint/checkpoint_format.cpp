@@ -3,9 +3,11 @@
 #include <chrono>
 #include <fstream>
 #include <thread>
+#include <utility>
 
 #include "configs/spec/support/atomic_file.hpp"
 #include "configs/spec/support/error.hpp"
+#include "trainer/communication/storage_progress.hpp"
 #include "trainer/device/clocks.hpp"
 
 namespace wt {
@@ -27,15 +29,20 @@ std::string shard_file_name(std::int64_t rank, std::size_t index, std::size_t fi
   return fmt::format("shard-{:05}-model-{:05}-of-{:05}.safetensors", rank + 1, index + 1, files);
 }
 
-std::string wait_for(SharedStore& store, const std::string& key, const std::atomic<bool>* given_up) {
-  const double begin = Clocks::now().wall_s;
+std::string wait_for(SharedStore& store, const std::string& key, const std::atomic<bool>* given_up, double patience_s) {
+  double since = Clocks::now().wall_s;
+  std::string moved;
   // Thousands of ranks ask one store: seldom, once it is clear that it takes long.
   for (auto pause = std::chrono::milliseconds(1); !store.has(key);
        pause = std::min(2 * pause, std::chrono::milliseconds(250))) {
     if (given_up && *given_up) throw_error(Code::runtime, "{}: given up, because the run ended", key);
-    if (Clocks::now().wall_s - begin > kStoragePatience_s)
-      throw_error(Code::runtime, "{}: nothing heard for {:.0f} min; is a rank or the storage stuck?", key,
-                  kStoragePatience_s / 60);
+    if (const double now = Clocks::now().wall_s; now - since > patience_s) {
+      const std::string moves = store.has(kStorageMoves) ? store.get(kStorageMoves) : "";
+      if (std::exchange(moved, moves) == moves)
+        throw_error(Code::runtime, "{}: nothing heard for {:.0f} min; is a rank or the storage stuck?", key,
+                    patience_s / 60);
+      since = now;
+    }
     std::this_thread::sleep_for(pause);
   }
   return store.get(key);
@@ -109,7 +116,15 @@ json order_json(const DatasetSpec& d) {
   if (d.shuffle) out["shuffle_algo"] = to_string(d.shuffle_algorithm);
   if (d.epoch_size) out["epoch_size"] = *d.epoch_size;
   if (d.shuffle_block_size) out["shuffle_block_size"] = *d.shuffle_block_size;
+  if (!d.finetuning) return out;
+  out["packing_ratio"] = d.finetuning->packing_ratio;
+  if (d.finetuning->eos_token_id) out["eos_token_id"] = *d.finetuning->eos_token_id;  // examples' lengths: the packing
   return out;
+}
+
+json adapter_json(const RunSpec& run) {
+  if (!run.lora) return {};
+  return {{"r", run.lora->rank}, {"lora_alpha", run.lora->alpha}, {"target_modules", run.lora->target_modules}};
 }
 
 json data_json(const RunSpec& run) {

@@ -32,19 +32,22 @@ std::string shard_file_name(std::int64_t rank, std::size_t index, std::size_t fi
 /// samples and what a step is.
 nlohmann::json model_json(const ModelSpec& model);
 nlohmann::json data_json(const RunSpec& run);
+/// Of the adapter, null without one.
+nlohmann::json adapter_json(const RunSpec& run);
 
-/// The longest that a rank waits for others to write or read their files.
+/// The longest that a rank waits while no rank's storage moves (kStorageMoves).
 inline constexpr double kStoragePatience_s = 1800;
 /// The value of a key that another rank sets when its files are written or read, however long that takes: polls, so
-/// that the store's own timeout does not end it. Throws Error{runtime} after kStoragePatience_s, or once `given_up` is
-/// set.
-std::string wait_for(SharedStore& store, const std::string& key, const std::atomic<bool>* given_up = nullptr);
+/// that the store's own timeout does not end it. Throws Error{runtime} once `given_up` is set, and after patience_s in
+/// which no bytes went to storage or came from there; it is looked at that often, so that it may take twice as long.
+std::string wait_for(SharedStore& store, const std::string& key, const std::atomic<bool>* given_up = nullptr,
+                     double patience_s = kStoragePatience_s);
 
-/// The states of a parameter and the keys they have in a checkpoint.
+/// The states of a parameter and the keys they have in a checkpoint: of a frozen one its value alone.
 inline std::vector<std::pair<std::string, const at::Tensor*>> states(const ShardedGroup& g,
                                                                      const std::string& parameter) {
-  std::vector<std::pair<std::string, const at::Tensor*>> out{{parameter, &g.master},
-                                                             {state_key(parameter, "exp_avg"), &g.exp_avg}};
+  std::vector<std::pair<std::string, const at::Tensor*>> out{{parameter, &g.master}};
+  if (g.exp_avg.defined()) out.emplace_back(state_key(parameter, "exp_avg"), &g.exp_avg);
   if (g.exp_avg_sq.defined()) out.emplace_back(state_key(parameter, "exp_avg_sq"), &g.exp_avg_sq);
   return out;
 }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/support/error.hpp"
@@ -8,6 +9,7 @@
 #include "trainer/checkpoint/checkpoint_format.hpp"
 #include "trainer/checkpoint/earlier_run.hpp"
 #include "trainer/checkpoint/local_load.hpp"
+#include "trainer/checkpoint/store_checkpoints.hpp"
 #include "trainer/device/device.hpp"
 #include "trainer/pch.hpp"
 
@@ -44,20 +46,22 @@ struct Found {
 json names_in(const fs::path& folder) {
   json names = json::array();
   std::string wrong;
+  bool listed = true;
   try {
     for (const fs::path& path : checkpoint_folders(folder)) names.push_back(path.filename().string());
     if (names.empty() && fs::exists(folder / "latest"))
       wrong = (folder / "latest").string() + " names a checkpoint that is not there";
   } catch (const std::exception& e) {
-    wrong = e.what();
+    wrong = e.what(), listed = false;
   }
-  return {{"names", names}, {"wrong", wrong}};
+  return {{"names", names}, {"wrong", wrong}, {"listed", listed}};
 }
 
-/// Why it cannot be read, the same on every rank; "" = it can. Rank 0 says on stderr what is passed over.
-std::string damage_of_checkpoint(const fs::path& path, Communicators& communicators, std::int64_t readers) {
+/// Why it cannot be read, the same on every rank; "" = it can. Rank 0 says on stderr what is passed over. `about` names
+/// the question, each is asked once.
+std::string damage_of_checkpoint(const fs::path& path, Communicators& communicators, std::int64_t readers,
+                                 const std::string& about) {
   const std::string own = communicators.rank() < readers ? damage(path, communicators.rank(), readers) : "";
-  const std::string about = path.filename().string();
   return agree(communicators, readers, about, own, [&](const std::vector<std::string>& results) {
     for (const std::string& result : results)
       if (!result.empty()) {
@@ -120,34 +124,102 @@ class CopyChoice {
   std::size_t next_ = 0;
 };
 
-/// The same on every rank.
-Found find_newest(const fs::path& folder, const RunSpec& run, Communicators& communicators, LocalLoader* copies,
-                  const UnfitState& unfit) {
-  const json in_folder =
-      json::parse(agree(communicators, 1, "candidates", "", [&](const auto&) { return names_in(folder).dump(); }));
-  Found found;
-  found.wrong = in_folder.at("wrong").get<std::string>();
-  if (!found.wrong.empty()) return found;
-  CopyChoice choice(copies, unfit);
-  for (const json& name : in_folder.at("names")) {
-    const fs::path path = folder / name.get<std::string>();
-    const std::int64_t step = std::stoll(path.filename().string().substr(kStepPrefix.size()));
-    found.copy = choice.take(step);
-    // The run's last step must be whole in storage, too: no other save follows.
-    if (found.copy && (found.copy->step != step || step != run.steps)) return found;
-    Unfitness wrong{damage_of_checkpoint(path, communicators, state_ranks(run.layout)), false};
-    if (wrong.why.empty()) wrong = unfitness_of(path, communicators, unfit);
-    if (wrong.why.empty()) {
-      found.newest = path;
-      return found;
-    }
-    found.passed_over.push_back({path, wrong.readable ? "skipped-batches" : "unreadable"});
-    if (found.copy) return found;
-    if (found.wrong.empty()) found.wrong = path.string() + ": " + wrong.why;
-  }
-  found.copy = choice.take(0);
-  return found;
+struct Candidate {
+  std::int64_t step = 0;
+  std::string name;   ///< in the folder
+  bool here = false;  ///< in the folder; else at the store alone
+};
+
+/// "step-00000012" -> 12; -1: no step has so many digits, or none.
+std::int64_t step_of(const std::string& name) {
+  const std::string digits = name.substr(kStepPrefix.size());
+  return digits.empty() || digits.size() > 18 ? -1 : std::stoll(digits);
 }
+
+/// Newest first.
+std::vector<Candidate> candidates_of(const json& names, const StoreCheckpoints* at_store) {
+  std::vector<Candidate> all;
+  for (const json& name : names) all.push_back({step_of(name), name, true});
+  for (const std::int64_t step : at_store ? at_store->steps() : std::vector<std::int64_t>())
+    if (std::none_of(all.begin(), all.end(), [&](const Candidate& c) { return c.name == step_name(step); }))
+      all.push_back({step, step_name(step), false});
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.step > b.step; });
+  return all;
+}
+
+/// Looks for what a run goes on from. Collective, and the same on every rank.
+class CheckpointSearch {
+ public:
+  CheckpointSearch(const fs::path& folder, const RunSpec& run, Communicators& communicators, const UnfitState& unfit,
+                   StoreCheckpoints* at_store)
+      : folder_(folder), run_(run), communicators_(communicators), unfit_(unfit), at_store_(at_store) {}
+
+  Found newest(LocalLoader* copies) {
+    const json in_folder =
+        json::parse(agree(communicators_, 1, "candidates", "", [&](const auto&) { return names_in(folder_).dump(); }));
+    found_.wrong = in_folder.at("wrong").get<std::string>();
+    const std::vector<Candidate> candidates = candidates_of(in_folder.at("names"), at_store_);
+    if (!found_.wrong.empty() && (candidates.empty() || !in_folder.at("listed").get<bool>())) return found_;
+    CopyChoice choice(copies, unfit_);
+    for (const Candidate& candidate : candidates) {
+      found_.copy = choice.take(candidate.step);
+      // The run's last step must be whole in storage, too: no other save follows.
+      if (found_.copy && (found_.copy->step != candidate.step || candidate.step != run_.steps)) return found_;
+      if (take(candidate) || found_.copy) return found_;
+    }
+    found_.copy = choice.take(0);
+    if (!found_.copy) check_store();
+    return found_;
+  }
+
+ private:
+  /// Whether the run can go on from it. One that is not in the folder, or damaged there, is fetched from the store.
+  bool take(const Candidate& candidate) {
+    const fs::path path = folder_ / candidate.name;
+    Unfitness wrong{"", false};
+    if (candidate.here) wrong.why = damage_in(path, candidate.name);
+    if ((!candidate.here || !wrong.why.empty()) && is_at_store(candidate)) {
+      const std::string why = at_store_->fetch(candidate.step);
+      if (wrong_at_store_.empty()) wrong_at_store_ = why;
+      if (!why.empty() && !candidate.here) return false;
+      // A node may still see the former folder, although it was waited for.
+      if (why.empty()) wrong.why = candidate.here ? damage_in(path, candidate.name + " in its place") : "";
+    }
+    if (wrong.why.empty()) wrong = unfitness_of(path, communicators_, unfit_);
+    if (wrong.why.empty()) {
+      found_.newest = path;
+      return true;
+    }
+    found_.passed_over.push_back({path, wrong.readable ? "skipped-batches" : "unreadable"});
+    if (!found_.copy && found_.wrong.empty()) found_.wrong = path.string() + ": " + wrong.why;
+    return false;
+  }
+
+  std::string damage_in(const fs::path& path, const std::string& about) {
+    return damage_of_checkpoint(path, communicators_, state_ranks(run_.layout), about);
+  }
+
+  bool is_at_store(const Candidate& candidate) const {
+    return at_store_ && at_store_->has(candidate.step) && candidate.name == step_name(candidate.step);
+  }
+
+  void check_store() const {
+    if (!found_.newest.empty() || !found_.wrong.empty() || wrong_at_store_.empty()) return;
+    throw_error(
+        Code::usage,
+        "{}: found checkpoints and none that is whole ({}); needs one to go on from; choose another save_folder, "
+        "or set autoresume: false",
+        at_store_->address(), wrong_at_store_);
+  }
+
+  const fs::path folder_;
+  const RunSpec& run_;
+  Communicators& communicators_;
+  const UnfitState& unfit_;
+  StoreCheckpoints* at_store_;
+  Found found_;
+  std::string wrong_at_store_;
+};
 
 void check_manifest(const json& manifest, const RunSpec& run, const std::string& chosen) {
   if (manifest.at("model") != model_json(run.model))
@@ -155,6 +227,11 @@ void check_manifest(const json& manifest, const RunSpec& run, const std::string&
                 "{}: checkpoint of another model: {}; set the run's model back, choose another output folder, or set "
                 "autoresume: false",
                 chosen, differing_keys(manifest.at("model"), model_json(run.model)));
+  if (const json saved = manifest.value("adapter", json()); saved != adapter_json(run))
+    throw_error(Code::usage,
+                "{}: peft_config was {} when the checkpoint was saved, the run says {}; set it back, choose another "
+                "output folder, or set autoresume: false",
+                chosen, saved.dump(), adapter_json(run).dump());
   const json expected = data_json(run);
   for (const auto& [key, value] : expected.items())
     if (manifest.at("data").contains(key) && manifest.at("data").at(key) != value)  // older ones have fewer
@@ -199,9 +276,10 @@ std::string unknown_tensors(const StoredTensors& stored, const std::vector<std::
 
 std::optional<LoadedCheckpoint> load_newest_checkpoint(const fs::path& folder, const RunSpec& run,
                                                        std::vector<ShardedGroup>& groups, Communicators& communicators,
-                                                       LocalLoader* copies, const UnfitState& unfit) {
+                                                       LocalLoader* copies, const UnfitState& unfit,
+                                                       StoreCheckpoints* at_store) {
   const std::int64_t readers = state_ranks(run.layout);
-  const Found found = find_newest(folder, run, communicators, copies, unfit);
+  const Found found = CheckpointSearch(folder, run, communicators, unfit, at_store).newest(copies);
   if (found.copy)
     return LoadedCheckpoint{found.copy->step, found.copy->sampler, copies->load(), found.newest, found.passed_over};
   if (found.newest.empty() && found.wrong.empty()) return std::nullopt;

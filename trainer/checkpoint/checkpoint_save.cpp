@@ -58,7 +58,7 @@ void remove_old(const fs::path& newest, std::int64_t keep) {
 
 void StagedState::copy(const std::vector<ShardedGroup>& groups, std::int64_t step, std::int64_t rank) {
   std::size_t needed = 1;
-  for (const ShardedGroup& g : groups) needed += 3 * static_cast<std::size_t>(g.layout.state_elements);
+  for (const ShardedGroup& g : groups) needed += g.states().size() * static_cast<std::size_t>(g.layout.state_elements);
   const at::Device device = groups.front().master.device();
   values_.reserve(needed, device);
   files_.clear();
@@ -79,7 +79,8 @@ void StagedState::copy(const std::vector<ShardedGroup>& groups, std::int64_t ste
           add(i, {key, "F32", parts[i].shape, next + (parts[i].begin - first), parts[i].offsets});
         next += count;
       }
-      if (first == 0) add(0, {state_key(p.name, "step"), "F32", {}, values_.data(), {}});  // PyTorch's AdamW wants it
+      if (first == 0 && !g.frozen())
+        add(0, {state_key(p.name, "step"), "F32", {}, values_.data(), {}});  // PyTorch's AdamW wants it
     });
   }
   wait_for_device(device);
@@ -117,7 +118,10 @@ void CheckpointSaver::save(std::int64_t step, const SamplerState& sampler, const
   written_at_s_ = begin;
   if (communicators_.rank() < state_ranks(run_.layout)) {
     staged_.copy(groups, step, communicators_.rank());
-    if (!store_) store_ = communicators_.store().reconnect();
+    if (!store_) {
+      store_ = communicators_.store().reconnect();
+      progress_.emplace(*store_, communicators_.rank());
+    }
     thread_ = std::thread([this] { write(); });
   }
   blocking_s_ = Clocks::now().wall_s - begin;
@@ -202,6 +206,7 @@ json CheckpointSaver::write_own_files() {
     const std::string name = shard_file_name(communicators_.rank(), i, files.size());
     const WrittenFile file = write_safetensors(partial_folder(folder_, step_) / name, files[i], [&](std::int64_t done) {
       pass_checkpoint_bytes(step_, before + done, total);
+      progress_->moves();
       if (given_up_) throw_error(Code::runtime, "{}: given up, because the run ended", name);
     });
     if (run_.resilience.verify_saves) check_written(partial_folder(folder_, step_) / name, file);
@@ -222,6 +227,7 @@ std::string CheckpointSaver::publish() {
                    {"layout", run_.layout.name()},
                    {"sampler", to_json(sampler_)},
                    {"files", json::array()}};
+  if (run_.lora) manifest["adapter"] = adapter_json(run_);
   std::string wrong;
   try {
     for (std::int64_t rank = 0; rank < state_ranks(run_.layout);

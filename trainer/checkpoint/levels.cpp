@@ -2,6 +2,7 @@
 
 #include "configs/spec/support/linked_folder.hpp"
 #include "configs/spec/support/standard_error.hpp"
+#include "trainer/checkpoint/store_checkpoints.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {
@@ -15,12 +16,12 @@ CheckpointLevels::CheckpointLevels(const std::filesystem::path& output, const Ru
 }
 
 std::optional<LoadedCheckpoint> CheckpointLevels::load(const UnfitState& unfit) {
-  if (communicators_.rank() == 0 && run_.autoresume && run_.save && !run_.save_folder.empty())
-    fetch_missing_checkpoint(run_, output_);
+  std::optional<StoreCheckpoints> at_store;
+  if (run_.autoresume && run_.save && !run_.save_folder.empty()) at_store.emplace(run_, output_, communicators_);
   std::optional<LocalLoader> copies;
   if (site_) copies.emplace(*site_, run_, communicators_, links_, groups_);
   auto loaded = load_newest_checkpoint(output_ / "checkpoints", run_, groups_, communicators_,
-                                       copies ? &*copies : nullptr, unfit);
+                                       copies ? &*copies : nullptr, unfit, at_store ? &*at_store : nullptr);
   if (!loaded) return loaded;
   passed_over_ = loaded->passed_over;
   loaded_path_ = loaded->path;

@@ -155,6 +155,7 @@ void write_copy(const fs::path& level, const CopyRecord& record, const RunSpec& 
   const WrittenFile written =
       write_safetensors(file, {{kTensor, "F32", {static_cast<std::int64_t>(values.size())}, values.data()}});
   json out = identity_of(run);
+  if (run.lora) out["adapter"] = adapter_json(run);
   out.update({{"schema", kCopySchema},
               {"step", record.step},
               {"history", record.history},
@@ -184,6 +185,8 @@ FoundCopy read_record(const fs::path& file, const RunSpec& run) {
   for (const auto& [key, value] : identity.items())
     if (record.at(key) != value)
       throw_error(Code::usage, "of another {}: {}", key, differing_keys(record.at(key), value));
+  if (const json adapter = record.value("adapter", json()); adapter != adapter_json(run))
+    throw_error(Code::usage, "of another adapter: {}", adapter.dump());
   FoundCopy found{{record.at("step"), record.at("history"), record.at("shard"),
                    sampler_state_from_json(record.at("sampler"), file.string())},
                   fs::path(file).replace_extension(".safetensors"),

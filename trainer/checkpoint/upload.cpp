@@ -1,28 +1,20 @@
 #include "trainer/checkpoint/upload.hpp"
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/standard_error.hpp"
 #include "configs/spec/support/text.hpp"
 #include "trainer/checkpoint/checkpoint_format.hpp"
+#include "trainer/checkpoint/run_records.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {
 namespace {
 
-/// What one file of a checkpoint may take on its way here.
-constexpr double kFetch_s = 3600;
-
-/// Records that a run that goes on elsewhere has need of, and what a report is made of.
-constexpr std::array kRecords{"run.yaml",          "metrics.jsonl",     "replayed.jsonl", "generations.jsonl",
-                              "checkpoints.jsonl", "evaluations.jsonl", "summary.json",   "profile.json"};
 /// Longer ones are uploaded at the end alone.
 constexpr std::uintmax_t kRecord_bytes = 64 << 20;
-
-std::string record_name(const std::string& name) { return "results/" + name; }
 
 std::string upload_key(std::int64_t step, const std::string& what) {
   return fmt::format("checkpoint-upload/{}/{}", step, what);
@@ -31,7 +23,14 @@ std::string upload_key(std::int64_t step, const std::string& what) {
 }  // namespace
 
 CheckpointUpload::CheckpointUpload(const RunSpec& run, SharedStore& store, std::int64_t rank)
-    : run_(run), rank_(rank), place_(open_store(run.save_folder)), mirror_(*place_), store_(store.reconnect()) {}
+    : run_(run),
+      rank_(rank),
+      place_(open_store(run.save_folder)),
+      mirror_(*place_),
+      store_(store.reconnect()),
+      progress_(*store_, rank) {
+  place_->on_progress([this] { progress_.moves(); });
+}
 
 CheckpointUpload::~CheckpointUpload() {
   give_up();
@@ -115,7 +114,7 @@ std::string CheckpointUpload::commit(std::int64_t step, const std::filesystem::p
     mirror_.retain(step, run_.keep_checkpoints);
     const std::filesystem::path output = checkpoint.parent_path().parent_path();
     std::error_code absent;
-    for (const char* name : kRecords)
+    for (const char* name : kRunRecords)
       if (const auto bytes = std::filesystem::file_size(output / name, absent); !absent && bytes <= kRecord_bytes)
         place_->put(record_name(name), read_file((output / name).string(), "a record"));  // which grows meanwhile
   } catch (const std::exception& e) {
@@ -127,41 +126,8 @@ std::string CheckpointUpload::commit(std::int64_t step, const std::filesystem::p
 }
 
 void CheckpointUpload::upload_results(const std::filesystem::path& output) {
-  for (const char* name : kRecords)
+  for (const char* name : kRunRecords)
     if (std::filesystem::exists(output / name)) place_->upload(output / name, record_name(name));
-}
-
-void fetch_missing_checkpoint(const RunSpec& run, const std::filesystem::path& output) {
-  const std::filesystem::path folder = output / "checkpoints";
-  const std::unique_ptr<Store> place = open_store(run.save_folder);
-  CheckpointMirror mirror(*place);
-  const auto here = checkpoint_folders(folder);
-  std::string wrong;
-  for (const std::int64_t step : mirror.steps()) {
-    if (!here.empty() && step_name(step) <= here.front().filename().string()) return;
-    try {
-      mirror.fetch(step, folder, kFetch_s);
-      for (const char* name : kRecords)
-        if (const std::string there = record_name(name); !std::filesystem::exists(output / name) && place->size(there))
-          place->fetch(there, output / name, kFetch_s);
-      print_error("fetched {} from {}\n", step_name(step), place->address());
-      return;
-    } catch (const Error& e) {
-      const auto* failed = dynamic_cast<const StoreFailed*>(&e);
-      const bool of_checkpoint =
-          failed ? failed->kind() == StoreFailed::Kind::damaged || failed->kind() == StoreFailed::Kind::not_found
-                 : e.code() == Code::usage;  // its manifest is none of ours
-      if (!of_checkpoint) throw;
-      wrong = e.what();
-      print_error("checkpoint of step {} at {} is passed over: {}\n", step, place->address(), wrong);
-    }
-  }
-  if (!wrong.empty() && here.empty())
-    throw_error(
-        Code::usage,
-        "{}: found checkpoints and none that is whole ({}); needs one to go on from; choose another save_folder, "
-        "or set autoresume: false",
-        place->address(), wrong);
 }
 
 }  // namespace wt

@@ -8,6 +8,7 @@
 
 #include "configs/spec/run.hpp"
 #include "trainer/communication/communicator.hpp"
+#include "trainer/communication/storage_progress.hpp"
 #include "trainer/storage/mirror.hpp"
 
 namespace wt {
@@ -51,14 +52,10 @@ class CheckpointUpload {
   std::unique_ptr<Store> place_;
   CheckpointMirror mirror_;
   std::unique_ptr<SharedStore> store_;  ///< the thread's own connection
+  StorageProgress progress_;
   std::thread thread_;
   std::atomic<bool> given_up_ = false;
   std::string failure_;
 };
-
-/// Fetches the newest checkpoint that is whole at save_folder, where it is newer than what `output` holds: the machine
-/// that saved it may be gone; then the run's records, too, where `output` has none. On one process. Says on stderr what
-/// it does. Throws StoreFailed; Error{usage} where some are there, none is whole, and `output` has none either.
-void fetch_missing_checkpoint(const RunSpec& run, const std::filesystem::path& output);
 
 }  // namespace wt

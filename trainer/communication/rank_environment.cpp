@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <initializer_list>
 #include <span>
+#include <string_view>
 
 #include "configs/spec/support/error.hpp"
 #include "trainer/faults/processes.hpp"
@@ -40,6 +41,15 @@ std::int64_t number(std::initializer_list<const char*> names, std::int64_t fallb
   return number_in({names.begin(), names.size()}).value_or(fallback);
 }
 
+/// From the ranks on this node, or Slurm's nodes of the step and its tasks on each: "4(x2)", unevenly "4,2".
+std::int64_t nodes_of(std::int64_t world) {
+  const std::int64_t here = number({"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"}, 0);
+  const char* const tasks = first_set({"SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"});
+  if (here == 0 && tasks && std::string_view(tasks).find(',') != std::string_view::npos) return 0;
+  const std::int64_t nodes = here > 0 ? world / here : number({"SLURM_STEP_NUM_NODES", "SLURM_NNODES"}, 1);
+  return nodes > 0 && world % nodes == 0 && (here == 0 || nodes * here == world) ? nodes : 0;
+}
+
 }  // namespace
 
 bool RankEnvironment::present() {
@@ -55,6 +65,7 @@ RankEnvironment RankEnvironment::read() {
     throw_error(Code::usage, "environment RANK: found {}, WORLD_SIZE {} allows 0..{}; mend the launcher's settings",
                 e.rank, e.world, e.world - 1);
   e.local_rank = number({"LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK"}, 0);
+  e.nodes = nodes_of(e.world);
   const std::int64_t port = number({"MASTER_PORT"}, 29500);
   if (port > 65535) throw_error(Code::usage, "environment MASTER_PORT: found {}, needs 0..65535", port);
   e.master_port = static_cast<int>(port);

@@ -10,6 +10,7 @@ struct RankEnvironment {
   std::int64_t rank = 0;
   std::int64_t world = 1;
   std::int64_t local_rank = 0;
+  std::int64_t nodes = 1;  ///< with as many ranks each, as far as the launcher says; 0: not as many
   std::string master_address = "127.0.0.1";
   int master_port = 29500;
   bool agent_store = false;  ///< the launcher hosts the store (TORCHELASTIC_USE_AGENT_STORE)

@@ -97,8 +97,9 @@ void CacheLimit::begin(bool alone) {
     if (header_->magic == kMagic && header_->shards == shards_.size() && header_->identity == identity) return;
     throw_error(
         Code::usage,
-        "{}: found that another process uses this folder with another data set or cache_limit, allowed is one of "
-        "each at a time; name another folder as `local`, or wait until it has ended",
+        "{}: found that another process uses this folder with another data set or cache_limit, or another data set of "
+        "this run does, allowed is one of each at a time; give one of them a folder of its own as `local`, or wait "
+        "until the other process has ended",
         file_.string());
   }
   header_->magic = kMagic;

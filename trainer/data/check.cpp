@@ -11,6 +11,7 @@
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/hash.hpp"
 #include "configs/spec/support/scratch_folder.hpp"
+#include "trainer/data/labelled_tokens.hpp"
 #include "trainer/data/mds_compression.hpp"
 #include "trainer/data/mds_shard_file.hpp"
 
@@ -63,6 +64,11 @@ class DatasetCheck {
   void shard(const MdsShard& entry, std::int64_t first_sample, const std::vector<std::int64_t>& shown) {
     const ColumnChoice column = column_to_check(entry, (folder_ / kMdsIndexName).string());
     result_.text |= column.kind == CheckedColumn::text;
+    if (options_.finetuning && column.kind != CheckedColumn::turns)
+      problem(
+          fmt::format("{}: found the column {}, allowed for a loader named finetuning is {}; pack the examples with "
+                      "--samples finetune",
+                      (folder_ / entry.raw.basename).string(), (*entry.columns)[column.place].name, kTurnsColumn));
     try {
       const fs::path file = shard_on_disk(entry);
       const MdsShardFile data(file, entry, column.place);
@@ -139,6 +145,7 @@ class DatasetCheck {
       read.text.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
       if (column.kind == CheckedColumn::turns) {
         read.ids = ids_of_turns(read.text, where);
+        if (options_.finetuning) learn(read.text, where);
         read.text.clear();
       }
     }
@@ -173,7 +180,8 @@ class DatasetCheck {
         const auto response = turn.at("labels").get<std::vector<std::int32_t>>();
         ids.insert(ids.end(), prompt.begin(), prompt.end());
         ids.insert(ids.end(), response.begin(), response.end());
-        if (&turn == &turns.back()) result_.trained += static_cast<std::int64_t>(response.size());
+        if (!options_.finetuning && &turn == &turns.back())
+          result_.trained += static_cast<std::int64_t>(response.size());
       }
     } catch (const nlohmann::json::exception& error) {
       throw_error(Code::usage,
@@ -183,6 +191,23 @@ class DatasetCheck {
     if (!ids.empty() && *std::min_element(ids.begin(), ids.end()) < 0)
       throw_error(Code::usage, "{}: found a negative id, allowed are 0 to 2147483647; tokenize the text again", where);
     return ids;
+  }
+
+  /// As the run does.
+  void learn(const std::string& turns, const std::string& where) {
+    constexpr std::int64_t kNoLimit = std::int64_t{1} << 40;
+    try {
+      const std::int64_t targets =
+          labelled_tokens(turns, *options_.finetuning, options_.seq_len.value_or(kNoLimit), where).targets();
+      result_.trained += targets;
+      if (targets == 0)
+        problem(
+            fmt::format("{}: found no token to learn, allowed is at least one; name more with target_prompts or "
+                        "target_responses, or leave the example out",
+                        where));
+    } catch (const Error& error) {
+      problem(error.what());
+    }
   }
 
   fs::path folder_;

@@ -8,13 +8,16 @@
 #include <string>
 #include <vector>
 
+#include "configs/spec/finetuning_spec.hpp"
+
 namespace wt {
 
 struct DataCheckOptions {
-  std::optional<std::int64_t> seq_len;     ///< samples of tokens hold so many, or one more
-  std::optional<std::int64_t> vocabulary;  ///< ids are below it
-  std::int64_t shown = 3;                  ///< samples: the first, the others drawn
-  std::uint64_t seed = 0;                  ///< of the draw
+  std::optional<std::int64_t> seq_len;       ///< samples of tokens hold so many, or one more
+  std::optional<std::int64_t> vocabulary;    ///< ids are below it
+  std::optional<FinetuningSpec> finetuning;  ///< the run's: samples are examples that teach something within seq_len
+  std::int64_t shown = 3;                    ///< samples: the first, the others drawn
+  std::uint64_t seed = 0;                    ///< of the draw
   /// Called after each shard with (shards done, shards in all).
   std::function<void(std::int64_t, std::int64_t)> progress;
 };
@@ -36,7 +39,7 @@ struct DataCheckResult {
   std::uint64_t bytes = 0;   ///< of the shards, uncompressed
   std::uint64_t stored = 0;  ///< of their files
   std::int64_t largest_id = -1;
-  std::int64_t trained = 0;                      ///< of finetuning examples: tokens of the last responses
+  std::int64_t trained = 0;  ///< of finetuning examples: tokens of the last responses, or what the run learns
   std::map<std::int64_t, std::int64_t> lengths;  ///< how many samples have this length
   std::vector<ShownSample> shown;
   std::vector<std::string> problems;  ///< the first 20, each with its file
@@ -44,9 +47,10 @@ struct DataCheckResult {
 };
 
 /// Reads index.json and every shard, compressed or not, with its quickest hash: of the compressed file where there is
-/// no other. A shard of which something is wrong is a problem of the result; so are a sample of another length and an
-/// id beyond the vocabulary. Samples: a column `tokens` or `input_ids` of integers, `text` or `turns` (data sets of LLM
-/// Foundry). Throws Error{usage} as read_mds_index does, and where there is none of these columns.
+/// no other. A shard of which something is wrong is a problem of the result; so are a sample of another length, an id
+/// beyond the vocabulary and an example of which the run learns nothing. Samples: a column `tokens` or `input_ids` of
+/// integers, `text` or `turns` (data sets of LLM Foundry). Throws Error{usage} as read_mds_index does, and where there
+/// is none of these columns.
 DataCheckResult check_dataset(const std::filesystem::path& folder, const DataCheckOptions& options = {});
 
 }  // namespace wt

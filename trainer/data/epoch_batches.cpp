@@ -231,6 +231,15 @@ class DevicePerStreamBatches : public EpochBatches {
   std::vector<TakenInTurns<RankedSequence>> turns_;
 };
 
+/// What a packed batch of so many samples is drawn for; else nothing.
+std::string drawn_for(const DatasetSpec& data, std::int64_t samples) {
+  if (!data.packs()) return "";
+  const double ratio = data.finetuning->packing_ratio;
+  auto sequences = static_cast<std::int64_t>(static_cast<double>(samples) / ratio);
+  while (data.samples_drawn(sequences) < samples) ++sequences;
+  return fmt::format(" ({} sequences x packing_ratio {})", sequences, ratio);
+}
+
 }  // namespace
 
 std::vector<std::int64_t> stratified_portions(const MixedStreams& mix, std::int64_t global_batch) {
@@ -282,9 +291,9 @@ std::int64_t batches_of_epoch(const MixedStreams& mix, std::int64_t global_batch
   }
   if (batches < 1)
     throw_error(Code::usage,
-                "global batch: found {} samples, allowed is 1 to the {} of an epoch, so that each stream fills its "
+                "global batch: found {} samples{}, allowed is 1 to the {} of an epoch, so that each stream fills its "
                 "part; change global_train_batch_size or pack more data",
-                global_batch, mix.shares.epoch_size);
+                global_batch, drawn_for(*mix.dataset, global_batch), mix.shares.epoch_size);
   return batches;
 }
 

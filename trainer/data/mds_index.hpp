@@ -18,6 +18,8 @@ namespace wt {
 
 inline constexpr const char* kMdsIndexName = "index.json";
 inline constexpr const char* kTokensColumn = "tokens";
+/// Of finetuning examples (finetuning.hpp).
+inline constexpr const char* kTurnsColumn = "turns";
 
 struct MdsColumn {
   std::string name;

@@ -53,9 +53,17 @@ constexpr std::array<const char*, 17> kQuickest = {"xxh3_64", "xxh3_128", "xxh12
 std::size_t token_column(const MdsShard& shard, const std::string& name, const std::string& origin) {
   const auto found = std::find_if(shard.columns->begin(), shard.columns->end(),
                                   [&](const MdsColumn& column) { return column.name == name; });
-  if (found == shard.columns->end() || !holds_tokens(found->encoding)) {
+  const bool turns = name == kTurnsColumn;
+  const bool holds =
+      found != shard.columns->end() && (turns ? found->encoding.name == "json" : holds_tokens(found->encoding));
+  if (!holds) {
     std::vector<std::string> columns;
     for (const MdsColumn& column : *shard.columns) columns.push_back(column.name + ": " + column.encoding.name);
+    if (turns)
+      throw_error(Code::usage,
+                  "{}: {}: found the columns {}, allowed for a loader named finetuning is a column '{}' of json; pack "
+                  "the examples with `windtunnel data pack --samples finetune`",
+                  origin, shard.raw.basename, fmt::join(columns, ", "), name);
     throw_error(Code::usage,
                 "{}: {}: found the columns {}, allowed is a column '{}' of integer ndarrays (or bytes of int64); name "
                 "the right column or tokenize the text",

@@ -13,8 +13,8 @@
 
 namespace wt {
 
-/// Where the tokens of a shard's samples are among its columns. Throws Error{usage} naming `origin` and the columns
-/// when there is no such column or it holds no tokens.
+/// Where the tokens of a shard's samples, or the turns of its examples, are among its columns. Throws Error{usage}
+/// naming `origin` and the columns when there is no such column or it holds neither.
 std::size_t token_column(const MdsShard& shard, const std::string& name, const std::string& origin);
 
 class MdsShardFile {

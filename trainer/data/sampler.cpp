@@ -132,8 +132,25 @@ void Sampler::check(const SamplerState& state) const {
   }
 }
 
+/// Of packed examples.
+void Sampler::check_waiting(const SamplerState& state) const {
+  if (!state.waiting.empty() && !dataset_.packs())
+    throw_error(Code::usage,
+                "sampler state: found {} sequences of samples that wait for a step, allowed are none in a run that "
+                "packs no examples; resume with the packing_ratio of the checkpoint",
+                state.waiting.size());
+  for (const auto& sequence : state.waiting)
+    for (const std::int64_t id : sequence)
+      if (id < 0 || id >= num_samples_)
+        throw_error(Code::usage,
+                    "sampler state: waiting: found sample {}, allowed are 0 to {}; resume with the data set of the "
+                    "checkpoint",
+                    id, num_samples_ - 1);
+}
+
 void Sampler::restore(const SamplerState& state) {
   check(state);
+  check_waiting(state);
   state_ = state;
   batches_.reset();
 }

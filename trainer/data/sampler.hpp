@@ -31,6 +31,9 @@ struct SamplerState {
   std::int64_t initial_physical_nodes = 1;  ///< kept for Streaming's own readers; our order does not depend on it
   std::vector<UsedMix> mixes = {};          ///< of a data set with a curriculum, its own proportions first; else empty
   BatchWorld world = {};                    ///< that batches of device_per_stream were made for, and go on to be
+  /// Of a run that packs examples: samples that were drawn and wait for a step, sequence by sequence
+  /// (example_packer.hpp).
+  std::vector<std::vector<std::int64_t>> waiting = {};
   friend bool operator==(const SamplerState&, const SamplerState&) = default;
 };
 
@@ -63,6 +66,7 @@ class Sampler {
  private:
   MixedStreams mix(const SamplerState& state) const;
   void check(const SamplerState& state) const;
+  void check_waiting(const SamplerState& state) const;
 
   DatasetSpec dataset_;
   std::vector<std::vector<std::int64_t>> shards_;

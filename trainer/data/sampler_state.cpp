@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -9,7 +10,7 @@ namespace {
 
 constexpr const char* kStateKeys =
     "epoch, initial_physical_nodes, num_canonical_nodes, sample_in_epoch, shuffle_seed; of some data sets "
-    "batch_world, mixes";
+    "batch_world, mixes, waiting";
 
 std::int64_t whole_number(const nlohmann::json& document, const std::string& origin, const char* key,
                           std::int64_t least) {
@@ -29,6 +30,20 @@ std::int64_t whole_number(const nlohmann::json& document, const std::string& ori
         origin, key, found->dump(), least);
   }
   return found->get<std::int64_t>();
+}
+
+std::vector<std::vector<std::int64_t>> waiting_samples(const nlohmann::json& document, const std::string& origin) {
+  std::vector<std::vector<std::int64_t>> out;
+  const auto is_id = [](const nlohmann::json& id) { return id.is_number_unsigned(); };
+  const auto is_sequence = [&](const nlohmann::json& each) {
+    return each.is_array() && !each.empty() && std::all_of(each.begin(), each.end(), is_id);
+  };
+  if (!document.is_array() || !std::all_of(document.begin(), document.end(), is_sequence))
+    throw_error(Code::usage,
+                "{}: waiting: found {}, allowed is a list of lists of sample ids; use a state that a sampler wrote",
+                origin, document.dump());
+  for (const nlohmann::json& each : document) out.push_back(each.get<std::vector<std::int64_t>>());
+  return out;
 }
 
 UsedMix used_mix(const nlohmann::json& document, const std::string& origin) {
@@ -59,6 +74,7 @@ nlohmann::json to_json(const SamplerState& state) {
                         {"initial_physical_nodes", state.initial_physical_nodes}};
   for (const UsedMix& mix : state.mixes)
     out["mixes"].push_back({{"at", mix.at}, {"epoch", mix.epoch}, {"proportions", mix.proportions}});
+  if (!state.waiting.empty()) out["waiting"] = state.waiting;
   if (state.world != BatchWorld{})
     out["batch_world"] = {{"nodes", state.world.nodes}, {"ranks_per_node", state.world.ranks_per_node}};
   return out;
@@ -66,7 +82,8 @@ nlohmann::json to_json(const SamplerState& state) {
 
 SamplerState sampler_state_from_json(const nlohmann::json& document, const std::string& origin) {
   const bool object = document.is_object();
-  const std::size_t more = object ? document.count("mixes") + document.count("batch_world") : 0;
+  const std::size_t more =
+      object ? document.count("mixes") + document.count("batch_world") + document.count("waiting") : 0;
   if (!object || document.size() > 5 + more) {
     throw_error(Code::usage,
                 "{}: found {}, allowed is an object with exactly the keys {}; use a state that a sampler wrote", origin,
@@ -84,6 +101,7 @@ SamplerState sampler_state_from_json(const nlohmann::json& document, const std::
                   document.at("mixes").dump());
     for (const nlohmann::json& mix : document.at("mixes")) state.mixes.push_back(used_mix(mix, origin));
   }
+  if (document.contains("waiting")) state.waiting = waiting_samples(document.at("waiting"), origin);
   if (document.contains("batch_world")) {
     const nlohmann::json& world = document.at("batch_world");
     const std::string where = origin + ": batch_world";

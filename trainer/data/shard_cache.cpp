@@ -38,7 +38,8 @@ class ShardCache::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
-  std::vector<std::int32_t> tokens(std::int64_t id);
+  /// The shard that holds a sample, and where in it.
+  std::pair<Shard, std::size_t> find(std::int64_t id);
   void prefetch(std::span<const std::int64_t> ids);
   std::uint64_t usage() { return limit_ ? limit_->usage() : 0; }
   std::int64_t size() const { return ends_.empty() ? 0 : ends_.back(); }
@@ -90,6 +91,7 @@ class ShardCache::State {
 };
 
 ShardCache::State::State(const DatasetSpec& spec, ShardCacheOptions options) : options_(std::move(options)) {
+  if (options_.column.empty()) options_.column = spec.finetuning ? kTurnsColumn : kTokensColumn;
   options_.fetch.stopped = [this] { return stopped_.load(); };
   std::int64_t end = 0;
   for (const StreamSpec& stream : spec.streams) {
@@ -177,22 +179,21 @@ Shard ShardCache::State::open(std::size_t shard, bool wait) {
     const Lock lock(mutex_);
     verified = verified_[shard];
   }
+  // While the shard's lock is held: else another process could begin with it, and what that one reserves be forgotten.
+  ShardMaking making;
+  if (limit_)
+    making = {[this, shard] { limit_->reserve(shard); }, [this, shard] { limit_->ready(shard); },
+              [this, shard] { limit_->give_up(shard); }};
   for (int tries = 0;; ++tries) {
-    bool reserved = false;
     StreamFolder::Prepared prepared = StreamFolder::Prepared::busy;
     try {
-      prepared = stream.prepare(at, wait, [&, where = shard] {
-        if (!limit_) return;
-        limit_->reserve(where);
-        reserved = true;
-      });
+      prepared = stream.prepare(at, wait, making);
       if (prepared == StreamFolder::Prepared::busy) return nullptr;
-      if (limit_ && (reserved || !limit_->is_ready(shard))) limit_->ready(shard);
+      if (limit_ && !limit_->is_ready(shard)) stream.unless_in_work(at, making.made);
       Shard file = stream.open(at, verified || prepared == StreamFolder::Prepared::made);
       if (limit_) limit_->touch(shard);
       return file;
     } catch (const Error&) {
-      if (reserved && prepared == StreamFolder::Prepared::busy) limit_->give_up(shard);
       const bool removed = limit_ && prepared != StreamFolder::Prepared::busy && !stream.present(at);
       if (!removed) throw;
       if (tries == kTriesAgainstRemoval) {
@@ -242,16 +243,16 @@ Shard ShardCache::State::opened(std::size_t shard) {
   return file;
 }
 
-std::vector<std::int32_t> ShardCache::State::tokens(std::int64_t id) {
+std::pair<Shard, std::size_t> ShardCache::State::find(std::int64_t id) {
   if (id < 0 || id >= size()) {
     throw_error(Code::usage, "{}: found sample {}, allowed are 0 to {}; use the sampler of this dataset",
                 streams_.empty() ? std::string("dataset") : streams_.front()->folder().string(), id, size() - 1);
   }
   const std::size_t shard = shard_of(id);
-  const Shard file = opened(shard);
+  Shard file = opened(shard);
   if (limit_) limit_->touch(shard);
   const std::int64_t begin = shard == 0 ? 0 : ends_[shard - 1];
-  return file->tokens(static_cast<std::size_t>(id - begin));
+  return {std::move(file), static_cast<std::size_t>(id - begin)};
 }
 
 void ShardCache::State::prefetch(std::span<const std::int64_t> ids) {
@@ -318,7 +319,15 @@ ShardCache::ShardCache(const DatasetSpec& spec, ShardCacheOptions options)
 ShardCache::~ShardCache() = default;
 std::int64_t ShardCache::size() const { return state_->size(); }
 const std::vector<std::vector<std::int64_t>>& ShardCache::shard_sizes() const { return state_->shard_sizes(); }
-std::vector<std::int32_t> ShardCache::tokens(std::int64_t id) const { return state_->tokens(id); }
+std::vector<std::int32_t> ShardCache::tokens(std::int64_t id) const {
+  const auto [file, place] = state_->find(id);
+  return file->tokens(place);
+}
+std::string ShardCache::payload(std::int64_t id) const {
+  const auto [file, place] = state_->find(id);
+  const auto bytes = file->payload(place);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
 void ShardCache::prefetch(std::span<const std::int64_t> ids) const { state_->prefetch(ids); }
 std::uint64_t ShardCache::usage() const { return state_->usage(); }
 

@@ -16,7 +16,7 @@
 namespace wt {
 
 struct ShardCacheOptions {
-  std::string column = kTokensColumn;
+  std::string column;  ///< empty: that of the turns in a finetuning data set, else of the tokens
   FetchOptions fetch;
   int threads = 4;               ///< that fetch ahead; made when there is something to fetch
   std::size_t most_open = 4096;  ///< shards mapped at once; Linux allows 65,530 mappings a process
@@ -35,6 +35,8 @@ class ShardCache : public TokenSamples {
   /// Samples of each shard of each stream, in the order of sample ids: what the order of samples is drawn from.
   const std::vector<std::vector<std::int64_t>>& shard_sizes() const;
   std::vector<std::int32_t> tokens(std::int64_t id) const override;
+  /// The column's bytes of that sample, as tokens() reads them; thread-safe, and throws as it does.
+  std::string payload(std::int64_t id) const;
   /// Fetches the shards of these samples in their order, in the background. What fails is told by tokens(). Ids that
   /// were given before cost next to nothing; so do all where every stream is a local folder of uncompressed shards.
   void prefetch(std::span<const std::int64_t> ids) const;

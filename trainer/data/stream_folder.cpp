@@ -54,6 +54,19 @@ class Unfinished {
   fs::path file_;
 };
 
+/// Gives up a place of a lock.
+class Held {
+ public:
+  Held(detail::RangeLock& lock, std::uint64_t place) : lock_(lock), place_(place) {}
+  ~Held() { lock_.unlock(place_); }
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+
+ private:
+  detail::RangeLock& lock_;
+  std::uint64_t place_;
+};
+
 void make_folders(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
@@ -263,7 +276,7 @@ void StreamFolder::make(std::size_t shard) const {
   }
 }
 
-StreamFolder::Prepared StreamFolder::prepare(std::size_t shard, bool wait, const std::function<void()>& reserve) {
+StreamFolder::Prepared StreamFolder::prepare(std::size_t shard, bool wait, const ShardMaking& making) {
   if (present(shard)) return Prepared::found;
   if (!has_remote() && !shards_[shard].zip) make(shard);  // throws: nothing to wait for, nothing to write
   if (wait) {
@@ -271,16 +284,23 @@ StreamFolder::Prepared StreamFolder::prepare(std::size_t shard, bool wait, const
   } else if (!lock().try_lock(shard)) {
     return Prepared::busy;
   }
+  const Held held(lock(), shard);
+  if (present(shard)) return Prepared::found;  // another process made it meanwhile
+  making.begins();
   try {
-    const bool found = present(shard);  // another process made it meanwhile
-    if (!found && reserve) reserve();
-    if (!found) make(shard);
-    lock().unlock(shard);
-    return found ? Prepared::found : Prepared::made;
+    make(shard);
   } catch (...) {
-    lock().unlock(shard);
+    making.failed();
     throw;
   }
+  making.made();
+  return Prepared::made;
+}
+
+void StreamFolder::unless_in_work(std::size_t shard, const std::function<void()>& act) {
+  if (!lock().try_lock(shard)) return;
+  const Held held(lock(), shard);
+  act();
 }
 
 std::shared_ptr<const MdsShardFile> StreamFolder::open(std::size_t shard, bool verified) const {

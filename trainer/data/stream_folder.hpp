@@ -27,6 +27,13 @@ struct FetchOptions {
   std::function<bool()> stopped = [] { return false; };
 };
 
+/// What hears of a shard that is being made, each while no other process can begin with it.
+struct ShardMaking {
+  std::function<void()> begins = [] {};  ///< before anything is written
+  std::function<void()> made = [] {};
+  std::function<void()> failed = [] {};  ///< nothing is left of it
+};
+
 class StreamFolder {
  public:
   /// Opens the index, which is fetched if it is not there. Throws Error{usage}: neither remote nor local, no or bad
@@ -44,11 +51,12 @@ class StreamFolder {
   /// Whether the uncompressed file of a shard is there.
   bool present(std::size_t shard) const;
   enum class Prepared { found, made, busy };
-  /// Makes the uncompressed file where it is missing. `busy`: another process is at it and `wait` is false. `reserve`
-  /// is called before anything is written. Only one thread of this process may prepare a shard at a time. Throws
-  /// Error{usage} when the shard is nowhere or not what the index says, Error{runtime} when it cannot be fetched
-  /// (naming file, remote and attempts) or written.
-  Prepared prepare(std::size_t shard, bool wait, const std::function<void()>& reserve = {});
+  /// Makes the uncompressed file where it is missing. `busy`: another process is at it and `wait` is false. Only one
+  /// thread of this process may prepare a shard at a time. Throws Error{usage} when the shard is nowhere or not what
+  /// the index says, Error{runtime} when it cannot be fetched (naming file, remote and attempts) or written.
+  Prepared prepare(std::size_t shard, bool wait, const ShardMaking& making = {});
+  /// Calls it unless another process is at the shard, and none can begin meanwhile.
+  void unless_in_work(std::size_t shard, const std::function<void()>& act);
   /// Whether a process but this is preparing it.
   bool in_work_elsewhere(std::size_t shard);
   /// Maps it; checks its hash unless this process has done so or made it: the one that validate_hash names, else an

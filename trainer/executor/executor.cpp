@@ -7,6 +7,7 @@
 #include "trainer/device/device.hpp"
 #include "trainer/device/memory_counter.hpp"
 #include "trainer/faults/fault_point.hpp"
+#include "trainer/parameters/adapter_group.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {
@@ -44,7 +45,8 @@ Executor::Executor(const RunSpec& run, Communicators& communicators, StepClock& 
   make_slots(Group::expert, weight_slots(run.model, run.layout), gradient_slots(run.model, run.layout), expert_slots_,
              expert_gradients_);
   if (biased) router_loads_ = at::zeros({run.model.moe_layers(), run.model.experts}, on_device.dtype(at::kFloat));
-  if (!run.layout.reduce_every_microbatch) {
+  if (frozen()) make_adapter();
+  if (!run.layout.reduce_every_microbatch && !frozen()) {
     embedding_gradient_ = GradientBuffer::make(groups_[0].layout, device_);
     head_gradient_ = GradientBuffer::make(groups_[1].layout, device_);
   }
@@ -56,14 +58,17 @@ Executor::Executor(const RunSpec& run, Communicators& communicators, StepClock& 
 
 std::vector<ShardedGroup> Executor::new_groups() const {
   std::vector<ShardedGroup> out;
+  const Moments learned = run_.optimizer.one_moment() ? Moments::one : Moments::two;
   const auto add = [&](Group group, std::int64_t layer) {
+    const bool moved = !frozen() || group == Group::router_bias;
     out.push_back(make_group(group_layout(run_.model, run_.layout, group, layer, rank_), run_.seed, device_,
-                             run_.optimizer.one_moment()));
+                             moved ? learned : Moments::none));
   };
   add(Group::embedding, -1);
   add(Group::head, -1);
   for (std::int64_t layer = 0; layer < run_.model.blocks(); ++layer)
     add(Group::dense, layer), add(Group::expert, layer);
+  if (run_.lora) out.push_back(make_group(adapter_layout(run_.model, *run_.lora), run_.seed, device_, learned));
   if (run_.model.moe_layers() > 0 && run_.model.router.bias_update_rate > 0) add(Group::router_bias, -1);
   return out;
 }
@@ -97,13 +102,15 @@ void Executor::make_slots(Group group, std::int64_t weights, std::int64_t gradie
                               at::TensorOptions(device_).dtype(type)));
     return out;
   };
-  const auto weight_storage = storages(weights, type_), gradient_storage = storages(gradients, at::kFloat);
+  const auto weight_storage = storages(weights, type_),
+             gradient_storage = storages(frozen() ? 0 : gradients, at::kFloat);
   for (std::int64_t layer = 0; layer < run_.model.blocks(); ++layer) {
     const GroupLayout& layout = groups_[static_cast<std::size_t>((group == Group::dense ? 2 : 3) + 2 * layer)].layout;
     slots.push_back(Slot::make(layout, at::TensorOptions(device_).dtype(type_),
-                               weight_storage[static_cast<std::size_t>(layer % weights)]));
-    buffers.push_back(
-        GradientBuffer::make(layout, device_, gradient_storage[static_cast<std::size_t>(layer % gradients)]));
+                               weight_storage[static_cast<std::size_t>(layer % weights)], !frozen()));
+    buffers.push_back(frozen() ? GradientBuffer{}
+                               : GradientBuffer::make(layout, device_,
+                                                      gradient_storage[static_cast<std::size_t>(layer % gradients)]));
   }
 }
 
@@ -265,7 +272,7 @@ double Executor::evaluate(std::int64_t step, std::int64_t microbatches, const st
     // The head's op is its backward, too.
     if (run_.layout.reduce_every_microbatch)
       head_gradient_ = GradientBuffer{};
-    else
+    else if (!frozen())
       head_gradient_.flat.zero_();
     activation_gradient_.reset();
     communicators_.before_host_read();
@@ -285,7 +292,7 @@ void Executor::execute(const OpInstance& instance) {
       return load_batch(instance.microbatch);
     case Action::unshard:
       if (op.kind != OpKind::host) unshard(instance);
-      if (backward) slot_of(instance).accumulate_into(gradient_of(instance));
+      if (backward && !frozen()) slot_of(instance).accumulate_into(gradient_of(instance));
       return;
     case Action::refresh:
       return refresh(instance);

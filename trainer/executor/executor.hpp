@@ -66,6 +66,10 @@ class Executor {
   /// From the next step on, the router's choice of experts (T, k) is what `experts` says, not what its scores say.
   void force_routing(std::function<at::Tensor(int microbatch, int layer)> experts) { forced_ = std::move(experts); }
 
+  /// From the next step on, the loss is the sum over targets divided by so many: those of the global batch, where not
+  /// all tokens have one.
+  void set_loss_tokens(std::int64_t tokens) { segments_.set_loss_tokens(static_cast<double>(tokens)); }
+
   /// From the next step on, each asks this rank what is to follow it, and tells the others (StepResult::after).
   void ask_what_follows(std::function<AfterStep()> asked) { what_follows_ = std::move(asked); }
   /// From the next step on, keeps there what it changes; `before` outlives this.
@@ -132,12 +136,21 @@ class Executor {
   void head_loss();
   void refresh(const OpInstance& instance);
   void unshard(const OpInstance& instance);
+  /// Beside an adapter all other groups are frozen.
+  bool frozen() const { return run_.lora.has_value(); }
+  /// The adapter's group; throws Error{runtime} where the run has none.
+  ShardedGroup& adapter_group();
+  /// Makes the adapter's leaves and puts them beside the layers' weights.
+  void make_adapter();
+  /// The leaves as the masters are now, and gradients of zero.
+  void begin_adapter();
   void reduce_gradients(const OpInstance& instance);
   void accumulate(const OpInstance& instance);
   void reduce_replicas(const OpInstance& instance);
   /// All groups of this rank, drawn by the run's seed.
   std::vector<ShardedGroup> new_groups() const;
-  /// One slot and one gradient buffer a layer, `weights` and `gradients` of them with memory of their own.
+  /// One slot and one gradient buffer a layer, `weights` and `gradients` of them with memory of their own. Frozen
+  /// groups have empty buffers.
   void make_slots(Group group, std::int64_t weights, std::int64_t gradients, std::vector<Slot>& slots,
                   std::vector<GradientBuffer>& buffers);
   /// (E,) fp32 of a layer, undefined without loss-free balancing.
@@ -168,8 +181,9 @@ class Executor {
   Program program_;
   std::vector<OpInstance> ops_;
   std::vector<ShardedGroup>
-      groups_;  ///< embedding, head, then dense and expert of each layer; router_bias last, where it is
+      groups_;  ///< embedding, head, then dense and expert of each layer; adapter and router_bias last, where they are
   Slot embedding_, head_;
+  Slot adapter_;                                  ///< leaves that the layers' slots share
   std::vector<Slot> dense_slots_, expert_slots_;  ///< by layer
   GradientBuffer embedding_gradient_, head_gradient_;
   std::vector<GradientBuffer> dense_gradients_, expert_gradients_;

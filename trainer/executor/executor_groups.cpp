@@ -7,6 +7,7 @@
 #include "sim/program/build/expert_copies.hpp"
 #include "trainer/executor/executor.hpp"
 #include "trainer/model/functions.hpp"
+#include "trainer/parameters/adapter_group.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {
@@ -41,6 +42,8 @@ ShardedGroup& Executor::group_of(const OpInstance& instance) {
       return groups_[1];
     case Group::dense:
       return groups_[static_cast<std::size_t>(2 + 2 * instance.layer)];
+    case Group::adapter:
+      return adapter_group();
     default:
       return groups_[static_cast<std::size_t>(3 + 2 * instance.layer)];
   }
@@ -64,19 +67,44 @@ void Executor::refresh(const OpInstance& instance) {
 }
 
 void Executor::unshard(const OpInstance& instance) {
+  if (instance.op->group == Group::adapter) return begin_adapter();
   const at::NoGradGuard no_grad;
   ShardedGroup& group = group_of(instance);
   Slot& slot = slot_of(instance);
   if (instance.op->group == Group::embedding || instance.op->group == Group::head)
-    slot = Slot::make(group.layout, at::TensorOptions(device_).dtype(type_));
+    slot = Slot::make(group.layout, at::TensorOptions(device_).dtype(type_), {}, !frozen());
   const std::int64_t n = group.layout.shard_elements;
   Tensor own = slot.flat.narrow(0, group.layout.shard_index * n, n);
   own.copy_(group.weights.defined() ? group.weights : group.master);
   if (group.layout.shard_ranks > 1) issued_ = communicators_.all_gather(shard_axis(instance.op->group), slot.flat, own);
 }
 
+ShardedGroup& Executor::adapter_group() {
+  const auto found = std::ranges::find(groups_, Group::adapter, [](const ShardedGroup& g) { return g.layout.group; });
+  if (found == groups_.end()) throw_error(Code::runtime, "the run has no adapter; mend trainer/executor/executor.cpp");
+  return *found;
+}
+
+void Executor::make_adapter() {
+  const ShardedGroup& group = adapter_group();
+  adapter_ = Slot::make(group.layout, at::TensorOptions(device_).dtype(type_));
+  adapter_.accumulate_into(GradientBuffer::make(group.layout, device_, group.gradient));
+  attach_adapter(dense_slots_, adapter_, run_.model, *run_.lora);
+}
+
+void Executor::begin_adapter() {
+  const at::NoGradGuard no_grad;
+  ShardedGroup& group = adapter_group();
+  adapter_.flat.copy_(group.master);
+  group.gradient.zero_();
+}
+
 void Executor::reduce_gradients(const OpInstance& instance) {
   ShardedGroup& group = group_of(instance);
+  if (instance.op->group == Group::adapter) {
+    issued_ = communicators_.all_reduce(instance.op->collective.axis, group.gradient);
+    return;
+  }
   Tensor& reduced = reduced_[&group];
   reduced = at::empty({group.layout.shard_elements}, at::TensorOptions(device_).dtype(at::kFloat));
   issued_ = communicators_.reduce_scatter(shard_axis(instance.op->group), reduced, gradient_of(instance).flat);
@@ -111,7 +139,7 @@ void Executor::gradient_norm() {
   Tensor sum = at::zeros({}, at::TensorOptions(device_).dtype(at::kDouble));
   const auto add = [&sum](const Tensor& gradient) { sum += gradient.dot(gradient); };
   for (const ShardedGroup& group : groups_) {
-    if (group.layout.group == Group::router_bias) continue;
+    if (group.layout.group == Group::router_bias || group.frozen()) continue;
     const Tensor gradient = group.state_gradient();
     if (group.layout.group != Group::expert || !has_copies(run_.model, run_.layout)) {
       add(gradient);
@@ -136,7 +164,7 @@ void Executor::optimizer_step() {
   if (before_) before_->keep(step_, groups_);
   const double scale = o.clip_norm > 0 && norm > o.clip_norm ? o.clip_norm / norm : 1.0;
   for (ShardedGroup& group : groups_) {
-    if (group.layout.group == Group::router_bias) continue;  // moved by update_bias
+    if (group.layout.group == Group::router_bias || group.frozen()) continue;  // that one is moved by update_bias
     float *const p = group.master.data_ptr<float>(), *const m = group.exp_avg.data_ptr<float>();
     const float* const g = group.state_gradient().data_ptr<float>();
     const std::int64_t n = group.layout.state_elements;

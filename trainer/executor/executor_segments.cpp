@@ -18,8 +18,9 @@ LayerRecompute Executor::recompute_of(const OpInstance& instance) const {
 }
 
 void Executor::load_batch(int microbatch) {
-  const Microbatch loaded = (*load_)(microbatch);
-  batch_ = {to_device(loaded.tokens, device_), to_device(loaded.targets, device_)};
+  Microbatch loaded = (*load_)(microbatch);
+  segments_.set_documents(std::move(loaded.documents));
+  batch_ = {to_device(loaded.tokens, device_), to_device(loaded.targets, device_), {}};
 }
 
 GradientBuffer& Executor::embedding_gradient() {
@@ -63,6 +64,7 @@ void Executor::project(const OpInstance& instance, LayerState& s) {
   if (direction == Direction::backward) {
     const ModuleState module = s.module;
     activation_gradient_ = segments_.project_backward(s);
+    if (frozen() && instance.layer == 0) activation_gradient_.reset();
     finish_module(instance, module);
     return;
   }
@@ -76,6 +78,7 @@ void Executor::attention(const OpInstance& instance, LayerState& s) {
   if (direction == Direction::backward) {
     const ModuleState module = s.module;
     activation_gradient_ = segments_.attention_backward(s);
+    if (frozen() && instance.layer == 0) activation_gradient_.reset();
     if (whole) finish_module(instance, module);
     return;
   }
@@ -122,8 +125,10 @@ void Executor::combine(const OpInstance& instance, LayerState& s) {
 }
 
 void Executor::head_loss() {
-  if (!head_gradient_.flat.defined()) head_gradient_ = GradientBuffer::make(groups_[1].layout, device_);
-  head_.accumulate_into(head_gradient_);
+  if (!frozen()) {
+    if (!head_gradient_.flat.defined()) head_gradient_ = GradientBuffer::make(groups_[1].layout, device_);
+    head_.accumulate_into(head_gradient_);
+  }
   const std::int64_t layers = run_.model.layers, modules = run_.model.mtp_layers;
   const auto layer = [&](std::int64_t index) -> LayerState& { return layers_[static_cast<std::size_t>(index)]; };
   for (std::int64_t depth = 0; depth <= modules; ++depth) {

@@ -116,7 +116,7 @@ void Recorder::started(int generation, double connected_unix_s, double loaded_un
 }
 
 void Recorder::step(const StepResult& r, double learning_rate, const std::vector<std::int64_t>& samples,
-                    const json& skipped) {
+                    const json& skipped, const ExampleStep* examples) {
   if (diverged_ && r.timeline.step >= diverged_->step) {  // it was done now
     std::error_code gone;
     std::filesystem::remove(folder_ / "diverged.json", gone);
@@ -144,6 +144,8 @@ void Recorder::step(const StepResult& r, double learning_rate, const std::vector
             {"unix_s", clock_s(CLOCK_REALTIME)},
             {"samples", samples}};
   if (!skipped.empty()) line["skipped"] = skipped;
+  if (examples) line["targets"] = examples->targets;
+  if (examples && run_.dataset.packs()) line["sequences"] = examples->sequences;
   if (!r.repeated.empty()) line["repeated_for_ranks"] = r.repeated;
   if (!r.mtp_losses.empty()) line["mtp_losses"] = r.mtp_losses;
   if (const auto imbalance = expert_imbalance(run_, r.routing)) line["expert_imbalance"] = *imbalance;

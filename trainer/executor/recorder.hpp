@@ -24,6 +24,7 @@
 #include "trainer/checkpoint/checkpoint.hpp"
 #include "trainer/device/clocks.hpp"
 #include "trainer/executor/executor.hpp"
+#include "trainer/model/example_batch.hpp"
 
 namespace wt {
 
@@ -48,9 +49,10 @@ class Recorder {
   /// Unix times, s. `loaded`: what the ranks go on from.
   void started(int generation, double connected_unix_s, double loaded_unix_s,
                const std::optional<LoadedCheckpoint>& loaded);
-  /// `skipped`: batches that were left out before this one, as the line has them; empty: none.
+  /// `skipped`: batches that were left out before this one, as the line has them; empty: none. `examples`: of a step on
+  /// finetuning data.
   void step(const StepResult& result, double learning_rate, const std::vector<std::int64_t>& samples,
-            const nlohmann::json& skipped);
+            const nlohmann::json& skipped, const ExampleStep* examples = nullptr);
   /// Each line of metrics.jsonl and evaluations.jsonl from now on, on rank 0: for trackers.
   void tell_lines_to(std::function<void(const nlohmann::json& line)> listener) { listener_ = std::move(listener); }
   /// Of metrics.jsonl, as this rank has it. Empty: no step was done.

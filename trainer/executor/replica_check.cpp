@@ -68,7 +68,7 @@ std::vector<std::uint64_t> ReplicaCheck::gather(std::uint64_t own) {
 bool ReplicaCheck::gradients_agree(std::int64_t step) {
   std::vector<at::Tensor> gradients;
   for (const ShardedGroup& group : groups_)
-    if (group.layout.group != Group::router_bias) gradients.push_back(group.state_gradient());
+    if (group.layout.group != Group::router_bias && !group.frozen()) gradients.push_back(group.state_gradient());
   const std::vector<std::uint64_t> hashes = gather(hash_of(gradients));
   const std::int64_t states = state_ranks(run_.layout);
   if (!first_) {

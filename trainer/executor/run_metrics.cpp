@@ -34,7 +34,7 @@ std::optional<double> peak_flops(const std::string& gpu, Precision precision) {
 }
 
 double model_flops_utilisation(const RunSpec& run, double step_s, double peak_flops) {
-  return static_cast<double>(run.tokens_per_step()) * run.model.flops_per_token(run.seq) /
+  return static_cast<double>(run.tokens_per_step()) * run.flops_per_token() /
          (step_s * peak_flops * static_cast<double>(run.layout.world()));
 }
 

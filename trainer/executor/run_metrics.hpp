@@ -19,7 +19,7 @@ std::optional<double> expert_imbalance(const RunSpec& run,
 /// Empty where none does: a CPU, fp32, which runs on no tensor core here, a GPU without a sheet.
 std::optional<double> peak_flops(const std::string& gpu, Precision precision);
 
-/// Model FLOPs utilisation of a step: ModelSpec::flops_per_token, recompute not counted, over what all ranks could do
+/// Model FLOPs utilisation of a step: RunSpec::flops_per_token, recompute not counted, over what all ranks could do
 /// at `peak_flops` each.
 double model_flops_utilisation(const RunSpec& run, double step_s, double peak_flops);
 

@@ -80,6 +80,7 @@ Profile run_profile(const RunSpec& run, const Executor& executor, const std::vec
                                                           {"replicate", run.layout.replicate},
                                                           {"shard", run.layout.shard}};
     for (const auto& [name, value] : facts) m.shape[name] = value;
+    if (run.lora) m.shape["adapters"] = run.lora->rank;  // whose ops leave out what full training does
     if (cpu && collectives && run.layout.world() > 1)
       m.shape["host_ranks"] = run.layout.world();  // that shared the cores
     profile.measurements.push_back(m);

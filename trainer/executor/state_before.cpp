@@ -5,10 +5,12 @@
 namespace wt {
 namespace {
 
+/// What a step changes.
 std::vector<at::Tensor> tensors_of(const std::vector<ShardedGroup>& groups) {
   std::vector<at::Tensor> out;
   for (const ShardedGroup& g : groups)
-    for (at::Tensor& state : g.states()) out.push_back(std::move(state));
+    if (!g.frozen())
+      for (at::Tensor& state : g.states()) out.push_back(std::move(state));
   return out;
 }
 

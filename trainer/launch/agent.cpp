@@ -63,7 +63,7 @@ class Agent {
     generation.world = fleet_.world();
     generation.ranks_per_node = fleet_.ranks_per_node();
     generation.silence_s = options_.run.dist_timeout_s + kSilenceMore_s;
-    generation.still_s = generation.silence_s + kStoragePatience_s;  // outside of collectives, they wait for that alone
+    generation.still_s = generation.silence_s + 2 * kStoragePatience_s;  // outside of collectives: wait_for()
     generation.place = [&](std::int64_t rank) -> std::map<std::string, std::string> {
       return {{"WINDTUNNEL_NODE", std::to_string(fleet_.node_of(rank))},
               {"GROUP_RANK", std::to_string(rank / fleet_.ranks_per_node())}};

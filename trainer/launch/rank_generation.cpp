@@ -14,6 +14,7 @@
 #include "trainer/communication/generation.hpp"
 #include "trainer/communication/membership.hpp"
 #include "trainer/communication/rank_progress.hpp"
+#include "trainer/communication/storage_progress.hpp"
 #include "trainer/launch/rank_processes.hpp"
 #include "trainer/pch.hpp"
 
@@ -275,6 +276,7 @@ class Watched {
       heard += last_progress(*of_ranks, rank);
       moved += last_position(*of_ranks, rank);
     }
+    if (of_ranks->check({kStorageMoves})) moved += of_ranks->get_to_str(kStorageMoves);
     if (heard_.lasts(heard, looked_, generation_.silence_s))
       silent_ = fmt::format("no rank has been heard of for {:g} s (dist_timeout)", generation_.silence_s);
     else if (!moved.empty() && moved_.lasts(moved, looked_, generation_.still_s))

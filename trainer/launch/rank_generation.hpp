@@ -18,7 +18,9 @@ struct Generation {
   /// More of a rank's environment: where it is placed.
   std::function<std::map<std::string, std::string>(std::int64_t rank)> place = {};
   double silence_s = 0;  ///< all ranks silent for so long: none of them can tell; 0 = not watched
-  double still_s = 0;  ///< all live, and none comes further for so long, once one has told where it is; 0 = not watched
+  /// All live, and none comes further, nor does its storage move, for so long, once one has told where it is; 0 = not
+  /// watched.
+  double still_s = 0;
   /// So long a node that has ranks killed may take until all are: a machine that goes down does not end them at once.
   double node_goes_s = 3;
   /// Whether the ranks are to save and end: asked about twice a second while they train.

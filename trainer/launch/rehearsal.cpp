@@ -13,6 +13,7 @@
 #include "trainer/executor/run_profile.hpp"
 #include "trainer/launch/rehearsal_communicators.hpp"
 #include "trainer/launch/worker.hpp"
+#include "trainer/model/example_batch.hpp"
 #include "trainer/model/forced_routing.hpp"
 #include "trainer/parameters/schedule.hpp"
 #include "trainer/pch.hpp"
@@ -39,13 +40,25 @@ class RehearsedBatches {
         positions_(context_positions(run.seq, run.layout.context, run.rehearsal.rank % run.layout.context)) {
     if (data_)
       sampler_ = std::make_unique<Sampler>(run.dataset, data_->shard_sizes(), BatchWorld{1, run.layout.data_ranks()});
+    if (data_ && run.dataset.finetuning) examples_.emplace(*data_, run.dataset, run);
   }
-  void begin_step(std::int64_t step) {
+  /// Tokens of the step that are learned, where that is not said by their number.
+  std::optional<std::int64_t> begin_step(std::int64_t step) {
     step_ = step;
-    if (sampler_) samples_ = sampler_->next_batch(run_.global_batch);
+    if (sampler_) samples_ = sampler_->next_batch(run_.samples_per_step());
+    if (!examples_) return {};
+    packed_ = examples_->step(samples_);
+    return packed_.targets;
   }
   Microbatch load(int microbatch) const {
     if (!data_) return random_microbatch(run_, step_, microbatch);
+    if (examples_) {
+      const Layout& l = run_.layout;
+      const BatchShare share =
+          share_of_batch(run_.global_batch, run_.rehearsal.rank / l.context, l.replicate, l.shard / l.context);
+      const std::span own(packed_.sequences.data() + share.first, static_cast<std::size_t>(share.count));
+      return examples_->load(microbatch_samples(run_, own, microbatch), positions_);
+    }
     const auto own = rank_samples(samples_, run_.rehearsal.rank / run_.layout.context, run_.layout.data_ranks());
     return load_microbatch(*data_, run_, microbatch_samples(run_, own, microbatch), positions_);
   }
@@ -56,6 +69,8 @@ class RehearsedBatches {
   std::vector<std::int64_t> positions_;
   std::unique_ptr<Sampler> sampler_;
   std::vector<std::int64_t> samples_;
+  std::optional<ExampleBatches> examples_;
+  ExampleStep packed_;
   std::int64_t step_ = 0;
 };
 
@@ -96,7 +111,7 @@ struct RehearsedRank::Parts {
     executor.force_routing([this](int microbatch, int layer) { return choices.of(microbatch, layer); });
   }
   static RunSpec with_samples_of(RunSpec run, const ShardCache* data) {
-    run.last_target_missing = data && is_last_target_missing(*data, run);
+    run.last_target_missing = data && (run.dataset.finetuning || is_last_target_missing(*data, run));
     return run;
   }
 
@@ -117,7 +132,7 @@ std::string RehearsedRank::routing() const { return parts_->routing->description
 StepResult RehearsedRank::run_step(std::int64_t step) {
   Parts& p = *parts_;
   p.communicators.begin_step(step);
-  p.batches.begin_step(step);
+  if (const auto targets = p.batches.begin_step(step)) p.executor.set_loss_tokens(*targets);
   p.choices.begin_step(step);
   StepResult result = p.executor.run_step(step, learning_rate(p.run.optimizer, step, p.run.steps),
                                           [&](int m) { return p.batches.load(m); });

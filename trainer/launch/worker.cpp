@@ -17,6 +17,7 @@
 #include "trainer/checkpoint/earlier_run.hpp"
 #include "trainer/checkpoint/levels.hpp"
 #include "trainer/communication/numbers_of_ranks.hpp"
+#include "trainer/communication/storage_progress.hpp"
 #include "trainer/data/batches_ahead.hpp"
 #include "trainer/data/sample_order.hpp"
 #include "trainer/data/tokenizer_files.hpp"
@@ -25,10 +26,13 @@
 #include "trainer/device/memory_counter.hpp"
 #include "trainer/executor/replica_check.hpp"
 #include "trainer/executor/run_metrics.hpp"
+#include "trainer/launch/batch_nodes.hpp"
 #include "trainer/launch/notice.hpp"
 #include "trainer/launch/remaining_layout.hpp"
+#include "trainer/model/example_batch.hpp"
 #include "trainer/parameters/hugging_face.hpp"
 #include "trainer/parameters/schedule.hpp"
+#include "trainer/parameters/starting_weights.hpp"
 #include "trainer/pch.hpp"
 #include "trainer/storage/folder_copy.hpp"
 #include "trainer/storage/store.hpp"
@@ -75,13 +79,15 @@ std::vector<std::int64_t> processes_of(Communicators& communicators, std::int64_
   return {begin, begin + world};
 }
 
-/// Collective: what the first rank does alone, however long it takes (kStoragePatience_s). Throws Error{runtime} on
-/// every rank where it failed.
-void on_first_rank(Communicators& communicators, const std::string& key, const std::function<void()>& act) {
+/// Collective: what the first rank does alone, however long it takes, while it tells of its progress (wait_for()).
+/// Throws Error{runtime} on every rank where it failed.
+void on_first_rank(Communicators& communicators, const std::string& key,
+                   const std::function<void(const std::function<void()>& moves)>& act) {
   if (communicators.rank() == 0) {
     std::string wrong;
+    StorageProgress progress(communicators.store(), 0);
     try {
-      act();
+      act([&] { progress.moves(); });
     } catch (const std::exception& e) {
       wrong = e.what();
     }
@@ -102,11 +108,12 @@ BatchShare share_of(const RunSpec& run, std::int64_t rank) {
   return share_of_batch(run.global_batch, rank / l.context, l.replicate, l.shard / l.context);
 }
 
-/// Batches that hold `predownload` samples of a rank. Without a store there is nothing to fetch ahead.
+/// Batches that hold `predownload` samples that a rank reads: of examples, all. Without a store nothing is fetched.
 std::int64_t batches_ahead(const RunSpec& run, const BatchShare& share) {
   constexpr std::int64_t kBatchesAhead = 8;  // Streaming's
   if (!run.dataset.predownload) return kBatchesAhead;
-  return ceil_div(*run.dataset.predownload, std::max<std::int64_t>(1, share.count));
+  const std::int64_t of_batch = run.dataset.finetuning ? run.samples_per_step() : share.count;
+  return ceil_div(*run.dataset.predownload, std::max<std::int64_t>(1, of_batch));
 }
 
 /// The run on the ranks that there are: where it goes on without replicas, on whole ones, with all of the global batch.
@@ -159,7 +166,7 @@ Worker::Worker(RunSpec run, WorkerOptions options)
     : run_(std::move(run)),
       options_(std::move(options)),
       data_(run_.dataset),
-      sampler_(run_.dataset, data_.shard_sizes(), {1, run_.layout.data_ranks()}),
+      sampler_(run_.dataset, data_.shard_sizes(), options_.batch_world.value_or(BatchWorld{})),
       evaluator_(run_.evaluation) {}
 
 /// A rank that is left out of the next membership ends nothing: the run goes on without it.
@@ -200,7 +207,8 @@ void Worker::prepare(const RunSpec& run, const RankEnvironment& environment, int
 std::filesystem::path Worker::pretrained(const RunSpec& run, Communicators& communicators) const {
   if (!is_remote_address(run.load_path)) return run.load_path;
   const std::filesystem::path folder = local_folder_of(run.load_path, options_.folder);
-  on_first_rank(communicators, "worker/pretrained", [&] { fetch_folder(run.load_path, folder); });
+  on_first_rank(communicators, "worker/pretrained",
+                [&](const auto& moves) { fetch_folder(run.load_path, folder, moves); });
   return folder;
 }
 
@@ -209,7 +217,7 @@ void Worker::load(const RunSpec& run, Executor& executor, Communicators& communi
   pass_fault_point(FaultTime::Place::reload, 0);
   now_ = {0, sampler_.state()};
   loaded_ = checkpoints.load([&](std::int64_t step, const SamplerState& state) {
-    const std::int64_t drawn = sampler_.batches_drawn(state, run.global_batch);
+    const std::int64_t drawn = sampler_.batches_drawn(state, run.samples_per_step());
     const std::int64_t batch = trained_although_skipped(step, drawn, [&](auto b) { return run.resilience.skips(b); });
     return batch == 0 ? std::string() : fmt::format("it was trained on batch {}, which skip_batches leaves out", batch);
   });
@@ -217,8 +225,9 @@ void Worker::load(const RunSpec& run, Executor& executor, Communicators& communi
     now_ = {loaded_->step, loaded_->sampler};
     if (first_rank) print_error("continuing after step {} from {}\n", now_.done, origin(*loaded_));
   } else {
+    check_batch_world(options_.batch_world, run, communicators.rank());
     if (first_rank) check_nothing_was_saved(options_.folder);
-    if (!run.load_path.empty()) PretrainedWeights(pretrained(run, communicators), run.model).load(executor.groups());
+    if (!run.load_path.empty()) StartingWeights(pretrained(run, communicators), run).load(executor.groups());
   }
   if (first_rank) write_file_atomically(options_.folder / "run.yaml", run_to_yaml(run));
 }
@@ -262,25 +271,35 @@ AfterStep Worker::train_steps(const RunSpec& run, Executor& executor, Communicat
   checkpoints.complete(now_.sampler);
   ReplicaCheck replicas(run, communicators, executor.groups());
   executor.check_gradients([&](std::int64_t step) { return !replicas.due(step) || replicas.gradients_agree(step); });
-  const auto own_of = [&](const std::vector<std::int64_t>& samples) {
+  const auto own_of = [&](const auto& samples) {
     return std::span(samples.data() + share.first, static_cast<std::size_t>(share.count));
   };
-  BatchesAhead batches(sampler_, run.global_batch, skips, batches_ahead(run, share),
-                       [&](const std::vector<std::int64_t>& samples) { data_.prefetch(own_of(samples)); });
+  std::optional<ExampleBatches> examples;
+  if (run.dataset.finetuning) examples.emplace(data_, run.dataset, run).restore(now_.sampler.waiting);
+  BatchesAhead batches(sampler_, run.samples_per_step(), skips, batches_ahead(run, share),
+                       [&](const std::vector<std::int64_t>& samples) {
+                         data_.prefetch(examples ? std::span(samples) : own_of(samples));
+                       });
   AfterStep after = AfterStep::go_on;
   if (run.evaluation.due(now_.done, run.steps) && !was_evaluated(recorder, communicators, watch.generation()))
     evaluator_.after_step(now_.done, run, executor, communicators, positions, recorder);
   while (now_.done < run.steps && after == AfterStep::go_on) {
     const std::int64_t step = now_.done + 1;
-    const BatchAhead drawn = batches.next();
+    BatchAhead drawn = batches.next();
     const DrawnBatch& batch = drawn.batch;
-    const std::span own = own_of(batch.samples);
+    ExampleStep packed;
+    if (examples) {
+      packed = examples->step(batch.samples);
+      drawn.after.waiting = examples->waiting();
+      executor.set_loss_tokens(packed.targets);
+    }
     const double lr = learning_rate(run.optimizer, step, run.steps);
     StepResult result = executor.run_step(step, lr, [&](int microbatch) {
-      return load_microbatch(data_, run, microbatch_samples(run, own, microbatch), positions);
+      if (examples) return examples->load(microbatch_samples(run, own_of(packed.sequences), microbatch), positions);
+      return load_microbatch(data_, run, microbatch_samples(run, own_of(batch.samples), microbatch), positions);
     });
     result.repeated = replicas.repeated_for();
-    recorder.step(result, lr, batch.samples, to_json(batch.skipped));
+    recorder.step(result, lr, batch.samples, to_json(batch.skipped), examples ? &packed : nullptr);
     if (step < run.steps) after = result.after;
     const bool ends = after == AfterStep::end || step == run.steps;
     watch.at(step, "checkpoint");
@@ -298,7 +317,7 @@ AfterStep Worker::train_steps(const RunSpec& run, Executor& executor, Communicat
 
 RankEnd Worker::train(const RankEnvironment& environment, RankWatch& watch) {
   RunSpec run = in_world(run_, environment);
-  run.last_target_missing = is_last_target_missing(data_, run);
+  run.last_target_missing = run.dataset.finetuning || is_last_target_missing(data_, run);
   evaluator_.check(run);
   const bool goes_on = !groups_.empty(), first_rank = environment.rank == 0;
   prepare(run, environment, watch.generation());
@@ -361,9 +380,15 @@ RankEnd Worker::train(const RankEnvironment& environment, RankWatch& watch) {
   if (!run.export_path.empty()) {
     const bool remote = is_remote_address(run.export_path);
     const std::filesystem::path folder = remote ? options_.folder / "export" : std::filesystem::path(run.export_path);
-    export_pretrained(folder, run, executor.groups(), *communicators);
+    if (run.lora)
+      on_first_rank(*communicators, "worker/adapter",
+                    [&](const auto&) { export_adapter(folder, run, executor.groups()); });
+    else
+      export_pretrained(folder, run, executor.groups(), *communicators);
     if (first_rank) print_error("{}\n", export_tokenizer(tokenizer_folders(run.dataset), run.model.vocab, folder));
-    if (remote) on_first_rank(*communicators, "worker/exported", [&] { upload_folder(folder, run.export_path); });
+    if (remote)
+      on_first_rank(*communicators, "worker/exported",
+                    [&](const auto& moves) { upload_folder(folder, run.export_path, moves); });
   }
   checkpoints.finish_uploads();
   communicators->barrier();

@@ -25,6 +25,8 @@ namespace wt {
 struct WorkerOptions {
   std::filesystem::path folder;
   std::optional<Scenario> faults;  ///< that are to strike
+  /// That a run which begins draws its batches for; see batch_nodes.hpp.
+  std::optional<BatchWorld> batch_world = BatchWorld{};
 };
 
 /// Opens the run's device (the local_rank-th of its kind), counts tensor memory, one thread, deterministic kernels:

@@ -192,6 +192,13 @@ variable_list split_qkv(Tensor qkv, const Slot& w, const ModelSpec& m, const Rop
   return rope_split(qkv, rope, batch, m.heads, m.kv_heads);
 }
 
+/// y (T, N) of that product of x, with what its adapters add.
+Tensor with_adapters(Tensor y, const Tensor& x, const Slot& weights, std::string_view name) {
+  for (const FactorPair& f : weights.adapters)
+    if (f.product == name) y = add_low_rank(y, x, f.a, f.b, f.first, f.scale);
+  return y;
+}
+
 /// Press et al. 2022, and for head counts that are no power of two as MPT continues it.
 std::vector<double> alibi_slopes(std::int64_t heads) {
   const auto power = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(heads)));
@@ -281,7 +288,7 @@ Positions Positions::to(at::Device device, at::ScalarType type) const {
 Tensor product(const Tensor& x, const Slot& weights, const std::string& name) {
   const Tensor& weight = weights[name + ".weight"];
   const Tensor bias = weights.find(name + ".bias");
-  return bias.defined() ? at::addmm(bias, x, weight.t()) : at::mm(x, weight.t());
+  return with_adapters(bias.defined() ? at::addmm(bias, x, weight.t()) : at::mm(x, weight.t()), x, weights, name);
 }
 
 Tensor norm(const Tensor& x, const Slot& weights, const std::string& name, const ModelSpec& m) {
@@ -312,6 +319,7 @@ Qkv project_qkv(const Tensor& x, const Slot& dense, const ModelSpec& m, const Po
     Projected fused = norm_then_product(x, dense, "attention_norm", dense["attention.qkv.weight"], m, x.scalar_type(),
                                         recompute_norm);
     out.normed = std::move(fused.normed);
+    fused.product = with_adapters(std::move(fused.product), out.normed, dense, "attention.qkv");
     if (const Tensor bias = dense.find("attention.qkv.bias"); bias.defined())
       fused.product.add_(bias);  // no backward reads the product
     qkv = split_qkv(std::move(fused.product), dense, m, positions.rope, batch);
@@ -375,7 +383,7 @@ std::string attention_backend(const ModelSpec& m, const Positions& positions, st
 }
 
 Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const Slot& dense, const ModelSpec& m,
-              const Positions& positions, std::int64_t layer) {
+              const Positions& positions, std::int64_t layer, const Documents& documents) {
   const double scale = m.softmax_scale();
   const Tensor sinks = dense.find("attention.sinks");
   const auto core = [&](const Tensor& queries, const Tensor& keys, const Tensor& values,
@@ -384,6 +392,9 @@ Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const Slot& den
     return at::scaled_dot_product_attention(queries, keys, values, mask, 0.0, !mask, scale, m.heads != m.kv_heads);
   };
   const std::vector<Tensor>& masks = masks_of(m, positions, layer);
+  if (!documents.empty())
+    return attend_documents(q, k, v, documents, masks, positions.context, m.v_head_dim(), core)
+        .reshape({q.size(0) * q.size(2), m.heads * m.v_head_dim()});
   Tensor attended;
   if (positions.context == 1) {
     attended = core(q, k, v, masks.empty() ? std::nullopt : std::optional(masks[0]));

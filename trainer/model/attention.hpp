@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "configs/spec/model.hpp"
+#include "trainer/model/documents.hpp"
 #include "trainer/model/functions.hpp"
 #include "trainer/parameters/weights.hpp"
 
@@ -32,7 +33,7 @@ struct Positions {
   Positions to(at::Device device, at::ScalarType type) const;
 };
 
-/// x (T, K) times the weights called `name` (N, K), plus their bias where they have one: (T, N).
+/// x (T, K) times the weights called `name` (N, K), plus their bias and what adapters add where they have such: (T, N).
 at::Tensor product(const at::Tensor& x, const Slot& weights, const std::string& name);
 
 /// LayerNorm or RMSNorm by the model, with the weights called `name`.
@@ -76,8 +77,9 @@ at::Tensor sink_attention(const at::Tensor& q, const at::Tensor& k, const at::Te
                           const std::optional<at::Tensor>& mask, double scale, bool fused);
 
 /// q (B, H, S / C, hd), k and v (B, KV, S, hd) -> (B * S / C, H * v_head_dim). `dense`: the layer's gathered weights,
-/// of which it takes the sinks.
+/// of which it takes the sinks. `documents`: those of the B sequences.
 at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Slot& dense,
-                  const ModelSpec& model, const Positions& positions, std::int64_t layer);
+                  const ModelSpec& model, const Positions& positions, std::int64_t layer,
+                  const Documents& documents = {});
 
 }  // namespace wt

@@ -6,15 +6,17 @@
 
 #include "configs/spec/run.hpp"
 #include "trainer/data/token_samples.hpp"
+#include "trainer/model/documents.hpp"
 
 namespace wt {
 
 /// Tokens of one microbatch, int64.
 struct Microbatch {
-  at::Tensor tokens;   ///< (T,)
-  at::Tensor targets;  ///< (1 + modules of multi-token prediction, T): row k has the token k + 1 places on,
-                       ///< WT_IGNORED_TARGET where the sequence is over: after max_seq_len + 1 tokens, or after
-                       ///< max_seq_len if run.last_target_missing
+  at::Tensor tokens;    ///< (T,)
+  at::Tensor targets;   ///< (1 + modules of multi-token prediction, T): row k has the token k + 1 places on,
+                        ///< WT_IGNORED_TARGET where the sequence is over: after max_seq_len + 1 tokens, or after
+                        ///< max_seq_len if run.last_target_missing
+  Documents documents;  ///< of packed examples (example_batch.hpp), else empty
 };
 
 /// Tokens of it whose next one is a target.
@@ -32,9 +34,12 @@ Microbatch load_microbatch(const TokenSamples& data, const RunSpec& run, std::sp
 /// are then read so, longer ones too. Throws Error{usage} if it has fewer.
 bool is_last_target_missing(const TokenSamples& data, const RunSpec& run);
 
-/// The part of a rank's samples that microbatch m is made of.
-std::span<const std::int64_t> microbatch_samples(const RunSpec& run, std::span<const std::int64_t> samples,
-                                                 int microbatch);
+/// The part of a rank's samples, or of its sequences of several, that microbatch m is made of.
+template <typename Sample>
+std::span<const Sample> microbatch_samples(const RunSpec& run, std::span<const Sample> samples, int microbatch) {
+  return samples.subspan(static_cast<std::size_t>(microbatch * run.layout.microbatch),
+                         static_cast<std::size_t>(run.sequences().of(microbatch)));
+}
 
 /// Evenly drawn tokens: the same for the same run, step and microbatch.
 Microbatch random_microbatch(const RunSpec& run, std::int64_t step, int microbatch);

@@ -55,8 +55,10 @@ struct NormProductFunction : torch::autograd::Function<NormProductFunction> {
     Tensor rstd = at::empty({x.size(0)}, x.options().dtype(at::kFloat));
     Tensor normed = norm(x, gain, eps, rstd), operand = normed.to(type), factor = weight.to(type);
     Tensor product = at::mm(operand, factor.t());
+    const bool learned = weight.requires_grad();
     ctx->save_for_backward(
-        {x, gain, weight, rstd, recompute_norm ? Tensor() : operand, recompute_norm ? Tensor() : factor});
+        {x, gain, weight, rstd, recompute_norm || !learned ? Tensor() : operand, recompute_norm ? Tensor() : factor});
+    ctx->saved_data["learned"] = learned;
     ctx->saved_data["eps"] = eps;
     ctx->saved_data["recompute_norm"] = recompute_norm;
     ctx->set_materialize_grads(false);
@@ -66,13 +68,15 @@ struct NormProductFunction : torch::autograd::Function<NormProductFunction> {
     const auto saved = ctx->get_saved_variables();
     const Tensor &x = saved[0], &gain = saved[1], &weight = saved[2], &rstd = saved[3], &dproduct = gradients[1];
     const bool recompute_norm = ctx->saved_data["recompute_norm"].toBool();
-    Tensor operand = saved[4];
-    if (recompute_norm) {
-      Tensor same = at::empty_like(rstd);
-      operand = norm(x, gain, ctx->saved_data["eps"].toDouble(), same).to(dproduct.scalar_type());
+    Tensor dweight;
+    if (ctx->saved_data["learned"].toBool()) {
+      Tensor operand = saved[4];
+      if (recompute_norm) {
+        Tensor same = at::empty_like(rstd);
+        operand = norm(x, gain, ctx->saved_data["eps"].toDouble(), same).to(dproduct.scalar_type());
+      }
+      dweight = dproduct.t().mm(operand).to(weight.scalar_type());
     }
-    Tensor dweight = dproduct.t().mm(operand).to(weight.scalar_type());
-    operand.reset();
     Tensor dy = dproduct.mm(recompute_norm ? weight.to(dproduct.scalar_type()) : saved[5]).to(x.scalar_type());
     if (gradients[0].defined()) dy += gradients[0];
     Tensor dgain = at::zeros({x.size(1)}, x.options().dtype(at::kFloat));
@@ -87,6 +91,27 @@ struct NormProductFunction : torch::autograd::Function<NormProductFunction> {
                                     static_cast<float>(eps), x.size(0), x.size(1), y.data_ptr(),
                                     rstd.data_ptr<float>()));
     return y;
+  }
+};
+
+struct LowRank : torch::autograd::Function<LowRank> {
+  static Tensor forward(AutogradContext* ctx, Tensor y, const Tensor& x, const Tensor& a, const Tensor& b,
+                        std::int64_t first, double scale) {
+    const Tensor low = at::mm(x, a.t());
+    y.narrow(1, first, b.size(0)).addmm_(low, b.t(), 1, scale);
+    ctx->mark_dirty({y});
+    ctx->save_for_backward({x, a, b, low});
+    ctx->saved_data["first"] = first;
+    ctx->saved_data["scale"] = scale;
+    return y;
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list gradients) {
+    const auto saved = ctx->get_saved_variables();
+    const Tensor &x = saved[0], &a = saved[1], &b = saved[2], &low = saved[3];
+    const double scale = ctx->saved_data["scale"].toDouble();
+    const Tensor dy = gradients[0].narrow(1, ctx->saved_data["first"].toInt(), b.size(0));
+    const Tensor dlow = dy.mm(b).mul_(scale), db = dy.t().mm(low).mul_(scale);
+    return {gradients[0], dlow.mm(a), dlow.t().mm(x), db, Tensor(), Tensor()};
   }
 };
 
@@ -121,7 +146,9 @@ void for_groups(const Tensor& rows, const Tensor& offsets, Visit&& visit) {
 struct GroupedProduct : torch::autograd::Function<GroupedProduct> {
   static Tensor forward(AutogradContext* ctx, const Tensor& rows, const Tensor& weight, const Tensor& offsets,
                         bool compute, std::optional<GroupedBy> by, const std::optional<Tensor>& bias) {
-    ctx->save_for_backward({rows, weight});
+    const bool learned = weight.requires_grad();
+    ctx->save_for_backward({weight, learned ? rows : Tensor()});
+    ctx->saved_data["learned"] = learned;
     ctx->saved_data["offsets"] = offsets;
     ctx->saved_data["biased"] = bias.has_value();
     ctx->saved_data["own"] = grouped_by("backward", rows, weight, by) == GroupedBy::own;
@@ -137,20 +164,23 @@ struct GroupedProduct : torch::autograd::Function<GroupedProduct> {
   static variable_list backward(AutogradContext* ctx, variable_list gradients) {
     const auto saved = ctx->get_saved_variables();
     const Tensor gradient = gradients[0].contiguous(), offsets = ctx->saved_data["offsets"].toTensor();
-    const Tensor &rows = saved[0], &weight = saved[1];
+    const Tensor &weight = saved[0], &rows = saved[1];
+    const bool learned = ctx->saved_data["learned"].toBool();
     Tensor drows, dweight, dbias;
-    if (ctx->saved_data["biased"].toBool()) {
+    if (learned && ctx->saved_data["biased"].toBool()) {
       dbias = at::zeros({weight.size(0), weight.size(1)}, weight.options());
       for_groups(gradient, offsets,
                  [&](std::int64_t group, const Tensor& own) { dbias.select(0, group).copy_(own.sum(0)); });
     }
     if (ctx->saved_data["own"].toBool()) {
       const std::int64_t n = weight.size(1), k = weight.size(2);
-      drows = own_product(wt_grouped_gemm_backward_rows, gradient, weight, offsets, n, k, at::empty_like(rows));
-      dweight = own_product(wt_grouped_gemm_backward_weight, gradient, rows, offsets, n, k, at::empty_like(weight));
+      drows = own_product(wt_grouped_gemm_backward_rows, gradient, weight, offsets, n, k,
+                          at::empty({gradient.size(0), k}, gradient.options()));
+      if (learned)
+        dweight = own_product(wt_grouped_gemm_backward_weight, gradient, rows, offsets, n, k, at::empty_like(weight));
     } else {
       drows = at::_grouped_mm(gradient, weight, offsets);
-      dweight = at::_grouped_mm(gradient.t(), rows, offsets);
+      if (learned) dweight = at::_grouped_mm(gradient.t(), rows, offsets);
     }
     return {drows, dweight, Tensor(), Tensor(), Tensor(), dbias};
   }
@@ -257,6 +287,11 @@ NormProduct norm_product(const Tensor& x, const Tensor& gain, const Tensor& weig
                          bool recompute_norm) {
   variable_list out = NormProductFunction::apply(x, gain, weight, eps, type, recompute_norm);
   return {std::move(out[0]), std::move(out[1])};
+}
+
+Tensor add_low_rank(const Tensor& y, const Tensor& x, const Tensor& a, const Tensor& b, std::int64_t first,
+                    double scale) {
+  return LowRank::apply(y, x, a, b, first, scale);
 }
 
 Tensor grouped_product(const Tensor& rows, const Tensor& weight, const Tensor& offsets, bool compute,

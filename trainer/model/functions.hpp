@@ -34,19 +34,24 @@ struct NormProduct {
 };
 /// x (T, D), gain (D), weight (N, D) in x's type; the product computes and results in `type`. Saves x, one fp32 a row,
 /// and the normalised rows as the product reads them; with `again` not these: backward computes them once more, to the
-/// same bits.
+/// same bits. Of a frozen weight it needs none.
 NormProduct norm_product(const at::Tensor& x, const at::Tensor& gain, const at::Tensor& weight, double eps,
                          at::ScalarType type, bool recompute_norm);
 
 /// rows (R, K) sorted by expert, weight (E, N, K), offsets (E) int32: end of each expert's rows -> (R, N), each row
 /// times its expert's weight^T, plus its row of bias (E, N) where that is defined, for which the host reads the
-/// offsets. With `compute` off the result has no values: backward, which does not read them, can start there. By
-/// LibTorch's _grouped_mm or our kernel: forward and backward each as GroupedChoice has it for this device, unless `by`
-/// says.
+/// offsets. Saves the rows unless the weight is frozen. With `compute` off the result has no values: backward, which
+/// does not read them, can start there. By LibTorch's _grouped_mm or our kernel: forward and backward each as
+/// GroupedChoice has it for this device, unless `by` says.
 at::Tensor grouped_product(const at::Tensor& rows, const at::Tensor& weight, const at::Tensor& offsets, bool compute,
                            std::optional<GroupedBy> by = {}, const at::Tensor& bias = {});
 /// Does our kernel serve these (a GPU of compute capability 9.0, bf16, widths of whole 16 bytes)?
 bool own_grouped_product(const at::Tensor& rows, const at::Tensor& weight);
+
+/// y (T, N) with scale * (x A^T) B^T added to its columns from `first` on, in place: x (T, K), a (r, K), b (out, r).
+/// Saves x, the factors and x A^T (T, r).
+at::Tensor add_low_rank(const at::Tensor& y, const at::Tensor& x, const at::Tensor& a, const at::Tensor& b,
+                        std::int64_t first, double scale);
 
 /// x (T, D), gain (D) -> (T, D). Saves x and one fp32 a row.
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& gain, double eps);

@@ -110,7 +110,7 @@ void Segments::attention(LayerState& s, const Slot& dense, std::int64_t layer, D
       input = s.residual_input = leaf(input);
     }
   }
-  Tensor attended = attend(qkv.q, qkv.k, qkv.v, dense, model_, positions_, layer);
+  Tensor attended = attend(qkv.q, qkv.k, qkv.v, dense, model_, positions_, layer, documents_);
   qkv.q.reset(), qkv.k.reset(), qkv.v.reset();
   Tensor residual = product(attended, dense, "attention.output").add_(input);
   attended.reset();

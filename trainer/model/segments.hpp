@@ -105,9 +105,16 @@ class Segments {
   at::Tensor head(const Slot& head, const Slot& norms, const at::Tensor& input, const at::Tensor& targets,
                   std::int64_t depth, const at::Tensor& loss) const;
   /// Tokens of the global batch that have a target `depth` + 1 places on.
-  double loss_tokens(std::int64_t depth) const { return sequences_ * (with_target_ - static_cast<double>(depth)); }
+  double loss_tokens(std::int64_t depth) const {
+    return counted_targets_ > 0 ? counted_targets_ : sequences_ * (with_target_ - static_cast<double>(depth));
+  }
 
   const Positions& positions() const { return positions_; }
+
+  /// Of the microbatch that follows.
+  void set_documents(Documents documents) { documents_ = std::move(documents); }
+  /// Tokens of the global batch that are learned, from the next step on, in place of all that have a target.
+  void set_loss_tokens(double tokens) { counted_targets_ = tokens; }
 
  private:
   /// Calls visit(at, first, count) for the pieces of a sequence that this rank has: `count` tokens from its own token
@@ -122,9 +129,11 @@ class Segments {
 
   const ModelSpec& model_;
   const Layout& layout_;
-  std::int64_t seq_;           ///< tokens of a sequence that this rank has
-  double sequences_, length_;  ///< of the global batch: how many, and tokens of each
-  double with_target_;         ///< of the tokens of a sequence
+  std::int64_t seq_;            ///< tokens of a sequence that this rank has
+  double sequences_, length_;   ///< of the global batch: how many, and tokens of each
+  double with_target_;          ///< of the tokens of a sequence
+  double counted_targets_ = 0;  ///< of the global batch; 0: with_target_ says it
+  Documents documents_;
   std::int64_t context_rank_;
   at::ScalarType type_;
   RouterLossScale router_scale_;

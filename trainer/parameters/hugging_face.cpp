@@ -106,6 +106,7 @@ std::vector<float> PretrainedWeights::read(const std::string& parameter, std::in
 
 void PretrainedWeights::load(std::vector<ShardedGroup>& groups) const {
   for (ShardedGroup& group : groups) {
+    if (group.layout.group == Group::adapter) continue;
     const std::int64_t begin = group.layout.state_begin(), end = begin + group.master.numel();
     for (const ParameterInfo& p : group.layout.parameters) {
       const std::int64_t from = std::max(begin, p.offset), to = std::min(end, p.offset + p.elements());

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "configs/spec/run.hpp"
+#include "configs/spec/weight_names.hpp"
 #include "trainer/communication/communicator.hpp"
-#include "trainer/parameters/weight_names.hpp"
 #include "trainer/parameters/weights.hpp"
 #include "trainer/safetensors/safetensors.hpp"
 
@@ -20,7 +20,7 @@ class PretrainedWeights {
   /// Reads headers alone. Throws Error{usage} naming folder and tensor: another family's or shape's config, names that
   /// are missing or not known, wrong shapes, types other than F32, F16 and BF16.
   PretrainedWeights(const std::filesystem::path& folder, const ModelSpec& model);
-  /// Fills the master slices of a rank's groups.
+  /// Fills the master slices of a rank's groups; an adapter stays as it is.
   void load(std::vector<ShardedGroup>& groups) const;
 
  private:

@@ -39,7 +39,15 @@ void draw(std::uint64_t key, double std, std::int64_t first, std::int64_t count,
   }
 }
 
-/// The same by all cores, where it is worth threads.
+/// values[i] = number first + i of a sequence between -bound and bound, for all i < count.
+void draw_uniform(std::uint64_t key, double bound, std::int64_t first, std::int64_t count, float* values) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::uint64_t bits = splitmix64(key ^ splitmix64(static_cast<std::uint64_t>(first + i)));
+    values[i] = static_cast<float>(bound * (static_cast<double>(bits >> 11) * 0x1p-52 - 1));
+  }
+}
+
+/// The same as draw() by all cores, where it is worth threads.
 void draw_in_parallel(std::uint64_t key, double std, std::int64_t first, std::int64_t count, float* values) {
   constexpr std::int64_t kAlone = 1 << 22;
   const std::int64_t threads =
@@ -205,6 +213,7 @@ GroupLayout group_layout(const ModelSpec& m, const Layout& layout, Group group, 
       for (std::int64_t l = 0; l < m.blocks(); ++l)
         if (m.moe(l)) build.parameter(fmt::format("layers.{}.router.bias", l), {m.experts}, kZeros);
       break;
+    case Group::adapter:
     case Group::none:
       break;
   }
@@ -225,19 +234,22 @@ GroupLayout group_layout(const ModelSpec& m, const Layout& layout, Group group, 
   return out;
 }
 
-ShardedGroup make_group(GroupLayout layout, std::uint64_t seed, at::Device device, bool one_moment) {
+ShardedGroup make_group(GroupLayout layout, std::uint64_t seed, at::Device device, Moments moments) {
   ShardedGroup g;
   g.layout = std::move(layout);
   const auto options = at::TensorOptions().dtype(at::kFloat).device(device);
   const std::int64_t n = g.layout.state_elements;
-  g.master = at::zeros({n}, options), g.exp_avg = at::zeros({n}, options);
-  if (!one_moment) g.exp_avg_sq = at::zeros({n}, options);
-  g.gradient = at::zeros({g.layout.shard_elements}, options);
+  g.master = at::zeros({n}, options);
+  if (moments != Moments::none)
+    g.exp_avg = at::zeros({n}, options), g.gradient = at::zeros({g.layout.shard_elements}, options);
+  if (moments == Moments::two) g.exp_avg_sq = at::zeros({n}, options);
   fill_from_host(g.master, [&](float* master) {
     g.layout.for_state_parts([&](const ParameterInfo& p, std::int64_t first, std::int64_t count, std::int64_t at) {
       const std::uint64_t key = fnv1a(p.name, seed);
       if (p.init_std > 0)
         draw_in_parallel(key, p.init_std, first, count, master + at);
+      else if (p.init_std == kUniform)
+        draw_uniform(key, 1 / std::sqrt(static_cast<double>(p.shape.back())), first, count, master + at);
       else
         std::fill_n(master + at, count, p.init_std == kOnes ? 1.0f : 0.0f);
     });
@@ -246,12 +258,14 @@ ShardedGroup make_group(GroupLayout layout, std::uint64_t seed, at::Device devic
 }
 
 at::Tensor ShardedGroup::state_gradient() const {
+  if (frozen()) return {};
   return gradient.narrow(0, layout.state_index * layout.state_elements, layout.state_elements);
 }
 
 std::vector<at::Tensor> ShardedGroup::states() const {
-  std::vector<at::Tensor> out{master, exp_avg};
-  if (exp_avg_sq.defined()) out.push_back(exp_avg_sq);
+  std::vector<at::Tensor> out{master};
+  for (const at::Tensor& moment : {exp_avg, exp_avg_sq})
+    if (moment.defined()) out.push_back(moment);
   return out;
 }
 
@@ -275,12 +289,12 @@ const at::Tensor& Slot::operator[](std::string_view name) const {
   return leaves[static_cast<std::size_t>(it - names.begin())];
 }
 
-Slot Slot::make(const GroupLayout& layout, at::TensorOptions options, const at::Tensor& storage) {
+Slot Slot::make(const GroupLayout& layout, at::TensorOptions options, const at::Tensor& storage, bool learned) {
   Slot slot;
   slot.flat = storage.defined() ? storage.narrow(0, 0, layout.padded()) : at::zeros({layout.padded()}, options);
   slot.leaves = views(slot.flat, layout);
   // A version counter of their own: the next gather writes into memory that saved tensors still name, on purpose.
-  for (at::Tensor& leaf : slot.leaves) leaf = leaf.variable_data().requires_grad_(true);
+  for (at::Tensor& leaf : slot.leaves) leaf = leaf.variable_data().requires_grad_(learned);
   for (const LeafInfo& leaf : layout.leaves) slot.names.push_back(leaf.name);
   return slot;
 }

@@ -17,15 +17,16 @@
 
 namespace wt {
 
-/// Initial values of norm gains and biases, in place of a standard deviation.
-inline constexpr double kOnes = 0, kZeros = -1;
+/// Initial values in place of a standard deviation: of norm gains and biases, and of a matrix (out, in) uniformly
+/// between -1 / sqrt(in) and 1 / sqrt(in), as PyTorch draws a linear module's.
+inline constexpr double kOnes = 0, kZeros = -1, kUniform = -2;
 
 /// A logical tensor inside a group's flat sequence. Experts have one entry each, contiguous in the stacked leaf.
 struct ParameterInfo {
   std::string name;  ///< fully qualified: "layers.3.experts.7.gate_up"
   std::vector<std::int64_t> shape;
   std::int64_t offset = 0;    ///< elements from the start of the flat sequence
-  double init_std = 0;        ///< normal(0, std); or kOnes, kZeros
+  double init_std = 0;        ///< normal(0, std); or kOnes, kZeros, kUniform
   bool further_copy = false;  ///< of an expert in a lower slot, which stands for it in norms and checkpoints
   std::int64_t elements() const;
 };
@@ -77,19 +78,26 @@ GroupLayout group_layout(const ModelSpec& model, const Layout& layout, Group gro
 /// The slices of one group on this rank.
 struct ShardedGroup {
   GroupLayout layout;
-  at::Tensor master, exp_avg, exp_avg_sq;  ///< (state_elements,) fp32; the last is undefined with one moment
-  at::Tensor gradient;                     ///< (shard_elements,) fp32
+  at::Tensor master, exp_avg, exp_avg_sq;  ///< (state_elements,) fp32; the last is undefined with one moment, the last
+                                           ///< two of a frozen group
+  at::Tensor gradient;                     ///< (shard_elements,) fp32; undefined of a frozen group
   at::Tensor
       weights;  ///< (shard_elements,) compute type, gathered from masters; undefined where this rank has them all
-  /// The part of the gradient that goes with the state.
+  /// Nothing of it is learned.
+  bool frozen() const { return !gradient.defined(); }
+  /// The part of the gradient that goes with the state; undefined of a frozen group.
   at::Tensor state_gradient() const;
-  /// Master and moments.
+  /// Master and moments, where they are defined.
   std::vector<at::Tensor> states() const;
 };
 
+/// What the optimizer keeps of a group beside its masters.
+enum class Moments { none, one, two };
+
 /// Fills the master slice so that every parameter has the same values in every layout: value i of one is a function of
-/// (seed, name, i).
-ShardedGroup make_group(GroupLayout layout, std::uint64_t seed, at::Device device = at::kCPU, bool one_moment = false);
+/// (seed, name, i). Without moments the group is frozen.
+ShardedGroup make_group(GroupLayout layout, std::uint64_t seed, at::Device device = at::kCPU,
+                        Moments moments = Moments::two);
 
 /// Full-size gradients of a group, zero at first.
 struct GradientBuffer {
@@ -99,17 +107,28 @@ struct GradientBuffer {
   static GradientBuffer make(const GroupLayout& layout, at::Device device = at::kCPU, const at::Tensor& storage = {});
 };
 
+/// Low-rank factors beside a product: its rows from `first` on have scale * B A added to their weight.
+struct FactorPair {
+  std::string product;  ///< as Slot's names, without ".weight": "attention.qkv"
+  at::Tensor a, b;      ///< (r, in), (out, r)
+  std::int64_t first = 0;
+  double scale = 1;
+};
+
 /// Gathered weights in the compute type.
 struct Slot {
   at::Tensor flat;  ///< (padded,) compute type
   std::vector<at::Tensor> leaves;
-  std::vector<std::string> names;  ///< of the leaves
+  std::vector<std::string> names;    ///< of the leaves
+  std::vector<FactorPair> adapters;  ///< leaves of another slot
   /// The leaf of that name; throws Error{runtime} when there is none.
   const at::Tensor& operator[](std::string_view name) const;
   /// The same, undefined when there is none.
   at::Tensor find(std::string_view name) const;
-  /// In the first elements of `storage`, or, where that is undefined, in memory of its own of those options.
-  static Slot make(const GroupLayout& layout, at::TensorOptions options, const at::Tensor& storage = {});
+  /// In the first elements of `storage`, or, where that is undefined, in memory of its own of those options. Autograd
+  /// gives the leaves no gradients where they are not `learned`.
+  static Slot make(const GroupLayout& layout, at::TensorOptions options, const at::Tensor& storage = {},
+                   bool learned = true);
   /// Autograd adds the leaves' gradients into this buffer from now on.
   void accumulate_into(const GradientBuffer& gradient);
 };

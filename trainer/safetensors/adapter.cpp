@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "configs/spec/limits.hpp"
 #include "configs/spec/support/atomic_file.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/json_reader.hpp"
@@ -77,7 +78,8 @@ LoraSpec lora_of_adapter_config(const json& config, const std::string& origin) {
       only("none");
     } else if (key == "r") {
       out.rank = value.integer();
-      if (out.rank < 1) value.fail(std::to_string(out.rank), "at least 1");
+      if (out.rank < 1 || out.rank > limits::kWidth)
+        value.fail(std::to_string(out.rank), fmt::format("1 to {}", limits::kWidth));
     } else if (key == "lora_alpha") {
       out.alpha = value.finite();
       if (!(out.alpha > 0)) value.fail(value.value().dump(), "a number above 0");

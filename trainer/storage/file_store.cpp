@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kTemporaryPrefix = ".windtunnel-";  // of TemporaryFile
 
-void copy_whole(const fs::path& from, const fs::path& to, double timeout_s) {
+void copy_whole(const fs::path& from, const fs::path& to, double timeout_s, const std::function<void()>& moved) {
   const double begin = steady_s();
   const InputFile in(from);
   const HoldFileSizeSignal hold;
@@ -34,6 +34,7 @@ void copy_whole(const fs::path& from, const fs::path& to, double timeout_s) {
       if (written < 0) fail_write(to, "write", errno);
       rest.remove_prefix(static_cast<std::size_t>(written));
     }
+    moved();
     if (steady_s() - begin > timeout_s)
       throw StoreFailed(StoreFailed::Kind::unreachable,
                         fmt::format("{}: not read within {:.3g} s; check the file system", from.string(), timeout_s));
@@ -94,7 +95,7 @@ std::string FileStore::read(const std::string& name, std::uint64_t at_most) {
 }
 
 void FileStore::fetch(const std::string& name, const fs::path& to, double timeout_s) {
-  copy_whole(path_of(name), to, timeout_s);
+  copy_whole(path_of(name), to, timeout_s, [this] { moved(); });
 }
 
 void FileStore::put(const std::string& name, std::string_view bytes, bool only_if_absent) {
@@ -113,7 +114,9 @@ void FileStore::put(const std::string& name, std::string_view bytes, bool only_i
   if (error != 0) fail_write(path, "link", error);
 }
 
-void FileStore::upload(const fs::path& from, const std::string& name) { copy_whole(from, made_path_of(name), 1e9); }
+void FileStore::upload(const fs::path& from, const std::string& name) {
+  copy_whole(from, made_path_of(name), 1e9, [this] { moved(); });
+}
 
 std::vector<StoreEntry> FileStore::list(const std::string& prefix) {
   std::vector<StoreEntry> found;

@@ -11,9 +11,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// What one file may take.
-constexpr double kFile_s = 3600;
-
 bool is_json(const fs::path& file) { return file.extension() == ".json"; }
 
 }  // namespace
@@ -23,9 +20,10 @@ fs::path local_folder_of(const std::string& address, const fs::path& output) {
   return output / fmt::format("fetched-{:016x}", hash_of(address));
 }
 
-void fetch_folder(const std::string& address, const fs::path& folder) {
+void fetch_folder(const std::string& address, const fs::path& folder, std::function<void()> moved) {
   if (fs::exists(folder)) return;
   const auto store = open_store(address);
+  store->on_progress(std::move(moved));
   const auto files = store->list("");
   if (files.empty())
     throw_error(Code::usage, "{}: found nothing there, needs the files of a folder; correct the address",
@@ -35,18 +33,19 @@ void fetch_folder(const std::string& address, const fs::path& folder) {
   for (const StoreEntry& file : files) {
     check_store_name(store->address(), file.name);
     fs::create_directories((partial / file.name).parent_path());
-    store->fetch(file.name, partial / file.name, kFile_s);
+    store->fetch(file.name, partial / file.name, fetch_limit_s(file.bytes));
   }
   fs::rename(partial, folder);
 }
 
-void upload_folder(const fs::path& folder, const std::string& address) {
+void upload_folder(const fs::path& folder, const std::string& address, std::function<void()> moved) {
   std::vector<fs::path> files;
   for (const auto& entry : fs::recursive_directory_iterator(folder))
     if (entry.is_regular_file()) files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   std::stable_partition(files.begin(), files.end(), [](const fs::path& file) { return !is_json(file); });
   const auto store = open_store(address);
+  store->on_progress(std::move(moved));
   for (const fs::path& file : files) store->upload(file, file.lexically_relative(folder).generic_string());
 }
 

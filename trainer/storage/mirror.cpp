@@ -4,8 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/support/atomic_file.hpp"
-#include "configs/spec/support/clock.hpp"
-#include "configs/spec/support/scratch_folder.hpp"
 #include "configs/spec/support/text.hpp"
 #include "trainer/safetensors/manifest.hpp"
 #include "trainer/safetensors/safetensors.hpp"
@@ -103,39 +101,74 @@ void CheckpointMirror::retain(std::int64_t newest, std::int64_t keep) {
   }
 }
 
-fs::path CheckpointMirror::fetch(std::int64_t step, const fs::path& folder, double timeout_s) {
-  const double deadline_s = steady_s() + timeout_s;
-  const fs::path target = folder / step_name(step);
-  if (fs::exists(target))
-    throw_error(Code::runtime, "{}: is there already, needs a place without it; remove it or load from it",
-                target.string());
-  const ScratchFolder scratch(".fetched", folder);
-  const fs::path partial = scratch.path() / step_name(step);
-  fs::create_directory(partial);
-  write_file_atomically(partial / kManifest, store_.read(manifest_name(step), kManifest_bytes));
-  const std::vector<MirroredFile> files = files_of(partial);
+fs::path CheckpointMirror::fetched_to(std::int64_t step, const fs::path& folder) {
+  return folder / (step_name(step) + ".partial") / step_name(step);
+}
+
+fs::path CheckpointMirror::begin_fetch(std::int64_t step, const fs::path& folder) {
+  const fs::path begun = fetched_to(step, folder);
+  fs::remove_all(begun.parent_path());
+  fs::create_directories(begun);
+  try {
+    write_file_atomically(begun / kManifest, store_.read(manifest_name(step), kManifest_bytes));
+    read_manifest(begun);
+  } catch (...) {
+    abandon_fetch(begun);
+    throw;
+  }
+  return begun;
+}
+
+void CheckpointMirror::fetch_files(const fs::path& begun, std::uint64_t share, std::uint64_t shares) {
+  std::vector<MirroredFile> own;
+  const std::vector<MirroredFile> files = files_of(begun);
+  for (std::uint64_t i = share; i < files.size(); i += shares) own.push_back(files[i]);
   std::atomic<bool> given_up = false;
-  in_parallel(files.size(), kFilesAtOnce, given_up, [&](std::uint64_t i) {
-    const std::string name = step_name(step) + "/" + files[i].name;
+  in_parallel(own.size(), shares > 1 ? 1 : kFilesAtOnce, given_up, [&](std::uint64_t i) {
+    const auto& [file, written] = own[i];
+    const std::string name = begun.filename().string() + "/" + file;
     std::string damage;
     for (int attempt = 0; attempt < 2; ++attempt) {  // a bit may flip on the way, too
-      store_.fetch(name, partial / files[i].name, std::max(0.001, deadline_s - steady_s()));
-      if (damage = damage_of(partial / files[i].name, files[i].written); damage.empty()) return;
+      store_.fetch(name, begun / file, fetch_limit_s(static_cast<std::uint64_t>(written.bytes)));
+      if (damage = damage_of(begun / file, written); damage.empty()) return;
     }
     throw StoreFailed(Kind::damaged,
                       fmt::format("{}/{}: found damage, needs what was written: {}; take another checkpoint",
                                   store_.address(), name, damage));
   });
-  fs::rename(partial, target);
+}
+
+fs::path CheckpointMirror::end_fetch(const fs::path& begun) {
+  const fs::path partial = begun.parent_path(), target = partial.parent_path() / begun.filename();
+  if (fs::exists(target))
+    throw_error(Code::runtime, "{}: is there already, needs a place without it; remove it or load from it",
+                target.string());
+  fs::rename(begun, target);
+  fs::remove_all(partial);
   return target;
 }
 
+void CheckpointMirror::abandon_fetch(const fs::path& begun) noexcept {
+  std::error_code ignored;  // the next start removes what is half written
+  fs::remove_all(begun.parent_path(), ignored);
+}
+
+fs::path CheckpointMirror::fetch(std::int64_t step, const fs::path& folder) {
+  const fs::path begun = begin_fetch(step, folder);
+  try {
+    fetch_files(begun, 0, 1);
+    return end_fetch(begun);
+  } catch (...) {
+    abandon_fetch(begun);
+    throw;
+  }
+}
+
 std::optional<fs::path> CheckpointMirror::fetch_newest(
-    const fs::path& folder, double timeout_s,
-    const std::function<void(std::int64_t, const std::string&)>& passed_over) {
+    const fs::path& folder, const std::function<void(std::int64_t, const std::string&)>& passed_over) {
   const std::vector<std::int64_t> found = steps();
   for (const std::int64_t step : found) try {
-      return fetch(step, folder, timeout_s);
+      return fetch(step, folder);
     } catch (const StoreFailed& e) {
       if (e.kind() != Kind::damaged && e.kind() != Kind::not_found) throw;
       passed_over(step, e.what());

@@ -34,11 +34,21 @@ class CheckpointMirror {
   /// Writes folder/step-N, whole and verified by the manifest's checksums, or nothing. The folder is made. Throws
   /// StoreFailed{not_found, damaged} where the step is not whole at the store, Error{usage} where its manifest is no
   /// manifest of ours, Error{runtime} where the disk is full or the step is in the folder already.
-  std::filesystem::path fetch(std::int64_t step, const std::filesystem::path& folder, double timeout_s);
+  std::filesystem::path fetch(std::int64_t step, const std::filesystem::path& folder);
+  // The same by several processes that share the folder; each call throws as fetch() does.
+  /// folder/step-N.partial/step-N, where the files go.
+  static std::filesystem::path fetched_to(std::int64_t step, const std::filesystem::path& folder);
+  /// Makes fetched_to(), with the manifest alone, and returns it.
+  std::filesystem::path begin_fetch(std::int64_t step, const std::filesystem::path& folder);
+  /// Brings every `shares`th file of the manifest, from the `share`th on.
+  void fetch_files(const std::filesystem::path& begun, std::uint64_t share, std::uint64_t shares);
+  /// When all shares are there: gives the folder its name, which it returns.
+  static std::filesystem::path end_fetch(const std::filesystem::path& begun);
+  static void abandon_fetch(const std::filesystem::path& begun) noexcept;
   /// The newest step that is whole; `passed_over` hears of each that is not. None: there is none at all. Throws
   /// StoreFailed{damaged} where there are some and none is whole.
   std::optional<std::filesystem::path> fetch_newest(
-      const std::filesystem::path& folder, double timeout_s,
+      const std::filesystem::path& folder,
       const std::function<void(std::int64_t step, const std::string& why)>& passed_over);
 
  private:

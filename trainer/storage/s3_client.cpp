@@ -8,7 +8,7 @@ namespace {
 
 std::uint64_t bytes_of(const S3Call& call) {
   if (call.to_file) return call.to_file->bytes < (std::uint64_t{1} << 50) ? call.to_file->bytes : 0;
-  return call.body_file ? call.body_file->bytes : call.body.size();
+  return call.body_file ? call.body_file->bytes : call.body.size() + call.awaited_bytes;
 }
 
 bool has_expired(const S3Error& error) {

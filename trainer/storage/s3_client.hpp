@@ -16,9 +16,10 @@ struct S3Call {
   std::string body = "";
   std::optional<HttpFileRange> body_file = {}, to_file = {};
   std::uint64_t at_most = 16 << 20;
-  double try_s = 0;               ///< of each try, also without a byte on its way; 0: request_timeout_s()
-  double deadline_s = 0;          ///< of steady_s(), all tries together; 0: request_timeout_s() of it for each try
-  std::set<int> also_taken = {};  ///< statuses beside 2xx that are an answer and no error
+  std::uint64_t awaited_bytes = 0;  ///< that an answer kept in memory may have: its time follows them
+  double try_s = 0;                 ///< of each try, also without a byte on its way; 0: request_timeout_s()
+  double deadline_s = 0;            ///< of steady_s(), all tries together; 0: request_timeout_s() of it for each try
+  std::set<int> also_taken = {};    ///< statuses beside 2xx that are an answer and no error
   const std::atomic<bool>* given_up = nullptr;
   /// What is wrong with an answer, so that it is asked for again; "" = nothing.
   std::function<std::string(const HttpResponse&)> wrong = {};

@@ -61,7 +61,7 @@ void allocate(const TemporaryFile& file, const std::filesystem::path& to, std::u
 std::string S3Store::read(const std::string& name, std::uint64_t at_most) {
   EtagJudge judge;
   S3Call call{.key = key_of(name)};
-  call.at_most = at_most;
+  call.at_most = call.awaited_bytes = at_most;
   call.wrong = [&](const HttpResponse& response) {
     return response.status != 200 ? fmt::format("status {}", response.status) : judge(response, response.body);
   };
@@ -94,6 +94,7 @@ void S3Store::fetch(const std::string& name, const std::filesystem::path& to, do
     return total <= kPart_bytes ? judge(response, HttpFileRange{file.fd(), 0, total, to.string()}) : "";
   };
   const HttpResponse response = client_.call(begin);
+  moved();
   if (response.status == 416 && head(key).value_or(Head{}).bytes != 0)
     throw StoreFailed(StoreFailed::Kind::other,
                       fmt::format("{}/{}: found status 416 for its first bytes, needs them; does "
@@ -115,6 +116,7 @@ void S3Store::fetch(const std::string& name, const std::filesystem::path& to, do
                         fmt::format("{}/{}: changed while it was read, needs a file that stays; "
                                     "read it again",
                                     address(), name));
+    moved();
   });
   file.rename_to_target();
 }

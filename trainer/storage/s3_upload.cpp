@@ -61,6 +61,7 @@ void S3Store::upload(const std::filesystem::path& from, const std::string& name)
   if (file.bytes > 2 * kPart_bytes) return upload_parts(file, key);
   S3Call call{.method = "PUT", .key = key, .body_file = file};
   client_.call(call);
+  moved();
 }
 
 void S3Store::upload_parts(const HttpFileRange& file, const std::string& key) {
@@ -93,6 +94,7 @@ std::vector<std::string> S3Store::send_parts(const HttpFileRange& file, const st
       return response.header("etag").empty() ? "an answer without an ETag" : "";
     };
     etags[i] = client_.call(part).header("etag");
+    moved();
   });
   return etags;
 }

@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -55,7 +56,20 @@ class Store {
   virtual void abandon_uploads(const std::string& /*prefix*/) {}
   /// Calls under way fail soon where they wait for a network, and so do all that follow.
   virtual void give_up() {}
+  /// `heard` is told whenever a fetch or an upload has moved some bytes, by several threads at once. Before such calls.
+  void on_progress(std::function<void()> heard) { heard_ = std::move(heard); }
+
+ protected:
+  void moved() const {
+    if (heard_) heard_();
+  }
+
+ private:
+  std::function<void()> heard_;
 };
+
+/// What a fetch of so many bytes may take: an hour, and its bytes at 100 kB/s. One that stands still ends much sooner.
+inline double fetch_limit_s(std::uint64_t bytes) { return 3600 + static_cast<double>(bytes) / 1e5; }
 
 /// "s3://bucket/prefix", "file:///folder" or a folder. Throws Error{usage} for any other address, naming what to use in
 /// its place. Nothing is sent yet, and a folder is made by the first write.

@@ -8,6 +8,7 @@
 #include "configs/spec/support/clock.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/hash.hpp"
+#include "configs/spec/support/standard_error.hpp"
 
 namespace wt {
 namespace {
@@ -59,6 +60,10 @@ json metric_of(const TrackedValue& v, const TrackedStep& step) {
 
 std::filesystem::path id_file(const TrackedRun& run) { return run.folder / "mlflow.json"; }
 
+[[noreturn]] void fail_unknown_answer() {
+  throw_error(Code::runtime, "found an answer without the fields of MLflow's API 2.0; check tracking_uri");
+}
+
 std::string text_at(const json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
@@ -69,15 +74,16 @@ std::string text_at(const json& object, const char* key) {
 MlflowTracker::MlflowTracker(const MlflowSpec& spec, MlflowLogin login, std::string start, double call_s)
     : spec_(spec), start_(std::move(start)), client_(spec.tracking_uri, std::move(login), call_s) {}
 
+bool MlflowTracker::look_up_experiment() {
+  MlflowFault fault;
+  const auto found = client_.try_get("experiments/get-by-name", {{"experiment_name", spec_.experiment_name}}, fault);
+  if (!found && (fault.status != 404 || fault.code.empty())) client_.fail("experiments/get-by-name", fault);
+  if (found) experiment_id_ = found->at("experiment").at("experiment_id");
+  return found.has_value();
+}
+
 void MlflowTracker::find_experiment() {
-  const auto look = [&] {
-    MlflowFault fault;
-    const auto found = client_.try_get("experiments/get-by-name", {{"experiment_name", spec_.experiment_name}}, fault);
-    if (!found && (fault.status != 404 || fault.code.empty())) client_.fail("experiments/get-by-name", fault);
-    if (found) experiment_id_ = found->at("experiment").at("experiment_id");
-    return found.has_value();
-  };
-  if (look()) return;
+  if (look_up_experiment()) return;
   MlflowFault fault;
   const auto made = client_.try_post("experiments/create", {{"name", spec_.experiment_name}}, fault);
   if (made) {
@@ -85,11 +91,11 @@ void MlflowTracker::find_experiment() {
     return;
   }
   // Another run was faster.
-  if (fault.code != "RESOURCE_ALREADY_EXISTS" || !look()) client_.fail("experiments/create", fault);
+  if (fault.code != "RESOURCE_ALREADY_EXISTS" || !look_up_experiment()) client_.fail("experiments/create", fault);
 }
 
 /// False: the server does not have it any more.
-bool MlflowTracker::take_up(const std::string& run_id) {
+bool MlflowTracker::look_up(const std::string& run_id) {
   MlflowFault fault;
   const auto found = client_.try_get("runs/get", {{"run_id", run_id}}, fault);
   if (!found) {
@@ -99,18 +105,23 @@ bool MlflowTracker::take_up(const std::string& run_id) {
   const json& run = found->at("run");
   if (text_at(run.at("info"), "lifecycle_stage") == "deleted") return false;
   for (const json& p : run.at("data").value("params", json::array())) parameters_[p.at("key")] = p.at("value");
+  artifact_uri_ = text_at(run.at("info"), "artifact_uri");
+  return true;
+}
+
+bool MlflowTracker::take_up(const std::string& run_id) {
+  if (run_id.empty() || !look_up(run_id)) return false;
   client_.post("runs/update", {{"run_id", run_id}, {"status", "RUNNING"}});
   run_id_ = run_id;
   return true;
 }
 
-/// Of the folder's file, where it is of this server.
-bool MlflowTracker::take_up_known(const TrackedRun& run) {
+/// Of the folder's file, where it is of this server; empty: none.
+std::string MlflowTracker::known_id(const TrackedRun& run) const {
   std::ifstream in(id_file(run));
   const json known = json::parse(in, nullptr, false);
-  if (!known.is_object() || text_at(known, "tracking_uri") != client_.tracking_uri()) return false;
-  const std::string id = text_at(known, "run_id");
-  return !id.empty() && take_up(id);
+  if (!known.is_object() || text_at(known, "tracking_uri") != client_.tracking_uri()) return "";
+  return text_at(known, "run_id");
 }
 
 /// The newest such run; empty: none.
@@ -142,6 +153,22 @@ void MlflowTracker::create(const TrackedRun& run) {
                                                  {"start_time", milliseconds(run.start_unix_s)},
                                                  {"tags", tags}});
   run_id_ = made.at("run").at("info").at("run_id");
+  artifact_uri_ = text_at(made.at("run").at("info"), "artifact_uri");
+}
+
+/// Where the server takes files itself. A run does without: what fails is told once, and not tried again.
+void MlflowTracker::store_run_file(const TrackedRun& run) {
+  const std::string proxied = "mlflow-artifacts:/";  // with a host behind it, it is another server's
+  if (!artifact_uri_.starts_with(proxied) || artifact_uri_.starts_with(proxied + "/")) return;
+  std::string failed;
+  try {
+    MlflowFault fault;
+    if (client_.try_put_artifact(artifact_uri_.substr(proxied.size()) + "/run.yaml", run.run_file, fault)) return;
+    failed = fmt::format("found status {}: {}", fault.status, fault.message);
+  } catch (const std::exception& error) {
+    failed = error.what();
+  }
+  print_error("{}: run.yaml is not among the run's artifacts: {}\n", name(), failed);
 }
 
 void MlflowTracker::log_parameters(const TrackedRun& run) {
@@ -156,18 +183,32 @@ void MlflowTracker::log_parameters(const TrackedRun& run) {
 
 void MlflowTracker::begin(const TrackedRun& run) try {
   if (experiment_id_.empty()) find_experiment();
-  if (run_id_.empty() && !take_up_known(run)) {
+  if (run_id_.empty() && !take_up(known_id(run))) {
     std::string id = asked_to_create_ ? search(kStartTag, start_) : "";
     if (id.empty() && run.done > 0) id = search(kRunTag, identity(run));
-    if (id.empty() || !take_up(id)) create(run);
+    if (!take_up(id)) create(run);
   }
   write_file_atomically(
       id_file(run),
       json{{"tracking_uri", client_.tracking_uri()}, {"experiment_id", experiment_id_}, {"run_id", run_id_}}.dump(1) +
           "\n");
   log_parameters(run);
+  store_run_file(run);
 } catch (const json::exception&) {
-  throw_error(Code::runtime, "found an answer without the fields of MLflow's API 2.0; check tracking_uri");
+  fail_unknown_answer();
+}
+
+void MlflowTracker::add(const TrackedRun& run, std::span<const TrackedStep> steps) try {
+  run_id_ = known_id(run);
+  if (run_id_.empty() || !look_up(run_id_)) {
+    run_id_ = look_up_experiment() ? search(kRunTag, identity(run)) : "";
+  }
+  if (run_id_.empty())
+    throw TrackerRefused(
+        fmt::format("found no run of {} in the experiment '{}'", run.folder.string(), spec_.experiment_name));
+  log(steps);
+} catch (const json::exception&) {
+  fail_unknown_answer();
 }
 
 void MlflowTracker::log(std::span<const TrackedStep> steps) {
@@ -178,7 +219,10 @@ void MlflowTracker::log(std::span<const TrackedStep> steps) {
   };
   for (const TrackedStep& step : steps) {
     if (metrics.size() + step.values.size() > kMostMetrics) flush();
-    for (const TrackedValue& v : step.values) metrics.push_back(metric_of(v, step));
+    for (const TrackedValue& v : step.values) {
+      if (metrics.size() == kMostMetrics) flush();  // one step may have more than a call takes
+      metrics.push_back(metric_of(v, step));
+    }
   }
   flush();
 }

@@ -18,20 +18,27 @@ class MlflowTracker : public Tracker {
   void begin(const TrackedRun& run) override;
   void log(std::span<const TrackedStep> steps) override;
   void end(TrackedEnd how) override;
+  /// Instead of the calls above: logs to the run of this folder, whatever its status, which stays. Throws
+  /// TrackerRefused where the server has none.
+  void add(const TrackedRun& run, std::span<const TrackedStep> steps);
 
  private:
   using Map = std::map<std::string, std::string>;
+  bool look_up_experiment();
   void find_experiment();
+  bool look_up(const std::string& run_id);
   bool take_up(const std::string& run_id);
-  bool take_up_known(const TrackedRun& run);
+  std::string known_id(const TrackedRun& run) const;
   std::string search(const std::string& tag, const std::string& value);
   void create(const TrackedRun& run);
   void log_parameters(const TrackedRun& run);
+  void store_run_file(const TrackedRun& run);
 
   MlflowSpec spec_;
   std::string start_;
   MlflowClient client_;
   std::string experiment_id_, run_id_;
+  std::string artifact_uri_;      ///< of the run
   bool asked_to_create_ = false;  ///< the server may have done so without our hearing of it
   Map parameters_;                ///< that the run has
 };

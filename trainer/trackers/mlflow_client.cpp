@@ -9,6 +9,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kLongestMessage = 300;
+const std::string kApi = "mlflow/";
 
 /// One line of what a server says.
 std::string as_line(std::string text) {
@@ -29,7 +30,7 @@ MlflowClient::MlflowClient(std::string tracking_uri, MlflowLogin login, double t
 }
 
 std::optional<json> MlflowClient::send(HttpRequest request, MlflowFault& fault) {
-  request.url = uri_ + "/api/2.0/mlflow/" + request.url;
+  request.url = uri_ + "/api/2.0/" + request.url;
   request.timeout_s = timeout_s_;
   login_.add_to(request);
   const HttpResponse answer = http_.send(request);
@@ -53,19 +54,27 @@ std::optional<json> MlflowClient::try_get(const std::string& call,
                                           const std::vector<std::pair<std::string, std::string>>& query,
                                           MlflowFault& fault) {
   HttpRequest request;
-  request.url = call;
+  request.url = kApi + call;
+  char separator = '?';
   for (const auto& [key, value] : query)
-    request.url += (request.url.size() == call.size() ? "?" : "&") + key + "=" + percent_encoded(value);
+    request.url += std::exchange(separator, '&') + key + "=" + percent_encoded(value);
   return send(std::move(request), fault);
 }
 
 std::optional<json> MlflowClient::try_post(const std::string& call, const json& body, MlflowFault& fault) {
   HttpRequest request;
-  request.method = "POST", request.url = call;
+  request.method = "POST", request.url = kApi + call;
   request.headers = {{"Content-Type", "application/json"}};
   request.sent_once = call == "runs/create";  // another would be another run
   request.body = body.dump(-1, ' ', false, json::error_handler_t::replace);
   return send(std::move(request), fault);
+}
+
+bool MlflowClient::try_put_artifact(const std::string& path, const std::string& bytes, MlflowFault& fault) {
+  HttpRequest request;
+  request.method = "PUT", request.url = "mlflow-artifacts/artifacts/" + path;
+  request.body = bytes;
+  return send(std::move(request), fault).has_value();
 }
 
 json MlflowClient::get(const std::string& call, const std::vector<std::pair<std::string, std::string>>& query) {

@@ -31,6 +31,9 @@ class MlflowClient {
                                         const std::vector<std::pair<std::string, std::string>>& query,
                                         MlflowFault& fault);
   std::optional<nlohmann::json> try_post(const std::string& call, const nlohmann::json& body, MlflowFault& fault);
+  /// Stores a file below the experiment's artifacts by the server's proxy (mlflow-artifacts); `path` is relative to its
+  /// root: "1/RUN/artifacts/run.yaml". False: `fault`. Throws where no answer comes.
+  bool try_put_artifact(const std::string& path, const std::string& bytes, MlflowFault& fault);
   [[noreturn]] void fail(const std::string& call, const MlflowFault& fault) const;
 
   const std::string& tracking_uri() const { return uri_; }

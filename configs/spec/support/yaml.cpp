@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/nearest.hpp"
@@ -12,6 +15,13 @@
 #include "configs/spec/support/yaml_references.hpp"
 
 namespace wt {
+namespace {
+
+constexpr int kDeepest = 100;          // levels of maps and lists
+constexpr int kMostNodes = 5'000'000;  // with what aliases stand for
+
+}  // namespace
+
 YamlMap::YamlMap(YAML::Node node, std::filesystem::path file, std::string path,
                  std::shared_ptr<std::set<std::string>> asked)
     : node_(std::move(node)), file_(std::move(file)), path_(std::move(path)), asked_(std::move(asked)) {
@@ -23,12 +33,62 @@ YamlMap::YamlMap(YAML::Node node, std::filesystem::path file, std::string path,
                                      : "a single value");
 }
 
-YamlMap YamlMap::from_text(const std::string& text, const std::string& origin) {
+namespace {
+
+/// Throws where a map says a key twice, of which readers would take the first, or has a key that is no word.
+void check_keys(const YAML::Node& node, const std::string& origin, int depth, int& nodes) {
+  const auto fail = [&](const YAML::Node& at, const std::string& what) {
+    throw_error(Code::usage, "{}:{}: {}", origin, at.Mark().line + 1, what);
+  };
+  if (depth > kDeepest) fail(node, fmt::format("found maps and lists in more than {} levels", kDeepest));
+  if (++nodes > kMostNodes) fail(node, fmt::format("found more than {} values", kMostNodes));
+  if (node.IsSequence())
+    for (const auto& entry : node) check_keys(entry, origin, depth + 1, nodes);
+  if (!node.IsMap()) return;
+  std::map<std::string, int> lines;
+  for (const auto& entry : node) {
+    if (!entry.first.IsScalar()) fail(entry.first, "found a key that is no word");
+    const auto [known, is_new] = lines.emplace(entry.first.Scalar(), entry.first.Mark().line + 1);
+    if (!is_new)
+      fail(entry.first,
+           fmt::format("{}: found a second time, first in line {}; needs each key once", known->first, known->second));
+    check_keys(entry.second, origin, depth + 1, nodes);
+  }
+}
+
+/// The line where it begins; 0 where there is none. Three dashes at a line's begin are nothing else in YAML.
+int second_document(const std::string& text) {
+  std::istringstream lines(text);
+  bool content = false;
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    const bool marker =
+        line.starts_with("---") && (line.size() == 3 || std::isspace(static_cast<unsigned char>(line[3])));
+    if (marker && content) return number;
+    const std::size_t first = line.find_first_not_of(" \t\r", marker ? 3 : 0);
+    content = content || (first != std::string::npos && line[first] != '#' && line[0] != '%');
+  }
+  return 0;
+}
+
+}  // namespace
+
+YAML::Node load_yaml(const std::string& text, const std::string& origin) {
   try {
-    return {YAML::Load(text), origin, ""};
-  } catch (const YAML::ParserException& e) {
+    const YAML::Node root = YAML::Load(text);
+    if (const int line = second_document(text); line > 0)
+      throw_error(Code::usage, "{}:{}: found a second YAML document (---), needs one", origin, line);
+    int nodes = 0;
+    check_keys(root, origin, 0, nodes);
+    return root;
+  } catch (const YAML::Exception& e) {
     throw_error(Code::usage, "{}:{}: not valid YAML: {}", origin, e.mark.line + 1, e.msg);
   }
+}
+
+YamlMap YamlMap::from_text(const std::string& text, const std::string& origin) {
+  return {load_yaml(text, origin), origin, ""};
 }
 
 YamlMap YamlMap::from_text_with_references(const std::string& text, const std::string& origin) {
@@ -120,7 +180,7 @@ double YamlMap::number_or(const std::string& key, double fallback, double minimu
 bool YamlMap::boolean(const std::string& key, bool fallback) {
   if (!has(key)) return fallback;
   bool value = false;
-  if (!YAML::convert<bool>::decode(require(key), value))
+  if (require(key).Tag() == "!" || !YAML::convert<bool>::decode(require(key), value))
     fail(key, fmt::format("found '{}', needs true or false", scalar(key)));
   return value;
 }

@@ -30,6 +30,11 @@ class UnknownKey : public Error {
   std::set<std::string> asked_;
 };
 
+/// The one document of a text. Throws Error{usage} "origin:line: ..." where it is no YAML, has several documents, says
+/// a key twice in one map, nests more than 100 levels, or holds more than 5 million values (aliases counted as what
+/// they stand for).
+YAML::Node load_yaml(const std::string& text, const std::string& origin);
+
 /// One map of a YAML file while it is read. Call finish() after the last key.
 class YamlMap {
  public:

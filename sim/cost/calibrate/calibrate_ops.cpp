@@ -40,11 +40,11 @@ OpKey op_key(const Measurement& m) {
     }
   const std::int64_t group = shape_value(m, "group");
   if (!found || (suffix != ".fwd" && suffix != ".bwd" && suffix != ".rec") ||
-      group > static_cast<std::int64_t>(Group::router_bias))
+      group > static_cast<std::int64_t>(Group::adapter))
     throw_error(Code::usage,
                 "profile, measurement '{}': found an op that no step program has, allowed are 'op:' + action + .fwd, "
                 ".rec or .bwd "
-                "with a group of 0 to 5; record the trace again with a trainer of this version",
+                "with a group of 0 to 6; record the trace again with a trainer of this version",
                 m.name());
   key.direction = suffix == ".fwd" ? Direction::forward : suffix == ".bwd" ? Direction::backward : Direction::recompute;
   key.group = static_cast<Group>(group);
@@ -73,6 +73,8 @@ struct TracedItems {
 /// What the items of the traced op predict, or why they cannot.
 TracedItems items_of(const Measurement& m, const OpKey& key, const MachineModel& model) {
   const auto value = [&](const char* name) { return shape_value(m, name); };
+  if (m.shape.contains("adapters"))
+    throw_error(Code::usage, "a trace of adapters, whose ops do less than full training's");
   ModelSpec spec;
   spec.name = "traced run";
   spec.layers = value("layers"), spec.d_model = value("d_model"), spec.heads = value("n_heads");

@@ -47,7 +47,7 @@ constexpr int up_to(Enum last) {
   return static_cast<int>(last) + 1;
 }
 constexpr int kKernels = up_to(Kernel::bias), kPasses = 2, kPrecisions = 2, kEvidences = 4,
-              kActions = up_to(Action::reduce_loss), kGroups = up_to(Group::router_bias), kKinds = up_to(OpKind::send);
+              kActions = up_to(Action::reduce_loss), kGroups = up_to(Group::adapter), kKinds = up_to(OpKind::send);
 const char* const kDirections[] = {"fwd", "rec", "bwd"};
 
 Direction direction_of(const JsonReader& in) {

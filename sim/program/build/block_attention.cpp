@@ -44,12 +44,13 @@ std::vector<WorkItem> BlockOps::projection_work(Direction direction) const {
     for (const WorkItem& each : up_projection_work(direction)) work.push_back(each);
   } else {
     add(Kernel::gemm, tokens, {(a.output_gate ? 2 : 1) * q + 2 * kv, m.d_model});
+    add_adapters(work, false, direction);
     if (a.qk_norm == AttentionSpec::QkNorm::head) norm(sizes_.tokens * as_double(m.heads + m.kv_heads), m.head_dim);
     if (a.qk_norm == AttentionSpec::QkNorm::full) norm(sizes_.tokens, q), norm(sizes_.tokens, kv);
     if (a.clip_qkv > 0) add(Kernel::add, tokens, {q + 2 * kv});
     add(Kernel::rope, tokens, {q + kv});
   }
-  if (const std::int64_t biases = m.qkv_biases(); biases > 0) add(Kernel::bias, tokens, {biases});
+  if (const std::int64_t biases = m.qkv_biases(); biases > 0) add_bias(work, direction, tokens, biases);
   return work;
 }
 
@@ -65,6 +66,7 @@ std::vector<WorkItem> BlockOps::attention_work(Direction direction) const {
   for (const WorkItem& each : core_work(direction)) work.push_back(each);
   if (m.attention.output_gate && !linear()) add(Kernel::swiglu, tokens, {m.heads * m.v_head_dim()});
   add(Kernel::gemm, tokens, {m.d_model, linear() ? m.linear.value_width() : m.heads * m.v_head_dim()});
+  add_adapters(work, true, direction);
   if (!tensor())
     for (const WorkItem& each : between_work(direction)) work.push_back(each);
   return work;
@@ -135,7 +137,7 @@ std::vector<WorkItem> BlockOps::between_work(Direction direction) const {
   const auto add = [&](Kernel kernel, Amount rows, std::array<std::int64_t, 4> dims) {
     work.push_back(item(kernel, direction, rows, dims));
   };
-  if (m.attention.bias == AttentionSpec::Bias::all && !linear()) add(Kernel::bias, tokens, {m.d_model});
+  if (m.attention.bias == AttentionSpec::Bias::all && !linear()) add_bias(work, direction, tokens, m.d_model);
   if (mixer_alone()) return work;  // the residual is added where the FFN would be
   add(Kernel::add, tokens, {m.d_model});
   if (m.attention.parallel != AttentionSpec::Parallel::one_norm) add(norm_kernel(), tokens, {m.d_model});
@@ -187,6 +189,7 @@ Op BlockOps::attention(Direction direction, const LayerRecompute& recompute) con
     // Layer 0's input is the embedding's output: a buffer without a layer, found where "block.output" of layer -1 is
     // not.
     o.frees.push_back(compressed ? Ref{"block.input"} : Ref{"block.output", -1});
+    drop_first_gradient(o);
     return o;
   }
   o.waits = {{unshard_name(Group::dense, direction)}};
@@ -231,10 +234,11 @@ Op BlockOps::attention(Direction direction, const LayerRecompute& recompute) con
   // Moments: the split into q, k and v; the attention kernel; the router's product; the rows, while the normalised ones
   // that they are taken from are still there (which fp32 products save themselves).
   const bool norms_kept = kept && !recompute.norm;
-  const double normed = norms_kept && options_.precision == Precision::fp32 ? 0 : sizes_.x;
-  o.transient = {fixed(sizes_.projected + sizes_.qkv + (norms_kept ? sizes_.x : 0) - held),
+  const bool router_kept = norms_kept && !frozen(), rows_normed = norms_kept && sizes_.projection_input_kept;
+  const double normed = router_kept && options_.precision == Precision::fp32 ? 0 : sizes_.x;
+  o.transient = {fixed(sizes_.projected + sizes_.qkv + (rows_normed ? sizes_.x : 0) - held),
                  fixed(sizes_.qkv + sizes_.core_made - held),
-                 fixed(normed + (norms_kept && !recompute.moe ? 0 : sizes_.normed_fp32) +
+                 fixed(normed + (router_kept && !recompute.moe ? 0 : sizes_.normed_fp32) +
                        (recompute.moe ? 2 : 1) * sizes_.probabilities - (rows_kept ? sizes_.routed : 0)),
                  fixed(normed + (rows_kept ? 0 : sizes_.routed))};
   return o;
@@ -257,6 +261,7 @@ Op BlockOps::project(Direction direction, const LayerRecompute& recompute) const
                {"residual.gradient"},
                compressed ? Ref{"block.input"} : Ref{"block.output", -1}};
     if (!tensor()) add_module(o, direction, recompute);
+    drop_first_gradient(o);
     return o;
   }
   const bool first = direction == Direction::forward, kept = !first || !recompute.recomputes_attention();
@@ -273,6 +278,22 @@ Op BlockOps::project(Direction direction, const LayerRecompute& recompute) const
   o.transient = {fixed(sizes_.projected + (kept ? 0 : saved)), fixed(sizes_.kv)};
   if (!tensor()) add_module(o, direction, recompute);
   return o;
+}
+
+void BlockOps::add_adapters(std::vector<WorkItem>& work, bool output, Direction direction) const {
+  if (!frozen()) return;
+  const Pass pass = direction == Direction::backward ? Pass::backward : Pass::forward;
+  for (const AdaptedProduct& each : options_.lora->products) {
+    if (each.layer != layer_ || each.output != output) continue;
+    for (const auto& [n, k] : {std::pair{options_.lora->rank, each.in}, {each.out, options_.lora->rank}})
+      work.push_back(make_item(Kernel::gemm, pass, options_.precision, fixed(sizes_.tokens), {n, k}));
+  }
+}
+
+void BlockOps::drop_first_gradient(Op& o) const {
+  if (!frozen() || layer_ > 0 || layout_.layers_of_chunks(model_.layers).front() == 0) return;
+  std::erase_if(o.allocates, [](const Buffer& buffer) { return buffer.name == "block.input.gradient"; });
+  for (Amount& moment : o.transient) moment.fixed += sizes_.x;  // which counts what is left when the op is done
 }
 
 void BlockOps::add_attention(Nodes& out, Direction direction, const LayerRecompute& recompute) const {

@@ -23,15 +23,16 @@ Op BlockOps::ffn(Direction direction, const LayerRecompute& recompute) const {
               item(m.gated() ? Kernel::swiglu : Kernel::gelu, direction, tokens, {width}),
               item(Kernel::gemm, direction, tokens, {m.d_model, width})};
   if (m.ffn_bias && !mixer_alone())
-    for (const std::int64_t biases : {m.ffn_rows(width), m.d_model})
-      o.work.push_back(item(Kernel::bias, direction, tokens, {biases}));
+    for (const std::int64_t biases : {m.ffn_rows(width), m.d_model}) add_bias(o.work, direction, tokens, biases);
   const double saved = sizes_.ffn_saved;
   if (direction == Direction::backward) {
     o.waits = {{unshard_name(Group::dense, direction)}};
     o.allocates = {{"ffn.input.gradient", fixed(sizes_.x)}};
     // Through the down projection, the activation, the first product, as in the experts.
     o.transient = {fixed(sizes_.ffn_activated + sizes_.ffn_down_weight - sizes_.x),
-                   fixed(sizes_.ffn_gate_up - sizes_.x), fixed(sizes_.ffn_gate_up_weight - sizes_.ffn_activated)};
+                   fixed(sizes_.ffn_gate_up + sizes_.ffn_activated - sizes_.ffn_output_saved +
+                         sizes_.ffn_gate_backward - sizes_.x),
+                   fixed(sizes_.ffn_gate_up_weight - sizes_.ffn_output_saved)};
     o.frees = {{"ffn.saved"}};
     if (recompute.products) o.frees.push_back({"ffn.kept"});
     if (norm_again(recompute) && !recompute.recomputes_ffn()) o.allocates.push_back({"ffn.input", fixed(sizes_.x)});
@@ -46,13 +47,15 @@ Op BlockOps::ffn(Direction direction, const LayerRecompute& recompute) const {
     if (recompute.products) leave_products(o);
     if (norm_again(recompute) && !recompute.moe) o.allocates.push_back({"ffn.input", fixed(sizes_.x)});
     o.transient = {fixed(sizes_.x)};  // the result, which nobody needs
+    if (sizes_.ffn_gate_forward > 0) o.transient.push_back(fixed(sizes_.ffn_gate_forward));
     return o;
   }
   if (!tensor()) o.work.push_back(item(Kernel::add, direction, tokens, {m.d_model}));
   o.allocates.push_back({moe() ? "shared.expert.output" : "block.output", fixed(sizes_.x)});
   o.frees = {{"residual"}};
   if (recompute.block || norm_again(recompute)) o.frees.push_back({"ffn.input"});
-  if (!kept) o.transient = {fixed(saved - sizes_.x)};
+  if (!kept) o.transient = {fixed(saved + sizes_.ffn_gate_forward - sizes_.x)};
+  if (kept && sizes_.ffn_gate_forward > 0) o.transient = {fixed(sizes_.ffn_gate_forward - sizes_.x)};
   return o;
 }
 
@@ -70,8 +73,7 @@ Op BlockOps::experts(Direction direction, const LayerRecompute& recompute) const
   if (backward || output)
     o.work.push_back(item(Kernel::grouped_gemm, direction, rows, {m.d_model, m.ffn, local_experts}));
   if (m.ffn_bias)
-    for (const std::int64_t biases : {m.ffn_rows(m.ffn), m.d_model})
-      o.work.push_back(item(Kernel::bias, direction, rows, {biases}));
+    for (const std::int64_t biases : {m.ffn_rows(m.ffn), m.d_model}) add_bias(o.work, direction, rows, biases);
   if (!local && (backward || output))
     for (int sorts = 0; sorts < 2; ++sorts) o.work.push_back(item(Kernel::permute, direction, rows, {m.d_model}));
   o.waits = {{unshard_name(Group::expert, direction)}};
@@ -82,13 +84,15 @@ Op BlockOps::experts(Direction direction, const LayerRecompute& recompute) const
     // again the addition; what each has used is given back after it. The CPU's bf16 product copies both of its inputs
     // first (measured; transport_scratch marks that machine).
     const bool copies = options_.transport_scratch && options_.precision == Precision::bf16;
-    const Amount inputs = copies ? sum(sizes_.activated, sizes_.row_block) : Amount{};
+    const Amount inputs = copies ? sum(sizes_.experts_output_saved, sizes_.row_block) : Amount{},
+                 unsaved = difference(sizes_.activated, sizes_.experts_output_saved);
     const double added = sizes_.weight_gradient_added;
-    o.transient = {difference(sum(sum(sizes_.activated, inputs), fixed(sizes_.expert_down_weight)), sizes_.row_block),
-                   difference(sum(sizes_.activated, fixed(added * sizes_.expert_down_weight)), sizes_.row_block),
-                   difference(sizes_.gate_up, sizes_.row_block),
-                   difference(fixed(sizes_.expert_gate_up_weight), sizes_.activated),
-                   difference(fixed(added * sizes_.expert_gate_up_weight), sum(sizes_.activated, sizes_.gate_up))};
+    o.transient = {
+        difference(sum(sum(sizes_.activated, inputs), fixed(sizes_.expert_down_weight)), sizes_.row_block),
+        difference(sum(sizes_.activated, fixed(added * sizes_.expert_down_weight)), sizes_.row_block),
+        difference(sum(sum(sizes_.gate_up, unsaved), sizes_.gate_backward), sizes_.row_block),
+        difference(fixed(sizes_.expert_gate_up_weight), sizes_.experts_output_saved),
+        difference(fixed(added * sizes_.expert_gate_up_weight), sum(sizes_.experts_output_saved, sizes_.gate_up))};
     o.frees = {{"experts.saved"},
                {local ? "routed.rows" : "expert.input"},
                {local ? "collected.rows.gradient" : "expert.output.gradient"}};
@@ -104,6 +108,9 @@ Op BlockOps::experts(Direction direction, const LayerRecompute& recompute) const
   if (kept) o.allocates.push_back({"experts.saved", difference(saved, elsewhere)});
   if (recompute.products && first) o.allocates.push_back({"experts.kept", sizes_.experts_kept});
   if (recompute.products && !first) leave_products(o);
+  const bool gates = sizes_.gate_forward.fixed > 0 || sizes_.gate_forward.per_row > 0;
+  if (gates && kept)
+    o.transient.push_back(output ? difference(sizes_.gate_forward, sizes_.row_block) : sizes_.gate_forward);
   if (!output) return o;
   o.waits.push_back({remote() ? "dispatch" + suffix(direction) : chosen(direction, recompute)});
   if (local) {
@@ -116,7 +123,8 @@ Op BlockOps::experts(Direction direction, const LayerRecompute& recompute) const
   }
   if (!kept) {  // SwiGLU, then the down product; what is not kept is given back as soon as it was read
     const Amount there = local && input_kept ? sizes_.row_block : sum(sizes_.row_block, sizes_.row_block);
-    o.transient = {difference(saved, there), difference(sum(sizes_.activated, sizes_.row_block), there)};
+    o.transient = {difference(sum(saved, sizes_.gate_forward), there),
+                   difference(sum(sizes_.activated, sizes_.row_block), there)};
     if (!input_kept) o.transient.push_back(difference(sizes_.gate_up, sizes_.row_block));
   }
   return o;
@@ -173,10 +181,11 @@ Op BlockOps::head() const {
   o.waits = {{"head.unshard.fwd"}, {"data"}};
   const bool apart = layout_.modules_before_head;  // their hidden states' gradients go to another stage, in one message
   o.allocates = {{"block.input.gradient", fixed((apart ? losses() : 1) * sizes_.x)}};
-  if (layout_.reduce_every_microbatch) o.allocates.push_back({"head.gradient", fixed(padded(Group::head) * 4)});
+  const bool own_gradient = layout_.reduce_every_microbatch && !frozen();
+  if (own_gradient) o.allocates.push_back({"head.gradient", fixed(padded(Group::head) * 4)});
   // Product, loss and its gradient; then the gradients of weight and input, the weight's only now. Our trainer has one
   // buffer of logits for all of it.
-  const double weight_gradient = layout_.reduce_every_microbatch ? padded(Group::head) * 4 : 0;
+  const double weight_gradient = own_gradient ? padded(Group::head) * 4 : 0;
   const bool in_turn = options_.memory.losses_in_turn;
   const double more = losses() - 1;
   const double others = in_turn ? 0 : more * sizes_.logits;  // of the other losses, kept from forward to backward

@@ -51,6 +51,11 @@ class BlockOps : public OpFactory {
   Op gather_kv(Direction direction) const;
   Op reduce_kv() const;
   void add_ring_backward(Nodes& out, const std::vector<Ref>& waits) const;
+  /// Both factors' products, in backward with their weights' gradients.
+  void add_adapters(std::vector<WorkItem>& work, bool output, Direction direction) const;
+  /// The gradient of the embedding's output, where nothing before the first layer is trained: it goes with the op,
+  /// unless it is sent to a stage that has the embedding alone.
+  void drop_first_gradient(Op& o) const;
   /// The compute lane waits for the ring's last message.
   Op ring_end(Direction direction) const;
   /// In the op that reads the block's input: what a module of multi-token prediction computes before its block.

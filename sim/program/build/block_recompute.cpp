@@ -27,6 +27,7 @@ Op BlockOps::activation_again() const {
   Op o = again("activation", Action::experts, Group::expert,
                {item(model_.gated() ? Kernel::swiglu : Kernel::gelu, Direction::recompute, sizes_.rows, {model_.ffn})});
   o.allocates = {{"experts.activation", sizes_.experts_activation}};
+  if (sizes_.gate_forward.fixed > 0 || sizes_.gate_forward.per_row > 0) o.transient = {sizes_.gate_forward};
   return o;
 }
 
@@ -44,9 +45,10 @@ Op BlockOps::router_again(const LayerRecompute& recompute) const {
 
 std::vector<WorkItem> BlockOps::router_work(Direction direction) const {
   const Amount tokens = fixed(sizes_.own_tokens);
-  std::vector<WorkItem> work{make_item(Kernel::gemm, direction == Direction::backward ? Pass::backward : Pass::forward,
-                                       Precision::fp32, tokens, {model_.experts, model_.d_model})};
-  if (model_.ffn_bias) work.push_back(item(Kernel::bias, direction, tokens, {model_.experts}));
+  WorkItem scores = item(Kernel::gemm, direction, tokens, {model_.experts, model_.d_model});
+  scores.precision = Precision::fp32;
+  std::vector<WorkItem> work{scores};
+  if (model_.ffn_bias) add_bias(work, direction, tokens, model_.experts);
   work.push_back(item(Kernel::router, direction, tokens, {model_.experts, model_.top_k}));
   work.push_back(
       item(Kernel::permute, direction, fixed(sizes_.own_tokens * as_double(model_.top_k)), {model_.d_model}));

@@ -6,6 +6,7 @@
 #include "configs/spec/support/error.hpp"
 #include "sim/program/build/collective_copies.hpp"
 #include "sim/program/build/pipeline.hpp"
+#include "sim/program/build/schedule_microbatches.hpp"
 #include "sim/program/build/step_builder.hpp"
 #include "sim/program/build/tensor_slice.hpp"
 
@@ -26,6 +27,7 @@ class Builder : private StepBuilder {
 
   Program build() {
     add_resident();
+    add_adapter_weights();
     const int last = program_.microbatches - 1,
               refreshed = state_sharded() ? 1 : 0;  // the first one gathers what replicas updated
     const auto add = [&](int from, int to, bool is_first, bool is_last) {
@@ -50,9 +52,9 @@ class Builder : private StepBuilder {
 
   // ---- memory held all the time ----
   void add_resident() {
-    const double states = over_groups(state_elements), shards = over_groups(shard_elements);
-    add_states(states);
-    program_.resident.push_back({"gradient shards", fixed(4 * shards)});
+    const double shards = over_groups(shard_elements);
+    add_states();
+    if (!frozen()) program_.resident.push_back({"gradient shards", fixed(4 * shards)});
     // Weights whose masters are elsewhere: on other replicas, or in the host's memory.
     if (const double apart = state_sharded() ? 1 : options_.offload_fraction; apart > 0)
       program_.resident.push_back({"weight shards", fixed(sizes_.word * shards * apart)});
@@ -60,9 +62,10 @@ class Builder : private StepBuilder {
                                  fixed(slots(weight_slots(model_, layout_)) * sizes_.word *
                                        share_of_compute(options_.precisions.gathered_weights)),
                                  layout_.reshard_after_forward});
-    program_.resident.push_back(
-        {"gradient slots", fixed(slots(gradient_slots(model_, layout_)) * 4), layout_.reduce_every_microbatch});
-    if (!layout_.reduce_every_microbatch)
+    if (!frozen())
+      program_.resident.push_back(
+          {"gradient slots", fixed(slots(gradient_slots(model_, layout_)) * 4), layout_.reduce_every_microbatch});
+    if (!frozen() && !layout_.reduce_every_microbatch)
       program_.resident.push_back({"outer gradients", fixed((padded(Group::embedding) + padded(Group::head)) * 4)});
     add_framework_buffers();
     add_tables();
@@ -134,6 +137,9 @@ class Builder : private StepBuilder {
     return out;
   }
 
+  /// What of the microbatch before reads the embedding's weights last.
+  std::vector<Ref> embedding_free() const { return {{frozen() ? "embed.fwd" : "embed.bwd", 0, -1, -1}}; }
+
   Nodes microbatch(bool first_microbatch, bool last_microbatch) const {
     Nodes out;
     const int last = program_.layers - 1;
@@ -147,8 +153,7 @@ class Builder : private StepBuilder {
       groups().add_head_unshard(out, first_microbatch);
     } else {
       // A later microbatch gathers into slots that the one before has read to its end.
-      Op embedding =
-          groups().unshard(Group::embedding, Direction::forward, {{"embed.bwd", 0, -1, -1}}, 0, first_microbatch);
+      Op embedding = groups().unshard(Group::embedding, Direction::forward, embedding_free(), 0, first_microbatch);
       embedding.allocates.push_back({"embedding.weights", fixed(padded(Group::embedding) * sizes_.word)});
       out.push_back(embedding);
     }
@@ -168,6 +173,7 @@ class Builder : private StepBuilder {
     if (last > 0) out.push_back(loop(Loop::Index::layer, 0, 0, backward_layer(0, last_microbatch)));
 
     const Group outermost = model_.tied ? Group::head : Group::embedding;
+    if (frozen()) return out;
     blocks(0).add_embed(out, Direction::backward);
     if (!reduces) return out;
     groups().add_reduce(out, outermost, {{"embed.bwd"}});
@@ -196,6 +202,7 @@ ProgramOptions program_options(const RunSpec& run) {
   if (run.pure_reduction) options.gradient_bytes = 2;
   options.optimizer = run.optimizer.kind;
   options.offload_fraction = run.optimizer.offload_fraction;
+  if (run.lora) options.lora = adapter_shape(run.model, *run.lora);
   return options;
 }
 
@@ -225,6 +232,7 @@ std::int64_t group_elements(const ModelSpec& model, const Layout& layout, Group 
       return model.head_parameters();
     case Group::router_bias:
       return model.moe_layers() * model.experts;
+    case Group::adapter:
     case Group::none:
       return 0;
   }
@@ -260,15 +268,8 @@ void check_resident(const Layout& layout, const ProgramOptions& options) {
     throw_error(Code::usage,
                 "layout {}: found a last microbatch of {} sequences, needs {} as the others have where weights stay",
                 layout.name(), options.last_microbatch, layout.microbatch);
-  if (layout.schedule == Schedule::dualpipe_v) {
-    if (options.microbatches < 2 * layout.pipeline)
-      throw_error(Code::usage,
-                  "layout {}: found {} microbatches for dualpipe_v of {} stages, needs at least {}, two a stage",
-                  layout.name(), options.microbatches, layout.pipeline, 2 * layout.pipeline);
-  } else if (layout.virtual_stages > 1 && options.microbatches % layout.pipeline != 0)
-    throw_error(Code::usage,
-                "layout {}: found {} microbatches for {} interleaved stages, needs a multiple (Narayanan et al. 2021)",
-                layout.name(), options.microbatches, layout.pipeline);
+  if (const std::string refused = schedule_refuses(layout, options.microbatches); !refused.empty())
+    throw_error(Code::usage, "layout {}: found {} microbatches for {}", layout.name(), options.microbatches, refused);
 }
 
 }  // namespace

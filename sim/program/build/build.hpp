@@ -1,7 +1,9 @@
 // Builds the step program of an HSDP + expert-parallel MoE run: the one place that knows what FSDP does.
 #pragma once
+#include <optional>
 #include <vector>
 
+#include "configs/spec/adapted_modules.hpp"
 #include "configs/spec/layout.hpp"
 #include "configs/spec/memory_facts.hpp"
 #include "configs/spec/microbatches.hpp"
@@ -26,6 +28,9 @@ struct ProgramOptions {
   double offload_fraction = 0;         ///< of its states, which lie in the host's memory
   std::int64_t step_microbatches = 0;  ///< of the step where the program has only the first of them; 0 = as many
   Precisions precisions = {};          ///< of what is sent and kept; prices have those of products
+  /// The model's weights are frozen, and these adapters are trained: weights have no gradients and no moments.
+  std::optional<AdapterShape> lora = {};
+  bool frozen() const { return lora.has_value(); }
 };
 
 /// `gloo`: collectives are Gloo's, which need scratch; NCCL reduces in place.
@@ -51,7 +56,8 @@ std::vector<Buffer> resident_buffers(const ModelSpec& model, const Layout& layou
 
 /// Elements of the flat buffer of a parameter group on one rank when gathered, before padding: dense = one layer's
 /// attention, norms, router, FFN; expert = this rank's expert slots of one layer; router_bias = the biases of all
-/// layers, which every rank holds whole. `layer` matters to dense and expert alone.
+/// layers, which every rank holds whole. `layer` matters to dense and expert alone. Adapters have
+/// AdapterShape::elements: none here.
 std::int64_t group_elements(const ModelSpec& model, const Layout& layout, Group group, std::int64_t layer);
 /// Elements of one slot that the group's layers of that number share: those of the largest of them, padded.
 std::int64_t slot_elements(const ModelSpec& model, const Layout& layout, Group group, std::int64_t slot,

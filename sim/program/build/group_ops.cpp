@@ -48,7 +48,7 @@ Op GroupOps::unshard(Group group, Direction direction, std::vector<Ref> waits, i
 }
 
 void GroupOps::add_copy_exchange(Nodes& out, const std::string& after) const {
-  if (!copies() || !remote()) return;
+  if (frozen() || !copies() || !remote()) return;
   const CopyExchange exchange = copy_exchange(model_, layout_, layer_, expert_rank_);
   const double each = 4 * as_double(model_.expert_parameters()), total = each * as_double(exchange.total());
   Op o = op("copies.exchange", Action::exchange_copies, Direction::backward, Group::expert);
@@ -60,7 +60,7 @@ void GroupOps::add_copy_exchange(Nodes& out, const std::string& after) const {
 }
 
 void GroupOps::add_copy_sum(Nodes& out, const std::string& after) const {
-  if (!copies() || !moe()) return;
+  if (frozen() || !copies() || !moe()) return;
   const double held = as_double(layout_.slots_per_rank(model_) * model_.expert_parameters());
   Op o = op("copies.sum", Action::add_copies, Direction::backward, Group::expert);
   o.work = {make_item(Kernel::add, Pass::forward, Precision::fp32, fixed(held), {1})};
@@ -71,7 +71,7 @@ void GroupOps::add_copy_sum(Nodes& out, const std::string& after) const {
 }
 
 void GroupOps::add_reduce(Nodes& out, Group group, std::vector<Ref> waits) const {
-  if (!sharded(group) || !present(group)) return;
+  if (frozen() || !sharded(group) || !present(group)) return;
   Op o = op(to_string(group) + ".reduce", Action::reduce_gradients, Direction::backward, group);
   collective(o, OpKind::reduce_scatter, shard_axis(group), fixed(padded(group) * 4));
   o.waits = std::move(waits);
@@ -81,7 +81,7 @@ void GroupOps::add_reduce(Nodes& out, Group group, std::vector<Ref> waits) const
 }
 
 void GroupOps::add_accumulate(Nodes& out, Group group, int layer_delta, bool last_microbatch) const {
-  if (!present(group)) return;
+  if (frozen() || !present(group)) return;
   const std::string name = to_string(group);
   Op o = op(name + ".accumulate", Action::accumulate, Direction::backward, group);
   o.layer_delta = layer_delta;

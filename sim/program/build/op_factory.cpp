@@ -28,8 +28,13 @@ Op OpFactory::op(std::string name, Action action, Direction direction, Group gro
   return o;
 }
 WorkItem OpFactory::item(Kernel kernel, Direction direction, Amount rows, std::array<std::int64_t, 4> dims) const {
-  return make_item(kernel, direction == Direction::backward ? Pass::backward : Pass::forward, options_.precision, rows,
-                   dims);
+  const bool backward = direction == Direction::backward;
+  WorkItem out = make_item(kernel, backward ? Pass::backward : Pass::forward, options_.precision, rows, dims);
+  return frozen() && has_two_gradients(out) ? gradient_of_one(out) : out;
+}
+void OpFactory::add_bias(std::vector<WorkItem>& work, Direction direction, Amount rows, std::int64_t width) const {
+  if (direction == Direction::backward && frozen()) return;
+  work.push_back(item(Kernel::bias, direction, rows, {width}));
 }
 WorkItem OpFactory::move(double elements, double bytes) const {
   return item(Kernel::copy, Direction::forward, fixed(elements * bytes / (2 * sizes_.word)));

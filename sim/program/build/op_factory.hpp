@@ -31,7 +31,10 @@ class OpFactory {
 
  protected:
   Op op(std::string name, Action action, Direction direction = Direction::forward, Group group = Group::none) const;
+  /// Backward products of frozen weights give the gradient of their input alone.
   WorkItem item(Kernel kernel, Direction direction, Amount rows, std::array<std::int64_t, 4> dims = {}) const;
+  /// A bias added to rows; in backward the sum of their gradients, which a frozen one has not.
+  void add_bias(std::vector<WorkItem>& work, Direction direction, Amount rows, std::int64_t width) const;
   /// A kernel that reads and writes so many bytes of each element, as copies of the compute type.
   WorkItem move(double elements, double bytes) const;
   /// Makes `o` a collective on the lane of its kind.
@@ -59,6 +62,8 @@ class OpFactory {
   /// The last op of a layer's backward pass on the compute lane.
   std::string layer_end() const { return tensor() ? "pre.bwd" : context_parallel() ? "project.bwd" : "attn.bwd"; }
   bool copies() const { return has_copies(model_, layout_); }
+  /// The model's weights are frozen: nothing of them is summed, kept or updated.
+  bool frozen() const { return options_.frozen(); }
   /// True where a replica keeps only a part of its shard's optimizer state.
   bool state_sharded() const { return layout_.optimizer_shard > 1; }
 

@@ -29,6 +29,7 @@ class StageBuilder : private StageMessages {
 
   Program build() {
     add_resident();
+    add_adapter_weights();
     add_weights();
     const std::vector<StageWork> schedule = stage_schedule(layout_, stage_, options_.microbatches);
     for (std::size_t i = 0; i < schedule.size(); ++i)
@@ -37,7 +38,7 @@ class StageBuilder : private StageMessages {
       else
         program_.nodes.emplace_back(of_microbatch(schedule[i], pass_of(schedule[i]).body));
     add_sent();
-    if (copy_stage_ > 0 && (stage_ == 0 || stage_ == copy_stage_)) add_copy_sum();
+    if (!frozen() && copy_stage_ > 0 && (stage_ == 0 || stage_ == copy_stage_)) add_copy_sum();
     add_epilogue();
     return std::move(program_);
   }
@@ -121,11 +122,12 @@ class StageBuilder : private StageMessages {
     const auto gathered = [](const ModelSpec& m, const Layout& l, Group group, std::int64_t layer) {
       return shard_elements(m, l, group, layer) * Mesh(l).size(shard_axis(group));
     };
-    add_states(over_groups(state_elements));
+    add_states();
     const bool gathered_anew = !options_.memory.resident_weights;  // FSDP's: given back at the end of the step
     program_.resident.push_back({"weights", fixed(sizes_.word * over_groups(gathered)), gathered_anew});
-    program_.resident.push_back(
-        {"gradients", fixed(options_.memory.gradient_bytes * over_groups(gathered)), gathered_anew});
+    if (!frozen())
+      program_.resident.push_back(
+          {"gradients", fixed(options_.memory.gradient_bytes * over_groups(gathered)), gathered_anew});
     add_framework_buffers();
     add_tables();
   }
@@ -204,6 +206,13 @@ class StageBuilder : private StageMessages {
       return body;
     });
     if (!chunk.embedding) return add_send(out, Direction::backward, chunk, last, behind);
+    if (frozen()) {  // the message has come, and nobody reads it
+      Op read = op("embed.bwd", Action::embed, Direction::backward, Group::embedding);
+      read.kind = OpKind::host;
+      read.frees = {{"block.input.gradient", 0, 0}};
+      if (!chunk.blocks()) read.waits = {{"arrived.bwd", 0, 0}}, out.push_back(read);
+      return;
+    }
     blocks(0).add_embed(out, Direction::backward, chunk.blocks() ? layer_end() : "arrived.bwd");
     if (!model_.tied || !has_head()) add_sum(out, groups(), model_.tied ? Group::head : Group::embedding, "embed.bwd");
     if (last_microbatch) add_reduced(out, groups(), model_.tied ? Group::head : Group::embedding, "embed.bwd");
@@ -225,7 +234,7 @@ class StageBuilder : private StageMessages {
   /// Where products do not add to the step's gradients themselves, a kernel does, after the op that ends so: it reads
   /// both and writes the sum.
   void add_sum(Nodes& out, const GroupOps& ops, Group group, const std::string& after) const {
-    if (options_.memory.weight_gradients != WeightGradients::added) return;
+    if (frozen() || options_.memory.weight_gradients != WeightGradients::added) return;
     for (Node& node : out)
       if (Op* o = std::get_if<Op>(&node); o && o->name == after) o->work.push_back(ops.sum_of_gradients(group));
   }

@@ -25,8 +25,27 @@ struct Sizes::Block {
   double kv_width = as_double(model.kv_heads * model.head_dim);
   double out_width = linear ? q_width : as_double(model.heads * model.v_head_dim());
   double ffn_width = as_double(model.ffn_width(layer));
-  /// Kept of an FFN's activation, in its widths: its output, and where it multiplies by itself its input.
-  double activations = model.gated() && !facts.fused_gate ? 2 : 1;
+  /// Kept of an FFN's activation, in its widths: its output, for the next weight's gradient, and where it multiplies by
+  /// itself its input.
+  bool frozen = options.frozen();
+  double activations = (model.gated() && !facts.fused_gate ? 2 : 1) - (frozen ? 1 : 0);
+  /// Adapters beside the projections of q, k and v, or beside the output's.
+  std::int64_t adapters(bool output) const {
+    std::int64_t count = 0;
+    for (const AdaptedProduct& each : options.lora.value_or(AdapterShape{}).products)
+      count += each.layer == layer && each.output == output;
+    return count;
+  }
+  /// The projection's input is kept for the gradient of its weight, or of what is beside it.
+  bool keeps_input(bool output) const { return !frozen || adapters(output) > 0; }
+  /// GeGLU of our trainer (trainer/model/activation.cpp), of which no kernel is fused: on a CPU it works on some rows
+  /// at a time, on a GPU on all. Megatron's products, which add in place, have fused gates.
+  bool fp32_gate = (model.activation == Activation::geglu || model.activation == Activation::geglu_tanh) &&
+                   !options.transport_scratch && facts.fused_gate && facts.weight_gradients == WeightGradients::added;
+  /// Bytes of an element: the GELU of the gate, and where the input is in 16 bits copies of gate and up.
+  double gate_forward() const { return fp32_gate ? (half ? 12 : 4) : 0; }
+  /// up times the gradient, the gate's gradient, and copies as above with one of the gradient.
+  double gate_backward() const { return fp32_gate ? (half ? 20 : 8) : 0; }
 };
 
 Sizes::Sizes(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t layer) {
@@ -44,7 +63,7 @@ Sizes::Sizes(const ModelSpec& model, const Layout& layout, const ProgramOptions&
   expert_sizes(block);
   head_sizes(block);
   weight_gradient_added = block.half && options.transport_scratch ? 3 : 1;
-  if (block.facts.weight_gradients != WeightGradients::added)
+  if (block.frozen || block.facts.weight_gradients != WeightGradients::added)
     for (double* temporary : {&largest_dense_weight, &ffn_gate_up_weight, &ffn_down_weight, &head_weight,
                               &expert_gate_up_weight, &expert_down_weight})
       *temporary = 0;
@@ -118,15 +137,18 @@ void Sizes::attention_sizes(const Block& b) {
   core = softmax + (b.facts.attention_by_head && !b.linear ? heads : 0);
   // RMSNorm keeps 1/rms in fp32, the library's LayerNorm mean and 1/deviation in the compute type.
   const double statistics = own_tokens * (b.model.norm == Norm::rmsnorm ? 4 : 2 * word);
-  projection = statistics + variants;
+  const auto low = [&](bool into_residual) {
+    return b.frozen ? tokens * as_double(b.options.lora->rank * b.adapters(into_residual)) * word : 0;
+  };
+  projection = statistics + variants + low(false);
   // The projection keeps attention's output by token; where the kernel keeps it by head, or heads went to other ranks,
   // that is a copy. The second norm keeps the residual it reads; in a parallel block it reads the input.
-  const double output = tokens * b.out_width * word;
+  const double output = b.keeps_input(true) || !b.facts.attention_by_head ? tokens * b.out_width * word : 0;
   const double exchanged = b.layout.context > 1 && b.facts.context_by_heads ? heads : 0;
   const double residual = b.mixer_alone || b.model.attention.parallel != AttentionSpec::Parallel::none ? 0 : x;
   const double masks = b.facts.dropout ? 2 * own_tokens * b.d : 0;  // bytes, behind attention and FFN
   attention = (b.one_norm || b.mixer_alone ? 1 : 2) * statistics + residual + qkv + variants + output + core +
-              exchanged + masks + probabilities;
+              exchanged + masks + probabilities + low(false) + low(true);
   attention_kept = (qkv + x) / 2 + output + softmax;
 }
 
@@ -134,20 +156,24 @@ void Sizes::ffn_sizes(const Block& b) {
   const double gate_up_width = as_double(b.model.ffn_rows(b.model.ffn_width(b.layer)));
   ffn_gate_up = tokens * gate_up_width * word;
   ffn_activated = tokens * b.ffn_width * word;
+  ffn_gate_forward = tokens * b.ffn_width * b.gate_forward();
+  ffn_gate_backward = tokens * b.ffn_width * b.gate_backward();
   ffn_saved = ffn_gate_up + b.activations * ffn_activated;
+  ffn_output_saved = b.frozen ? 0 : ffn_activated;
   ffn_gate_up_weight = gate_up_width * b.d * word;
   ffn_down_weight = b.ffn_width * b.d * word;
   ffn_saved_kept = ffn_gate_up / 2;
   ffn_kept = ffn_saved_kept + (b.ffn_width > 0 ? x / 2 : 0);
-  ffn_input_shared = b.one_norm || (b.moe && !b.half);
+  ffn_input_shared = (b.one_norm && b.keeps_input(false)) || (b.moe && !b.half && !b.frozen);
 }
 
 void Sizes::norm_sizes(const Block& b) {
   // The router's product is in fp32: bf16 runs keep copies of its input and weight. The FFN's input counts by itself.
   normed_fp32 = b.moe && b.half ? own_tokens * b.d * 4 : 0;
-  first_norm = b.one_norm ? 0 : x;
-  router_input_copied = normed_fp32 > 0 ? normed_fp32 + as_double(b.model.experts) * b.d * 4 : 0;
-  const double second_norm = !b.moe ? 0 : b.half ? router_input_copied : b.ffn_width > 0 ? 0 : x;
+  projection_input_kept = b.keeps_input(false);
+  first_norm = b.one_norm || !b.keeps_input(false) ? 0 : x;
+  router_input_copied = normed_fp32 > 0 ? (b.frozen ? 0 : normed_fp32) + as_double(b.model.experts) * b.d * 4 : 0;
+  const double second_norm = !b.moe ? 0 : b.half ? router_input_copied : b.ffn_width > 0 || b.frozen ? 0 : x;
   normed = first_norm + second_norm;
 }
 
@@ -161,6 +187,9 @@ void Sizes::expert_sizes(const Block& b) {
   const double gate_up_width = as_double(b.model.ffn_rows(b.model.ffn));
   gate_up = per_row(gate_up_width * word);
   activated = per_row(ffn * word);
+  gate_forward = per_row(ffn * b.gate_forward());
+  gate_backward = per_row(ffn * b.gate_backward());
+  experts_output_saved = b.frozen ? Amount{} : activated;
   experts_kept = {gate_up.fixed / 2, gate_up.per_row / 2};
   experts_activation = {b.activations * activated.fixed, b.activations * activated.per_row};
   experts_saved = {gate_up.fixed + experts_activation.fixed, gate_up.per_row + experts_activation.per_row};

@@ -38,8 +38,9 @@ struct Sizes {
   double kv_held;        ///< of them what a rank has at a time: all, or its own where they go round in a ring
   double projection;     ///< the part of `attention` that is saved before q, k and v are there
   double first_norm;     ///< the part of `normed` that is saved there
-  double up_projected;   ///< of latent attention the part of `attention` that follows from the latent vectors, less the
-                         ///< shared rotary part of keys that is kept instead
+  bool projection_input_kept;  ///< the projections of q, k and v keep the rows that they read
+  double up_projected;  ///< of latent attention the part of `attention` that follows from the latent vectors, less the
+                        ///< shared rotary part of keys that is kept instead
   double router_input_copied;  ///< the part of `normed` that the router's product in fp32 copied
   double heads;                ///< output of the attention kernel
   double core_made;            ///< by the attention kernel: its output, and logsumexp or scores
@@ -48,24 +49,29 @@ struct Sizes {
   double attention_kept;  ///< attention's output, and the half of the projections
   double ffn_kept, ffn_saved_kept;
   Amount experts_kept;
-  double scores;              ///< (heads, tokens, seq) in the compute type, where they are materialised, else 0
-  Amount row_block;           ///< (rows, d_model)
-  Amount gate_up;             ///< (rows, 2 ffn)
-  Amount activated;           ///< (rows, ffn)
-  Amount experts_saved;       ///< inputs of the second product and of the activation
-  Amount experts_activation;  ///< the part of it behind the first product
-  double logits;              ///< (tokens, vocab) with copies and gradients
-  double logit_gradient;      ///< the same in the compute type
-  double head_weight;         ///< gradient temporary of the output projection; these are 0 where products add in place
+  double scores;        ///< (heads, tokens, seq) in the compute type, where they are materialised, else 0
+  Amount row_block;     ///< (rows, d_model)
+  Amount gate_up;       ///< (rows, 2 ffn)
+  Amount activated;     ///< (rows, ffn)
+  Amount gate_forward;  ///< fp32 tensors that GeGLU makes on a GPU, beside its input and its result
+  Amount gate_backward;
+  Amount experts_saved;         ///< inputs of the second product and of the activation
+  Amount experts_output_saved;  ///< as ffn_output_saved
+  Amount experts_activation;    ///< the part of it behind the first product
+  double logits;                ///< (tokens, vocab) with copies and gradients
+  double logit_gradient;        ///< the same in the compute type
+  double head_weight;  ///< gradient temporary of the output projection; these are 0 where products add in place
   double expert_gate_up_weight;  ///< gradient temporary (compute type) of this rank's gate and up weights
   double expert_down_weight;
   double largest_dense_weight;  ///< likewise, of the projections around attention
   double ffn_gate_up;           ///< of the dense FFN or the shared experts: first product
   double ffn_activated;
-  double ffn_saved;           ///< as experts_saved
-  double ffn_gate_up_weight;  ///< gradient temporaries
+  double ffn_gate_forward, ffn_gate_backward;  ///< as gate_forward
+  double ffn_saved;                            ///< as experts_saved
+  double ffn_gate_up_weight;                   ///< gradient temporaries
   double ffn_down_weight;
-  bool ffn_input_shared;  ///< the FFN's input is a tensor that attention saves as well
+  double ffn_output_saved;  ///< the activation's output, which a frozen second product does not keep
+  bool ffn_input_shared;    ///< the FFN's input is a tensor that attention saves as well
   /// A weight's gradient while it is added to its fp32 sum, over its size in the compute type: the CPU's addition of
   /// bf16 to fp32 first makes an fp32 copy.
   double weight_gradient_added;

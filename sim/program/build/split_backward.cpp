@@ -5,18 +5,6 @@
 namespace wt {
 namespace {
 
-bool halved(const WorkItem& item) {
-  return item.pass == Pass::backward && (item.kernel == Kernel::gemm || item.kernel == Kernel::grouped_gemm);
-}
-
-/// Either half has a forward product's FLOPs. The gradient of the input is a product of the same rows, the other way
-/// round.
-WorkItem half(WorkItem item) {
-  item.pass = Pass::forward;
-  std::swap(item.dims[0], item.dims[1]);
-  return item;
-}
-
 /// Gradients travel on, and where they were gathered they are counted among what is kept; what forward saved is needed
 /// again.
 bool saved(const Ref& buffer) {
@@ -32,7 +20,7 @@ void split_backward(Nodes& layer, const Sizes& s) {
     Op& o = std::get<Op>(node);
     if (o.direction != Direction::backward || o.kind != OpKind::segment) continue;
     for (WorkItem& item : o.work)
-      if (halved(item)) item = half(item);
+      if (has_two_gradients(item)) item = gradient_of_one(item);
     std::erase_if(o.frees, saved);
     last = &o;
   }
@@ -53,7 +41,7 @@ Op weight_gradients(const Nodes& layer) {
     const Op& o = std::get<Op>(node);
     if (o.direction != Direction::backward || o.kind != OpKind::segment) continue;
     for (const WorkItem& item : o.work)
-      if (halved(item)) out.work.push_back(half(item));
+      if (has_two_gradients(item)) out.work.push_back(gradient_of_one(item));
     std::copy_if(o.frees.begin(), o.frees.end(), std::back_inserter(out.frees), saved);
   }
   out.frees.push_back({"weights.kept"});

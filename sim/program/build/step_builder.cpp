@@ -55,6 +55,7 @@ std::vector<StepBuilder::LayerRange> StepBuilder::equal_layers(int first, int la
   const auto same = [&](int a, int b) {
     for (int delta = -1; delta <= 2; ++delta)
       if (kind(a + delta) != kind(b + delta)) return false;
+    if (frozen() && ((a == 0) != (b == 0) || !options_.lora->alike(a, b))) return false;  // backward ends at layer 0
     if (model_.local_attention(a) != model_.local_attention(b)) return false;
     return recompute_of(a) == recompute_of(b) && same_copies(a, b);
   };
@@ -79,19 +80,23 @@ double StepBuilder::over_groups(std::int64_t (*elements)(const ModelSpec&, const
   return as_double(sum);
 }
 
-void StepBuilder::add_states(double master_elements) {
-  const double here = 1 - options_.offload_fraction, moment = bytes_of(options_.precisions.moments) / 4,
+void StepBuilder::add_states() {
+  const double base = over_groups(state_elements), adapters = adapter_elements(), trained = trained_elements(),
+               here = 1 - options_.offload_fraction, moment = bytes_of(options_.precisions.moments) / 4,
                two_moments = (options_.memory.optimizer_bytes - 4) * moment;
   program_.resident.push_back(
-      {"masters", fixed(bytes_of(options_.precisions.master_weights) * master_elements * here)});
+      {"masters", fixed(bytes_of(options_.precisions.master_weights) * (base + adapters) * here)});
   // Muon and Lion have one momentum instead of AdamW's two moments.
-  const double single = options_.optimizer == OptimizerKind::lionw ? master_elements : muon_states();
-  program_.resident.push_back({"moments", fixed(two_moments * (master_elements - single / 2) * here)});
+  const double single = options_.optimizer == OptimizerKind::lionw ? trained : muon_states();
+  program_.resident.push_back({"moments", fixed(two_moments * (trained - single / 2) * here)});
+  if (!frozen()) return;
+  program_.resident.push_back({"adapters", fixed(sizes_.word * adapters)});
+  program_.resident.push_back({"adapter gradients", fixed(4 * adapters)});
 }
 
 void StepBuilder::add_framework_buffers() {
   const MemoryFacts& facts = options_.memory;
-  if (facts.weight_gradients == WeightGradients::dummy) {
+  if (facts.weight_gradients == WeightGradients::dummy && !frozen()) {
     double elements = has_head() ? as_double(model_.vocab * model_.d_model) : 0;
     if (!part_.layers.empty())
       for (Group group : {Group::dense, Group::expert})
@@ -137,19 +142,30 @@ std::string StepBuilder::add_norm_sum(const std::string& name, Axis axis, const 
   return name;
 }
 
-void StepBuilder::add_epilogue() {
-  const double states = over_groups(state_elements);
-  Op norm = op("norm", Action::gradient_norm);
-  norm.work = {make_item(Kernel::copy, Pass::forward, Precision::fp32, fixed(states))};
-  if (has_embedding()) norm.waits = {{groups().last_gradient(Group::embedding)}};
+std::vector<Ref> StepBuilder::last_gradients() const {
+  std::vector<Ref> out;
+  if (frozen()) {
+    if (const std::string last = last_adapter_gradient(); !last.empty()) out.push_back({last});
+    return out;
+  }
+  if (has_embedding()) out.push_back({groups().last_gradient(Group::embedding)});
   for (const int layer : part_.layers)
-    for (Group group : block_groups(layer)) norm.waits.push_back({groups().last_gradient(group), 0, layer});
-  if (has_head()) norm.waits.push_back({groups().last_gradient(Group::head)});
+    for (Group group : block_groups(layer)) out.push_back({groups().last_gradient(group), 0, layer});
+  if (has_head()) out.push_back({groups().last_gradient(Group::head)});
+  return out;
+}
+
+void StepBuilder::add_epilogue() {
+  add_adapter_reduce();
+  Op norm = op("norm", Action::gradient_norm);
+  norm.work = {make_item(Kernel::copy, Pass::forward, Precision::fp32, fixed(trained_elements()))};
+  norm.waits = last_gradients();
   program_.nodes.push_back(norm);
-  const std::string summed =
-      add_norm_sum("norm.stages", Axis::pipeline, add_norm_sum("norm.reduce", Axis::state, "norm"));
+  // All ranks of a stage have the same gradients of adapters.
+  const std::string own = frozen() ? "norm" : add_norm_sum("norm.reduce", Axis::state, "norm");
+  const std::string summed = add_norm_sum("norm.stages", Axis::pipeline, own);
   add_optimizer(summed);
-  if (biased()) add_bias_update();
+  if (biased() && !frozen()) add_bias_update();
   if (layout_.world() > 1) {
     Op loss = op("loss.reduce", Action::reduce_loss);
     collective(loss, OpKind::all_reduce, Axis::world, fixed(4 * as_double(kStepTerms + model_.mtp_layers)));

@@ -56,8 +56,14 @@ class StepBuilder : protected OpFactory {
 
   /// Sum of a size over all groups of this rank.
   double over_groups(std::int64_t (*elements)(const ModelSpec&, const Layout&, Group, std::int64_t)) const;
-  /// Master copies of so many parameters, and their moments.
-  void add_states(double master_elements);
+  /// Of this rank's adapters; 0 where the model itself is trained.
+  double adapter_elements() const;
+  /// Whose moments this rank keeps: those of the model, or of the adapters beside it.
+  double trained_elements() const { return frozen() ? adapter_elements() : over_groups(state_elements); }
+  /// Master copies, and the moments of what is trained; adapters in the compute type, and their gradients.
+  void add_states();
+  /// Before the first microbatch: the adapters in the compute type from their masters, which every rank has.
+  void add_adapter_weights();
   /// What the stack holds through the step besides.
   void add_framework_buffers();
   /// Tables and masks that are resident whatever the layout, and router biases.
@@ -77,6 +83,12 @@ class StepBuilder : protected OpFactory {
   bool same_copies(int a, int b) const;
   bool biased() const { return model_.moe_layers() > 0 && model_.router.bias_update_rate > 0; }
   std::int64_t router_loads() const { return group_elements(model_, layout_, Group::router_bias, 0); }
+  /// Gradients of the adapters, once a step, over the ranks that have the same ones.
+  void add_adapter_reduce();
+  /// The op behind which they are whole; empty: they are from the beginning.
+  std::string last_adapter_gradient() const;
+  /// The ops behind which the step's gradients are whole.
+  std::vector<Ref> last_gradients() const;
   /// The next sum of the squares over an axis; returns the op that has it.
   std::string add_norm_sum(const std::string& name, Axis axis, const std::string& after);
   void add_bias_update();

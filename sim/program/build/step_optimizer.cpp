@@ -25,7 +25,7 @@ double StepBuilder::muon_states() const {
 }
 
 void StepBuilder::add_optimizer(const std::string& after) {
-  const double states = over_groups(state_elements), muon = muon_states(), host = states * options_.offload_fraction;
+  const double states = trained_elements(), muon = muon_states(), host = states * options_.offload_fraction;
   Op optimizer = op("optimizer", Action::optimizer);
   optimizer.waits = {{after}};
   if (muon > 0) {

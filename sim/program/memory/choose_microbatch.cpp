@@ -5,6 +5,8 @@
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/number.hpp"
 #include "configs/spec/support/quantity.hpp"
+#include "configs/spec/support/text.hpp"
+#include "sim/program/build/schedule_microbatches.hpp"
 #include "sim/program/memory/live_memory.hpp"
 
 namespace wt {
@@ -23,19 +25,27 @@ void choose_microbatch(RunSpec& run, double bytes, const std::string& where) {
   if (!run.microbatch_auto) return;
   const std::int64_t sequences = run.global_batch / run.layout.data_ranks();
   double needed = 0;
+  std::string refused;  // by the schedule, with the smallest microbatch
   for (std::int64_t microbatch = sequences; microbatch >= 1; --microbatch) {
     if (sequences % microbatch != 0) continue;
+    refused = schedule_refuses(run.layout, sequences / microbatch);
+    if (!refused.empty()) continue;
     run.layout.microbatch = microbatch;
     needed = step_memory(run);
     if (needed > bytes) continue;
     run.microbatch_auto = false;
     return;
   }
-  throw_error(
-      Code::usage,
-      "{}: device_train_microbatch_size: found auto, but one sequence needs {} a rank of {}; needs more ranks that "
-      "share the weights, recompute, or a shorter max_seq_len",
-      where, format_bytes(needed), format_bytes(bytes));
+  if (needed == 0)
+    throw_error(
+        Code::usage,
+        "{}: device_train_microbatch_size: found auto, but no size cuts the {} sequences of a rank into as many "
+        "microbatches as the schedule takes: {} for {}; needs another global_train_batch_size",
+        where, sequences, sequences, refused);
+  throw_error(Code::usage,
+              "{}: device_train_microbatch_size: found auto, but {} needs {} a rank of {}; needs more ranks that "
+              "share the weights, recompute, or a shorter max_seq_len",
+              where, counted(run.layout.microbatch, "sequence"), format_bytes(needed), format_bytes(bytes));
 }
 
 }  // namespace wt

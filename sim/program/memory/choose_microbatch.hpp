@@ -12,9 +12,10 @@ namespace wt {
 /// rows.
 double step_memory(const RunSpec& run);
 
-/// Of the microbatches that divide a rank's sequences the largest with step_memory <= `bytes`; the run has it
-/// afterwards. Nothing happens where the run says a number. Throws Error{usage} "WHERE: device_train_microbatch_size:
-/// ..." where not even one sequence fits.
+/// Of the microbatches that divide a rank's sequences into a number that the pipeline's schedule takes, the largest
+/// with step_memory <= `bytes`; the run has it afterwards. Nothing happens where the run says a number. Throws
+/// Error{usage} "WHERE: device_train_microbatch_size: ..." where not even the smallest fits, or the schedule takes
+/// none.
 void choose_microbatch(RunSpec& run, double bytes, const std::string& where);
 
 }  // namespace wt

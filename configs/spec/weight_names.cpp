@@ -2,7 +2,7 @@
 #include <fmt/core.h>
 
 #include "configs/spec/support/error.hpp"
-#include "trainer/parameters/weight_names.hpp"
+#include "configs/spec/weight_names.hpp"
 
 namespace wt {
 

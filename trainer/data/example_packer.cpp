@@ -1,0 +1,70 @@
+#include "trainer/data/example_packer.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "configs/spec/support/error.hpp"
+
+namespace wt {
+
+ExamplePacker::ExamplePacker(std::int64_t max_seq_len, std::function<std::int64_t(std::int64_t)> tokens)
+    : max_seq_len_(max_seq_len), tokens_(std::move(tokens)) {}
+
+void ExamplePacker::sort_by_tokens() {
+  std::stable_sort(open_.begin(), open_.end(),
+                   [](const Sequence& a, const Sequence& b) { return a.tokens > b.tokens; });
+}
+
+std::vector<PackedExamples> ExamplePacker::pack(std::span<const std::int64_t> examples, std::int64_t sequences) {
+  if (std::cmp_less(examples.size() + open_.size(), sequences))
+    throw_error(Code::usage,
+                "packing: found {} examples for {} sequences, allowed is one for each; raise packing_ratio",
+                examples.size() + open_.size(), sequences);
+  std::vector<std::pair<std::int64_t, std::int64_t>> added;  // tokens, example
+  for (const std::int64_t id : examples) added.emplace_back(tokens_(id), id);
+  std::stable_sort(added.begin(), added.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  for (std::size_t i = 0; i < added.size(); ++i) {
+    const auto [tokens, id] = added[i];
+    const auto lacking = sequences - static_cast<std::int64_t>(open_.size());
+    // Where all that are left are needed, each gets a sequence of its own.
+    const bool alone = lacking > 0 && std::cmp_equal(added.size() - i, lacking);
+    const auto room = std::find_if(open_.begin(), open_.end(), [&, size = tokens](const Sequence& s) {
+      return !alone && s.tokens + size <= max_seq_len_;
+    });
+    Sequence filled;
+    if (room != open_.end()) {
+      filled = std::move(*room);
+      open_.erase(room);  // what was filled goes to the end, where it is tried last
+    }
+    filled.tokens += tokens;
+    filled.examples.push_back(id);
+    open_.push_back(std::move(filled));
+  }
+  sort_by_tokens();
+  std::vector<PackedExamples> out;
+  for (std::int64_t i = 0; i < sequences; ++i) out.push_back(std::move(open_[static_cast<std::size_t>(i)].examples));
+  open_.erase(open_.begin(), open_.begin() + sequences);
+  return out;
+}
+
+std::vector<PackedExamples> ExamplePacker::waiting() const {
+  std::vector<PackedExamples> out;
+  for (const Sequence& sequence : open_) out.push_back(sequence.examples);
+  return out;
+}
+
+void ExamplePacker::restore(const std::vector<PackedExamples>& waiting) {
+  open_.clear();
+  for (const PackedExamples& examples : waiting) {
+    Sequence& sequence = open_.emplace_back();
+    for (const std::int64_t id : examples) sequence.tokens += tokens_(id);
+    if (sequence.tokens > max_seq_len_)
+      throw_error(Code::usage,
+                  "packing: found {} tokens in a sequence that waits, allowed are {} (max_seq_len); resume with the "
+                  "data and keys of the checkpoint",
+                  sequence.tokens, max_seq_len_);
+    sequence.examples = examples;
+  }
+}
+
+}  // namespace wt

@@ -1,0 +1,52 @@
+#include "trainer/parameters/starting_weights.hpp"
+
+#include "configs/spec/support/error.hpp"
+#include "trainer/parameters/adapter_group.hpp"
+#include "trainer/pch.hpp"
+
+namespace wt {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool holds_adapter(const fs::path& folder) { return fs::is_regular_file(folder / "adapter_config.json"); }
+
+}  // namespace
+
+StartingWeights::StartingWeights(const fs::path& folder, const RunSpec& run) : origin_(folder.string()), run_(run) {
+  fs::path base = folder;
+  if (holds_adapter(folder)) {
+    if (!run.lora)
+      throw_error(Code::usage,
+                  "load_path: {} holds an adapter, and the run's model has no peft_config; add one to train it on, or "
+                  "merge the adapter into its weights and load these",
+                  origin_);
+    if (folder != run.load_path)
+      throw_error(Code::usage, "load_path: {} holds an adapter, needs weights there; copy the adapter to a folder here",
+                  run.load_path);
+    adapter_ = read_adapter(folder);
+    base = adapter_->base;
+    if (!fs::is_directory(base))
+      throw_error(Code::usage,
+                  "load_path: {}: base_model_name_or_path is '{}', which is no folder here; needs the folder with the "
+                  "weights that the adapter is put on; write its path there",
+                  origin_, adapter_->base);
+    check_adapter(*adapter_, run.model, *run.lora, origin_);
+  }
+  weights_.emplace(base, run.model);
+}
+
+void StartingWeights::load(std::vector<ShardedGroup>& groups) const {
+  weights_->load(groups);
+  if (!adapter_) return;
+  for (ShardedGroup& group : groups)
+    if (group.layout.group == Group::adapter) fill_from_adapter(group, *adapter_, run_.model, *run_.lora);
+}
+
+void export_adapter(const fs::path& folder, const RunSpec& run, const std::vector<ShardedGroup>& groups) {
+  const std::string base = holds_adapter(run.load_path) ? read_adapter(run.load_path).base : run.load_path;
+  for (const ShardedGroup& group : groups)
+    if (group.layout.group == Group::adapter) write_adapter(folder, adapter_from(group, run.model, *run.lora, base));
+}
+
+}  // namespace wt
