@@ -180,6 +180,7 @@ void take_earlier_microbatch(RunSpec& run, const std::filesystem::path& folder) 
 RunSpec read_trainable(const TrainOptions& o, WorkerOptions& worker) {
   RunSpec run = read_run(find_config("runs", o.run));
   check_trainable(run, o.run);
+  if (run.lora) run.adapter_base = base_of_adapter(run.load_path);
   // On GPUs the ranks do it, each on its own device: this process must not open one before they do.
   if (run.microbatch_auto) take_earlier_microbatch(run, o.folder);
   if (run.microbatch_auto && (run.device == DeviceKind::cpu || RankEnvironment::present()))

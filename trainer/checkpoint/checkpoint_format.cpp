@@ -124,7 +124,10 @@ json order_json(const DatasetSpec& d) {
 
 json adapter_json(const RunSpec& run) {
   if (!run.lora) return {};
-  return {{"r", run.lora->rank}, {"lora_alpha", run.lora->alpha}, {"target_modules", run.lora->target_modules}};
+  return {{"r", run.lora->rank},
+          {"lora_alpha", run.lora->alpha},
+          {"target_modules", run.lora->target_modules},
+          {"base_model_name_or_path", run.adapter_base}};
 }
 
 json data_json(const RunSpec& run) {

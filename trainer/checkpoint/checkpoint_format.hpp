@@ -32,7 +32,7 @@ std::string shard_file_name(std::int64_t rank, std::size_t index, std::size_t fi
 /// samples and what a step is.
 nlohmann::json model_json(const ModelSpec& model);
 nlohmann::json data_json(const RunSpec& run);
-/// Of the adapter, null without one.
+/// Of the adapter and the weights that it is put on, null without one.
 nlohmann::json adapter_json(const RunSpec& run);
 
 /// The longest that a rank waits while no rank's storage moves (kStorageMoves).

@@ -229,8 +229,8 @@ void check_manifest(const json& manifest, const RunSpec& run, const std::string&
                 chosen, differing_keys(manifest.at("model"), model_json(run.model)));
   if (const json saved = manifest.value("adapter", json()); saved != adapter_json(run))
     throw_error(Code::usage,
-                "{}: peft_config was {} when the checkpoint was saved, the run says {}; set it back, choose another "
-                "output folder, or set autoresume: false",
+                "{}: the adapter was {} when the checkpoint was saved, the run says {}; set peft_config and load_path "
+                "back, choose another output folder, or set autoresume: false",
                 chosen, saved.dump(), adapter_json(run).dump());
   const json expected = data_json(run);
   for (const auto& [key, value] : expected.items())

@@ -43,10 +43,14 @@ void StartingWeights::load(std::vector<ShardedGroup>& groups) const {
     if (group.layout.group == Group::adapter) fill_from_adapter(group, *adapter_, run_.model, *run_.lora);
 }
 
+std::string base_of_adapter(const std::string& load_path) {
+  return holds_adapter(load_path) ? read_adapter(load_path).base : load_path;
+}
+
 void export_adapter(const fs::path& folder, const RunSpec& run, const std::vector<ShardedGroup>& groups) {
-  const std::string base = holds_adapter(run.load_path) ? read_adapter(run.load_path).base : run.load_path;
   for (const ShardedGroup& group : groups)
-    if (group.layout.group == Group::adapter) write_adapter(folder, adapter_from(group, run.model, *run.lora, base));
+    if (group.layout.group == Group::adapter)
+      write_adapter(folder, adapter_from(group, run.model, *run.lora, run.adapter_base));
 }
 
 }  // namespace wt
