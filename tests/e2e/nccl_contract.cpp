@@ -1,0 +1,149 @@
+// The trainer's NCCL side without a GPU: every layout trains over a library that stands for NCCL, as one rank alone
+// does, and what its ranks call keeps NCCL's rules.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstdlib>
+#include <random>
+
+#include "tests/support/nccl_contract.hpp"
+#include "tests/support/trainer_fixture.hpp"
+
+using namespace wt;
+using namespace wt::test;
+
+namespace fs = std::filesystem;
+using Catch::Contains;
+
+namespace {
+
+RunSpec two_steps() {
+  RunSpec run = short_run();
+  run.steps = 2;
+  return run;
+}
+
+std::vector<RunSpec> layouts() {
+  const RunSpec run = two_steps();
+  std::vector<RunSpec> out;
+  for (const auto& more : {sharded_runs(run), block_runs(run), further_layouts(run), uneven_runs(run),
+                           context_runs(run), replicated_experts(run)})
+    for (const RunSpec& each : more)
+      if (each.layout.world() > 1) out.push_back(each);
+  RunSpec adapted = with_layout(run, 2, 2, 2);
+  adapted.name = "bf16", adapted.precision = Precision::bf16;
+  out.push_back(adapted);
+  return out;
+}
+
+struct Recorded {
+  fs::path folder;  ///< of the run
+  std::vector<NcclRecord> calls;
+};
+
+Recorded recorded(const RunSpec& run, const std::string& name) {
+  const fs::path record = scratch("nccl-" + name), folder = scratch("run-" + name);
+  fs::create_directories(record);
+  const Ended ended = train(run, folder, {.more = {}, .environment = {{"WT_NCCL_RECORD", record}}});
+  INFO(ended.said);
+  REQUIRE(ended.status == 0);
+  return {folder, nccl_records(record)};
+}
+
+std::string all(const std::vector<std::string>& lines) { return fmt::format("{}", fmt::join(lines, "\n")); }
+
+std::string broken(const std::vector<NcclRecord>& calls) { return all(NcclContract(calls).broken()); }
+
+/// Indices of the calls that say it.
+std::vector<std::size_t> calls_of(const NcclRecord& record, const std::vector<std::string>& kinds) {
+  std::vector<std::size_t> out;
+  for (std::size_t i = 0; i < record.size(); ++i)
+    if (std::count(kinds.begin(), kinds.end(), record[i].at("call").get<std::string>()) > 0) out.push_back(i);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("every layout trains over NCCL's calls as one rank does, and keeps NCCL's rules") {
+  const auto alone = [](RunSpec run) {
+    run.layout.replicate = run.layout.shard = run.layout.expert = run.layout.context = 1;
+    run.layout.placement = {}, run.layout.optimizer_shard = 1;
+    return run;
+  };
+  const auto expected = steps_of(trained(alone(two_steps())));
+  int number = 0;
+  for (const RunSpec& run : layouts()) {
+    INFO(run.layout.name() << ", microbatch " << run.layout.microbatch);
+    const Recorded found = recorded(run, std::to_string(++number));
+    REQUIRE(found.calls.size() == static_cast<std::size_t>(run.layout.world()));
+    const NcclContract contract(found.calls);
+    CHECK(all(contract.broken()).empty());
+    CHECK(contract.communicators() > 0);
+    CHECK(contract.collectives() > 20);
+    if (run.layout.expert > 1) CHECK(contract.messages() > 20);
+    const auto steps = steps_of(found.folder);
+    REQUIRE(steps.size() == expected.size());
+    for (std::size_t i = 0; i < steps.size(); ++i)
+      CHECK(steps[i].loss == Approx(expected[i].loss).epsilon(run.precision == Precision::bf16 ? 1e-2 : 1e-5));
+  }
+}
+
+TEST_CASE("planted mistakes in what ranks call are found") {
+  static const std::vector<NcclRecord> right = recorded(with_layout(two_steps(), 2, 2, 2), "planted").calls;
+  REQUIRE(broken(right).empty());
+  const std::vector<std::string> collectives = {"all_gather", "reduce_scatter", "all_reduce", "broadcast"};
+  std::mt19937 random(1);
+  const auto one_of = [&](const std::vector<std::size_t>& from) {
+    REQUIRE_FALSE(from.empty());
+    return from[random() % from.size()];
+  };
+  for (int trial = 0; trial < 20; ++trial) {
+    std::vector<NcclRecord> wrong = right;
+    NcclRecord& record = wrong[random() % wrong.size()];
+    SECTION(fmt::format("two collectives of one communicator are swapped, {}", trial)) {
+      for (;;) {
+        const std::size_t a = one_of(calls_of(record, collectives)), b = one_of(calls_of(record, collectives));
+        nlohmann::json first = record[a], second = record[b];
+        first["number"] = second["number"] = 0, first["group"] = second["group"] = 0;
+        if (record[a].at("comm") != record[b].at("comm") || first == second) continue;
+        std::swap(record[a], record[b]);
+        break;
+      }
+      CHECK_THAT(broken(wrong), Contains("do not meet"));
+    }
+    SECTION(fmt::format("a count is one too many, {}", trial)) {
+      nlohmann::json& call = record[one_of(calls_of(record, {"all_gather", "reduce_scatter", "send", "receive"}))];
+      call["count"] = call.at("count").get<std::int64_t>() + 1;
+      CHECK_THAT(broken(wrong), Contains("do not meet"));
+    }
+    SECTION(fmt::format("a call is left out, {}", trial)) {
+      const auto of = calls_of(record, {"all_gather", "reduce_scatter", "all_reduce", "send", "receive"});
+      record.erase(record.begin() + static_cast<std::ptrdiff_t>(one_of(of)));
+      CHECK_THAT(broken(wrong), Contains("do not meet"));
+    }
+    SECTION(fmt::format("another type, {}", trial)) {
+      nlohmann::json& call = record[one_of(calls_of(record, collectives))];
+      call["type"] = call.at("type").get<int>() == 7 ? 9 : 7;
+      CHECK_THAT(broken(wrong), Contains("do not meet"));
+    }
+    SECTION(fmt::format("a receive is of another rank, {}", trial)) {
+      nlohmann::json& call = record[one_of(calls_of(record, {"receive"}))];
+      call["peer"] = 1 - call.at("peer").get<int>();
+      CHECK_THAT(broken(wrong), Contains("do not meet"));
+    }
+    SECTION(fmt::format("a communicator is destroyed before its last call, {}", trial)) {
+      const std::size_t destroyed = one_of(calls_of(record, {"destroy"}));
+      const nlohmann::json line = record[destroyed];
+      record.erase(record.begin() + static_cast<std::ptrdiff_t>(destroyed));
+      const auto of = calls_of(record, collectives);
+      const auto before =
+          std::find_if(of.begin(), of.end(), [&](std::size_t i) { return record[i].at("comm") == line.at("comm"); });
+      if (before == of.end()) continue;  // one of messages alone
+      record.insert(record.begin() + static_cast<std::ptrdiff_t>(*before), line);
+      CHECK_THAT(broken(wrong), Contains("after it was destroyed"));
+    }
+    SECTION(fmt::format("a communicator is not destroyed, {}", trial)) {
+      record.erase(record.begin() + static_cast<std::ptrdiff_t>(one_of(calls_of(record, {"destroy"}))));
+      CHECK_THAT(broken(wrong), Contains("destroyed 0 times"));
+    }
+  }
+}
