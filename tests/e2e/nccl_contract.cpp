@@ -1,5 +1,5 @@
 // The trainer's NCCL side without a GPU: every layout trains over a library that stands for NCCL, as one rank alone
-// does, and what its ranks call keeps NCCL's rules.
+// does, what its ranks call keeps NCCL's rules, and nothing touches memory that a lane could still be at.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstdlib>
@@ -37,16 +37,44 @@ std::vector<RunSpec> layouts() {
 
 struct Recorded {
   fs::path folder;  ///< of the run
+  Ended ended;
   std::vector<NcclRecord> calls;
 };
 
-Recorded recorded(const RunSpec& run, const std::string& name) {
+/// `drop`: a wait that does nothing (lanes.hpp); empty: none.
+Recorded recorded(const RunSpec& run, const std::string& name, const std::string& drop = "") {
   const fs::path record = scratch("nccl-" + name), folder = scratch("run-" + name);
   fs::create_directories(record);
-  const Ended ended = train(run, folder, {.more = {}, .environment = {{"WT_NCCL_RECORD", record}}});
-  INFO(ended.said);
-  REQUIRE(ended.status == 0);
-  return {folder, nccl_records(record)};
+  const Ended ended =
+      train(run, folder,
+            {.more = {"--max-restarts", "0"}, .environment = {{"WT_NCCL_RECORD", record}, {"WT_LANES_DROP", drop}}});
+  return {folder, ended, nccl_records(record)};
+}
+
+/// Trains with every `stride`th wait left out, one at a time, and says how many were left out.
+int leave_out_waits(const RunSpec& run, std::int64_t stride) {
+  const Recorded whole = recorded(run, "whole-" + run.layout.name());
+  INFO(whole.ended.said);
+  REQUIRE(whole.ended.status == 0);
+  const nlohmann::json& last = whole.calls.front().back();
+  int left_out = 0;
+  for (const std::string kind : {"wait", "ready"}) {
+    const auto all = last.at(kind == "wait" ? "waits" : "readies").get<std::int64_t>();
+    REQUIRE(all > 20);
+    for (std::int64_t n = 0; n < all; n += stride, ++left_out) {
+      const std::string drop = fmt::format("{} {}", kind, n);
+      const Recorded found = recorded(run, fmt::format("{}-{}", run.layout.name(), drop), drop);
+      INFO(drop << " of " << all << "\n" << found.ended.said);
+      CHECK(found.ended.status != 0);
+      CHECK_THAT(found.ended.said, Contains("lanes: "));
+    }
+  }
+  return left_out;
+}
+
+RunSpec one_step(RunSpec run) {
+  run.steps = 1, run.global_batch = 8, run.save = false;
+  return run;
 }
 
 std::string all(const std::vector<std::string>& lines) { return fmt::format("{}", fmt::join(lines, "\n")); }
@@ -74,6 +102,8 @@ TEST_CASE("every layout trains over NCCL's calls as one rank does, and keeps NCC
   for (const RunSpec& run : layouts()) {
     INFO(run.layout.name() << ", microbatch " << run.layout.microbatch);
     const Recorded found = recorded(run, std::to_string(++number));
+    INFO(found.ended.said);
+    REQUIRE(found.ended.status == 0);
     REQUIRE(found.calls.size() == static_cast<std::size_t>(run.layout.world()));
     const NcclContract contract(found.calls);
     CHECK(all(contract.broken()).empty());
@@ -145,5 +175,19 @@ TEST_CASE("planted mistakes in what ranks call are found") {
       record.erase(record.begin() + static_cast<std::ptrdiff_t>(one_of(calls_of(record, {"destroy"}))));
       CHECK_THAT(broken(wrong), Contains("destroyed 0 times"));
     }
+  }
+}
+
+TEST_CASE("a wait that is left out is found: some of two ranks'") {
+  CHECK(leave_out_waits(one_step(with_layout(two_steps(), 1, 2, 2)), 11) > 8);
+}
+
+// By hand, some minutes: build/bin/e2e_nccl_contract '[.waits]'
+TEST_CASE("a wait that is left out is found: all, in other layouts", "[.waits]") {
+  for (const RunSpec& run : {with_layout(two_steps(), 2, 2, 2), with_layout(two_steps(), 1, 4, 2, Recompute::block),
+                             further_layouts(two_steps())[0], further_layouts(two_steps())[4],
+                             context_runs(two_steps())[1], replicated_experts(two_steps())[0]}) {
+    const int left_out = leave_out_waits(one_step(run), 1);
+    WARN(run.layout.name() << ": all of " << left_out << " waits left out were found");
   }
 }

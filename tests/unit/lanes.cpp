@@ -124,6 +124,35 @@ TEST_CASE("what does not wait is found") {
         }) == lanes::kRace);
 }
 
+TEST_CASE("on a page with other things a write is found at the wait, and what is read is not the result") {
+  const auto written = [](std::ptrdiff_t offset, bool by_collective) {
+    return status_of([=] {
+      const Device device;
+      const lanes::Clock end = device.issue(device.gather, {{device.to + 100, 50, by_collective}});
+      device.to[offset] = 5;
+      lanes::block(end, 0);
+    });
+  };
+  for (const bool by_collective : {false, true}) {
+    CHECK(written(99, by_collective) == 0);
+    CHECK(written(100, by_collective) == lanes::kRace);
+    CHECK(written(149, by_collective) == lanes::kRace);
+    CHECK(written(150, by_collective) == 0);
+  }
+  CHECK(status_of([] {
+          const Device device;
+          const lanes::Clock end = device.issue(device.gather, {{device.to + 100, 50, true}});
+          if (device.to[100] == 1) _exit(3);
+          // The next of the lane finds it.
+          lanes::block(lanes::record(), device.gather);
+          lanes::begins(device.gather, {{device.to + 100, 50, false}}, "another");
+          if (device.to[100] != 1) _exit(4);
+          lanes::began();
+          lanes::block(end, 0);
+          if (device.to[100] != 1) _exit(5);
+        }) == 0);
+}
+
 TEST_CASE("a wait that is left out is found, and so is a collective that does not wait") {
   const auto dropped = [](const char* what) {
     return status_of([what] {

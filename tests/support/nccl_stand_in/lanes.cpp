@@ -17,11 +17,19 @@ namespace {
 
 const auto kPage = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 
+/// Part of a range on a page that holds other things, too, and what is there when the collective is done.
+struct Edge {
+  char* begin = nullptr;
+  std::string bytes;
+  bool written = false;
+};
+
 struct UnderWay {
   int stream = 0;
   std::int64_t tick = 0;  ///< of its stream
   std::vector<Range> ranges;
   std::string what;
+  std::vector<Edge> edges;
 };
 
 struct Protected {
@@ -102,6 +110,39 @@ void protect(const UnderWay& one, int change) {
   }
 }
 
+constexpr char kPoison = 0x7F;  ///< large as any kind of number
+
+/// What pages cannot protect: what it reads is kept to be compared, what it writes is taken away until it was waited
+/// for.
+void hide_edges(UnderWay& one) {
+  for (const Range& range : one.ranges) {
+    const auto [first, last] = pages_of(range);
+    const char *const begin = range.begin, *const end = range.begin + range.bytes;
+    const auto add = [&](const char* from, const char* to) {
+      if (from < to) one.edges.push_back({const_cast<char*>(from), std::string(from, to), range.written});
+    };
+    if (first >= last) {
+      add(begin, end);
+    } else {
+      add(begin, first), add(last, end);
+    }
+  }
+  for (const Edge& edge : one.edges)
+    if (edge.written) std::memset(edge.begin, kPoison, edge.bytes.size());
+}
+
+void show_edges(UnderWay& one) {
+  for (const bool written : {true, false})
+    for (const Edge& edge : one.edges) {
+      if (edge.written != written) continue;
+      const std::string expected = written ? std::string(edge.bytes.size(), kPoison) : edge.bytes;
+      if (std::memcmp(edge.begin, expected.data(), expected.size()) != 0)
+        race("computation writes memory of " + one.what + " before it waited for it");
+      if (written) std::memcpy(edge.begin, edge.bytes.data(), edge.bytes.size());
+    }
+  one.edges.clear();
+}
+
 void unprotect_ranges(const std::vector<Range>& ranges) {
   for (const Range& range : ranges) {
     const auto [first, last] = pages_of(range);
@@ -172,29 +213,35 @@ void block(const Clock& event, int stream) {
   }
   if (all.blocks.waits++ != all.dropped.waits) join(all.clocks[0], event);
   compute_goes_on();
-  std::erase_if(all.under_way, [](const UnderWay& one) {
-    const bool waited_for = knows(0, one.stream) >= one.tick;
-    if (waited_for) protect(one, -1);
-    return waited_for;
-  });
+  const auto waited_for = [](const UnderWay& one) { return knows(0, one.stream) >= one.tick; };
+  for (UnderWay& one : all.under_way)
+    if (waited_for(one)) protect(one, -1);
+  for (auto one = all.under_way.rbegin(); one != all.under_way.rend(); ++one)  // the newest hid what older ones wrote
+    if (waited_for(*one)) show_edges(*one);
+  std::erase_if(all.under_way, waited_for);
 }
 
 void begins(int stream, const std::vector<Range>& ranges, const std::string& what) {
   State& all = state();
   const std::scoped_lock lock(all.mutex);
   if (knows(stream, 0) != all.clocks[0][0]) race(what + " does not wait for the computation before it");
-  for (const UnderWay& other : all.under_way)
+  for (UnderWay& other : all.under_way)
     for (const Range& theirs : other.ranges)
-      for (const Range& ours : ranges)
-        if ((ours.written || theirs.written) && overlap(ours, theirs) && knows(stream, other.stream) < other.tick)
+      for (const Range& ours : ranges) {
+        if (!(ours.written || theirs.written) || !overlap(ours, theirs)) continue;
+        if (knows(stream, other.stream) < other.tick)
           race(what + " and " + other.what + " are on the same memory at once");
-  all.next = {stream, ++all.clocks[static_cast<std::size_t>(stream)][static_cast<std::size_t>(stream)], ranges, what};
+        show_edges(other);
+      }
+  const auto lane = static_cast<std::size_t>(stream);
+  all.next = {stream, ++all.clocks[lane][lane], ranges, what, {}};
   unprotect_ranges(ranges);
 }
 
 void began() {
   State& all = state();
   const std::scoped_lock lock(all.mutex);
+  hide_edges(all.next);
   protect_again(all.next.ranges);
   protect(all.next, 1);
   all.under_way.push_back(std::move(all.next));

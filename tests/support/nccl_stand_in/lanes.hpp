@@ -1,7 +1,8 @@
 // What runs beside what on a GPU, kept by vector clocks on the host: the stream of computation, and one for every lane
 // of collectives. A collective is under way from its call until the stream of computation waits for an event behind it.
 // Until then its memory is protected, so that whatever touches it ends the process with a message: writing what it
-// reads, and reading or writing what it writes.
+// reads, and reading or writing what it writes. Where it shares a page with other memory, a write is found when it is
+// waited for, and a read finds numbers that are far too large.
 #pragma once
 #include <cstddef>
 #include <cstdint>
