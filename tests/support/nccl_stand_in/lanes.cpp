@@ -30,6 +30,7 @@ struct UnderWay {
   std::vector<Range> ranges;
   std::string what;
   std::vector<Edge> edges;
+  bool left_out = false;  ///< a wait for it was
 };
 
 struct Protected {
@@ -176,10 +177,10 @@ void join(Clock& into, const Clock& other) {
   for (std::size_t i = 0; i < other.size(); ++i) into[i] = std::max(into[i], other[i]);
 }
 
-std::int64_t knows(int stream, int of) {
-  const Clock& clock = state().clocks[static_cast<std::size_t>(stream)];
+std::int64_t knows(const Clock& clock, int of) {
   return static_cast<std::size_t>(of) < clock.size() ? clock[static_cast<std::size_t>(of)] : 0;
 }
+std::int64_t knows(int stream, int of) { return knows(state().clocks[static_cast<std::size_t>(stream)], of); }
 
 /// Computation may follow what is known of it so far.
 void compute_goes_on() { ++state().clocks[0][0]; }
@@ -211,11 +212,17 @@ void block(const Clock& event, int stream) {
     if (all.blocks.readies++ != all.dropped.readies) join(all.clocks[static_cast<std::size_t>(stream)], event);
     return;
   }
-  if (all.blocks.waits++ != all.dropped.waits) join(all.clocks[0], event);
+  if (all.blocks.waits++ != all.dropped.waits)
+    join(all.clocks[0], event);
+  else
+    for (UnderWay& one : all.under_way) one.left_out |= knows(event, one.stream) >= one.tick;
   compute_goes_on();
   const auto waited_for = [](const UnderWay& one) { return knows(0, one.stream) >= one.tick; };
-  for (UnderWay& one : all.under_way)
-    if (waited_for(one)) protect(one, -1);
+  for (UnderWay& one : all.under_way) {
+    if (!waited_for(one)) continue;
+    protect(one, -1);
+    if (one.left_out) std::fprintf(stderr, "lanes: a later wait covers %s\n", one.what.c_str());
+  }
   for (auto one = all.under_way.rbegin(); one != all.under_way.rend(); ++one)  // the newest hid what older ones wrote
     if (waited_for(*one)) show_edges(*one);
   std::erase_if(all.under_way, waited_for);
@@ -234,7 +241,7 @@ void begins(int stream, const std::vector<Range>& ranges, const std::string& wha
         show_edges(other);
       }
   const auto lane = static_cast<std::size_t>(stream);
-  all.next = {stream, ++all.clocks[lane][lane], ranges, what, {}};
+  all.next = {stream, ++all.clocks[lane][lane], ranges, what, {}, false};
   unprotect_ranges(ranges);
 }
 
