@@ -53,7 +53,7 @@ Recorded recorded(const RunSpec& run, const std::string& name, const std::string
 
 struct LeftOut {
   int found = 0;
-  int covered = 0;  ///< by a later wait, before anything touched what it was for
+  int covered = 0;  ///< by another wait, before anything touched what it was for
 };
 
 /// Trains with every `stride`th wait left out, one at a time.
@@ -70,9 +70,11 @@ LeftOut leave_out_waits(const RunSpec& run, std::int64_t stride) {
       const std::string drop = fmt::format("{} {}", kind, n);
       const Recorded found = recorded(run, fmt::format("{}-{}", run.layout.name(), drop), drop);
       INFO(drop << " of " << all << "\n" << found.ended.said);
-      const bool covered = found.ended.said.find("lanes: a later wait covers") != std::string::npos;
-      CHECK((found.ended.status == 0) == covered);
-      CHECK_THAT(found.ended.said, Contains("lanes: "));
+      const bool covered = found.ended.status == 0;
+      if (covered)
+        CHECK_THAT(found.ended.said, Contains("wait covers"));
+      else
+        CHECK_THAT(found.ended.said, Contains("before it wa") || Contains("at once") || Contains("does not wait for"));
       ++(covered ? out.covered : out.found);
     }
   }
@@ -197,8 +199,8 @@ TEST_CASE("a wait that is left out is found: all, in other layouts", "[.waits]")
                              further_layouts(two_steps())[0], further_layouts(two_steps())[4],
                              context_runs(two_steps())[1], replicated_experts(two_steps())[0]}) {
     const LeftOut left_out = leave_out_waits(one_step(run), 1);
-    CHECK(left_out.found > 10 * left_out.covered);
+    CHECK(left_out.found > left_out.covered);
     WARN(run.layout.name() << ": " << left_out.found << " were found, " << left_out.covered
-                           << " are covered by a later one");
+                           << " are covered by another one");
   }
 }

@@ -182,6 +182,14 @@ std::int64_t knows(const Clock& clock, int of) {
 }
 std::int64_t knows(int stream, int of) { return knows(state().clocks[static_cast<std::size_t>(stream)], of); }
 
+/// The stream of computation does not wait for that.
+void leave_out(const Clock& event) {
+  bool covered = true;
+  for (UnderWay& one : state().under_way)
+    if (knows(event, one.stream) >= one.tick) one.left_out = true, covered = false;
+  if (covered) std::fprintf(stderr, "lanes: an earlier wait covers all of it\n");
+}
+
 /// Computation may follow what is known of it so far.
 void compute_goes_on() { ++state().clocks[0][0]; }
 
@@ -215,7 +223,7 @@ void block(const Clock& event, int stream) {
   if (all.blocks.waits++ != all.dropped.waits)
     join(all.clocks[0], event);
   else
-    for (UnderWay& one : all.under_way) one.left_out |= knows(event, one.stream) >= one.tick;
+    leave_out(event);
   compute_goes_on();
   const auto waited_for = [](const UnderWay& one) { return knows(0, one.stream) >= one.tick; };
   for (UnderWay& one : all.under_way) {

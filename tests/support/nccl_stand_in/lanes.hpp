@@ -29,8 +29,9 @@ void set_current_stream(int stream);
 /// Everything that was issued on the current stream.
 Clock record();
 /// `stream` goes on when all of `event` has happened. The environment variable WT_LANES_DROP names one that is
-/// forgotten: "wait N" the Nth that the stream of computation makes, "ready N" the Nth of the others; from 0. Where a
-/// later wait comes before anything touches that memory, standard error says "a later wait covers".
+/// forgotten: "wait N" the Nth that the stream of computation makes, "ready N" the Nth of the others; from 0. Where
+/// nothing touches that memory before a later wait, or an earlier one was for all of it, standard error says "wait
+/// covers".
 void block(const Clock& event, int stream);
 
 /// A collective on `stream` is about to move these; what it is called is for messages. Ends the process where it does
