@@ -171,9 +171,7 @@ bool worse_first(const GateRow& a, const GateRow& b) {
 
 }  // namespace
 
-void sort_rows(std::vector<GateRow>& rows) {
-  std::sort(rows.begin(), rows.end(), worse_first);
-}
+void sort_rows(std::vector<GateRow>& rows) { std::sort(rows.begin(), rows.end(), worse_first); }
 
 namespace {
 

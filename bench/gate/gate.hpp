@@ -64,7 +64,7 @@ struct GateResult {
   std::vector<FingerprintDifference> differences;  ///< not empty: nothing was compared
   Fingerprint base_fingerprint, current_fingerprint;
   Order order = Order::unknown;
-  std::string command;  ///< what measures both sides and compares them again; of gate run
+  std::string command;         ///< what measures both sides and compares them again; of gate run
   std::vector<GateRow> rows;   ///< worst first: by verdict, then by how much worse
   std::size_t unmeasured = 0;  ///< numbers that no side measured (derived from others, published): not judged, no rows
   std::size_t count(Verdict verdict) const;

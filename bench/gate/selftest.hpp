@@ -63,11 +63,11 @@ struct Recall {
 
 struct BlocksResult {
   std::size_t benchmarks = 0;
-  double minutes = 0;         ///< limit
-  double failed_runs = 0;     ///< share of runs of the same code with a benchmark called slower
-  double inconclusive = 0;    ///< share of benchmarks in these runs
-  double minutes_used = 0;    ///< mean of these runs
-  Recall recall;              ///< a step on step_share of the benchmarks
+  double minutes = 0;       ///< limit
+  double failed_runs = 0;   ///< share of runs of the same code with a benchmark called slower
+  double inconclusive = 0;  ///< share of benchmarks in these runs
+  double minutes_used = 0;  ///< mean of these runs
+  Recall recall;            ///< a step on step_share of the benchmarks
 };
 
 struct SelftestResult {

@@ -64,8 +64,7 @@ BlocksResult try_blocks(const RecordedRuns& recorded, const SelftestOptions& opt
   out.minutes = what.minutes;
   out.recall.step = options.block_step;
   const double count = static_cast<double>(out.benchmarks), trials = static_cast<double>(options.trials);
-  const auto stepped =
-      std::max<std::size_t>(1, static_cast<std::size_t>(std::lround(options.step_share * count)));
+  const auto stepped = std::max<std::size_t>(1, static_cast<std::size_t>(std::lround(options.step_share * count)));
   for (std::size_t t = 0; t < options.trials; ++t) {
     BlocksTrial trial{recorded, options, shuffled(recorded.benchmarks.size(), random), {}};
     trial.chosen.resize(out.benchmarks);
@@ -73,9 +72,9 @@ BlocksResult try_blocks(const RecordedRuns& recorded, const SelftestOptions& opt
     const BlocksEnd same = run_blocks(trial, 60 * what.minutes, random);
     const auto is = [](Verdict verdict) { return [verdict](const GateRow& row) { return row.verdict == verdict; }; };
     out.failed_runs += std::any_of(same.rows.begin(), same.rows.end(), is(Verdict::slower)) ? 1 / trials : 0;
-    out.inconclusive += static_cast<double>(
-                            std::count_if(same.rows.begin(), same.rows.end(), is(Verdict::inconclusive))) /
-                        (count * trials);
+    out.inconclusive +=
+        static_cast<double>(std::count_if(same.rows.begin(), same.rows.end(), is(Verdict::inconclusive))) /
+        (count * trials);
     out.minutes_used += same.seconds / 60 / trials;
 
     std::fill_n(trial.factors.begin(), stepped, 1 + options.block_step);  // `chosen` is in random order

@@ -109,8 +109,8 @@ void SequentialGate::look(GateRow& row, State& state) {
   const std::size_t fewer = std::min(pairs, (std::min(state.larger_twice, 2 * pairs - state.larger_twice) + 1) / 2);
   row.p = std::min(1.0, below[fewer]);
   row.p_adjusted = std::min(1.0, *row.p * static_cast<double>(rows_.size() * kLooks));
-  const std::size_t left_out = static_cast<std::size_t>(
-      std::upper_bound(below.begin(), below.end(), miss / 2) - below.begin());
+  const std::size_t left_out =
+      static_cast<std::size_t>(std::upper_bound(below.begin(), below.end(), miss / 2) - below.begin());
   row.ratio_low.reset(), row.ratio_high.reset();
   if (left_out > 0) row.ratio_low = sorted[left_out - 1], row.ratio_high = sorted[pairs - left_out];
 

@@ -1,12 +1,12 @@
-// A comparison that ends when it is certain. Both sides are measured in blocks: three processes of each in random order,
-// one value a process and benchmark. After blocks 2, 3, 4, 6, 8, 12 and so on every benchmark is looked at.
+// A comparison that ends when it is certain. Both sides are measured in blocks: three processes of each in random
+// order, one value a process and benchmark. After blocks 2, 3, 4, 6, 8, 12 and so on every benchmark is looked at.
 //
 // The test. Within a block, values of both sides are compared with one another and with nothing else, so that a drift
 // of the machine from block to block cancels. U counts the pairs in which the new side is larger, over all blocks. If
 // the code is the same, each of the 20 orders of a block is as likely as any other because it was drawn so; this gives
 // U's distribution exactly, whatever the noise (van Elteren 1960 for blocks of one size).
-// The error. Each of 16 looks at each of m benchmarks may spend alpha / (16 m) for "slower", and as much for "faster". A
-// run calls any unchanged benchmark slower with at most the chance alpha, then, however long it lasts, whatever else
+// The error. Each of 16 looks at each of m benchmarks may spend alpha / (16 m) for "slower", and as much for "faster".
+// A run calls any unchanged benchmark slower with at most the chance alpha, then, however long it lasts, whatever else
 // changed, and whichever benchmarks it chose to measure on.
 #pragma once
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace wt {
 
 constexpr std::size_t kBlockSide = 3;  ///< processes of each side in a block
 
-constexpr std::size_t kLooks = 16;     ///< the last after 384 blocks
+constexpr std::size_t kLooks = 16;  ///< the last after 384 blocks
 
 /// Which side the processes of a block measure, in turn: false is the base. Each of the 20 orders is equally likely.
 std::vector<bool> block_order(std::mt19937_64& random);

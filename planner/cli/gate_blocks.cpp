@@ -96,13 +96,12 @@ void GateBlocks::block(const std::string& filter, double limit_s) {
 }
 
 std::string GateBlocks::filter(const std::vector<std::string>& names) const {
-  if (filter_names_.empty() || command_.find("--benchmark_filter") != std::string::npos) return "";
+  if (filter_names_.empty()) return "";  // a filter in the command measured these names or more: the last one counts
   std::vector<std::string> patterns;
   for (const std::string& name : names)
     if (const auto found = filter_names_.find(name); found != filter_names_.end())
       patterns.push_back(escaped(found->second));
-  return patterns.empty() ? ""
-                          : " --benchmark_filter=" + shell_word(fmt::format("^({})$", fmt::join(patterns, "|")));
+  return patterns.empty() ? "" : " --benchmark_filter=" + shell_word(fmt::format("^({})$", fmt::join(patterns, "|")));
 }
 
 GateResult GateBlocks::measure(double limit_s, const GateOptions& options) {
@@ -128,8 +127,10 @@ GateResult GateBlocks::measure(double limit_s, const GateOptions& options) {
     }
     const std::size_t before = std::max<std::size_t>(1, due.size());
     due = gate.next();
-    const auto undecided = static_cast<std::size_t>(std::count_if(
-        gate.rows().begin(), gate.rows().end(), [](const GateRow& row) { return row.verdict == Verdict::inconclusive; }));
+    const auto undecided =
+        static_cast<std::size_t>(std::count_if(gate.rows().begin(), gate.rows().end(), [](const GateRow& row) {
+          return row.verdict == Verdict::inconclusive;
+        }));
     const double used_s = steady_s() - begin;
     fmt::print(stderr, "gate run: {} block{}, {} of {} benchmarks undecided, {:.1f} min\n", blocks,
                blocks == 1 ? "" : "s", undecided, all, used_s / 60);

@@ -80,10 +80,10 @@ void run(const RunOptions& o) {
 }  // namespace
 
 void add_gate_run(const Command& gate) {
-  const Command command = gate.subcommand(
-      "run",
-      "Build two revisions, measure them in turns until it is certain, and compare\n"
-      "Example: windtunnel gate run --base main --new . --minutes 15 -o gate");
+  const Command command =
+      gate.subcommand("run",
+                      "Build two revisions, measure them in turns until it is certain, and compare\n"
+                      "Example: windtunnel gate run --base main --new . --minutes 15 -o gate");
   auto o = std::make_shared<RunOptions>();
   command.option("--base", o->base, "Revision before the change").required();
   command.option("--new", o->current, "Revision after it; '.': the working tree").shows_default();

@@ -56,8 +56,8 @@ GateTrees::GateTrees() {
   if (repository_.empty())
     throw_error(Code::usage, "gate run: {} is in no git repository; call it in the one whose revisions it compares",
                 fs::current_path().string());
-  cache_ = cache_of_trees() /
-           fmt::format("{}-{:08x}", repository_.filename().string(), static_cast<std::uint32_t>(hash_of(repository_.string())));
+  cache_ = cache_of_trees() / fmt::format("{}-{:08x}", repository_.filename().string(),
+                                          static_cast<std::uint32_t>(hash_of(repository_.string())));
   log_ = cache_ / "log";
   std::error_code error;
   fs::create_directories(cache_, error);
@@ -103,8 +103,8 @@ bool run_in_tree(const GateTree& tree, const std::string& command, double limit_
   for (char** variable = environ; *variable; ++variable) environment.emplace_back(*variable);
   environment.push_back("CCACHE_BASEDIR=" + tree.folder.string());
   environment.push_back("CCACHE_NOHASHDIR=true");
-  const HookEnd end = run_hook(
-      {"bash", "-c", fmt::format("cd {} && {}", shell_word(tree.folder.string()), command)}, limit_s, log, environment);
+  const HookEnd end = run_hook({"bash", "-c", fmt::format("cd {} && {}", shell_word(tree.folder.string()), command)},
+                               limit_s, log, environment);
   said = end.said;
   return end.how == HookEnd::How::ok;
 }

@@ -11,8 +11,8 @@ std::string shell_word(const std::string& text);
 
 struct GateTree {
   std::filesystem::path folder;
-  std::string commit;     ///< in full
-  bool is_clean = true;   ///< nothing in it is uncommitted; a revision's tree is
+  std::string commit;    ///< in full
+  bool is_clean = true;  ///< nothing in it is uncommitted; a revision's tree is
 };
 
 /// The git repository that this process works in, and the folder that keeps its trees:
