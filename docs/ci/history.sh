@@ -23,14 +23,14 @@ for process in $(seq "${GATE_PROCESSES:-5}"); do
   bash -c "${command//\{output\}/"$work/profiles/$process.json"}"
 done
 
-history() { git -C "$work/history" -c user.name=windtunnel -c user.email=windtunnel@localhost "$@"; }
+mine=(-c user.name=windtunnel -c user.email=windtunnel@localhost)
+history() { git -C "$work/history" "${mine[@]}" "$@"; }
 if git fetch --quiet origin "$branch" 2>/dev/null; then
-  git worktree add --quiet --detach "$work/history" FETCH_HEAD
+  first=$(git rev-parse FETCH_HEAD)
 else
-  git worktree add --quiet --detach "$work/history"
-  history checkout --quiet --orphan "$branch-first"
-  history rm -rfq .
+  first=$(git "${mine[@]}" commit-tree -m "An empty history" "$(git hash-object -t tree -w /dev/null)")
 fi
+git worktree add --quiet --detach "$work/history" "$first"
 # Another host may push first: then ours is added to what it left. A record that is there already is not added twice.
 for attempt in 1 2 3 4 5; do
   "$windtunnel" gate record "$work/profiles" --history "$work/history" --commit "$commit"

@@ -14,7 +14,7 @@ import xml.etree.ElementTree as ElementTree
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-WINDTUNNEL = sys.argv.pop(1)
+WINDTUNNEL = str(Path(sys.argv.pop(1)).resolve())
 CI = Path(__file__).parents[2] / "docs/ci"
 
 # Prints Google Benchmark's JSON: the times of speed.json, a little noise, and which benchmarks it was asked for into asked.log.
