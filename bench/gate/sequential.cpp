@@ -62,6 +62,7 @@ SequentialGate::SequentialGate(std::vector<GateRow> rows, const GateOptions& opt
     row.verdict = Verdict::inconclusive;
     row.reason = "not measured in two whole blocks";
     row.base_n = row.current_n = 0;
+    row.samples_needed.reset();
   }
 }
 
