@@ -6,6 +6,7 @@
 #include "bench/gate/selftest.hpp"
 #include "configs/spec/support/error.hpp"
 #include "planner/cli/command.hpp"
+#include "planner/cli/gate_run.hpp"
 #include "planner/cli/words.hpp"
 #include "reports/build/gate_report.hpp"
 #include "reports/render/render.hpp"
@@ -86,6 +87,7 @@ void add_gate(CLI::App& app) {
   const Word json = command.flag("--json", o->json, "Print one JSON document");
   command.flag("--markdown", o->markdown, "Print Markdown for a pull request").excludes(json);
   command.option("--junit", o->junit, "Also write JUnit XML to this file ('-': only that, to standard output)");
+  add_gate_run(command);
   add_selftest(command);
   command.runs([o] { compare_profiles(*o); });
 }
