@@ -16,7 +16,7 @@ std::vector<double> level(const std::vector<double>& series, std::size_t begin, 
 }
 
 /// The points that still stand, and what is known of each between its neighbours.
-struct Standing {
+struct StandingPoints {
   const std::vector<double>& series;
   const ShiftOptions& options;
   double spread;
@@ -75,7 +75,7 @@ double scatter(const std::vector<double>& series) {
 SeriesLevels level_shifts(const std::vector<double>& series, const ShiftOptions& options) {
   SeriesLevels result;
   result.spread = scatter(series);
-  Standing standing{series, options, result.spread, {}};
+  StandingPoints standing{series, options, result.spread, {}};
   for (const ChangePoint& each : change_points(series, options.divisive)) standing.at.push_back(each.index);
   const auto reject = [&](std::size_t i, LevelShift shift) {
     result.rejected.push_back(std::move(shift));
