@@ -1,10 +1,12 @@
 // Records of a history as JSON Lines, each file named by its content.
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <cstdio>
+#include <ctime>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -41,8 +43,17 @@ std::string environment_name(const Fingerprint& facts) {
   return fmt::format("{}-{}", name.empty() ? "machine" : name, short_hash(all));
 }
 
-/// The first of a merged profile's dates, "a + b"; ISO 8601, so that words sort.
-std::string first_of(const std::string& dates) { return dates.substr(0, dates.find(" + ")); }
+/// The first of a merged profile's dates, "a + b", as UTC: Google Benchmark writes local times with their offset, and
+/// dates are compared as words. As it is where it is no date.
+std::string first_of(const std::string& dates) {
+  const std::string date = dates.substr(0, dates.find(" + "));
+  std::tm local{};
+  const char* rest = strptime(date.c_str(), "%Y-%m-%dT%H:%M:%S%z", &local);
+  if (rest == nullptr || *rest != '\0') return date;
+  const long east_s = local.tm_gmtoff;  // timegm() makes it 0
+  const std::time_t utc = timegm(&local) - east_s;
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(utc));
+}
 
 /// `date` without what a file name should not hold, so that a folder lists records in order.
 bool write_record(const std::filesystem::path& folder, const std::string& date, const std::string& lines) {

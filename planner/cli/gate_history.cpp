@@ -64,12 +64,13 @@ void add_show(const Command& gate) {
   command.runs([o] {
     if (!o->output.empty()) check_report_file(o->output);
     const History history = read_history(o->folder);
-    const Report report = history_report(history, judge_history(history));
-    if (!o->output.empty()) write_report_file(report, o->output);
+    const HistoryJudgement judgement = judge_history(history);
+    if (!o->output.empty()) write_report_file(history_report(history, judgement), o->output);
+    const Report words = history_report(history, judgement, 0);  // a chart in text is a table of all its numbers
     if (o->markdown)
-      put_document(markdown_report(report), "");
+      put_document(markdown_report(words), "");
     else if (o->output != "-")
-      put_report(report, o->json);
+      put_report(words, o->json);
   });
 }
 

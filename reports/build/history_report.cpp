@@ -50,7 +50,7 @@ std::vector<ShiftRow> shift_rows(const HistoryJudgement& judgement) {
 }
 
 Table changes_table(const std::vector<ShiftRow>& rows) {
-  Table table{.title = "Changes",
+  Table table{.title = "",
               .columns = {{"state"},
                           {"direction"},
                           {"change", "%", Align::right},
@@ -214,8 +214,7 @@ std::string history_news(const HistoryJudgement& judgement) {
   return text.empty() ? "Nothing new.\n" : text;
 }
 
-Report history_report(const History& history, const HistoryJudgement& judgement) {
-  constexpr std::size_t kCharts = 40;
+Report history_report(const History& history, const HistoryJudgement& judgement, std::size_t most_charts) {
   const std::vector<ShiftRow> rows = shift_rows(judgement);
   const auto count = [&](auto holds) { return std::count_if(rows.begin(), rows.end(), holds); };
   const auto fresh = count([](const ShiftRow& r) { return r.shift->state == ShiftState::fresh; });
@@ -245,9 +244,9 @@ Report history_report(const History& history, const HistoryJudgement& judgement)
   Section charts{.id = "charts", .title = "Charts"};
   for (bool changed : {true, false})
     for (const JudgedSeries& judged : judgement.series)
-      if (judged.shifts.empty() != changed && judged.series->points.size() > 1 && charts.items.size() < kCharts)
+      if (judged.shifts.empty() != changed && judged.series->points.size() > 1 && charts.items.size() < most_charts)
         charts.items.emplace_back(series_chart(judged));
-  if (charts.items.size() < judgement.series.size())
+  if (!charts.items.empty() && charts.items.size() < judgement.series.size())
     charts.paragraphs.push_back(fmt::format("Of {} series, {} that changed first; those of one run have none.",
                                             judgement.series.size(), charts.items.size()));
   if (!charts.items.empty()) report.sections.push_back(std::move(charts));

@@ -9,9 +9,9 @@
 
 namespace wt {
 
-/// Every shift of every series, worst first; charts of the series that changed, and of others up to 40 in all. The
-/// payload (schema "windtunnel.gate-history-report/1") has every point, also those left out and why.
-Report history_report(const History& history, const HistoryJudgement& judgement);
+/// Every shift of every series, worst first; charts of the series that changed, then of others, up to so many in all.
+/// The payload (schema "windtunnel.gate-history-report/1") has every point, also those left out and why.
+Report history_report(const History& history, const HistoryJudgement& judgement, std::size_t most_charts = 40);
 
 /// What is new, one line each: "slower  +5.2 %  gemm/...  behind a1b2c3..d4e5f6 (2026-11-02)".
 std::string history_news(const HistoryJudgement& judgement);

@@ -169,6 +169,16 @@ TEST_CASE("a commit is dated by the repository, and not by when it was measured"
   CHECK(run.commit == commit);
 }
 
+TEST_CASE("local times are compared as UTC") {
+  const auto measured = [](const std::string& date) {
+    return wt::history_run(of_commit("aaaaaaa", date, 1e-3)).measured;
+  };
+  CHECK(measured("2026-03-01T00:30:00+02:00") == "2026-02-28T22:30:00Z");
+  CHECK(measured("2026-03-01T00:30:00-05:30 + 2026-03-01T00:40:00-05:30") == "2026-03-01T06:00:00Z");
+  CHECK(measured("2026-03-01T00:30:00Z") == "2026-03-01T00:30:00Z");
+  CHECK(measured("some day") == "some day");
+}
+
 TEST_CASE("abbreviations name the same commit from seven digits on") {
   CHECK(wt::same_commit("0123456789ab", "0123456"));
   CHECK(wt::same_commit("0123456", "0123456789ab"));
