@@ -76,6 +76,16 @@ TEST_CASE("an alert that does not persist is withdrawn, and its way back is no a
   CHECK_FALSE(told.history.alerts.back().reason.empty());
 }
 
+TEST_CASE("an alert is not withdrawn before six values tell") {
+  Told told;
+  told.runs(30, 1e-3);
+  told.history.alerts.push_back({false, "machine-1", "gemm", "run27", "abc001a", "abc001b", 1.05, "", "run29", "2026"});
+  told.runs(2, 1e-3);
+  CHECK(told.said.empty());
+  told.run(1e-3);
+  CHECK(told.said == Said{"withdrawn 27"});
+}
+
 TEST_CASE("two changes give two alerts, a fix among them") {
   Told told;
   told.runs(30, 1e-3);
