@@ -82,6 +82,13 @@ Table changes_table(const std::vector<ShiftRow>& rows) {
   return table;
 }
 
+/// Of three runs on there is a scatter.
+Cell scatter_cell(const JudgedSeries& judged) {
+  const auto& points = judged.series->points;
+  if (points.size() < 3 || points.back().median == 0) return "-";
+  return percent(judged.levels.spread / points.back().median);
+}
+
 Table series_table(const HistoryJudgement& judgement) {
   Table table{.title = "",
               .columns = {{"benchmark"},
@@ -100,7 +107,7 @@ Table series_table(const HistoryJudgement& judgement) {
     table.rows.push_back({judged.series->benchmark, judged.series->environment,
                           whole(static_cast<std::int64_t>(judged.series->points.size())),
                           gate_value(newest.median, judged.series->unit),
-                          percent(newest.median == 0 ? 0 : judged.levels.spread / newest.median),
+                          scatter_cell(judged),
                           whole(static_cast<std::int64_t>(judged.shifts.size())),
                           whole(static_cast<std::int64_t>(judged.levels.rejected.size()))});
   }
