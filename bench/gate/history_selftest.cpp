@@ -177,6 +177,23 @@ HistorySelftest history_selftest(const std::filesystem::path& golden, const Reco
       result.quiet_library += library_points(drawn.series).size();
     }
   }
+  constexpr double kQuiet = 0.01;
+  constexpr std::size_t kRoom = 8;  // runs on either side of a step
+  for (double step : {0.05, 0.10}) {
+    RecordedSteps row{step, {}, {}, {}, {}};
+    for (std::vector<double> times_s : recorded.times_s) {
+      if (times_s.size() <= 2 * kRoom) continue;
+      const bool quiet = scatter(times_s) <= kQuiet * median(times_s);
+      const std::size_t at = kRoom + random() % (times_s.size() - 2 * kRoom + 1);
+      for (std::size_t i = at; i < times_s.size(); ++i) times_s[i] *= 1 + step;
+      const Agreement ours = agreement({at}, our_points(times_s), options.margin);
+      const Agreement library = agreement({at}, library_points(times_s), options.margin);
+      row.ours.add(ours);
+      row.library.add(library);
+      if (quiet) row.quiet_ours.add(ours), row.quiet_library.add(library);
+    }
+    result.recorded_steps.push_back(row);
+  }
   for (const std::vector<double>& times_s : recorded.times_s) {
     ++result.recorded;
     result.recorded_ours += our_points(times_s).empty() ? 0 : 1;

@@ -44,6 +44,13 @@ struct PlantedSteps {
   Agreement ours, library;
 };
 
+/// A step in each recorded series of H100 timings, which no option was chosen on.
+struct RecordedSteps {
+  double step = 0;
+  Agreement ours, library;              ///< of all series
+  Agreement quiet_ours, quiet_library;  ///< of those whose scatter is at most 1 % of their median
+};
+
 /// The library's defaults are DivisiveOptions'; ours are ShiftOptions'.
 struct HistorySelftest {
   HistorySelftestOptions options;
@@ -51,8 +58,9 @@ struct HistorySelftest {
   std::size_t counts = 0, counts_met = 0;      ///< the same of MongoDB's numbers of points
   Agreement listed_ours, listed_library;       ///< Otava's list at p 0.001, index by index up to 2 values off
   std::vector<NoiseStretch> noise;
-  std::vector<PlantedSteps> planted;                                  ///< a step size and a stretch each
-  std::size_t quiet_values = 0, quiet_ours = 0, quiet_library = 0;    ///< points found where no step was put
+  std::vector<PlantedSteps> planted;                                ///< a step size and a stretch each
+  std::size_t quiet_values = 0, quiet_ours = 0, quiet_library = 0;  ///< points found where no step was put
+  std::vector<RecordedSteps> recorded_steps;
   std::size_t recorded = 0, recorded_ours = 0, recorded_library = 0;  ///< H100 series, and those said to have changed
 };
 

@@ -60,10 +60,16 @@ std::string history_selftest_text(const HistorySelftest& r) {
   text += fmt::format(
       "Points found where nothing changed, of 1,000 values\n"
       "  the same noise without steps  {:.2f} (Otava's defaults {:.2f})\n"
-      "Recorded H100 timings, {} series of code that its project did not change\n"
+      "Recorded H100 timings, {} series of code that its project did not change; no option was chosen on them\n"
       "  series with a point  {:.1f} % (Otava's defaults {:.1f} %)\n",
       per_thousand(r.quiet_ours, r.quiet_values), per_thousand(r.quiet_library, r.quiet_values), r.recorded,
       per_thousand(r.recorded_ours, r.recorded) / 10, per_thousand(r.recorded_library, r.recorded) / 10);
+  for (const RecordedSteps& row : r.recorded_steps)
+    text += fmt::format(
+        "  a step of {:.0f} % put into each  found in {:.1f} % (Otava's defaults {:.1f} %); in {} quiet ones {:.1f} % "
+        "({:.1f} %)\n",
+        100 * row.step, 100 * row.ours.recall(), 100 * row.library.recall(), row.quiet_ours.there,
+        100 * row.quiet_ours.recall(), 100 * row.quiet_library.recall());
   return text;
 }
 
@@ -76,6 +82,13 @@ json history_selftest_json(const HistorySelftest& r) {
                        {"library", agreement_json(row.library)}});
   for (const NoiseStretch& each : r.noise)
     noise.push_back({{"name", each.name}, {"values", each.values.size()}, {"scatter", scatter(each.values)}});
+  json steps = json::array();
+  for (const RecordedSteps& row : r.recorded_steps)
+    steps.push_back({{"step", row.step},
+                     {"ours", agreement_json(row.ours)},
+                     {"library", agreement_json(row.library)},
+                     {"quiet_ours", agreement_json(row.quiet_ours)},
+                     {"quiet_library", agreement_json(row.quiet_library)}});
   return {{"schema", "windtunnel.gate-history-selftest/1"},
           {"seed", r.options.seed},
           {"trials", r.options.trials},
@@ -90,7 +103,11 @@ json history_selftest_json(const HistorySelftest& r) {
            {{"ours", agreement_json(over_all(r, &PlantedSteps::ours))},
             {"library", agreement_json(over_all(r, &PlantedSteps::library))}}},
           {"without_steps", {{"values", r.quiet_values}, {"ours", r.quiet_ours}, {"library", r.quiet_library}}},
-          {"recorded", {{"series", r.recorded}, {"ours", r.recorded_ours}, {"library", r.recorded_library}}}};
+          {"recorded",
+           {{"series", r.recorded},
+            {"ours", r.recorded_ours},
+            {"library", r.recorded_library},
+            {"steps", std::move(steps)}}}};
 }
 
 }  // namespace wt

@@ -41,6 +41,12 @@ TEST_CASE("change points meet the aims on the golden series, and the same again 
   CHECK(all.recall() >= 0.9);
   CHECK(all.precision() > library.precision());
   CHECK(result.quiet_ours < result.quiet_library);
+  REQUIRE(result.recorded_steps.size() == 2);
+  for (const wt::RecordedSteps& row : result.recorded_steps) {
+    CHECK(row.ours.there == 564);
+    CHECK(row.ours.recall() > 0);
+    CHECK(row.quiet_ours.recall() > row.ours.recall());
+  }
   const wt::HistorySelftest again = run();
   CHECK(again.planted[3].ours.right == result.planted[3].ours.right);
   CHECK(again.planted[3].ours.found == result.planted[3].ours.found);
