@@ -106,8 +106,7 @@ Table series_table(const HistoryJudgement& judgement) {
     const HistoryPoint& newest = judged.series->points.back();
     table.rows.push_back({judged.series->benchmark, judged.series->environment,
                           whole(static_cast<std::int64_t>(judged.series->points.size())),
-                          gate_value(newest.median, judged.series->unit),
-                          scatter_cell(judged),
+                          gate_value(newest.median, judged.series->unit), scatter_cell(judged),
                           whole(static_cast<std::int64_t>(judged.shifts.size())),
                           whole(static_cast<std::int64_t>(judged.levels.rejected.size()))});
   }
@@ -234,7 +233,7 @@ Report history_report(const History& history, const HistoryJudgement& judgement,
                                counted(static_cast<std::int64_t>(history.runs), "run"));
   if (!rows.empty()) report.answer += fmt::format(": {} new, {} for the worse and not accepted", fresh, worse);
   report.answer += ".";
-  report.status = judgement.has_regression() ? Status::bad : Status::good;
+  report.status = judgement.has_regression() ? Status::bad : worse > 0 ? Status::warn : Status::good;
   Section section{.id = "changes", .title = "Changes"};
   if (rows.empty())
     section.paragraphs.push_back("No level changed by more than the scatter of its series.");
@@ -254,8 +253,9 @@ Report history_report(const History& history, const HistoryJudgement& judgement,
       if (judged.shifts.empty() != changed && judged.series->points.size() > 1 && charts.items.size() < most_charts)
         charts.items.emplace_back(series_chart(judged));
   if (!charts.items.empty() && charts.items.size() < judgement.series.size())
-    charts.paragraphs.push_back(fmt::format("Of {} series, {} that changed first; those of one run have none.",
-                                            judgement.series.size(), charts.items.size()));
+    charts.paragraphs.push_back(
+        fmt::format("{} of {} series, those that changed first. A series of one run has no chart.", charts.items.size(),
+                    judgement.series.size()));
   if (!charts.items.empty()) report.sections.push_back(std::move(charts));
   report.provenance = provenance();
   report.payload = history_payload(history, judgement);
