@@ -147,8 +147,12 @@ struct Touched {
   }
 };
 
-void read_cell(Cell& cell, const Stamp& mine, bool in_shared, const Touched& touched) {
+void check_written(const Cell& cell, bool in_shared, const Touched& touched) {
   if (in_shared ? cell.write.run != order.run : cell.write.run == 0) fail(touched.text("that nobody has written"));
+}
+
+void read_cell(Cell& cell, const Stamp& mine, bool in_shared, const Touched& touched) {
+  check_written(cell, in_shared, touched);
   if (!ordered(cell.write, in_shared))
     fail(touched.text(fmt::format("that {} wrote with nothing between", who(cell.write))));
   for (Stamp& slot : cell.reads)
@@ -216,8 +220,11 @@ void touch(const void* pointer, size_t bytes, Access access, const void* code) {
   bool in_order = true;
   for (size_t i = 0; i < bytes; ++i) {
     Cell& cell = cells[i];
-    if (access != Access::write) read_cell(cell, mine, in_shared, touched);
-    if (access == Access::read) continue;
+    if (access == Access::read) {
+      read_cell(cell, mine, in_shared, touched);
+      continue;
+    }
+    if (access == Access::atomic) check_written(cell, in_shared, touched);
     if (!write_cell(cell, mine, in_shared, touched) && in_order) {
       in_order = false;
       const auto* value = static_cast<const unsigned char*>(pointer);
