@@ -10,7 +10,7 @@ using namespace wt::kernel_test;
 namespace {
 
 /// Of each kind, on each instruction set; fewer on the executor, which takes a thousand times as long.
-uint64_t draw_count() { return checked.device < 0 ? 100 : 6; }
+uint64_t draw_count() { return checked.device < 0 ? 100 : 3; }
 
 struct Draw {
   std::mt19937_64 random;

@@ -8,6 +8,7 @@
 #include <deque>
 #include <map>
 #include <random>
+#include <utility>
 
 #include "tests/support/cuda_executor/threads.hpp"
 
@@ -34,9 +35,18 @@ struct Meeting {
   std::array<uint64_t, kLanes> value{};
 };
 
+/// Threads of one warp. Nothing here takes memory for each instruction.
+struct Lanes {
+  std::array<Thread*, kLanes> of;
+  unsigned count = 0;
+  void add(Thread& thread) { of[count++] = &thread; }
+  Thread** begin() { return of.data(); }
+  Thread** end() { return of.data() + count; }
+};
+
 /// Lanes of a warp, or an agent alone.
 struct Warp {
-  std::vector<Thread*> ready;
+  Lanes ready;
   std::vector<Meeting> meetings;
   std::array<Thread*, kLanes> lanes{};
 };
@@ -89,11 +99,10 @@ class Block {
         continue;
       }
       const unsigned pick = below(runnable_.size()), warp = runnable_[pick];
-      std::vector<Thread*> lanes;
-      std::swap(lanes, warps_[warp].ready);
+      const Lanes lanes = std::exchange(warps_[warp].ready, {});
       runnable_[pick] = runnable_.back(), runnable_.pop_back();
-      const size_t first = below(lanes.size());
-      for (size_t i = 0; i < lanes.size() && failure_.empty(); ++i) resume(*lanes[(first + i) % lanes.size()]);
+      const unsigned first = below(lanes.count);
+      for (unsigned i = 0; i < lanes.count && failure_.empty(); ++i) resume(*lanes.of[(first + i) % lanes.count]);
       if (!waiting_.empty()) wake_waiting(1);
     }
     if (!failure_.empty()) throw Failure(failure_);
@@ -153,9 +162,9 @@ class Block {
       suspend(self, instruction, where);
       return self.met;
     }
-    std::vector<Thread*> all;
+    Lanes all;
     for (unsigned lane = 0; lane < kLanes; ++lane)
-      if (mask >> lane & 1) all.push_back(warp.lanes[lane]), all.back()->met = found->value;
+      if (mask >> lane & 1) all.add(*warp.lanes[lane]), warp.lanes[lane]->met = found->value;
     if (orders_memory) join(all);
     warp.meetings.erase(found);
     for (Thread* other : all)
@@ -228,8 +237,8 @@ class Block {
   }
   void make_ready(Thread& thread) {
     Warp& warp = warps_[thread.warp];
-    if (warp.ready.empty()) runnable_.push_back(thread.warp);
-    warp.ready.push_back(&thread);
+    if (warp.ready.count == 0) runnable_.push_back(thread.warp);
+    warp.ready.add(thread);
   }
 
   void end(Thread& self) {
@@ -276,8 +285,9 @@ class Block {
     clock[number] = std::max(clock[number], thread.clock);
   }
   /// All of them have seen what each of them has, and itself.
-  static void join(const std::vector<Thread*>& all) {
-    const std::shared_ptr<const Clock> first = all[0]->seen;
+  template <class Threads>
+  static void join(Threads& all) {
+    const std::shared_ptr<const Clock> first = (*all.begin())->seen;
     auto joined = std::make_shared<Clock>(*first);
     for (const Thread* thread : all)
       if (thread->seen != first) raise(*joined, *thread->seen);
@@ -350,7 +360,7 @@ void acquire(const Clock& clock) {
   Block::raise(*seen, clock);
   running->seen = std::move(seen);
 }
-std::array<uint64_t, 32> meet(unsigned mask, uint64_t value, const char* instruction, Where where) {
+const std::array<uint64_t, 32>& meet(unsigned mask, uint64_t value, const char* instruction, Where where) {
   return block->meet(*running, mask, value, instruction, where, false);
 }
 void sync_warp(unsigned mask, Where where) { block->meet(*running, mask, 0, "__syncwarp", where, true); }

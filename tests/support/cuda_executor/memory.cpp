@@ -31,10 +31,55 @@ struct Cell {
   Stamp write, reads[2];
 };
 
+/// The cells of some memory: one for every unit of it, as large as all accesses so far allow.
+class Cells {
+ public:
+  bool made() const { return cells_ != nullptr; }
+  void make(size_t bytes, uint32_t written_by_run) {
+    bytes_ = bytes, shift_ = 4;
+    Cell fresh;
+    fresh.write.run = written_by_run;
+    cells_ = static_cast<Cell*>(std::malloc(count() * sizeof(Cell)));
+    std::uninitialized_fill_n(cells_, count(), fresh);
+  }
+  void free() { std::free(cells_); }
+
+  struct Span {
+    Cell *first, *last;
+    Cell* begin() const { return first; }
+    Cell* end() const { return last; }
+  };
+  Span of(size_t offset, size_t bytes) {
+    const size_t end = offset + bytes;
+    while (((offset | end) & ((size_t{1} << shift_) - 1)) != 0 && !(end == bytes_ && (offset >> shift_ << shift_) == offset))
+      halve_units();
+    return {cells_ + (offset >> shift_), cells_ + ((end - 1) >> shift_) + 1};
+  }
+
+ private:
+  size_t count() const { return ((bytes_ - 1) >> shift_) + 1; }
+  void halve_units() {
+    Cell* const old = cells_;
+    --shift_;
+    cells_ = static_cast<Cell*>(std::malloc(count() * sizeof(Cell)));
+    for (size_t i = 0; i < count(); ++i) new (cells_ + i) Cell(old[i / 2]);
+    std::free(old);
+  }
+
+  Cell* cells_ = nullptr;
+  size_t bytes_ = 0;
+  unsigned shift_ = 0;
+};
+
 struct Region {
   size_t bytes;
-  bool host_wrote;        ///< what has no cells yet
-  Cell* cells = nullptr;  ///< one a byte, made when a kernel first touches the region
+  bool host_wrote;  ///< what has no cells yet
+  Cells cells;      ///< made when a kernel first touches the region
+
+  Cells& touched() {
+    if (!cells.made()) cells.make(bytes, host_wrote ? kHost : 0);
+    return cells;
+  }
 };
 
 /// The registry's own memory is not in the registry.
@@ -59,12 +104,12 @@ Regions::iterator last_found{};
 bool found_any = false;
 
 void add_region(void* memory, size_t bytes, bool host_wrote) {
-  if (memory) regions()[reinterpret_cast<uintptr_t>(memory)] = {bytes, host_wrote};
+  if (memory) regions()[reinterpret_cast<uintptr_t>(memory)] = {bytes, host_wrote, {}};
 }
 bool remove_region(void* memory) {
   const auto at = regions().find(reinterpret_cast<uintptr_t>(memory));
   if (at == regions().end()) return false;
-  std::free(at->second.cells);
+  at->second.cells.free();
   regions().erase(at);
   found_any = false;
   return true;
@@ -83,21 +128,11 @@ Region* region_of(uintptr_t at, uintptr_t* start) {
   return &last_found->second;
 }
 
-Cell* cells_of(Region& region) {
-  if (!region.cells) {
-    region.cells = static_cast<Cell*>(std::malloc(region.bytes * sizeof(Cell)));
-    Cell fresh;
-    fresh.write.run = region.host_wrote ? kHost : 0;
-    std::uninitialized_fill_n(region.cells, region.bytes, fresh);
-  }
-  return region.cells;
-}
-
 /// The thread_local memory of the executable, on this thread.
 struct Shared {
   uintptr_t start = 0;
   size_t bytes = 0;
-  Cell* cells = nullptr;
+  Cells cells;
   Shared() {
     dl_iterate_phdr(
         [](dl_phdr_info* info, size_t, void* data) {
@@ -110,13 +145,10 @@ struct Shared {
           return 1;  // the first is the executable
         },
         this);
-    cells = static_cast<Cell*>(std::calloc(bytes, sizeof(Cell)));
+    cells.make(bytes, 0);
   }
 };
-const Shared& shared() {
-  static const Shared found;
-  return found;
-}
+Shared shared;
 
 /// Has that access ended before what the running thread does now?
 bool ordered(const Stamp& stamp, bool in_shared) {
@@ -190,18 +222,18 @@ void touch(const void* pointer, size_t bytes, Access access, const void* code) {
   if (within(running->stack, kStackBytes)) return;
   settle_doubt(*running);
   Touched touched{"device", 0, bytes, access, code};
-  Cell* cells = nullptr;
-  const bool in_shared = at - shared().start < shared().bytes;
+  Cells* memory = nullptr;
+  uintptr_t start = shared.start;
+  const bool in_shared = at - shared.start < shared.bytes;
   if (in_shared) {
-    touched.memory = "shared", touched.offset = at - shared().start;
+    touched.memory = "shared", touched.offset = at - shared.start;
     if (const size_t in_dynamic = at - reinterpret_cast<uintptr_t>(dynamic_shared()); in_dynamic < kMostSharedBytes) {
       touched.memory = "dynamic shared", touched.offset = in_dynamic;
       if (in_dynamic + bytes > launched->shared_bytes)
         fail(touched.text(fmt::format("where the launch has {} bytes", launched->shared_bytes)));
     }
-    cells = shared().cells + (at - shared().start);
+    memory = &shared.cells;
   } else {
-    uintptr_t start = 0;
     Region* region = region_of(at, &start);
     if (!region) {
       const bool constant = within(&__executable_start, static_cast<size_t>(&_end - &__executable_start)) ||
@@ -213,13 +245,12 @@ void touch(const void* pointer, size_t bytes, Access access, const void* code) {
     touched.offset = at - start;
     if (touched.offset + bytes > region->bytes)
       fail(touched.text(fmt::format("of an allocation of {} bytes", region->bytes)));
-    cells = cells_of(*region) + touched.offset;
+    memory = &region->touched();
   }
 
   const Stamp mine{order.run, running->clock, static_cast<uint16_t>(running->number), access == Access::atomic};
   bool in_order = true;
-  for (size_t i = 0; i < bytes; ++i) {
-    Cell& cell = cells[i];
+  for (Cell& cell : memory->of(at - start, bytes)) {
     if (access == Access::read) {
       read_cell(cell, mine, in_shared, touched);
       continue;
@@ -256,14 +287,13 @@ void written_by_host(const void* pointer, size_t bytes) {
   Region* region = region_of(at, &start);
   if (bytes == 0) return;
   if (!region || at - start + bytes > region->bytes) throw Failure("the host writes outside of what was allocated");
-  Cell* cells = cells_of(*region) + (at - start);
-  for (size_t i = 0; i < bytes; ++i) cells[i] = {{kHost, 0, 0, false}, {}};
+  for (Cell& cell : region->touched().of(at - start, bytes)) cell = {{kHost, 0, 0, false}, {}};
 }
 
 uint32_t shared_offset(const void* at) {
-  return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(at) - shared().start);
+  return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(at) - shared.start);
 }
-void* at_shared_offset(uint32_t offset) { return reinterpret_cast<void*>(shared().start + offset); }
+void* at_shared_offset(uint32_t offset) { return reinterpret_cast<void*>(shared.start + offset); }
 
 unsigned char* dynamic_shared() { return kernels::cuda::dynamic_shared_bytes; }
 

@@ -72,7 +72,7 @@ V wt_shuffle(unsigned mask, V value, int width, const char* instruction, WtWhere
     wt::cuda_executor::fail(std::string(instruction) + " with a width that is no power of two up to 32");
   uint64_t bits = 0;
   std::memcpy(&bits, &value, sizeof(V));
-  const std::array<uint64_t, 32> all = wt::cuda_executor::meet(mask, bits, instruction, where);
+  const std::array<uint64_t, 32>& all = wt::cuda_executor::meet(mask, bits, instruction, where);
   const int lane = static_cast<int>(wt_lane()), first = lane / width * width, from = source(lane - first);
   if (from < 0 || from >= width) return value;
   const int of = first + from;
@@ -107,7 +107,7 @@ R wt_over_lanes(unsigned mask, V value, const char* instruction, WtWhere where, 
   static_assert(sizeof(V) <= 8);
   uint64_t bits = 0;
   std::memcpy(&bits, &value, sizeof(V));
-  const std::array<uint64_t, 32> all = wt::cuda_executor::meet(mask, bits, instruction, where);
+  const std::array<uint64_t, 32>& all = wt::cuda_executor::meet(mask, bits, instruction, where);
   for (unsigned lane = 0; lane < 32; ++lane) {
     if (!(mask >> lane & 1)) continue;
     std::memcpy(&value, &all[lane], sizeof(V));
