@@ -9,7 +9,8 @@
 namespace wt::kernel_test {
 
 inline constexpr WtStream kCpu{-1, nullptr};
-inline WtStream checked = kCpu;  ///< where the checks run kernels; a device would have to reach the checks' own arrays, as the executor does
+inline WtStream checked =
+    kCpu;  ///< where the checks run kernels; a device would have to reach the checks' own arrays, as the executor does
 
 /// Runs the case once for each instruction set that this machine has; false where it has not. Once in all on CUDA.
 inline bool use_isa() {

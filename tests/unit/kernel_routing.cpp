@@ -78,8 +78,8 @@ TEST_CASE("router: a given choice keeps its order and gets the weights of the sc
   spec.given = true;
   std::vector<float> scores(32), weights(12);
   std::vector<int64_t> index = chosen.index;
-  REQUIRE(wt_router_forward(checked, spec, flogits.data(), nullptr, index.data(), scores.data(), weights.data(), nullptr,
-                            nullptr, nullptr) == WT_OK);
+  REQUIRE(wt_router_forward(checked, spec, flogits.data(), nullptr, index.data(), scores.data(), weights.data(),
+                            nullptr, nullptr, nullptr) == WT_OK);
   CHECK(index == chosen.index);
   CHECK(weights == chosen.weights);
   index[7] = 8;

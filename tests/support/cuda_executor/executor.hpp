@@ -61,8 +61,8 @@ using Clock = std::vector<uint32_t>;
 void release(Clock& clock);
 void acquire(const Clock& clock);
 
-/// Waits for the lanes of `mask`, which must all come to the same instruction; the value of each of them, until the next
-/// call. Orders no memory.
+/// Waits for the lanes of `mask`, which must all come to the same instruction; the value of each of them, until the
+/// next call. Orders no memory.
 const std::array<uint64_t, 32>& meet(unsigned mask, uint64_t value, const char* instruction, Where where);
 /// Orders memory among the lanes of `mask`.
 void sync_warp(unsigned mask, Where where);

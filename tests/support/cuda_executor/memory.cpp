@@ -26,6 +26,7 @@ struct Stamp {
   bool atomic = false;
 };
 constexpr uint32_t kHost = 1;  // a run before all
+constexpr size_t kNear = 64;   // bytes beyond an allocation that the message counts from its start
 
 struct Cell {
   Stamp write, reads[2];
@@ -51,7 +52,8 @@ class Cells {
   };
   Span of(size_t offset, size_t bytes) {
     const size_t end = offset + bytes;
-    while (((offset | end) & ((size_t{1} << shift_) - 1)) != 0 && !(end == bytes_ && (offset >> shift_ << shift_) == offset))
+    while (((offset | end) & ((size_t{1} << shift_) - 1)) != 0 &&
+           !(end == bytes_ && (offset >> shift_ << shift_) == offset))
       halve_units();
     return {cells_ + (offset >> shift_), cells_ + ((end - 1) >> shift_) + 1};
   }
@@ -239,8 +241,11 @@ void touch(const void* pointer, size_t bytes, Access access, const void* code) {
       const bool constant = within(&__executable_start, static_cast<size_t>(&_end - &__executable_start)) ||
                             within(launched->arguments, launched->argument_bytes);
       if (constant && access == Access::read) return;
-      touched.offset = at;
-      fail(touched.text("that was not allocated"));
+      const auto next = regions().upper_bound(at), near = next == regions().begin() ? next : std::prev(next);
+      touched.offset = at - near->first;
+      fail(touched.text(touched.offset <= near->second.bytes + kNear
+                            ? fmt::format("of an allocation of {} bytes", near->second.bytes)
+                            : "that was not allocated"));
     }
     touched.offset = at - start;
     if (touched.offset + bytes > region->bytes)
@@ -290,9 +295,7 @@ void written_by_host(const void* pointer, size_t bytes) {
   for (Cell& cell : region->touched().of(at - start, bytes)) cell = {{kHost, 0, 0, false}, {}};
 }
 
-uint32_t shared_offset(const void* at) {
-  return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(at) - shared.start);
-}
+uint32_t shared_offset(const void* at) { return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(at) - shared.start); }
 void* at_shared_offset(uint32_t offset) { return reinterpret_cast<void*>(shared.start + offset); }
 
 unsigned char* dynamic_shared() { return kernels::cuda::dynamic_shared_bytes; }
