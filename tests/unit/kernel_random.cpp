@@ -10,7 +10,8 @@ using namespace wt::kernel_test;
 namespace {
 
 /// Of each kind, on each instruction set; fewer on the executor, which takes a thousand times as long.
-uint64_t draw_count() { return checked.device < 0 ? 100 : 3; }
+uint64_t draw_count() { return checked.device < 0 ? 100 : 5; }
+int64_t most_tokens() { return checked.device < 0 ? 300 : 60; }
 
 struct Draw {
   std::mt19937_64 random;
@@ -40,7 +41,7 @@ struct Routes {
 
 Routes draw_routes(Experts experts, Draw& draws) {
   Routes r;
-  const int64_t T = experts == Experts::one_token ? 1 : draws.size(300), E = draws.size(256), groups = draws.divisor(E);
+  const int64_t T = experts == Experts::one_token ? 1 : draws.size(most_tokens()), E = draws.size(256), groups = draws.divisor(E);
   const int64_t top_groups = draws.between(1, groups),
                 k = draws.between(1, std::min<int64_t>(8, top_groups * (E / groups)));
   r.spec = {T,

@@ -102,8 +102,13 @@ Regions& regions() {  // never destroyed: memory is freed after main()
   static Regions* made = new (storage) Regions;
   return *made;
 }
-Regions::iterator last_found{};
-bool found_any = false;
+/// Regions found lately, by the page of the address.
+struct Found {
+  uintptr_t start = 0;
+  Region* region = nullptr;
+};
+Found found_lately[64];
+Found& lately(uintptr_t at) { return found_lately[at >> 12 & 63]; }
 
 void add_region(void* memory, size_t bytes, bool host_wrote) {
   if (memory) regions()[reinterpret_cast<uintptr_t>(memory)] = {bytes, host_wrote, {}};
@@ -111,23 +116,23 @@ void add_region(void* memory, size_t bytes, bool host_wrote) {
 bool remove_region(void* memory) {
   const auto at = regions().find(reinterpret_cast<uintptr_t>(memory));
   if (at == regions().end()) return false;
+  for (Found& found : found_lately)
+    if (found.region == &at->second) found.region = nullptr;
   at->second.cells.free();
   regions().erase(at);
-  found_any = false;
   return true;
 }
 
-bool holds(Regions::iterator region, uintptr_t at) { return at - region->first < region->second.bytes; }
-
 /// The region that `at` lies in.
 Region* region_of(uintptr_t at, uintptr_t* start) {
-  if (!found_any || !holds(last_found, at)) {
+  Found& found = lately(at);
+  if (!found.region || at - found.start >= found.region->bytes) {
     auto next = regions().upper_bound(at);
-    if (next == regions().begin() || !holds(--next, at)) return nullptr;
-    last_found = next, found_any = true;
+    if (next == regions().begin() || at - (--next)->first >= next->second.bytes) return nullptr;
+    found = {next->first, &next->second};
   }
-  *start = last_found->first;
-  return &last_found->second;
+  *start = found.start;
+  return found.region;
 }
 
 /// The thread_local memory of the executable, on this thread.
