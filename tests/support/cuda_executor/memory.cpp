@@ -227,6 +227,10 @@ void touch(const void* pointer, size_t bytes, Access access, const void* code) {
   const auto at = reinterpret_cast<uintptr_t>(pointer);
   const auto within = [at](const void* start, size_t size) { return at - reinterpret_cast<uintptr_t>(start) < size; };
   if (within(running->stack, kStackBytes)) return;
+  // threadIdx, constants and parameters
+  const bool constant = within(&__executable_start, static_cast<size_t>(&_end - &__executable_start)) ||
+                        within(launched->arguments, launched->argument_bytes);
+  if (constant && access == Access::read) return;
   settle_doubt(*running);
   Touched touched{"device", 0, bytes, access, code};
   Cells* memory = nullptr;
@@ -243,9 +247,6 @@ void touch(const void* pointer, size_t bytes, Access access, const void* code) {
   } else {
     Region* region = region_of(at, &start);
     if (!region) {
-      const bool constant = within(&__executable_start, static_cast<size_t>(&_end - &__executable_start)) ||
-                            within(launched->arguments, launched->argument_bytes);
-      if (constant && access == Access::read) return;
       const auto next = regions().upper_bound(at), near = next == regions().begin() ? next : std::prev(next);
       touched.offset = at - near->first;
       fail(touched.text(touched.offset <= near->second.bytes + kNear
