@@ -322,6 +322,26 @@ TEST_CASE("an agent runs beside the block, and only its clock orders the two") {
   CHECK_THAT(found({1, 64}, kernel, copy.data(), result.data(), false), Contains("thread 64 of the block wrote"));
 }
 
+TEST_CASE("an agent takes the place of another whose end its maker has seen, and of no other") {
+  const auto kernel = +[](unsigned* number, Clock* done, bool acquires) {
+    for (int i = 0; i < 50; ++i) {
+      wt::cuda_executor::spawn([number, done, i] {
+        number[i] = wt::cuda_executor::thread_number();
+        wt::cuda_executor::release(*done);
+      });
+      wt::cuda_executor::wait_until([number, i] { return number[i] != 0; }, "the agent");
+      if (acquires) wt::cuda_executor::acquire(*done);
+    }
+  };
+  std::vector<unsigned> number(50);
+  std::vector<Clock> done(1);
+  CHECK(found({1, 1}, kernel, number.data(), done.data(), true) == kNothing);
+  CHECK(number == std::vector<unsigned>(50, 1));
+  number.assign(50, 0), done[0].clear();
+  CHECK(found({1, 1}, kernel, number.data(), done.data(), false) == kNothing);
+  CHECK(std::set<unsigned>(number.begin(), number.end()).size() == 50);
+}
+
 TEST_CASE("warps run in orders that the seed gives") {
   std::set<std::vector<int>> orders;
   const auto ticket = +[](int* next, int* turn) {

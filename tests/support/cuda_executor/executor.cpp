@@ -89,7 +89,13 @@ class Block {
     const auto nothing = std::make_shared<const Clock>();
     for (unsigned z = 0; z < launch.block.z; ++z)
       for (unsigned y = 0; y < launch.block.y; ++y)
-        for (unsigned x = 0; x < launch.block.x; ++x) add({x, y, z}, nothing);
+        for (unsigned x = 0; x < launch.block.x; ++x) {
+          Thread& made = add({x, y, z});
+          made.seen = nothing;
+          made.warp = made.number / kLanes, made.lane = made.number % kLanes;
+          if (made.lane == 0) warps_.emplace_back();
+          start(made);
+        }
   }
 
   void run() {
@@ -125,12 +131,24 @@ class Block {
     leave(self);
   }
 
+  /// An agent that has ended and whose end its maker has seen is used again: clocks stay short.
   void spawn(Thread& self, std::function<void()> agent) {
-    Clock seen = *self.seen;
-    extend(seen, self);
-    Thread& made = add(self.index, std::make_shared<const Clock>(std::move(seen)), std::move(agent));
+    auto seen = std::make_shared<Clock>(*self.seen);
+    extend(*seen, self);
+    const auto old = std::find_if(ended_agents_.begin(), ended_agents_.end(), [&self](const Thread* ended) {
+      return self.has_seen(ended->number) >= ended->last_touch;
+    });
+    Thread& made = old == ended_agents_.end() ? add(self.index) : **old;
+    if (old == ended_agents_.end())
+      warps_.emplace_back();
+    else
+      ended_agents_.erase(old);
+    if (!made.agent) made.warp = static_cast<unsigned>(warps_.size() - 1), made.lane = 0;
+    made.agent = std::move(agent);
+    made.seen = std::move(seen);
     made.waited_for_previous = self.waited_for_previous;
-    ++self.clock;
+    ++made.clock, ++self.clock;
+    start(made);
   }
 
   const std::array<uint64_t, kLanes>& meet(Thread& self, unsigned mask, uint64_t value, const char* instruction,
@@ -191,30 +209,29 @@ class Block {
   }
 
  private:
-  Thread& add(Index3 index, std::shared_ptr<const Clock> seen, std::function<void()> agent = {}) {
+  Thread& add(Index3 index) {
     Thread& made = threads_.emplace_back();
-    made.number = static_cast<int>(threads_.size() - 1);
+    made.number = static_cast<unsigned>(threads_.size() - 1);
     made.index = index;
-    made.stack = stack_of(threads_.size() - 1);
-    made.seen = std::move(seen);
-    made.agent = std::move(agent);
-    if (made.agent || made.number % kLanes == 0) warps_.emplace_back();
-    made.warp = static_cast<unsigned>(warps_.size() - 1);
-    made.lane = made.agent ? 0 : static_cast<unsigned>(made.number) % kLanes;
-    warps_[made.warp].lanes[made.lane] = &made;
+    made.stack = stack_of(made.number);
+    return made;
+  }
+
+  void start(Thread& thread) {
+    warps_[thread.warp].lanes[thread.lane] = &thread;
+    thread.done = false;
     ++unfinished_;
-    make_ready(made);
-    new (made.fiber)
-        boost::context::fiber(std::allocator_arg, OwnStack{made.stack}, [this, &made](boost::context::fiber&& from) {
-          made.scheduler = std::move(from);
-          if (made.agent)
-            made.agent();
+    make_ready(thread);
+    new (thread.fiber)
+        boost::context::fiber(std::allocator_arg, OwnStack{thread.stack}, [this, &thread](boost::context::fiber&& from) {
+          thread.scheduler = std::move(from);
+          if (thread.agent)
+            thread.agent();
           else
             launch_.body(launch_.arguments);
-          end(made);
-          return std::move(made.scheduler);
+          end(thread);
+          return std::move(thread.scheduler);
         });
-    return made;
   }
 
   static boost::context::fiber& fiber_of(Thread& thread) {
@@ -253,7 +270,10 @@ class Block {
       fail(self, fmt::format("ends while others wait in __syncthreads at {}", place(at_barrier_[0]->where)));
     self.done = true;
     --unfinished_;
-    if (!self.agent) ++ended_;
+    if (self.agent)
+      ended_agents_.push_back(&self);
+    else
+      ++ended_;
   }
 
   /// Looks at so many of those in wait_until(), from one of them on; true if it woke one.
@@ -280,9 +300,8 @@ class Block {
   }
 
   static void extend(Clock& clock, const Thread& thread) {
-    const size_t number = static_cast<size_t>(thread.number);
-    if (clock.size() <= number) clock.resize(number + 1);
-    clock[number] = std::max(clock[number], thread.clock);
+    if (clock.size() <= thread.number) clock.resize(thread.number + 1);
+    clock[thread.number] = std::max(clock[thread.number], thread.clock);
   }
   /// All of them have seen what each of them has, and itself.
   template <class Threads>
@@ -313,7 +332,7 @@ class Block {
   std::deque<Thread> threads_;
   std::deque<Warp> warps_;
   std::vector<unsigned> runnable_;  ///< warps with ready lanes
-  std::vector<Thread*> waiting_, at_barrier_;
+  std::vector<Thread*> waiting_, at_barrier_, ended_agents_;
   std::string failure_;
 };
 
@@ -366,7 +385,7 @@ const std::array<uint64_t, 32>& meet(unsigned mask, uint64_t value, const char* 
 void sync_warp(unsigned mask, Where where) { block->meet(*running, mask, 0, "__syncwarp", where, true); }
 void sync_block(Where where) { block->sync(*running, where); }
 void wait_for_previous_launch() { running->waited_for_previous = true; }
-int thread_number() { return running->number; }
+unsigned thread_number() { return running->number; }
 uint32_t block_run() { return order.run; }
 
 }  // namespace wt::cuda_executor

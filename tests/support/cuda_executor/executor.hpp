@@ -71,7 +71,7 @@ void sync_block(Where where);
 void wait_for_previous_launch();
 
 /// The running thread's number within its block, from 0; those that spawn() made come after the block's.
-int thread_number();
+unsigned thread_number();
 /// A number for each run of a block; differs between blocks and launches.
 uint32_t block_run();
 

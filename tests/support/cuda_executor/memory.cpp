@@ -22,8 +22,7 @@ namespace {
 
 struct Stamp {
   uint32_t run = 0, clock = 0;  ///< run 0: nobody
-  uint16_t thread = 0;
-  bool atomic = false;
+  uint32_t thread : 31 = 0, atomic : 1 = 0;
 };
 constexpr uint32_t kHost = 1;  // a run before all
 constexpr size_t kNear = 64;   // bytes beyond an allocation that the message counts from its start
@@ -169,9 +168,9 @@ const char* did(Access access) {
 }
 
 std::string who(const Stamp& stamp) {
-  if (stamp.run == order.run) return fmt::format("thread {} of the block", stamp.thread);
-  if (stamp.run >= order.first_of_launch) return fmt::format("thread {} of another block", stamp.thread);
-  return fmt::format("thread {} of a launch before, which this thread has not waited for", stamp.thread);
+  if (stamp.run == order.run) return fmt::format("thread {} of the block", uint32_t{stamp.thread});
+  if (stamp.run >= order.first_of_launch) return fmt::format("thread {} of another block", uint32_t{stamp.thread});
+  return fmt::format("thread {} of a launch before, which this thread has not waited for", uint32_t{stamp.thread});
 }
 
 struct Touched {
@@ -259,7 +258,8 @@ void touch(const void* pointer, size_t bytes, Access access, const void* code) {
     memory = &region->touched();
   }
 
-  const Stamp mine{order.run, running->clock, static_cast<uint16_t>(running->number), access == Access::atomic};
+  const Stamp mine{order.run, running->clock, running->number & 0x7fffffffu, access == Access::atomic};
+  running->last_touch = running->clock;
   bool in_order = true;
   for (Cell& cell : memory->of(at - start, bytes)) {
     if (access == Access::read) {
@@ -298,7 +298,7 @@ void written_by_host(const void* pointer, size_t bytes) {
   Region* region = region_of(at, &start);
   if (bytes == 0) return;
   if (!region || at - start + bytes > region->bytes) throw Failure("the host writes outside of what was allocated");
-  for (Cell& cell : region->touched().of(at - start, bytes)) cell = {{kHost, 0, 0, false}, {}};
+  for (Cell& cell : region->touched().of(at - start, bytes)) cell = {{kHost, 0, 0, 0}, {}};
 }
 
 uint32_t shared_offset(const void* at) { return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(at) - shared.start); }

@@ -18,11 +18,11 @@ struct DoubtfulWrite {
 };
 
 struct Thread {
-  int number = 0;
+  unsigned number = 0;
   unsigned warp = 0, lane = 0;
   Index3 index;
   char* stack = nullptr;
-  uint32_t clock = 1;
+  uint32_t clock = 1, last_touch = 0;  ///< the second: its clock when it last touched memory
   std::shared_ptr<const Clock> seen;  ///< of the others
   bool done = false, waited_for_previous = false;
   const char* waits_for = nullptr;  ///< null while it can run

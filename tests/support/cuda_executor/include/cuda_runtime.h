@@ -62,7 +62,7 @@ inline void __syncwarp(unsigned mask = 0xffffffffu, WtWhere where = WtWhere::cur
   wt::cuda_executor::sync_warp(mask, where);
 }
 
-inline unsigned wt_lane() { return static_cast<unsigned>(wt::cuda_executor::thread_number()) % 32; }
+inline unsigned wt_lane() { return wt::cuda_executor::thread_number() % 32; }
 
 /// What lane source(own lane within `width`) of those beside gave; its own where that lies outside.
 template <class V, class Source>
