@@ -222,16 +222,16 @@ class Block {
     thread.done = false;
     ++unfinished_;
     make_ready(thread);
-    new (thread.fiber)
-        boost::context::fiber(std::allocator_arg, OwnStack{thread.stack}, [this, &thread](boost::context::fiber&& from) {
-          thread.scheduler = std::move(from);
-          if (thread.agent)
-            thread.agent();
-          else
-            launch_.body(launch_.arguments);
-          end(thread);
-          return std::move(thread.scheduler);
-        });
+    new (thread.fiber) boost::context::fiber(std::allocator_arg, OwnStack{thread.stack},
+                                             [this, &thread](boost::context::fiber&& from) {
+                                               thread.scheduler = std::move(from);
+                                               if (thread.agent)
+                                                 thread.agent();
+                                               else
+                                                 launch_.body(launch_.arguments);
+                                               end(thread);
+                                               return std::move(thread.scheduler);
+                                             });
   }
 
   static boost::context::fiber& fiber_of(Thread& thread) {

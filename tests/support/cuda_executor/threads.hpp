@@ -23,7 +23,7 @@ struct Thread {
   Index3 index;
   char* stack = nullptr;
   uint32_t clock = 1, last_touch = 0;  ///< the second: its clock when it last touched memory
-  std::shared_ptr<const Clock> seen;  ///< of the others
+  std::shared_ptr<const Clock> seen;   ///< of the others
   bool done = false, waited_for_previous = false;
   const char* waits_for = nullptr;  ///< null while it can run
   Where where;
