@@ -18,7 +18,7 @@ FIRST = {
     "loss.cu": "*cross-entropy*,*rows of more packs*",
     "sort.cu": "*sorts of several*",
     "router.cu": "*routers of every*,*given choice*",
-    "rows.cu": "*rows of more packs*,permute*",
+    "rows.cu": "*rows of more packs*,*between multiples*",
     "blocks.cu": "*blocks come back*,*between multiples*",
     "elementwise.cu": "swiglu*,rope*,*between multiples*",
 }
@@ -90,8 +90,8 @@ MUTANTS = [
      "if (c < here) dweights[first + c] = whole + static_cast<float>(threadIdx.x / 32);"),
     ("elementwise.cu", "elementwise.cu", "swiglu one pack too far", "p < packs; p += blockDim.x", 0,
      "p <= packs; p += blockDim.x"),
-    ("elementwise.cu", "elementwise.cu", "rope: every thread takes all heads",
-     "head = threadIdx.y; head < heads; head += blockDim.y", 0, "head = 0; head < heads; ++head"),
+    ("elementwise.cu", "elementwise.cu", "rope takes a head too many",
+     "head = threadIdx.y; head < heads;", 0, "head = threadIdx.y; head <= heads;"),
 ]
 
 
@@ -128,7 +128,7 @@ def main(build):
                 run = subprocess.run([f"{folder}/mutant", "--abort", tests], cwd=ROOT, text=True, capture_output=True)
                 if run.returncode:
                     break
-        output = " ".join(run.stdout.split())
+        output = re.sub(r"\S*kernels/cuda/ ?", "", " ".join(run.stdout.split()))
         how = "not"
         if run.returncode:
             told = re.search(r"thread \d+ \([^)]*\): (.*?)(\(addr2line|={9}|$)", output)
