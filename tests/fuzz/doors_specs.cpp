@@ -18,7 +18,6 @@
 #include "configs/spec/support/quantity.hpp"
 #include "configs/spec/support/yaml.hpp"
 #include "planner/evaluate/evaluation_file.hpp"
-#include "planner/validate/published_plans.hpp"
 #include "planner/watch/hooks.hpp"
 #include "planner/watch/rules.hpp"
 #include "tests/fuzz/door.hpp"
@@ -83,8 +82,6 @@ std::vector<Door> spec_doors() {
                    of_file("hooks.yaml", [](const fs::path& file) { read_watch_hooks(file.string()); })});
   doors.push_back({"evaluation_file", {},
                    of_file("evaluation.yaml", [](const fs::path& file) { read_evaluation_file(file); })});
-  doors.push_back({"published_plans", {sample("configs/measurements/published_plans.yaml", 3000)},
-                   of_file("plans.yaml", [](const fs::path& file) { read_published_plans(file); })});
   doors.push_back({"quantities", {"400Gb/s", "989TFLOP/s", "700W", "12T", "80GiB", "1.5ms"},
                    [](const auto& input, const auto&) {
                      static constexpr double (*kParse[])(const std::string&, const std::string&) = {
