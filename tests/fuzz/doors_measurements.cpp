@@ -10,6 +10,7 @@
 #include "configs/spec/model.hpp"
 #include "configs/spec/profile.hpp"
 #include "configs/spec/support/json_reader.hpp"
+#include "configs/spec/support/lax_json.hpp"
 #include "sim/cost/kernels/machine_data.hpp"
 #include "sim/measurements/collective_rows.hpp"
 #include "sim/measurements/kernel_rows.hpp"
@@ -53,13 +54,13 @@ std::vector<Door> measurement_doors() {
                      from_google_benchmark(parse_json(input, "benchmark.json"), "benchmark.json");
                    }});
   doors.push_back({"nvbench", {}, [](const auto& input, const fs::path& folder) {
-                     const nlohmann::json document = nlohmann::json::parse(input, nullptr, false);
+                     const nlohmann::json document = lax_json(input);
                      fs::create_directories(folder / "result.json-bin");
                      written(folder / "result.json-bin", "0.bin", std::string(12, '1'));
                      if (is_nvbench(document)) from_nvbench(document, folder / "result.json");
                    }});
   doors.push_back({"kineto", {}, [](const auto& input, const auto&) {
-                     const nlohmann::json document = nlohmann::json::parse(input, nullptr, false);
+                     const nlohmann::json document = lax_json(input);
                      if (is_chrome_trace(document)) from_kineto(document, "trace.json");
                    }});
   doors.push_back({"nccl_tests", {}, [](const auto& input, const auto&) {

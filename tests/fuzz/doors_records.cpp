@@ -57,6 +57,7 @@ std::vector<Door> record_doors() {
                    }});
   doors.push_back({"metrics", {}, [](const auto& input, const fs::path& folder) {
                      written(folder, "metrics.jsonl", input);
+                     written(folder, "generations.jsonl", input);
                      diagnose(read_training(folder, 1.8e9));
                    }});
   for (const char* file : {"metrics.jsonl", "generations.jsonl", "replayed.jsonl", "checkpoints.jsonl", "agent.json"})

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/lax_json.hpp"
 #include "configs/spec/support/nearest.hpp"
 #include "configs/spec/support/text.hpp"
 
@@ -16,8 +17,6 @@ namespace wt {
 namespace {
 
 using nlohmann::json;
-
-constexpr int kDeepest = 200;  // levels of objects and lists; readers and writers of JSON call themselves at each
 
 std::string escaped(std::string key) {  // RFC 6901
   for (std::size_t i = 0; i < key.size(); ++i) {
@@ -34,9 +33,9 @@ std::string escaped(std::string key) {  // RFC 6901
 json parse_json(const std::string& text, const std::string& origin) {
   // nlohmann keeps the last of two equal keys without a word; in a measurement that would lose data.
   std::vector<std::set<std::string>> open_objects;
-  const auto watch = [&](int depth, json::parse_event_t event, json& parsed) {
-    if (depth > kDeepest)
-      throw_error(Code::usage, "{}: found objects and lists in more than {} levels, needs fewer", origin, kDeepest);
+  if (too_deep(text))
+    throw_error(Code::usage, "{}: found objects and lists in more than {} levels, needs fewer", origin, kDeepestJson);
+  const auto watch = [&](int, json::parse_event_t event, json& parsed) {
     if (event == json::parse_event_t::object_start) open_objects.emplace_back();
     if (event == json::parse_event_t::object_end) open_objects.pop_back();
     if (event == json::parse_event_t::key && !open_objects.back().insert(parsed.get<std::string>()).second)
