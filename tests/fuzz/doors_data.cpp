@@ -76,14 +76,20 @@ std::string adapter_weights() {
   LoraSpec spec;
   spec.rank = 2;
   spec.target_modules = {"q_proj"};
-  write_adapter(scratch.path(), {spec, "base", {{"model.layers.0.self_attn.q_proj", {2, 2, {1, 2, 3, 4}, {1, 2, 3, 4}}}}});
+  write_adapter(scratch.path(),
+                {spec, "base", {{"model.layers.0.self_attn.q_proj", {2, 2, {1, 2, 3, 4}, {1, 2, 3, 4}}}}});
   return bytes_in(scratch.path() / "adapter_model.safetensors");
 }
 
 std::string manifest_seed() {
   const json file = {{"name", "model.safetensors"}, {"bytes", 128}, {"header_xxh3", "0123456789abcdef"}};
-  return sealed({{"schema", kCheckpointSchema}, {"step", 12}, {"data", {{"seed", 1}}}, {"model", {{"n_layers", 2}}},
-                 {"sampler", {{"epoch", 0}}}, {"files", json::array({file})}}).dump(1);
+  return sealed({{"schema", kCheckpointSchema},
+                 {"step", 12},
+                 {"data", {{"seed", 1}}},
+                 {"model", {{"n_layers", 2}}},
+                 {"sampler", {{"epoch", 0}}},
+                 {"files", json::array({file})}})
+      .dump(1);
 }
 
 const std::vector<std::string>& codecs() {
@@ -103,17 +109,19 @@ std::vector<Door> data_doors() {
                      std::istringstream text(input);
                      samples_in_index(text);
                    }});
-  doors.push_back({"mds_shard", {dataset.shard}, [entry = parse_mds_index(dataset.index, "index.json").at(0)](
-                       const auto& input, const fs::path& folder) mutable {
-                     entry.raw.bytes = input.size();  // else nothing but the size is looked at
-                     if (input.size() >= 4) {
-                       std::uint32_t samples = 0;
-                       std::memcpy(&samples, input.data(), 4);
-                       entry.samples = samples;
-                     }
-                     const MdsShardFile shard(written(folder, "shard.mds", input), entry, 0);
-                     for (std::int64_t i = 0; i < entry.samples; ++i) shard.tokens(static_cast<std::size_t>(i));
-                   }});
+  doors.push_back(
+      {"mds_shard",
+       {dataset.shard},
+       [entry = parse_mds_index(dataset.index, "index.json").at(0)](const auto& input, const fs::path& folder) mutable {
+         entry.raw.bytes = input.size();  // else nothing but the size is looked at
+         if (input.size() >= 4) {
+           std::uint32_t samples = 0;
+           std::memcpy(&samples, input.data(), 4);
+           entry.samples = samples;
+         }
+         const MdsShardFile shard(written(folder, "shard.mds", input), entry, 0);
+         for (std::int64_t i = 0; i < entry.samples; ++i) shard.tokens(static_cast<std::size_t>(i));
+       }});
   doors.push_back({"mds_tokens", {encoded}, [](const auto& input, const auto&) {
                      for (const char* encoding : {"ndarray", "ndarray:uint16", "ndarray:int32:2,2", "bytes"}) {
                        try {
@@ -139,7 +147,8 @@ std::vector<Door> data_doors() {
                         compress_mds(mds_compression_from_string(codecs()[i], "index"), bytes_of(raw)));
   doors.push_back(std::move(zip));
   for (const auto unit : {DocumentReader::Unit::text, DocumentReader::Unit::objects})
-    doors.push_back({unit == DocumentReader::Unit::text ? "documents" : "examples", {},
+    doors.push_back({unit == DocumentReader::Unit::text ? "documents" : "examples",
+                     {},
                      [unit](const auto& input, const fs::path& folder) {
                        if (input.empty()) return;
                        for (const char* name : {"a.jsonl", "a.json", "a.txt"}) {
@@ -154,18 +163,20 @@ std::vector<Door> data_doors() {
                        }
                      }});
   doors.push_back({"turns", {}, [](const auto& input, const auto&) { labelled_tokens(input, {}, 16, "example"); }});
-  doors.push_back({"sampler_state", {to_json(SamplerState{}).dump(), to_json(SamplerState{1, 8, 2, 7, 1, {{0, 0, {0.5, 1}}}, {2, 4}, {{1, 2}}}).dump(1)},
-                   [](const auto& input, const auto&) {
-                     sampler_state_from_json(parse_json(input, "state"), "state");
-                   }});
+  doors.push_back(
+      {"sampler_state",
+       {to_json(SamplerState{}).dump(),
+        to_json(SamplerState{1, 8, 2, 7, 1, {{0, 0, {0.5, 1}}}, {2, 4}, {{1, 2}}}).dump(1)},
+       [](const auto& input, const auto&) { sampler_state_from_json(parse_json(input, "state"), "state"); }});
   doors.push_back({"safetensors", safetensors_seeds(), [](const auto& input, const fs::path& folder) {
                      read_all(read_safetensors(written(folder, "a.safetensors", input)));
                    }});
-  doors.push_back({"safetensors_index", {}, [tensors = safetensors_seeds()[0]](const auto& input, const fs::path& folder) {
-                     written(folder, "model-00001-of-00001.safetensors", tensors);
-                     written(folder, "model.safetensors.index.json", input);
-                     pretrained_tensors(folder);
-                   }});
+  doors.push_back(
+      {"safetensors_index", {}, [tensors = safetensors_seeds()[0]](const auto& input, const fs::path& folder) {
+         written(folder, "model-00001-of-00001.safetensors", tensors);
+         written(folder, "model.safetensors.index.json", input);
+         pretrained_tensors(folder);
+       }});
   doors.push_back({"adapter_config", {}, [weights = adapter_weights()](const auto& input, const fs::path& folder) {
                      written(folder, "adapter_model.safetensors", weights);
                      written(folder, "adapter_config.json", input);

@@ -47,9 +47,10 @@ std::vector<Door> measurement_doors() {
   doors.push_back({"machine", {}, [](const auto& input, const auto&) {
                      machine_from_json(parse_json(input, "machine.json"), "machine.json");
                    }});
-  doors.push_back({"gate_input", {sample("tests/fuzz/corpus/profile/h100.json"), sample("tests/fuzz/corpus/google_benchmark/two.json")}, [](const auto& input, const fs::path& folder) {
-                     read_gate_input({written(folder, "profile.json", input)});
-                   }});
+  doors.push_back(
+      {"gate_input",
+       {sample("tests/fuzz/corpus/profile/h100.json"), sample("tests/fuzz/corpus/google_benchmark/two.json")},
+       [](const auto& input, const fs::path& folder) { read_gate_input({written(folder, "profile.json", input)}); }});
   doors.push_back({"google_benchmark", {}, [](const auto& input, const auto&) {
                      from_google_benchmark(parse_json(input, "benchmark.json"), "benchmark.json");
                    }});
@@ -76,7 +77,8 @@ std::vector<Door> measurement_doors() {
   doors.push_back(table("collectives", {"collectives.csv"}, [](const fs::path& file) { read_collective_rows(file); }));
   doors.push_back(table("kernel_times", {"kernel_rates.csv", "kernel_times.csv"},
                         [](const fs::path& file) { read_kernel_rows(file); }));
-  doors.push_back(table("placed_steps", {"routing_step_times.csv"}, [](const fs::path& file) { read_placed_steps(file); }));
+  doors.push_back(
+      table("placed_steps", {"routing_step_times.csv"}, [](const fs::path& file) { read_placed_steps(file); }));
   doors.push_back(table("rank_loads", {"routing_rank_loads.csv"}, [](const fs::path& file) {
     std::vector<std::string> refused;
     read_rank_loads(file, refused);
@@ -85,9 +87,10 @@ std::vector<Door> measurement_doors() {
     std::vector<std::string> refused;
     read_routed_setups(file, refused);
   }));
-  doors.push_back(table("row_exchanges", {"row_exchanges.csv"}, [](const fs::path& file) { read_row_exchanges(file); }));
-  doors.push_back(table("outside_allocator", {"outside_allocator.csv"},
-                        [](const fs::path& file) { read_outside_rows(file); }));
+  doors.push_back(
+      table("row_exchanges", {"row_exchanges.csv"}, [](const fs::path& file) { read_row_exchanges(file); }));
+  doors.push_back(
+      table("outside_allocator", {"outside_allocator.csv"}, [](const fs::path& file) { read_outside_rows(file); }));
   doors.push_back(table("step_errors", {"left_out_steps.csv"}, [](const fs::path& file) { read_step_errors(file); }));
   doors.push_back(table("load_histogram", {}, [](const fs::path& file) { read_load_scenario(file.string(), 0); }));
   doors.push_back(table("recorded_routing", {}, [](const fs::path& file) {

@@ -18,7 +18,9 @@ std::vector<Door> recipe_doors() {
   doors.push_back({"any_recipe",
                    {sample("tests/data/recipes/mixtral.sh"), sample("tests/data/recipes/deepseek_v2_lite.toml"),
                     sample("tests/data/recipes/mpt_1b.yaml"), sample("configs/runs/demo.yaml")},
-                   [](const std::string& input, const auto&) { import_run(input, "job", {{}, "", 128}); }});
+                   [](const std::string& input, const auto&) {
+                     import_run(input, "job", {{}, "", 128});
+                   }});
   return doors;
 }
 

@@ -61,7 +61,8 @@ std::vector<Door> record_doors() {
                      diagnose(read_training(folder, 1.8e9));
                    }});
   for (const char* file : {"metrics.jsonl", "generations.jsonl", "replayed.jsonl", "checkpoints.jsonl", "agent.json"})
-    doors.push_back({fmt::format("run_folder_{}", fs::path(file).stem().string()), {resumed(file)},
+    doors.push_back({fmt::format("run_folder_{}", fs::path(file).stem().string()),
+                     {resumed(file)},
                      [file](const auto& input, const fs::path& folder) { read_run_folder(file, input, folder); }});
   doors.push_back({"decisions", {decisions_seed()}, [](const auto& input, const fs::path& folder) {
                      written(folder, "decisions.jsonl", input);

@@ -45,14 +45,15 @@ std::vector<Door> spec_doors() {
   std::vector<Door> doors;
   doors.push_back({"yaml", presets("runs", {"demo", "tiny-moe-mix"}),
                    [](const auto& input, const auto&) { yaml_to_json(load_yaml(input, "input")); }});
-  doors.push_back({"json", {sample("tests/data/models/dbrx_config.json")},
-                   [](const auto& input, const auto&) { differing_keys(parse_json(input, "input"), {{"a", 1}}); }});
+  doors.push_back({"json", {sample("tests/data/models/dbrx_config.json")}, [](const auto& input, const auto&) {
+                     differing_keys(parse_json(input, "input"), {{"a", 1}});
+                   }});
   doors.push_back({"model", presets("models", {"dbrx", "qwen3-next-80b-a3b", "deepseek-v2-lite", "gpt-oss-20b"}),
                    of_file("model.yaml", [](const fs::path& file) { read_model(file.string()); })});
-  doors.push_back({"hugging_face_config", {sample("tests/data/models/dbrx_config.json")},
-                   [](const auto& input, const auto&) {
-                     config_json(model_from_hugging_face(parse_json(input, "config.json"), "config.json"));
-                   }});
+  doors.push_back(
+      {"hugging_face_config", {sample("tests/data/models/dbrx_config.json")}, [](const auto& input, const auto&) {
+         config_json(model_from_hugging_face(parse_json(input, "config.json"), "config.json"));
+       }});
   doors.push_back({"cluster", presets("clusters", {"hgx-h100", "gb200-nvl72", "local-2core", "dbrx-3072-h100"}),
                    of_file("cluster.yaml", [](const fs::path& file) { read_cluster(file.string()); })});
   doors.push_back({"run",
@@ -60,7 +61,8 @@ std::vector<Door> spec_doors() {
                    [](const auto& input, const auto&) { run_from_text(input, "run.yaml"); }});
   doors.push_back({"study", presets("studies", preset_names("studies")),
                    [](const auto& input, const auto&) { study_from_text(input, "study.yaml"); }});
-  doors.push_back({"study_assignments", {"tokens=2T", "cluster.nic.bandwidth=200Gb/s", "search.microbatch=[1,2]"},
+  doors.push_back({"study_assignments",
+                   {"tokens=2T", "cluster.nic.bandwidth=200Gb/s", "search.microbatch=[1,2]"},
                    [text = presets("studies", {"dbrx-3072-h100"})[0]](const auto& input, const auto&) {
                      const auto equals = std::min(input.find('='), input.size());
                      const std::string value = equals < input.size() ? input.substr(equals + 1) : "";
@@ -80,24 +82,25 @@ std::vector<Door> spec_doors() {
                    of_file("watch.yaml", [](const fs::path& file) { read_watch_rules(file.string()); })});
   doors.push_back({"watch_hooks", presets("watch", {"hooks-local", "hooks-slurm"}),
                    of_file("hooks.yaml", [](const fs::path& file) { read_watch_hooks(file.string()); })});
-  doors.push_back({"evaluation_file", {},
-                   of_file("evaluation.yaml", [](const fs::path& file) { read_evaluation_file(file); })});
-  doors.push_back({"quantities", {"400Gb/s", "989TFLOP/s", "700W", "12T", "80GiB", "1.5ms"},
-                   [](const auto& input, const auto&) {
-                     static constexpr double (*kParse[])(const std::string&, const std::string&) = {
-                         parse_seconds, parse_bytes, parse_bytes_per_second, parse_flops_per_second, parse_watts,
-                         parse_count};
-                     for (const auto& parse : kParse) {
-                       try {
-                         parse(input, "key");
-                       } catch (const Error&) {  // of another unit: the next one
-                       }
-                     }
+  doors.push_back(
+      {"evaluation_file", {}, of_file("evaluation.yaml", [](const fs::path& file) { read_evaluation_file(file); })});
+  doors.push_back(
+      {"quantities", {"400Gb/s", "989TFLOP/s", "700W", "12T", "80GiB", "1.5ms"}, [](const auto& input, const auto&) {
+         static constexpr double (*kParse[])(const std::string&, const std::string&) = {
+             parse_seconds, parse_bytes, parse_bytes_per_second, parse_flops_per_second, parse_watts, parse_count};
+         for (const auto& parse : kParse) {
+           try {
+             parse(input, "key");
+           } catch (const Error&) {  // of another unit: the next one
+           }
+         }
+       }});
+  doors.push_back({"durations", {"1000ba", "2ep", "0.5dur", "12e12tok"}, [](const auto& input, const auto&) {
+                     Duration::parse(input, "max_duration");
                    }});
-  doors.push_back({"durations", {"1000ba", "2ep", "0.5dur", "12e12tok"},
-                   [](const auto& input, const auto&) { Duration::parse(input, "max_duration"); }});
-  doors.push_back({"recompute", {"block", "attention", "norm+products"},
-                   [](const auto& input, const auto&) { recompute_from_string(input); }});
+  doors.push_back({"recompute", {"block", "attention", "norm+products"}, [](const auto& input, const auto&) {
+                     recompute_from_string(input);
+                   }});
   return doors;
 }
 

@@ -32,7 +32,7 @@ constexpr bool kSanitized = false;
 #endif
 
 // Read by the sanitizers before main: memory beyond the limit ends the process, as any other finding does.
-extern "C" const char* __asan_default_options();  // NOLINT(bugprone-reserved-identifier)
+extern "C" const char* __asan_default_options();   // NOLINT(bugprone-reserved-identifier)
 extern "C" const char* __asan_default_options() {  // NOLINT(bugprone-reserved-identifier)
   return "detect_leaks=0:strict_string_checks=1:max_allocation_size_mb=1024:hard_rss_limit_mb=3072";
 }
@@ -42,9 +42,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kLongest_s = 10;                    // of processor time
-constexpr rlim_t kMostMemory = rlim_t{1} << 30;      // bytes, above what the process has at its start
-constexpr std::int64_t kMostFindings = 20;           // of a door, then it is left
+constexpr double kLongest_s = 10;                // of processor time
+constexpr rlim_t kMostMemory = rlim_t{1} << 30;  // bytes, above what the process has at its start
+constexpr std::int64_t kMostFindings = 20;       // of a door, then it is left
 
 struct Options {
   std::vector<std::string> doors;
@@ -177,9 +177,11 @@ std::int64_t findings_at(const Options& o, const Door& door, Progress& progress)
     ++progress.next;
     if (progress.findings >= kMostFindings) break;
   }
-  fmt::print("{:22} {:9} inputs {:5.1f} % refused {:7.1f} s, slowest {:.3f} s (input {}), {} findings\n", door.name,
-             progress.read, 100.0 * static_cast<double>(progress.refused) / static_cast<double>(std::max<std::int64_t>(1, progress.read)),
-             progress.total_s, progress.slowest_s, progress.slowest, progress.findings);
+  fmt::print(
+      "{:22} {:9} inputs {:5.1f} % refused {:7.1f} s, slowest {:.3f} s (input {}), {} findings\n", door.name,
+      progress.read,
+      100.0 * static_cast<double>(progress.refused) / static_cast<double>(std::max<std::int64_t>(1, progress.read)),
+      progress.total_s, progress.slowest_s, progress.slowest, progress.findings);
   std::fflush(stdout);
   return progress.findings;
 }

@@ -10,16 +10,74 @@ namespace {
 
 /// Where readers of text and of JSON, YAML, TOML, CSV and XML are known to fail.
 const std::vector<std::string>& hard_words() {
-  static const std::vector<std::string> kWords{
-      "0",      "-1",      "1",          "-0",       "1e308",      "1e309",       "-1e309",       "1e-320",
-      "0.1",    "1e30",    "2147483647", "4294967295", "4294967296", "4611686018427387904", "9223372036854775807",
-      "9223372036854775808", "-9223372036854775808", "18446744073709551615", "18446744073709551616", "nan", "inf",
-      ".inf",   ".nan",    "null",       "~",        "true",       "false",       "\"\"",         "''",
-      "[]",     "{}",      "[[]]",       "{\"a\":{}}", "---",       "- ",          ": ",           "&a ",
-      "*a",     "<<: *a",  "!!int ",     "${variables.x}", "%YAML 1.2", "\\u0000",  "\\ud800",      "\xff\xfe",
-      "\xf0\x9f\x98\x80",  "\r\n",       "\n",       "\t",         ",",           ";",            "\"",
-      "'",      "`",       "$(id)",      "\\",       "/",          "../",         "#",            "=",
-      "1d",     "1ba",     "1e400tok",   "9e18ep",   "1GB/s",      "1s",          "-5ms",         "100%"};
+  static const std::vector<std::string> kWords{"0",
+                                               "-1",
+                                               "1",
+                                               "-0",
+                                               "1e308",
+                                               "1e309",
+                                               "-1e309",
+                                               "1e-320",
+                                               "0.1",
+                                               "1e30",
+                                               "2147483647",
+                                               "4294967295",
+                                               "4294967296",
+                                               "4611686018427387904",
+                                               "9223372036854775807",
+                                               "9223372036854775808",
+                                               "-9223372036854775808",
+                                               "18446744073709551615",
+                                               "18446744073709551616",
+                                               "nan",
+                                               "inf",
+                                               ".inf",
+                                               ".nan",
+                                               "null",
+                                               "~",
+                                               "true",
+                                               "false",
+                                               "\"\"",
+                                               "''",
+                                               "[]",
+                                               "{}",
+                                               "[[]]",
+                                               "{\"a\":{}}",
+                                               "---",
+                                               "- ",
+                                               ": ",
+                                               "&a ",
+                                               "*a",
+                                               "<<: *a",
+                                               "!!int ",
+                                               "${variables.x}",
+                                               "%YAML 1.2",
+                                               "\\u0000",
+                                               "\\ud800",
+                                               "\xff\xfe",
+                                               "\xf0\x9f\x98\x80",
+                                               "\r\n",
+                                               "\n",
+                                               "\t",
+                                               ",",
+                                               ";",
+                                               "\"",
+                                               "'",
+                                               "`",
+                                               "$(id)",
+                                               "\\",
+                                               "/",
+                                               "../",
+                                               "#",
+                                               "=",
+                                               "1d",
+                                               "1ba",
+                                               "1e400tok",
+                                               "9e18ep",
+                                               "1GB/s",
+                                               "1s",
+                                               "-5ms",
+                                               "100%"};
   return kWords;
 }
 
@@ -73,8 +131,12 @@ void change(std::string& text, const std::vector<std::string>& seeds, const std:
     return;
   }
   switch (draws.below(16)) {
-    case 0: text[draws.below(text.size())] ^= static_cast<char>(1 << draws.below(8)); break;
-    case 1: text[draws.below(text.size())] = static_cast<char>(draws.next()); break;
+    case 0:
+      text[draws.below(text.size())] ^= static_cast<char>(1 << draws.below(8));
+      break;
+    case 1:
+      text[draws.below(text.size())] = static_cast<char>(draws.next());
+      break;
     case 2: {
       const Range r = some_range(text, draws);
       text.erase(r.begin, r.size);
@@ -85,17 +147,22 @@ void change(std::string& text, const std::vector<std::string>& seeds, const std:
       text.insert(draws.below(text.size() + 1), text.substr(r.begin, r.size));
       break;
     }
-    case 4: case 5: case 6: {  // a number at its limits
+    case 4:
+    case 5:
+    case 6: {  // a number at its limits
       const Range r = some_word(text, draws, true);
       text.replace(r.begin, r.size, hard_words()[draws.below(draws.below(3) > 0 ? 21 : hard_words().size())]);
       break;
     }
-    case 7: case 8: {
+    case 7:
+    case 8: {
       const Range r = some_word(text, draws, false);
       text.replace(r.begin, r.size, some_hard_word(words, draws));
       break;
     }
-    case 9: text.insert(draws.below(text.size() + 1), some_hard_word(words, draws)); break;
+    case 9:
+      text.insert(draws.below(text.size() + 1), some_hard_word(words, draws));
+      break;
     case 10: {  // a line again, or not at all
       const Range r = some_line(text, draws);
       if (draws.below(2) == 0)
@@ -132,10 +199,13 @@ void change(std::string& text, const std::vector<std::string>& seeds, const std:
           0, 1, 0x7fffffff, 0xffffffff, 0x7fffffffffffffff, 0xffffffffffffffff, 0x4000000000000000, 0xfffffff8};
       const std::uint64_t value = kLimits[draws.below(kLimits.size())] + draws.below(3) - 1;
       const std::size_t at = draws.below(text.size()), bytes = std::size_t{1} << draws.below(4);
-      for (std::size_t i = 0; i < bytes && at + i < text.size(); ++i) text[at + i] = static_cast<char>(value >> (8 * i));
+      for (std::size_t i = 0; i < bytes && at + i < text.size(); ++i)
+        text[at + i] = static_cast<char>(value >> (8 * i));
       break;
     }
-    default: text.resize(draws.below(text.size())); break;
+    default:
+      text.resize(draws.below(text.size()));
+      break;
   }
 }
 

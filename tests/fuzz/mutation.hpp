@@ -1,5 +1,6 @@
 // Inputs that nobody would write, made from ones that somebody did: bits and bytes, numbers at their limits, lines and
-// words exchanged, texts spliced, lists in lists a thousand levels deep. The same seed gives the same inputs everywhere.
+// words exchanged, texts spliced, lists in lists a thousand levels deep. The same seed gives the same inputs
+// everywhere.
 #pragma once
 #include <cstdint>
 #include <string>
