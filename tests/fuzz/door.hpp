@@ -20,6 +20,9 @@ std::vector<Door> measurement_doors();  ///< profiles and what they are made of,
 std::vector<Door> data_doors();         ///< MDS, text, safetensors, checkpoints, answers of object stores
 std::vector<Door> record_doors();       ///< what runs, plans, watches and health checks have left behind
 
+/// Doors that fail, each in another way: each must be found out.
+std::vector<Door> planted_doors();
+
 /// The bytes of a file of the source tree, cut after the last line that ends within `most` bytes.
 std::string sample(const std::filesystem::path& file, std::size_t most = 6000);
 /// The file `name` in the folder, with these bytes.

@@ -42,7 +42,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kLongest_s = 10;                // of processor time
 constexpr rlim_t kMostMemory = rlim_t{1} << 30;  // bytes, above what the process has at its start
 constexpr std::int64_t kMostFindings = 20;       // of a door, then it is left
 
@@ -52,7 +51,8 @@ struct Options {
   double seconds = 1e9;  // a door
   std::uint64_t seed = 1;
   std::string findings = "out/fuzz";
-  bool say = false;
+  bool say = false, planted = false;
+  double longest_s = 10;  // of processor time, an input
 };
 
 /// What a door's process tells while it lives, in memory that outlives it.
@@ -140,7 +140,7 @@ void open_door(const Options& o, const Door& door, const Inputs& inputs, Progres
     if (progress.total_s > o.seconds || progress.findings >= kMostFindings) return;
     const std::string input = inputs.at(progress.next);
     const double begin_s = cpu_s();
-    limit_processor_time(kLongest_s);
+    limit_processor_time(o.longest_s);
     std::string refused;
     const std::string wrong = answer(door, input, folder.path(), refused);
     limit_processor_time(0);
@@ -171,7 +171,7 @@ std::int64_t findings_at(const Options& o, const Door& door, Progress& progress)
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) break;
     ++progress.findings, ++progress.read;
     keep(o, door, progress.next, inputs.at(progress.next),
-         WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF ? fmt::format("more than {} s", kLongest_s)
+         WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF ? fmt::format("more than {} s", o.longest_s)
          : WIFSIGNALED(status)                              ? fmt::format("ended by signal {}", WTERMSIG(status))
                                                             : fmt::format("ended with {}", WEXITSTATUS(status)));
     ++progress.next;
@@ -187,19 +187,20 @@ std::int64_t findings_at(const Options& o, const Door& door, Progress& progress)
 }
 
 int run(const Options& o) {
-  std::vector<Door> doors;
-  for (auto&& some : {spec_doors(), recipe_doors(), measurement_doors(), data_doors(), record_doors()})
-    doors.insert(doors.end(), some.begin(), some.end());
+  std::vector<Door> doors = o.planted ? planted_doors() : std::vector<Door>();
+  if (!o.planted)
+    for (auto&& some : {spec_doors(), recipe_doors(), measurement_doors(), data_doors(), record_doors()})
+      doors.insert(doors.end(), some.begin(), some.end());
   for (const std::string& name : o.doors)
     if (std::none_of(doors.begin(), doors.end(), [&](const Door& door) { return door.name == name; }))
       throw_error(Code::usage, "found no door '{}'", name);
   auto* const progress = static_cast<Progress*>(
       mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-  std::int64_t findings = 0;
+  bool as_wanted = true;
   for (const Door& door : doors)
     if (o.doors.empty() || std::find(o.doors.begin(), o.doors.end(), door.name) != o.doors.end())
-      findings += findings_at(o, door, *progress);
-  return findings > 0 ? 1 : 0;
+      as_wanted = (findings_at(o, door, *progress) > 0) == o.planted && as_wanted;
+  return as_wanted ? 0 : 1;
 }
 
 }  // namespace
@@ -213,6 +214,8 @@ int main(int argc, char** argv) try {
   app.add_option("--first", o.first, "Number of the first input")->capture_default_str();
   app.add_option("--seconds", o.seconds, "Processor time a door, at most");
   app.add_option("--seed", o.seed, "Of the inputs")->capture_default_str();
+  app.add_flag("--planted", o.planted, "Doors that fail instead: 0 where each is found out");
+  app.add_option("--longest", o.longest_s, "Processor time of an input, seconds")->capture_default_str();
   app.add_flag("--say", o.say, "Say of each input why it was refused");
   app.add_option("--findings", o.findings, "Folder for inputs that came through")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
