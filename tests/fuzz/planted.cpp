@@ -1,3 +1,4 @@
+#include <atomic>
 #include <cstdlib>
 
 #include "configs/spec/support/error.hpp"
@@ -23,7 +24,7 @@ std::vector<Door> planted_doors() {
     for (int i = 0; i < 64; ++i) taken.emplace_back(std::size_t{1} << 26, 'x');
   });
   add("takes_time", [](const std::string&) {
-    for (volatile unsigned i = 0;; i = i + 1) {
+    for (std::atomic<unsigned> turns = 0;; ++turns) {
     }
   });
   return doors;

@@ -33,7 +33,7 @@ TEST_CASE("a file is read whole, an empty one too; a folder and no file are refu
 
 TEST_CASE("an error fits a screen: of a long one its begin and its end") {
   CHECK(fitting(std::string(4000, 'x')) == std::string(4000, 'x'));
-  const std::string said = fitting("begin " + std::string(100'000, 'x') + " end");
+  const std::string said = fitting(fmt::format("begin {} end", std::string(100'000, 'x')));
   CHECK(said.size() < 4100);
   CHECK(said.starts_with("begin x"));
   CHECK(said.ends_with("x end"));
@@ -50,9 +50,9 @@ TEST_CASE("JSON deeper than anybody writes is refused before anything calls itse
   const auto nested = [](std::size_t levels) { return std::string(levels, '[') + std::string(levels, ']'); };
   CHECK_FALSE(too_deep(nested(kDeepestJson)));
   CHECK(too_deep(nested(kDeepestJson + 1)));
-  CHECK(too_deep("{\"a\":" + nested(kDeepestJson)));
-  CHECK_FALSE(too_deep("\"" + nested(1000) + "\""));      // in a string
-  CHECK_FALSE(too_deep("\"\\\"" + nested(1000) + "\""));  // behind a quote in a string
+  CHECK(too_deep(fmt::format("{{\"a\":{}", nested(kDeepestJson))));
+  CHECK_FALSE(too_deep(fmt::format("\"{}\"", nested(1000))));      // in a string
+  CHECK_FALSE(too_deep(fmt::format("\"\\\"{}\"", nested(1000))));  // behind a quote in a string
   CHECK(lax_json(nested(1'000'000)).is_discarded());
   CHECK(lax_json("{\"a\": 1, \"a\": 2}").at("a") == 2);
   CHECK(lax_json("{").is_discarded());
