@@ -327,13 +327,13 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : static_cast<int>(Code::usage);
   } catch (const Error& e) {
-    print_error("windtunnel: {}\n", e.what());
+    print_error("windtunnel: {}\n", fitting(e.what()));
     return e.exit_status();
   } catch (const c10::Error& e) {
     print_error("windtunnel: {}\n", e.what_without_backtrace());
     return static_cast<int>(Code::runtime);
   } catch (const std::exception& e) {
-    print_error("windtunnel: {}\n", e.what());
+    print_error("windtunnel: {}\n", fitting(e.what()));
     return static_cast<int>(Code::runtime);
   }
 }

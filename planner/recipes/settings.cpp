@@ -113,6 +113,9 @@ Settings::Value Settings::resolved(const Value& value, int depth) {
                  there.is_null()     ? ""
                  : there.is_string() ? there.get<std::string>()
                                      : there.dump());
+    constexpr std::size_t kLongest = 1 << 16;  // each of a few may stand for two of the next
+    if (text.size() > kLongest)
+      throw_error(Code::usage, "{}: found references that stand for a text of more than {} bytes", origin_, kLongest);
   }
   return text;
 }

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "configs/spec/limits.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/yaml.hpp"
 
@@ -70,6 +71,10 @@ void read_rows(const std::vector<RecipeRow>& rows, RecipeReading& reading) {
           }
         },
         row.field);
+  // Before anything counts them: a list of that many stages takes minutes.
+  if (reading.run.model.layers > limits::kLayers)
+    throw_error(Code::usage, "{}: found {} layers, needs at most {}", reading.in.origin(), reading.run.model.layers,
+                limits::kLayers);
 }
 
 void set_precision(RunSpec& run, const std::string& recipe) {

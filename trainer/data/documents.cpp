@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/lax_json.hpp"
 
 namespace wt {
 namespace {
@@ -111,7 +112,7 @@ std::optional<DocumentPiece> DocumentReader::next_line() {
   const std::string file = inputs_[next_input_].file.string();
   while (true) {
     if (!elements_.empty()) {
-      const auto value = nlohmann::json::parse(elements_.back(), nullptr, false);
+      const auto value = lax_json(elements_.back());
       elements_.pop_back();
       if (auto piece = from_json(value, fmt::format("{}: element {}", file, ++element_))) return piece;
       ++empty_documents_;
@@ -134,8 +135,7 @@ std::optional<DocumentPiece> DocumentReader::next_line() {
     if (++line_ == 1 && first != std::string_view::npos && line[first] == '[') {
       while (fill()) {
       }
-      const auto document =
-          nlohmann::json::parse(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_), buffer_.end(), nullptr, false);
+      const auto document = lax_json(std::string_view(buffer_).substr(begin_));
       if (!document.is_array())
         throw_error(Code::usage,
                     "{}: found text that begins as a list and is no JSON, allowed are one list of objects or one "
@@ -148,7 +148,7 @@ std::optional<DocumentPiece> DocumentReader::next_line() {
     }
     const bool blank = first == std::string_view::npos;
     std::optional<DocumentPiece> piece;
-    if (!blank) piece = from_json(nlohmann::json::parse(line, nullptr, false), fmt::format("{}: line {}", file, line_));
+    if (!blank) piece = from_json(lax_json(line), fmt::format("{}: line {}", file, line_));
     begin_ = std::min(end + 1, buffer_.size());
     if (piece) return piece;
     if (!blank) ++empty_documents_;

@@ -28,6 +28,10 @@ std::pair<std::int64_t, std::int64_t> recorded_steps(const std::string& file) {
 std::vector<LoadScenario> windows_of(const std::string& file, std::int64_t steps, const ModelSpec& model) {
   const auto routing = recorded_routing(file, model, {1, 1, 1});
   const auto [first, last] = recorded_steps(file);
+  constexpr std::int64_t kMostRead = 4096;  // of which kMostWindows are made
+  if ((last - first) / steps >= kMostRead)
+    throw_error(Code::usage, "{}: found steps {} to {}, needs at most {} windows of {} steps", file, first, last,
+                kMostRead, steps);
   std::vector<LoadScenario> out;
   for (std::int64_t begin = first; begin + steps - 1 <= last; begin += steps)
     out.push_back(load_scenario(*routing, fmt::format("steps {} to {}", begin, begin + steps - 1), model.blocks(), 1,
