@@ -41,7 +41,8 @@ struct Routes {
 
 Routes draw_routes(Experts experts, Draw& draws) {
   Routes r;
-  const int64_t T = experts == Experts::one_token ? 1 : draws.size(most_tokens()), E = draws.size(256), groups = draws.divisor(E);
+  const int64_t T = experts == Experts::one_token ? 1 : draws.size(most_tokens()), E = draws.size(256),
+                groups = draws.divisor(E);
   const int64_t top_groups = draws.between(1, groups),
                 k = draws.between(1, std::min<int64_t>(8, top_groups * (E / groups)));
   r.spec = {T,

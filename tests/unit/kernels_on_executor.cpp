@@ -48,14 +48,13 @@ TEST_CASE("on the executor: rmsnorm of more rows than partial sums, and of rows 
 }
 
 TEST_CASE("on the executor: routers of every number of lanes and registers, and more choices than lanes") {
-  const auto [shape, groups, top_groups] =
-      GENERATE(table<Shape, int64_t, int64_t>({{{130, 16, 4}, 1, 1},
-                                               {{70, 30, 9}, 5, 3},
-                                               {{65, 64, 8}, 8, 3},
-                                               {{5, 128, 20}, 4, 2},
-                                               {{3, 256, 8}, 8, 4},
-                                               {{3, 300, 40}, 1, 1},
-                                               {{2, 1000, 6}, 500, 9}}));
+  const auto [shape, groups, top_groups] = GENERATE(table<Shape, int64_t, int64_t>({{{130, 16, 4}, 1, 1},
+                                                                                    {{70, 30, 9}, 5, 3},
+                                                                                    {{65, 64, 8}, 8, 3},
+                                                                                    {{5, 128, 20}, 4, 2},
+                                                                                    {{3, 256, 8}, 8, 4},
+                                                                                    {{3, 300, 40}, 1, 1},
+                                                                                    {{2, 1000, 6}, 500, 9}}));
   const auto [T, E, k] = shape;
   std::mt19937_64 random{uint64_t(E)};
   WtRouterSpec spec = plain(shape, true);
@@ -81,7 +80,8 @@ TEST_CASE("on the executor: sorts of several chunks, by as many experts as fit")
       expected(size_t(E), 0);
   for (int64_t& expert : index) expert = std::uniform_int_distribution<int64_t>(0, E - 1)(random);
   for (int64_t expert : index) ++expected[size_t(expert)];
-  REQUIRE(wt_sort_by_expert(checked, index.data(), nullptr, n, E, order.data(), inverse.data(), counts.data()) == WT_OK);
+  REQUIRE(wt_sort_by_expert(checked, index.data(), nullptr, n, E, order.data(), inverse.data(), counts.data()) ==
+          WT_OK);
   CHECK(counts == expected);
   CHECK(order == reference::sort_by_slot(index));
   CHECK(inverse == reference::inverse_of(order));
@@ -101,21 +101,53 @@ TEST_CASE("on the executor: rows of more packs than a block has threads, and of 
 }
 
 TEST_CASE("on the executor: arrays that begin between multiples of 16 bytes") {
-  const int64_t R = 3, F = 16;
+  const int64_t R = 6, D = 16, n = R * D;
   std::mt19937_64 random{3};
-  const auto gate_up = floats(draw(random, WT_FP32, R * 2 * F + 1));
-  std::vector<float> act(size_t(R * F + 1), 7), expected = act;
-  REQUIRE(wt_swiglu_forward(checked, WT_FP32, gate_up.data() + 1, R, F, act.data() + 1) == WT_OK);
-  REQUIRE(wt_swiglu_forward(kCpu, WT_FP32, gate_up.data() + 1, R, F, expected.data() + 1) == WT_OK);
-  CHECK(distance(doubles(act), doubles(expected)) < tolerance(WT_FP32));
-  CHECK(act[0] == 7);
+  const auto x = floats(draw(random, WT_FP32, 2 * n + 1)), y = floats(draw(random, WT_FP32, n + 1));
+  const std::vector<int64_t> order = {3, 0, 5, 1, 4, 2}, target(6, 2);
+  const std::vector<float> ones(6, 1);
+  const float *in = x.data() + 1, *other = y.data() + 1;
+  const auto as_on_cpu = [&](auto call) {
+    std::vector<float> found(x.size(), 7), expected = found;
+    REQUIRE(call(checked, found.data() + 1) == WT_OK);
+    REQUIRE(call(kCpu, expected.data() + 1) == WT_OK);
+    CHECK(distance(doubles(found), doubles(expected)) < tolerance(WT_FP32));
+  };
+  as_on_cpu([&](WtStream s, float* out) { return wt_swiglu_forward(s, WT_FP32, in, R, D, out); });
+  as_on_cpu([&](WtStream s, float* out) { return wt_swiglu_backward(s, WT_FP32, other, in, R, D, out); });
+  as_on_cpu([&](WtStream s, float* out) { return wt_gather_rows(s, WT_FP32, in, order.data(), R, R, D, out); });
+  as_on_cpu([&](WtStream s, float* out) { return wt_permute_forward(s, WT_FP32, in, order.data(), 3, 2, D, out); });
+  as_on_cpu([&](WtStream s, float* out) { return wt_permute_backward(s, WT_FP32, in, order.data(), 3, 2, D, 1, out); });
+  as_on_cpu([&](WtStream s, float* out) {
+    return wt_combine_backward(s, WT_FP32, other, in, order.data(), ones.data(), 3, 2, D, out, out + n);
+  });
+  as_on_cpu(
+      [&](WtStream s, float* out) { return wt_rmsnorm_forward(s, WT_FP32, in, other, 1e-5f, R, D, out, out + n); });
+  as_on_cpu([&](WtStream s, float* out) {
+    return wt_rmsnorm_backward(s, WT_FP32, in, in + n, other, ones.data(), R, D, out, out + n);
+  });
+  as_on_cpu([&](WtStream s, float* out) {
+    return wt_rope_split_forward(s, WT_FP32, in, other, other, 1, 3, 2, 1, 8, out, out + 48, out + 72);
+  });
+  as_on_cpu([&](WtStream s, float* out) {
+    std::vector<double> loss(1);
+    return wt_cross_entropy_forward_backward(s, WT_FP32, out, target.data(), R, D, 1, loss.data());
+  });
+  as_on_cpu([&](WtStream s, float* out) { return wt_lion(s, out, out + n, in, n, 1e-2, 0.9, 0.99, 0.1, 1); });
+  as_on_cpu([&](WtStream s, float* out) {
+    std::vector<float> second(size_t(n), 1);
+    return wt_adamw(s, out, out + n, second.data(), in, n, 1e-2, 0.9, 0.99, 1e-8, 0.1, 1, 1);
+  });
 
-  const auto x = floats(draw(random, WT_FP32, 2 * 128 + 1));
+  const auto blocks = floats(draw(random, WT_FP32, 2 * 128 + 1));
   std::vector<unsigned char> q(257, 9);
   std::vector<float> scale(2), back(257, 9);
-  REQUIRE(wt_quantize_blocks(checked, WT_FP32, WT_INT8, x.data() + 1, 1, 256, q.data() + 1, scale.data()) == WT_OK);
-  REQUIRE(wt_dequantize_blocks(checked, WT_FP32, WT_INT8, q.data() + 1, scale.data(), 1, 256, back.data() + 1) == WT_OK);
-  for (size_t i = 1; i < x.size(); ++i) CHECK(back[i] == Approx(x[i]).margin(scale[(i - 1) / 128] / 2 * 1.0001));
+  REQUIRE(wt_quantize_blocks(checked, WT_FP32, WT_INT8, blocks.data() + 1, 1, 256, q.data() + 1, scale.data()) ==
+          WT_OK);
+  REQUIRE(wt_dequantize_blocks(checked, WT_FP32, WT_INT8, q.data() + 1, scale.data(), 1, 256, back.data() + 1) ==
+          WT_OK);
+  for (size_t i = 1; i < back.size(); ++i)
+    CHECK(back[i] == Approx(blocks[i]).margin(scale[(i - 1) / 128] / 2 * 1.0001));
 }
 
 TEST_CASE("on the executor: no result depends on the order of warps and blocks") {

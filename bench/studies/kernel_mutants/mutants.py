@@ -31,9 +31,9 @@ MUTANTS = [
     ("common.cuh", "norm.cu", "column_sum without its barrier", BARRIER, 2, ""),
     ("common.cuh", "norm.cu", "column_sum adds one row less", "y < kWarp &&", 0, "y < kWarp - 1 &&"),
     ("common.cuh", "norm.cu", "warp_reduce over half of the lanes", "__shfl_xor_sync(kAllLanes", 0, "__shfl_xor_sync(0xffffu"),
-    ("common.cuh", "rows.cu", "for_packs one too far", "first < packs;", 0, "first <= packs;"),
+    ("common.cuh", "rows.cu", "for_packs one too far", "blockDim.x < packs) ahead", 0, "blockDim.x <= packs) ahead"),
     ("common.cuh", "elementwise.cu", "for_each_row one too far", "row < rows;", 0, "row <= rows;"),
-    ("common.cuh", "rows.cu", "16 bytes at a time wherever the width allows", "% 16 == 0;", 1, "% 1 == 0;"),
+    ("common.cuh", "rows.cu", "16 bytes at a time wherever the width allows", "% 16 == 0;", 0, "% 1 == 0;"),
     ("norm.cu", "norm.cu", "forward one pack too far", "p < packs; p += kThreads", 0, "p <= packs; p += kThreads"),
     ("norm.cu", "norm.cu", "sums of the gain not cleared", "dgain[p] = {};", 0, ";"),
     ("norm.cu", "norm.cu", "less shared memory than the row", "static_cast<size_t>(row_bytes) : 0", 0,
@@ -105,7 +105,7 @@ def main(build):
     commands = {e["file"]: e for e in json.load(open(build / "compile_commands.json"))}
     link = subprocess.check_output(["ninja", "-C", build, "-t", "commands", "unit_kernels_on_executor"], text=True)
     link = shlex.split(link.strip().splitlines()[-1].split("&&")[1])
-    print("file,compiled,mistake,found,how")
+    print("file,compiled,mistake,found,how", flush=True)
     for file, source, what, old, n, new in MUTANTS:
         with tempfile.TemporaryDirectory() as folder:
             changed = Path(folder) / CUDA / file

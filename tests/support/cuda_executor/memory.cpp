@@ -171,7 +171,7 @@ const char* did(Access access) {
 std::string who(const Stamp& stamp) {
   if (stamp.run == order.run) return name_of(thread_of(stamp.thread));
   if (stamp.run >= order.first_of_launch) return fmt::format("thread {} of another block", uint32_t{stamp.thread});
-  return fmt::format("thread {} of a launch before, which this thread has not waited for", uint32_t{stamp.thread});
+  return fmt::format("thread {} of a launch before (not waited for)", uint32_t{stamp.thread});
 }
 
 struct Touched {
