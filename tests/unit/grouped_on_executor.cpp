@@ -32,9 +32,9 @@ void check_exact(std::vector<int32_t> ends, int64_t n, int64_t k, uint64_t seed)
   checked = kOnExecutor;
   wt::cuda_executor::set_seed(seed);
   const Products found = products_of(WT_BF16, g);
-  CHECK(found.y == pack(WT_BF16, g.forward()));
-  CHECK(found.dx == pack(WT_BF16, g.backward_rows()));
-  CHECK(found.dweight == pack(WT_BF16, g.backward_weight()));
+  CHECK((found.y == pack(WT_BF16, g.forward())));
+  CHECK((found.dx == pack(WT_BF16, g.backward_rows())));
+  CHECK((found.dweight == pack(WT_BF16, g.backward_weight())));
 }
 
 }  // namespace

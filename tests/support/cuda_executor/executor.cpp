@@ -115,9 +115,9 @@ class Block {
   }
 
   [[noreturn]] void fail(Thread& self, const std::string& what) {
-    failure_ =
-        fmt::format("block ({}, {}, {}), thread {} ({}, {}, {}){}: {}", blockIdx.x, blockIdx.y, blockIdx.z, self.number,
-                    self.index.x, self.index.y, self.index.z, self.agent ? ", " + self.name : "", what);
+    failure_ = fmt::format("block ({}, {}, {}), thread {} ({}, {}, {}){}: {}", blockIdx.x, blockIdx.y, blockIdx.z,
+                           self.number, self.index.x, self.index.y, self.index.z,
+                           self.name.empty() ? self.agent ? ", an agent" : "" : ", " + self.name, what);
     leave(self);
     std::abort();  // nobody resumes it
   }
@@ -395,7 +395,7 @@ void wait_until(std::function<bool()> ready, std::function<std::string()> what, 
 unsigned draw_below(unsigned n) { return below(n); }
 const Thread& thread_of(unsigned number) { return block->thread(number); }
 std::string name_of(const Thread& thread) {
-  return fmt::format("thread {} of the block{}", thread.number, thread.agent ? " (" + thread.name + ")" : "");
+  return fmt::format("thread {} of the block{}", thread.number, thread.name.empty() ? "" : " (" + thread.name + ")");
 }
 void fence_for_agents() {
   settle_doubt(*running);

@@ -57,7 +57,7 @@ unsigned draw_below(unsigned n);
 
 /// A thread beside those of the block, as the copy engine is: begins after what its maker has done so far, and the
 /// block ends after it. No thread of the block is ordered after it until it acquires what the agent released.
-void spawn(std::function<void()> agent, std::string name = "an agent");
+void spawn(std::function<void()> agent, std::string name = {});
 
 /// What this thread wrote before by ordinary stores is for agents to see, once they are ordered after this.
 void fence_for_agents();
