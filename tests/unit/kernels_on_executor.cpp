@@ -2,6 +2,7 @@
 // which are linked to this file, and here the shapes at which the CUDA kernels take other ways.
 #define CATCH_CONFIG_EXTERNAL_INTERFACES  // for a listener
 #include <catch2/catch.hpp>
+#include <cstdlib>
 
 #include "kernels/kernels.h"
 #include "tests/support/cuda_executor/executor.hpp"
@@ -12,12 +13,13 @@ namespace reference = wt::reference;
 
 namespace {
 
-/// A case runs in the same order of warps, with others before it or alone.
+/// A case runs in the same order of warps, with others before it or alone; in another with WT_RANDOM_SEED=N.
 struct SameOrder : Catch::TestEventListenerBase {
   using TestEventListenerBase::TestEventListenerBase;
   void testCaseStarting(const Catch::TestCaseInfo&) override {
     checked = {0, nullptr};
-    wt::cuda_executor::set_seed(1);
+    const char* asked = std::getenv("WT_RANDOM_SEED");
+    wt::cuda_executor::set_seed(asked ? std::strtoull(asked, nullptr, 10) : 1);
   }
 };
 

@@ -19,7 +19,7 @@ FIRST = {
     "loss.cu": "*cross-entropy*,*rows of more packs*",
     "sort.cu": "*sorts of several*",
     "router.cu": "*routers of every*,*given choice*",
-    "rows.cu": "*rows of more packs*,permute*",
+    "rows.cu": "*rows of more packs*,*between multiples*",
     "blocks.cu": "*blocks come back*,*between multiples*",
     "elementwise.cu": "swiglu*,rope*,*between multiples*",
     "grouped_gemm.cu": "*several tiles*",
@@ -92,8 +92,8 @@ MUTANTS = [
      "if (c < here) dweights[first + c] = whole + static_cast<float>(threadIdx.x / 32);"),
     ("elementwise.cu", "elementwise.cu", "swiglu one pack too far", "p < packs; p += blockDim.x", 0,
      "p <= packs; p += blockDim.x"),
-    ("elementwise.cu", "elementwise.cu", "rope: every thread takes all heads",
-     "head = threadIdx.y; head < heads; head += blockDim.y", 0, "head = 0; head < heads; ++head"),
+    ("elementwise.cu", "elementwise.cu", "rope takes a head too many",
+     "head = threadIdx.y; head < heads;", 0, "head = threadIdx.y; head <= heads;"),
     ("grouped_gemm.cu", "grouped_gemm.cu", "stages are given back while they are read", "products_wait<1>();", 0, ""),
     ("grouped_gemm.cu", "grouped_gemm.cu", "sums are stored before they are there", "products_wait<0>();", 0, ""),
     ("grouped_gemm.cu", "grouped_gemm.cu", "the producer waits for the other phase", "at.empty_parity()", 0, "at.full_parity()"),
@@ -159,10 +159,11 @@ def main(build, only):
             linked[linked.index("-o") + 1] = f"{folder}/mutant"
             subprocess.run(linked, cwd=build, check=True)
             for tests in FIRST[source], "~planted*":
-                run = subprocess.run([f"{folder}/mutant", "--abort", tests], cwd=ROOT, text=True, capture_output=True)
+                run = subprocess.run([f"{folder}/mutant", "--abort", tests], cwd=ROOT, text=True, capture_output=True,
+                                     errors="replace")
                 if run.returncode:
                     break
-        output = " ".join(run.stdout.split())
+        output = re.sub(r"\S*kernels/cuda/ ?", "", " ".join(run.stdout.split()))
         how = "not"
         if run.returncode:
             told = re.search(r"(?:thread \d+ \([^)]*\)[^:]*: |(?=no thread can run))(.*?)(\(addr2line|={9}|$)", output)
