@@ -1,4 +1,4 @@
-// Every CUDA kernel but the Hopper one, run on the CPU (tests/support/cuda_executor): the tests of the CPU kernels,
+// Every CUDA kernel but the Hopper one (grouped_on_executor.cpp), run on the CPU: the tests of the CPU kernels,
 // which are linked to this file, and here the shapes at which the CUDA kernels take other ways.
 #define CATCH_CONFIG_EXTERNAL_INTERFACES  // for a listener
 #include <catch2/catch.hpp>

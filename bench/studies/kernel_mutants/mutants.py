@@ -1,6 +1,7 @@
-"""Mistakes planted in the CUDA kernels one at a time: does unit_kernels_on_executor find them? Prints CSV.
+"""Mistakes planted in the CUDA kernels one at a time: do the tests on the executor find them? Prints CSV.
 
-python3 bench/studies/kernel_mutants/mutants.py BUILD    (BUILD has unit_kernels_on_executor built)
+python3 bench/studies/kernel_mutants/mutants.py BUILD [FILE]    (BUILD has unit_kernels_on_executor and
+unit_grouped_on_executor built; FILE: mutants of that one alone, as grouped_gemm.cu)
 """
 import json
 import re
@@ -21,6 +22,7 @@ FIRST = {
     "rows.cu": "*rows of more packs*,*between multiples*",
     "blocks.cu": "*blocks come back*,*between multiples*",
     "elementwise.cu": "swiglu*,rope*,*between multiples*",
+    "grouped_gemm.cu": "*several tiles*",
 }
 BARRIER, WARP = "__syncthreads();", "__syncwarp();"
 # file, source that is compiled with it, what, text, its occurrence from 0, in its place
@@ -92,6 +94,33 @@ MUTANTS = [
      "p <= packs; p += blockDim.x"),
     ("elementwise.cu", "elementwise.cu", "rope takes a head too many",
      "head = threadIdx.y; head < heads;", 0, "head = threadIdx.y; head <= heads;"),
+    ("grouped_gemm.cu", "grouped_gemm.cu", "stages are given back while they are read", "products_wait<1>();", 0, ""),
+    ("grouped_gemm.cu", "grouped_gemm.cu", "sums are stored before they are there", "products_wait<0>();", 0, ""),
+    ("grouped_gemm.cu", "grouped_gemm.cu", "the producer waits for the other phase", "at.empty_parity()", 0, "at.full_parity()"),
+    ("grouped_gemm.cu", "grouped_gemm.cu", "consumers wait for the other phase", "at.full_parity()", 0, "at.empty_parity()"),
+    ("grouped_gemm.cu", "grouped_gemm.cu", "16 bytes too few are expected", "barrier_expect(&full[at.stage], stage_bytes(kTileN))", 0, "barrier_expect(&full[at.stage], stage_bytes(kTileN) - 16)"),
+    ("grouped_gemm.cu", "grouped_gemm.cu", "clearing without its fence", "fence_async_proxy();", 0, ""),
+    ("grouped_gemm.cu", "grouped_gemm.cu", "clearing without its barrier", "named_barrier<1, kConsumers * kWarpgroup>();", 0, ""),
+    ("grouped_gemm.cu", "grouped_gemm.cu", "products without their fence", "products_begin();", 0, ""),
+    ("grouped_gemm.cu", "grouped_gemm.cu", "products without a commit", "products_commit();", 0, ""),
+    ("grouped_gemm.cu", "grouped_gemm.cu", "barriers without the fence after their initialisation", "barrier_init_done();", 0, ""),
+    ("grouped_gemm.cu", "grouped_gemm.cu", "an arrival of a warp is not waited for", "kConsumers * kWarpgroup / kWarp)", 0, "kConsumers * kWarpgroup / kWarp - 1)"),
+    ("grouped_gemm.cu", "grouped_gemm.cu", "more registers than there are", "kConsumerRegisters = 232", 0, "kConsumerRegisters = 240"),
+    ("grouped_gemm.cu", "grouped_gemm.cu", "roles begin before the schedule is made", "__syncthreads();", 0, ""),
+    ("grouped_gemm.cu", "grouped_gemm.cu", "a tile's last stage is not given back", "if (tile.blocks > 0) release(before);", 0, ""),
+    ("grouped_gemm.cu", "grouped_gemm.cu", "another stage is given back", "before = at.stage;", 0, "before = 0;"),
+    ("grouped_gemm.cu", "grouped_gemm.cu", "all lanes give a stage back", "if (threadIdx.x % kWarp == 0) barrier_arrive", 0, "barrier_arrive"),
+    ("grouped_gemm.cu", "grouped_gemm.cu", "the ring does not begin on a pattern", "dynamic + (kPatternBytes - shared_address(dynamic) % kPatternBytes) % kPatternBytes", 0, "dynamic"),
+    ("grouped_gemm.cu", "grouped_gemm.cu", "sums are not cleared", "for (float& sum : sums) sum = 0;", 0, "for (float& sum : sums) if (number < tiles / 2) sum = 0;"),
+    ("grouped_tiles.hpp", "grouped_gemm.cu", "descriptors one unit too far", "((shared_address & 0x3ffff) >> 4)", 0, "(((shared_address & 0x3ffff) >> 4) + 1)"),
+    ("grouped_tiles.hpp", "grouped_gemm.cu", "rows of half the stride", "= 8 * kRowBytes;", 0, "= 4 * kRowBytes;"),
+    ("grouped_tiles.hpp", "grouped_gemm.cu", "slabs of another distance", "transposed ? kSlabBytes : kUnitBytes;", 0, "kUnitBytes;"),
+    ("grouped_tiles.hpp", "grouped_gemm.cu", "a step of K too short", "kMmaK * kRowBytes : kMmaK * 2", 0, "kMmaK * kRowBytes : kMmaK"),
+    ("grouped_tiles.hpp", "grouped_gemm.cu", "a row of the next group is not cleared", "smaller(kTileK, t.group_rows - block * kTileK)", 0, "smaller(kTileK, t.group_rows - block * kTileK + 1)"),
+    ("grouped_tiles.hpp", "grouped_gemm.cu", "the ring's round does not change", "stage = 0, round ^= 1;", 0, "stage = 0;"),
+    ("grouped_tiles.hpp", "grouped_gemm.cu", "the weight of the first group", "block * kTileK, t.group};", 0, "block * kTileK, 0};"),
+    ("grouped_tiles.hpp", "grouped_gemm.cu", "one row beyond the group is stored", "t.m + row < output_rows", 0, "t.m + row <= output_rows"),
+    ("grouped_tiles.hpp", "grouped_gemm.cu", "neighbours swap the wrong halves", "return t % 2 != 0;", 0, "return t % 2 == 0;"),
 ]
 
 
@@ -101,12 +130,17 @@ def nth_replaced(text, old, n, new):
     return text[: places[n]] + new + text[places[n] + len(old):]
 
 
-def main(build):
+def main(build, only):
     commands = {e["file"]: e for e in json.load(open(build / "compile_commands.json"))}
-    link = subprocess.check_output(["ninja", "-C", build, "-t", "commands", "unit_kernels_on_executor"], text=True)
-    link = shlex.split(link.strip().splitlines()[-1].split("&&")[1])
+    links = {}
+    for test in "unit_kernels_on_executor", "unit_grouped_on_executor":
+        link = subprocess.check_output(["ninja", "-C", build, "-t", "commands", test], text=True)
+        links[test] = shlex.split(link.strip().splitlines()[-1].split("&&")[1])
     print("file,compiled,mistake,found,how", flush=True)
     for file, source, what, old, n, new in MUTANTS:
+        if only not in (None, file, source):
+            continue
+        link = links["unit_grouped_on_executor" if source == "grouped_gemm.cu" else "unit_kernels_on_executor"]
         with tempfile.TemporaryDirectory() as folder:
             changed = Path(folder) / CUDA / file
             changed.parent.mkdir(parents=True)
@@ -124,17 +158,18 @@ def main(build):
             linked = [f"{folder}/mutant.o" if part == target else part for part in link]
             linked[linked.index("-o") + 1] = f"{folder}/mutant"
             subprocess.run(linked, cwd=build, check=True)
-            for tests in FIRST[source], "*":
-                run = subprocess.run([f"{folder}/mutant", "--abort", tests], cwd=ROOT, text=True, capture_output=True)
+            for tests in FIRST[source], "~planted*":
+                run = subprocess.run([f"{folder}/mutant", "--abort", tests], cwd=ROOT, text=True, capture_output=True,
+                                     errors="replace")
                 if run.returncode:
                     break
         output = re.sub(r"\S*kernels/cuda/ ?", "", " ".join(run.stdout.split()))
         how = "not"
         if run.returncode:
-            told = re.search(r"thread \d+ \([^)]*\): (.*?)(\(addr2line|={9}|$)", output)
+            told = re.search(r"(?:thread \d+ \([^)]*\)[^:]*: |(?=no thread can run))(.*?)(\(addr2line|={9}|$)", output)
             how = "executor: " + told[1].strip() if told else "result"
         print(f'{file},{source},{what},{"yes" if run.returncode else "no"},"{how}"', flush=True)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]).resolve())
+    main(Path(sys.argv[1]).resolve(), sys.argv[2] if len(sys.argv) > 2 else None)

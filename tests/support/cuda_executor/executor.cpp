@@ -116,13 +116,15 @@ class Block {
 
   [[noreturn]] void fail(Thread& self, const std::string& what) {
     failure_ = fmt::format("block ({}, {}, {}), thread {} ({}, {}, {}){}: {}", blockIdx.x, blockIdx.y, blockIdx.z,
-                           self.number, self.index.x, self.index.y, self.index.z, self.agent ? ", an agent" : "", what);
+                           self.number, self.index.x, self.index.y, self.index.z,
+                           self.name.empty() ? self.agent ? ", an agent" : "" : ", " + self.name, what);
     leave(self);
     std::abort();  // nobody resumes it
   }
 
-  void wait_until(Thread& self, std::function<bool()> ready, const char* what, Where where) {
-    self.ready = std::move(ready);
+  void wait_until(Thread& self, std::function<bool()> ready, const char* what, std::function<std::string()> describes,
+                  Where where) {
+    self.ready = std::move(ready), self.describes = std::move(describes);
     waiting_.push_back(&self);
     suspend(self, what, where);
   }
@@ -132,7 +134,7 @@ class Block {
   }
 
   /// An agent that has ended and whose end its maker has seen is used again: clocks stay short.
-  void spawn(Thread& self, std::function<void()> agent) {
+  void spawn(Thread& self, std::function<void()> agent, std::string name) {
     auto seen = std::make_shared<Clock>(*self.seen);
     extend(*seen, self);
     const auto old = std::find_if(ended_agents_.begin(), ended_agents_.end(), [&self](const Thread* ended) {
@@ -144,7 +146,7 @@ class Block {
     else
       ended_agents_.erase(old);
     if (!made.agent) made.warp = static_cast<unsigned>(warps_.size() - 1), made.lane = 0;
-    made.agent = std::move(agent);
+    made.agent = std::move(agent), made.name = std::move(name);
     made.seen = std::move(seen);
     made.waited_for_previous = self.waited_for_previous;
     ++made.clock, ++self.clock;
@@ -245,7 +247,7 @@ class Block {
   }
   static void leave(Thread& self) {
     self.scheduler = std::move(self.scheduler).resume();
-    self.waits_for = nullptr;
+    self.waits_for = nullptr, self.describes = {};
   }
   void suspend(Thread& self, const char* what, Where where) {
     settle_doubt(self);
@@ -290,12 +292,27 @@ class Block {
   }
 
   std::string stuck() const {
-    std::map<std::string, int> counts;
-    for (const Thread& thread : threads_)
-      if (!thread.done) ++counts[fmt::format("{} at {}", thread.waits_for, place(thread.where))];
+    std::map<std::string, std::vector<const Thread*>> waiting;
+    for (const Thread& thread : threads_) {
+      if (thread.done) continue;
+      const std::string what = thread.describes ? thread.describes() : thread.waits_for;
+      waiting[fmt::format("{} at {}", what, place(thread.where))].push_back(&thread);
+    }
     std::string text = fmt::format("block ({}, {}, {}): no thread can run;", blockIdx.x, blockIdx.y, blockIdx.z);
-    for (const auto& [what, count] : counts)
-      text += fmt::format(" {} wait{} in {};", count, count == 1 ? "s" : "", what);
+    for (const auto& [what, threads] : waiting)
+      text +=
+          fmt::format(" {} wait{} in {} ({});", threads.size(), threads.size() == 1 ? "s" : "", what, names(threads));
+    return text;
+  }
+  /// "threads 0-31, 64"
+  static std::string names(const std::vector<const Thread*>& threads) {
+    if (threads[0]->agent) return threads[0]->name;
+    std::string text = threads.size() > 1 ? "threads" : "thread";
+    for (size_t first = 0, last = 0; first < threads.size(); first = ++last) {
+      while (last + 1 < threads.size() && threads[last + 1]->number == threads[last]->number + 1) ++last;
+      text += fmt::format("{}{}", first > 0 ? ", " : " ", threads[first]->number);
+      if (last > first) text += fmt::format("-{}", threads[last]->number);
+    }
     return text;
   }
 
@@ -315,6 +332,7 @@ class Block {
   }
 
  public:
+  const Thread& thread(unsigned number) const { return threads_[number]; }
   static void raise(Clock& clock, const Clock& other) {
     if (clock.size() < other.size()) clock.resize(other.size());
     for (size_t i = 0; i < other.size(); ++i) clock[i] = std::max(clock[i], other[i]);
@@ -369,10 +387,26 @@ void run(const Launch& launch) {
 
 void fail(const std::string& what) { block->fail(*running, what); }
 void wait_until(std::function<bool()> ready, const char* what, Where where) {
-  block->wait_until(*running, std::move(ready), what, where);
+  block->wait_until(*running, std::move(ready), what, {}, where);
 }
+void wait_until(std::function<bool()> ready, std::function<std::string()> what, Where where) {
+  block->wait_until(*running, std::move(ready), "", std::move(what), where);
+}
+unsigned draw_below(unsigned n) { return below(n); }
+const Thread& thread_of(unsigned number) { return block->thread(number); }
+std::string name_of(const Thread& thread) {
+  return fmt::format("thread {} of the block{}", thread.number, thread.name.empty() ? "" : " (" + thread.name + ")");
+}
+void fence_for_agents() {
+  settle_doubt(*running);
+  running->fences.push_back(running->clock++);
+}
+void watch_registers(const void* at, size_t bytes, bool in_flight) {
+  running->registers = at, running->register_bytes = bytes, running->registers_in_flight = in_flight;
+}
+bool& registers_accessed() { return running->registers_accessed; }
 void yield() { block->yield(*running); }
-void spawn(std::function<void()> agent) { block->spawn(*running, std::move(agent)); }
+void spawn(std::function<void()> agent, std::string name) { block->spawn(*running, std::move(agent), std::move(name)); }
 void release(Clock& clock) { Block::release(*running, clock); }
 void acquire(const Clock& clock) {
   auto seen = std::make_shared<Clock>(*running->seen);

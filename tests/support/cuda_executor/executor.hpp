@@ -48,12 +48,24 @@ using Where = std::source_location;
 
 /// Lets other threads run until ready() holds. `what` is named where nothing ever makes it hold.
 void wait_until(std::function<bool()> ready, const char* what, Where where = Where::current());
+/// The same; `what` is asked for then.
+void wait_until(std::function<bool()> ready, std::function<std::string()> what, Where where);
 /// Lets other threads run.
 void yield();
+/// From 0 to n - 1, drawn from the seed.
+unsigned draw_below(unsigned n);
 
 /// A thread beside those of the block, as the copy engine is: begins after what its maker has done so far, and the
 /// block ends after it. No thread of the block is ordered after it until it acquires what the agent released.
-void spawn(std::function<void()> agent);
+void spawn(std::function<void()> agent, std::string name = {});
+
+/// What this thread wrote before by ordinary stores is for agents to see, once they are ordered after this.
+void fence_for_agents();
+/// Of the running thread's registers, which lie on its stack: an instruction on its way changes them (`in_flight`), so
+/// that an access is a failure; or accesses are noted.
+void watch_registers(const void* at, size_t bytes, bool in_flight);
+/// Has the thread accessed them since it last said that it knows?
+bool& registers_accessed();
 
 /// What has happened before, by thread: the entry of each is how far others have seen it.
 using Clock = std::vector<uint32_t>;

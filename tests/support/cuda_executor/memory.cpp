@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <link.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -168,7 +169,7 @@ const char* did(Access access) {
 }
 
 std::string who(const Stamp& stamp) {
-  if (stamp.run == order.run) return fmt::format("thread {} of the block", uint32_t{stamp.thread});
+  if (stamp.run == order.run) return name_of(thread_of(stamp.thread));
   if (stamp.run >= order.first_of_launch) return fmt::format("thread {} of another block", uint32_t{stamp.thread});
   return fmt::format("thread {} of a launch before (not waited for)", uint32_t{stamp.thread});
 }
@@ -189,10 +190,21 @@ void check_written(const Cell& cell, bool in_shared, const Touched& touched) {
   if (in_shared ? cell.write.run != order.run : cell.write.run == 0) fail(touched.text("that nobody has written"));
 }
 
+/// What threads wrote by ordinary stores is for agents to see after a fence alone.
+void check_fenced(const Cell& cell, const Touched& touched) {
+  if (!running->agent || cell.write.run != order.run || thread_of(cell.write.thread).agent) return;
+  const std::vector<uint32_t>& fences = thread_of(cell.write.thread).fences;
+  const auto fence = std::lower_bound(fences.begin(), fences.end(), uint32_t{cell.write.clock});
+  if (fence == fences.end() || *fence > running->has_seen(cell.write.thread))
+    fail(touched.text(
+        fmt::format("that {} wrote by ordinary stores with no fence.proxy.async between", who(cell.write))));
+}
+
 void read_cell(Cell& cell, const Stamp& mine, bool in_shared, const Touched& touched) {
   check_written(cell, in_shared, touched);
   if (!ordered(cell.write, in_shared))
     fail(touched.text(fmt::format("that {} wrote with nothing between", who(cell.write))));
+  if (in_shared) check_fenced(cell, touched);
   for (Stamp& slot : cell.reads)
     if (slot.run == 0 || ordered(slot, in_shared)) {
       slot = mine;
@@ -208,6 +220,7 @@ bool write_cell(Cell& cell, const Stamp& mine, bool in_shared, const Touched& to
   const bool both_atomic = mine.atomic && cell.write.atomic, in_order = both_atomic || ordered(cell.write, in_shared);
   if (!in_order && mine.atomic != cell.write.atomic)
     fail(touched.text(fmt::format("that {} wrote with nothing between", who(cell.write))));
+  if (in_shared) check_fenced(cell, touched);
   return in_order;
 }
 
@@ -225,7 +238,14 @@ void touch(const void* pointer, size_t bytes, Access access, const void* code) {
   if (!running) return;
   const auto at = reinterpret_cast<uintptr_t>(pointer);
   const auto within = [at](const void* start, size_t size) { return at - reinterpret_cast<uintptr_t>(start) < size; };
-  if (within(running->stack, kStackBytes)) return;
+  if (within(running->stack, kStackBytes)) {
+    if (!within(running->registers, running->register_bytes)) return;
+    if (running->registers_in_flight)
+      fail(fmt::format("{} register {} while an instruction on its way changes it", did(access),
+                       (at - reinterpret_cast<uintptr_t>(running->registers)) / 4));
+    running->registers_accessed = true;
+    return;
+  }
   // threadIdx, constants and parameters
   const bool constant = within(&__executable_start, static_cast<size_t>(&_end - &__executable_start)) ||
                         within(launched->arguments, launched->argument_bytes);

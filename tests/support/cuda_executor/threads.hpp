@@ -27,8 +27,14 @@ struct Thread {
   bool done = false, waited_for_previous = false;
   const char* waits_for = nullptr;  ///< null while it can run
   Where where;
-  std::function<bool()> ready;  ///< of wait_until()
-  std::function<void()> agent;  ///< of spawn()
+  std::function<bool()> ready;             ///< of wait_until()
+  std::function<std::string()> describes;  ///< what it waits for, if `waits_for` does not say it
+  std::function<void()> agent;             ///< of spawn()
+  std::string name;
+  std::vector<uint32_t> fences;  ///< its clock at each fence_for_agents()
+  const void* registers = nullptr;
+  size_t register_bytes = 0;
+  bool registers_in_flight = false, registers_accessed = true;
   std::array<uint64_t, kLanes> met{};
   DoubtfulWrite doubtful;
   boost::context::fiber scheduler;
@@ -50,6 +56,9 @@ struct Order {
 };
 extern Order order;
 extern const Launch* launched;
+/// Of the block that runs.
+const Thread& thread_of(unsigned number);
+std::string name_of(const Thread& thread);
 
 /// A write of the running thread whose value was to be looked at after it.
 void settle_doubt(Thread& thread);

@@ -161,6 +161,7 @@ enum cudaDeviceAttr {
   cudaDevAttrComputeCapabilityMinor,
   cudaDevAttrMultiProcessorCount
 };
+enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize };
 enum cudaLaunchAttributeID { cudaLaunchAttributeProgrammaticStreamSerialization };
 using cudaStream_t = struct CUstream_st*;
 struct cudaLaunchAttribute {
@@ -191,6 +192,12 @@ inline cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, 
   *value = attribute == cudaDevAttrComputeCapabilityMajor ? 9 : attribute == cudaDevAttrMultiProcessorCount ? 4 : 0;
   return cudaSuccess;
 }
+template <class Kernel>
+cudaError_t cudaFuncSetAttribute(Kernel, cudaFuncAttribute, int bytes) {
+  const bool valid = bytes >= 0 && static_cast<size_t>(bytes) <= wt::cuda_executor::kMostSharedBytes;
+  return valid ? cudaSuccess : wt_last_error = cudaErrorInvalidValue;
+}
+inline cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
 inline cudaError_t cudaMalloc(void** memory, size_t bytes) {
   *memory = wt::cuda_executor::allocate(bytes);
   return *memory ? cudaSuccess : cudaErrorMemoryAllocation;
@@ -203,10 +210,13 @@ inline cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemc
   std::memcpy(to, from, bytes);
   return cudaSuccess;
 }
-inline cudaError_t cudaMemsetAsync(void* memory, int value, size_t bytes, cudaStream_t) {
+inline cudaError_t cudaMemset(void* memory, int value, size_t bytes) {
   wt::cuda_executor::written_by_host(memory, bytes);
   std::memset(memory, value, bytes);
   return cudaSuccess;
+}
+inline cudaError_t cudaMemsetAsync(void* memory, int value, size_t bytes, cudaStream_t) {
+  return cudaMemset(memory, value, bytes);
 }
 
 /// Runs the kernel. Throws wt::cuda_executor::Failure.
