@@ -132,9 +132,9 @@ void find_losses(RunHistory& run) {
     const auto first = after(start.connected_unix_s);
     const auto since = after(run.starts[i - 1].connected_unix_s);
     start.reached = run.starts[i - 1].resumed_after;
-    for (auto it = since; it < first;
-         ++it)  // none where the starts' times fall start.reached = std::max(start.reached, (*it)->step);
-      start.lost = std::max<std::int64_t>(0, start.reached - start.resumed_after);
+    for (auto it = since; it < first; ++it)  // none where the starts' times fall
+      start.reached = std::max(start.reached, (*it)->step);
+    start.lost = std::max<std::int64_t>(0, start.reached - start.resumed_after);
     if (first != lines.begin() && first != lines.end())
       start.away_s = std::max(0.0, (*first)->unix_s - (*first)->step_s - (*std::prev(first))->unix_s);
   }
