@@ -105,7 +105,7 @@ std::string found_with(Planted mistake, uint64_t seed) {
 
 TEST_CASE("planted in Hopper's grouped GEMM: every mistake is found, and named") {
   const auto [mistake, message] = GENERATE(table<Planted, std::string>({
-      {Planted::full_phase, "that nobody has written"},
+      {Planted::full_phase, "reads 16 bytes at offset"},
       {Planted::empty_phase,
        "1 waits in mbarrier.try_wait for parity 0 on mbarrier 1 of 8 arrivals (its phase 0 runs: 8 "
        "arrivals and 0 bytes to come) at grouped_gemm.cu"},

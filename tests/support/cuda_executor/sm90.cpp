@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
-#include <map>
 
 #include "tests/support/cuda_executor/memory.hpp"
 #include "tests/support/cuda_executor/sm90_state.hpp"
@@ -12,6 +12,39 @@
 namespace wt::cuda_executor {
 
 Planted planted = Planted::nothing;
+
+Hopper& hopper() {
+  static Hopper state;
+  if (state.run == block_run()) return state;
+  state = {};
+  state.run = block_run();
+  state.dynamic_start = 16 * draw_below(1024);
+  const unsigned threads = launched->block.x * launched->block.y * launched->block.z;
+  // As many as the compiler may use when the kernel's bounds are one block of these threads.
+  const int registers = static_cast<int>(std::min(65536 / threads / 8 * 8, 248u));
+  for (unsigned w = 0; w < state.warps.size(); ++w) state.warps[w].number = w, state.warps[w].registers = registers;
+  return state;
+}
+
+void Hopper::same_in_warpgroup(WarpState& warp, std::string instruction) {
+  std::vector<std::string>& all = warpgroups[warp.number / 4];
+  if (warp.said == all.size())
+    all.push_back(std::move(instruction));
+  else if (all[warp.said] != instruction)
+    fail(fmt::format("{} by warp {}, where another warp of the warpgroup issued {}", instruction, warp.number,
+                     all[warp.said]));
+  ++warp.said;
+}
+
+unsigned char* at_shared(uint32_t address) {
+  const uint32_t offset = (address - hopper().dynamic_start) & 0x3ffff;
+  if (offset >= launched->shared_bytes)
+    fail(
+        fmt::format("shared address {} lies outside of the launch's {} bytes of dynamic shared memory, which begin at "
+                    "{}",
+                    address, launched->shared_bytes, hopper().dynamic_start));
+  return dynamic_shared() + offset;
+}
 
 namespace {
 
@@ -180,7 +213,7 @@ void change_registers(int count, bool more, Where where) {
     if (more ? count < warp.registers : count > warp.registers)
       fail(fmt::format("setmaxnreg.{} to {} of a warp of {}", more ? "inc" : "dec", count, warp.registers));
     const int taken = (count - warp.registers) * static_cast<int>(kLanes);
-    if (taken > hopper().free_registers)
+    while (taken > 0 && taken > hopper().free_registers)  // others may be quicker
       wait_until([taken] { return taken <= hopper().free_registers; },
                  [count, taken] {
                    return fmt::format("setmaxnreg.inc to {} ({} registers, of which {} are free)", count, taken,

@@ -83,39 +83,6 @@ struct Issued {
 
 }  // namespace
 
-Hopper& hopper() {
-  static Hopper state;
-  if (state.run == block_run()) return state;
-  state = {};
-  state.run = block_run();
-  state.dynamic_start = 16 * draw_below(1024);
-  const unsigned threads = launched->block.x * launched->block.y * launched->block.z;
-  // As many as the compiler may use when the kernel's bounds are one block of these threads.
-  const int registers = static_cast<int>(std::min(65536 / threads / 8 * 8, 248u));
-  for (unsigned w = 0; w < state.warps.size(); ++w) state.warps[w].number = w, state.warps[w].registers = registers;
-  return state;
-}
-
-void Hopper::same_in_warpgroup(WarpState& warp, std::string instruction) {
-  std::vector<std::string>& all = warpgroups[warp.number / 4];
-  if (warp.said == all.size())
-    all.push_back(std::move(instruction));
-  else if (all[warp.said] != instruction)
-    fail(fmt::format("{} by warp {}, where another warp of the warpgroup issued {}", instruction, warp.number,
-                     all[warp.said]));
-  ++warp.said;
-}
-
-unsigned char* at_shared(uint32_t address) {
-  const uint32_t offset = (address - hopper().dynamic_start) & 0x3ffff;
-  if (offset >= launched->shared_bytes)
-    fail(
-        fmt::format("shared address {} lies outside of the launch's {} bytes of dynamic shared memory, which begin at "
-                    "{}",
-                    address, launched->shared_bytes, hopper().dynamic_start));
-  return dynamic_shared() + offset;
-}
-
 void products_begin(Where where) {
   if (planted == Planted::no_products_begin) return;
   WarpState& warp = hopper().warps[running->warp];
