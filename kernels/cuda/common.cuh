@@ -220,7 +220,7 @@ cudaError_t launch(void (*kernel)(Parameters...), dim3 grid, dim3 threads, size_
                    Arguments... arguments) {
   cudaLaunchConfig_t config{};
   config.gridDim = grid, config.blockDim = threads, config.dynamicSmemBytes = shared_bytes, config.stream = stream;
-  return cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...);
+  return cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
 }
 
 /// The same of a kernel that calls wait_for_previous(); on devices that cannot do this, as any other.
@@ -237,7 +237,7 @@ cudaError_t launch_beside_previous(void (*kernel)(Parameters...), dim3 grid, dim
   cudaLaunchConfig_t config{};
   config.gridDim = grid, config.blockDim = threads, config.dynamicSmemBytes = shared_bytes, config.stream = stream;
   config.attrs = &beside, config.numAttrs = major >= 9 ? 1 : 0;
-  return cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...);
+  return cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
 }
 
 /// The launch's shared_bytes, which begin on 16 bytes.

@@ -181,6 +181,27 @@ TEST_CASE("the exported adapter is where the next run begins") {
         adapter.modules.at("model.layers.2.self_attn.o_proj").b);
 }
 
+TEST_CASE("an export names the base that the run began on, whatever its load_path names now") {
+  RunSpec first = adapted(short_run());
+  first.name = "exports", first.export_path = scratch("exported-adapter").string();
+  trained(first);
+  RunSpec run = adapted(saved_run(2));
+  run.load_path = scratch("adapter-to-begin-on").string(), run.export_path = scratch("adapter-of-both-runs").string();
+  fs::copy(first.export_path, run.load_path, fs::copy_options::recursive);
+  const fs::path folder = scratch("began-on-an-adapter");
+  REQUIRE(train(run, folder).status == 0);
+  Adapter moved = read_adapter(run.load_path);
+  moved.base = scratch("moved-base").string();
+  fs::copy(base_weights(), moved.base, fs::copy_options::recursive);
+  write_adapter(run.load_path, moved);
+  run.steps = 4;
+  const Ended ended = train(run, folder);
+  INFO(ended.said);
+  REQUIRE(ended.status == 0);
+  CHECK_THAT(ended.said, Contains("continuing after step 2"));
+  CHECK(read_adapter(run.export_path).base == first.load_path);
+}
+
 TEST_CASE("what cannot be trained with an adapter is refused by name") {
   const auto said = [](const RunSpec& run) {
     const Ended ended = train(run, scratch("refused-adapter"));

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "sim/program/build/build.hpp"
+#include "tests/support/issued_ops.hpp"
 #include "tests/support/routing_rows.hpp"
 #include "tests/support/trainer_fixture.hpp"
 

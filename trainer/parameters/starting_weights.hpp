@@ -27,8 +27,8 @@ class StartingWeights {
   std::optional<PretrainedWeights> weights_;
 };
 
-/// The weights that the run's adapter is put on: load_path, or the base of the adapter there. Throws Error{usage}: that
-/// adapter cannot be read.
+/// The weights that the run's adapter is put on: load_path, or what the adapter there names as its base. Throws
+/// Error{usage}: it names none.
 std::string base_of_adapter(const std::string& load_path);
 
 /// Writes PEFT's folder with the run's adapter as this rank has it.

@@ -84,6 +84,11 @@ void on_fault(int signal, siginfo_t* info, void*) {
   race("computation touches memory of " + (one ? one->what : "a collective") + " before it waited for it");
 }
 
+void set_protection(const char* begin, std::size_t bytes, int protection) {
+  if (mprotect(const_cast<char*>(begin), bytes, protection) != 0)
+    race("memory cannot be protected (vm.max_map_count?)");
+}
+
 /// Whole pages inside of a range; the last one, too, where nothing else is behind it in what was taken.
 std::pair<const char*, const char*> pages_of(const Range& range) {
   const State& all = state();
@@ -105,7 +110,7 @@ void protect(const UnderWay& one, int change) {
       Protected& of_page = state().pages[page];
       const int before = of_page.protection();
       (range.written ? of_page.writes : of_page.reads) += change;
-      if (of_page.protection() != before) mprotect(const_cast<char*>(page), kPage, of_page.protection());
+      if (of_page.protection() != before) set_protection(page, kPage, of_page.protection());
       if (of_page.reads == 0 && of_page.writes == 0) state().pages.erase(page);
     }
   }
@@ -147,8 +152,7 @@ void show_edges(UnderWay& one) {
 void unprotect_ranges(const std::vector<Range>& ranges) {
   for (const Range& range : ranges) {
     const auto [first, last] = pages_of(range);
-    if (first < last)
-      mprotect(const_cast<char*>(first), static_cast<std::size_t>(last - first), PROT_READ | PROT_WRITE);
+    if (first < last) set_protection(first, static_cast<std::size_t>(last - first), PROT_READ | PROT_WRITE);
   }
 }
 
@@ -157,7 +161,7 @@ void protect_again(const std::vector<Range>& ranges) {
     const auto [first, last] = pages_of(range);
     for (const char* page = first; page < last; page += kPage)
       if (const auto at = state().pages.find(page); at != state().pages.end())
-        mprotect(const_cast<char*>(page), kPage, at->second.protection());
+        set_protection(page, kPage, at->second.protection());
   }
 }
 
