@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <random>
 
+#include "tests/support/families.hpp"
 #include "tests/support/nccl_contract.hpp"
 #include "tests/support/trainer_fixture.hpp"
 
@@ -22,6 +23,18 @@ RunSpec two_steps() {
   return run;
 }
 
+/// Two replicas with experts on two ranks, and an adapter on weights of ten steps.
+RunSpec adapted() {
+  RunSpec base = short_run();
+  base.name = "base", base.save = false, base.export_path = scratch("base-weights").string();
+  trained(base);
+  RunSpec run = with_layout(two_steps(), 2, 2, 2);
+  run.lora = LoraSpec{4, 16, {"q_proj", "v_proj", "o_proj"}};
+  run.load_path = base.export_path;
+  return run;
+}
+
+/// Those of e2e_layouts, of further models one or two each.
 std::vector<RunSpec> layouts() {
   const RunSpec run = two_steps();
   std::vector<RunSpec> out;
@@ -29,10 +42,28 @@ std::vector<RunSpec> layouts() {
                            context_runs(run), replicated_experts(run)})
     for (const RunSpec& each : more)
       if (each.layout.world() > 1) out.push_back(each);
-  RunSpec adapted = with_layout(run, 2, 2, 2);
-  adapted.name = "bf16", adapted.precision = Precision::bf16;
-  out.push_back(adapted);
+  out.push_back(with_layout(run, 1, 4, 4));
+  out.back().layout.placement = {{7, 2, 5, 0, 3, 6, 1, 4}, {0, 1, 2, 3, 4, 5, 6, 7}, {1, 3, 5, 7, 0, 2, 4, 6}};
+  RunSpec gpt_oss = run, predicting = run, unused = run, bf16 = run;  // unused: experts 2 to 7
+  as_gpt_oss(gpt_oss.model);
+  predicting.model.mtp_layers = 2;
+  unused.model.router.forced = RouterSpec::Forced::zipf, unused.model.router.zipf_exponent = 40;
+  bf16.precision = Precision::bf16;
+  for (const RunSpec& each : {gpt_oss, predicting, unused, bf16}) out.push_back(with_layout(each, 1, 4, 4));
+  for (const RunSpec& each : {predicting, bf16}) out.push_back(with_layout(each, 2, 2, 2));
+  out.push_back(adapted());
   return out;
+}
+
+/// The same on one rank, in fp32.
+RunSpec alone(RunSpec run) {
+  run.layout = two_steps().layout, run.precision = Precision::fp32;
+  return run;
+}
+
+void check_losses(const std::vector<Step>& expected, const std::vector<Step>& found, double epsilon) {
+  REQUIRE(found.size() == expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) CHECK(found[i].loss == Approx(expected[i].loss).epsilon(epsilon));
 }
 
 struct Recorded {
@@ -71,10 +102,12 @@ LeftOut leave_out_waits(const RunSpec& run, std::int64_t stride) {
       const Recorded found = recorded(run, fmt::format("{}-{}", run.layout.name(), drop), drop);
       INFO(drop << " of " << all << "\n" << found.ended.said);
       const bool covered = found.ended.status == 0;
-      if (covered)
+      if (covered) {  // then nothing has read too early either
         CHECK_THAT(found.ended.said, Contains("wait covers"));
-      else
+        check_losses(steps_of(whole.folder), steps_of(found.folder), 0);
+      } else {
         CHECK_THAT(found.ended.said, Contains("before it wa") || Contains("at once") || Contains("does not wait for"));
+      }
       ++(covered ? out.covered : out.found);
     }
   }
@@ -101,12 +134,6 @@ std::vector<std::size_t> calls_of(const NcclRecord& record, const std::vector<st
 }  // namespace
 
 TEST_CASE("every layout trains over NCCL's calls as one rank does, and keeps NCCL's rules") {
-  const auto alone = [](RunSpec run) {
-    run.layout.replicate = run.layout.shard = run.layout.expert = run.layout.context = 1;
-    run.layout.placement = {}, run.layout.optimizer_shard = 1;
-    return run;
-  };
-  const auto expected = steps_of(trained(alone(two_steps())));
   int number = 0;
   for (const RunSpec& run : layouts()) {
     INFO(run.layout.name() << ", microbatch " << run.layout.microbatch);
@@ -119,10 +146,7 @@ TEST_CASE("every layout trains over NCCL's calls as one rank does, and keeps NCC
     CHECK(contract.communicators() > 0);
     CHECK(contract.collectives() > 20);
     if (run.layout.expert > 1) CHECK(contract.messages() > 20);
-    const auto steps = steps_of(found.folder);
-    REQUIRE(steps.size() == expected.size());
-    for (std::size_t i = 0; i < steps.size(); ++i)
-      CHECK(steps[i].loss == Approx(expected[i].loss).epsilon(run.precision == Precision::bf16 ? 1e-2 : 1e-5));
+    check_losses(steps_of(trained(alone(run))), steps_of(found.folder), run.precision == Precision::bf16 ? 1e-2 : 1e-5);
   }
 }
 

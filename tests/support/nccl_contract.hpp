@@ -60,8 +60,7 @@ class NcclContract {
   using Ranks = std::map<int, NcclRank>;
 
   void read(const NcclRecord& record) {
-    std::int64_t group = 0;
-    std::string in_comm;
+    std::map<std::string, std::int64_t> open;  ///< group that the last entry of a communicator is of
     for (const nlohmann::json& call : record) {
       const std::string kind = call.at("call"), comm = call.at("comm");
       NcclRank& rank = comms_[comm][call.at("rank")];
@@ -83,12 +82,14 @@ class NcclContract {
         for (const char* key : {"op", "root"})
           if (call.contains(key)) what += fmt::format(", {} {}", key, call.at(key).get<int>());
         rank.entries.push_back({std::move(what), {}, {}});
+        open.erase(comm);
         ++collectives_;
         continue;
       }
       const std::int64_t of_group = call.at("group");
-      if (of_group == 0 || of_group != group || comm != in_comm) rank.entries.emplace_back();
-      group = of_group, in_comm = comm;
+      const auto group = open.find(comm);
+      if (of_group == 0 || group == open.end() || group->second != of_group) rank.entries.emplace_back();
+      open[comm] = of_group;
       auto& to = kind == "send" ? rank.entries.back().sent : rank.entries.back().received;
       to[call.at("peer")].push_back(nccl_size(call));
       ++messages_;

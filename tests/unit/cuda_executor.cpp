@@ -366,4 +366,11 @@ TEST_CASE("a launch that no device takes is refused, and the last error says so"
   CHECK(cudaLaunchKernelEx(&config, nothing) == cudaErrorInvalidValue);
   CHECK(cudaGetLastError() == cudaErrorInvalidValue);
   CHECK(cudaGetLastError() == cudaSuccess);
+  // Shared memory above 48 KiB is asked for.
+  config.blockDim = 32, config.dynamicSmemBytes = (48 << 10) + 1;
+  CHECK(cudaLaunchKernelEx(&config, nothing) == cudaErrorInvalidValue);
+  CHECK(cudaFuncSetAttribute(nothing, cudaFuncAttributeMaxDynamicSharedMemorySize, 60 << 10) == cudaSuccess);
+  CHECK(cudaLaunchKernelEx(&config, nothing) == cudaSuccess);
+  CHECK(cudaFuncSetAttribute(nothing, cudaFuncAttributeMaxDynamicSharedMemorySize, 228 << 10) == cudaErrorInvalidValue);
+  static_cast<void>(cudaGetLastError());
 }

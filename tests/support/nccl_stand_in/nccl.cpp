@@ -149,10 +149,17 @@ struct Message {
   std::string bytes;
 };
 
-void leave(const fs::path& file, const Call& call) {
+/// Throws std::runtime_error where it cannot be written.
+void leave(const fs::path& file, const std::string& said, std::string_view bytes = {}) {
   const fs::path partial = file.string() + ".part";
-  std::ofstream(partial, std::ios::binary) << call.said.dump() << '\n' << std::string_view(call.send, call.bytes);
+  std::ofstream out(partial, std::ios::binary);
+  out << said << '\n' << bytes;
+  out.close();
+  if (!out) throw std::runtime_error("cannot write " + partial.string());
   fs::rename(partial, file);
+}
+void leave(const fs::path& file, const Call& call) {
+  leave(file, call.said.dump(), std::string_view(call.send, call.bytes));
 }
 
 /// Throws std::runtime_error when nothing comes.
@@ -176,7 +183,7 @@ ncclResult_t collective(ncclComm& comm, const Call& call) {
   if (comm.rounds > 0) fs::remove(collective_file(comm, comm.rounds - 1, comm.rank));
   ++comm.rounds;
   for (const Message& one : all)
-    if (one.said != call.said) return ncclInvalidUsage;
+    if (one.said != call.said || one.bytes.size() != call.bytes) return ncclInvalidUsage;
   const std::size_t size = call.count() * size_of(call.type()), me = static_cast<std::size_t>(comm.rank);
   if (call.kind() == "broadcast") {
     std::memcpy(call.receive, all[call.said.at("root").get<std::size_t>()].bytes.data(), size);
@@ -293,6 +300,12 @@ ncclResult_t ncclCommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId id, int 
   *comm = new ncclComm{id.internal, rank, ranks, 0, none, none, false, {}, nullptr};
   fs::create_directories(folder_of(**comm));
   note({{"call", "init"}, {"comm", (*comm)->id}, {"rank", rank}, {"ranks", ranks}});
+  try {  // as NCCL it returns when all are there
+    leave(folder_of(**comm) / ("init." + std::to_string(rank)), "{}");
+    for (int other = 0; other < ranks; ++other) take(folder_of(**comm) / ("init." + std::to_string(other)));
+  } catch (const std::exception&) {
+    return ncclRemoteError;
+  }
   return ncclSuccess;
 }
 
