@@ -326,6 +326,11 @@ void* at_shared_offset(uint32_t offset) { return reinterpret_cast<void*>(shared.
 
 unsigned char* dynamic_shared() { return kernels::cuda::dynamic_shared_bytes; }
 
+size_t& shared_limit(const void* kernel) {
+  static std::map<const void*, size_t> raised;
+  return raised.try_emplace(kernel, size_t{48} << 10).first->second;
+}
+
 namespace {
 void* allocate_on_heap(size_t bytes) {
   void* memory = std::malloc(bytes ? bytes : 1);

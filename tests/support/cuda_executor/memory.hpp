@@ -12,6 +12,9 @@ namespace wt::cuda_executor {
 
 /// Most that a block can have (Hopper), with the static part.
 constexpr size_t kMostSharedBytes = 227 << 10;
+/// Dynamic shared memory that a kernel may be launched with: 48 KiB, unless cudaFuncSetAttribute raised it. The
+/// kernel's static memory is not counted.
+size_t& shared_limit(const void* kernel);
 
 enum class Access { read, write, atomic };
 

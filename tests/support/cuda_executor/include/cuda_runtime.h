@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <string>
 #include <tuple>
 
@@ -196,17 +195,11 @@ inline cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, 
   *value = attribute == cudaDevAttrComputeCapabilityMajor ? 9 : attribute == cudaDevAttrMultiProcessorCount ? 4 : 0;
   return cudaSuccess;
 }
-/// Dynamic shared memory that a kernel may be launched with: 48 KiB, unless it was raised. The kernel's static memory
-/// is not counted.
-inline size_t& wt_shared_limit(const void* kernel) {
-  static std::map<const void*, size_t> raised;
-  return raised.try_emplace(kernel, size_t{48} << 10).first->second;
-}
 template <class Kernel>
 cudaError_t cudaFuncSetAttribute(Kernel kernel, cudaFuncAttribute, int bytes) {
   if (bytes < 0 || static_cast<size_t>(bytes) > wt::cuda_executor::kMostSharedBytes)
     return wt_last_error = cudaErrorInvalidValue;
-  wt_shared_limit(reinterpret_cast<const void*>(kernel)) = static_cast<size_t>(bytes);
+  wt::cuda_executor::shared_limit(reinterpret_cast<const void*>(kernel)) = static_cast<size_t>(bytes);
   return cudaSuccess;
 }
 inline cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
@@ -253,7 +246,7 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
   const size_t threads = size_t{launch.block.x} * launch.block.y * launch.block.z;
   const size_t blocks = size_t{launch.grid.x} * launch.grid.y * launch.grid.z;
   const bool valid = threads > 0 && threads <= 1024 && blocks > 0 && launch.grid.y <= 65535 && launch.grid.z <= 65535 &&
-                     launch.shared_bytes <= wt_shared_limit(reinterpret_cast<const void*>(kernel));
+                     launch.shared_bytes <= wt::cuda_executor::shared_limit(reinterpret_cast<const void*>(kernel));
   if (!valid) return wt_last_error = cudaErrorInvalidValue;
   wt::cuda_executor::run(launch);
   return cudaSuccess;
