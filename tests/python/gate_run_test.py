@@ -226,14 +226,15 @@ if [[ $2 == record ]]; then
     git init -q -b there {self.top}/there && cd {self.top}/there && echo 1 >there.jsonl && git add -A
     git -c user.name=b -c user.email=b@c commit -q -m there && git push -q {origin} HEAD:refs/heads/gate-history
   fi
+  exit 1  # a new change for the worse
 else
-  ls "$3"; exit 1
+  ls "$3"
 fi
 ''')
         program.chmod(0o755)
         ended = self.call(str(CI / "history.sh"), WINDTUNNEL=str(program), GATE_BUILD="true", GATE_PROCESSES="2",
                           GATE_COMMAND="python3 bench.py >{output}", GATE_OUT=str(self.top / "out"))
-        self.assertEqual(ended.returncode, 1, ended.stderr)  # the history's own status
+        self.assertEqual(ended.returncode, 1, ended.stderr)  # the record's own status, after the push
         self.assertEqual((self.top / "out/history.md").read_text().split(), ["here.jsonl", "there.jsonl"])
         files = subprocess.run(["git", "-C", str(origin), "ls-tree", "--name-only", "gate-history"], check=True, capture_output=True,
                                text=True).stdout.split()
