@@ -3,8 +3,10 @@ of the API of GitHub and GitLab, and a bare repository in place of the origin.
 
 The argument is the windtunnel program. Needs no package.
 """
+import fcntl
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -162,6 +164,38 @@ class GateRun(unittest.TestCase):
             self.assertEqual(ended.returncode, status, ended.stderr)
             self.assertIn(said, ended.stderr)
 
+    def test_the_order_is_drawn_unless_a_seed_names_it(self):
+        commands = [json.loads(self.gate("--base", "main", "--json", *words).stdout)["command"]
+                    for words in ((), (), ("--seed", "7"))]
+        self.assertNotEqual(commands[0], commands[1])
+        self.assertIn("--seed 7", commands[2])
+
+    def test_a_command_that_takes_no_filter_measures_everything(self):
+        self.commit(**{"gemm/m:64": 10.6, "copy<a.b>": 5, "sum": 1})
+        ended = self.gate("--base", "HEAD~1", "--json", command="python3 bench.py | cat")
+        self.assertEqual(ended.returncode, 1, ended.stderr)
+        self.assertEqual(ended.stderr.count("fails with --benchmark_filter at its end"), 1)
+        self.assertEqual({row["verdict"] for row in json.loads(ended.stdout)["rows"]}, {"slower", "same"})
+        self.assertEqual(set((self.top / "asked.log").read_text().split()), {"."})
+
+    def test_a_tree_that_is_no_worktree_any_more_is_made_anew(self):
+        self.assertEqual(self.gate("--base", "main").returncode, 0)
+        shutil.rmtree(self.repository / ".git/worktrees")
+        ended = self.gate("--base", "main")
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+
+    def test_one_run_at_a_time_for_all_repositories(self):
+        (self.top / "cache/gate").mkdir(parents=True)
+        with open(self.top / "cache/gate/lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            ended = self.gate("--base", "main")
+        self.assertEqual(ended.returncode, 3, ended.stderr)
+        self.assertIn("another one holds", ended.stderr)
+
+    def test_an_untracked_file_is_a_change(self):
+        (self.repository / "new.py").write_text("")
+        self.assertIn("--new . ", json.loads(self.gate("--base", "main", "--json").stdout)["command"])
+
     def request(self, forge, **more):
         event = self.top / "event.json"
         event.write_text(json.dumps({"pull_request": {"number": 5}}))
@@ -194,6 +228,14 @@ class GateRun(unittest.TestCase):
         ended = self.request(Forge(status=403))
         self.assertEqual(ended.returncode, 1)
         self.assertIn("403", ended.stderr)
+
+    def test_an_answer_that_is_none_of_the_api_is_a_warning(self):
+        self.git("commit", "-q", "--allow-empty", "-m", "words")
+        forge = Forge()
+        forge.comments = [{"words": "of another program"}]
+        ended = self.request(forge)
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertIn("could not be kept", ended.stderr)
 
     def test_gitlab_has_the_same_comment(self):
         forge = Forge()
