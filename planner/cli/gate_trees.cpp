@@ -109,7 +109,7 @@ bool run_in_tree(const GateTree& tree, const std::string& command, double limit_
   environment.push_back("CCACHE_BASEDIR=" + tree.folder.string());
   environment.push_back("CCACHE_NOHASHDIR=true");
   const HookEnd end = run_hook({"bash", "-c", fmt::format("cd {} && {}", shell_word(tree.folder.string()), command)},
-                               limit_s, log, environment);
+                               limit_s, log, environment, true);
   said = end.said;
   return end.how == HookEnd::How::ok;
 }

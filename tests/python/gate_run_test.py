@@ -7,10 +7,12 @@ import fcntl
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 import xml.etree.ElementTree as ElementTree
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -79,6 +81,19 @@ class Forge:
 
     def ours(self):
         return [c["body"] for c in self.comments if c["id"] != 7]
+
+
+def living(group):
+    """Processes of the group that have not ended; one that nobody waits for stays as a zombie."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, its_group = stat.read_text().rsplit(")", 1)[1].split()[:3]
+        except OSError:  # ended meanwhile
+            continue
+        if int(its_group) == group and state not in "ZX":
+            found.append(stat.parent.name)
+    return found
 
 
 class GateRun(unittest.TestCase):
@@ -191,6 +206,24 @@ class GateRun(unittest.TestCase):
             ended = self.gate("--base", "main")
         self.assertEqual(ended.returncode, 3, ended.stderr)
         self.assertIn("another one holds", ended.stderr)
+
+    def test_what_measures_ends_with_the_program(self):
+        measuring = self.top / "measuring"
+        program = subprocess.Popen(
+            [WINDTUNNEL, "gate", "run", "--base", "main", "--build", "true", "--command", f"echo $$ >{measuring}; sleep 300; true"],
+            cwd=self.repository, env=self.environment, stderr=subprocess.DEVNULL)
+        while not (measuring.exists() and measuring.read_text().endswith("\n")):
+            self.assertIsNone(program.poll())
+            time.sleep(0.02)
+        group = int(measuring.read_text())
+        self.assertTrue(living(group))
+        program.terminate()
+        self.assertEqual(program.wait(), -signal.SIGTERM)
+        for _ in range(500):
+            if not living(group):
+                return
+            time.sleep(0.02)
+        self.fail("the measuring process goes on")
 
     def test_an_untracked_file_is_a_change(self):
         (self.repository / "new.py").write_text("")
