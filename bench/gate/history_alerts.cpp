@@ -52,6 +52,27 @@ std::string why_not(const SeriesLevels& levels, std::size_t index) {
   return "no change point any more";
 }
 
+/// Whether each shift was said before. Takes the alerts that said one from `standing`: each belongs to the nearest
+/// shift of its direction, as two shifts may lie closer to one another than kSameShift.
+std::vector<bool> known_shifts(const std::vector<LevelShift>& shifts, std::vector<StandingAlert>& standing) {
+  std::vector<bool> known(shifts.size());
+  std::vector<StandingAlert> lost;
+  for (StandingAlert& alert : standing) {
+    std::optional<std::size_t> nearest;
+    for (std::size_t i = 0; i < shifts.size(); ++i) {
+      const std::size_t far = distance(alert.index, shifts[i].index);
+      if (far > kSameShift || (alert.alert.ratio > 1) != (shifts[i].ratio() > 1)) continue;
+      if (!nearest || far < distance(alert.index, shifts[*nearest].index)) nearest = i;
+    }
+    if (nearest)
+      known[*nearest] = true;
+    else
+      lost.push_back(std::move(alert));
+  }
+  standing = std::move(lost);
+  return known;
+}
+
 JudgedSeries judge_series(const History& history, const HistorySeries& series, const ShiftOptions& options,
                           std::vector<AlertRecord>& news) {
   JudgedSeries judged{&series, {}, {}};
@@ -64,17 +85,12 @@ JudgedSeries judge_series(const History& history, const HistorySeries& series, c
     news.push_back({false, series.environment, series.benchmark, series.points[shift.index].run, found.before,
                     found.commit, shift.ratio(), "", newest.run, newest.built});
   };
-  for (const LevelShift& shift : judged.levels.shifts) {
+  const std::vector<bool> known = known_shifts(judged.levels.shifts, standing);
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    const LevelShift& shift = judged.levels.shifts[i];
     SeriesShift found{shift, (shift.after > shift.before) == series.smaller_is_better,
                       series.points[shift.index - 1].commit, series.points[shift.index].commit};
-    const auto same = [&](const StandingAlert& s) {
-      return distance(s.index, shift.index) <= kSameShift && (s.alert.ratio > 1) == (shift.ratio() > 1);
-    };
-    const auto known = std::find_if(standing.begin(), standing.end(), same);
-    if (known != standing.end()) {
-      found.state = ShiftState::known;
-      standing.erase(std::remove_if(standing.begin(), standing.end(), same), standing.end());
-    }
+    if (known[i]) found.state = ShiftState::known;
     if (const auto reason = wanted(history, series, shift.index)) {
       found.state = ShiftState::accepted;
       found.reason = *reason;

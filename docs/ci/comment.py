@@ -8,10 +8,10 @@ Calls of the API, GitHub's as an example (GitLab's are projects/ID/merge_request
   curl -X POST  -d '{"body": "..."}' ... /issues/$NUMBER/comments
   curl -X PATCH -d '{"body": "..."}' ... /issues/comments/$ID
 """
+import http.client
 import json
 import os
 import sys
-import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -61,5 +61,5 @@ def main():
 
 try:
     main()
-except (urllib.error.URLError, OSError) as error:
-    print(f"comment.py: the comment could not be kept: {error}; may the token write to the request?", file=sys.stderr)
+except (OSError, http.client.HTTPException, ValueError, KeyError) as error:  # of HTTP, of a reply that is none of the API's
+    print(f"comment.py: the comment could not be kept: {error!r}; may the token write to the request?", file=sys.stderr)

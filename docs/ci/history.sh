@@ -32,8 +32,11 @@ else
 fi
 git worktree add --quiet --detach "$work/history" "$first"
 # Another host may push first: then ours is added to what it left. A record that is there already is not added twice.
+# Status 1 is a new change for the worse: it is pushed like any other, and this script ends with it.
 for attempt in 1 2 3 4 5; do
-  "$windtunnel" gate record "$work/profiles" --history "$work/history" --commit "$commit"
+  found=0
+  "$windtunnel" gate record "$work/profiles" --history "$work/history" --commit "$commit" || found=$?
+  if [[ $found -gt 1 ]]; then exit "$found"; fi
   history add -A
   history commit --quiet --allow-empty -m "Timings of ${commit:0:12}"
   if history push --quiet origin "HEAD:refs/heads/$branch"; then break; fi
@@ -45,4 +48,5 @@ done
 status=0
 "$windtunnel" gate history "$work/history" --markdown -o "$out/history.html" >"$out/history.md" || status=$?
 if [[ -n ${GITHUB_STEP_SUMMARY:-} ]]; then cat "$out/history.md" >>"$GITHUB_STEP_SUMMARY"; fi
-exit "$status"
+if [[ $status -ne 0 ]]; then exit "$status"; fi
+exit "$found"

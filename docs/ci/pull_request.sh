@@ -21,6 +21,6 @@ status=0
 "${WINDTUNNEL:-./windtunnel}" "${words[@]}" || status=$?
 if [[ -e $out/comment.md ]]; then  # it was measured
   if [[ -n ${GITHUB_STEP_SUMMARY:-} ]]; then cat "$out/gate.md" >>"$GITHUB_STEP_SUMMARY"; fi
-  python3 "$here/comment.py" "$out/comment.md"
+  python3 "$here/comment.py" "$out/comment.md" || echo "pull_request.sh: the comment could not be kept" >&2
 fi
 exit "$status"

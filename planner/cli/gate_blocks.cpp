@@ -67,7 +67,7 @@ Profile GateBlocks::run(bool is_new, const std::string& filter, double limit_s) 
   std::string command = command_ + filter, said;
   command = command.find("{output}") == std::string::npos ? fmt::format("{{ {}\n}} > {}", command, file)
                                                           : replaced(command, "{output}", file);
-  const bool ended_well = run_in_tree(tree, command, limit_s, log_, said);
+  bool ended_well = run_in_tree(tree, command, limit_s, log_, said);
   Profile profile;
   if (ended_well || fs::exists(out)) {
     const auto read = [&] {
@@ -76,27 +76,33 @@ Profile GateBlocks::run(bool is_new, const std::string& filter, double limit_s) 
         filter_names_ = google_benchmark_names(document, out.string());
       return read_gate_input({out});
     };
-    if (ended_well) {
+    try {
       profile = read();
-    } else {
-      try {
-        profile = read();
-      } catch (const Error&) {  // the failed process is the reason
-      }
+    } catch (const Error&) {
+      if (ended_well && filter.empty()) throw;  // else the failed process, or the filter, is the reason
+      ended_well = false;
     }
   }
-  if (!ended_well && profile.failures.empty())
-    throw_error(Code::runtime, "gate run: {} could not be measured: {}", tree.commit.substr(0, 12), said);
+  if (!ended_well && profile.failures.empty()) {
+    if (filter.empty())
+      throw_error(Code::runtime, "gate run: {} could not be measured: {}", tree.commit.substr(0, 12), said);
+    takes_filter_ = false;
+    fmt::print(stderr, "gate run: the command fails with{} at its end; measuring everything each time\n",
+               filter.substr(0, filter.find('=')));
+    return run(is_new, "", limit_s);
+  }
   for (Measurement& m : profile.measurements) m.samples = {m.median()};
   return profile;
 }
 
 void GateBlocks::block(const std::string& filter, double limit_s) {
-  for (const bool is_new : block_order(random_)) profiles_[is_new ? 1 : 0].push_back(run(is_new, filter, limit_s));
+  for (const bool is_new : block_order(random_))
+    profiles_[is_new ? 1 : 0].push_back(run(is_new, takes_filter_ ? filter : "", limit_s));
 }
 
 std::string GateBlocks::filter(const std::vector<std::string>& names) const {
-  if (filter_names_.empty()) return "";  // a filter in the command measured these names or more: the last one counts
+  if (filter_names_.empty() || !takes_filter_)
+    return "";  // a filter in the command measured these names or more: the last one counts
   std::vector<std::string> patterns;
   for (const std::string& name : names)
     if (const auto found = filter_names_.find(name); found != filter_names_.end())

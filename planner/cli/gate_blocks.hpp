@@ -14,8 +14,8 @@ class GateBlocks {
   GateBlocks(GateTree base, GateTree current, std::string command, std::filesystem::path log, std::uint64_t seed);
 
   /// Blocks until every benchmark is decided, or the next block would not end within the time; one is always measured.
-  /// From the second on a Google Benchmark executable is asked for the undecided benchmarks alone. Throws
-  /// Error{runtime} where a process fails without naming the benchmarks that did.
+  /// From the second on a Google Benchmark executable is asked for the undecided benchmarks alone; where it fails so,
+  /// for everything from then on. Throws Error{runtime} where a process fails without naming the benchmarks that did.
   GateResult measure(double limit_s, const GateOptions& options);
 
  private:
@@ -30,6 +30,7 @@ class GateBlocks {
   std::filesystem::path log_;
   std::mt19937_64 random_;
   std::map<std::string, std::string> filter_names_;  // of a Google Benchmark executable: name -> its own
+  bool takes_filter_ = true;                         // until a process fails with one
   std::vector<Profile> profiles_[2];
 };
 

@@ -2,9 +2,11 @@
 #include <fmt/chrono.h>
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <ctime>
 #include <memory>
 #include <set>
+#include <vector>
 
 #include "bench/gate/gate.hpp"
 #include "bench/gate/history_alerts.hpp"
@@ -20,6 +22,22 @@
 namespace wt {
 namespace {
 
+/// Whether it is a commit's digits, as 4f2c1e9 or 4f2c1e9-dirty.
+bool is_commit(const std::string& text) {
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789abcdef"), text.size());
+  return digits >= 7 && (digits == text.size() || text[digits] == '-');
+}
+
+/// Each commit once, as long as it was ever recorded.
+void add_commit(const std::string& commit, std::vector<std::string>& commits) {
+  for (std::string& each : commits)
+    if (same_commit(each, commit)) {
+      if (commit.size() > each.size()) each = commit;
+      return;
+    }
+  commits.push_back(commit);
+}
+
 void add_record(const Command& gate) {
   struct RecordCommand {
     std::string profile, history, commit;
@@ -34,6 +52,12 @@ void add_record(const Command& gate) {
   command.option("--history", o->history, "Folder of the history, made where it is missing").required();
   command.option("--commit", o->commit, "Commit that was built, where the profile does not say it");
   command.runs([o] {
+    if (!o->commit.empty() && !is_commit(o->commit))
+      throw_error(
+          Code::usage,
+          "gate record: --commit: found '{}', allowed seven or more digits of a commit, as `git rev-parse HEAD` "
+          "prints them",
+          o->commit);
     const HistoryRun run = history_run(read_gate_input(gate_profiles(o->profile)), o->commit);
     const bool fresh = record_run(run, o->history);
     const History history = read_history(o->history);
@@ -91,11 +115,12 @@ void add_accept(const Command& gate) {
     if (o->reason.empty())
       throw_error(Code::usage, "gate accept: --reason: found nothing, allowed a text; say why the change is wanted");
     const History history = read_history(o->folder);
-    std::set<std::string> benchmarks, commits;
+    std::set<std::string> benchmarks;
+    std::vector<std::string> commits;
     for (const HistorySeries& series : history.series) {
       benchmarks.insert(series.benchmark);
       for (const HistoryPoint& point : series.points)
-        if (same_commit(point.commit, o->commit)) commits.insert(point.commit);
+        if (same_commit(point.commit, o->commit)) add_commit(point.commit, commits);
     }
     if (!o->benchmark.empty() && benchmarks.count(o->benchmark) == 0)
       throw_error(Code::usage,
@@ -107,10 +132,10 @@ void add_accept(const Command& gate) {
           Code::usage,
           "gate accept: --commit: found {} of {}, allowed one that was recorded; give it as the history shows it",
           counted(static_cast<std::int64_t>(commits.size()), "recorded commit"), o->commit);
-    record_acceptance({*commits.begin(), o->benchmark, o->reason,
-                       fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))},
-                      o->folder);
-    fmt::print("Accepted at {}: {}.\n", *commits.begin(), o->benchmark.empty() ? "every benchmark" : o->benchmark);
+    record_acceptance(
+        {commits[0], o->benchmark, o->reason, fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))},
+        o->folder);
+    fmt::print("Accepted at {}: {}.\n", commits[0], o->benchmark.empty() ? "every benchmark" : o->benchmark);
   });
 }
 

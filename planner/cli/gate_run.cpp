@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <random>
 
 #include "bench/gate/sequential.hpp"
 #include "configs/spec/support/clock.hpp"
@@ -28,20 +30,20 @@ constexpr const char* kMeasure = "build/bin/windtunnel bench kernels --quick -o 
 struct RunOptions {
   std::string base, current = ".", build = kBuild, command = kMeasure, output;
   double minutes = 15;
-  std::uint64_t seed = 1;
+  std::optional<std::int64_t> seed;
   std::vector<std::string> ignore;
   bool strict = false, allow_missing = false, all = false, json = false;
 };
 
 /// What a user types to measure both again.
-std::string command_line(const RunOptions& o, const GateTree& base, const GateTree& current) {
+std::string command_line(const RunOptions& o, const GateTree& base, const GateTree& current, std::int64_t seed) {
   const bool named = o.current != "." || current.is_clean;
   std::string line = fmt::format("windtunnel gate run --base {} --new {}", base.commit.substr(0, 12),
                                  named ? current.commit.substr(0, 12) : ".");
   if (o.build != kBuild) line += " --build " + shell_word(o.build);
   if (o.command != kMeasure) line += " --command " + shell_word(o.command);
   for (const std::string& fact : o.ignore) line += " --ignore " + shell_word(fact);
-  return line + fmt::format(" --minutes {:g} --seed {}", o.minutes, o.seed);
+  return line + fmt::format(" --minutes {:g} --seed {}", o.minutes, seed);
 }
 
 void build(const GateTree& tree, const RunOptions& o, const std::filesystem::path& log) {
@@ -64,9 +66,11 @@ void run(const RunOptions& o) {
   const GateTree base = trees.tree(o.base), current = trees.tree(o.current);
   build(base, o, trees.log());
   build(current, o, trees.log());
-  GateBlocks blocks(base, current, o.command, trees.log(), o.seed);
+  // Drawn anew: "each order is equally likely" holds for no order that is always the same.
+  const std::int64_t seed = o.seed ? *o.seed : std::random_device{}();
+  GateBlocks blocks(base, current, o.command, trees.log(), static_cast<std::uint64_t>(seed));
   GateResult result = blocks.measure(60 * o.minutes, options);
-  result.command = command_line(o, base, current);
+  result.command = command_line(o, base, current, seed);
   if (!folder.empty()) {
     put_document(json_text(gate_json(result)), (folder / "gate.json").string());
     put_document(gate_markdown(result), (folder / "gate.md").string());
@@ -94,7 +98,7 @@ void add_gate_run(const Command& gate) {
               "{output}")
       .shows_default();
   command.option("--minutes", o->minutes, "Time to measure in").between(0.01, 10000.0).shows_default();
-  command.option("--seed", o->seed, "Of the order within blocks").shows_default();
+  command.option("--seed", o->seed, "Of the order within blocks (default: drawn, and shown with the result)");
   command.option("-o,--output", o->output,
                  "Folder for gate.json, gate.md, gate.xml (JUnit) and comment.md, empty without a finding");
   command.option("--ignore", o->ignore, "Fingerprint fact that may differ (repeatable)").one_a_mention();

@@ -61,12 +61,13 @@ GateTrees::GateTrees() {
   log_ = cache_ / "log";
   std::error_code error;
   fs::create_directories(cache_, error);
-  lock_ = open((cache_ / "lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (lock_ < 0) throw_error(Code::runtime, "{}: cannot be written; set WINDTUNNEL_CACHE", cache_.string());
+  const fs::path lock = cache_.parent_path() / "lock";  // of all repositories: they share the machine
+  lock_ = open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (lock_ < 0) throw_error(Code::runtime, "{}: cannot be written; set WINDTUNNEL_CACHE", lock.string());
   if (flock(lock_, LOCK_EX | LOCK_NB) != 0) {
     close(lock_);
     throw_error(Code::undecided, "gate run: another one holds {}; two at once spoil one another, wait for its end",
-                (cache_ / "lock").string());
+                lock.string());
   }
   std::ofstream(log_).flush();  // anew
 }
@@ -82,11 +83,15 @@ GateTree GateTrees::tree(const std::string& revision) {
   if (commit.empty())
     throw_error(Code::usage, "gate run: found no revision '{}' in {}; name a commit, branch or tag that git log shows",
                 here ? "HEAD" : revision, repository_.string());
-  if (here) return {repository_, commit, git("status --porcelain --untracked-files=no").empty()};
+  if (here) return {repository_, commit, git("status --porcelain").empty()};
   const fs::path folder = cache_ / commit.substr(0, 12);
-  git("worktree prune");
-  if (!fs::exists(folder / ".git")) {
+  // Of an earlier clone at the same path, the folder may be a worktree that this repository does not know.
+  const bool is_ours =
+      fs::exists(folder / ".git") && output_of("git rev-parse --path-format=absolute --git-common-dir", folder) ==
+                                         git("rev-parse --path-format=absolute --git-common-dir");
+  if (!is_ours) {
     fs::remove_all(folder);
+    git("worktree prune");
     git("worktree add --quiet --detach " + shell_word(folder.string()) + " " + commit);
   } else {
     output_of("git checkout --quiet --force --detach " + commit, folder);
@@ -104,7 +109,7 @@ bool run_in_tree(const GateTree& tree, const std::string& command, double limit_
   environment.push_back("CCACHE_BASEDIR=" + tree.folder.string());
   environment.push_back("CCACHE_NOHASHDIR=true");
   const HookEnd end = run_hook({"bash", "-c", fmt::format("cd {} && {}", shell_word(tree.folder.string()), command)},
-                               limit_s, log, environment);
+                               limit_s, log, environment, true);
   said = end.said;
   return end.how == HookEnd::How::ok;
 }

@@ -12,13 +12,13 @@ std::string shell_word(const std::string& text);
 struct GateTree {
   std::filesystem::path folder;
   std::string commit;    ///< in full
-  bool is_clean = true;  ///< nothing in it is uncommitted; a revision's tree is
+  bool is_clean = true;  ///< nothing in it is uncommitted or untracked; a revision's tree is
 };
 
 /// The git repository that this process works in, and the folder that keeps its trees:
-/// $WINDTUNNEL_CACHE/gate/NAME-HASH, without it in windtunnel of $XDG_CACHE_HOME or ~/.cache. Holds a lock, as two
-/// measurements on one machine spoil one another. Throws Error{usage} outside a repository, Error{undecided} while
-/// another process holds the lock.
+/// $WINDTUNNEL_CACHE/gate/NAME-HASH, without it in windtunnel of $XDG_CACHE_HOME or ~/.cache. Holds the
+/// lock $WINDTUNNEL_CACHE/gate/lock, as two measurements on one machine spoil one another. Throws Error{usage} outside
+/// a repository, Error{undecided} while another process holds the lock.
 class GateTrees {
  public:
   GateTrees();

@@ -162,5 +162,26 @@ TEST_CASE("what is no history and what is no profile is refused") {
   CHECK(windtunnel(fmt::format("gate history '{}'", folder.path().string())).status == 2);
   wt::test::write_bytes(folder / "p.json", "{}");
   CHECK(record(folder / "p.json", folder / "perf") == 2);
+  const wt::test::Ended named =
+      windtunnel(fmt::format("gate record '{}' --history '{}' --commit HEAD",
+                             write_run(folder.path(), "a", 0, 1e-3).string(), (folder / "perf").string()));
+  CHECK(named.status == 2);
+  CHECK_THAT(named.said, Contains("found 'HEAD'"));
   CHECK_FALSE(fs::exists(folder / "perf"));
+}
+
+TEST_CASE("a commit that was recorded short and in full is one, and is accepted in full") {
+  const TempDirectory folder;
+  const fs::path perf = folder / "perf";
+  const std::string full = "abcdef000001" + std::string(28, '7');
+  for (const std::string& commit : {full.substr(0, 12), full, full.substr(0, 9)}) {
+    const fs::path profile = write_run(folder.path(), "a", static_cast<int>(commit.size()), 1e-3);
+    CHECK(
+        windtunnel(fmt::format("gate record '{}' --history '{}' --commit {}", profile.string(), perf.string(), commit))
+            .status == 0);
+  }
+  const wt::test::Ended accepted =
+      windtunnel(fmt::format("gate accept '{}' --commit {} --reason wanted", perf.string(), full.substr(0, 9)));
+  CHECK(accepted.status == 0);
+  CHECK_THAT(accepted.said, Contains(full));
 }

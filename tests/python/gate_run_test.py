@@ -3,12 +3,16 @@ of the API of GitHub and GitLab, and a bare repository in place of the origin.
 
 The argument is the windtunnel program. Needs no package.
 """
+import fcntl
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 import xml.etree.ElementTree as ElementTree
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -77,6 +81,19 @@ class Forge:
 
     def ours(self):
         return [c["body"] for c in self.comments if c["id"] != 7]
+
+
+def living(group):
+    """Processes of the group that have not ended; one that nobody waits for stays as a zombie."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, its_group = stat.read_text().rsplit(")", 1)[1].split()[:3]
+        except OSError:  # ended meanwhile
+            continue
+        if int(its_group) == group and state not in "ZX":
+            found.append(stat.parent.name)
+    return found
 
 
 class GateRun(unittest.TestCase):
@@ -162,6 +179,56 @@ class GateRun(unittest.TestCase):
             self.assertEqual(ended.returncode, status, ended.stderr)
             self.assertIn(said, ended.stderr)
 
+    def test_the_order_is_drawn_unless_a_seed_names_it(self):
+        commands = [json.loads(self.gate("--base", "main", "--json", *words).stdout)["command"]
+                    for words in ((), (), ("--seed", "7"))]
+        self.assertNotEqual(commands[0], commands[1])
+        self.assertIn("--seed 7", commands[2])
+
+    def test_a_command_that_takes_no_filter_measures_everything(self):
+        self.commit(**{"gemm/m:64": 10.6, "copy<a.b>": 5, "sum": 1})
+        ended = self.gate("--base", "HEAD~1", "--json", command="python3 bench.py | cat")
+        self.assertEqual(ended.returncode, 1, ended.stderr)
+        self.assertEqual(ended.stderr.count("fails with --benchmark_filter at its end"), 1)
+        self.assertEqual({row["verdict"] for row in json.loads(ended.stdout)["rows"]}, {"slower", "same"})
+        self.assertEqual(set((self.top / "asked.log").read_text().split()), {"."})
+
+    def test_a_tree_that_is_no_worktree_any_more_is_made_anew(self):
+        self.assertEqual(self.gate("--base", "main").returncode, 0)
+        shutil.rmtree(self.repository / ".git/worktrees")
+        ended = self.gate("--base", "main")
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+
+    def test_one_run_at_a_time_for_all_repositories(self):
+        (self.top / "cache/gate").mkdir(parents=True)
+        with open(self.top / "cache/gate/lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            ended = self.gate("--base", "main")
+        self.assertEqual(ended.returncode, 3, ended.stderr)
+        self.assertIn("another one holds", ended.stderr)
+
+    def test_what_measures_ends_with_the_program(self):
+        measuring = self.top / "measuring"
+        program = subprocess.Popen(
+            [WINDTUNNEL, "gate", "run", "--base", "main", "--build", "true", "--command", f"echo $$ >{measuring}; sleep 300; true"],
+            cwd=self.repository, env=self.environment, stderr=subprocess.DEVNULL)
+        while not (measuring.exists() and measuring.read_text().endswith("\n")):
+            self.assertIsNone(program.poll())
+            time.sleep(0.02)
+        group = int(measuring.read_text())
+        self.assertTrue(living(group))
+        program.terminate()
+        self.assertEqual(program.wait(), -signal.SIGTERM)
+        for _ in range(500):
+            if not living(group):
+                return
+            time.sleep(0.02)
+        self.fail("the measuring process goes on")
+
+    def test_an_untracked_file_is_a_change(self):
+        (self.repository / "new.py").write_text("")
+        self.assertIn("--new . ", json.loads(self.gate("--base", "main", "--json").stdout)["command"])
+
     def request(self, forge, **more):
         event = self.top / "event.json"
         event.write_text(json.dumps({"pull_request": {"number": 5}}))
@@ -195,6 +262,14 @@ class GateRun(unittest.TestCase):
         self.assertEqual(ended.returncode, 1)
         self.assertIn("403", ended.stderr)
 
+    def test_an_answer_that_is_none_of_the_api_is_a_warning(self):
+        self.git("commit", "-q", "--allow-empty", "-m", "words")
+        forge = Forge()
+        forge.comments = [{"words": "of another program"}]
+        ended = self.request(forge)
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertIn("could not be kept", ended.stderr)
+
     def test_gitlab_has_the_same_comment(self):
         forge = Forge()
         note = self.top / "comment.md"
@@ -226,14 +301,15 @@ if [[ $2 == record ]]; then
     git init -q -b there {self.top}/there && cd {self.top}/there && echo 1 >there.jsonl && git add -A
     git -c user.name=b -c user.email=b@c commit -q -m there && git push -q {origin} HEAD:refs/heads/gate-history
   fi
+  exit 1  # a new change for the worse
 else
-  ls "$3"; exit 1
+  ls "$3"
 fi
 ''')
         program.chmod(0o755)
         ended = self.call(str(CI / "history.sh"), WINDTUNNEL=str(program), GATE_BUILD="true", GATE_PROCESSES="2",
                           GATE_COMMAND="python3 bench.py >{output}", GATE_OUT=str(self.top / "out"))
-        self.assertEqual(ended.returncode, 1, ended.stderr)  # the history's own status
+        self.assertEqual(ended.returncode, 1, ended.stderr)  # the record's own status, after the push
         self.assertEqual((self.top / "out/history.md").read_text().split(), ["here.jsonl", "there.jsonl"])
         files = subprocess.run(["git", "-C", str(origin), "ls-tree", "--name-only", "gate-history"], check=True, capture_output=True,
                                text=True).stdout.split()

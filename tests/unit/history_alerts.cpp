@@ -96,6 +96,17 @@ TEST_CASE("two changes give two alerts, a fix among them") {
   CHECK_FALSE(told.shifts()[1].worse);
 }
 
+TEST_CASE("two changes four runs apart are two alerts, each raised once") {
+  Told told;
+  told.runs(8, 1.0e-3);
+  told.runs(4, 1.1e-3);
+  told.runs(20, 1.2e-3);
+  CHECK(told.said == Said{"raised 8", "raised 12"});
+  REQUIRE(told.shifts().size() == 2);
+  CHECK(told.shifts()[0].state == ShiftState::known);
+  CHECK(told.shifts()[1].state == ShiftState::known);
+}
+
 TEST_CASE("only a change for the worse is a regression, in the direction of the benchmark") {
   for (bool smaller_is_better : {true, false}) {
     Told told(smaller_is_better);

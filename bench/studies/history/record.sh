@@ -21,11 +21,11 @@ for commit in "${@:-HEAD}"; do
         kernels) filter='^(permute|combine|swiglu|rmsnorm|quantize_fp8)/(fp32|bf16)/avx2/threads:1/' ;;
       esac
       WINDTUNNEL_CONFIGS=$work/tree/configs "$work/build/bin/bench_$each" --benchmark_min_time=0.1 --benchmark_filter="$filter" \
-        --benchmark_out="$work/$each$i.json" --benchmark_out_format=json >/dev/null
+        --benchmark_out="$work/$each-$i.json" --benchmark_out_format=json >/dev/null
     done
   done
   for each in "${what[@]}"; do
-    python3 "$here/profile.py" "$each" "$work/$each"?.json -o "$work/$each.json"
+    python3 "$here/profile.py" "$each" "$work/$each"-*.json -o "$work/$each.json"
     "${WINDTUNNEL:-$root/windtunnel}" gate record "$work/$each.json" --history "$here/ratios" --commit "${commit:0:12}" || [[ $? == 1 ]]
   done
 done
