@@ -196,7 +196,7 @@ Recipe export_run(const RunSpec& run, RecipeFormat target) {
 
 ImportedRun import_run(const std::string& text, const std::string& origin, const RecipeSource& source) {
   ImportedRun out;
-  if (!is_utf8(text)) throw_error(Code::usage, "{}: found bytes that are no UTF-8, needs a text; convert it", origin);
+  need_utf8(text, origin);
   out.format = source.format ? *source.format : format_of(text, origin);
   if (out.format == RecipeFormat::windtunnel) {
     out.run = run_from_text(text, origin);

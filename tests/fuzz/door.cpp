@@ -2,9 +2,18 @@
 
 #include <fstream>
 
+#include "configs/spec/support/error.hpp"
 #include "configs/spec/support/text.hpp"
 
 namespace wt::fuzz {
+
+void need_refusal() {
+  try {
+    throw;
+  } catch (const Error& e) {
+    if (e.code() != Code::usage || std::string(e.what()).empty()) throw;
+  }
+}
 
 std::string sample(const std::filesystem::path& file, std::size_t most) {
   const std::string text = read_file(file, "a sample, from the root of the source tree");

@@ -9,7 +9,7 @@ namespace wt::fuzz {
 
 struct Door {
   std::string name;
-  std::vector<std::string> seeds;  ///< what it reads without an error
+  std::vector<std::string> seeds;  ///< what it reads without an error: one that is refused is a finding
   /// `folder`: empty at the first input; readers of files find theirs there.
   std::function<void(const std::string& input, const std::filesystem::path& folder)> read;
 };
@@ -19,6 +19,9 @@ std::vector<Door> recipe_doors();       ///< runs of other trainers
 std::vector<Door> measurement_doors();  ///< profiles and what they are made of, machine models, tables
 std::vector<Door> data_doors();         ///< MDS, text, safetensors, checkpoints, answers of object stores
 std::vector<Door> record_doors();       ///< what runs, plans, watches and health checks have left behind
+
+/// Call it where a door goes on after a refusal: throws it again unless it is one of code usage that says something.
+void need_refusal();
 
 /// Doors that fail, each in another way: each must be found out.
 std::vector<Door> planted_doors();

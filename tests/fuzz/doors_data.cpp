@@ -126,7 +126,8 @@ std::vector<Door> data_doors() {
                      for (const char* encoding : {"ndarray", "ndarray:uint16", "ndarray:int32:2,2", "bytes"}) {
                        try {
                          decode_mds_tokens(mds_encoding_from_string(encoding, "index"), bytes_of(input), "sample");
-                       } catch (const Error&) {  // of another encoding: the next one
+                       } catch (const Error&) {
+                         need_refusal();  // of another encoding: the next one
                        }
                      }
                    }});
@@ -158,7 +159,8 @@ std::vector<Door> data_doors() {
                            while (const auto piece = reader.next())
                              if (unit == DocumentReader::Unit::objects)
                                finetuning_example(lax_json(piece->text), piece->place);
-                         } catch (const Error&) {  // of another kind: the next one
+                         } catch (const Error&) {
+                           need_refusal();  // of another kind: the next one
                          }
                        }
                      }});

@@ -91,7 +91,8 @@ std::vector<Door> spec_doors() {
          for (const auto& parse : kParse) {
            try {
              parse(input, "key");
-           } catch (const Error&) {  // of another unit: the next one
+           } catch (const Error&) {
+             need_refusal();  // of another unit: the next one
            }
          }
        }});

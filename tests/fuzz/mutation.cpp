@@ -160,9 +160,11 @@ void change(std::string& text, const std::vector<std::string>& seeds, const std:
       text.replace(r.begin, r.size, some_hard_word(words, draws));
       break;
     }
-    case 9:
-      text.insert(draws.below(text.size() + 1), some_hard_word(words, draws));
+    case 9: {
+      const std::size_t at = draws.below(text.size() + 1);
+      text.insert(at, some_hard_word(words, draws));
       break;
+    }
     case 10: {  // a line again, or not at all
       const Range r = some_line(text, draws);
       if (draws.below(2) == 0)
@@ -180,14 +182,16 @@ void change(std::string& text, const std::vector<std::string>& seeds, const std:
     }
     case 12: {  // the begin of one seed, the end of another
       const std::string& other = seeds[draws.below(seeds.size())];
-      text = text.substr(0, draws.below(text.size() + 1)) + other.substr(draws.below(other.size() + 1));
+      const std::size_t end = draws.below(text.size() + 1), begin = draws.below(other.size() + 1);
+      text = text.substr(0, end) + other.substr(begin);
       break;
     }
     case 13: {  // deep or long
       static const std::array<const char*, 7> kOpen{"[", "{\"a\":", "- ", "(", "<a>", "{a: ", "["};
       const std::size_t times = std::size_t{1} << draws.below(draws.below(64) == 0 ? 18 : 11);
       if (draws.below(2) == 0) {
-        text.insert(draws.below(text.size() + 1), repeated(kOpen[draws.below(kOpen.size())], times));
+        const std::size_t at = draws.below(text.size() + 1), open = draws.below(kOpen.size());
+        text.insert(at, repeated(kOpen[open], times));
       } else {
         const Range r = some_range(text, draws);
         text.insert(r.begin, repeated(text.substr(r.begin, std::min<std::size_t>(r.size, 64)), times));
@@ -197,7 +201,7 @@ void change(std::string& text, const std::vector<std::string>& seeds, const std:
     case 14: {  // a little-endian number at its limits
       static const std::array<std::uint64_t, 8> kLimits{
           0, 1, 0x7fffffff, 0xffffffff, 0x7fffffffffffffff, 0xffffffffffffffff, 0x4000000000000000, 0xfffffff8};
-      const std::uint64_t value = kLimits[draws.below(kLimits.size())] + draws.below(3) - 1;
+      const std::uint64_t limit = kLimits[draws.below(kLimits.size())], value = limit + draws.below(3) - 1;
       const std::size_t at = draws.below(text.size()), bytes = std::size_t{1} << draws.below(4);
       for (std::size_t i = 0; i < bytes && at + i < text.size(); ++i)
         text[at + i] = static_cast<char>(value >> (8 * i));

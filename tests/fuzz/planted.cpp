@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdlib>
 
@@ -27,6 +29,10 @@ std::vector<Door> planted_doors() {
     for (std::atomic<unsigned> turns = 0;; ++turns) {
     }
   });
+  add("waits", [](const std::string&) { pause(); });
+  doors.push_back({"refuses_its_seed", {"12"}, [](const std::string& input, const auto&) {
+                     if (input == "12") throw Error(Code::usage, "12 is refused");
+                   }});
   return doors;
 }
 

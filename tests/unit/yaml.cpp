@@ -66,5 +66,5 @@ TEST_CASE("references that double with each line end soon, as texts and as lists
 }
 
 TEST_CASE("YAML that is no UTF-8 is refused") {
-  CHECK_THAT(refusal("a: \xff"), Contains("f.yaml: found bytes that are no UTF-8"));
+  CHECK_THAT(refusal("a: 1\nb: \xff\nc: \xff"), Contains("f.yaml:2: found bytes that are no UTF-8"));
 }

@@ -231,7 +231,7 @@ std::vector<MdsShard> parse_mds_index(std::string_view text, const std::string& 
   if (!document.is_object()) {
     throw_error(Code::usage,
                 "{}: found {}, allowed is an object with version and shards; fetch or pack the dataset again", origin,
-                document.is_discarded() ? "text that is no JSON" : document.type_name());
+                document.is_discarded() ? why_discarded(text) : document.type_name());
   }
   const Place index = {document, origin, "index"};
   if (index.count("version") != 2) index.fail("version", document["version"].dump(), "2");

@@ -178,7 +178,9 @@ StoredFile read_safetensors(const std::filesystem::path& file) {
       if (key == "__metadata__") continue;
       StoredTensor t{file, 0, entry.at("dtype"), entry.at("shape"), {}, checksums.value(key, "")};
       const std::int64_t begin = entry.at("data_offsets").at(0), end = entry.at("data_offsets").at(1);
-      if (begin < 0 || end < begin || end > out.bytes)
+      if (begin < 0 || end < begin)
+        throw_error(Code::usage, "{}: {}: bytes {}..{} disagree; the file is damaged", file.string(), key, begin, end);
+      if (end > out.bytes)
         throw_error(Code::usage, "{}: {}: bytes {}..{} lie outside the file; it is cut off", file.string(), key, begin,
                     end);
       t.position = static_cast<std::int64_t>(text.size()) + begin;

@@ -1,5 +1,7 @@
 #include "configs/spec/support/lax_json.hpp"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 namespace wt {
@@ -24,6 +26,11 @@ bool too_deep(std::string_view json) {
 nlohmann::json lax_json(std::string_view text) {
   if (too_deep(text)) return nlohmann::json(nlohmann::json::value_t::discarded);
   return nlohmann::json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+}
+
+std::string why_discarded(std::string_view text) {
+  return too_deep(text) ? fmt::format("objects and lists in more than {} levels", kDeepestJson)
+                        : "text that is no JSON";
 }
 
 }  // namespace wt

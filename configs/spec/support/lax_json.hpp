@@ -1,6 +1,7 @@
 // JSON of other programs, which parse_json would be too strict for: a key may stand twice.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 #include <string_view>
 
 namespace wt {
@@ -13,5 +14,7 @@ bool too_deep(std::string_view json);
 
 /// Discarded where the text is no JSON, or too deep.
 nlohmann::json lax_json(std::string_view text);
+/// What such a text is, as an error says it was found.
+std::string why_discarded(std::string_view text);
 
 }  // namespace wt

@@ -76,7 +76,7 @@ int second_document(const std::string& text) {
 }  // namespace
 
 YAML::Node load_yaml(const std::string& text, const std::string& origin) {
-  if (!is_utf8(text)) throw_error(Code::usage, "{}: found bytes that are no UTF-8, needs a text; convert it", origin);
+  need_utf8(text, origin);
   try {
     const YAML::Node root = YAML::Load(text);
     if (const int line = second_document(text); line > 0)

@@ -11,7 +11,8 @@ namespace {
 constexpr int kLongestChain = 32;
 /// A chain in which each stands for two of the next is short, and as large as one likes.
 constexpr std::size_t kLongestText = 1 << 16;
-constexpr std::int64_t kMostReferred = 1 << 20;  // that references stand for
+constexpr std::int64_t kMostReferred = 1 << 20;  // values that references stand for
+constexpr std::int64_t kMostFollowed = 1 << 16;  // references within references; they may stand for nothing
 
 std::int64_t nodes_in(const YAML::Node& node) {
   std::int64_t all = 1;
@@ -51,6 +52,8 @@ class References {
   }
 
   YAML::Node resolved(const YAML::Node& value, int depth) {
+    if (depth > 0 && ++followed_ > kMostFollowed)
+      fail(value, fmt::format("found references that lead to more than {} others", kMostFollowed));
     if (!holds_reference(value)) return value;
     std::string text = value.Scalar();
     if (depth > kLongestChain) fail(value, fmt::format("found '{}', whose references lead back to it", text));
@@ -85,7 +88,7 @@ class References {
 
   YAML::Node root_;
   const std::string& origin_;
-  std::int64_t nodes_ = 0;
+  std::int64_t nodes_ = 0, followed_ = 0;
 };
 
 }  // namespace

@@ -68,6 +68,11 @@ class Recording : public RoutingSource {
     const auto row = layers.find(layer % static_cast<std::int64_t>(layers.size()));
     return scaled(row == layers.end() ? layers.begin()->second : row->second, rows);
   }
+  std::vector<std::int64_t> recorded_steps() const override {
+    std::vector<std::int64_t> out;
+    for (const auto& [step, layers] : steps_) out.push_back(step);
+    return out;
+  }
   std::string description() const override { return description_; }
 
  private:
