@@ -35,8 +35,8 @@ Clock record();
 void block(const Clock& event, int stream);
 
 /// A collective on `stream` is about to move these; what it is called is for messages. Ends the process where it does
-/// not come after what was computed so far, or where one of another stream is under way on the same memory. The memory
-/// may be touched until began() is called.
+/// not come after what was computed before the last collective or wait (later computation is not seen), or where one of
+/// another stream is under way on the same memory. The memory may be touched until began() is called.
 void begins(int stream, const std::vector<Range>& ranges, const std::string& what);
 /// The transfer itself is done; from here on the memory is protected.
 void began();
