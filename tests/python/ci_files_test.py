@@ -33,8 +33,10 @@ def mistakes(file):
     except (yaml.YAMLError, AssertionError, KeyError, TypeError, AttributeError) as error:
         return [f"{file.name}: {error!r}"]
     out = [] if found else [f"{file.name}: no command"]
-    if "jobs" in document and not {"name", True, "permissions", "concurrency"} <= document.keys():  # YAML reads `on` as true
-        out.append(f"{file.name}: no on, name, permissions or concurrency")
+    if "jobs" in document and not {"name", True, "permissions"} <= document.keys():  # YAML reads `on` as true
+        out.append(f"{file.name}: no on, name or permissions")
+    if "concurrency" in document and "github.ref" not in document["concurrency"]["group"]:
+        out.append(f"{file.name}: one concurrency group for all, of which GitHub keeps one waiting job and drops the others")
     for script in found:
         ended = subprocess.run(["bash", "-n"], input=script, text=True, capture_output=True)
         out += [f"{file.name}: {ended.stderr}"] if ended.returncode else []
@@ -59,7 +61,8 @@ for script in (ROOT / "docs/ci").glob("*.sh"):
 good = (ROOT / "docs/ci/github-pull-request.yml").read_text()
 for old, new in [("docs/ci/pull_request.sh", "docs/ci/pul_request.sh"), ("run: docs", "run: if docs"), ("steps:", "step:"),
                  ("on: pull_request", ""), ("run: docs/ci/pull_request.sh", "run: docs/ci/pull_request.sh ${{ github.head_ref }}"),
-                 ("jobs:", "jobs: ["), ("    timeout-minutes: 90\n", "")]:
+                 ("jobs:", "jobs: ["), ("gate-${{ github.ref }}", "perf-host"),
+                 ("    timeout-minutes: 90\n", "")]:
     assert old in good, old
     with tempfile.NamedTemporaryFile("w", suffix=".yml") as planted:
         planted.write(good.replace(old, new))
