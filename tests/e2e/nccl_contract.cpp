@@ -74,7 +74,7 @@ struct Recorded {
 
 /// `drop`: a wait that does nothing (lanes.hpp); empty: none.
 Recorded recorded(const RunSpec& run, const std::string& name, const std::string& drop = "") {
-  const fs::path record = scratch("nccl-" + name), folder = scratch("run-" + name);
+  const fs::path record = scratch("nccl-" + name), folder = scratch("over-nccl-" + name);
   fs::create_directories(record);
   const Ended ended =
       train(run, folder,
