@@ -180,6 +180,7 @@ void take_earlier_microbatch(RunSpec& run, const std::filesystem::path& folder) 
 RunSpec read_trainable(const TrainOptions& o, WorkerOptions& worker) {
   RunSpec run = read_run(find_config("runs", o.run));
   check_trainable(run, o.run);
+  if (run.lora) run.adapter_base = base_of_adapter(run.load_path);
   // On GPUs the ranks do it, each on its own device: this process must not open one before they do.
   if (run.microbatch_auto) take_earlier_microbatch(run, o.folder);
   if (run.microbatch_auto && (run.device == DeviceKind::cpu || RankEnvironment::present()))
@@ -326,13 +327,13 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : static_cast<int>(Code::usage);
   } catch (const Error& e) {
-    print_error("windtunnel: {}\n", e.what());
+    print_error("windtunnel: {}\n", fitting(e.what()));
     return e.exit_status();
   } catch (const c10::Error& e) {
     print_error("windtunnel: {}\n", e.what_without_backtrace());
     return static_cast<int>(Code::runtime);
   } catch (const std::exception& e) {
-    print_error("windtunnel: {}\n", e.what());
+    print_error("windtunnel: {}\n", fitting(e.what()));
     return static_cast<int>(Code::runtime);
   }
 }

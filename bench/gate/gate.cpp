@@ -89,16 +89,6 @@ GateRow measure(const Measurement& base, const Measurement& current, const GateO
   return row;
 }
 
-// How many times worse: above 1 is worse, whichever direction is the better one.
-double worsening(const GateRow& row, double ratio) { return row.smaller_is_better ? ratio : 1 / ratio; }
-
-// Whether a change to `ratio` times the base would be large enough to matter.
-bool beyond_floors(const GateRow& row, double ratio, const GateOptions& options) {
-  const double worse = worsening(row, ratio);
-  const bool relative = std::max(worse, 1 / worse) > 1 + options.relative_floor;
-  return relative && std::abs(ratio - 1) * *row.base_median > absolute_floor(options, row.unit);
-}
-
 std::optional<std::size_t> samples_needed(const GateRow& row, const GateOptions& options) {
   if (!row.ratio_low || !(*row.ratio_low > 0) || options.relative_floor == 0) return std::nullopt;
   // The interval's width falls with the root of the samples; half of it should be half the floor.
@@ -161,6 +151,18 @@ GateRow failed(const FailedMeasurement& failure, const Measurement* base, bool b
   return row;
 }
 
+}  // namespace
+
+double worsening(const GateRow& row, double ratio) { return row.smaller_is_better ? ratio : 1 / ratio; }
+
+bool beyond_floors(const GateRow& row, double ratio, const GateOptions& options) {
+  const double worse = worsening(row, ratio);
+  const bool relative = std::max(worse, 1 / worse) > 1 + options.relative_floor;
+  return relative && std::abs(ratio - 1) * *row.base_median > absolute_floor(options, row.unit);
+}
+
+namespace {
+
 bool worse_first(const GateRow& a, const GateRow& b) {
   if (a.verdict != b.verdict) return a.verdict < b.verdict;
   const auto worse = [](const GateRow& row) { return row.ratio && *row.ratio > 0 ? worsening(row, *row.ratio) : 0.0; };
@@ -168,6 +170,8 @@ bool worse_first(const GateRow& a, const GateRow& b) {
 }
 
 }  // namespace
+
+void sort_rows(std::vector<GateRow>& rows) { std::sort(rows.begin(), rows.end(), worse_first); }
 
 namespace {
 
@@ -195,6 +199,10 @@ Order order_of(const Fingerprint& base, const Fingerprint& current) {
 
 std::string GateResult::order_sentence() const {
   const auto rate = [](double share) { return fmt::format("{:.1f} %", 100 * share); };
+  if (order == Order::in_blocks)
+    return fmt::format(
+        "Measured in blocks of random order: at most {} of such runs call any benchmark slower that did not change.",
+        rate(options.alpha));
   if (order == Order::in_turns)
     return fmt::format("Measured in turns: of the same code on both sides {} of such comparisons fail.",
                        rate(kFalseAlarmsInTurns));
@@ -265,7 +273,7 @@ GateResult compare(const Profile& base, const Profile& current, const GateOption
       result.rows.push_back(one_sided(*m, Verdict::missing));
     else
       ++result.unmeasured;
-  std::sort(result.rows.begin(), result.rows.end(), worse_first);
+  sort_rows(result.rows);
   return result;
 }
 

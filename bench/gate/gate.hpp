@@ -25,7 +25,7 @@ std::string to_string(Verdict verdict);  ///< "new" for fresh, else the enumerat
 
 /// How the processes of the two sides lay in time, by the dates of their fingerprints. Machines drift: a base that was
 /// measured before all of the new side fails far more often for nothing.
-enum class Order { in_turns, base_then_new, unknown };
+enum class Order { in_turns, base_then_new, unknown, in_blocks /* in random order, by gate run */ };
 /// Share of gate runs that fail although both sides ran the same code, 9 samples a side: what `windtunnel gate
 /// selftest` says of recorded H100 timings.
 constexpr double kFalseAlarmsInTurns = 0.003, kFalseAlarmsBaseThenNew = 0.167;
@@ -50,7 +50,7 @@ struct GateRow {
   std::size_t base_n = 0, current_n = 0;
   std::optional<double> base_median, current_median;
   std::optional<double> delta;                  ///< of the medians, current - base, in `unit`
-  std::optional<double> ratio;                  ///< of the medians, current / base
+  std::optional<double> ratio;                  ///< of the medians, current / base; in blocks: of both sides in them
   std::optional<double> ratio_low, ratio_high;  ///< Hodges-Lehmann, 95 %
   std::optional<double> p, p_adjusted;          ///< exact two-sided U test; over all benchmarks tested
   bool failed_before = false;                   ///< of a failed one: in the base, too
@@ -64,6 +64,7 @@ struct GateResult {
   std::vector<FingerprintDifference> differences;  ///< not empty: nothing was compared
   Fingerprint base_fingerprint, current_fingerprint;
   Order order = Order::unknown;
+  std::string command;         ///< what measures both sides and compares them again; of gate run
   std::vector<GateRow> rows;   ///< worst first: by verdict, then by how much worse
   std::size_t unmeasured = 0;  ///< numbers that no side measured (derived from others, published): not judged, no rows
   std::size_t count(Verdict verdict) const;
@@ -84,6 +85,13 @@ struct GateResult {
 /// finding where the base says so, too. Measurements are matched by Measurement::name(). "Slower" is "worse": for
 /// tokens/s it is a smaller number. Throws Error{usage} for options out of range.
 GateResult compare(const Profile& base, const Profile& current, const GateOptions& options = {});
+
+/// How many times worse a row would be at `ratio` times the base: above 1 is worse, whichever direction is the better.
+double worsening(const GateRow& row, double ratio);
+/// Whether a change of the row to `ratio` times the base would be large enough to matter.
+bool beyond_floors(const GateRow& row, double ratio, const GateOptions& options);
+/// Worst first: by verdict, then by how much worse.
+void sort_rows(std::vector<GateRow>& rows);
 
 /// Reads a profile, Google Benchmark's JSON or nvbench's, whichever it is; several files (processes) are merged.
 Profile read_gate_input(const std::vector<std::filesystem::path>& files);

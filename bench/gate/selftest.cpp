@@ -8,6 +8,7 @@
 #include <random>
 #include <set>
 
+#include "bench/gate/sequential.hpp"
 #include "bench/gate/statistics.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/statistics.hpp"
@@ -24,14 +25,6 @@ std::vector<std::string> split(const std::string& line) {
       cells.back() += c;
   }
   return cells;
-}
-
-// std::shuffle and the distributions differ between standard libraries; the engine's numbers do not.
-std::vector<std::size_t> shuffled(std::size_t n, std::mt19937_64& random) {
-  std::vector<std::size_t> order(n);
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  for (std::size_t i = n; i > 1; --i) std::swap(order[i - 1], order[random() % i]);
-  return order;
 }
 
 Profile side(const RecordedRuns& recorded, const std::vector<std::size_t>& runs, const std::vector<double>& factors) {
@@ -195,6 +188,7 @@ SelftestResult selftest(const RecordedRuns& recorded, const SelftestOptions& opt
   }
   to_shares(result.consecutive, windows);
 
+  if (runs >= 2 * kBlockSide) result.blocks = selftest_blocks(recorded, options, quiet);
   for (double step : options.steps) result.recall.push_back(measure_recall(recorded, options, step, quiet));
   return result;
 }

@@ -24,6 +24,12 @@ RecordedRuns read_recorded_runs(const std::filesystem::path& file);
 /// tests/data/liger_h100/speed_ms.csv of the tree that the program was built from.
 std::filesystem::path default_recorded_runs();
 
+/// A gate run in blocks (gate run), on benchmarks drawn from all recorded ones.
+struct BlockTrials {
+  std::size_t benchmarks;  ///< in one run
+  double minutes;
+};
+
 struct SelftestOptions {
   std::size_t samples = 9;   ///< runs a side
   std::size_t trials = 300;  ///< gate runs per figure
@@ -32,6 +38,10 @@ struct SelftestOptions {
   double quiet_spread = 0.01;  ///< a benchmark is quiet when 1.4826 MAD / median over all runs is at most this
   std::uint64_t seed = 1;
   GateOptions gate;
+  std::vector<BlockTrials> block_trials = {{30, 15}, {60, 15}, {60, 60}, {564, 60}};
+  double block_step = 0.05;
+  double process_s = 1;       ///< assumed of a process in a block: its start
+  double benchmark_s = 0.04;  ///< assumed of each benchmark in it: this or two calls, whichever is longer
 };
 
 /// Shares of benchmarks, over all trials.
@@ -51,6 +61,15 @@ struct Recall {
   std::size_t injected = 0, injected_quiet = 0;
 };
 
+struct BlocksResult {
+  std::size_t benchmarks = 0;
+  double minutes = 0;       ///< limit
+  double failed_runs = 0;   ///< share of runs of the same code with a benchmark called slower
+  double inconclusive = 0;  ///< share of benchmarks in these runs
+  double minutes_used = 0;  ///< mean of these runs
+  Recall recall;            ///< a step on step_share of the benchmarks
+};
+
 struct SelftestResult {
   SelftestOptions options;
   std::string source;
@@ -58,7 +77,13 @@ struct SelftestResult {
   FalseAlarms interleaved;     ///< sides drawn at random from all runs, as an interleaved comparison would
   FalseAlarms consecutive;     ///< the older runs against the newer: what drift costs when sides are not interleaved
   std::vector<Recall> recall;  ///< on interleaved sides
+  std::vector<BlocksResult> blocks;
 };
+
+/// Of options.block_trials; `quiet` as options.quiet_spread says. A block's processes are recorded runs that follow one
+/// another, as many as a block has, in random order; blocks are drawn with replacement. Time is counted, not spent.
+std::vector<BlocksResult> selftest_blocks(const RecordedRuns& recorded, const SelftestOptions& options,
+                                          const std::vector<bool>& quiet);
 
 /// The same for the same seed on every machine. Throws Error{usage} with fewer than 2 x samples runs.
 SelftestResult selftest(const RecordedRuns& recorded, const SelftestOptions& options = {});

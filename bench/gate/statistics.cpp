@@ -85,15 +85,12 @@ std::size_t outside(std::size_t n, std::size_t m, double tail) {
     const double c = nx * ny / 2 - z * std::sqrt(nx * ny * (nx + ny + 1) / 12);
     return c < 1 ? 0 : static_cast<std::size_t>(c);
   }
-  std::vector<std::int64_t> ranks(n + m);
-  std::iota(ranks.begin(), ranks.end(), 1);
-  const std::vector<double> ways = subset_sums(ranks, n);
-  const double all = std::accumulate(ways.begin(), ways.end(), 0.0);
   double below = 0;
   std::size_t c = 0;
-  for (std::size_t s = n * (n + 1) / 2; s < ways.size(); ++s, ++c) {
-    below += ways[s];
-    if (below / all > tail) break;
+  for (double p : rank_sum_distribution(n, m)) {
+    below += p;
+    if (below > tail) break;
+    ++c;
   }
   return c;
 }
@@ -112,6 +109,23 @@ double mann_whitney_p(const std::vector<double>& x, const std::vector<double>& y
   if (x.empty() || y.empty()) return 1;
   const std::vector<std::int64_t> ranks = doubled_ranks(x, y);
   return ranks.size() <= kExactSamples ? exact_p(ranks, x.size()) : approximate_p(ranks, x.size());
+}
+
+std::vector<std::size_t> shuffled(std::size_t n, std::mt19937_64& random) {
+  std::vector<std::size_t> order(n);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  for (std::size_t i = n; i > 1; --i) std::swap(order[i - 1], order[random() % i]);
+  return order;
+}
+
+std::vector<double> rank_sum_distribution(std::size_t n, std::size_t m) {
+  std::vector<std::int64_t> ranks(n + m);
+  std::iota(ranks.begin(), ranks.end(), 1);
+  const std::vector<double> ways = subset_sums(ranks, n);
+  const double all = std::accumulate(ways.begin(), ways.end(), 0.0);
+  std::vector<double> p;
+  for (std::size_t u = 0; u <= n * m; ++u) p.push_back(ways[n * (n + 1) / 2 + u] / all);
+  return p;
 }
 
 double mann_whitney_u(const std::vector<double>& x, const std::vector<double>& y) {

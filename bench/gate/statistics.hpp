@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <optional>
+#include <random>
 #include <vector>
 
 namespace wt {
@@ -14,12 +15,18 @@ double mann_whitney_p(const std::vector<double>& x, const std::vector<double>& y
 /// C(50, 25) = 1.3e14 is still exact in a double, and the table costs a millisecond.
 constexpr std::size_t kExactSamples = 50;
 
+/// P(U = u) of samples of n and m without ties from one pool, for u from 0 to n * m. At most kExactSamples in all.
+std::vector<double> rank_sum_distribution(std::size_t n, std::size_t m);
+
 /// U of `x`: pairs in which x is larger, ties counting one half.
 double mann_whitney_u(const std::vector<double>& x, const std::vector<double>& y);
 
 /// Benjamini & Hochberg 1995, step-up: adjusted p-values in the order given, monotone in p, at most 1. Rejecting those
 /// below q keeps the expected share of false rejections among all rejections below q.
 std::vector<double> benjamini_hochberg(const std::vector<double>& p);
+
+/// 0 to n-1 in random order: std::shuffle differs between standard libraries, the engine's numbers do not.
+std::vector<std::size_t> shuffled(std::size_t n, std::mt19937_64& random);
 
 struct RatioInterval {
   double estimate, low, high;  ///< of y over x

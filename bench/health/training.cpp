@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/lax_json.hpp"
 
 namespace wt {
 namespace {
@@ -63,8 +64,8 @@ double last_start_unix_s(const std::filesystem::path& folder) {
   std::ifstream in(folder / "generations.jsonl");
   double last = 0;
   for (std::string text; std::getline(in, text);)
-    if (const json line = json::parse(text, nullptr, false); line.is_object())
-      last = std::max(last, line.value("connected_unix_s", 0.0));
+    if (const json line = lax_json(text); line.is_object() && line.contains("connected_unix_s"))
+      if (const json& at = line["connected_unix_s"]; at.is_number()) last = std::max(last, at.get<double>());
   return last;
 }
 

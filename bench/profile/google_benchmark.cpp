@@ -101,6 +101,19 @@ bool is_google_benchmark(const json& document) {
   return document.is_object() && document.contains("benchmarks") && document.contains("context");
 }
 
+std::map<std::string, std::string> google_benchmark_names(const json& document, const std::string& origin) {
+  std::map<std::string, std::string> names;
+  for (const JsonReader& row : JsonReader(document, origin).at("benchmarks").elements()) {
+    if (row.has("run_type") && row.at("run_type").string() != "iteration") continue;
+    const std::string run_name = row.at(row.has("run_name") ? "run_name" : "name").string();
+    Measurement m;
+    m.pass = "";
+    read_name(run_name, m);
+    names[m.name()] = run_name;
+  }
+  return names;
+}
+
 Profile from_google_benchmark(const json& document, const std::string& origin) {
   const JsonReader in(document, origin);
   Profile profile;

@@ -1,5 +1,6 @@
 // Reading what Google Benchmark writes with --benchmark_out_format=json (1.7.1 and later).
 #pragma once
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
@@ -19,5 +20,8 @@ Profile from_google_benchmark(const nlohmann::json& document, const std::string&
 
 /// Whether the document looks like Google Benchmark's and not like a profile of ours.
 bool is_google_benchmark(const nlohmann::json& document);
+
+/// Name of each measurement of the document -> the library's own name, which --benchmark_filter takes.
+std::map<std::string, std::string> google_benchmark_names(const nlohmann::json& document, const std::string& origin);
 
 }  // namespace wt

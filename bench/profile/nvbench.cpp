@@ -138,9 +138,12 @@ class NvbenchReader {
   std::vector<double> samples(const JsonReader& name, std::int64_t count) const {
     const fs::path given = name.string();
     std::string bytes;
+    std::error_code none;
     for (const fs::path& path : {file_.parent_path() / given, file_.parent_path().parent_path() / given, given})
-      if (std::ifstream in(path, std::ios::binary); in && bytes.empty())
+      if (bytes.empty() && fs::is_regular_file(path, none)) {  // not /dev/zero, which has no end
+        std::ifstream in(path, std::ios::binary);
         bytes.assign(std::istreambuf_iterator<char>(in), {});
+      }
     if (count < 1 || bytes.size() != static_cast<std::size_t>(count) * sizeof(float))
       name.fail(
           fmt::format("'{}', of which {} bytes can be read", given.string(), bytes.size()),

@@ -106,6 +106,7 @@ bool has(const std::string& name, std::string_view word) {
 
 std::optional<DataSheet> data_sheet(const std::string& gpu) {
   static const std::regex spaced(R"((\d) (?=(?:gb?|w)\b))");    // "40 GB", "750 W"
+  if (gpu.size() > 200) return std::nullopt;                    // no GPU's, and std::regex recurses by character
   if (gpu.find('+') != std::string::npos) return std::nullopt;  // "2 RTX-3090+2 Titan-RTX": no one GPU's
   const std::string name = std::regex_replace(lower(gpu), spaced, "$1");
   for (const Known& known : kSheets)

@@ -29,7 +29,7 @@ struct HuggingFaceConfig {
       throw_error(Code::usage, "{}: {}{}: found {}, needs a whole number", file, in, key,
                   object.contains(key) ? object[key].dump() : "nothing");
     const auto value = object[key].get<std::int64_t>();
-    if (std::abs(value) > kMost)
+    if (value > kMost || value < -kMost)
       throw_error(Code::usage, "{}: {}{}: found {}, needs a whole number up to {}", file, in, key, object[key].dump(),
                   kMost);
     return value;

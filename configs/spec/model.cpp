@@ -247,7 +247,9 @@ void ModelSpec::check(const std::string& where, const std::map<std::string, std:
 
 std::filesystem::path model_file(const std::string& name_or_file) {
   namespace fs = std::filesystem;
-  return fs::is_directory(name_or_file) ? fs::path(name_or_file) / "config.json" : find_config("models", name_or_file);
+  std::error_code none;  // a name may be too long
+  return fs::is_directory(name_or_file, none) ? fs::path(name_or_file) / "config.json"
+                                              : find_config("models", name_or_file);
 }
 
 ModelSpec read_model(const std::string& name_or_file) {

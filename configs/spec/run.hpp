@@ -27,6 +27,7 @@ struct RunSpec {
   ModelSpec model;
   /// model.peft_config: the model's weights are frozen, and adapters beside them are trained.
   std::optional<LoraSpec> lora;
+  std::string adapter_base;  ///< the weights that the adapter is put on; the trainer finds them by load_path
   Layout layout;
   /// What a planner found best where fewer ranks are left; the trainer takes them before others of as many ranks.
   std::vector<Layout> smaller_layouts;

@@ -134,7 +134,8 @@ StackSpec stack_from_yaml(YamlMap& map) {
 }
 
 StackSpec read_stack(const std::string& name_or_file) {
-  const auto at = std::filesystem::exists(name_or_file) ? std::string::npos : name_or_file.rfind('@');
+  std::error_code none;  // a name may be too long
+  const auto at = std::filesystem::exists(name_or_file, none) ? std::string::npos : name_or_file.rfind('@');
   YamlMap map = YamlMap::from_file(find_config("stacks", name_or_file.substr(0, at)));
   StackSpec stack = stack_from_yaml(map);
   if (at == std::string::npos) return stack;

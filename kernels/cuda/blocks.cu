@@ -156,16 +156,16 @@ unsigned grid(int64_t T, int64_t D) { return blocks_for(T * ((D + kQuantizeBlock
 template <class E, bool kFp8>
 void quantize(cudaStream_t stream, const E* x, int64_t T, int64_t D, unsigned char* q, float* scale) {
   if (whole(x, q, D))
-    quantize_kernel<E, kFp8, true><<<grid(T, D), kThreads, 0, stream>>>(x, T, D, q, scale);
+    launch(quantize_kernel<E, kFp8, true>, grid(T, D), kThreads, 0, stream, x, T, D, q, scale);
   else
-    quantize_kernel<E, kFp8, false><<<grid(T, D), kThreads, 0, stream>>>(x, T, D, q, scale);
+    launch(quantize_kernel<E, kFp8, false>, grid(T, D), kThreads, 0, stream, x, T, D, q, scale);
 }
 template <class E, bool kFp8>
 void dequantize(cudaStream_t stream, const unsigned char* q, const float* scale, int64_t T, int64_t D, E* x) {
   if (whole(x, q, D))
-    dequantize_kernel<E, kFp8, true><<<grid(T, D), kThreads, 0, stream>>>(q, scale, T, D, x);
+    launch(dequantize_kernel<E, kFp8, true>, grid(T, D), kThreads, 0, stream, q, scale, T, D, x);
   else
-    dequantize_kernel<E, kFp8, false><<<grid(T, D), kThreads, 0, stream>>>(q, scale, T, D, x);
+    launch(dequantize_kernel<E, kFp8, false>, grid(T, D), kThreads, 0, stream, q, scale, T, D, x);
 }
 
 }  // namespace

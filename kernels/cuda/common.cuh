@@ -213,7 +213,17 @@ inline WtStatus status_of(cudaError_t error, const char* what) {
 /// The status of the launch just made.
 inline WtStatus launched(const char* what) { return status_of(cudaGetLastError(), what); }
 
-/// Launches `kernel`, which calls wait_for_previous(); on devices that cannot do this, as any other.
+/// Launches `kernel`; a failure is also what launched() says. All launches are here, so that the kernels compile for an
+/// executor on the CPU, too (tests/support/cuda_executor).
+template <class... Parameters, class... Arguments>
+cudaError_t launch(void (*kernel)(Parameters...), dim3 grid, dim3 threads, size_t shared_bytes, cudaStream_t stream,
+                   Arguments... arguments) {
+  cudaLaunchConfig_t config{};
+  config.gridDim = grid, config.blockDim = threads, config.dynamicSmemBytes = shared_bytes, config.stream = stream;
+  return cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
+}
+
+/// The same of a kernel that calls wait_for_previous(); on devices that cannot do this, as any other.
 template <class... Parameters, class... Arguments>
 cudaError_t launch_beside_previous(void (*kernel)(Parameters...), dim3 grid, dim3 threads, size_t shared_bytes,
                                    cudaStream_t stream, Arguments... arguments) {
@@ -227,7 +237,14 @@ cudaError_t launch_beside_previous(void (*kernel)(Parameters...), dim3 grid, dim
   cudaLaunchConfig_t config{};
   config.gridDim = grid, config.blockDim = threads, config.dynamicSmemBytes = shared_bytes, config.stream = stream;
   config.attrs = &beside, config.numAttrs = major >= 9 ? 1 : 0;
-  return cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...);
+  return cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
+}
+
+/// The launch's shared_bytes, which begin on 16 bytes.
+template <class V>
+__device__ inline V* dynamic_shared() {
+  extern __shared__ __align__(16) unsigned char dynamic_shared_bytes[];
+  return reinterpret_cast<V*>(dynamic_shared_bytes);
 }
 
 /// Device memory in stream order, for partial sums between two kernels of one call.

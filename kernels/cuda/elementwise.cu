@@ -125,8 +125,8 @@ void rope(void* handle, const void* joined, const float* cos, const float* sin, 
     constexpr int kCount = decltype(count)::value;
     const auto packs = [](const void* array) { return packs_of<E, kCount>(const_cast<void*>(array)); };
     const dim3 grid(static_cast<unsigned>(shape.S), static_cast<unsigned>(shape.B < kMostInY ? shape.B : kMostInY));
-    rope_kernel<E, kCount, kForward><<<grid, row_threads(half / kCount), 0, stream_of(handle)>>>(
-        packs(joined), packs_of<float, kCount>(cos), packs_of<float, kCount>(sin), shape, packs(q), packs(k), packs(v));
+    launch(rope_kernel<E, kCount, kForward>, grid, row_threads(half / kCount), 0, stream_of(handle), packs(joined),
+           packs_of<float, kCount>(cos), packs_of<float, kCount>(sin), shape, packs(q), packs(k), packs(v));
   });
 }
 
@@ -151,8 +151,8 @@ WtStatus swiglu_forward(void* handle, const void* gate_up, int64_t R, int64_t F,
   with_packs<E>(F, {gate_up, act}, [&](auto count) {
     constexpr int kCount = decltype(count)::value;
     const dim3 threads = row_threads(F / kCount);
-    swiglu_forward_kernel<E, kCount><<<blocks_for(R, threads.y), threads, 0, stream_of(handle)>>>(
-        packs_of<E, kCount>(gate_up), R, F / kCount, packs_of<E, kCount>(act));
+    launch(swiglu_forward_kernel<E, kCount>, blocks_for(R, threads.y), threads, 0, stream_of(handle),
+           packs_of<E, kCount>(gate_up), R, F / kCount, packs_of<E, kCount>(act));
   });
   return launched("wt_swiglu_forward");
 }
@@ -162,8 +162,8 @@ WtStatus swiglu_backward(void* handle, const void* dact, const void* gate_up, in
   with_packs<E>(F, {dact, gate_up, dgate_up}, [&](auto count) {
     constexpr int kCount = decltype(count)::value;
     const dim3 threads = row_threads(F / kCount);
-    swiglu_backward_kernel<E, kCount><<<blocks_for(R, threads.y), threads, 0, stream_of(handle)>>>(
-        packs_of<E, kCount>(dact), packs_of<E, kCount>(gate_up), R, F / kCount, packs_of<E, kCount>(dgate_up));
+    launch(swiglu_backward_kernel<E, kCount>, blocks_for(R, threads.y), threads, 0, stream_of(handle),
+           packs_of<E, kCount>(dact), packs_of<E, kCount>(gate_up), R, F / kCount, packs_of<E, kCount>(dgate_up));
   });
   return launched("wt_swiglu_backward");
 }
@@ -172,8 +172,8 @@ WtStatus adamw(void* handle, float* p, float* m, float* v, const float* g, int64
   with_packs<float>(n, {p, m, v, g}, [&](auto count) {
     constexpr int kCount = decltype(count)::value;
     const auto packs = [](float* array) { return packs_of<float, kCount>(static_cast<void*>(array)); };
-    adamw_kernel<kCount><<<blocks_for(n / kCount, kThreads), kThreads, 0, stream_of(handle)>>>(
-        packs(p), packs(m), packs(v), packs_of<float, kCount>(static_cast<const void*>(g)), n / kCount, settings);
+    launch(adamw_kernel<kCount>, blocks_for(n / kCount, kThreads), kThreads, 0, stream_of(handle), packs(p), packs(m),
+           packs(v), packs_of<float, kCount>(static_cast<const void*>(g)), n / kCount, settings);
   });
   return launched("wt_adamw");
 }
@@ -182,8 +182,8 @@ WtStatus lion(void* handle, float* p, float* m, const float* g, int64_t n, LionS
   with_packs<float>(n, {p, m, g}, [&](auto count) {
     constexpr int kCount = decltype(count)::value;
     const auto packs = [](float* array) { return packs_of<float, kCount>(static_cast<void*>(array)); };
-    lion_kernel<kCount><<<blocks_for(n / kCount, kThreads), kThreads, 0, stream_of(handle)>>>(
-        packs(p), packs(m), packs_of<float, kCount>(static_cast<const void*>(g)), n / kCount, settings);
+    launch(lion_kernel<kCount>, blocks_for(n / kCount, kThreads), kThreads, 0, stream_of(handle), packs(p), packs(m),
+           packs_of<float, kCount>(static_cast<const void*>(g)), n / kCount, settings);
   });
   return launched("wt_lion");
 }

@@ -95,7 +95,7 @@ __global__ void __launch_bounds__(kBlockThreads, 1)
                         const int32_t* ends, Sizes sizes, __nv_bfloat16* out) {
   constexpr bool kTransposedA = a_transposed(kForm), kTransposedB = b_transposed(kForm);
   constexpr int kStages = stages(kTileN);
-  extern __shared__ unsigned char dynamic[];
+  unsigned char* const dynamic = dynamic_shared<unsigned char>();
   __shared__ Schedule schedule;
   __shared__ uint64_t full[kStages], empty[kStages];
   unsigned char* const ring = dynamic + (kPatternBytes - shared_address(dynamic) % kPatternBytes) % kPatternBytes;
@@ -213,7 +213,7 @@ WtStatus make_map(CUtensorMap* map, const void* data, int inner, int outer, int 
 }
 
 template <GroupedForm kForm, int kTileN>
-WtStatus launch(void* handle, Sizes s, const void* a, const void* b, const int32_t* ends, void* out, int blocks) {
+WtStatus launch_tiles(void* handle, Sizes s, const void* a, const void* b, const int32_t* ends, void* out, int blocks) {
   CUtensorMap map_a, map_b;
   const bool weight = kForm == GroupedForm::backward_weight;
   const int a_inner = kForm == GroupedForm::forward ? s.k : s.n;
@@ -226,8 +226,8 @@ WtStatus launch(void* handle, Sizes s, const void* a, const void* b, const int32
   if (WtStatus bad =
           status_of(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kShared), kName))
     return bad;
-  kernel<<<blocks, kBlockThreads, kShared, stream_of(handle)>>>(map_a, map_b, ends, s,
-                                                                static_cast<__nv_bfloat16*>(out));
+  launch(kernel, blocks, kBlockThreads, kShared, stream_of(handle), map_a, map_b, ends, s,
+         static_cast<__nv_bfloat16*>(out));
   return launched(kName);
 }
 
@@ -244,8 +244,9 @@ WtStatus run(void* handle, Sizes s, const void* a, const void* b, const int32_t*
   // without work.
   const int64_t wide = most_tiles(kForm, s, 256), narrow = most_tiles(kForm, s, 128);
   if (wide >= processors && output_columns(kForm, s) > 128)
-    return launch<kForm, 256>(handle, s, a, b, ends, out, processors);
-  return launch<kForm, 128>(handle, s, a, b, ends, out, static_cast<int>(narrow < processors ? narrow : processors));
+    return launch_tiles<kForm, 256>(handle, s, a, b, ends, out, processors);
+  return launch_tiles<kForm, 128>(handle, s, a, b, ends, out,
+                                  static_cast<int>(narrow < processors ? narrow : processors));
 }
 
 bool on_16_bytes(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer) % 16 == 0; }

@@ -1,7 +1,7 @@
 // Where everything lies in the grouped GEMM for sm_90a: which tile a block computes, which boxes of global memory the
 // copy engine brings to which bytes of shared memory, what the tensor cores are told of them, which output each
 // register holds. Plain arithmetic without CUDA, so that a test on the CPU runs through all of it
-// (tests/unit/grouped_tiles.cpp).
+// (tests/unit/grouped_on_executor.cpp).
 //
 // Terms of one group's product C (M,N) = A (M,K) B (K,N), by form, from x (rows,k), weight (groups,n,k), y (rows,n):
 //   forward          C = y,       A = x,     B = weight[g]^T: M the group's rows, N = n, K = k

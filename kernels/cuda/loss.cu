@@ -3,6 +3,7 @@
 #include <float.h>
 
 #include "kernels/cuda/common.cuh"
+#include "kernels/cuda/ptx.cuh"
 
 namespace wt::kernels::cuda {
 namespace {
@@ -10,11 +11,7 @@ namespace {
 constexpr int kRowThreads = 512;  // of a row: few rows under way at a time, so that the second reading is from the L2
 
 /// Within a few units in the last place where the result is not far below one; 0 below 2^-126.
-__device__ inline float exp_of(float x) {
-  float result;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x * 1.4426950408889634f));
-  return result;
-}
+__device__ inline float exp_of(float x) { return exp2_flushed(x * 1.4426950408889634f); }
 
 template <class E, int kCount>
 __global__ void __launch_bounds__(kRowThreads)
@@ -80,11 +77,11 @@ WtStatus cross_entropy(void* handle, void* logits, const int64_t* target, int64_
   if (WtStatus bad = status_of(losses.error(), "wt_cross_entropy_forward_backward")) return bad;
   with_packs<E>(V, {logits}, [&](auto count) {
     constexpr int kCount = decltype(count)::value;
-    cross_entropy_kernel<E, kCount><<<blocks_for(T), kRowThreads, 0, stream_of(handle)>>>(
-        packs_of<E, kCount>(logits), target, T, V / kCount, scale, losses.data());
+    launch(cross_entropy_kernel<E, kCount>, blocks_for(T), kRowThreads, 0, stream_of(handle),
+           packs_of<E, kCount>(logits), target, T, V / kCount, scale, losses.data());
   });
   if (WtStatus bad = launched("wt_cross_entropy_forward_backward")) return bad;
-  sum_losses_kernel<<<1, kThreads, 0, stream_of(handle)>>>(losses.data(), T, loss_sum);
+  launch(sum_losses_kernel, 1, kThreads, 0, stream_of(handle), losses.data(), T, loss_sum);
   return launched("wt_cross_entropy_forward_backward");
 }
 

@@ -1,6 +1,7 @@
 // RMSNorm: one block a row, 16 bytes an access. The gain's gradient is summed over rows by a fixed number of blocks
 // into partial rows, and those by column in a fixed order, so that it does not depend on the device.
 #include "kernels/cuda/common.cuh"
+#include "kernels/cuda/ptx.cuh"
 
 namespace wt::kernels::cuda {
 namespace {
@@ -32,17 +33,14 @@ __global__ void forward_kernel(const Pack<E, kCount>* x_T, const Pack<E, kCount>
   }
 }
 
-__device__ inline void prefetch(const void* from) { asm volatile("prefetch.global.L2 [%0];" ::"l"(from)); }
-
 /// Block b takes rows b, b + blocks, ...; a thread owns columns, so its partial sums need no other's. It keeps them in
 /// shared memory where a row fits.
 template <class E, int kCount>
 __global__ void backward_kernel(const Pack<E, kCount>* dy_T, const Pack<E, kCount>* x_T, const Pack<E, kCount>* gain,
                                 const float* rstd_T, int64_t T, int64_t packs, Pack<E, kCount>* dx_T,
                                 Pack<float, kCount>* partial, bool in_shared) {
-  extern __shared__ __align__(16) unsigned char shared[];
   Pack<float, kCount>* own = partial + blockIdx.x * packs;
-  Pack<float, kCount>* dgain = in_shared ? reinterpret_cast<Pack<float, kCount>*>(shared) : own;
+  Pack<float, kCount>* dgain = in_shared ? dynamic_shared<Pack<float, kCount>>() : own;
   for (int64_t p = threadIdx.x; p < packs; p += kThreads) dgain[p] = {};
   for (int64_t t = blockIdx.x; t < T; t += gridDim.x) {
     const Pack<E, kCount>* x_row = x_T + t * packs;
@@ -87,8 +85,8 @@ WtStatus rmsnorm_forward(void* handle, const void* x, const void* gain, float ep
                          float* rstd) {
   with_packs<E>(D, {x, gain, y}, [&](auto count) {
     constexpr int kCount = decltype(count)::value;
-    forward_kernel<E, kCount><<<blocks_for(T), kThreads, 0, stream_of(handle)>>>(
-        packs_of<E, kCount>(x), packs_of<E, kCount>(gain), eps, T, D / kCount, packs_of<E, kCount>(y), rstd);
+    launch(forward_kernel<E, kCount>, blocks_for(T), kThreads, 0, stream_of(handle), packs_of<E, kCount>(x),
+           packs_of<E, kCount>(gain), eps, T, D / kCount, packs_of<E, kCount>(y), rstd);
   });
   return launched("wt_rmsnorm_forward");
 }
@@ -102,13 +100,13 @@ WtStatus rmsnorm_backward(void* handle, const void* dy, const void* x, const voi
   const size_t shared_bytes = row_bytes <= kSharedBytes ? static_cast<size_t>(row_bytes) : 0;
   with_packs<E>(D, {dy, x, gain, dx}, [&](auto count) {
     constexpr int kCount = decltype(count)::value;
-    backward_kernel<E, kCount><<<static_cast<unsigned>(partials), kThreads, shared_bytes, stream_of(handle)>>>(
-        packs_of<E, kCount>(dy), packs_of<E, kCount>(x), packs_of<E, kCount>(gain), rstd, T, D / kCount,
-        packs_of<E, kCount>(dx), packs_of<float, kCount>(partial.data()), shared_bytes > 0);
+    launch(backward_kernel<E, kCount>, static_cast<unsigned>(partials), kThreads, shared_bytes, stream_of(handle),
+           packs_of<E, kCount>(dy), packs_of<E, kCount>(x), packs_of<E, kCount>(gain), rstd, T, D / kCount,
+           packs_of<E, kCount>(dx), packs_of<float, kCount>(partial.data()), shared_bytes > 0);
   });
   if (WtStatus bad = launched("wt_rmsnorm_backward")) return bad;
-  gain_kernel<<<static_cast<unsigned>((D + kWarp - 1) / kWarp), dim3(kWarp, kWarp), 0, stream_of(handle)>>>(
-      partial.data(), partials, D, dgain);
+  launch(gain_kernel, static_cast<unsigned>((D + kWarp - 1) / kWarp), dim3(kWarp, kWarp), 0, stream_of(handle),
+         partial.data(), partials, D, dgain);
   return launched("wt_rmsnorm_backward");
 }
 

@@ -225,7 +225,7 @@ __global__ void __launch_bounds__(kWarps<kPer>* kWarp)
   }
   __syncthreads();
   if (partial.lse_squares && warp < kLseWarps) {  // a lane a token
-    const double lse = threadIdx.x < tokens ? log_sum_exp(block_exponentials[threadIdx.x]) : 0;
+    const double lse = static_cast<int>(threadIdx.x) < tokens ? log_sum_exp(block_exponentials[threadIdx.x]) : 0;
     const double squares = warp_reduce<Sum>(lse * lse);
     if (threadIdx.x % kWarp == 0) partial.lse_squares[int64_t{blockIdx.x} * kLseWarps + warp] = squares;
   }
@@ -355,8 +355,8 @@ WtStatus router_backward(void* handle, WtRouterSpec spec, const float* dweights,
                          float* dlogits) {
   with_lanes(spec.E, [&](auto lanes, auto registers) {
     constexpr int kLanes = decltype(lanes)::value, kPer = decltype(registers)::value;
-    backward_kernel<kLanes, kPer><<<blocks_for(spec.T, kThreads / kLanes), kThreads, 0, stream_of(handle)>>>(
-        spec, dweights, scores, index, dshare_sums, logits, dlse_squares, dlogits);
+    launch(backward_kernel<kLanes, kPer>, blocks_for(spec.T, kThreads / kLanes), kThreads, 0, stream_of(handle), spec,
+           dweights, scores, index, dshare_sums, logits, dlse_squares, dlogits);
   });
   return launched("wt_router_backward");
 }

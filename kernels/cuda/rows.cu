@@ -99,9 +99,9 @@ WtStatus combine(const char* function, void* handle, const void* rows, const int
   with_packs<E>(D, {rows, residual, out}, [&](auto count) {
     constexpr int kCount = decltype(count)::value;
     const dim3 threads = row_threads(D / kCount);
-    combine_forward_kernel<E, kCount><<<blocks_for(T, threads.y), threads, 0, stream_of(handle)>>>(
-        packs_of<E, kCount>(rows), inverse, weights, packs_of<E, kCount>(residual), T, k, D / kCount,
-        packs_of<E, kCount>(out));
+    launch(combine_forward_kernel<E, kCount>, blocks_for(T, threads.y), threads, 0, stream_of(handle),
+           packs_of<E, kCount>(rows), inverse, weights, packs_of<E, kCount>(residual), T, k, D / kCount,
+           packs_of<E, kCount>(out));
   });
   return launched(function);
 }
@@ -111,13 +111,13 @@ template <class E>
 WtStatus permute_forward(void* handle, const void* x, const int64_t* order, int64_t T, int64_t k, int64_t D, void* y) {
   const Scratch<int64_t> inverse(handle, T * k);
   if (WtStatus bad = status_of(inverse.error(), "wt_permute_forward")) return bad;
-  invert_kernel<<<blocks_for(T * k, kThreads), kThreads, 0, stream_of(handle)>>>(order, T * k, inverse.data());
+  launch(invert_kernel, blocks_for(T * k, kThreads), kThreads, 0, stream_of(handle), order, T * k, inverse.data());
   if (WtStatus bad = launched("wt_permute_forward")) return bad;
   with_packs<E>(D, {x, y}, [&](auto count) {
     constexpr int kCount = decltype(count)::value;
     const dim3 threads = row_threads(D / kCount);
-    permute_kernel<<<blocks_for(T, threads.y), threads, 0, stream_of(handle)>>>(
-        packs_of<E, kCount>(x), inverse.data(), T, k, D / kCount, packs_of<E, kCount>(y));
+    launch(permute_kernel<Pack<E, kCount>>, blocks_for(T, threads.y), threads, 0, stream_of(handle),
+           packs_of<E, kCount>(x), inverse.data(), T, k, D / kCount, packs_of<E, kCount>(y));
   });
   return launched("wt_permute_forward");
 }
@@ -130,8 +130,8 @@ WtStatus gather(void* handle, const void* x, const int64_t* index, int64_t divis
   with_packs<E>(D, {x, y}, [&](auto count) {
     constexpr int kCount = decltype(count)::value;
     const dim3 threads = row_threads(D / kCount);
-    gather_kernel<<<blocks_for(n, threads.y), threads, 0, stream_of(handle)>>>(packs_of<E, kCount>(x), index, n,
-                                                                               D / kCount, packs_of<E, kCount>(y));
+    launch(gather_kernel<Pack<E, kCount>>, blocks_for(n, threads.y), threads, 0, stream_of(handle),
+           packs_of<E, kCount>(x), index, n, D / kCount, packs_of<E, kCount>(y));
   });
   return launched("wt_gather_rows");
 }
@@ -153,9 +153,8 @@ WtStatus combine_backward(void* handle, const void* dout, const void* rows, cons
                           const float* weights, int64_t T, int64_t k, int64_t D, void* drows, float* dweights) {
   with_packs<E>(D, {dout, rows, drows}, [&](auto count) {
     constexpr int kCount = decltype(count)::value;
-    combine_backward_kernel<E, kCount><<<blocks_for(T), kThreads, 0, stream_of(handle)>>>(
-        packs_of<E, kCount>(dout), packs_of<E, kCount>(rows), inverse, weights, T, k, D / kCount,
-        packs_of<E, kCount>(drows), dweights);
+    launch(combine_backward_kernel<E, kCount>, blocks_for(T), kThreads, 0, stream_of(handle), packs_of<E, kCount>(dout),
+           packs_of<E, kCount>(rows), inverse, weights, T, k, D / kCount, packs_of<E, kCount>(drows), dweights);
   });
   return launched("wt_combine_backward");
 }

@@ -16,7 +16,7 @@ __device__ inline int64_t slot_of(const int64_t* index, const int64_t* slot_of_e
 /// counts[slot * chunks + chunk]
 __global__ void count_kernel(const int64_t* index, const int64_t* slot_of_expert, int64_t n, int64_t E,
                              int64_t* counts) {
-  extern __shared__ int of_slot[];
+  int* const of_slot = dynamic_shared<int>();
   next_may_start();
   for (int64_t s = threadIdx.x; s < E; s += blockDim.x) of_slot[s] = 0;
   __syncthreads();
@@ -69,7 +69,7 @@ __global__ void scan_kernel(int64_t* counts, int64_t E, int64_t chunks, int64_t 
 /// Slots and where their rows begin are read for many steps at once: only what a step places depends on the one before.
 __global__ void scatter_kernel(const int64_t* index, const int64_t* slot_of_expert, int64_t n, int64_t E,
                                const int64_t* starts, int64_t* order, int64_t* inverse) {
-  extern __shared__ int seen[];  // rows of each slot that this warp has placed
+  int* const seen = dynamic_shared<int>();  // rows of each slot that this warp has placed
   for (int64_t s = threadIdx.x; s < E; s += kWarp) seen[s] = 0;
   __syncwarp();
   wait_for_previous();
@@ -117,7 +117,7 @@ WtStatus sort_by_expert(void* handle, const int64_t* index, const int64_t* slot_
   if (WtStatus bad = status_of(counts.error(), "wt_sort_by_expert")) return bad;
   const unsigned blocks = static_cast<unsigned>(chunks);
   const size_t shared_bytes = static_cast<size_t>(E) * sizeof(int);
-  count_kernel<<<blocks, kThreads, shared_bytes, stream>>>(index, slot_of_expert, n, E, counts.data());
+  launch(count_kernel, blocks, kThreads, shared_bytes, stream, index, slot_of_expert, n, E, counts.data());
   if (WtStatus bad = launched("wt_sort_by_expert")) return bad;
   cudaError_t error =
       launch_beside_previous(scan_kernel, 1, kScanThreads, 0, stream, counts.data(), E, chunks, n, slot_counts);

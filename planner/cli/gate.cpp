@@ -6,8 +6,11 @@
 #include "bench/gate/selftest.hpp"
 #include "configs/spec/support/error.hpp"
 #include "planner/cli/command.hpp"
+#include "planner/cli/gate.hpp"
+#include "planner/cli/gate_run.hpp"
 #include "planner/cli/words.hpp"
 #include "reports/build/gate_report.hpp"
+#include "reports/build/history_report.hpp"
 #include "reports/render/render.hpp"
 
 namespace wt {
@@ -19,18 +22,6 @@ struct Options {
   bool strict = false, allow_missing = false, all = false, json = false, markdown = false;
 };
 
-/// A file, or every .json of a folder: one a process, merged.
-std::vector<std::filesystem::path> profiles_in(const std::string& place) {
-  if (!std::filesystem::is_directory(place)) return {place};
-  std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(place))
-    if (entry.path().extension() == ".json") files.push_back(entry.path());
-  if (files.empty())
-    throw_error(Code::usage, "{}: holds no .json file; needs a profile, or a folder of profiles", place);
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
 void compare_profiles(const Options& o) {
   if (o.base.empty() || o.current.empty())
     throw_error(Code::usage,
@@ -41,7 +32,7 @@ void compare_profiles(const Options& o) {
   options.allow_missing = o.allow_missing;
   options.ignored_facts = o.ignore;
   const GateResult result =
-      compare(read_gate_input(profiles_in(o.base)), read_gate_input(profiles_in(o.current)), options);
+      compare(read_gate_input(gate_profiles(o.base)), read_gate_input(gate_profiles(o.current)), options);
   if (!o.junit.empty()) put_document(gate_junit(result), o.junit);
   if (o.junit != "-")
     put_document(o.json       ? json_text(gate_json(result))
@@ -54,15 +45,23 @@ void compare_profiles(const Options& o) {
 void add_selftest(const Command& gate) {
   struct SelftestCommand {
     std::uint64_t seed = 1;
-    bool json = false;
+    bool history = false, json = false;
   };
   const Command command = gate.subcommand(
       "selftest",
       "How often the gate cries wolf and what it finds, on recorded H100 timings\nExample: windtunnel gate selftest");
   auto o = std::make_shared<SelftestCommand>();
   command.option("--seed", o->seed, "Seed of the draws").shows_default();
+  command.flag("--history", o->history, "Of a history instead: precision and recall of change points");
   command.flag("--json", o->json, "Print one JSON document");
   command.runs([o] {
+    if (o->history) {
+      HistorySelftestOptions of_history;
+      of_history.seed = o->seed;
+      const HistorySelftest found =
+          history_selftest(default_golden_series(), read_recorded_runs(default_recorded_runs()), of_history);
+      return put_document(o->json ? json_text(history_selftest_json(found)) : history_selftest_text(found), "");
+    }
     SelftestOptions options;
     options.seed = o->seed;
     const SelftestResult result = selftest(read_recorded_runs(default_recorded_runs()), options);
@@ -71,6 +70,17 @@ void add_selftest(const Command& gate) {
 }
 
 }  // namespace
+
+std::vector<std::filesystem::path> gate_profiles(const std::string& place) {
+  if (!std::filesystem::is_directory(place)) return {place};
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(place))
+    if (entry.path().extension() == ".json") files.push_back(entry.path());
+  if (files.empty())
+    throw_error(Code::usage, "{}: holds no .json file; needs a profile, or a folder of profiles", place);
+  std::sort(files.begin(), files.end());
+  return files;
+}
 
 void add_gate(CLI::App& app) {
   const Command command(app, "gate",
@@ -86,7 +96,9 @@ void add_gate(CLI::App& app) {
   const Word json = command.flag("--json", o->json, "Print one JSON document");
   command.flag("--markdown", o->markdown, "Print Markdown for a pull request").excludes(json);
   command.option("--junit", o->junit, "Also write JUnit XML to this file ('-': only that, to standard output)");
+  add_gate_run(command);
   add_selftest(command);
+  add_gate_history(command);
   command.runs([o] { compare_profiles(*o); });
 }
 

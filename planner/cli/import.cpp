@@ -8,6 +8,7 @@
 #include "configs/spec/cluster.hpp"
 #include "configs/spec/data_sheet.hpp"
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/lax_json.hpp"
 #include "configs/spec/support/text.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
@@ -56,7 +57,7 @@ void import_file(const Options& o) {
     if (text.starts_with("\x1f\x8b"))
       throw_error(Code::usage, "{}: found gzip, needs plain text; unpack it with gunzip", o.file);
     // Profilers of many versions write these: laxer than our own files, where a key given twice is an error.
-    const nlohmann::json document = nlohmann::json::parse(text, nullptr, false);
+    const nlohmann::json document = lax_json(text);
     if (!is_chrome_trace(document) && !is_nvbench(document))
       throw_error(
           Code::usage,

@@ -7,6 +7,7 @@
 #include "configs/spec/support/atomic_file.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/nearest.hpp"
+#include "configs/spec/support/standard_error.hpp"
 #include "configs/spec/support/text.hpp"
 #include "planner/cli/command.hpp"
 #include "reports/build/provenance.hpp"
@@ -71,7 +72,7 @@ int run_command_line(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : static_cast<int>(Code::usage);
   } catch (const Error& e) {
-    fmt::print(stderr, "windtunnel: {}\n", e.what());
+    print_error("windtunnel: {}\n", fitting(e.what()));
     return e.exit_status();
   } catch (const std::filesystem::filesystem_error& e) {
     fmt::print(stderr, "windtunnel: {}: {}\n", shortened(e.path1().string()), e.code().message());
@@ -80,7 +81,7 @@ int run_command_line(int argc, char** argv) {
     fmt::print(stderr, "windtunnel: found no memory left; ask for fewer ranks, layers, microbatches or runs\n");
     return static_cast<int>(Code::runtime);
   } catch (const std::exception& e) {
-    fmt::print(stderr, "windtunnel: {}\n", e.what());
+    print_error("windtunnel: {}\n", fitting(e.what()));
     return static_cast<int>(Code::runtime);
   }
 }

@@ -56,7 +56,7 @@ int train_with_faults(const fs::path& run_file, const Scenario& scenario, const 
     if (!ended) out.differences.push_back(fmt::format("the run had not ended after {:.0f} s and was killed", limit_s));
     const int status = ended.value_or(128 + SIGKILL);
     if (fs::exists(place / "agent.json")) {
-      for (DrillRestart& r : restarts_in(read_json(place / "agent.json"))) {
+      for (DrillRestart& r : restarts_in(place / "agent.json")) {
         r.generation += before;
         out.restarts.push_back(std::move(r));
       }

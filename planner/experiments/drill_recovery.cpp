@@ -49,20 +49,25 @@ std::vector<json> read_lines(const fs::path& file) {
   return out;
 }
 
-std::vector<DrillRestart> restarts_in(const json& agent) {
+std::vector<DrillRestart> restarts_in(const fs::path& agent) {
+  const json document = read_json(agent);
+  const auto integers = [](const JsonReader& list) {
+    std::vector<std::int64_t> out;
+    for (const JsonReader& each : list.elements()) out.push_back(each.integer());
+    return out;
+  };
   std::vector<DrillRestart> out;
-  for (const json& r : agent.at("restarts")) {
+  for (const JsonReader& r : JsonReader(document, agent.string()).at("restarts").elements()) {
     DrillRestart restart;
-    restart.generation = r.at("generation");
-    restart.rank = r.at("rank");
-    restart.blamed = r.at("ranks").get<std::vector<std::int64_t>>();
-    restart.cause = r.at("cause");
-    restart.message = r.at("message");
-    restart.action = r.at("policy");
-    restart.detected_unix_s = r.at("detected_unix_s");
-    restart.nodes = r.at("nodes").get<std::vector<std::int64_t>>();
-    restart.stopped_unix_s =
-        restart.detected_unix_s + r.at("stopped_s").get<double>() - r.at("detected_s").get<double>();
+    restart.generation = static_cast<int>(r.at("generation").integer());
+    restart.rank = r.at("rank").integer();
+    restart.blamed = integers(r.at("ranks"));
+    restart.cause = r.at("cause").string();
+    restart.message = r.at("message").string();
+    restart.action = r.at("policy").string();
+    restart.detected_unix_s = r.at("detected_unix_s").finite();
+    restart.nodes = integers(r.at("nodes"));
+    restart.stopped_unix_s = restart.detected_unix_s + r.at("stopped_s").finite() - r.at("detected_s").finite();
     out.push_back(restart);
   }
   return out;

@@ -46,8 +46,8 @@ struct DrillRestart {
   bool rejoins() const { return action.find(" rejoin") != std::string::npos; }
 };
 
-/// The restarts that an agent.json tells of.
-std::vector<DrillRestart> restarts_in(const nlohmann::json& agent);
+/// The restarts that an agent.json tells of. Throws Error{usage} naming the file and the key.
+std::vector<DrillRestart> restarts_in(const std::filesystem::path& agent);
 /// Fills in what the other files of the folder tell of them.
 void measure_recoveries(const std::filesystem::path& folder, std::vector<DrillRestart>& restarts);
 

@@ -132,7 +132,8 @@ void find_losses(RunHistory& run) {
     const auto first = after(start.connected_unix_s);
     const auto since = after(run.starts[i - 1].connected_unix_s);
     start.reached = run.starts[i - 1].resumed_after;
-    for (auto it = since; it != first; ++it) start.reached = std::max(start.reached, (*it)->step);
+    for (auto it = since; it < first; ++it)  // none where the starts' times fall
+      start.reached = std::max(start.reached, (*it)->step);
     start.lost = std::max<std::int64_t>(0, start.reached - start.resumed_after);
     if (first != lines.begin() && first != lines.end())
       start.away_s = std::max(0.0, (*first)->unix_s - (*first)->step_s - (*std::prev(first))->unix_s);
@@ -142,7 +143,7 @@ void find_losses(RunHistory& run) {
 /// An agent.json is of the last launch into the folder alone: each of its restarts is told by the next start.
 void match_agent(const fs::path& file, std::vector<RunStart>& starts) {
   if (!fs::exists(file)) return;
-  for (const DrillRestart& restart : restarts_in(read_json(file))) {
+  for (const DrillRestart& restart : restarts_in(file)) {
     const auto start = std::find_if(starts.begin(), starts.end(),
                                     [&](const RunStart& s) { return s.connected_unix_s > restart.detected_unix_s; });
     if (start != starts.end()) start->agent = restart;

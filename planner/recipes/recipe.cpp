@@ -10,6 +10,7 @@
 
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/nearest.hpp"
+#include "configs/spec/support/utf8.hpp"
 #include "planner/recipes/translator.hpp"
 
 namespace wt {
@@ -195,6 +196,7 @@ Recipe export_run(const RunSpec& run, RecipeFormat target) {
 
 ImportedRun import_run(const std::string& text, const std::string& origin, const RecipeSource& source) {
   ImportedRun out;
+  need_utf8(text, origin);
   out.format = source.format ? *source.format : format_of(text, origin);
   if (out.format == RecipeFormat::windtunnel) {
     out.run = run_from_text(text, origin);

@@ -89,6 +89,9 @@ std::int64_t Settings::required_integer(const std::string& key, std::int64_t min
 }
 
 Settings::Value Settings::resolved(const Value& value, int depth) {
+  constexpr std::int64_t kMostFollowed = 1 << 16;  // a few lists of references stand for as many values as one likes
+  if (depth > 0 && ++followed_ > kMostFollowed)
+    throw_error(Code::usage, "{}: found references that stand for more than {} values", origin_, kMostFollowed);
   if (value.is_array()) {
     Value out = Value::array();
     for (const Value& one : value) out.push_back(resolved(one, depth));
@@ -107,12 +110,15 @@ Settings::Value Settings::resolved(const Value& value, int depth) {
       throw_error(Code::usage, "{}: found '{}', needs a reference to a key of this file with a value of its own",
                   origin_, text);
     read_.insert(key);
-    const Value there = resolved(*found, depth + 1);
+    Value there = resolved(*found, depth + 1);
     if (begin == 0 && end + 1 == text.size()) return there;
     text.replace(begin, end + 1 - begin,
                  there.is_null()     ? ""
                  : there.is_string() ? there.get<std::string>()
                                      : there.dump());
+    constexpr std::size_t kLongest = 1 << 16;  // each of a few may stand for two of the next
+    if (text.size() > kLongest)
+      throw_error(Code::usage, "{}: found references that stand for a text of more than {} bytes", origin_, kLongest);
   }
   return text;
 }

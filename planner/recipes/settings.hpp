@@ -57,6 +57,7 @@ class Settings {
   std::string origin_;
   std::vector<Entry> entries_;
   std::set<std::string> read_;
+  std::int64_t followed_ = 0;  ///< values that references led to
 };
 
 /// An unquoted word: a number where it is one (12_000, 1e-5), else a text.

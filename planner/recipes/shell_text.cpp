@@ -8,6 +8,7 @@
 #include <map>
 #include <sstream>
 
+#include "configs/spec/support/error.hpp"
 #include "planner/recipes/settings.hpp"
 
 namespace wt {
@@ -19,7 +20,7 @@ bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 |
 
 class Script {
  public:
-  explicit Script(const std::string& text) : text_(text) {}
+  Script(const std::string& text, const std::string& origin) : text_(text), origin_(origin) {}
 
   /// The words of the command that has the most flags.
   Words command() {
@@ -120,6 +121,8 @@ class Script {
         const Words values = variable();
         const bool apart = splits && (quote == 0 || values.size() > 1);
         for (std::size_t i = 0; i < values.size(); ++i) {
+          if ((made_ += values[i].size() + 1) > kMostMade)
+            throw_error(Code::usage, "{}: found variables that stand for more than {} bytes", origin_, kMostMade);
           if (apart && i > 0) out.push_back(std::exchange(word, ""));
           word += (!apart && i > 0 ? " " : "") + values[i];
         }
@@ -170,8 +173,11 @@ class Script {
     return {text_.substr(begin, at_ + 1 - begin)};
   }
 
+  static constexpr std::size_t kMostMade = 1 << 22;  // A="$A $A" is short, and soon as large as the memory
+
   const std::string& text_;
-  std::size_t at_ = 0;
+  const std::string& origin_;
+  std::size_t at_ = 0, made_ = 0;
   std::map<std::string, Words> variables_;
 };
 
@@ -219,7 +225,7 @@ std::string override_value(const Settings::Value& value) {
 
 Settings settings_from_shell(const std::string& text, const std::string& origin) {
   Settings out(origin);
-  const Words words = Script(text).command();
+  const Words words = Script(text, origin).command();
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (is_override(words[i])) {
       const std::size_t begin = words[i].find_first_not_of('+'), equals = words[i].find('=');

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "configs/spec/limits.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/yaml.hpp"
 
@@ -51,6 +52,7 @@ void write_rows(const std::vector<RecipeRow>& rows, RecipeDraft& draft) {
 }
 
 void read_rows(const std::vector<RecipeRow>& rows, RecipeReading& reading) {
+  std::string layers_key = "layers";
   for (const RecipeRow& row : rows)
     std::visit(
         [&](auto field) {
@@ -61,6 +63,7 @@ void read_rows(const std::vector<RecipeRow>& rows, RecipeReading& reading) {
           } else {
             auto& value = *field(reading.run);
             using Type = std::remove_reference_t<decltype(value)>;
+            if (static_cast<const void*>(&value) == &reading.run.model.layers) layers_key = row.key;
             if constexpr (std::is_same_v<Type, bool>)
               value = reading.in.boolean(row.key, value);
             else if constexpr (std::is_same_v<Type, double>)
@@ -70,6 +73,10 @@ void read_rows(const std::vector<RecipeRow>& rows, RecipeReading& reading) {
           }
         },
         row.field);
+  // Before anything counts them: a list of that many stages takes minutes.
+  if (reading.run.model.layers > limits::kLayers)
+    reading.in.fail(layers_key,
+                    fmt::format("found {} layers, needs at most {}", reading.run.model.layers, limits::kLayers));
 }
 
 void set_precision(RunSpec& run, const std::string& recipe) {

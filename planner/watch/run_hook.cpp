@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -81,6 +82,37 @@ void end_group(pid_t pid) {
   if (!ended) waitpid(pid, nullptr, 0);
 }
 
+std::atomic<pid_t> group_of_signals = 0;
+
+/// SIGINT and SIGTERM end the group, and then this process as they would have; one at a time. An ignored signal stays
+/// so.
+class SignalsToGroup {
+ public:
+  explicit SignalsToGroup(pid_t group) {
+    group_of_signals = group;
+    for (std::size_t i = 0; i < 2; ++i) {
+      before_[i] = signal(kSignals[i], end_both);
+      if (before_[i] == SIG_IGN) signal(kSignals[i], SIG_IGN);
+    }
+  }
+  ~SignalsToGroup() {
+    for (std::size_t i = 0; i < 2; ++i) signal(kSignals[i], before_[i]);
+  }
+  SignalsToGroup(const SignalsToGroup&) = delete;
+  SignalsToGroup& operator=(const SignalsToGroup&) = delete;
+
+ private:
+  static constexpr int kSignals[2] = {SIGINT, SIGTERM};
+
+  static void end_both(int which) {
+    kill(-group_of_signals.load(), SIGTERM);
+    signal(which, SIG_DFL);
+    raise(which);
+  }
+
+  void (*before_[2])(int) = {};
+};
+
 }  // namespace
 
 std::string to_string(HookEnd::How how) {
@@ -100,7 +132,7 @@ std::string to_string(HookEnd::How how) {
 }
 
 HookEnd run_hook(const std::vector<std::string>& words, double timeout_s, const std::filesystem::path& log,
-                 const std::optional<std::vector<std::string>>& environment) {
+                 const std::optional<std::vector<std::string>>& environment, bool ends_with_us) {
   const auto from = Clock::now();
   const int file = open_log(log, words);
   pid_t pid = -1;
@@ -112,8 +144,11 @@ HookEnd run_hook(const std::vector<std::string>& words, double timeout_s, const 
     out.said = fmt::format("{} could not be started: {}", words[0], std::strerror(failed));
     return out;
   }
+  std::optional<SignalsToGroup> signals;
+  if (ends_with_us) signals.emplace(pid);
   const std::optional<int> status = wait_for(pid, timeout_s);
   if (!status) end_group(pid);
+  signals.reset();
   out.seconds = seconds_since(from);
   if (!status) {
     out.how = HookEnd::How::timed_out;

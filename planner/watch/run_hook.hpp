@@ -23,9 +23,10 @@ std::string to_string(HookEnd::How how);
 
 /// Runs the words to their end; the program is looked up in PATH. Standard input is empty, output is added to `log`. At
 /// the limit its process group gets SIGTERM, and SIGKILL five seconds later. What it leaves running in the background
-/// does not keep it waiting. `environment`: "NAME=value" each, none = this process's own. Throws Error{runtime} where
-/// the log cannot be written.
+/// does not keep it waiting. `environment`: "NAME=value" each, none = this process's own. `ends_with_us`: SIGINT and
+/// SIGTERM end this process and its group; without it what was begun goes on. Throws Error{runtime} where the log
+/// cannot be written.
 HookEnd run_hook(const std::vector<std::string>& words, double timeout_s, const std::filesystem::path& log,
-                 const std::optional<std::vector<std::string>>& environment = {});
+                 const std::optional<std::vector<std::string>>& environment = {}, bool ends_with_us = false);
 
 }  // namespace wt

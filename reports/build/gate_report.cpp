@@ -16,7 +16,13 @@ namespace {
 
 using nlohmann::json;
 
-std::string settings(const GateOptions& o) {
+std::string settings(const GateResult& result) {
+  const GateOptions& o = result.options;
+  if (result.order == Order::in_blocks)
+    return fmt::format(
+        "A finding: p < {:g} over all benchmarks and looks, more than {:g} % and more than {:g} us. The intervals hold "
+        "at all looks together.",
+        o.alpha, o.relative_floor * 100, o.absolute_floor_s * 1e6);
   return fmt::format(
       "A finding: adjusted exact U p < {:g} (or full separation from {} samples a side), more than {:g} % "
       "and more than {:g} us.",
@@ -76,7 +82,7 @@ std::string gate_text(const GateResult& result, bool all) {
     for (auto& row : table.rows) names_behind_numbers(row);
     text += text_table(table) + "\n";
   }
-  return text + settings(result.options) + "\n" + result.order_sentence() + "\n";
+  return text + settings(result) + "\n" + result.order_sentence() + "\n";
 }
 
 json gate_json(const GateResult& result) {
@@ -92,10 +98,12 @@ json gate_json(const GateResult& result) {
           {"sentence", result.sentence()},
           {"exit_status", result.exit_status()},
           {"measured", result.order == Order::in_turns        ? json("in turns")
+                       : result.order == Order::in_blocks     ? json("in blocks")
                        : result.order == Order::base_then_new ? json("base, then new")
                                                               : json(nullptr)},
           {"counts", std::move(counts)},
           {"unmeasured", result.unmeasured},
+          {"command", result.command.empty() ? json(nullptr) : json(result.command)},
           {"options",
            {{"alpha", o.alpha},
             {"relative_floor", o.relative_floor},
@@ -123,7 +131,7 @@ std::string gate_markdown(const GateResult& result) {
   if (!folded.empty())
     text += fmt::format("<details><summary>{} other benchmark{}</summary>\n\n{}</details>\n\n", folded.size(),
                         folded.size() == 1 ? "" : "s", markdown_table(gate_table(folded)));
-  return text + settings(result.options) + " " + result.order_sentence() + "\n";
+  return text + settings(result) + " " + result.order_sentence() + "\n";
 }
 
 }  // namespace wt

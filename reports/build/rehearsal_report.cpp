@@ -12,7 +12,6 @@
 namespace wt {
 namespace {
 
-Cell milliseconds(double s) { return {1e3 * s, fmt::format("{:.4g}", 1e3 * s)}; }
 Cell mebibytes(double bytes) { return {bytes / kMiB_bytes, fmt::format("{:.1f}", bytes / kMiB_bytes)}; }
 
 Table op_table(const Rehearsal& r) {

@@ -22,6 +22,17 @@ json alarms_json(const FalseAlarms& f) {
           {"naive", f.naive},   {"failed_runs", f.failed_runs}, {"judged", f.judged}};
 }
 
+json recall_json(const Recall& x) {
+  return {{"step", x.step},
+          {"all", x.all},
+          {"quiet", x.quiet},
+          {"called_same", x.called_same},
+          {"below_floors", x.below_floors},
+          {"failed_runs", x.failed_runs},
+          {"injected", x.injected},
+          {"injected_quiet", x.injected_quiet}};
+}
+
 }  // namespace
 
 std::string selftest_text(const SelftestResult& r) {
@@ -40,20 +51,33 @@ std::string selftest_text(const SelftestResult& r) {
   for (const Recall& x : r.recall)
     text += fmt::format("  {:3.0f} %  {:10.1f} %  {:5.1f} %  {:10.1f} %  {:15.1f} %  {:18.1f} %\n", x.step * 100,
                         x.all * 100, x.quiet * 100, x.called_same * 100, x.below_floors * 100, x.failed_runs * 100);
-  return text;
+  if (r.blocks.empty()) return text;
+  text += fmt::format(
+      "\ngate run, in blocks of random order (a step of {:g} % on {:g} % of the benchmarks)\n"
+      "  benchmarks   minutes   same code: runs that fail   inconclusive   step found: all   quiet   below the "
+      "floors\n",
+      o.block_step * 100, o.step_share * 100);
+  for (const BlocksResult& x : r.blocks)
+    text += fmt::format("  {:10} {:9.0f} {:25.1f} % {:12.1f} % {:15.1f} % {:5.1f} % {:16.1f} %\n", x.benchmarks,
+                        x.minutes, x.failed_runs * 100, x.inconclusive * 100, x.recall.all * 100, x.recall.quiet * 100,
+                        x.recall.below_floors * 100);
+  return text + fmt::format(
+                    "  Assumed: a process takes {:g} s to start, a benchmark in it {:g} ms or two calls, whichever is "
+                    "longer.\n",
+                    o.process_s, o.benchmark_s * 1e3);
 }
 
 json selftest_json(const SelftestResult& r) {
   json recall = json::array();
-  for (const Recall& x : r.recall)
-    recall.push_back({{"step", x.step},
-                      {"all", x.all},
-                      {"quiet", x.quiet},
-                      {"called_same", x.called_same},
-                      {"below_floors", x.below_floors},
+  for (const Recall& x : r.recall) recall.push_back(recall_json(x));
+  json blocks = json::array();
+  for (const BlocksResult& x : r.blocks)
+    blocks.push_back({{"benchmarks", x.benchmarks},
+                      {"minutes", x.minutes},
                       {"failed_runs", x.failed_runs},
-                      {"injected", x.injected},
-                      {"injected_quiet", x.injected_quiet}});
+                      {"inconclusive", x.inconclusive},
+                      {"minutes_used", x.minutes_used},
+                      {"recall", recall_json(x.recall)}});
   return {{"schema", "windtunnel.gate-selftest/1"},
           {"source", r.source},
           {"benchmarks", r.benchmarks},
@@ -66,7 +90,10 @@ json selftest_json(const SelftestResult& r) {
           {"seed", r.options.seed},
           {"interleaved", alarms_json(r.interleaved)},
           {"consecutive", alarms_json(r.consecutive)},
-          {"recall", std::move(recall)}};
+          {"recall", std::move(recall)},
+          {"process_s", r.options.process_s},
+          {"benchmark_s", r.options.benchmark_s},
+          {"blocks", std::move(blocks)}};
 }
 
 }  // namespace wt

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/support/quantity.hpp"
+#include "reports/build/cells.hpp"
 #include "reports/build/json_parts.hpp"
 #include "reports/render/program_words.hpp"
 #include "reports/render/timeline_chart.hpp"
@@ -17,7 +18,6 @@ namespace {
 
 constexpr std::size_t kMostDrawnOps = 1200;  ///< a chart of more bars is slow to open and says nothing
 
-Cell seconds(double value) { return {value * 1e3, fmt::format("{:.4g}", value * 1e3)}; }
 Cell share(double part, double whole) { return {part / whole * 100, fmt::format("{:.1f}", part / whole * 100)}; }
 
 OpKey key_of(const OpClassTotal& total) { return {total.action, total.direction, total.group}; }
@@ -35,8 +35,8 @@ Table time_table(const ReplayResult& r) {
   for (const OpClassTotal& t : totals)
     table.rows.push_back({op_text(t),
                           {static_cast<double>(t.count), fmt::format("{}", t.count)},
-                          seconds(t.busy_s),
-                          seconds(t.exposed_s)});
+                          milliseconds(t.busy_s),
+                          milliseconds(t.exposed_s)});
   table.note =
       "Busy: from start to end, lanes overlap. Exposed: the compute lane stood still for it. All-reduces with their "
       "algorithm.";
@@ -49,7 +49,7 @@ Table evidence_table(const ReplayResult& r) {
   for (Evidence kind : {Evidence::measured, Evidence::published, Evidence::assumed, Evidence::derived}) {
     const double value = r.evidence_s[static_cast<std::size_t>(kind)];
     if (kind == Evidence::derived && value < 5e-4 * r.step_s) continue;
-    table.rows.push_back({to_string(kind), seconds(value), share(value, r.step_s)});
+    table.rows.push_back({to_string(kind), milliseconds(value), share(value, r.step_s)});
   }
   table.note = "Directly or by derivation: what follows from a published time counts as published.";
   return table;

@@ -165,8 +165,10 @@ class Unroller {
     if (layered && (own_layer < 0 || own_layer >= program_.layers)) return;  // a neighbour that is not there
     OpInstance instance{&op, microbatch, own_layer, {}};
     if (microbatch >= program_.microbatches)
-      throw_error(Code::usage, "step program: op {} is of microbatch {} of {}; fix the builder", op.name, microbatch,
-                  program_.microbatches);
+      throw_error(Code::usage,
+                  "step program: op {} is of microbatch {} of {}; "
+                  "this is a mistake of windtunnel, not of your files; report it with them",
+                  op.name, microbatch, program_.microbatches);
     const Names& names = names_.find(&op)->second;
     instance.waits.reserve(op.waits.size());
     for (std::size_t i = 0; i < op.waits.size(); ++i) {
@@ -177,7 +179,8 @@ class Unroller {
       const int found = find(names.waits[i], microbatch + ref.microbatch_delta, target);
       if (found < 0)
         throw_error(Code::usage,
-                    "step program: op {} waits for {} of layer {}, which no earlier op is called; fix the builder",
+                    "step program: op {} waits for {} of layer {}, which no earlier op is called; "
+                    "this is a mistake of windtunnel, not of your files; report it with them",
                     instance.id(), ref.name, target);
       instance.waits.push_back(found);
     }

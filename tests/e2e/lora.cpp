@@ -6,11 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/support/json_reader.hpp"
-#include "sim/program/build/build.hpp"
+#include "tests/support/issued_ops.hpp"
 #include "tests/support/replayed_memory.hpp"
 #include "tests/support/saved_run.hpp"
 #include "tests/support/trainer_fixture.hpp"
 #include "trainer/safetensors/adapter.hpp"
+#include "trainer/safetensors/merge_adapter.hpp"
 
 using namespace wt;
 using namespace wt::test;
@@ -133,9 +134,19 @@ TEST_CASE("a checkpoint of another adapter is refused") {
   other.lora->alpha = 8, other.steps = 4;
   const Ended ended = train(other, folder);
   CHECK(ended.status == 2);
-  CHECK_THAT(ended.said, Contains("peft_config was") && Contains("lora_alpha"));
+  CHECK_THAT(ended.said, Contains("the adapter was") && Contains("\"lora_alpha\":8.0"));
   other.lora.reset();
-  CHECK_THAT(train(other, folder).said, Contains("peft_config was"));
+  CHECK_THAT(train(other, folder).said, Contains("the adapter was"));
+
+  // On other weights of the same shape; the checkpoint's are those that its factors were trained beside.
+  other = run;
+  other.steps = 4, other.export_path = scratch("adapter-of-other-base").string();
+  other.load_path = scratch("other-base").string();
+  fs::copy(base_weights(), other.load_path, fs::copy_options::recursive);
+  const Ended moved = train(other, folder);
+  CHECK(moved.status == 2);
+  CHECK_THAT(moved.said, Contains("the adapter was") && Contains(run.load_path) && Contains(other.load_path));
+  CHECK_FALSE(fs::exists(other.export_path));
 }
 
 TEST_CASE("the exported adapter is where the next run begins") {
@@ -158,12 +169,37 @@ TEST_CASE("the exported adapter is where the next run begins") {
   next.name = "next", next.load_path = first.export_path, next.optimizer.lr = 0, next.steps = 1;
   next.export_path = scratch("exported-again").string();
   const auto goes_on = steps_of(trained(next));
-  RunSpec anew = next;
-  anew.name = "anew", anew.load_path = base_weights().string(), anew.export_path.clear();
+  RunSpec merged = next;
+  merged.name = "merged", merged.load_path = scratch("merged-weights").string(), merged.export_path.clear();
+  merge_adapter(first.load_path, first.export_path, merged.load_path);
+  CHECK(goes_on[0].loss == Approx(steps_of(trained(merged))[0].loss).epsilon(1e-6));
+  RunSpec anew = merged;
+  anew.name = "anew", anew.load_path = base_weights().string();
   CHECK(goes_on[0].loss < steps_of(trained(anew))[0].loss - 0.002);
   CHECK(read_adapter(next.export_path).base == first.load_path);
   CHECK(read_adapter(next.export_path).modules.at("model.layers.2.self_attn.o_proj").b ==
         adapter.modules.at("model.layers.2.self_attn.o_proj").b);
+}
+
+TEST_CASE("an export names the base that the run began on, whatever its load_path names now") {
+  RunSpec first = adapted(short_run());
+  first.name = "exports", first.export_path = scratch("exported-adapter").string();
+  trained(first);
+  RunSpec run = adapted(saved_run(2));
+  run.load_path = scratch("adapter-to-begin-on").string(), run.export_path = scratch("adapter-of-both-runs").string();
+  fs::copy(first.export_path, run.load_path, fs::copy_options::recursive);
+  const fs::path folder = scratch("began-on-an-adapter");
+  REQUIRE(train(run, folder).status == 0);
+  Adapter moved = read_adapter(run.load_path);
+  moved.base = scratch("moved-base").string();
+  fs::copy(base_weights(), moved.base, fs::copy_options::recursive);
+  write_adapter(run.load_path, moved);
+  run.steps = 4;
+  const Ended ended = train(run, folder);
+  INFO(ended.said);
+  REQUIRE(ended.status == 0);
+  CHECK_THAT(ended.said, Contains("continuing after step 2"));
+  CHECK(read_adapter(run.export_path).base == first.load_path);
 }
 
 TEST_CASE("what cannot be trained with an adapter is refused by name") {
@@ -199,16 +235,7 @@ TEST_CASE("every rank did what its step program says, and held what it says") {
     runs.back().precision = Precision::bf16;
   }
   for (const RunSpec& run : runs) {
-    const ProgramSet set = build_program_set(run.model, run.layout, program_options(run));
-    const auto timelines = timelines_of(trained(run));
-    REQUIRE(static_cast<std::int64_t>(timelines.size()) == run.layout.world());
-    for (std::size_t rank = 0; rank < timelines.size(); ++rank) {
-      std::vector<std::string> expected, found;
-      for (const OpInstance& op : unroll(set.programs[static_cast<std::size_t>(set.class_of_rank[rank])]))
-        expected.push_back(op.id());
-      for (const OpRecord& op : timelines[rank].ops) found.push_back(op.id);
-      CHECK(found == expected);
-    }
+    check_issued_ops(run);
     const double step = step_memory_error(run), highest = highest_memory_error(run);
     INFO(run.layout.name() << ", " << to_string(run.precision) << ", recompute " << to_string(run.layout.recompute)
                            << ": typical step " << 100 * step << " %, highest " << 100 * highest << " %");

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "sim/program/build/build.hpp"
+#include "tests/support/issued_ops.hpp"
 #include "tests/support/routing_rows.hpp"
 #include "tests/support/trainer_fixture.hpp"
 
@@ -21,20 +22,7 @@ std::vector<RunSpec> all_runs() {
 }  // namespace
 
 TEST_CASE("every rank executed the ops of its program, in order") {
-  for (const RunSpec& run : all_runs()) {
-    INFO(run.layout.name() << ", recompute " << to_string(run.layout.recompute));
-    const ProgramSet set = build_program_set(run.model, run.layout, program_options(run));
-    const auto timelines = timelines_of(trained(run));
-    REQUIRE(static_cast<std::int64_t>(timelines.size()) == run.layout.world());
-    for (std::size_t rank = 0; rank < timelines.size(); ++rank) {
-      std::vector<std::string> expected, found;
-      for (const OpInstance& op : unroll(set.programs[static_cast<std::size_t>(set.class_of_rank[rank])]))
-        expected.push_back(op.id());
-      for (const OpRecord& op : timelines[rank].ops) found.push_back(op.id);
-      CHECK(timelines[rank].rank == static_cast<std::int64_t>(rank));
-      CHECK(found == expected);
-    }
-  }
+  for (const RunSpec& run : all_runs()) check_issued_ops(run);
 }
 
 TEST_CASE("times of ops are in order, and waits add up to the exposed time") {

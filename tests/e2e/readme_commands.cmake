@@ -56,6 +56,9 @@ wt_command(faults_checked RUN faults compare dbrx-3072-h100
 wt_command(faults_misspelt STATUS 2 RUN faults compare dbrx-3072-h100 --set hot_spare=50s EXPECT "did you mean 'hot_spares'")
 wt_command(bench_worth RUN bench --for dbrx-3072-h100 --dry-run --worth 20s
   EXPECT "measures .* shapes.*leaves out .*not of these kernels: .* shapes take about [12][0-9.]+ s of the 20.0 s asked for")
+wt_command(gate_history RUN gate history bench/studies/history/ratios -o ${out}/ratios.html EXPECT "series of [0-9]+ runs.*scatter")
+wt_command(gate_history_selftest RUN gate selftest --history
+  EXPECT "gives 10 of 10 lists .* 4 of 4 numbers.*all +97.7 % +94.5 % +85.5 % +96.2 %.*series with a point +9.4 % .Otava.s defaults 35.8 %")
 wt_command(plan_falcon RUN plan falcon-180b EXPECT "3.5T tokens in.*optimizer +64 GPUs.*pipeline +8 stages.*tensor +8 GPUs.*Storage: not measured: the study.s profiles have no rows of a file system")
 wt_command(falcon_cadence RUN whatif falcon-180b --sweep checkpoint.interval=auto,2h EXPECT "auto .* 15.82 +96.93 +129.8 .*2h .* 120 +90.55 +139 ")
 wt_command(falcon_standstill RUN whatif falcon-180b --set checkpoint.copy_bandwidth=1.63MB/s --sweep checkpoint.interval=auto,2h
@@ -193,6 +196,7 @@ if(TARGET windtunnel-train)
   wt_command(finetune_check RUN data check ${out}/finetune.yaml AFTER finetune_data EXPECT "turns: json.*learned: [0-9]+ tokens.*ok")
   wt_command(finetune RUN train ${out}/finetune.yaml -o ${out}/finetuned AFTER finetune_data FRESH ${out}/finetuned
     EXPECT "4 steps of tiny-moe-finetune .2x2 expert 2.: loss ")
+  wt_command(gate_record RUN gate record ${out}/train/profile.json --history ${out}/perf AFTER train FRESH ${out}/perf EXPECT "Recorded run .*Nothing new")
   wt_command(gate RUN gate ${out}/train/profile.json ${out}/train/profile.json --junit ${out}/gate.xml AFTER train EXPECT "No regression")
   wt_command(watch RUN watch ${out}/train AFTER train EXPECT "4 steps done, nothing was wrong")
   wt_command(drill RUN drill ${out}/faults.yaml -o ${out}/drill AFTER text FRESH ${out}/drill EXPECT "Recovery was exact")

@@ -31,12 +31,12 @@ inline Routed route(const Doubles& logits, const WtRouterSpec& spec, const float
   r.share_sums.resize(sequences * E, -1), r.lse_squares.resize(sequences, -1);
   const auto flogits = floats(logits);
   const WtStatus status =
-      wt_router_forward(kCpu, spec, flogits.data(), bias, r.index.data(), r.scores.data(), r.weights.data(),
+      wt_router_forward(checked, spec, flogits.data(), bias, r.index.data(), r.scores.data(), r.weights.data(),
                         r.counts.data(), r.share_sums.data(), r.lse_squares.data());
   INFO(wt_kernel_error());
   REQUIRE(status == WT_OK);
-  REQUIRE(wt_sort_by_expert(kCpu, r.index.data(), slot_of_expert, int64_t(n), spec.E, r.order.data(), r.inverse.data(),
-                            r.slot_counts.data()) == WT_OK);
+  REQUIRE(wt_sort_by_expert(checked, r.index.data(), slot_of_expert, int64_t(n), spec.E, r.order.data(),
+                            r.inverse.data(), r.slot_counts.data()) == WT_OK);
   return r;
 }
 
@@ -70,7 +70,7 @@ inline void check_router_gradient(const WtRouterSpec& spec, const Doubles& logit
   const Doubles dweights = draw(random, WT_FP32, T * spec.k), dshares = draw(random, WT_FP32, sequences * spec.E);
   const auto fdweights = floats(dweights), fdshares = floats(dshares), flogits = floats(logits);
   std::vector<float> fdlogits(logits.size());
-  REQUIRE(wt_router_backward(kCpu, spec, fdweights.data(), r.scores.data(), r.index.data(),
+  REQUIRE(wt_router_backward(checked, spec, fdweights.data(), r.scores.data(), r.index.data(),
                              balanced ? fdshares.data() : nullptr, balanced ? flogits.data() : nullptr,
                              balanced ? 0.1f : 0.0f, fdlogits.data()) == WT_OK);
   const Doubles dlogits = doubles(fdlogits);
@@ -114,23 +114,23 @@ inline void check_moves(WtDtype dtype, Shape shape, int64_t D, const Routed& r, 
   const Doubles x = draw(random, dtype, T * D), drows = draw(random, dtype, N * D), before = draw(random, dtype, T * D);
   const auto px = pack(dtype, x), pdrows = pack(dtype, drows);
   auto rows = pdrows, dx = pack(dtype, before), dx_alone = px;
-  REQUIRE(wt_permute_forward(kCpu, dtype, px.data(), r.order.data(), T, k, D, rows.data()) == WT_OK);
+  REQUIRE(wt_permute_forward(checked, dtype, px.data(), r.order.data(), T, k, D, rows.data()) == WT_OK);
   CHECK(unpack(dtype, rows) == reference::permute(x, r.order, choices, width));
   const Doubles ones(size_t(N), 1);
-  REQUIRE(wt_permute_backward(kCpu, dtype, pdrows.data(), r.inverse.data(), T, k, D, 0, dx_alone.data()) == WT_OK);
+  REQUIRE(wt_permute_backward(checked, dtype, pdrows.data(), r.inverse.data(), T, k, D, 0, dx_alone.data()) == WT_OK);
   CHECK(distance(unpack(dtype, dx_alone), reference::combine(drows, r.inverse, ones, Doubles(x.size()), choices)) <
         tolerance(dtype));
-  REQUIRE(wt_permute_backward(kCpu, dtype, pdrows.data(), r.inverse.data(), T, k, D, 1, dx.data()) == WT_OK);
+  REQUIRE(wt_permute_backward(checked, dtype, pdrows.data(), r.inverse.data(), T, k, D, 1, dx.data()) == WT_OK);
   CHECK(distance(unpack(dtype, dx), reference::combine(drows, r.inverse, ones, before, choices)) < tolerance(dtype));
 
   const Doubles weights = doubles(r.weights);
   auto out = px;
-  REQUIRE(wt_combine_forward(kCpu, dtype, pdrows.data(), r.inverse.data(), r.weights.data(), px.data(), T, k, D,
+  REQUIRE(wt_combine_forward(checked, dtype, pdrows.data(), r.inverse.data(), r.weights.data(), px.data(), T, k, D,
                              out.data()) == WT_OK);
   CHECK(distance(unpack(dtype, out), reference::combine(drows, r.inverse, weights, x, choices)) < tolerance(dtype));
   auto gradient = pdrows;
   std::vector<float> dweights(static_cast<size_t>(N));
-  REQUIRE(wt_combine_backward(kCpu, dtype, px.data(), gradient.data(), r.inverse.data(), r.weights.data(), T, k, D,
+  REQUIRE(wt_combine_backward(checked, dtype, px.data(), gradient.data(), r.inverse.data(), r.weights.data(), T, k, D,
                               gradient.data(),
                               dweights.data()) == WT_OK);  // in place of the rows
   const auto [by_rows, by_weights] = reference::combine_backward(x, drows, r.inverse, weights, choices);
@@ -148,11 +148,11 @@ inline Products products_of(WtDtype dtype, const Grouped& g) {
   const auto x = pack(dtype, g.x), weight = pack(dtype, g.weight), dy = pack(dtype, g.dy);
   const auto sevens = [dtype](int64_t n) { return pack(dtype, Doubles(size_t(n), 7)); };
   Products out{sevens(rows * g.n), sevens(rows * g.k), sevens(groups * g.n * g.k)};
-  REQUIRE(wt_grouped_gemm_forward(kCpu, dtype, x.data(), weight.data(), g.ends.data(), rows, groups, g.n, g.k,
+  REQUIRE(wt_grouped_gemm_forward(checked, dtype, x.data(), weight.data(), g.ends.data(), rows, groups, g.n, g.k,
                                   out.y.data()) == WT_OK);
-  REQUIRE(wt_grouped_gemm_backward_rows(kCpu, dtype, dy.data(), weight.data(), g.ends.data(), rows, groups, g.n, g.k,
+  REQUIRE(wt_grouped_gemm_backward_rows(checked, dtype, dy.data(), weight.data(), g.ends.data(), rows, groups, g.n, g.k,
                                         out.dx.data()) == WT_OK);
-  REQUIRE(wt_grouped_gemm_backward_weight(kCpu, dtype, dy.data(), x.data(), g.ends.data(), rows, groups, g.n, g.k,
+  REQUIRE(wt_grouped_gemm_backward_weight(checked, dtype, dy.data(), x.data(), g.ends.data(), rows, groups, g.n, g.k,
                                           out.dweight.data()) == WT_OK);
   return out;
 }

@@ -117,13 +117,15 @@ TEST_CASE("lines that hold no document are errors with their place") {
   };
   refuses("{\"text\": \"x\"", "text that is no JSON");
   refuses("{\"text\": \"\xff\"}", "text that is no JSON");
+  refuses("{\"text\": " + std::string(300, '[') + std::string(300, ']') + "}",
+          "objects and lists in more than 200 levels");
   refuses("[\"x\"]", "array");
   refuses("\"x\"", "string");
   refuses("{\"body\": \"x\", \"id\": 2}", "the keys body, id");
   refuses("{}", "no key");
   refuses("{\"text\": 7}", "text: number");
   write_bytes(file, "[{\"text\": \"x\"}, {\"text\"]");
-  CHECK_THROWS_WITH(read_all({file}), Contains("begins as a list and is no JSON"));
+  CHECK_THROWS_WITH(read_all({file}), Contains("text that is no JSON, which begins as a list"));
   write_bytes(file, "[{\"text\": \"x\"}, 5]");
   CHECK_THROWS_WITH(read_all({file}), Contains("a.jsonl: element 2: found number"));
 }

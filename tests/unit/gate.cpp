@@ -250,6 +250,7 @@ TEST_CASE("options out of range are refused by name") {
 TEST_CASE("on recorded H100 timings: no false alarms interleaved, steps found") {
   wt::SelftestOptions options;
   options.trials = 20;
+  options.block_trials.clear();  // unit/gate_sequential.cpp
   const wt::SelftestResult r = wt::selftest(wt::read_recorded_runs(wt::default_recorded_runs()), options);
   CHECK(r.benchmarks == 564);
   CHECK(r.runs == 29);
@@ -265,7 +266,9 @@ TEST_CASE("on recorded H100 timings: no false alarms interleaved, steps found") 
 }
 
 TEST_CASE("the gate's false-alarm rates of both workflows are those of its selftest") {
-  const wt::SelftestResult r = wt::selftest(wt::read_recorded_runs(wt::default_recorded_runs()));
+  wt::SelftestOptions options;
+  options.block_trials.clear();
+  const wt::SelftestResult r = wt::selftest(wt::read_recorded_runs(wt::default_recorded_runs()), options);
   CHECK(r.interleaved.failed_runs == Approx(wt::kFalseAlarmsInTurns).margin(0.0005));
   CHECK(r.consecutive.failed_runs == Approx(wt::kFalseAlarmsBaseThenNew).margin(0.0005));
 }

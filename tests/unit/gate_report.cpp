@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "reports/build/gate_comment.hpp"
+
 using Catch::Matchers::Contains;
 using nlohmann::json;
 using Values = std::vector<double>;
@@ -100,6 +102,30 @@ TEST_CASE("every format tells the same exit status") {
   const wt::GateResult r = result();
   CHECK(wt::gate_json(r)["exit_status"] == r.exit_status());
   CHECK_THAT(wt::gate_junit(r), Contains(fmt::format("name=\"exit_status\" value=\"{}\"", r.exit_status())));
+}
+
+TEST_CASE("the comment holds findings alone, regressions first, and what measures them again") {
+  wt::GateResult r = result();
+  r.command = "windtunnel gate run --base abc";
+  const std::string text = wt::gate_comment(r);
+  CHECK_THAT(text, Contains("+20.0 %") && Contains("windtunnel gate run --base abc") && Contains("missing"));
+  CHECK(text.find("gemm") < text.find("gain"));
+  CHECK(text.find("copy") == std::string::npos);
+  CHECK(text.find("few") == std::string::npos);
+  CHECK(count(text, "\n| ") == 5);  // the head, slower, failed, missing, faster
+}
+
+TEST_CASE("the comment is empty without a finding, and never longer than a forge takes") {
+  wt::Profile same = {{{"device", "H100"}}, {measurement("copy", 1)}};
+  CHECK(wt::gate_comment(wt::compare(same, same)).empty());
+  wt::Profile base = same, current = same;
+  for (int i = 0; i < 500; ++i) base.measurements.push_back(measurement(fmt::format("gone{}", i), 1));
+  const std::string text = wt::gate_comment(wt::compare(base, current));
+  CHECK_THAT(text, Contains("and 400 more"));
+  CHECK(text.size() < 65536);
+  wt::GateOptions allowed;
+  allowed.allow_missing = true;
+  CHECK(wt::gate_comment(wt::compare(base, current, allowed)).empty());
 }
 
 TEST_CASE("the selftest report prints both figures") {

@@ -78,8 +78,8 @@ TEST_CASE("router: a given choice keeps its order and gets the weights of the sc
   spec.given = true;
   std::vector<float> scores(32), weights(12);
   std::vector<int64_t> index = chosen.index;
-  REQUIRE(wt_router_forward(kCpu, spec, flogits.data(), nullptr, index.data(), scores.data(), weights.data(), nullptr,
-                            nullptr, nullptr) == WT_OK);
+  REQUIRE(wt_router_forward(checked, spec, flogits.data(), nullptr, index.data(), scores.data(), weights.data(),
+                            nullptr, nullptr, nullptr) == WT_OK);
   CHECK(index == chosen.index);
   CHECK(weights == chosen.weights);
   index[7] = 8;
@@ -144,8 +144,8 @@ TEST_CASE("identity experts with normalised weights give every token back") {
   const Routed r = route(draw(random, WT_FP32, T * E, 3), plain({T, E, k}, true));
   const auto x = floats(draw(random, WT_FP32, T * D));
   std::vector<float> rows(size_t(T * k * D)), back(x.size());
-  REQUIRE(wt_permute_forward(kCpu, WT_FP32, x.data(), r.order.data(), T, k, D, rows.data()) == WT_OK);
-  REQUIRE(wt_combine_forward(kCpu, WT_FP32, rows.data(), r.inverse.data(), r.weights.data(), nullptr, T, k, D,
+  REQUIRE(wt_permute_forward(checked, WT_FP32, x.data(), r.order.data(), T, k, D, rows.data()) == WT_OK);
+  REQUIRE(wt_combine_forward(checked, WT_FP32, rows.data(), r.inverse.data(), r.weights.data(), nullptr, T, k, D,
                              back.data()) == WT_OK);
   CHECK(distance(doubles(back), doubles(x)) < 1e-6);
 }
@@ -159,8 +159,8 @@ TEST_CASE("gathering by a permutation and then by its inverse is the identity") 
   std::shuffle(index.begin(), index.end(), random);
   const auto inverse = reference::inverse_of(index);
   std::vector<float> moved(x.size()), back(x.size());
-  REQUIRE(wt_gather_rows(kCpu, WT_FP32, x.data(), index.data(), n, n, D, moved.data()) == WT_OK);
+  REQUIRE(wt_gather_rows(checked, WT_FP32, x.data(), index.data(), n, n, D, moved.data()) == WT_OK);
   CHECK(doubles(moved) == reference::gather(doubles(x), index, size_t(D)));
-  REQUIRE(wt_gather_rows(kCpu, WT_FP32, moved.data(), inverse.data(), n, n, D, back.data()) == WT_OK);
+  REQUIRE(wt_gather_rows(checked, WT_FP32, moved.data(), inverse.data(), n, n, D, back.data()) == WT_OK);
   CHECK(back == x);
 }

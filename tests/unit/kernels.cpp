@@ -28,7 +28,7 @@ TEST_CASE("the gradient of rmsnorm's gain sums every row once, however many runs
   auto dx = pack(WT_FP32, dy);
   const std::vector<float> rstd(size_t(T), 0.75f);
   std::vector<float> dgain(size_t(D), 0.5f);
-  REQUIRE(wt_rmsnorm_backward(kCpu, WT_FP32, dx.data(), px.data(), pgain.data(), rstd.data(), T, D, dx.data(),
+  REQUIRE(wt_rmsnorm_backward(checked, WT_FP32, dx.data(), px.data(), pgain.data(), rstd.data(), T, D, dx.data(),
                               dgain.data()) == WT_OK);
   Doubles expected(size_t(D), 0.5);
   for (size_t i = 0; i < x.size(); ++i) expected[i % size_t(D)] += dy[i] * x[i] * 0.75;
@@ -64,8 +64,8 @@ TEST_CASE("swiglu of gates far from zero: the gate itself or nothing, and gradie
   gate_up.resize(2 * gate.size(), 1.0);
   const auto pgate_up = pack(dtype, gate_up), ones = pack(dtype, Doubles(gate.size(), 1.0));
   auto act = ones, dgate_up = pgate_up;
-  REQUIRE(wt_swiglu_forward(kCpu, dtype, pgate_up.data(), 1, F, act.data()) == WT_OK);
-  REQUIRE(wt_swiglu_backward(kCpu, dtype, ones.data(), pgate_up.data(), 1, F, dgate_up.data()) == WT_OK);
+  REQUIRE(wt_swiglu_forward(checked, dtype, pgate_up.data(), 1, F, act.data()) == WT_OK);
+  REQUIRE(wt_swiglu_backward(checked, dtype, ones.data(), pgate_up.data(), 1, F, dgate_up.data()) == WT_OK);
   const Doubles acts = unpack(dtype, act), gradients = unpack(dtype, dgate_up), gates = unpack(dtype, pgate_up);
   for (size_t i = 0; i < gate.size(); ++i) {
     CAPTURE(gate[i]);
@@ -105,7 +105,7 @@ TEST_CASE("lion follows its formula over several steps, also where nothing moves
   check_lion(37, 5, random);
   check_lion(9001, 3, random);
   std::vector<float> p{2}, m{0}, g{0};
-  REQUIRE(wt_lion(kCpu, p.data(), m.data(), g.data(), 1, 0.5, 0.9, 0.99, 0.1, 1) == WT_OK);
+  REQUIRE(wt_lion(checked, p.data(), m.data(), g.data(), 1, 0.5, 0.9, 0.99, 0.1, 1) == WT_OK);
   CHECK(p[0] == Approx(2 * 0.95));  // the sign of 0 is 0: the decay alone
 }
 
@@ -114,11 +114,14 @@ TEST_CASE("bf16 results round to nearest even and keep NaN") {
   // A combine with weight w is a rounding of x * w: 1 + 2^-8 is half-way and goes to the even 1; 1 + 3 * 2^-8 to 1 +
   // 2^-6.
   const uint16_t one = 0x3f80, nan = 0x7f81;  // the lowest NaN payloads
-  const int64_t inverse = 0;
-  const auto times = [&](float weight, uint16_t x) {
-    uint16_t out = 0;
-    REQUIRE(wt_combine_forward(kCpu, WT_BF16, &x, &inverse, &weight, nullptr, 1, 1, 1, &out) == WT_OK);
-    return out;
+  const auto times = [](float weight, uint16_t x) {
+    const std::vector<uint16_t> row{x};
+    const std::vector<float> weights{weight};
+    const std::vector<int64_t> inverse{0};
+    std::vector<uint16_t> out(1);
+    REQUIRE(wt_combine_forward(checked, WT_BF16, row.data(), inverse.data(), weights.data(), nullptr, 1, 1, 1,
+                               out.data()) == WT_OK);
+    return out[0];
   };
   CHECK(times(1 + 1 / 256.0f, one) == 0x3f80);
   CHECK(times(1 + 3 / 256.0f, one) == 0x3f82);

@@ -338,6 +338,8 @@ TEST_CASE("an index that cannot be is an error that names the key") {
   CHECK_THROWS_WITH(MdsReader(set), Contains("shards[0]: compression: found 'zstd:40'"));
   write_bytes(set / "index.json", "{\"version\": 2,");
   CHECK_THROWS_WITH(MdsReader(set), Contains("text that is no JSON"));
+  write_bytes(set / "index.json", "{\"version\": " + std::string(300, '[') + std::string(300, ']') + "}");
+  CHECK_THROWS_WITH(MdsReader(set), Contains("found objects and lists in more than 200 levels"));
   write_bytes(set / "index.json", R"({"version": 2, "shards": []})");
   CHECK_THROWS_WITH(MdsReader(set), Contains("found no sample"));
 }

@@ -258,7 +258,7 @@ TEST_CASE("loads of a routing source are summed over ranks and steps") {
   ModelSpec model;
   model.experts = 4, model.top_k = 2, model.layers = 3;
   const auto routing = histogram_routing(model, 10, {{4, 3, 2, 1}, {1, 1, 1, 1}}, "test");
-  const LoadScenario loads = load_scenario(*routing, "test", 3, 2, 5, 7, {Evidence::measured, "test"});
+  const LoadScenario loads = load_scenario(*routing, "test", 3, 2, {5, 6, 7}, {Evidence::measured, "test"});
   CHECK(loads.counts == std::vector<std::vector<double>>{{48, 36, 24, 12}, {30, 30, 30, 30}, {48, 36, 24, 12}});
 }
 

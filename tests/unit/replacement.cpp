@@ -96,6 +96,19 @@ TEST_CASE("windows: histograms in the order of time, or a recording cut into ste
   const LoadWindows ones = read_load_windows({recording}, 1, model);
   CHECK(ones.steps == 4);  // 50 windows are more than 16
   CHECK(ones.loads.size() == 12);
+  CHECK(ones.loads[1].name == "steps 104 to 107");
+  CHECK(shares_of(ones.loads[1], 0)[0] == Approx((5 / 6.0 + 6 / 7.0 + 7 / 8.0 + 8 / 9.0) / 4));
+  {
+    std::ofstream out(folder / "long.csv");  // every hundredth of 1.2 million steps, but for a gap
+    out << "step,microbatch,layer,rank,expert0,expert1\n";
+    for (int step = 0; step < 1'200'000; step += 100)
+      if (step < 300'000 || step >= 450'000) out << step << ",0,0,0," << (step < 300'000 ? "3,1" : "1,3") << '\n';
+  }
+  const LoadWindows most = read_load_windows({(folder / "long.csv").string()}, 100, model);
+  CHECK(most.steps == 102'400);  // 11,999 windows of 100 steps are 11 of these
+  REQUIRE(most.loads.size() == 11);
+  CHECK(shares_of(most.loads[0], 0)[0] == Approx(0.75));
+  CHECK(shares_of(most.loads[3], 0)[0] == Approx(0.25));  // none was recorded: as the next that was
   CHECK(read_load_windows({histogram, histogram}, 500, model).steps == 500);
   CHECK_THROWS_WITH(read_load_windows({histogram}, 500, model), Catch::Contains("found one window"));
   CHECK_THROWS_WITH(read_load_windows({recording}, 26, model), Catch::Contains("found one window of 26 steps"));

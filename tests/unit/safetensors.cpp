@@ -153,6 +153,17 @@ TEST_CASE("what is not safetensors is refused with its reason") {
              Catch::Contains("disagree"));
   CHECK_THAT(refused(file_of(R"({"w": {"dtype": "F32", "shape": [2], "data_offsets": [4, 12]}})", data)),
              Catch::Contains("lie outside the file"));
+  // Sizes whose products and differences no 64 bits hold.
+  const std::vector<std::pair<const char*, const char*>> kCases{
+      {R"("F32", "shape": [4294967296, 4294967296], "data_offsets": [0, 0])", "and bytes 0..0 disagree"},
+      {R"("F64", "shape": [2305843009213693952], "data_offsets": [0, 0])", "and bytes 0..0 disagree"},
+      {R"("F32", "shape": [2], "data_offsets": [-9223372036854775808, 9223372036854775807])",
+       "bytes -9223372036854775808..9223372036854775807 disagree; the file is damaged"},
+      {R"("F32", "shape": [2], "data_offsets": [8, 0])", "bytes 8..0 disagree; the file is damaged"},
+      {R"("F32", "shape": [2], "data_offsets": [9223372036854775800, 9223372036854775807])",
+       "lie outside the file; it is cut off"}};
+  for (const auto& [tensor, said] : kCases)
+    CHECK_THAT(refused(file_of(fmt::format(R"({{"w": {{"dtype": {}}}}})", tensor), data)), Catch::Contains(said));
   CHECK_THAT(
       refused(file_of(
           R"({"w": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}, "__metadata__": {"DCP_SHARDING_INFO": "{\"w\":{\"saved_offsets\":[0,0]}}"}})",

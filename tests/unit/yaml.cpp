@@ -51,3 +51,20 @@ TEST_CASE("a word in quotes is no flag") {
   CHECK_THAT(test::usage_error([&] { map.boolean("a", false); }),
              Contains("f.yaml:1: a: found 'true', needs true or false"));
 }
+
+TEST_CASE("references that double with each line end soon, as texts and as lists") {
+  for (const bool lists : {false, true}) {
+    std::string text = lists ? "a0: [x, x]\n" : "a0: xxxxxxxx\n";
+    for (int i = 1; i < 30; ++i) {
+      const std::string before = fmt::format("${{a{}}}", i - 1);
+      text += lists ? fmt::format("a{}: [\"{}\", \"{}\"]\n", i, before, before)
+                    : fmt::format("a{}: {}{}\n", i, before, before);
+    }
+    CHECK_THAT(test::usage_error([&] { YamlMap::from_text_with_references(text, "f.yaml"); }),
+               Contains("f.yaml:") && Contains("found references that stand for"));
+  }
+}
+
+TEST_CASE("YAML that is no UTF-8 is refused") {
+  CHECK_THAT(refusal("a: 1\nb: \xff\nc: \xff"), Contains("f.yaml:2: found bytes that are no UTF-8"));
+}

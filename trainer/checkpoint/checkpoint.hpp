@@ -115,6 +115,7 @@ struct LoadedCheckpoint {
   CopyLevel level = CopyLevel::storage;
   std::filesystem::path path;  ///< in storage; empty for copies in memory, unless storage has that last step whole
   std::vector<PassedOver> passed_over;
+  std::string adapter_base;  ///< the weights that its adapter is put on; empty: it names none
 };
 
 using UnfitState = std::function<std::string(std::int64_t step, const SamplerState& sampler)>;

@@ -124,7 +124,19 @@ json order_json(const DatasetSpec& d) {
 
 json adapter_json(const RunSpec& run) {
   if (!run.lora) return {};
-  return {{"r", run.lora->rank}, {"lora_alpha", run.lora->alpha}, {"target_modules", run.lora->target_modules}};
+  return {{"r", run.lora->rank},
+          {"lora_alpha", run.lora->alpha},
+          {"target_modules", run.lora->target_modules},
+          {"load_path", run.load_path},
+          {"base_model_name_or_path", run.adapter_base}};
+}
+
+bool is_of_adapter(const json& saved, const RunSpec& run) {
+  const json expected = adapter_json(run);
+  if (saved.is_null() || expected.is_null()) return saved == expected;
+  const auto same = [&](const char* key) { return saved.at(key) == expected.at(key); };
+  return same("r") && same("lora_alpha") && same("target_modules") &&
+         (!saved.contains("load_path") || same("load_path"));
 }
 
 json data_json(const RunSpec& run) {

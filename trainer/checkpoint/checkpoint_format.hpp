@@ -32,8 +32,11 @@ std::string shard_file_name(std::int64_t rank, std::size_t index, std::size_t fi
 /// samples and what a step is.
 nlohmann::json model_json(const ModelSpec& model);
 nlohmann::json data_json(const RunSpec& run);
-/// Of the adapter, null without one.
+/// Of the adapter and the weights that it is put on, null without one.
 nlohmann::json adapter_json(const RunSpec& run);
+/// Whether what adapter_json() once said is of the run's adapter, begun on the same load_path. Older ones name none.
+/// The base is that of the beginning, whatever load_path leads to now.
+bool is_of_adapter(const nlohmann::json& saved, const RunSpec& run);
 
 /// The longest that a rank waits while no rank's storage moves (kStorageMoves).
 inline constexpr double kStoragePatience_s = 1800;

@@ -227,10 +227,10 @@ void check_manifest(const json& manifest, const RunSpec& run, const std::string&
                 "{}: checkpoint of another model: {}; set the run's model back, choose another output folder, or set "
                 "autoresume: false",
                 chosen, differing_keys(manifest.at("model"), model_json(run.model)));
-  if (const json saved = manifest.value("adapter", json()); saved != adapter_json(run))
+  if (const json saved = manifest.value("adapter", json()); !is_of_adapter(saved, run))
     throw_error(Code::usage,
-                "{}: peft_config was {} when the checkpoint was saved, the run says {}; set it back, choose another "
-                "output folder, or set autoresume: false",
+                "{}: the adapter was {} when the checkpoint was saved, the run says {}; set peft_config and load_path "
+                "back, choose another output folder, or set autoresume: false",
                 chosen, saved.dump(), adapter_json(run).dump());
   const json expected = data_json(run);
   for (const auto& [key, value] : expected.items())
@@ -281,7 +281,8 @@ std::optional<LoadedCheckpoint> load_newest_checkpoint(const fs::path& folder, c
   const std::int64_t readers = state_ranks(run.layout);
   const Found found = CheckpointSearch(folder, run, communicators, unfit, at_store).newest(copies);
   if (found.copy)
-    return LoadedCheckpoint{found.copy->step, found.copy->sampler, copies->load(), found.newest, found.passed_over};
+    return LoadedCheckpoint{found.copy->step, found.copy->sampler, copies->load(),
+                            found.newest,     found.passed_over,   run.adapter_base};
   if (found.newest.empty() && found.wrong.empty()) return std::nullopt;
   if (found.newest.empty()) throw_nothing_to_resume(folder, found.wrong);
   const std::string chosen = found.newest.string();
@@ -312,8 +313,11 @@ std::optional<LoadedCheckpoint> load_newest_checkpoint(const fs::path& folder, c
     for (const ShardedGroup& g : groups)
       for (const at::Tensor& t : g.states()) communicators.broadcast(replicas, t)->wait();
   return LoadedCheckpoint{manifest.at("step").get<std::int64_t>(),
-                          sampler_state_from_json(manifest.at("sampler"), chosen), CopyLevel::storage, chosen,
-                          found.passed_over};
+                          sampler_state_from_json(manifest.at("sampler"), chosen),
+                          CopyLevel::storage,
+                          chosen,
+                          found.passed_over,
+                          manifest.contains("adapter") ? manifest["adapter"].value("base_model_name_or_path", "") : ""};
 }
 
 }  // namespace wt

@@ -185,7 +185,8 @@ FoundCopy read_record(const fs::path& file, const RunSpec& run) {
   for (const auto& [key, value] : identity.items())
     if (record.at(key) != value)
       throw_error(Code::usage, "of another {}: {}", key, differing_keys(record.at(key), value));
-  if (const json adapter = record.value("adapter", json()); adapter != adapter_json(run))
+  const json adapter = record.value("adapter", json());
+  if (!is_of_adapter(adapter, run) || (run.lora && adapter.value("base_model_name_or_path", "") != run.adapter_base))
     throw_error(Code::usage, "of another adapter: {}", adapter.dump());
   FoundCopy found{{record.at("step"), record.at("history"), record.at("shard"),
                    sampler_state_from_json(record.at("sampler"), file.string())},

@@ -19,9 +19,15 @@
 namespace wt {
 
 #ifdef WT_CUDA
+// Whose memory NCCL moves; where a library stands for NCCL, that of the host.
+#ifndef WT_NCCL_DEVICE
+#define WT_NCCL_DEVICE CUDA
+#endif
 namespace {
 
 using at::Tensor;
+
+constexpr auto kDevice = c10::DeviceType::WT_NCCL_DEVICE;
 
 /// NCCL's functions, of the library that LibTorch's CUDA side has loaded: a program linked to it would not start
 /// without.
@@ -116,7 +122,7 @@ class NcclCommunicators : public GlooCommunicators {
   }
 
   Pending all_gather(Axis axis, Tensor full, Tensor part) override {
-    if (full.is_cpu()) return GlooCommunicators::all_gather(axis, full, part);
+    if (full.device().type() != kDevice) return GlooCommunicators::all_gather(axis, full, part);
     last_ = {OpKind::all_gather, axis, static_cast<std::int64_t>(full.nbytes())};
     return issue(axis, lane_of(last_.kind, axis), "all_gather", {full, part},
                  [&](ncclComm_t comm, cudaStream_t stream) {
@@ -125,7 +131,7 @@ class NcclCommunicators : public GlooCommunicators {
                  });
   }
   Pending reduce_scatter(Axis axis, Tensor part, Tensor full) override {
-    if (full.is_cpu()) return GlooCommunicators::reduce_scatter(axis, part, full);
+    if (full.device().type() != kDevice) return GlooCommunicators::reduce_scatter(axis, part, full);
     last_ = {OpKind::reduce_scatter, axis, static_cast<std::int64_t>(full.nbytes())};
     return issue(axis, lane_of(last_.kind, axis), "reduce_scatter", {part, full},
                  [&](ncclComm_t comm, cudaStream_t stream) {
@@ -134,7 +140,7 @@ class NcclCommunicators : public GlooCommunicators {
                  });
   }
   Pending all_reduce(Axis axis, Tensor tensor) override {
-    if (tensor.is_cpu()) return GlooCommunicators::all_reduce(axis, tensor);
+    if (tensor.device().type() != kDevice) return GlooCommunicators::all_reduce(axis, tensor);
     last_ = {OpKind::all_reduce, axis, static_cast<std::int64_t>(tensor.nbytes())};
     return issue(axis, Lane::all_reduce, "all_reduce", {tensor}, [&](ncclComm_t comm, cudaStream_t stream) {
       return nccl_.all_reduce(tensor.data_ptr(), tensor.data_ptr(), static_cast<std::size_t>(tensor.numel()),
@@ -143,7 +149,8 @@ class NcclCommunicators : public GlooCommunicators {
   }
   Pending all_to_all(Axis axis, Tensor received, Tensor sent, std::vector<std::int64_t> received_rows,
                      std::vector<std::int64_t> sent_rows) override {
-    if (sent.is_cpu()) return GlooCommunicators::all_to_all(axis, received, sent, received_rows, sent_rows);
+    if (sent.device().type() != kDevice)
+      return GlooCommunicators::all_to_all(axis, received, sent, received_rows, sent_rows);
     last_ = {OpKind::all_to_all, axis, static_cast<std::int64_t>(sent.nbytes())};
     const std::int64_t ranks = mesh_.size(axis);
     return issue(axis, Lane::all_to_all, "all_to_all", {received, sent}, [&](ncclComm_t comm, cudaStream_t stream) {
@@ -159,7 +166,7 @@ class NcclCommunicators : public GlooCommunicators {
     });
   }
   Pending broadcast(Axis axis, Tensor tensor) override {
-    if (tensor.is_cpu()) return GlooCommunicators::broadcast(axis, tensor);
+    if (tensor.device().type() != kDevice) return GlooCommunicators::broadcast(axis, tensor);
     last_ = {OpKind::host, axis, static_cast<std::int64_t>(tensor.nbytes())};
     return issue(axis, Lane::all_reduce, "broadcast", {tensor}, [&](ncclComm_t comm, cudaStream_t stream) {
       return nccl_.broadcast(tensor.data_ptr(), tensor.data_ptr(), static_cast<std::size_t>(tensor.numel()),
@@ -293,7 +300,7 @@ std::unique_ptr<Communicators> make_communicators(const RankEnvironment& environ
                                                   RankWatch& watch, StepClock& clock, OrderCheck check,
                                                   const std::vector<std::int64_t>& members) {
 #ifdef WT_CUDA
-  if (!clock.device().is_cpu() && mesh.world() > 1)
+  if (clock.device().type() == kDevice && mesh.world() > 1)
     return std::make_unique<NcclCommunicators>(environment, mesh, watch, clock, check, members);
 #endif
   static_cast<void>(clock);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/lax_json.hpp"
 
 namespace wt {
 namespace {
@@ -92,10 +93,11 @@ std::optional<DocumentPiece> DocumentReader::next_piece() {
   return piece;
 }
 
-std::optional<DocumentPiece> DocumentReader::from_json(const nlohmann::json& value, const std::string& place) {
+std::optional<DocumentPiece> DocumentReader::from_json(std::string_view json, const std::string& place) {
+  const nlohmann::json value = lax_json(json);
   if (!value.is_object())
     throw_error(Code::usage, "{}: found {}, allowed is an object; write one object a line", place,
-                value.is_discarded() ? "text that is no JSON" : value.type_name());
+                value.is_discarded() ? why_discarded(json) : value.type_name());
   if (unit_ == Unit::objects) return DocumentPiece{value.dump(), place};
   const auto text = value.find("text");
   if (text == value.end() || !text->is_string())
@@ -111,9 +113,9 @@ std::optional<DocumentPiece> DocumentReader::next_line() {
   const std::string file = inputs_[next_input_].file.string();
   while (true) {
     if (!elements_.empty()) {
-      const auto value = nlohmann::json::parse(elements_.back(), nullptr, false);
+      const std::string element = std::move(elements_.back());
       elements_.pop_back();
-      if (auto piece = from_json(value, fmt::format("{}: element {}", file, ++element_))) return piece;
+      if (auto piece = from_json(element, fmt::format("{}: element {}", file, ++element_))) return piece;
       ++empty_documents_;
       continue;
     }
@@ -134,13 +136,13 @@ std::optional<DocumentPiece> DocumentReader::next_line() {
     if (++line_ == 1 && first != std::string_view::npos && line[first] == '[') {
       while (fill()) {
       }
-      const auto document =
-          nlohmann::json::parse(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_), buffer_.end(), nullptr, false);
+      const std::string_view list = std::string_view(buffer_).substr(begin_);
+      const auto document = lax_json(list);
       if (!document.is_array())
         throw_error(Code::usage,
-                    "{}: found text that begins as a list and is no JSON, allowed are one list of objects or one "
-                    "object a line; mend the file",
-                    file);
+                    "{}: found {}, which begins as a list; allowed are one list of objects or one object a line; mend "
+                    "the file",
+                    file, why_discarded(list));
       for (const auto& element : document) elements_.push_back(element.dump());
       std::reverse(elements_.begin(), elements_.end());
       begin_ = buffer_.size();
@@ -148,7 +150,7 @@ std::optional<DocumentPiece> DocumentReader::next_line() {
     }
     const bool blank = first == std::string_view::npos;
     std::optional<DocumentPiece> piece;
-    if (!blank) piece = from_json(nlohmann::json::parse(line, nullptr, false), fmt::format("{}: line {}", file, line_));
+    if (!blank) piece = from_json(line, fmt::format("{}: line {}", file, line_));
     begin_ = std::min(end + 1, buffer_.size());
     if (piece) return piece;
     if (!blank) ++empty_documents_;

@@ -46,7 +46,7 @@ class DocumentReader {
   bool fill();  ///< reads on; false at the end of the file
   std::optional<DocumentPiece> next_piece();
   std::optional<DocumentPiece> next_line();
-  std::optional<DocumentPiece> from_json(const nlohmann::json& value, const std::string& place);
+  std::optional<DocumentPiece> from_json(std::string_view text, const std::string& place);
 
   std::vector<PackInput> inputs_;
   Unit unit_;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/lax_json.hpp"
 
 namespace wt {
 namespace {
@@ -34,7 +35,7 @@ std::int64_t LabelledTokens::targets() const { return std::count(learned.begin()
 
 LabelledTokens labelled_tokens(const std::string& text, const FinetuningSpec& spec, std::int64_t max_seq_len,
                                const std::string& place) {
-  const nlohmann::json turns = nlohmann::json::parse(text, nullptr, false);
+  const nlohmann::json turns = lax_json(text);
   if (!turns.is_array() || turns.empty())
     throw_error(Code::usage, "{}: found no list of turns, allowed is one of {{input_ids, labels}}; pack it again",
                 place);

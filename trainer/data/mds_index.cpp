@@ -10,6 +10,7 @@
 
 #include "configs/spec/support/atomic_file.hpp"
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/lax_json.hpp"
 #include "trainer/data/detail/file_io.hpp"
 #include "trainer/data/mds_compression.hpp"
 
@@ -225,11 +226,12 @@ std::string python_json(const Json& document) {
 
 std::vector<MdsShard> parse_mds_index(std::string_view text, const std::string& origin) {
   ShardList shards(origin);
-  const Json document = parse_by_shard(text, [&](const Json& entry) { shards.add(entry); });
+  const Json document = too_deep(text) ? Json(Json::value_t::discarded)
+                                       : parse_by_shard(text, [&](const Json& entry) { shards.add(entry); });
   if (!document.is_object()) {
     throw_error(Code::usage,
                 "{}: found {}, allowed is an object with version and shards; fetch or pack the dataset again", origin,
-                document.is_discarded() ? "text that is no JSON" : document.type_name());
+                document.is_discarded() ? why_discarded(text) : document.type_name());
   }
   const Place index = {document, origin, "index"};
   if (index.count("version") != 2) index.fail("version", document["version"].dump(), "2");

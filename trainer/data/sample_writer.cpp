@@ -1,8 +1,7 @@
 #include "trainer/data/sample_writer.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/utf8.hpp"
 
 namespace wt {
 namespace {
@@ -58,12 +57,9 @@ void SampleWriter::cut(const PackedPiece& piece) {
 }
 
 void SampleWriter::write_text(const std::string& text, const std::string& place) {
-  try {
-    (void)nlohmann::json(text).dump();  // reads it as UTF-8, which the encoding str is
-  } catch (const nlohmann::json::type_error&) {
+  if (!is_utf8(text))  // which the encoding str is
     throw_error(Code::usage, "{}: found bytes that are no UTF-8, allowed is UTF-8 in the column text; convert the file",
                 place);
-  }
   writer_.write({&text, 1});
   ++samples_;
 }

@@ -212,7 +212,7 @@ std::filesystem::path Worker::pretrained(const RunSpec& run, Communicators& comm
   return folder;
 }
 
-void Worker::load(const RunSpec& run, Executor& executor, Communicators& communicators, CheckpointLevels& checkpoints) {
+void Worker::load(RunSpec& run, Executor& executor, Communicators& communicators, CheckpointLevels& checkpoints) {
   const bool first_rank = communicators.rank() == 0;
   pass_fault_point(FaultTime::Place::reload, 0);
   now_ = {0, sampler_.state()};
@@ -223,6 +223,7 @@ void Worker::load(const RunSpec& run, Executor& executor, Communicators& communi
   });
   if (loaded_) {
     now_ = {loaded_->step, loaded_->sampler};
+    if (!loaded_->adapter_base.empty()) run.adapter_base = loaded_->adapter_base;
     if (first_rank) print_error("continuing after step {} from {}\n", now_.done, origin(*loaded_));
   } else {
     check_batch_world(options_.batch_world, run, communicators.rank());

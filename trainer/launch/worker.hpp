@@ -68,7 +68,8 @@ class Worker {
     SamplerState sampler;
   };
   void prepare(const RunSpec& run, const RankEnvironment& environment, int generation);
-  void load(const RunSpec& run, Executor& executor, Communicators& communicators, CheckpointLevels& checkpoints);
+  /// run.adapter_base becomes that of the checkpoint.
+  void load(RunSpec& run, Executor& executor, Communicators& communicators, CheckpointLevels& checkpoints);
   /// The folder of load_path; the first rank fetches it where it is at a store.
   std::filesystem::path pretrained(const RunSpec& run, Communicators& communicators) const;
   void start_trackers(const RunSpec& run, Recorder& recorder);

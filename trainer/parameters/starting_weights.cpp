@@ -1,6 +1,9 @@
 #include "trainer/parameters/starting_weights.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/json_reader.hpp"
 #include "trainer/parameters/adapter_group.hpp"
 #include "trainer/pch.hpp"
 
@@ -43,10 +46,19 @@ void StartingWeights::load(std::vector<ShardedGroup>& groups) const {
     if (group.layout.group == Group::adapter) fill_from_adapter(group, *adapter_, run_.model, *run_.lora);
 }
 
+std::string base_of_adapter(const std::string& load_path) {
+  if (load_path.empty() || !holds_adapter(load_path)) return load_path;
+  const fs::path file = fs::path(load_path) / "adapter_config.json";
+  const nlohmann::json config = read_json(file);
+  if (const auto base = config.find("base_model_name_or_path"); base != config.end() && base->is_string()) return *base;
+  throw_error(Code::usage, "{}: base_model_name_or_path: found none, needs the folder that the adapter is put on",
+              file.string());
+}
+
 void export_adapter(const fs::path& folder, const RunSpec& run, const std::vector<ShardedGroup>& groups) {
-  const std::string base = holds_adapter(run.load_path) ? read_adapter(run.load_path).base : run.load_path;
   for (const ShardedGroup& group : groups)
-    if (group.layout.group == Group::adapter) write_adapter(folder, adapter_from(group, run.model, *run.lora, base));
+    if (group.layout.group == Group::adapter)
+      write_adapter(folder, adapter_from(group, run.model, *run.lora, run.adapter_base));
 }
 
 }  // namespace wt

@@ -27,8 +27,11 @@ class StartingWeights {
   std::optional<PretrainedWeights> weights_;
 };
 
-/// Writes PEFT's folder with the run's adapter as this rank has it. Its base is load_path, or that of the adapter
-/// there.
+/// The weights that the run's adapter is put on: load_path, or what the adapter there names as its base. Throws
+/// Error{usage}: it names none.
+std::string base_of_adapter(const std::string& load_path);
+
+/// Writes PEFT's folder with the run's adapter as this rank has it.
 void export_adapter(const std::filesystem::path& folder, const RunSpec& run, const std::vector<ShardedGroup>& groups);
 
 }  // namespace wt

@@ -127,7 +127,11 @@ std::int64_t safetensors_type_bytes(const std::string& dtype) {
 }
 
 std::int64_t elements_of(std::span<const std::int64_t> shape) {
-  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+  constexpr std::int64_t kMost = std::int64_t{1} << 59;  // times 8 bytes are a number, and no storage's
+  std::int64_t all = 1;
+  for (const std::int64_t n : shape)
+    if (__builtin_mul_overflow(all, n, &all) || all > kMost) all = kMost;
+  return all;
 }
 
 std::int64_t OutgoingTensor::bytes() const { return elements_of(shape) * safetensors_type_bytes(dtype); }
@@ -174,6 +178,11 @@ StoredFile read_safetensors(const std::filesystem::path& file) {
       if (key == "__metadata__") continue;
       StoredTensor t{file, 0, entry.at("dtype"), entry.at("shape"), {}, checksums.value(key, "")};
       const std::int64_t begin = entry.at("data_offsets").at(0), end = entry.at("data_offsets").at(1);
+      if (begin < 0 || end < begin)
+        throw_error(Code::usage, "{}: {}: bytes {}..{} disagree; the file is damaged", file.string(), key, begin, end);
+      if (end > out.bytes)
+        throw_error(Code::usage, "{}: {}: bytes {}..{} lie outside the file; it is cut off", file.string(), key, begin,
+                    end);
       t.position = static_cast<std::int64_t>(text.size()) + begin;
       t.offsets.assign(t.shape.size(), 0);
       if (parts.contains(key)) t.offsets = parts[key].at("saved_offsets").get<std::vector<std::int64_t>>();
@@ -183,7 +192,7 @@ StoredFile read_safetensors(const std::filesystem::path& file) {
           end - begin != t.bytes() || t.offsets.size() != t.shape.size())
         throw_error(Code::usage, "{}: {}: shape {}, offsets {} and bytes {}..{} disagree; the file is damaged",
                     file.string(), key, entry.at("shape").dump(), json(t.offsets).dump(), begin, end);
-      if (begin < 0 || t.position + t.bytes() > in.size())
+      if (t.position + t.bytes() > in.size())
         throw_error(Code::usage, "{}: {}: bytes {}..{} lie outside the file; it is cut off", file.string(), key, begin,
                     end);
       out.tensors[key] = std::move(t);

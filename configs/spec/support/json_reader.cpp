@@ -9,6 +9,7 @@
 #include <set>
 
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/lax_json.hpp"
 #include "configs/spec/support/nearest.hpp"
 #include "configs/spec/support/text.hpp"
 
@@ -32,6 +33,8 @@ std::string escaped(std::string key) {  // RFC 6901
 json parse_json(const std::string& text, const std::string& origin) {
   // nlohmann keeps the last of two equal keys without a word; in a measurement that would lose data.
   std::vector<std::set<std::string>> open_objects;
+  if (too_deep(text))
+    throw_error(Code::usage, "{}: found objects and lists in more than {} levels, needs fewer", origin, kDeepestJson);
   const auto watch = [&](int, json::parse_event_t event, json& parsed) {
     if (event == json::parse_event_t::object_start) open_objects.emplace_back();
     if (event == json::parse_event_t::object_end) open_objects.pop_back();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <string>
 
 namespace wt {
 
@@ -13,6 +14,9 @@ void print_error(fmt::format_string<T...> text, T&&... values) {
   const std::string line = fmt::format(text, std::forward<T>(values)...);
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
+
+/// An error as it fits a screen, whatever file it quotes: of more than 4,000 bytes, its begin and its end.
+std::string fitting(const std::string& message);
 
 /// Standard input, output and error that are closed become /dev/null: the next file would get their number, and what is
 /// told would be written into it. Call it before any file is opened.

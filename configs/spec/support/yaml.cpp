@@ -12,6 +12,7 @@
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/nearest.hpp"
 #include "configs/spec/support/text.hpp"
+#include "configs/spec/support/utf8.hpp"
 #include "configs/spec/support/yaml_references.hpp"
 
 namespace wt {
@@ -75,6 +76,7 @@ int second_document(const std::string& text) {
 }  // namespace
 
 YAML::Node load_yaml(const std::string& text, const std::string& origin) {
+  need_utf8(text, origin);
   try {
     const YAML::Node root = YAML::Load(text);
     if (const int line = second_document(text); line > 0)

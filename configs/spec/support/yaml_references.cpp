@@ -9,6 +9,19 @@ namespace {
 
 /// Longer chains are circles.
 constexpr int kLongestChain = 32;
+/// A chain in which each stands for two of the next is short, and as large as one likes.
+constexpr std::size_t kLongestText = 1 << 16;
+constexpr std::int64_t kMostReferred = 1 << 20;  // values that references stand for
+constexpr std::int64_t kMostFollowed = 1 << 16;  // references within references; they may stand for nothing
+
+std::int64_t nodes_in(const YAML::Node& node) {
+  std::int64_t all = 1;
+  if (node.IsMap())
+    for (const auto& entry : node) all += nodes_in(entry.second);
+  else if (node.IsSequence())
+    for (const auto& entry : node) all += nodes_in(entry);
+  return all;
+}
 
 class References {
  public:
@@ -27,10 +40,11 @@ class References {
   }
 
   void fill_value(YAML::Node value) {
-    if (holds_reference(value))
-      value = YAML::Clone(resolved(value, 0));
-    else
-      fill(value);
+    if (!holds_reference(value)) return fill(value);
+    const YAML::Node found = resolved(value, 0);
+    if ((nodes_ += nodes_in(found)) > kMostReferred)
+      fail(value, fmt::format("found references that stand for more than {} values", kMostReferred));
+    value = YAML::Clone(found);
   }
 
   [[noreturn]] void fail(const YAML::Node& at, const std::string& what) const {
@@ -38,6 +52,8 @@ class References {
   }
 
   YAML::Node resolved(const YAML::Node& value, int depth) {
+    if (depth > 0 && ++followed_ > kMostFollowed)
+      fail(value, fmt::format("found references that lead to more than {} others", kMostFollowed));
     if (!holds_reference(value)) return value;
     std::string text = value.Scalar();
     if (depth > kLongestChain) fail(value, fmt::format("found '{}', whose references lead back to it", text));
@@ -50,6 +66,8 @@ class References {
       if (begin == 0 && end + 1 == text.size()) return found;
       if (!found.IsScalar()) fail(value, fmt::format("found '{}' inside of a text, needs one value there", path));
       text.replace(begin, end + 1 - begin, found.Scalar());
+      if (text.size() > kLongestText)
+        fail(value, fmt::format("found references that stand for a text of more than {} bytes", kLongestText));
     }
   }
 
@@ -70,6 +88,7 @@ class References {
 
   YAML::Node root_;
   const std::string& origin_;
+  std::int64_t nodes_ = 0, followed_ = 0;
 };
 
 }  // namespace

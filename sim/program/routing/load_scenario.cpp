@@ -103,15 +103,14 @@ std::vector<double> shares_of(const LoadScenario& scenario, std::int64_t layer) 
 }
 
 LoadScenario load_scenario(const RoutingSource& routing, const std::string& name, std::int64_t layers,
-                           std::int64_t source_ranks, std::int64_t first_step, std::int64_t last_step,
-                           Provenance evidence) {
-  if (layers < 1 || source_ranks < 1 || last_step < first_step)
-    throw_error(Code::usage, "loads of {}: found {} layers, {} ranks, steps {} to {}; needs at least one of each", name,
-                layers, source_ranks, first_step, last_step);
+                           std::int64_t source_ranks, const std::vector<std::int64_t>& steps, Provenance evidence) {
+  if (layers < 1 || source_ranks < 1 || steps.empty())
+    throw_error(Code::usage, "loads of {}: found {} layers, {} ranks, {} steps; needs at least one of each", name,
+                layers, source_ranks, steps.size());
   LoadScenario out{name, {}, std::move(evidence)};
   for (std::int64_t layer = 0; layer < layers; ++layer) {
     std::vector<double> sum;
-    for (std::int64_t step = first_step; step <= last_step; ++step)
+    for (const std::int64_t step : steps)
       for (std::int64_t rank = 0; rank < source_ranks; ++rank) {
         const std::vector<double> counts = routing.counts(step, 0, layer, rank);
         sum.resize(counts.size(), 0.0);

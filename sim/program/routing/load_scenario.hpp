@@ -42,9 +42,8 @@ std::vector<std::vector<double>> shares_at(const LoadScenario& scenario, const M
 /// Shares of a layer, summing to 1; a model with more layers reuses the rows in order.
 std::vector<double> shares_of(const LoadScenario& scenario, std::int64_t layer);
 
-/// Loads of a routing source, summed over the source ranks and over steps first..last, microbatch 0, one row a layer.
+/// Loads of a routing source, summed over the source ranks and over these steps, microbatch 0, one row a layer.
 LoadScenario load_scenario(const RoutingSource& routing, const std::string& name, std::int64_t layers,
-                           std::int64_t source_ranks, std::int64_t first_step, std::int64_t last_step,
-                           Provenance evidence);
+                           std::int64_t source_ranks, const std::vector<std::int64_t>& steps, Provenance evidence);
 
 }  // namespace wt

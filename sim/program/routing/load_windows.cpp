@@ -1,9 +1,7 @@
 #include "sim/program/routing/load_windows.hpp"
 
 #include <algorithm>
-#include <fstream>
-#include <limits>
-#include <numeric>
+#include <cstdint>
 
 #include "configs/spec/find.hpp"
 #include "configs/spec/support/error.hpp"
@@ -13,25 +11,22 @@
 namespace wt {
 namespace {
 
-/// First and last step of a recording whose lines recorded_routing has read.
-std::pair<std::int64_t, std::int64_t> recorded_steps(const std::string& file) {
-  std::int64_t first = std::numeric_limits<std::int64_t>::max(), last = -1;
-  std::ifstream in(file);
-  for (std::string line; std::getline(in, line);) {
-    if (line.empty() || line.front() < '0' || line.front() > '9') continue;
-    const std::int64_t step = std::stoll(line.substr(0, line.find(',')));
-    first = std::min(first, step), last = std::max(last, step);
-  }
-  return {first, last};
-}
-
-std::vector<LoadScenario> windows_of(const std::string& file, std::int64_t steps, const ModelSpec& model) {
+/// Windows of `steps` steps, or of a power of two times as many where those were more than kMostWindows; steps behind
+/// the last whole one are left out. Cost follows the steps that were recorded, wherever they lie.
+LoadWindows windows_of(const std::string& file, std::int64_t steps, const ModelSpec& model) {
   const auto routing = recorded_routing(file, model, {1, 1, 1});
-  const auto [first, last] = recorded_steps(file);
-  std::vector<LoadScenario> out;
-  for (std::int64_t begin = first; begin + steps - 1 <= last; begin += steps)
-    out.push_back(load_scenario(*routing, fmt::format("steps {} to {}", begin, begin + steps - 1), model.blocks(), 1,
-                                begin, begin + steps - 1, {Evidence::measured, file}));
+  const std::vector<std::int64_t> recorded = routing->recorded_steps();
+  std::int64_t windows = (recorded.back() - recorded.front() + 1) / steps;
+  LoadWindows out{{}, steps};
+  for (; windows > static_cast<std::int64_t>(kMostWindows); windows /= 2) out.steps *= 2;
+  for (std::int64_t i = 0; i < windows; ++i) {
+    const std::int64_t begin = recorded.front() + i * out.steps, end = begin + out.steps;
+    std::vector<std::int64_t> within(std::lower_bound(recorded.begin(), recorded.end(), begin),
+                                     std::lower_bound(recorded.begin(), recorded.end(), end));
+    if (within.empty()) within.push_back(begin);  // routed as the nearest that was recorded
+    out.loads.push_back(load_scenario(*routing, fmt::format("steps {} to {}", begin, end - 1), model.blocks(), 1,
+                                      within, {Evidence::measured, file}));
+  }
   return out;
 }
 
@@ -56,7 +51,7 @@ LoadWindows read_load_windows(const std::vector<std::string>& names, std::int64_
   LoadWindows out{{}, steps};
   if (const std::string file = names.size() == 1 ? find_config("routing", names[0]).string() : "";
       !file.empty() && is_recording(file))
-    out.loads = windows_of(file, steps, model);
+    out = windows_of(file, steps, model);
   else
     for (const std::string& name : names) out.loads.push_back(read_load_scenario(name, model.experts));
   if (out.loads.size() < 2)

@@ -8,7 +8,9 @@
 #include <numeric>
 #include <sstream>
 
+#include "configs/spec/limits.hpp"
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/text.hpp"
 #include "sim/program/build/expert_copies.hpp"
 
 namespace wt {
@@ -66,6 +68,11 @@ class Recording : public RoutingSource {
     const auto row = layers.find(layer % static_cast<std::int64_t>(layers.size()));
     return scaled(row == layers.end() ? layers.begin()->second : row->second, rows);
   }
+  std::vector<std::int64_t> recorded_steps() const override {
+    std::vector<std::int64_t> out;
+    for (const auto& [step, layers] : steps_) out.push_back(step);
+    return out;
+  }
   std::string description() const override { return description_; }
 
  private:
@@ -95,12 +102,16 @@ std::vector<std::vector<std::string>> read_cells(const std::filesystem::path& cs
   return rows;
 }
 
+/// No count of anybody's rows, and no number of a step, is larger; up to here both are exact as floating point.
+constexpr double kLargest = 1e15;
+
 double to_number(const std::string& cell, const std::filesystem::path& csv, std::size_t line) {
   try {
-    if (const double value = std::stod(cell); value >= 0) return value;
+    if (const double value = std::stod(cell); value >= 0 && value <= kLargest) return value;
   } catch (const std::exception&) {  // not a number: reported below
   }
-  throw_error(Code::usage, "{}: row {}: found '{}', needs a count >= 0", csv.string(), line, cell);
+  throw_error(Code::usage, "{}: row {}: found '{}', needs a count from 0 to {}", csv.string(), line, shortened(cell),
+              kLargest);
 }
 
 }  // namespace
@@ -138,6 +149,9 @@ std::vector<std::vector<double>> read_histogram(const std::filesystem::path& csv
                   rows[0].size());
     auto& shares = layers[to_number(rows[i][layer], csv, i + 1)];
     const double index = to_number(rows[i][expert], csv, i + 1);
+    if (index >= static_cast<double>(limits::kExperts))
+      throw_error(Code::usage, "{}: row {}: found expert {}, needs one below {}", csv.string(), i + 1, index,
+                  limits::kExperts);
     if (experts > 0 && index >= static_cast<double>(experts))
       throw_error(Code::usage, "{}: row {}: found expert {}, the model has {}", csv.string(), i + 1, index, experts);
     most = std::max(most, static_cast<std::size_t>(index) + 1);

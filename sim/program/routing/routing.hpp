@@ -22,6 +22,8 @@ class RoutingSource {
                                      std::int64_t source_rank) const = 0;
   /// Whether microbatches of a step that have as many tokens are routed alike.
   virtual bool same_in_every_microbatch() const { return false; }
+  /// In order; none where it was not recorded. Other steps are routed as the nearest of these.
+  virtual std::vector<std::int64_t> recorded_steps() const { return {}; }
   /// Said in reports: "recorded on ...", "histogram of ...", "balanced (assumed)".
   virtual std::string description() const = 0;
 };

@@ -1,0 +1,133 @@
+#include "bench/gate/history_alerts.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+namespace wt {
+namespace {
+
+std::size_t distance(std::size_t a, std::size_t b) { return a < b ? b - a : a - b; }
+
+/// An alert that was raised and not withdrawn, and where it now lies in its series.
+struct StandingAlert {
+  AlertRecord alert;
+  std::size_t index;
+};
+
+/// Alerts of one series that stand.
+std::vector<StandingAlert> standing_alerts(const History& history, const HistorySeries& series) {
+  std::vector<StandingAlert> standing;
+  for (const AlertRecord& alert : history.alerts) {
+    if (alert.benchmark != series.benchmark || alert.environment != series.environment) continue;
+    const auto at = std::find_if(series.points.begin(), series.points.end(),
+                                 [&](const HistoryPoint& point) { return point.run == alert.run; });
+    if (at == series.points.end()) continue;  // another unit, or a run whose file was taken away
+    if (alert.withdrawn)
+      standing.erase(std::remove_if(standing.begin(), standing.end(),
+                                    [&](const StandingAlert& s) { return s.alert.run == alert.run; }),
+                     standing.end());
+    else
+      standing.push_back({alert, static_cast<std::size_t>(at - series.points.begin())});
+  }
+  return standing;
+}
+
+/// The reason, where somebody wanted a change here.
+std::optional<std::string> wanted(const History& history, const HistorySeries& series, std::size_t index) {
+  const std::size_t first = index < kSameShift ? 0 : index - kSameShift;
+  const std::size_t last = std::min(series.points.size(), index + kSameShift + 1);
+  for (const Acceptance& accepted : history.accepted) {
+    if (!accepted.benchmark.empty() && accepted.benchmark != series.benchmark) continue;
+    for (std::size_t i = first; i < last; ++i)
+      if (same_commit(series.points[i].commit, accepted.commit)) return accepted.reason;
+  }
+  return std::nullopt;
+}
+
+/// Why there is no shift at `index` any more.
+std::string why_not(const SeriesLevels& levels, std::size_t index) {
+  for (const LevelShift& each : levels.rejected)
+    if (distance(each.index, index) <= kSameShift) return each.rejected;
+  return "no change point any more";
+}
+
+/// Whether each shift was said before. Takes the alerts that said one from `standing`: each belongs to the nearest
+/// shift of its direction, as two shifts may lie closer to one another than kSameShift.
+std::vector<bool> known_shifts(const std::vector<LevelShift>& shifts, std::vector<StandingAlert>& standing) {
+  std::vector<bool> known(shifts.size());
+  std::vector<StandingAlert> lost;
+  for (StandingAlert& alert : standing) {
+    std::optional<std::size_t> nearest;
+    for (std::size_t i = 0; i < shifts.size(); ++i) {
+      const std::size_t far = distance(alert.index, shifts[i].index);
+      if (far > kSameShift || (alert.alert.ratio > 1) != (shifts[i].ratio() > 1)) continue;
+      if (!nearest || far < distance(alert.index, shifts[*nearest].index)) nearest = i;
+    }
+    if (nearest)
+      known[*nearest] = true;
+    else
+      lost.push_back(std::move(alert));
+  }
+  standing = std::move(lost);
+  return known;
+}
+
+JudgedSeries judge_series(const History& history, const HistorySeries& series, const ShiftOptions& options,
+                          std::vector<AlertRecord>& news) {
+  JudgedSeries judged{&series, {}, {}};
+  std::vector<double> values;
+  for (const HistoryPoint& point : series.points) values.push_back(point.median);
+  judged.levels = level_shifts(values, options);
+  std::vector<StandingAlert> standing = standing_alerts(history, series);
+  const HistoryPoint& newest = series.points.back();
+  const auto say = [&](const LevelShift& shift, const SeriesShift& found) {
+    news.push_back({false, series.environment, series.benchmark, series.points[shift.index].run, found.before,
+                    found.commit, shift.ratio(), "", newest.run, newest.built});
+  };
+  const std::vector<bool> known = known_shifts(judged.levels.shifts, standing);
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    const LevelShift& shift = judged.levels.shifts[i];
+    SeriesShift found{shift, (shift.after > shift.before) == series.smaller_is_better,
+                      series.points[shift.index - 1].commit, series.points[shift.index].commit};
+    if (known[i]) found.state = ShiftState::known;
+    if (const auto reason = wanted(history, series, shift.index)) {
+      found.state = ShiftState::accepted;
+      found.reason = *reason;
+    }
+    if (found.state == ShiftState::fresh) say(shift, found);
+    judged.shifts.push_back(std::move(found));
+  }
+  for (const StandingAlert& lost : standing) {
+    if (series.points.size() - lost.index < options.lasting) continue;  // too early to tell
+    AlertRecord record = lost.alert;
+    record.withdrawn = true;
+    record.reason = why_not(judged.levels, lost.index);
+    record.by = newest.run;
+    record.date = newest.built;
+    news.push_back(std::move(record));
+  }
+  return judged;
+}
+
+}  // namespace
+
+std::string to_string(ShiftState state) {
+  return state == ShiftState::fresh ? "new" : state == ShiftState::known ? "known" : "accepted";
+}
+
+bool HistoryJudgement::has_regression() const {
+  return std::any_of(series.begin(), series.end(), [](const JudgedSeries& judged) {
+    return std::any_of(judged.shifts.begin(), judged.shifts.end(),
+                       [](const SeriesShift& s) { return s.worse && s.state == ShiftState::fresh; });
+  });
+}
+
+HistoryJudgement judge_history(const History& history, const ShiftOptions& options) {
+  HistoryJudgement judgement;
+  for (const HistorySeries& series : history.series)
+    judgement.series.push_back(judge_series(history, series, options, judgement.news));
+  return judgement;
+}
+
+}  // namespace wt

@@ -1,0 +1,176 @@
+// Records of a history as JSON Lines, each file named by its content.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdio>
+#include <ctime>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "bench/gate/history.hpp"
+#include "configs/spec/support/atomic_file.hpp"
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/hash.hpp"
+#include "configs/spec/support/statistics.hpp"
+#include "configs/spec/support/text.hpp"
+
+namespace wt {
+namespace {
+
+using nlohmann::json;
+
+std::string fact(const Fingerprint& facts, const char* key) {
+  const auto found = facts.find(key);
+  return found == facts.end() ? "" : found->second;
+}
+
+std::string short_hash(const std::string& text) { return fmt::format("{:016x}", hash_of(text)).substr(0, 8); }
+
+/// "nvidia-h100-80gb-hbm3-1a2b3c4d": for people, and for the names of files.
+std::string environment_name(const Fingerprint& facts) {
+  std::string all, name;
+  for (const auto& [key, value] : facts) all += fmt::format("{}={}\n", key, value);
+  for (char c : lower(fact(facts, facts.count("device") > 0 ? "device" : "cpu_model")))
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0)
+      name += c;
+    else if (!name.empty() && name.back() != '-')
+      name += '-';
+  name = name.substr(0, 40);
+  while (!name.empty() && name.back() == '-') name.pop_back();
+  return fmt::format("{}-{}", name.empty() ? "machine" : name, short_hash(all));
+}
+
+/// The first of a merged profile's dates, "a + b", as UTC: Google Benchmark writes local times with their offset, and
+/// dates are compared as words. As it is where it is no date.
+std::string first_of(const std::string& dates) {
+  const std::string date = dates.substr(0, dates.find(" + "));
+  std::tm local{};
+  const char* rest = strptime(date.c_str(), "%Y-%m-%dT%H:%M:%S%z", &local);
+  if (rest == nullptr || *rest != '\0') return date;
+  const long east_s = local.tm_gmtoff;  // timegm() makes it 0
+  const std::time_t utc = timegm(&local) - east_s;
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(utc));
+}
+
+/// `date` without what a file name should not hold, so that a folder lists records in order.
+bool write_record(const std::filesystem::path& folder, const std::string& date, const std::string& lines) {
+  std::filesystem::create_directories(folder);
+  std::string day;
+  for (char c : date)
+    if (std::isdigit(static_cast<unsigned char>(c)) != 0) day += c;
+  const auto file = folder / fmt::format("{}-{:016x}.jsonl", day.substr(0, 14), hash_of(lines));
+  // A file of this name holds these bytes, unless its end was lost: then it is made whole.
+  std::error_code absent;
+  if (std::filesystem::file_size(file, absent) == lines.size() && !absent) return false;
+  write_file_atomically(file, lines);
+  return true;
+}
+
+}  // namespace
+
+HistoryRun history_run(const Profile& profile, const std::string& commit, const std::filesystem::path& place) {
+  HistoryRun run;
+  const Fingerprint& facts = profile.fingerprint;
+  run.id = digest(profile).substr(0, 16);
+  run.commit = commit.empty() ? fact(facts, "commit") : commit;
+  run.measured = first_of(fact(facts, "date"));
+  run.built = commit_date(run.commit, place);
+  if (run.built.empty()) run.built = run.measured;
+  if (run.built.empty())
+    throw_error(Code::usage,
+                "gate record: found no date in the profile and none of its commit, allowed a run that has a place in "
+                "the history; give the commit with --commit inside its repository");
+  if (!fact(facts, "host").empty()) run.host = short_hash(fact(facts, "host"));
+  for (const auto& [key, value] : facts)
+    if (!is_run_fact(key)) run.facts[key] = value;
+  run.environment = environment_name(run.facts);
+  for (const Measurement& m : profile.measurements) {
+    const bool failed = std::any_of(profile.failures.begin(), profile.failures.end(),
+                                    [&](const FailedMeasurement& f) { return f.name == m.name(); });
+    if (m.evidence.kind != Evidence::measured || !m.throttled.empty() || failed) {
+      ++run.left_out;
+      continue;
+    }
+    HistoryPoint point{run.id, run.commit, run.built, run.measured, run.host, m.median()};
+    point.low = quantile(m.samples, 0.25);
+    point.high = quantile(m.samples, 0.75);
+    point.samples = m.samples.size();
+    run.values.emplace_back(m, point);
+  }
+  run.left_out += profile.failures.size();
+  if (run.values.empty())
+    throw_error(Code::usage,
+                "gate record: found no benchmark that was measured and not throttled, allowed at least one; record a "
+                "profile that measured something");
+  return run;
+}
+
+bool record_run(const HistoryRun& run, const std::filesystem::path& folder) {
+  const json header = {{"schema", "windtunnel.gate-history/1"},
+                       {"run", run.id},
+                       {"commit", run.commit},
+                       {"built", run.built},
+                       {"measured", run.measured},
+                       {"host", run.host},
+                       {"environment", run.facts}};
+  std::string lines = header.dump() + "\n";
+  for (const auto& [m, point] : run.values)
+    lines += json{{"benchmark", m.name()},   {"unit", m.unit},   {"smaller_is_better", m.smaller_is_better},
+                  {"median", point.median},  {"low", point.low}, {"high", point.high},
+                  {"samples", point.samples}}
+                 .dump() +
+             "\n";
+  return write_record(folder / "runs" / run.environment, run.built, lines);
+}
+
+void record_alerts(const std::vector<AlertRecord>& alerts, const std::filesystem::path& folder) {
+  if (alerts.empty()) return;
+  std::string lines;
+  for (const AlertRecord& a : alerts)
+    lines += json{{"said", a.withdrawn ? "withdrawn" : "raised"},
+                  {"environment", a.environment},
+                  {"benchmark", a.benchmark},
+                  {"run", a.run},
+                  {"before", a.before},
+                  {"commit", a.commit},
+                  {"ratio", a.ratio},
+                  {"reason", a.reason},
+                  {"by", a.by},
+                  {"date", a.date}}
+                 .dump() +
+             "\n";
+  write_record(folder / "alerts", alerts.front().date, lines);
+}
+
+void record_acceptance(const Acceptance& accepted, const std::filesystem::path& folder) {
+  const json line = {{"commit", accepted.commit},
+                     {"benchmark", accepted.benchmark},
+                     {"reason", accepted.reason},
+                     {"date", accepted.date}};
+  write_record(folder / "accepted", accepted.date, line.dump() + "\n");
+}
+
+std::string commit_date(const std::string& commit, const std::filesystem::path& folder) {
+  const auto is_hex = [](char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; };
+  if (commit.size() < 7 || !std::all_of(commit.begin(), commit.end(), is_hex)) return "";  // also "-dirty"
+  std::string place = folder.string();
+  for (std::size_t at = 0; (at = place.find('\'', at)) != std::string::npos; at += 4) place.replace(at, 1, "'\\''");
+  const std::string command = fmt::format(
+      "TZ=UTC git -C '{}' show -s --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd {} 2>/dev/null", place, commit);
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
+  std::array<char, 80> line{};
+  if (!pipe || !fgets(line.data(), line.size(), pipe.get())) return "";
+  std::string date = line.data();
+  while (!date.empty() && date.back() == '\n') date.pop_back();
+  return date;
+}
+
+bool same_commit(const std::string& a, const std::string& b) {
+  const std::size_t n = std::min(a.size(), b.size());
+  return a == b ? n > 0 : n >= 7 && a.compare(0, n, b, 0, n) == 0 && a.find('-') == b.find('-');
+}
+
+}  // namespace wt

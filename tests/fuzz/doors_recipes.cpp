@@ -1,0 +1,27 @@
+#include "planner/recipes/recipe.hpp"
+#include "tests/fuzz/door.hpp"
+
+namespace wt::fuzz {
+
+std::vector<Door> recipe_doors() {
+  std::vector<Door> doors;
+  const auto add = [&](const char* name, const char* file, RecipeFormat format, std::int64_t gpus, const char* model) {
+    doors.push_back({name, {sample(file)}, [=](const std::string& input, const auto&) {
+                       import_run(input, file, {format, model, gpus});
+                     }});
+  };
+  add("torchtitan", "tests/data/recipes/deepseek_v2_lite.toml", RecipeFormat::torchtitan, 64, "");
+  add("megatron_shell", "tests/data/recipes/mixtral.sh", RecipeFormat::megatron_core, 0, "");
+  add("megatron_bridge", "tests/data/recipes/qwen3_bridge.yaml", RecipeFormat::megatron_bridge, 32, "qwen3-30b-a3b");
+  add("automodel", "tests/data/recipes/automodel_qwen3.yaml", RecipeFormat::automodel, 64, "");
+  add("llm_foundry", "tests/data/recipes/mpt_1b.yaml", RecipeFormat::llm_foundry, 64, "");
+  doors.push_back({"any_recipe",
+                   {sample("tests/data/recipes/mixtral.sh"), sample("tests/data/recipes/deepseek_v2_lite.toml"),
+                    sample("tests/data/recipes/mpt_1b.yaml"), sample("configs/runs/demo.yaml")},
+                   [](const std::string& input, const auto&) {
+                     import_run(input, "job", {{}, "", 128});
+                   }});
+  return doors;
+}
+
+}  // namespace wt::fuzz

@@ -1,0 +1,108 @@
+#include <nlohmann/json.hpp>
+
+#include "configs/spec/cluster.hpp"
+#include "configs/spec/duration.hpp"
+#include "configs/spec/failures.hpp"
+#include "configs/spec/find.hpp"
+#include "configs/spec/index_samples.hpp"
+#include "configs/spec/measured_recovery.hpp"
+#include "configs/spec/model.hpp"
+#include "configs/spec/offer.hpp"
+#include "configs/spec/recompute.hpp"
+#include "configs/spec/run.hpp"
+#include "configs/spec/scenario.hpp"
+#include "configs/spec/stack.hpp"
+#include "configs/spec/study.hpp"
+#include "configs/spec/study_keys.hpp"
+#include "configs/spec/support/json_reader.hpp"
+#include "configs/spec/support/quantity.hpp"
+#include "configs/spec/support/yaml.hpp"
+#include "planner/evaluate/evaluation_file.hpp"
+#include "planner/watch/hooks.hpp"
+#include "planner/watch/rules.hpp"
+#include "tests/fuzz/door.hpp"
+
+namespace wt::fuzz {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> presets(const std::string& kind, const std::vector<std::string>& names) {
+  std::vector<std::string> out;
+  for (const std::string& name : names) out.push_back(sample(fs::path("configs") / kind / (name + ".yaml")));
+  return out;
+}
+
+/// A reader that takes a file's name.
+template <class Read>
+auto of_file(const char* name, Read read) {
+  return [name, read](const std::string& input, const fs::path& folder) { read(written(folder, name, input)); };
+}
+
+}  // namespace
+
+std::vector<Door> spec_doors() {
+  std::vector<Door> doors;
+  doors.push_back({"yaml", presets("runs", {"demo", "tiny-moe-mix"}),
+                   [](const auto& input, const auto&) { yaml_to_json(load_yaml(input, "input")); }});
+  doors.push_back({"json", {sample("tests/data/models/dbrx_config.json")}, [](const auto& input, const auto&) {
+                     differing_keys(parse_json(input, "input"), {{"a", 1}});
+                   }});
+  doors.push_back({"model", presets("models", {"dbrx", "qwen3-next-80b-a3b", "deepseek-v2-lite", "gpt-oss-20b"}),
+                   of_file("model.yaml", [](const fs::path& file) { read_model(file.string()); })});
+  doors.push_back(
+      {"hugging_face_config", {sample("tests/data/models/dbrx_config.json")}, [](const auto& input, const auto&) {
+         config_json(model_from_hugging_face(parse_json(input, "config.json"), "config.json"));
+       }});
+  doors.push_back({"cluster", presets("clusters", {"hgx-h100", "gb200-nvl72", "local-2core", "dbrx-3072-h100"}),
+                   of_file("cluster.yaml", [](const fs::path& file) { read_cluster(file.string()); })});
+  doors.push_back({"run",
+                   presets("runs", {"demo", "dbrx-3072-h100", "tiny-moe-finetune", "tiny-moe-mix", "tiny-moe-safe"}),
+                   [](const auto& input, const auto&) { run_from_text(input, "run.yaml"); }});
+  doors.push_back({"study", presets("studies", preset_names("studies")),
+                   [](const auto& input, const auto&) { study_from_text(input, "study.yaml"); }});
+  doors.push_back({"study_assignments",
+                   {"tokens=2T", "cluster.nic.bandwidth=200Gb/s", "search.microbatch=[1,2]"},
+                   [text = presets("studies", {"dbrx-3072-h100"})[0]](const auto& input, const auto&) {
+                     const auto equals = std::min(input.find('='), input.size());
+                     const std::string value = equals < input.size() ? input.substr(equals + 1) : "";
+                     study_from_text(set_study_keys(text, {{input.substr(0, equals), value}}, "study"), "study");
+                   }});
+  doors.push_back({"fault_scenario", presets("faults", {"kill", "slow-node", "maintenance", "damaged-local-copy"}),
+                   of_file("scenario.yaml", [](const fs::path& file) { scenario_to_yaml(read_scenario_file(file)); })});
+  doors.push_back({"failure_rates", presets("faults/rates", preset_names("faults/rates")),
+                   of_file("rates.yaml", [](const fs::path& file) { read_failures_file(file); })});
+  doors.push_back({"measured_recovery", presets("faults/recovery", preset_names("faults/recovery")),
+                   of_file("recovery.yaml", [](const fs::path& file) { read_measured_recovery(file.string()); })});
+  doors.push_back({"stack", presets("stacks", {"torchtitan", "megatron-core", "windtunnel-train"}),
+                   of_file("stack.yaml", [](const fs::path& file) { read_stack(file.string()); })});
+  doors.push_back({"offer", presets("offers", {"made-up-h100", "made-up-h200"}),
+                   of_file("offer.yaml", [](const fs::path& file) { read_offer(file.string()); })});
+  doors.push_back({"watch_rules", presets("watch", {"default"}),
+                   of_file("watch.yaml", [](const fs::path& file) { read_watch_rules(file.string()); })});
+  doors.push_back({"watch_hooks", presets("watch", {"hooks-local", "hooks-slurm"}),
+                   of_file("hooks.yaml", [](const fs::path& file) { read_watch_hooks(file.string()); })});
+  doors.push_back(
+      {"evaluation_file", {}, of_file("evaluation.yaml", [](const fs::path& file) { read_evaluation_file(file); })});
+  doors.push_back(
+      {"quantities", {"400Gb/s", "989TFLOP/s", "700W", "12T", "80GiB", "1.5ms"}, [](const auto& input, const auto&) {
+         static constexpr double (*kParse[])(const std::string&, const std::string&) = {
+             parse_seconds, parse_bytes, parse_bytes_per_second, parse_flops_per_second, parse_watts, parse_count};
+         for (const auto& parse : kParse) {
+           try {
+             parse(input, "key");
+           } catch (const Error&) {
+             need_refusal();  // of another unit: the next one
+           }
+         }
+       }});
+  doors.push_back({"durations", {"1000ba", "2ep", "0.5dur", "12e12tok"}, [](const auto& input, const auto&) {
+                     Duration::parse(input, "max_duration");
+                   }});
+  doors.push_back({"recompute", {"block", "attention", "norm+products"}, [](const auto& input, const auto&) {
+                     recompute_from_string(input);
+                   }});
+  return doors;
+}
+
+}  // namespace wt::fuzz
