@@ -322,7 +322,6 @@ void written_by_host(const void* pointer, size_t bytes) {
 }
 
 uint32_t shared_offset(const void* at) { return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(at) - shared.start); }
-void* at_shared_offset(uint32_t offset) { return reinterpret_cast<void*>(shared.start + offset); }
 
 unsigned char* dynamic_shared() { return kernels::cuda::dynamic_shared_bytes; }
 

@@ -31,7 +31,6 @@ void written_by_host(const void* at, size_t bytes);
 
 /// Of an address in shared memory, from 0: what __cvta_generic_to_shared() gives.
 uint32_t shared_offset(const void* at);
-void* at_shared_offset(uint32_t offset);
 
 /// Where dynamic shared memory begins.
 unsigned char* dynamic_shared();
