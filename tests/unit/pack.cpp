@@ -236,7 +236,7 @@ TEST_CASE("options that exclude one another are refused before anything is read"
     CHECK_THROWS_WITH(pack_text({"/nowhere"}, "/nowhere/set", options), Contains(why));
   };
   PackOptions options;
-  options.eos_text = "x";
+  options.eos_text = std::string("x");
   refuses(options, "--bos-text, --eos-text: found beside");
   options = {};
   options.wrap = false;
