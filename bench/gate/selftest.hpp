@@ -28,6 +28,7 @@ std::filesystem::path default_recorded_runs();
 struct BlockTrials {
   std::size_t benchmarks;  ///< in one run
   double minutes;
+  bool filtered = true;  ///< what is decided is not measured again, as Google Benchmark can do
 };
 
 struct SelftestOptions {
@@ -38,7 +39,7 @@ struct SelftestOptions {
   double quiet_spread = 0.01;  ///< a benchmark is quiet when 1.4826 MAD / median over all runs is at most this
   std::uint64_t seed = 1;
   GateOptions gate;
-  std::vector<BlockTrials> block_trials = {{30, 15}, {60, 15}, {60, 60}, {564, 60}};
+  std::vector<BlockTrials> block_trials = {{30, 15}, {60, 15}, {60, 60}, {564, 60}, {30, 15, false}, {60, 60, false}};
   double block_step = 0.05;
   double process_s = 1;       ///< assumed of a process in a block: its start
   double benchmark_s = 0.04;  ///< assumed of each benchmark in it: this or two calls, whichever is longer
@@ -64,6 +65,7 @@ struct Recall {
 struct BlocksResult {
   std::size_t benchmarks = 0;
   double minutes = 0;       ///< limit
+  bool filtered = true;     ///< as tried
   double failed_runs = 0;   ///< share of runs of the same code with a benchmark called slower
   double inconclusive = 0;  ///< share of benchmarks in these runs
   double minutes_used = 0;  ///< mean of these runs

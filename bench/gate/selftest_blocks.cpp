@@ -1,6 +1,7 @@
 // gate run tried on recorded timings: false alarms, and what it finds in the time given.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "bench/gate/selftest.hpp"
 #include "bench/gate/sequential.hpp"
@@ -13,6 +14,7 @@ namespace {
 struct BlocksTrial {
   const RecordedRuns& recorded;
   const SelftestOptions& options;
+  const BlockTrials& what;
   std::vector<std::size_t> chosen;  ///< benchmarks of the run
   std::vector<double> factors;      ///< what each is multiplied by on the new side
 };
@@ -22,7 +24,7 @@ struct BlocksEnd {
   double seconds = 0;
 };
 
-BlocksEnd run_blocks(const BlocksTrial& trial, double limit_s, std::mt19937_64& random) {
+BlocksEnd run_blocks(const BlocksTrial& trial, std::mt19937_64& random) {
   std::vector<GateRow> rows(trial.chosen.size());
   std::vector<double> cost_s;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -33,11 +35,15 @@ BlocksEnd run_blocks(const BlocksTrial& trial, double limit_s, std::mt19937_64& 
   SequentialGate gate(rows, trial.options.gate);
   double seconds = 0;
   const std::size_t windows = trial.recorded.runs.size() - 2 * kBlockSide + 1;
-  for (std::vector<std::size_t> due = gate.next(); !due.empty(); due = gate.next()) {
-    double block_s = trial.options.process_s;
-    for (std::size_t i : due) block_s += cost_s[i];
-    block_s *= 2 * kBlockSide;
-    if (seconds + block_s > limit_s) break;
+  const bool filtered = trial.what.filtered;
+  const double everything_s = std::accumulate(cost_s.begin(), cost_s.end(), 0.0);
+  while (true) {
+    const std::vector<std::size_t> due = filtered ? gate.next() : gate.undecided();
+    if (due.empty()) break;
+    double due_s = 0;
+    for (std::size_t i : due) due_s += cost_s[i];
+    const double block_s = 2 * kBlockSide * (trial.options.process_s + (filtered ? due_s : everything_s));
+    if (seconds + block_s > 60 * trial.what.minutes) break;
     seconds += block_s;
     const std::size_t first = random() % windows;
     const std::vector<bool> order = block_order(random);
@@ -62,14 +68,15 @@ BlocksResult try_blocks(const RecordedRuns& recorded, const SelftestOptions& opt
   BlocksResult out;
   out.benchmarks = std::min(what.benchmarks, recorded.benchmarks.size());
   out.minutes = what.minutes;
+  out.filtered = what.filtered;
   out.recall.step = options.block_step;
   const double count = static_cast<double>(out.benchmarks), trials = static_cast<double>(options.trials);
   const auto stepped = std::max<std::size_t>(1, static_cast<std::size_t>(std::lround(options.step_share * count)));
   for (std::size_t t = 0; t < options.trials; ++t) {
-    BlocksTrial trial{recorded, options, shuffled(recorded.benchmarks.size(), random), {}};
+    BlocksTrial trial{recorded, options, what, shuffled(recorded.benchmarks.size(), random), {}};
     trial.chosen.resize(out.benchmarks);
     trial.factors.assign(out.benchmarks, 1.0);
-    const BlocksEnd same = run_blocks(trial, 60 * what.minutes, random);
+    const BlocksEnd same = run_blocks(trial, random);
     const auto is = [](Verdict verdict) { return [verdict](const GateRow& row) { return row.verdict == verdict; }; };
     out.failed_runs += std::any_of(same.rows.begin(), same.rows.end(), is(Verdict::slower)) ? 1 / trials : 0;
     out.inconclusive +=
@@ -78,7 +85,7 @@ BlocksResult try_blocks(const RecordedRuns& recorded, const SelftestOptions& opt
     out.minutes_used += same.seconds / 60 / trials;
 
     std::fill_n(trial.factors.begin(), stepped, 1 + options.block_step);  // `chosen` is in random order
-    const BlocksEnd changed = run_blocks(trial, 60 * what.minutes, random);
+    const BlocksEnd changed = run_blocks(trial, random);
     bool any = false;
     for (std::size_t i = 0; i < stepped; ++i) {
       const bool found = changed.rows[i].verdict == Verdict::slower, is_quiet = quiet[trial.chosen[i]];

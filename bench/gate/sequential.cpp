@@ -67,13 +67,18 @@ SequentialGate::SequentialGate(std::vector<GateRow> rows, const GateOptions& opt
 }
 
 std::vector<std::size_t> SequentialGate::next() const {
-  std::vector<std::size_t> all, likely;
-  for (std::size_t i = 0; i < states_.size(); ++i) {
-    if (states_[i].decided) continue;
-    all.push_back(i);
+  const std::vector<std::size_t> all = undecided();
+  std::vector<std::size_t> likely;
+  for (std::size_t i : all)
     if (states_[i].blocks < 4 || states_[i].may_be_slower) likely.push_back(i);
-  }
   return likely.empty() ? all : likely;
+}
+
+std::vector<std::size_t> SequentialGate::undecided() const {
+  std::vector<std::size_t> out;
+  for (std::size_t i = 0; i < states_.size(); ++i)
+    if (!states_[i].decided) out.push_back(i);
+  return out;
 }
 
 void SequentialGate::add(std::size_t index, const std::vector<double>& base, const std::vector<double>& current) {

@@ -36,6 +36,8 @@ class SequentialGate {
   /// What the next block is to measure: what is undecided, after four blocks only what may well have become slower
   /// (p below 0.2) as long as there is any such. Empty when all is decided.
   std::vector<std::size_t> next() const;
+  /// All that is not decided yet: for programs that measure everything each time.
+  std::vector<std::size_t> undecided() const;
   /// One block's values of a benchmark, kBlockSide a side, all above 0; else Error{usage}. Judges it where a look is
   /// due.
   void add(std::size_t row, const std::vector<double>& base, const std::vector<double>& current);

@@ -101,8 +101,7 @@ void GateBlocks::block(const std::string& filter, double limit_s) {
 }
 
 std::string GateBlocks::filter(const std::vector<std::string>& names) const {
-  if (filter_names_.empty() || !takes_filter_)
-    return "";  // a filter in the command measured these names or more: the last one counts
+  if (!filters()) return "";  // a filter in the command measured these names or more: the last one counts
   std::vector<std::string> patterns;
   for (const std::string& name : names)
     if (const auto found = filter_names_.find(name); found != filter_names_.end())
@@ -124,15 +123,16 @@ GateResult GateBlocks::measure(double limit_s, const GateOptions& options) {
       rows.push_back(row);
   SequentialGate gate(rows, options);
   const std::size_t all = rows.size();
+  const auto wanted = [&] { return filters() ? gate.next() : gate.undecided(); };
   for (std::size_t blocks = 1;; ++blocks) {
-    std::vector<std::size_t> due = gate.next();
+    std::vector<std::size_t> due = wanted();
     for (std::size_t i : due) {
       const auto base = last_values(profiles_[0], gate.rows()[i].name);
       const auto current = last_values(profiles_[1], gate.rows()[i].name);
       if (above_zero(base) && above_zero(current)) gate.add(i, base, current);
     }
     const std::size_t before = std::max<std::size_t>(1, due.size());
-    due = gate.next();
+    due = wanted();
     const auto undecided =
         static_cast<std::size_t>(std::count_if(gate.rows().begin(), gate.rows().end(), [](const GateRow& row) {
           return row.verdict == Verdict::inconclusive;

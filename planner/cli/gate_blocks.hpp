@@ -24,6 +24,8 @@ class GateBlocks {
   void block(const std::string& filter, double limit_s);
   /// Words that make the command measure these benchmarks alone; "" where it takes none.
   std::string filter(const std::vector<std::string>& names) const;
+  /// Can be asked for some benchmarks alone.
+  bool filters() const { return !filter_names_.empty() && takes_filter_; }
 
   GateTree trees_[2];  // base, new
   std::string command_;

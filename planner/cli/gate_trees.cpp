@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -28,6 +29,18 @@ fs::path cache_of_trees() {
   if (const std::string cache = variable("XDG_CACHE_HOME"); !cache.empty()) return fs::path(cache) / "windtunnel/gate";
   if (const std::string home = variable("HOME"); !home.empty()) return fs::path(home) / ".cache/windtunnel/gate";
   throw_error(Code::usage, "gate run: found no folder for the trees; set WINDTUNNEL_CACHE");
+}
+
+/// The trees that were used last stay, with all that was built in them: those of a comparison and of the ones before
+/// it.
+constexpr std::size_t kTreesKept = 6;
+
+void remove_old_trees(const fs::path& cache) {
+  std::vector<std::pair<fs::file_time_type, fs::path>> trees;
+  for (const auto& entry : fs::directory_iterator(cache))
+    if (entry.is_directory()) trees.emplace_back(entry.last_write_time(), entry.path());
+  std::sort(trees.rbegin(), trees.rend());
+  for (std::size_t i = kTreesKept; i < trees.size(); ++i) fs::remove_all(trees[i].second);
 }
 
 /// Standard output of a command of bash without the last line's end; nothing where it fails.
@@ -99,6 +112,8 @@ GateTree GateTrees::tree(const std::string& revision) {
   if (output_of("git rev-parse HEAD", folder) != commit)
     throw_error(Code::runtime, "gate run: {} could not be checked out into {}; try: git worktree add --detach {} {}",
                 commit, folder.string(), folder.string(), commit);
+  fs::last_write_time(folder, fs::file_time_type::clock::now());
+  remove_old_trees(cache_);
   return {folder, commit};
 }
 

@@ -27,7 +27,8 @@ class GateTrees {
   GateTrees& operator=(const GateTrees&) = delete;
 
   /// ".": the working tree as it is. Else a worktree of the revision, kept for the next time with all that was built in
-  /// it. Throws Error{usage} for a revision that git does not know.
+  /// it; of this repository's, the six that were used last stay. Throws Error{usage} for a revision that git does not
+  /// know.
   GateTree tree(const std::string& revision);
   /// What commands say is added to it.
   const std::filesystem::path& log() const { return log_; }

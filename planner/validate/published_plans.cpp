@@ -1,7 +1,6 @@
 #include "planner/validate/published_plans.hpp"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 
 #include "configs/spec/cluster.hpp"
@@ -50,11 +49,16 @@ PredictedPlan predicted(const SearchProblem& problem, const Layout& layout) {
 
 }  // namespace
 
-std::vector<PublishedPlan> read_published_plans(const std::filesystem::path& file) {
+std::map<std::string, RunRow> published_rows() {
   std::map<std::string, RunRow> rows;
   const std::filesystem::path tables = configs_folder() / "measurements";
   for (RunRow& row : published_training_runs(tables)) rows.emplace(row.id, std::move(row));
   for (RunRow& row : read_run_rows(tables / "large_runs.csv")) rows.emplace(row.id, std::move(row));
+  return rows;
+}
+
+std::vector<PublishedPlan> read_published_plans(const std::filesystem::path& file,
+                                                const std::map<std::string, RunRow>& rows) {
   YamlMap map = YamlMap::from_file(file);
   const std::int64_t simulations = map.integer("simulations", 1);
   std::vector<PublishedPlan> out;

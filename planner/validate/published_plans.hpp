@@ -6,6 +6,7 @@
 #pragma once
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -24,9 +25,11 @@ struct PublishedPlan {
   std::string good;   ///< why its layout counts as good
   SearchSpec search;  ///< what of the space is left out
 };
-/// Each `run` is a row_id of the tables of runs in configs/measurements. Throws Error{usage}: unknown keys or rows,
-/// rows that cannot be predicted.
-std::vector<PublishedPlan> read_published_plans(const std::filesystem::path& file);
+/// The tables of runs in configs/measurements, by row_id.
+std::map<std::string, RunRow> published_rows();
+/// Each `run` is a row_id of `rows`. Throws Error{usage}: unknown keys or rows, rows that cannot be predicted.
+std::vector<PublishedPlan> read_published_plans(const std::filesystem::path& file,
+                                                const std::map<std::string, RunRow>& rows = published_rows());
 
 /// The run as the files of a user.
 RunFiles files_of(const PublishedPlan& plan, const std::vector<StackSpec>& stacks);

@@ -54,13 +54,13 @@ std::string selftest_text(const SelftestResult& r) {
   if (r.blocks.empty()) return text;
   text += fmt::format(
       "\ngate run, in blocks of random order (a step of {:g} % on {:g} % of the benchmarks)\n"
-      "  benchmarks   minutes   same code: runs that fail   inconclusive   step found: all   quiet   below the "
-      "floors\n",
+      "  benchmarks   measured again   minutes   same code: runs that fail   inconclusive   step found: all   quiet   "
+      "below the floors\n",
       o.block_step * 100, o.step_share * 100);
   for (const BlocksResult& x : r.blocks)
-    text += fmt::format("  {:10} {:9.0f} {:25.1f} % {:12.1f} % {:15.1f} % {:5.1f} % {:16.1f} %\n", x.benchmarks,
-                        x.minutes, x.failed_runs * 100, x.inconclusive * 100, x.recall.all * 100, x.recall.quiet * 100,
-                        x.recall.below_floors * 100);
+    text += fmt::format("  {:10} {:>16} {:9.0f} {:25.1f} % {:12.1f} % {:15.1f} % {:5.1f} % {:16.1f} %\n", x.benchmarks,
+                        x.filtered ? "undecided" : "all", x.minutes, x.failed_runs * 100, x.inconclusive * 100,
+                        x.recall.all * 100, x.recall.quiet * 100, x.recall.below_floors * 100);
   return text + fmt::format(
                     "  Assumed: a process takes {:g} s to start, a benchmark in it {:g} ms or two calls, whichever is "
                     "longer.\n",
@@ -74,6 +74,7 @@ json selftest_json(const SelftestResult& r) {
   for (const BlocksResult& x : r.blocks)
     blocks.push_back({{"benchmarks", x.benchmarks},
                       {"minutes", x.minutes},
+                      {"filtered", x.filtered},
                       {"failed_runs", x.failed_runs},
                       {"inconclusive", x.inconclusive},
                       {"minutes_used", x.minutes_used},

@@ -1,7 +1,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <pugixml.hpp>
 #include <sstream>
+#include <stdexcept>
 
 #include "configs/spec/index_samples.hpp"
 #include "configs/spec/support/error.hpp"
@@ -26,6 +28,7 @@
 #include "trainer/safetensors/sealed_document.hpp"
 #include "trainer/storage/aws_profile.hpp"
 #include "trainer/storage/s3_error.hpp"
+#include "trainer/storage/s3_list.hpp"
 
 namespace wt::fuzz {
 namespace {
@@ -202,6 +205,19 @@ std::vector<Door> data_doors() {
   doors.push_back({"s3_error", {}, [](const auto& input, const auto&) {
                      s3_error_of({403, {}, input, input.size()});
                      s3_error_in({200, {}, input, input.size()});
+                   }});
+  doors.push_back({"s3_list",
+                   {"<?xml version=\"1.0\"?><ListBucketResult><EncodingType>url</EncodingType><IsTruncated>true"
+                    "</IsTruncated><NextContinuationToken>t</NextContinuationToken><Contents><Key>runs%2Fa+b/shard"
+                    "</Key><Size>12</Size></Contents><Contents><Key>runs/../x</Key><Size>-1</Size></Contents>"
+                    "</ListBucketResult>"},
+                   [](const auto& input, const auto&) {
+                     pugi::xml_document document;
+                     if (!document.load_string(input.c_str())) return;
+                     for (const StoreEntry& file : s3_list_page(document.child("ListBucketResult"), "runs/", "").files)
+                       if (const fs::path name(file.name);
+                           name.is_absolute() || *name.lexically_normal().begin() == "..")
+                         throw std::logic_error("a name that leads out: " + file.name);
                    }});
   doors.push_back({"aws_profile", {}, [](const auto& input, const fs::path& folder) {
                      setenv("AWS_SHARED_CREDENTIALS_FILE", written(folder, "credentials", input).c_str(), 1);

@@ -11,6 +11,7 @@
 #include "configs/spec/profile.hpp"
 #include "configs/spec/support/json_reader.hpp"
 #include "configs/spec/support/lax_json.hpp"
+#include "planner/validate/published_plans.hpp"
 #include "sim/cost/kernels/machine_data.hpp"
 #include "sim/measurements/collective_rows.hpp"
 #include "sim/measurements/kernel_rows.hpp"
@@ -91,6 +92,12 @@ std::vector<Door> measurement_doors() {
       table("row_exchanges", {"row_exchanges.csv"}, [](const fs::path& file) { read_row_exchanges(file); }));
   doors.push_back(
       table("outside_allocator", {"outside_allocator.csv"}, [](const fs::path& file) { read_outside_rows(file); }));
+  doors.push_back({"published_plans",
+                   {sample("configs/measurements/published_plans.yaml")},
+                   [](const std::string& input, const fs::path& folder) {
+                     static const std::map<std::string, RunRow> kRows = published_rows();
+                     read_published_plans(written(folder, "plans.yaml", input), kRows);
+                   }});
   doors.push_back(table("step_errors", {"left_out_steps.csv"}, [](const fs::path& file) { read_step_errors(file); }));
   doors.push_back(table("load_histogram", {}, [](const fs::path& file) { read_load_scenario(file.string(), 0); }));
   doors.push_back(table("recorded_routing", {}, [](const fs::path& file) {

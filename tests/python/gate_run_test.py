@@ -199,6 +199,17 @@ class GateRun(unittest.TestCase):
         ended = self.gate("--base", "main")
         self.assertEqual(ended.returncode, 0, ended.stderr)
 
+    def test_trees_that_were_used_last_stay(self):
+        for ms in range(11, 18):
+            self.commit(**{"gemm/m:64": ms, "copy<a.b>": 5, "sum": 1})
+        revisions = [self.git("rev-parse", f"HEAD~{back}")[:12] for back in range(8)]
+        for base in (7, 6, 7, 5, 4, 3, 2, 1):  # a build that fails ends the run soon after the trees are there
+            self.gate("--base", f"HEAD~{base}", "--new", ".", build="false")
+        trees = [path.name for path in self.top.glob("cache/gate/project-*/*") if path.is_dir()]
+        self.assertEqual(sorted(trees), sorted(revisions[back] for back in (7, 5, 4, 3, 2, 1)))
+        ended = self.gate("--base", "HEAD~6", "--new", "HEAD~6")  # which was removed
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+
     def test_one_run_at_a_time_for_all_repositories(self):
         (self.top / "cache/gate").mkdir(parents=True)
         with open(self.top / "cache/gate/lock", "w") as lock:

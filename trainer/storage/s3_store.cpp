@@ -1,38 +1,14 @@
 #include "trainer/storage/s3_store.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <pugixml.hpp>
 
 #include "configs/spec/support/clock.hpp"
+#include "trainer/storage/s3_list.hpp"
 
 namespace wt {
 namespace {
-
-/// "%2Fa+b" -> "/a b", as lists with encoding-type=url have names.
-std::string url_decoded(const std::string& text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto hex_digit = [&](std::size_t at) {
-      return at < text.size() && std::isxdigit(static_cast<unsigned char>(text[at]));
-    };
-    if (text[i] == '%' && hex_digit(i + 1) && hex_digit(i + 2)) {
-      out += static_cast<char>(std::stoi(text.substr(i + 1, 2), nullptr, 16));
-      i += 2;
-    } else {
-      out += text[i] == '+' ? ' ' : text[i];
-    }
-  }
-  return out;
-}
-
-bool is_store_name(const std::string& name) {
-  try {
-    check_store_name("", name);
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
-}
 
 /// A document with this root; the answer is asked for again where it is another.
 std::function<std::string(const HttpResponse&)> needs_root(const char* root, pugi::xml_document& document) {
@@ -104,23 +80,14 @@ std::vector<StoreEntry> S3Store::list(const std::string& prefix) {
     pugi::xml_document document;
     call.wrong = needs_root("ListBucketResult", document);
     client_.call(call);
-    const pugi::xml_node result = document.child("ListBucketResult");
-    const bool encoded = std::string(result.child_value("EncodingType")) == "url";
-    for (const pugi::xml_node file : result.children("Contents")) {
-      std::string key = file.child_value("Key");
-      if (encoded) key = url_decoded(key);
-      if (!key.starts_with(root + prefix)) continue;  // it was not asked for, and lists decide what is removed
-      std::string name = key.substr(root.size());
-      // "folder/", which some tools make, is no file; nor is what could lead out of a folder.
-      if (is_store_name(name)) found.push_back({std::move(name), std::strtoull(file.child_value("Size"), nullptr, 10)});
-    }
-    const std::string next = result.child_value("NextContinuationToken");
-    if (std::string(result.child_value("IsTruncated")) != "true") break;
-    if (next.empty() || next == token)
+    S3ListPage page = s3_list_page(document.child("ListBucketResult"), root, prefix);
+    std::move(page.files.begin(), page.files.end(), std::back_inserter(found));
+    if (page.is_last) break;
+    if (page.next.empty() || page.next == token)
       throw StoreFailed(
           StoreFailed::Kind::other,
           fmt::format("{}: found a list that never ends, needs one that does; the store is broken", address()));
-    token = next;
+    token = page.next;
   }
   std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   return found;
