@@ -36,6 +36,7 @@ struct TrackerThread::Shared {
   TrackerCounts counts;
   std::optional<TrackedEnd> how;        ///< once the end was asked for
   SteadyClock::time_point last_call{};  ///< until when it may take, from then on
+  bool calling = false;                 ///< a call runs, which may hang
   std::size_t in_call = 0;              ///< steps of the call that runs
   bool over = false;                    ///< the thread has ended
   std::string problem;                  ///< of the last call that failed
@@ -55,6 +56,8 @@ struct TrackerThread::Shared {
 /// Runs the call without the lock. Later: it may be made again, after pause_s.
 TrackerThread::Shared::Outcome TrackerThread::Shared::attempt(std::unique_lock<std::mutex>& lock,
                                                               const std::function<void()>& call) {
+  calling = true;
+  changed.notify_all();
   lock.unlock();
   std::string failed;
   bool refused = false;
@@ -66,6 +69,7 @@ TrackerThread::Shared::Outcome TrackerThread::Shared::attempt(std::unique_lock<s
     failed = e.what();
   }
   lock.lock();
+  calling = false;
   if (failed.empty()) {
     if (pause_s > 0 && !how) tell("answers again");
     pause_s = 0, told = false;
@@ -132,7 +136,7 @@ TrackerThread::TrackerThread(std::unique_ptr<Tracker> tracker, TrackedRun run, c
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread([shared = shared_] { shared->work(); }).detach();
+  thread_ = std::thread([shared = shared_] { shared->work(); });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
@@ -167,10 +171,18 @@ void TrackerThread::end(TrackedEnd how, double at_most_s) {
   std::unique_lock lock(shared_->mutex);
   if (std::exchange(shared_->told_end, true)) return;
   shared_->changed.wait_until(lock, shared_->last_call, [&] { return shared_->over; });
+  shared_->changed.wait(lock, [&] { return shared_->over || shared_->calling; });  // between calls it ends by itself
   const auto missing = shared_->counts.dropped + static_cast<std::int64_t>(shared_->waiting.size() + shared_->in_call);
   if (missing > 0 || !shared_->over)
     shared_->tell(fmt::format("{} steps logged, {} not{}; metrics.jsonl has all of them", shared_->counts.logged,
                               missing, shared_->problem.empty() ? "" : ": " + shared_->problem));
+  const bool over = shared_->over;
+  lock.unlock();
+  // One that still ends while the process does would leave libraries that clean up at their end.
+  if (over)
+    thread_.join();
+  else
+    thread_.detach();
 }
 
 TrackerCounts TrackerThread::counts() const {

@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <thread>
 
 #include "trainer/trackers/tracker.hpp"
 
@@ -42,6 +43,7 @@ class TrackerThread {
  private:
   struct Shared;
   std::shared_ptr<Shared> shared_;
+  std::thread thread_;  // until end()
 };
 
 }  // namespace wt
