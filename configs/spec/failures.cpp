@@ -197,7 +197,8 @@ FailurePreset read_failures_file(const std::filesystem::path& file) {
   out.name = map.text("name");
   out.title = map.text("title");
   out.node_gpus = map.integer_or("node_gpus", 8, 1);
-  const double node_days = map.number_or("node_days", 0, 0);
+  constexpr double kMostNodeDays = 1e9;  // a hundred thousand nodes for 27 years
+  const double node_days = map.number_or("node_days", 0, 0, kMostNodeDays);
   out.failures = read_classes(map, "failures", node_days);
   if (sum(out.failures) <= 0) map.fail("failures", "found no events, needs at least one class with a rate above 0");
   out.planned = read_classes(map, "planned", node_days);

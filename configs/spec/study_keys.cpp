@@ -105,6 +105,10 @@ std::string set_study_keys(const std::string& text, std::vector<std::pair<std::s
     return std::count(a.first.begin(), a.first.end(), '.') < std::count(b.first.begin(), b.first.end(), '.');
   });
   if (assignments.empty()) return text;
+  constexpr std::ptrdiff_t kMostDots = 20;  // no file nests as deep
+  if (const std::string& longest = assignments.back().first;
+      std::count(longest.begin(), longest.end(), '.') > kMostDots)
+    throw_error(Code::usage, "{}: found a key '{}' of more than {} parts", origin, shortened(longest), kMostDots + 1);
   YAML::Node root = load_yaml(text, origin);
   for (const auto& [key, value] : assignments) set_key(root, key, value, origin);
   return emitted(root);

@@ -35,11 +35,17 @@ json without_lists(const std::string& text, const std::string& where) {
   return line;
 }
 
+std::int64_t steps_in(const JsonReader& r) {
+  const std::int64_t steps = r.integer();
+  if (steps < 0) r.fail(std::to_string(steps), "a number of steps");
+  return steps;
+}
+
 StepLine step_line(const std::string& text, const std::string& where) {
   const json line = without_lists(text, where);
   const JsonReader r(line, where);
   StepLine out;
-  out.step = r.at("step").integer();
+  out.step = steps_in(r.at("step"));
   r.at("unix_s").non_negative();
   if (r.at("step_s").non_negative() <= 0) r.at("step_s").fail(r.at("step_s").value().dump(), "seconds above 0");
   for (const auto& [key, member] : kFigures)
@@ -104,7 +110,7 @@ std::vector<RunStart> read_starts(const fs::path& file, std::vector<std::string>
     RunStart start;
     start.connected_unix_s = r.at("connected_unix_s").non_negative();
     start.loaded_unix_s = r.at("loaded_unix_s").non_negative();
-    start.resumed_after = r.at("resumed_after").integer();
+    start.resumed_after = steps_in(r.at("resumed_after"));
     if (r.has("level")) start.level = r.at("level").string();
     out.push_back(start);
   });
@@ -176,17 +182,17 @@ RunHistory read_run_history(const fs::path& folder) {
   for_appended_lines(folder / "checkpoints.jsonl", out.torn, [&](const std::string& text, const std::string& where) {
     const json line = parse_json(text, where);
     const JsonReader r(line, where);
-    out.saves.push_back({r.at("step").integer(), r.at("blocking_s").non_negative(), r.at("total_s").non_negative(),
+    out.saves.push_back({steps_in(r.at("step")), r.at("blocking_s").non_negative(), r.at("total_s").non_negative(),
                          r.at("bytes").non_negative()});
   });
   for_appended_lines(folder / "evaluations.jsonl", out.torn, [&](const std::string& text, const std::string& where) {
     const json line = parse_json(text, where);
     const JsonReader r(line, where);
-    out.evaluations.push_back({r.at("step").integer(), r.at("label").string()});
+    out.evaluations.push_back({steps_in(r.at("step")), r.at("label").string()});
     if (!r.at("loss").value().is_null()) out.evaluations.back().loss = r.at("loss").finite();
   });
   if (const auto file = folder / "diverged.json"; fs::exists(file))
-    out.diverged = JsonReader(read_json(file), file.string()).at("step").integer();
+    out.diverged = steps_in(JsonReader(read_json(file), file.string()).at("step"));
   out.ended = fs::exists(folder / "summary.json");
   find_losses(out);
   match_agent(folder / "agent.json", out.starts);

@@ -129,7 +129,8 @@ class Machine {
   /// Silence, from `silent` on, and more signals.
   void rules(const std::string& more, const std::string& silent) {
     file("rules.yaml", "every: 50ms\nwindow: 4\nsignals:\n" + more +
-                           "  - {name: silence, metric: silence, above: 50, of: recent, at_least: " + silent + "}\n"
+                           "  - {name: silence, metric: silence, above: 50, of: recent, at_least: " + silent +
+                           "}\n"
                            "undecided: sweep\nsure: 0.99\nmost_excluded: 0.25\nrestarts: 3\n"
                            "rollback: {margin: 4, skip: 8}\nverify: {steps: 4, within: 5m}\n");
   }

@@ -90,6 +90,12 @@ TEST_CASE("a key that the study leaves without effect is refused, with the one t
                     Catch::Contains("set oversubscription"));
 }
 
+TEST_CASE("a key of thousands of parts is refused") {
+  std::string key = "tokens";
+  for (int i = 0; i < 100'000; ++i) key += ".a";
+  CHECK_THROWS_WITH(with({{key, "1"}}), Catch::Contains("of more than 21 parts"));
+}
+
 TEST_CASE("a misspelt key finds the known one and its file, also without its section") {
   const auto meant = [](const std::string& key) {
     const auto found = meant_key(key, kStudy, "study.yaml", {"scale.network_bandwidth"});
