@@ -40,7 +40,8 @@ void remove_old_trees(const fs::path& cache) {
   for (const auto& entry : fs::directory_iterator(cache))
     if (entry.is_directory()) trees.emplace_back(entry.last_write_time(), entry.path());
   std::sort(trees.rbegin(), trees.rend());
-  for (std::size_t i = kTreesKept; i < trees.size(); ++i) fs::remove_all(trees[i].second);
+  std::error_code error;  // what cannot be removed is no reason not to measure
+  for (std::size_t i = kTreesKept; i < trees.size(); ++i) fs::remove_all(trees[i].second, error);
 }
 
 /// Standard output of a command of bash without the last line's end; nothing where it fails.
