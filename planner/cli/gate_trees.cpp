@@ -16,8 +16,6 @@
 #include "configs/spec/support/text.hpp"
 #include "planner/watch/run_hook.hpp"
 
-extern char** environ;
-
 namespace wt {
 namespace {
 
