@@ -11,7 +11,6 @@
 #include "planner/search/search_evaluate.hpp"
 #include "sim/cost/remembered_cost.hpp"
 #include "sim/program/routing/named_routing.hpp"
-#include "sim/validate/runs.hpp"
 
 namespace wt {
 namespace {
@@ -32,12 +31,12 @@ double usable_memory_bytes(const std::string& gpu) {
 /// Prices of the run's stack that saw nothing of the run's source, with intervals of its family.
 StackCost prices_of(const RunFiles& files, const RunRow& run, const Layout& family, const PublishedTimes& published) {
   const StepTraits traits = traits_of(files.stack, run.gpu);
-  const StepsWithout fitted = steps_without(published.stack_fit(), run, traits, StepsLeftOut::source);
-  if (!fitted.steps)
+  const StepModel* steps = published.stack_fit().without(run, traits, StepsLeftOut::source);
+  if (!steps)
     throw_error(Code::usage, "published plans: found no measurement of another source than that of {}", run.name);
   return {files.cluster,
           files.stack,
-          *fitted.steps,
+          *steps,
           published.benchmarks(),
           published.off_by(step_family(run.model, family), run.origin),
           files.run.precisions};
