@@ -19,11 +19,11 @@
 #include "reports/render/progress.hpp"
 #include "reports/render/render.hpp"
 #include "sim/measurements/csv.hpp"
+#include "sim/published/run_files.hpp"
 #include "sim/validate/collectives.hpp"
 #include "sim/validate/kernels.hpp"
 #include "sim/validate/memory.hpp"
 #include "sim/validate/routing.hpp"
-#include "sim/validate/run_files.hpp"
 #include "sim/validate/runs.hpp"
 
 namespace wt {

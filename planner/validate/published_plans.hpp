@@ -14,7 +14,7 @@
 #include "planner/search/search.hpp"
 #include "planner/search/space_member.hpp"
 #include "sim/cost/prices.hpp"
-#include "sim/validate/run_files.hpp"
+#include "sim/published/run_files.hpp"
 
 namespace wt {
 

@@ -16,6 +16,11 @@ void check_scenario(const RunScenario& s) {
     if (!(value >= 0 && value < kLongest_s))
       throw_error(Code::usage, "run scenario: {}: found {} s, needs 0 to {:.3g} s (70 years)", what, value, kLongest_s);
   };
+  // Of times that are drawn: one that lies behind the run's end never comes.
+  const auto mean = [](const char* what, double value) {
+    if (!(value >= 0))
+      throw_error(Code::usage, "run scenario: {}: found {} s, needs a mean >= 0, or 0 for none", what, value);
+  };
   time("step_s", s.step_s);
   if (!(s.stragglers.factor >= 1 && std::isfinite(s.stragglers.factor)))
     throw_error(Code::usage, "run scenario: stragglers: found a step {} times as long, needs a factor of at least 1",
@@ -64,9 +69,9 @@ void check_scenario(const RunScenario& s) {
   time("restart_s", s.restart_s);
   time("reload_s", s.reload_s);
   time("startup_s", s.startup_s);
-  time("planned_mean_s", s.planned_mean_s);
+  mean("planned_mean_s", s.planned_mean_s);
   time("planned_stop_s", s.planned_stop_s);
-  time("stragglers.mean_s", s.stragglers.mean_s);
+  mean("stragglers.mean_s", s.stragglers.mean_s);
   if (s.stragglers.mean_s > 0 && s.stragglers.mean_s < s.step_s)
     throw_error(Code::usage, "run scenario: stragglers.mean_s: found {} s, needs at least a step ({} s), or 0 for none",
                 s.stragglers.mean_s, s.step_s);

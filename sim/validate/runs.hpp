@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "sim/cost/prices.hpp"
+#include "sim/published/run_files.hpp"
 #include "sim/replay/replay.hpp"
-#include "sim/validate/run_files.hpp"
 #include "sim/validate/statistics.hpp"
 
 namespace wt {

@@ -1,11 +1,43 @@
 #include "tests/fuzz/door.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <fstream>
+#include <typeinfo>
 
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/text.hpp"
 
 namespace wt::fuzz {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> known_inputs(const Door& door) {
+  const fs::path corpus = fs::path("tests/fuzz/corpus") / door.name;
+  std::vector<fs::path> files;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(corpus, none)) files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  std::vector<std::string> out = door.seeds;
+  for (const fs::path& file : files) out.push_back(read_file(file, "an input"));
+  if (out.empty()) throw_error(Code::usage, "{}: found no seed, needs one in {}", door.name, corpus.string());
+  return out;
+}
+
+std::string answer(const Door& door, const std::string& input, const fs::path& folder, std::string& refused) {
+  try {
+    door.read(input, folder);
+    return "";
+  } catch (const Error& e) {
+    const std::string& said = refused = e.what();
+    if (e.code() != Code::usage) return fmt::format("an error of code {}: {}", static_cast<int>(e.code()), said);
+    if (said.empty()) return "an empty message";
+    return "";
+  } catch (const std::exception& e) {
+    return fmt::format("{}: {}", typeid(e).name(), e.what());
+  }
+}
 
 void need_refusal() {
   try {
@@ -15,12 +47,12 @@ void need_refusal() {
   }
 }
 
-std::string sample(const std::filesystem::path& file, std::size_t most) {
+std::string sample(const fs::path& file, std::size_t most) {
   const std::string text = read_file(file, "a sample, from the root of the source tree");
   return text.size() <= most ? text : text.substr(0, text.rfind('\n', most) + 1);
 }
 
-std::filesystem::path written(const std::filesystem::path& folder, const std::string& name, const std::string& bytes) {
+fs::path written(const fs::path& folder, const std::string& name, const std::string& bytes) {
   std::ofstream(folder / name, std::ios::binary | std::ios::trunc) << bytes;
   return folder / name;
 }

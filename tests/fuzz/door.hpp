@@ -19,6 +19,16 @@ std::vector<Door> recipe_doors();       ///< runs of other trainers
 std::vector<Door> measurement_doors();  ///< profiles and what they are made of, machine models, tables
 std::vector<Door> data_doors();         ///< MDS, text, safetensors, checkpoints, answers of object stores
 std::vector<Door> record_doors();       ///< what runs, plans, watches and health checks have left behind
+/// Of the program: fuzz_doors has the five above, fuzz_checkpoint_doors those of doors_checkpoint.cpp.
+std::vector<Door> all_doors();
+
+/// The seeds, then the files of tests/fuzz/corpus/NAME in the order of their names. Throws Error{usage} where there are
+/// none.
+std::vector<std::string> known_inputs(const Door& door);
+
+/// What is wrong with how the door answered; empty where nothing is. `refused`: what a refusal says.
+std::string answer(const Door& door, const std::string& input, const std::filesystem::path& folder,
+                   std::string& refused);
 
 /// Call it where a door goes on after a refusal: throws it again unless it is one of code usage that says something.
 void need_refusal();

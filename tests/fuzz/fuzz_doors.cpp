@@ -96,16 +96,8 @@ void limit_memory() {
 
 class Inputs {
  public:
-  Inputs(const Door& door, std::uint64_t seed) : seeds_(door.seeds), seed_(hash_of(door.name) ^ seed) {
-    const fs::path corpus = fs::path("tests/fuzz/corpus") / door.name;
-    std::vector<fs::path> files;
-    std::error_code none;
-    for (const auto& entry : fs::directory_iterator(corpus, none)) files.push_back(entry.path());
-    std::sort(files.begin(), files.end());
-    for (const fs::path& file : files) seeds_.push_back(read_file(file, "an input"));
-    if (seeds_.empty()) throw_error(Code::usage, "{}: found no seed, needs one in {}", door.name, corpus.string());
-    words_ = words_of(seeds_);
-  }
+  Inputs(const Door& door, std::uint64_t seed)
+      : seeds_(known_inputs(door)), words_(words_of(seeds_)), seed_(hash_of(door.name) ^ seed) {}
   std::int64_t known() const { return static_cast<std::int64_t>(seeds_.size()); }
   std::string at(std::int64_t i) const {
     if (i < known()) return seeds_[static_cast<std::size_t>(i)];
@@ -117,21 +109,6 @@ class Inputs {
   std::vector<std::string> seeds_, words_;
   std::uint64_t seed_;
 };
-
-/// What is wrong with how the door answered; empty where nothing is. `refused`: what a refusal says.
-std::string answer(const Door& door, const std::string& input, const fs::path& folder, std::string& refused) {
-  try {
-    door.read(input, folder);
-    return "";
-  } catch (const Error& e) {
-    const std::string& said = refused = e.what();
-    if (e.code() != Code::usage) return fmt::format("an error of code {}: {}", static_cast<int>(e.code()), said);
-    if (said.empty()) return "an empty message";
-    return "";
-  } catch (const std::exception& e) {
-    return fmt::format("{}: {}", typeid(e).name(), e.what());
-  }
-}
 
 void keep(const Options& o, const Door& door, std::int64_t i, const std::string& input, const std::string& what) {
   fs::create_directories(o.findings);
@@ -199,10 +176,7 @@ std::int64_t findings_at(const Options& o, const Door& door, Progress& progress)
 }
 
 int run(const Options& o) {
-  std::vector<Door> doors = o.planted ? planted_doors() : std::vector<Door>();
-  if (!o.planted)
-    for (auto&& some : {spec_doors(), recipe_doors(), measurement_doors(), data_doors(), record_doors()})
-      doors.insert(doors.end(), some.begin(), some.end());
+  const std::vector<Door> doors = o.planted ? planted_doors() : all_doors();
   for (const std::string& name : o.doors)
     if (std::none_of(doors.begin(), doors.end(), [&](const Door& door) { return door.name == name; }))
       throw_error(Code::usage, "found no door '{}'", name);

@@ -323,6 +323,17 @@ TEST_CASE("no spares means waiting for every repair, and a hopeless run gives up
   CHECK(hopeless.bucket_s(Bucket::productive) == 0);
 }
 
+TEST_CASE("what comes once in more than a life of the run is as good as never") {
+  RunScenario never = busy();
+  never.planned_mean_s = 0, never.stragglers.mean_s = 0;
+  const RunOutcome without = simulate_run(never, 5);
+  for (const double mean_s : {1e12, 1e300}) {
+    RunScenario rare = never;
+    rare.planned_mean_s = mean_s, rare.planned_stop_s = 60, rare.stragglers.mean_s = mean_s;
+    CHECK(simulate_run(rare, 5).wall_ns == without.wall_ns);
+  }
+}
+
 TEST_CASE("impossible scenarios are refused") {
   const auto refused = [](auto change, const std::string& why) {
     RunScenario s = busy();
@@ -337,6 +348,7 @@ TEST_CASE("impossible scenarios are refused") {
   refused([](RunScenario& s) { s.stragglers.factor = std::nan(""); }, "at least 1");
   refused([](RunScenario& s) { s.stragglers.mean_s = 1; }, "needs at least a step");
   refused([](RunScenario& s) { s.stragglers.duration_s = -1; }, "found -1 s");
+  refused([](RunScenario& s) { s.planned_mean_s = std::nan(""); }, "planned_mean_s: found nan s");
   refused([](RunScenario& s) { s.maintenance_every_s = 60, s.maintenance_s = 60; }, "maintenance of 60 s every 60 s");
   refused([](RunScenario& s) { s.local.interval_steps = 7; }, "needs a divisor of the 40 steps");
   refused([](RunScenario& s) { s.local.interval_steps = -1; }, "found -1");

@@ -40,6 +40,7 @@ MAY_INCLUDE = {
     "sim/replay": ["configs/spec", "sim/program", "sim/cost/*", "sim/cost/collectives", "sim/cost/memory", "sim/cluster"],
     "sim/estimate": ["configs/spec", "sim/program", "sim/cost/*", "sim/replay"],
     "sim/months": ["configs/spec", "sim/cluster"],
+    "sim/published": ["configs/spec", "sim/program", "sim/measurements", "sim/cost"],
     "sim/validate": ["configs/spec", "sim"],
     # the planner
     "planner/cadence": ["configs/spec", "sim"],
@@ -54,7 +55,7 @@ MAY_INCLUDE = {
     "planner/experiments": ["configs/spec", "sim", "planner/plan", "bench/profile", "bench/gate", "trainer/data",
                             "trainer/safetensors"],
     "planner/watch": ["configs/spec", "sim", "planner/plan", "bench/health", "trainer/safetensors"],
-    "planner/validate": ["configs/spec", "sim", "planner/search"],  # a judge, too: nothing that plans includes it
+    "planner/validate": ["configs/spec", "sim", "planner/search"],  # a judge of plans: nothing that plans includes it
     "planner/recipes": ["configs/spec"],
     "planner/evaluate": ["configs/spec", "planner/watch/run_hook.hpp"],
     "planner/cli": ["configs/spec", "sim", "planner", "reports", "bench/profile", "bench/gate", "bench/health", "trainer/data",
@@ -101,7 +102,7 @@ MAY_INCLUDE = {
 # What may not be included by whom, although a row says so.
 DENIED = {
     "sim/validate": ["planner/cadence", "planner/placement", "planner/search", "planner/money", "planner/plan",
-                     "planner/offers", "planner/whatif", "planner/experiments"],  # the judges: for the command line alone
+                     "planner/offers", "planner/whatif", "planner/experiments", "planner/validate"],  # for the command line alone
     "planner/validate": ["planner/cadence", "planner/placement", "planner/search", "planner/money", "planner/plan",
                          "planner/offers", "planner/whatif", "planner/experiments"],
     "planner/cli": ["reports"],

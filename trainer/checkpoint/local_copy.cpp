@@ -194,7 +194,7 @@ FoundCopy read_record(const fs::path& file, const RunSpec& run) {
                   record.at("bytes"),
                   record.at("header_xxh3")};
   const fs::path level = file.parent_path().parent_path();
-  if (record_of(part_file(level, found.record.step, found.record.shard)) != file ||
+  if (record_of(part_file(level, found.record.step, found.record.shard)) != file || found.record.shard < 0 ||
       found.record.shard >= state_ranks(run.layout))
     throw_error(Code::usage, "of another step or part than its name says");
   return found;
@@ -244,8 +244,9 @@ void read_copy(const FoundCopy& copy, std::span<float> values) {
     throw_error(Code::usage, "{}: {}", copy.file.parent_path().string(), wrong);
   const StoredFile stored = read_safetensors(copy.file);
   const auto it = stored.tensors.find(kTensor);
-  if (it == stored.tensors.end() || it->second.elements() != static_cast<std::int64_t>(values.size()))
-    throw_error(Code::usage, "{}: does not hold {} numbers", copy.file.string(), values.size());
+  if (it == stored.tensors.end() || it->second.dtype != "F32" ||
+      it->second.elements() != static_cast<std::int64_t>(values.size()))
+    throw_error(Code::usage, "{}: does not hold {} numbers of F32", copy.file.string(), values.size());
   read_values(it->second, 0, static_cast<std::int64_t>(values.size()), values.data());
 }
 

@@ -1,5 +1,7 @@
 // The three clocks that every op is measured with: wall time misleads where ranks share cores.
 #pragma once
+#include <algorithm>
+
 #include "configs/spec/support/clock.hpp"
 
 namespace wt {
@@ -8,6 +10,10 @@ struct Clocks {
   double wall_s = 0, thread_cpu_s = 0, process_cpu_s = 0;
   static Clocks now() {
     return {clock_s(CLOCK_MONOTONIC), clock_s(CLOCK_THREAD_CPUTIME_ID), clock_s(CLOCK_PROCESS_CPUTIME_ID)};
+  }
+  /// Seconds of this process's own work on the host: what a busy machine gave to others meanwhile is left out.
+  double worked_since(const Clocks& start) const {
+    return std::min(wall_s - start.wall_s, process_cpu_s - start.process_cpu_s);
   }
 };
 

@@ -207,7 +207,7 @@ void Executor::run_op(std::size_t index) {
     if (issued_)
       pass_fault_point(step_, id, FaultTime::Phase::issued);
     else
-      pass_computation(Clocks::now().wall_s - start.wall_s);
+      pass_computation(Clocks::now().worked_since(start));
   }
   marks.done = clock_.mark();
   const Clocks end = Clocks::now();

@@ -1,4 +1,4 @@
-#include "sim/validate/run_files.hpp"
+#include "sim/published/run_files.hpp"
 
 #include <fmt/core.h>
 
