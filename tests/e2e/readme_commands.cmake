@@ -209,7 +209,7 @@ if(TARGET windtunnel-train)
   file(WRITE ${out}/lora.yaml "${adapted}\nload_path: ${out}/base\ncallbacks: {hf_checkpointer: {save_folder: ${out}/adapter}}\n")
   file(WRITE ${out}/lora-recipe.yaml "model:\n  name: hf_causal_lm\n  pretrained_model_name_or_path: ${out}/base\n  ${peft}\n"
     "max_seq_len: 128\nglobal_train_batch_size: 16\nmax_duration: 4ba\noptimizer: {name: decoupled_adamw, lr: 0.001}\n")
-  wt_command(lora_base RUN train ${out}/lora-base.yaml -o ${out}/base-run AFTER text FRESH ${out}/base-run EXPECT "4 steps of tiny-moe")
+  wt_command(lora_base RUN train ${out}/lora-base.yaml -o ${out}/base-run AFTER finetune_data FRESH ${out}/base-run EXPECT "4 steps of tiny-moe")
   wt_command(lora_train RUN train ${out}/lora.yaml -o ${out}/lora-run AFTER lora_base FRESH ${out}/lora-run EXPECT "4 steps of tiny-moe")
   wt_command(lora_merge RUN lora merge ${out}/adapter -o ${out}/merged AFTER lora_train FRESH ${out}/merged
     EXPECT "wrote the weights of .*base in .*merged: the adapter is added to 4 of")
