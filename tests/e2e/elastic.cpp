@@ -41,8 +41,9 @@ Launch with_faults(const std::string& name, const RunSpec& run, const std::strin
 }
 
 std::string killed_node(int node, int step, const std::string& more = "") {
-  return fmt::format("  - {{who: {{domain: node, index: {}}}, when: {{step: {}}}, what: {{kind: kill}}{}}}\n", node,
-                     step, more);
+  return fmt::format(
+      "  - {{who: {{domain: node, index: {}}}, when: {{step: {}, saved: true}}, what: {{kind: kill}}{}}}\n", node, step,
+      more);
 }
 
 json restarts_of(const fs::path& folder) { return read_json(folder / "agent.json").at("restarts"); }
