@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A/B of a pull or merge request: measures its base and this tree in turns, writes JUnit and a summary, and keeps one comment.
 # Environment:
-#   BASE           revision that the change goes into
+#   BASE           revision that the change goes into; measured is the commit that the change began at
 #   GATE_BUILD     command that builds a tree (default: that of windtunnel gate run)
 #   GATE_COMMAND   command that measures one (default: the same)
 #   GATE_MINUTES   time to measure in (default 15)
@@ -11,7 +11,9 @@ set -euo pipefail
 
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 out=${GATE_OUT:-gate}
-words=(gate run --base "${BASE:?is not set; set it to the revision that the change goes into}" --new .
+base=${BASE:?is not set; set it to the revision that the change goes into}
+base=$(git merge-base "$base" HEAD || echo "$base")
+words=(gate run --base "$base" --new .
        --minutes "${GATE_MINUTES:-15}" -o "$out")
 if [[ -n ${GATE_BUILD:-} ]]; then words+=(--build "$GATE_BUILD"); fi
 if [[ -n ${GATE_COMMAND:-} ]]; then words+=(--command "$GATE_COMMAND"); fi

@@ -85,7 +85,7 @@ std::vector<std::filesystem::path> gate_profiles(const std::string& place) {
 void add_gate(CLI::App& app) {
   const Command command(app, "gate",
                         "Block a merge on a real performance regression, and on nothing else\n"
-                        "Example: windtunnel gate base.json new.json --junit gate.xml");
+                        "Example: windtunnel gate run --base main --new . --minutes 15");
   auto o = std::make_shared<Options>();
   command.option("BASE", o->base, "Profile or Google Benchmark JSON before the change, or a folder of them");
   command.option("NEW", o->current, "The same after the change");

@@ -43,6 +43,8 @@ std::string command_line(const RunOptions& o, const GateTree& base, const GateTr
   if (o.build != kBuild) line += " --build " + shell_word(o.build);
   if (o.command != kMeasure) line += " --command " + shell_word(o.command);
   for (const std::string& fact : o.ignore) line += " --ignore " + shell_word(fact);
+  if (o.strict) line += " --strict";
+  if (o.allow_missing) line += " --allow-missing";
   return line + fmt::format(" --minutes {:g} --seed {}", o.minutes, seed);
 }
 

@@ -48,7 +48,7 @@ cat > "$here/faults.yaml" <<EOF
 name: watched
 run: $2
 events:
-  - {who: {domain: rank, index: 2}, when: {step: $next}, what: {kind: slow, factor: 50}}
+  - {who: {domain: rank, index: 2}, when: {step: $next}, what: {kind: slow, factor: 100}}
 EOF
 exec "$TRAINER" "$@" --faults "$here/faults.yaml"
 )sh";

@@ -33,7 +33,8 @@ Part part_of(const RunSpec& run) {
   return {bytes_in(folder / "shard-00001.json"), bytes_in(folder / "shard-00001.safetensors")};
 }
 
-/// Found and read as a start of the run does it. Of several that are passed over the first is the refusal.
+/// Found and read as a start of the run does it. A record that cannot be read is passed over, whatever the reason, so
+/// that only what ends the process is a finding there.
 void read_copies(const fs::path& node, const RunSpec& run) {
   std::vector<std::string> passed_over;
   for (const FoundCopy& copy : find_copies(node, run, passed_over)) {

@@ -1,15 +1,17 @@
 // One door under libFuzzer, which keeps the inputs that reached new code and changes those (preset fuzz, needs clang):
-//   build/fuzz/bin/fuzz_door --door=model -max_total_time=60 out/fuzz/model
-// The folder is made, and gets what the door is known to read, the corpus of fuzz_doors too. An input that the door
-// neither reads nor refuses by Error{usage} ends the process, as a finding of a sanitizer does.
-#include <fmt/format.h>
+//   build/fuzz/bin/fuzz_door --door=model -max_total_time=60 -timeout=10 -malloc_limit_mb=1024 out/fuzz/model
+// A folder that is not there is made, with what fuzz_doors knows of the door. A file is read alone. An input that the
+// door neither reads nor refuses by Error{usage} ends the process, as a finding of a sanitizer does.
+#include <fmt/ranges.h>
 
-#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/scratch_folder.hpp"
@@ -31,10 +33,14 @@ struct Opened {
 std::unique_ptr<Opened> opened;
 
 void open_door(const std::string& name, const fs::path& inputs) {
-  for (Door& door : all_doors())
+  std::vector<std::string> names;
+  for (Door& door : all_doors()) {
+    names.push_back(door.name);
     if (door.name == name) opened.reset(new Opened{std::move(door)});
-  if (!opened) throw_error(Code::usage, "found no door '{}', needs --door=NAME", name);
-  if (inputs.empty() || fs::is_regular_file(inputs)) return;  // a file: that input alone
+  }
+  if (!opened)
+    throw_error(Code::usage, "found no door '{}', needs --door= with one of {}", name, fmt::join(names, ", "));
+  if (inputs.empty() || fs::exists(inputs)) return;
   fs::create_directories(inputs);
   const std::vector<std::string> known = known_inputs(opened->door);
   for (std::size_t i = 0; i < known.size(); ++i)

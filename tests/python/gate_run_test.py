@@ -112,7 +112,7 @@ class GateRun(unittest.TestCase):
 
     def git(self, *words):
         return subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], cwd=self.repository, check=True,
-                              capture_output=True, text=True).stdout.strip()
+                              env=self.environment, capture_output=True, text=True).stdout.strip()
 
     def commit(self, **speed):
         (self.repository / "speed.json").write_text(json.dumps(speed))
@@ -136,6 +136,7 @@ class GateRun(unittest.TestCase):
         self.assertTrue(rows["gemm/m=64"]["ratio_low"] < 1.06 < rows["gemm/m=64"]["ratio_high"])
         self.assertEqual(result["measured"], "in blocks")
         self.assertIn("--base " + self.git("rev-parse", "HEAD~1")[:12], result["command"])
+        self.assertIn(" --allow-missing ", result["command"])
         asked = (self.top / "asked.log").read_text().splitlines()
         self.assertEqual(asked[:6], ["."] * 6)
         self.assertIn(asked[6], [r"^(copy<a\.b>|gemm/m:64)$", r"^(gemm/m:64|copy<a\.b>)$"])
@@ -326,6 +327,26 @@ fi
                                text=True).stdout.split()
         self.assertEqual(files, ["here.jsonl", "there.jsonl"])
         self.assertEqual(self.git("worktree", "list").count("\n"), 0)
+
+    def test_history_says_a_slowdown_at_the_fourth_commit_that_has_it(self):
+        origin = self.top / "origin.git"
+        subprocess.run(["git", "init", "-q", "--bare", str(origin)], check=True)
+        self.git("remote", "add", "origin", str(origin))
+        statuses = []
+        for n in range(9):
+            self.environment["GIT_COMMITTER_DATE"] = f"2026-01-{n + 1:02}T12:00:00Z"
+            (self.repository / "n").write_text(str(n))
+            self.commit(**{"gemm/m:64": 10, "sum": 1 if n < 5 else 1.2})
+            ended = self.call(str(CI / "history.sh"), GATE_BUILD="true", GATE_PROCESSES="3", GATE_COMMAND="python3 bench.py >{output}",
+                              GATE_OUT=str(self.top / "out"))
+            statuses.append(ended.returncode)
+        self.assertEqual(statuses, [0] * 8 + [1], ended.stderr)
+        self.assertRegex(ended.stdout, r"new +worse +\+[12]\d\.\d % +sum")
+        self.assertRegex((self.top / "out/history.md").read_text(), r"2026-01-06 .*sum")  # the commit's date
+        self.assertTrue("data-chart" in (self.top / "out/history.html").read_text())
+        records = subprocess.run(["git", "-C", str(origin), "ls-tree", "-r", "--name-only", "gate-history"], check=True,
+                                 capture_output=True, text=True).stdout.split()
+        self.assertEqual(len([record for record in records if record.startswith("runs/")]), 9, records)
 
 
 unittest.main()

@@ -5,6 +5,7 @@
 
 #include "bench/gate/selftest.hpp"
 #include "configs/spec/support/error.hpp"
+#include "tests/support/temp_directory.hpp"
 
 using Catch::Matchers::Contains;
 using wt::GateOptions;
@@ -293,7 +294,8 @@ TEST_CASE("whether the sides were measured in turns is told by their dates") {
 }
 
 TEST_CASE("recorded timings that are broken are named by line and column") {
-  const auto file = std::filesystem::temp_directory_path() / "wt_gate_recorded.csv";
+  const wt::test::TempDirectory folder;
+  const std::filesystem::path file = folder / "recorded.csv";
   const auto error = [&](const std::string& text) {
     std::ofstream(file) << text;
     try {
@@ -307,5 +309,4 @@ TEST_CASE("recorded timings that are broken are named by line and column") {
   CHECK_THAT(error("benchmark,a,b\nk,1\n"), Contains(":2: found 2 columns, allowed 3"));
   CHECK_THAT(error("benchmark,a,b\nk,1,-2\n"), Contains("found '-2'"));
   CHECK_THAT(error("benchmark,a,b\n"), Contains("found no benchmark"));
-  std::filesystem::remove(file);
 }

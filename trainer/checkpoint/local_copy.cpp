@@ -194,8 +194,8 @@ FoundCopy read_record(const fs::path& file, const RunSpec& run) {
                   record.at("bytes"),
                   record.at("header_xxh3")};
   const fs::path level = file.parent_path().parent_path();
-  if (record_of(part_file(level, found.record.step, found.record.shard)) != file || found.record.shard < 0 ||
-      found.record.shard >= state_ranks(run.layout))
+  if (found.record.shard < 0 || found.record.shard >= state_ranks(run.layout) ||
+      record_of(part_file(level, found.record.step, found.record.shard)) != file)
     throw_error(Code::usage, "of another step or part than its name says");
   return found;
 }
