@@ -39,7 +39,8 @@ struct SelftestOptions {
   double quiet_spread = 0.01;  ///< a benchmark is quiet when 1.4826 MAD / median over all runs is at most this
   std::uint64_t seed = 1;
   GateOptions gate;
-  std::vector<BlockTrials> block_trials = {{30, 15}, {60, 15}, {60, 60}, {564, 60}, {30, 15, false}, {60, 60, false}};
+  std::vector<BlockTrials> block_trials = {{30, 15},        {60, 15},        {60, 60},       {564, 60},
+                                           {30, 15, false}, {60, 15, false}, {60, 60, false}};
   double block_step = 0.05;
   double process_s = 1;       ///< assumed of a process in a block: its start
   double benchmark_s = 0.04;  ///< assumed of each benchmark in it: this or two calls, whichever is longer
