@@ -39,8 +39,8 @@ std::vector<OptionWorth> option_worths(const Decision& d) {
       if (w.measurable()) classes.try_emplace({o->cluster, w.what}, &w);
   for (const auto& [key, row] : classes) {
     const auto& [cluster, prices] = key;
-    if (std::ranges::any_of(options, [&](const PlannedOption* o) {
-          return o->cluster == cluster && std::ranges::count(o->plan->robust.not_reached, prices) > 0;
+    if (std::ranges::any_of(options, [&known = key](const PlannedOption* o) {
+          return o->cluster == known.first && std::ranges::count(o->plan->robust.not_reached, known.second) > 0;
         }))
       continue;  // how far it moves that option is not known
     std::array<std::vector<double>, 3> cases;

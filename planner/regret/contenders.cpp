@@ -45,9 +45,10 @@ std::vector<std::size_t> contenders(const SearchProblem& p, const SearchResult& 
   constexpr double kFar = 1.5;  // about the ends of published steps' intervals
   for (const auto& [computation, communication] :
        {std::pair{1.0, kFar}, {1.0, 1 / kFar}, {kFar, 1.0}, {1 / kFar, 1.0}, {1.0, 2 * kFar}})
-    leaders.push_back(*std::ranges::min_element(simulated, {}, [&](std::size_t i) {
-      return guessed_s(*search.candidates[i].result, computation, communication);
-    }));
+    leaders.push_back(
+        *std::ranges::min_element(simulated, {}, [&, slower = computation, apart = communication](std::size_t i) {
+          return guessed_s(*search.candidates[i].result, slower, apart);
+        }));
   leaders.insert(leaders.end(), simulated.begin(), simulated.end());
   std::vector<std::size_t> out;
   const auto add = [&](std::size_t i) {

@@ -67,8 +67,8 @@ LoraSpec lora_of_adapter_config(const json& config, const std::string& origin) {
   LoraSpec out;
   at.at("peft_type");
   for (const auto& [key, value] : at.items()) {
-    const auto only = [&](const char* word) {
-      if (value.value() != word) value.fail(value.value().dump(), std::string("\"") + word + "\"");
+    const auto only = [&read = value](const char* word) {
+      if (read.value() != word) read.fail(read.value().dump(), std::string("\"") + word + "\"");
     };
     if (key == "peft_type") {
       only("LORA");

@@ -410,8 +410,8 @@ std::vector<std::string> CollectiveEstimator::basis() const {
                                 points.front().source));
       continue;
     }
-    const auto other =
-        std::find_if(own_.begin(), own_.end(), [&](const auto& each) { return each.first.second == form.second; });
+    const auto other = std::find_if(own_.begin(), own_.end(),
+                                    [across = form.second](const auto& each) { return each.first.second == across; });
     out.push_back(fmt::format(
         "Times of {}: none in the profile; published ones{}.", words(form.first, form.second),
         other == own_.end() ? ""
