@@ -68,9 +68,15 @@ void for_lines(const fs::path& file, std::vector<std::string>& torn, Each each) 
 /// The line behind a torn one: the longest end of `text` that is an object, or "". Of objects inside of it the
 /// outermost counts.
 std::string whole_behind(const std::string& text) {
-  for (std::size_t at = text.find("{\""); at != std::string::npos; at = text.find("{\"", at + 1))
-    if (json::accept(text.begin() + static_cast<std::ptrdiff_t>(at), text.end())) return text.substr(at);
-  return "";
+  constexpr int kMostObjects = 64;  // a line of ours has a few; each try reads to the end
+  std::string out;
+  std::size_t at = text.size();
+  for (int tried = 0; tried < kMostObjects && at > 0; ++tried) {
+    at = text.rfind("{\"", at - 1);
+    if (at == std::string::npos) break;
+    if (json::accept(text.begin() + static_cast<std::ptrdiff_t>(at), text.end())) out = text.substr(at);
+  }
+  return out;
 }
 
 /// The same of a file that starts only append to: a line may be torn anywhere, with a whole one behind it.

@@ -2,6 +2,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "configs/spec/support/error.hpp"
 #include "configs/spec/support/json_reader.hpp"
 #include "reports/render/render.hpp"
 
@@ -146,7 +147,11 @@ Report report_from_json(const nlohmann::json& document, const std::string& origi
   root.at("provenance").allow_only({"title", "entries"});
   report.provenance = key_values(root.at("provenance"));
   report.payload = root.at("payload").value();
-  check(report);
+  try {
+    check(report);
+  } catch (const Error& e) {  // of a file, where it is a mistake of ours elsewhere
+    throw_error(Code::usage, "{}: {}", origin, e.what());
+  }
   return report;
 }
 

@@ -237,6 +237,18 @@ TEST_CASE("a report that does not hold together is refused, with the place") {
   }
 }
 
+TEST_CASE("a report file that does not hold together is the file's mistake, not ours") {
+  json twin = report_json(fixture::report());
+  twin["sections"].push_back(twin["sections"][0]);
+  try {
+    report_from_json(twin, "r.json");
+    FAIL("it was read");
+  } catch (const Error& e) {
+    CHECK(e.code() == Code::usage);
+    CHECK_THAT(e.what(), Catch::StartsWith("r.json: ") && Catch::Contains("twice, allowed once"));
+  }
+}
+
 TEST_CASE("every renderer refuses a report that does not hold together") {
   const Report longer = with(Table{"t", {{"a", "", Align::left}}, {{"x", "y"}}, ""});
   for (const auto& render : {std::function<void()>([&] { html_report(longer); }),

@@ -173,6 +173,17 @@ TEST_CASE("behind a torn line a whole one is read, whatever objects are in it") 
   CHECK(run.torn == std::vector<std::string>{"generations.jsonl:3"});
 }
 
+TEST_CASE("a torn line of very many objects is passed over without a look at each") {
+  const TempDirectory folder;
+  write_run(folder);
+  std::string deep;
+  for (int i = 0; i < 100'000; ++i) deep += "{\"a\":";
+  write_bytes(folder / "generations.jsonl", start(100, 101, 0) + deep + "\n" + start(120, 122, 3));
+  const RunHistory run = read_run_history(folder.path());
+  CHECK(run.starts.size() == 2);
+  CHECK(run.torn == std::vector<std::string>{"generations.jsonl:2"});
+}
+
 TEST_CASE("a folder that holds no run, and lines that are none, are refused by name") {
   const TempDirectory folder;
   CHECK_THAT(usage_error([&] { read_run_history(folder.path()); }),
