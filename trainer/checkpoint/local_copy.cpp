@@ -188,11 +188,12 @@ FoundCopy read_record(const fs::path& file, const RunSpec& run) {
   const json adapter = record.value("adapter", json());
   if (!is_of_adapter(adapter, run) || (run.lora && adapter.value("base_model_name_or_path", "") != run.adapter_base))
     throw_error(Code::usage, "of another adapter: {}", adapter.dump());
-  FoundCopy found{{record.at("step"), record.at("history"), record.at("shard"),
+  const JsonReader at(record, file.string());
+  FoundCopy found{{at.at("step").integer(), at.at("history").string(), at.at("shard").integer(),
                    sampler_state_from_json(record.at("sampler"), file.string())},
                   fs::path(file).replace_extension(".safetensors"),
-                  record.at("bytes"),
-                  record.at("header_xxh3")};
+                  at.at("bytes").integer(),
+                  at.at("header_xxh3").string()};
   const fs::path level = file.parent_path().parent_path();
   if (found.record.shard < 0 || found.record.shard >= state_ranks(run.layout) ||
       record_of(part_file(level, found.record.step, found.record.shard)) != file)

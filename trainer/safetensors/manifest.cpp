@@ -65,7 +65,8 @@ json read_manifest(const fs::path& checkpoint) try {
   manifest = unsealed_manifest(manifest);
   for (const char* key : {"step", "data", "model", "sampler", "files"})
     if (!manifest.contains(key)) throw_error(Code::usage, "manifest.json lacks {}", key);
-  if (const std::string named = step_name(manifest.at("step").get<std::int64_t>()); named != checkpoint.filename())
+  if (const std::string named = step_name(JsonReader(manifest, "manifest.json").at("step").integer());
+      named != checkpoint.filename())
     throw_error(Code::usage, "manifest.json is of {}, its folder is {}; take another checkpoint", named,
                 checkpoint.filename().string());
   check_files(manifest.at("files"));

@@ -14,6 +14,7 @@
 
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/file_write.hpp"
+#include "configs/spec/support/text.hpp"
 
 namespace wt {
 namespace {
@@ -116,6 +117,18 @@ json inner(const json& header, const char* key) {
   return json::parse(header["__metadata__"][key].get<std::string>());
 }
 
+/// json itself would take 2.5 for 2, and 1e30 for any number.
+std::vector<std::int64_t> whole_numbers(const json& list, const std::filesystem::path& file) {
+  std::vector<std::int64_t> out;
+  for (const json& value : list.get_ref<const json::array_t&>()) {
+    if (!value.is_number_integer())
+      throw_error(Code::usage, "{}: the header is not safetensors': found {}, allowed are whole numbers", file.string(),
+                  shortened(value.dump()));
+    out.push_back(value.get<std::int64_t>());
+  }
+  return out;
+}
+
 }  // namespace
 
 std::int64_t safetensors_type_bytes(const std::string& dtype) {
@@ -176,8 +189,11 @@ StoredFile read_safetensors(const std::filesystem::path& file) {
     const json parts = inner(header, kSharding), checksums = inner(header, kChecksums);
     for (const auto& [key, entry] : header.items()) {
       if (key == "__metadata__") continue;
-      StoredTensor t{file, 0, entry.at("dtype"), entry.at("shape"), {}, checksums.value(key, "")};
-      const std::int64_t begin = entry.at("data_offsets").at(0), end = entry.at("data_offsets").at(1);
+      const std::vector<std::int64_t> ends = whole_numbers(entry.at("data_offsets"), file);
+      if (ends.size() != 2)
+        throw_error(Code::usage, "{}: {}: found {} data_offsets, allowed 2", file.string(), key, ends.size());
+      StoredTensor t{file, 0, entry.at("dtype"), whole_numbers(entry.at("shape"), file), {}, checksums.value(key, "")};
+      const std::int64_t begin = ends[0], end = ends[1];
       if (begin < 0 || end < begin)
         throw_error(Code::usage, "{}: {}: bytes {}..{} disagree; the file is damaged", file.string(), key, begin, end);
       if (end > out.bytes)
@@ -185,7 +201,7 @@ StoredFile read_safetensors(const std::filesystem::path& file) {
                     end);
       t.position = static_cast<std::int64_t>(text.size()) + begin;
       t.offsets.assign(t.shape.size(), 0);
-      if (parts.contains(key)) t.offsets = parts[key].at("saved_offsets").get<std::vector<std::int64_t>>();
+      if (parts.contains(key)) t.offsets = whole_numbers(parts[key].at("saved_offsets"), file);
       if (safetensors_type_bytes(t.dtype) == 0)
         throw_error(Code::usage, "{}: {}: found type {}, which safetensors does not have", file.string(), key, t.dtype);
       if (std::any_of(t.shape.begin(), t.shape.end(), [](std::int64_t n) { return n < 0; }) ||
