@@ -84,7 +84,7 @@ std::vector<std::filesystem::path> gate_profiles(const std::string& place) {
 
 void add_gate(CLI::App& app) {
   const Command command(app, "gate",
-                        "Block a merge on a real performance regression, and on nothing else\n"
+                        "Say whether a change made anything slower, and how sure that is\n"
                         "Example: windtunnel gate run --base main --new . --minutes 15");
   auto o = std::make_shared<Options>();
   command.option("BASE", o->base, "Profile or Google Benchmark JSON before the change, or a folder of them");

@@ -5,16 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <set>
 
-#include "configs/spec/data_sheet.hpp"
 #include "configs/spec/find.hpp"
 #include "configs/spec/support/error.hpp"
 
 namespace wt {
 namespace {
 
-constexpr const char* kShared = "shared";  // transport of medians over the jobs of a fleet
 constexpr double kLeastLatency_s = 1e-6;
 constexpr std::size_t kFewestPoints = 3;  // three constants
 constexpr double kLeastSpread = 0.05;     // of intervals, over the price
@@ -32,10 +29,6 @@ double reference_hop_s(const std::string& transport) {
 
 bool same_rates(const CollectiveMachine& a, const CollectiveMachine& b) {
   return a.nvlink_Bps == b.nvlink_Bps && a.nic_Bps == b.nic_Bps;
-}
-
-TimedLoad timed(const CollectivePoint& p) {
-  return {link_load(p.question()), p.group.nodes > 1, p.group.nodes > 1 ? p.machine.fabric : "", p.python, p.seconds};
 }
 
 std::vector<TimedLoad> timed(const std::vector<CollectivePoint>& points) {
@@ -87,50 +80,6 @@ std::string words(CollectiveForm form, bool many) {
 
 }  // namespace
 
-CollectivePoint point_of(const CollectiveRow& row) {
-  CollectivePoint p;
-  p.cluster = row.cluster();
-  p.origin = row.origin;
-  p.source = row.source;
-  p.evidence = row.evidence;
-  if (row.evidence != Evidence::published) p.root = Evidence::published;
-  p.bytes = row.bytes;
-  p.seconds = row.seconds;
-  p.group = {row.gpus, row.domains(), row.fewest_on_node};
-  p.python = row.timed_from_python;
-  p.unusable = row.unusable;
-  const auto say = [&](std::string reason) {
-    if (p.unusable.empty()) p.unusable = std::move(reason);
-  };
-  if (row.kind)
-    p.kind = *row.kind;
-  else
-    say(fmt::format("no model of '{}'", row.collective));
-  if (data_sheet(row.gpu)) {
-    p.machine = machine_of(row.gpu, row.interconnect);
-    if (row.ring_only) p.machine.only = AllReduce::ring;
-    if (row.shared_with_other_jobs) p.machine.transport = kShared;
-  } else {
-    say(fmt::format("no data sheet of '{}'", row.gpu));
-  }
-  if (row.seconds <= 0) say("neither time nor bandwidth measured");
-  if (row.reduced_in_network) say("reduction in the network's switches is not modelled");
-  if (row.domains() > 1 && row.interconnect.node_Bps <= 0)
-    say(fmt::format("'{}' does not say how many adapters a node has and how fast they are (8x400G)",
-                    row.interconnect.fabric));
-  return p;
-}
-
-std::vector<CollectivePoint> points_of(const std::vector<CollectiveRow>& rows) {
-  std::vector<CollectivePoint> out;
-  std::set<std::string> seen;
-  for (const CollectiveRow& row : rows)
-    if (seen.insert(fmt::format("{}|{}|{}|{}|{}", row.cluster(), row.collective, row.bytes, row.seconds, row.note))
-            .second)
-      out.push_back(point_of(row));
-  return out;
-}
-
 CollectiveEstimator::CollectiveEstimator(std::vector<CollectivePoint> published) {
   std::map<Form, std::vector<CollectivePoint>> forms;
   for (CollectivePoint& p : published)
@@ -147,7 +96,7 @@ void CollectiveEstimator::name_fabrics() {
       for (const CollectivePoint& p : known->points) {
         double& largest = largest_[p.machine.fabric];
         largest = std::max(largest, p.bytes);
-        if (p.machine.transport == kShared) link_of_[p.machine.fabric] = kShared;
+        if (p.machine.transport == kSharedTransport) link_of_[p.machine.fabric] = kSharedTransport;
       }
 }
 

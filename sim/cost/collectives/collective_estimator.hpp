@@ -18,36 +18,13 @@
 #include <utility>
 #include <vector>
 
+#include "sim/cost/collectives/collective_points.hpp"
 #include "sim/cost/collectives/collective_question.hpp"
 #include "sim/cost/collectives/cpu_collectives.hpp"
 #include "sim/cost/collectives/link_constants.hpp"
 #include "sim/cost/op_cost.hpp"
-#include "sim/measurements/collective_rows.hpp"
 
 namespace wt {
-
-/// A measured time and what it is of.
-struct CollectivePoint {
-  OpKind kind = OpKind::all_gather;
-  double bytes = 0;
-  RankGroup group;
-  CollectiveMachine machine;
-  bool python = false;  ///< timed from Python
-  double seconds = 0;
-  std::string cluster, origin;  ///< what is left out together: one cluster of a source, all of a source
-  Evidence evidence = Evidence::assumed;
-  std::optional<Evidence> root = {};  ///< of what it was derived from; none = evidence
-  std::string source;
-  double relative_spread = 0.1;  ///< half width of the 80 % interval over the time
-  std::string unusable = {};     ///< why it says nothing to anyone
-
-  CollectiveQuestion question() const { return {kind, bytes, group, machine}; }
-};
-
-/// Of a table's row.
-CollectivePoint point_of(const CollectiveRow& row);
-/// A table's, without rows that stand there twice.
-std::vector<CollectivePoint> points_of(const std::vector<CollectiveRow>& rows);
 
 class CollectiveEstimator {
  public:
