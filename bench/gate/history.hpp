@@ -52,7 +52,7 @@ struct AlertRecord {
   std::string before, commit;  ///< last commit at the old level, first at the new one
   double ratio = 1;            ///< of the levels, new over old
   std::string reason;          ///< why it was withdrawn
-  std::string by, date;        ///< the newest run when it was said, and when that run was built
+  std::string by, date;        ///< the newest run when it was said; when it was recorded, "" before that
 };
 
 struct History {

@@ -33,16 +33,28 @@ std::vector<StandingAlert> standing_alerts(const History& history, const History
   return standing;
 }
 
-/// The reason, where somebody wanted a change here.
-std::optional<std::string> wanted(const History& history, const HistorySeries& series, std::size_t index) {
-  const std::size_t first = index < kSameShift ? 0 : index - kSameShift;
-  const std::size_t last = std::min(series.points.size(), index + kSameShift + 1);
+/// Runs between a shift and the nearest run of a commit.
+std::size_t runs_between(const LevelShift& shift, const HistorySeries& series, const std::string& commit) {
+  std::size_t least = series.points.size();
+  for (std::size_t i = 0; i < series.points.size(); ++i)
+    if (same_commit(series.points[i].commit, commit)) least = std::min(least, distance(i, shift.index));
+  return least;
+}
+
+/// Why somebody wanted a shift, by the place of each that was wanted: an acceptance is of the nearest one alone.
+std::map<std::size_t, std::string> wanted_shifts(const std::vector<LevelShift>& shifts, const History& history,
+                                                 const HistorySeries& series) {
+  std::map<std::size_t, std::string> wanted;
   for (const Acceptance& accepted : history.accepted) {
     if (!accepted.benchmark.empty() && accepted.benchmark != series.benchmark) continue;
-    for (std::size_t i = first; i < last; ++i)
-      if (same_commit(series.points[i].commit, accepted.commit)) return accepted.reason;
+    std::size_t least = kSameShift + 1;
+    const LevelShift* nearest = nullptr;
+    for (const LevelShift& shift : shifts)
+      if (const std::size_t far = runs_between(shift, series, accepted.commit); far < least)
+        least = far, nearest = &shift;
+    if (nearest != nullptr) wanted.emplace(nearest->index, accepted.reason);
   }
-  return std::nullopt;
+  return wanted;
 }
 
 /// Why there is no shift at `index` any more.
@@ -83,17 +95,18 @@ JudgedSeries judge_series(const History& history, const HistorySeries& series, c
   const HistoryPoint& newest = series.points.back();
   const auto say = [&](const LevelShift& shift, const SeriesShift& found) {
     news.push_back({false, series.environment, series.benchmark, series.points[shift.index].run, found.before,
-                    found.commit, shift.ratio(), "", newest.run, newest.built});
+                    found.commit, shift.ratio(), "", newest.run, ""});
   };
   const std::vector<bool> known = known_shifts(judged.levels.shifts, standing);
+  const std::map<std::size_t, std::string> wanted = wanted_shifts(judged.levels.shifts, history, series);
   for (std::size_t i = 0; i < known.size(); ++i) {
     const LevelShift& shift = judged.levels.shifts[i];
     SeriesShift found{shift, (shift.after > shift.before) == series.smaller_is_better,
                       series.points[shift.index - 1].commit, series.points[shift.index].commit};
     if (known[i]) found.state = ShiftState::known;
-    if (const auto reason = wanted(history, series, shift.index)) {
+    if (const auto reason = wanted.find(shift.index); reason != wanted.end()) {
       found.state = ShiftState::accepted;
-      found.reason = *reason;
+      found.reason = reason->second;
     }
     if (found.state == ShiftState::fresh) say(shift, found);
     judged.shifts.push_back(std::move(found));
@@ -104,7 +117,7 @@ JudgedSeries judge_series(const History& history, const HistorySeries& series, c
     record.withdrawn = true;
     record.reason = why_not(judged.levels, lost.index);
     record.by = newest.run;
-    record.date = newest.built;
+    record.date.clear();
     news.push_back(std::move(record));
   }
   return judged;

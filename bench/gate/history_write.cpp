@@ -55,6 +55,13 @@ std::string first_of(const std::string& dates) {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(utc));
 }
 
+/// The same for the same measurement, wherever its files lay.
+std::string run_id(Profile profile) {
+  for (Measurement& m : profile.measurements) m.evidence.source.clear();
+  profile.fingerprint.erase(kMergedFrom);
+  return digest(profile);
+}
+
 /// `date` without what a file name should not hold, so that a folder lists records in order.
 bool write_record(const std::filesystem::path& folder, const std::string& date, const std::string& lines) {
   std::filesystem::create_directories(folder);
@@ -74,7 +81,7 @@ bool write_record(const std::filesystem::path& folder, const std::string& date, 
 HistoryRun history_run(const Profile& profile, const std::string& commit, const std::filesystem::path& place) {
   HistoryRun run;
   const Fingerprint& facts = profile.fingerprint;
-  run.id = digest(profile).substr(0, 16);
+  run.id = run_id(profile);
   run.commit = commit.empty() ? fact(facts, "commit") : commit;
   run.measured = first_of(fact(facts, "date"));
   run.built = commit_date(run.commit, place);

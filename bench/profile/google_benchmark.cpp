@@ -1,5 +1,7 @@
 #include "bench/profile/google_benchmark.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -67,14 +69,15 @@ bool is_counter(const std::string& key, const json& value) {
   return value.is_number() && own.count(key) == 0;
 }
 
-void refuse_errors(const JsonReader& row) {
-  for (const char* key : {"error_occurred", "skipped"})
-    if (row.has(key) && row.at(key).value() != false) {
-      const char* message = std::string(key) == "skipped" ? "skip_message" : "error_message";
-      row.fail(row.at("name").string() +
-                   " did not run: " + (row.has(message) ? row.at(message).string() : "no reason given"),
-               "rows that ran; repair the benchmark or filter it out");
-    }
+bool is_set(const JsonReader& row, const char* key) { return row.has(key) && row.at(key).value() != false; }
+
+/// "L1 Data 32768 B of 2 cpus, ...": all that such JSON says of the kind of CPU.
+std::string caches(const JsonReader& list) {
+  std::string out;
+  for (const JsonReader& cache : list.elements())
+    out += fmt::format("{}L{} {} {} B of {} cpus", out.empty() ? "" : ", ", cache.at("level").integer(),
+                       cache.at("type").string(), cache.at("size").integer(), cache.at("num_sharing").integer());
+  return out;
 }
 
 Fingerprint read_context(const JsonReader& context) {
@@ -89,6 +92,8 @@ Fingerprint read_context(const JsonReader& context) {
       facts["cores"] = std::to_string(value.integer());
     else if (key == "cpu_scaling_enabled")
       facts["cpu_scaling"] = value.boolean() ? "on" : "off";
+    else if (key == "caches")
+      facts[key] = caches(value);
     else if (value.value().is_string())
       facts[key] = value.string();
   }
@@ -120,15 +125,20 @@ Profile from_google_benchmark(const json& document, const std::string& origin) {
   profile.fingerprint = read_context(in.at("context"));
   std::map<std::string, std::size_t> place;      // run_name -> measurement
   std::map<std::string, std::string> full_name;  // measurement's name -> run_name
+  std::map<std::string, std::string> failures;   // measurement's name -> why
   for (const JsonReader& row : in.at("benchmarks").elements()) {
-    refuse_errors(row);
     if (row.has("run_type") && row.at("run_type").string() != "iteration") continue;
+    if (is_set(row, "skipped")) continue;
     const std::string run_name = row.at(row.has("run_name") ? "run_name" : "name").string();
-    const double unit_s = seconds_per(row.at("time_unit"));
     Measurement sample;
     sample.pass = "";
     sample.evidence = {Evidence::measured, "Google Benchmark, " + origin};
     read_name(run_name, sample);
+    if (is_set(row, "error_occurred")) {
+      failures[sample.name()] = row.has("error_message") ? row.at("error_message").string() : "it gives no reason";
+      continue;
+    }
+    const double unit_s = seconds_per(row.at("time_unit"));
     sample.samples = {row.at("real_time").non_negative() * unit_s};
     sample.counters["cpu_s"] = row.at("cpu_time").non_negative() * unit_s;
     for (const auto& [key, value] : row.items())
@@ -151,7 +161,9 @@ Profile from_google_benchmark(const json& document, const std::string& origin) {
     }
     m.samples.push_back(sample.samples[0]);
   }
-  if (profile.measurements.empty())
+  for (const auto& [name, error] : failures) profile.failures.push_back({name, error});
+  std::erase_if(profile.measurements, [&](const Measurement& m) { return failures.count(m.name()) > 0; });
+  if (profile.measurements.empty() && failures.empty())
     in.at("benchmarks").fail("no iteration rows", "at least one; do not run with --benchmark_report_aggregates_only");
   return profile;
 }

@@ -2,14 +2,14 @@
 # History on the main branch: measures the tree that is checked out and adds it to the history, a branch of its own.
 # Environment:
 #   GATE_BUILD       command that builds the tree (default: builds windtunnel and its trainer)
-#   GATE_COMMAND     command that writes a profile to the file {output} (default: windtunnel bench kernels)
+#   GATE_COMMAND     command that writes a profile to the file {output}, or prints one (default: windtunnel bench kernels)
 #   GATE_PROCESSES   processes that measure (default 5)
 #   GATE_BRANCH      branch of the history at origin (default gate-history)
 #   GATE_OUT         folder for history.html and history.md (default gate)
 #   WINDTUNNEL       the program (default ./windtunnel)
 set -euo pipefail
 
-windtunnel=$(readlink -f "${WINDTUNNEL:-./windtunnel}")
+windtunnel=$(readlink -f "$(command -v "${WINDTUNNEL:-./windtunnel}")")
 branch=${GATE_BRANCH:-gate-history}
 out=${GATE_OUT:-gate}
 command=${GATE_COMMAND:-build/bin/windtunnel bench kernels --quick -o {output\}}
@@ -20,7 +20,8 @@ mkdir -p "$work/profiles" "$out"
 
 bash -c "${GATE_BUILD:-WINDTUNNEL_TRAINER=1 ./windtunnel --help >/dev/null}"
 for process in $(seq "${GATE_PROCESSES:-5}"); do
-  bash -c "${command//\{output\}/"$work/profiles/$process.json"}"
+  profile=$work/profiles/$process.json
+  if [[ $command == *"{output}"* ]]; then bash -c "${command//\{output\}/"$profile"}"; else bash -c "$command" >"$profile"; fi
 done
 
 mine=(-c user.name=windtunnel -c user.email=windtunnel@localhost)
@@ -35,7 +36,7 @@ git worktree add --quiet --detach "$work/history" "$first"
 # Status 1 is a new change for the worse: it is pushed like any other, and this script ends with it.
 for attempt in 1 2 3 4 5; do
   found=0
-  "$windtunnel" gate record "$work/profiles" --history "$work/history" --commit "$commit" || found=$?
+  "$windtunnel" gate record "$work/profiles" --history "$work/history" --commit "$commit" | tee "$work/news" || found=${PIPESTATUS[0]}
   if [[ $found -gt 1 ]]; then exit "$found"; fi
   history add -A
   history commit --quiet --allow-empty -m "Timings of ${commit:0:12}"
@@ -46,7 +47,10 @@ for attempt in 1 2 3 4 5; do
 done
 
 status=0
-"$windtunnel" gate history "$work/history" --markdown -o "$out/history.html" >"$out/history.md" || status=$?
+{
+  printf '```\n%s\n```\n\n' "$(<"$work/news")"  # what is new; the history knows it by now
+  "$windtunnel" gate history "$work/history" --markdown -o "$out/history.html" || status=$?
+} >"$out/history.md"
 if [[ -n ${GITHUB_STEP_SUMMARY:-} ]]; then cat "$out/history.md" >>"$GITHUB_STEP_SUMMARY"; fi
 if [[ $status -ne 0 ]]; then exit "$status"; fi
 exit "$found"

@@ -92,6 +92,9 @@ Profile GateBlocks::run(bool is_new, const std::string& filter, double limit_s) 
     return run(is_new, "", limit_s);
   }
   for (Measurement& m : profile.measurements) m.samples = {m.median()};
+  // What was built, whatever is committed or edited while it is measured.
+  if (const auto commit = profile.fingerprint.find("commit"); commit != profile.fingerprint.end())
+    commit->second = tree.commit + (tree.is_clean ? "" : "-dirty");
   return profile;
 }
 

@@ -28,6 +28,9 @@ bool is_commit(const std::string& text) {
   return digits >= 7 && (digits == text.size() || text[digits] == '-');
 }
 
+/// UTC, ISO 8601.
+std::string now() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
+
 /// Each commit once, as long as it was ever recorded.
 void add_commit(const std::string& commit, std::vector<std::string>& commits) {
   for (std::string& each : commits)
@@ -62,7 +65,9 @@ void add_record(const Command& gate) {
     const bool fresh = record_run(run, o->history);
     const History history = read_history(o->history);
     const HistoryJudgement judgement = judge_history(history);
-    record_alerts(judgement.news, o->history);
+    std::vector<AlertRecord> news = judgement.news;
+    for (AlertRecord& each : news) each.date = now();  // not the commit's: many runs may be of one commit
+    record_alerts(news, o->history);
     fmt::print("{} run {} of commit {}: {} in {}{}.\n{}", fresh ? "Recorded" : "Already there:", run.id,
                run.commit.empty() ? "unknown" : run.commit,
                counted(static_cast<std::int64_t>(run.values.size()), "benchmark"), run.environment,
@@ -132,9 +137,7 @@ void add_accept(const Command& gate) {
           Code::usage,
           "gate accept: --commit: found {} of {}, allowed one that was recorded; give it as the history shows it",
           counted(static_cast<std::int64_t>(commits.size()), "recorded commit"), o->commit);
-    record_acceptance(
-        {commits[0], o->benchmark, o->reason, fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))},
-        o->folder);
+    record_acceptance({commits[0], o->benchmark, o->reason, now()}, o->folder);
     fmt::print("Accepted at {}: {}.\n", commits[0], o->benchmark.empty() ? "every benchmark" : o->benchmark);
   });
 }

@@ -36,7 +36,10 @@ void add_outcome(pugi::xml_node testcase, const GateRow& row, const GateOptions&
     add(testcase, tag, {{"type", type}, {"message", details(row)}});
   };
   if (row.verdict == Verdict::slower) failed("failure", "regression");
-  if (row.verdict == Verdict::failed) failed("error", "failed");
+  if (row.verdict == Verdict::failed && row.failed_before)
+    add(testcase, "skipped", {{"message", "failed " + row.reason}});
+  else if (row.verdict == Verdict::failed)
+    failed("error", "failed");
   if (row.verdict == Verdict::incomparable) failed("error", "incomparable");
   if (row.verdict == Verdict::missing && !options.allow_missing) failed("failure", "missing");
   if (row.verdict == Verdict::missing && options.allow_missing)
@@ -49,14 +52,16 @@ void add_outcome(pugi::xml_node testcase, const GateRow& row, const GateOptions&
 std::string gate_junit(const GateResult& result) {
   const std::size_t missing = result.count(Verdict::missing);
   const std::size_t allowed = result.options.allow_missing ? missing : 0;
+  const auto failed_before = static_cast<std::size_t>(
+      std::count_if(result.rows.begin(), result.rows.end(), [](const GateRow& row) { return row.failed_before; }));
   pugi::xml_document document;
-  const pugi::xml_node suite =
-      add(document, "testsuite",
-          {{"name", "windtunnel gate"},
-           {"tests", std::to_string(result.rows.size())},
-           {"failures", std::to_string(result.count(Verdict::slower) + missing - allowed)},
-           {"errors", std::to_string(result.count(Verdict::incomparable) + result.count(Verdict::failed))},
-           {"skipped", std::to_string(result.count(Verdict::inconclusive) + allowed)}});
+  const pugi::xml_node suite = add(
+      document, "testsuite",
+      {{"name", "windtunnel gate"},
+       {"tests", std::to_string(result.rows.size())},
+       {"failures", std::to_string(result.count(Verdict::slower) + missing - allowed)},
+       {"errors", std::to_string(result.count(Verdict::incomparable) + result.count(Verdict::failed) - failed_before)},
+       {"skipped", std::to_string(result.count(Verdict::inconclusive) + allowed + failed_before)}});
   const pugi::xml_node properties = add(suite, "properties", {});
   add(properties, "property", {{"name", "sentence"}, {"value", result.sentence()}});
   add(properties, "property", {{"name", "exit_status"}, {"value", std::to_string(result.exit_status())}});

@@ -131,6 +131,9 @@ TEST_CASE("a slowdown is said once, with its commits, and shown until it is acce
                               Contains("abcdef000..abcdef000"));
   CHECK(add(24).status == 0);
   CHECK(add(24).status == 0);  // again
+  const wt::History history = wt::read_history(perf);
+  REQUIRE(history.alerts.size() == 1);
+  CHECK(history.alerts[0].date > history.series[1].points.back().built);  // when it was said
 
   const std::string show = fmt::format("gate history '{}'", perf.string());
   const wt::test::Ended shown = windtunnel(show + " --json");

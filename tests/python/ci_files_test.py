@@ -58,6 +58,25 @@ for script in (ROOT / "docs/ci").glob("*.sh"):
     if subprocess.run(["bash", "-n", script]).returncode:
         found.append(f"{script.name}: bash cannot read it")
 
+
+def gitlab_says(job, variables, question):
+    """What `question` prints after the job's exports, in a pipeline with these variables."""
+    exports = [line for line in yaml.safe_load((ROOT / "docs/ci/gitlab.yml").read_text())[job]["script"] if line.startswith("export")]
+    ended = subprocess.run(["bash", "-euc", "\n".join([*exports, question])], env=variables, text=True, capture_output=True)
+    return ended.stdout.strip() or ended.stderr
+
+
+for url, pushed in [("https://git.here/team/project", "https://gate:secret@git.here/team/project.git"),
+                    ("http://here:8080/git/team/project", "http://gate:secret@here:8080/git/team/project.git")]:
+    said = gitlab_says("gate-history", {"CI_PROJECT_URL": url, "GATE_PUSH_TOKEN": "secret", "PATH": "/usr/bin:/bin"},
+                       "git config --get remote.origin.pushurl")
+    if said != pushed:
+        found.append(f"gitlab.yml: pushes to {said} where {pushed} was wanted")
+for target, base in [("", "fork"), ("today", "today")]:  # the first: a pipeline of the branch, the second: of the merged result
+    said = gitlab_says("gate", {"CI_MERGE_REQUEST_DIFF_BASE_SHA": "fork", "CI_MERGE_REQUEST_TARGET_BRANCH_SHA": target}, 'echo "$BASE"')
+    if said != base:
+        found.append(f"gitlab.yml: the base is {said} where {base} was wanted")
+
 good = (ROOT / "docs/ci/github-pull-request.yml").read_text()
 for old, new in [("docs/ci/pull_request.sh", "docs/ci/pul_request.sh"), ("run: docs", "run: if docs"), ("steps:", "step:"),
                  ("on: pull_request", ""), ("run: docs/ci/pull_request.sh", "run: docs/ci/pull_request.sh ${{ github.head_ref }}"),

@@ -22,6 +22,7 @@ WINDTUNNEL = str(Path(sys.argv.pop(1)).resolve())
 CI = Path(__file__).parents[2] / "docs/ci"
 
 # Prints Google Benchmark's JSON: the times of speed.json, a little noise, and which benchmarks it was asked for into asked.log.
+# A time of null is a benchmark that fails. With EDITED each process sees another commit, as if somebody worked in the tree.
 BENCHMARK = '''
 import json, os, random, re, sys
 only = next((a.split("=", 1)[1] for a in reversed(sys.argv) if a.startswith("--benchmark_filter=")), ".")
@@ -29,12 +30,14 @@ with open(os.environ["ASKED"], "a") as log:
     log.write(only + "\\n")
 rows = []
 for name, ms in json.load(open("speed.json")).items():
+    row = dict(name=name, run_name=name, run_type="iteration", iterations=1, time_unit="ms")
     if re.search(only, name):
-        rows.append(dict(name=name, run_name=name, run_type="iteration", iterations=1, time_unit="ms",
-                         real_time=ms * random.gauss(1, 0.002), cpu_time=ms))
+        rows.append(row | (dict(error_occurred=True, error_message="no GPU") if ms is None else
+                           dict(real_time=ms * random.gauss(1, 0.002), cpu_time=ms)))
 if not rows:
     sys.exit("no benchmark: " + only)
-document = json.dumps({"context": {"host_name": "h", "num_cpus": 2}, "benchmarks": rows})
+edited = {"commit": str(os.getpid())} if "EDITED" in os.environ else {}
+document = json.dumps({"context": {"host_name": "h", "num_cpus": 2} | edited, "benchmarks": rows})
 out = [a.split("=", 1)[1] for a in sys.argv if a.startswith("--out=")]
 open(out[0], "w").write(document) if out else print(document)
 '''
@@ -152,6 +155,23 @@ class GateRun(unittest.TestCase):
         self.assertIn("windtunnel gate run --base", comment)
         self.assertNotIn("copy", comment)
         self.assertTrue((out / "gate.md").read_text())
+
+    def test_a_benchmark_that_fails_in_the_new_tree_alone_is_a_finding(self):
+        self.commit(**{"gemm/m:64": None, "copy<a.b>": 5, "sum": 1})
+        ended = self.gate("--base", "HEAD~1", "--all", "-o", "out")
+        self.assertEqual(ended.returncode, 1, ended.stderr)
+        self.assertIn("no GPU", ended.stdout)
+        self.assertIn("no GPU", (self.repository / "out/comment.md").read_text())
+        ended = self.gate("--base", "HEAD", "--all", "-o", "out")
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertIn("in the base, too: no GPU", ended.stdout)
+        suite = ElementTree.parse(self.repository / "out/gate.xml").getroot()
+        self.assertEqual((suite.get("errors"), suite.get("skipped")), ("0", "1"))
+
+    def test_work_in_the_tree_while_it_is_measured_does_no_harm(self):
+        self.environment["EDITED"] = "1"
+        ended = self.gate("--base", "main", "-o", "out")
+        self.assertEqual(ended.returncode, 0, ended.stderr)
 
     def test_the_same_code_is_the_same_and_says_nothing(self):
         ended = self.gate("--base", "main", "-o", "out", command="python3 bench.py --out={output}")
@@ -313,6 +333,7 @@ if [[ $2 == record ]]; then
     git init -q -b there {self.top}/there && cd {self.top}/there && echo 1 >there.jsonl && git add -A
     git -c user.name=b -c user.email=b@c commit -q -m there && git push -q {origin} HEAD:refs/heads/gate-history
   fi
+  echo recorded
   exit 1  # a new change for the worse
 else
   ls "$3"
@@ -322,7 +343,7 @@ fi
         ended = self.call(str(CI / "history.sh"), WINDTUNNEL=str(program), GATE_BUILD="true", GATE_PROCESSES="2",
                           GATE_COMMAND="python3 bench.py >{output}", GATE_OUT=str(self.top / "out"))
         self.assertEqual(ended.returncode, 1, ended.stderr)  # the record's own status, after the push
-        self.assertEqual((self.top / "out/history.md").read_text().split(), ["here.jsonl", "there.jsonl"])
+        self.assertEqual((self.top / "out/history.md").read_text().split(), ["```", "recorded", "```", "here.jsonl", "there.jsonl"])
         files = subprocess.run(["git", "-C", str(origin), "ls-tree", "--name-only", "gate-history"], check=True, capture_output=True,
                                text=True).stdout.split()
         self.assertEqual(files, ["here.jsonl", "there.jsonl"])
@@ -337,12 +358,15 @@ fi
             self.environment["GIT_COMMITTER_DATE"] = f"2026-01-{n + 1:02}T12:00:00Z"
             (self.repository / "n").write_text(str(n))
             self.commit(**{"gemm/m:64": 10, "sum": 1 if n < 5 else 1.2})
-            ended = self.call(str(CI / "history.sh"), GATE_BUILD="true", GATE_PROCESSES="3", GATE_COMMAND="python3 bench.py >{output}",
-                              GATE_OUT=str(self.top / "out"))
+            ended = self.call(str(CI / "history.sh"), GATE_BUILD="true", GATE_PROCESSES="3", GATE_OUT=str(self.top / "out"),
+                              GATE_COMMAND="python3 bench.py" + (" >{output}" if n % 2 else ""), WINDTUNNEL=Path(WINDTUNNEL).name,
+                              PATH=f"{Path(WINDTUNNEL).parent}:{os.environ['PATH']}")
             statuses.append(ended.returncode)
         self.assertEqual(statuses, [0] * 8 + [1], ended.stderr)
         self.assertRegex(ended.stdout, r"new +worse +\+[12]\d\.\d % +sum")
-        self.assertRegex((self.top / "out/history.md").read_text(), r"2026-01-06 .*sum")  # the commit's date
+        shown = (self.top / "out/history.md").read_text()
+        self.assertRegex(shown, r"new +worse +\+[12]\d\.\d % +sum")
+        self.assertRegex(shown, r"2026-01-06 .*sum")  # the commit's date
         self.assertTrue("data-chart" in (self.top / "out/history.html").read_text())
         records = subprocess.run(["git", "-C", str(origin), "ls-tree", "-r", "--name-only", "gate-history"], check=True,
                                  capture_output=True, text=True).stdout.split()

@@ -283,7 +283,17 @@ TEST_CASE("races in device memory are found: between threads, blocks, and launch
   };
   CHECK(found({1, 64}, write, result.data()) == kNothing);
   CHECK(found({1, 64, 0, true}, read, result.data(), true) == kNothing);
-  CHECK_THAT(found({1, 64, 0, true}, read, result.data(), false), Contains("a launch before (not waited for)"));
+  CHECK_THAT(found({1, 64, 0, true}, read, result.data(), false),
+             Contains("before it has waited for the launch before"));
+  std::vector<int> fresh(64);  // that no launch has touched
+  CHECK_THAT(found({1, 64, 0, true}, read, fresh.data(), false),
+             Contains("before it has waited for the launch before"));
+  const auto one_waits = +[](int* out) {
+    if (threadIdx.x == 0) cudaGridDependencySynchronize();
+    __syncthreads();
+    out[threadIdx.x] += 1;
+  };
+  CHECK(found({1, 64, 0, true}, one_waits, result.data()) == kNothing);
   CHECK(found({1, 64}, read, result.data(), false) == kNothing);  // an ordinary launch
   CHECK_THAT(found(
                  {1, 64, 0, true}, +[] {}),

@@ -109,6 +109,15 @@ TEST_CASE("a run that is recorded again changes nothing, and one that was cut of
   CHECK(wt::read_history(folder.path()).torn == 0);
 }
 
+TEST_CASE("a run is the same, wherever its files lay") {
+  wt::Profile here = of_commit("aaaaaaa", "2026-01-01T00:00:00Z", 1e-3), there = here;
+  there.measurements[0].evidence.source = "Google Benchmark, archive/p.json";
+  there.fingerprint[wt::kMergedFrom] = "0123456789abcdef + fedcba9876543210";
+  CHECK(wt::history_run(here).id == wt::history_run(there).id);
+  there.measurements[0].samples[0] *= 2;
+  CHECK(wt::history_run(here).id != wt::history_run(there).id);
+}
+
 TEST_CASE("a file that was cut off anywhere is read, and never gives a wrong value") {
   const TempDirectory folder;
   wt::record_run(wt::history_run(of_commit("aaaaaaa", "2026-01-01T00:00:00Z", 1e-3)), folder.path());

@@ -88,13 +88,17 @@ TEST_CASE("JUnit has one testcase a benchmark and counts that agree with its ele
   CHECK_THAT(text, Contains("name=\"gemm&lt;a|b>&amp;&quot;c&quot;/forward\""));
 }
 
-TEST_CASE("JUnit: allowed losses are skipped, other machines are errors") {
+TEST_CASE("JUnit: allowed losses and old failures are skipped, other machines are errors") {
   wt::GateOptions options;
   options.allow_missing = true;
   CHECK_THAT(wt::gate_junit(result(options)), Contains("failures=\"1\" errors=\"1\" skipped=\"2\""));
   const wt::GateResult other =
       wt::compare({{{"device", "H100"}}, {measurement("k", 1)}}, {{{"device", "H200"}}, {measurement("k", 1)}});
   CHECK_THAT(wt::gate_junit(other), Contains("errors=\"1\"") && Contains("<error type=\"incomparable\""));
+  wt::Profile broken{{{"device", "H100"}}, {measurement("k", 1)}};
+  broken.failures = {{"broken", "no memory"}};
+  CHECK_THAT(wt::gate_junit(wt::compare(broken, broken)),
+             Contains("errors=\"0\" skipped=\"1\"") && Contains("failed in the base, too: no memory"));
   CHECK_THAT(wt::gate_text(other), Contains("Not comparable: the fingerprints differ in device: 'H100' and 'H200'."));
 }
 

@@ -142,6 +142,20 @@ TEST_CASE("an accepted change raises nothing, and keeps its reason; another one 
   CHECK(other.said == Said{"raised 30"});
 }
 
+TEST_CASE("a wanted change does not excuse another one beside it") {
+  for (const auto& [commit, raised] : {std::pair{"abc0008", "raised 12"}, std::pair{"abc000c", "raised 8"}}) {
+    Told told;
+    told.history.accepted.push_back({commit, "gemm", "checks every index", "2026"});
+    told.runs(8, 1.0e-3);
+    told.runs(4, 1.1e-3);
+    told.runs(20, 1.2e-3);
+    INFO(commit);
+    REQUIRE(told.shifts().size() == 2);
+    CHECK((told.shifts()[0].state == ShiftState::accepted) == (told.said.back() == "raised 12"));
+    CHECK(told.said.back() == raised);
+  }
+}
+
 TEST_CASE("alerts of two hosts about one change are one") {
   Told told;
   told.runs(30, 1e-3);

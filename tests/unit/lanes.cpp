@@ -1,11 +1,14 @@
 // Orders that a GPU would not keep are found by tests/support/nccl_stand_in/lanes.hpp; those that it keeps are not.
 #include "tests/support/nccl_stand_in/lanes.hpp"
 
+#include <nccl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
 
 namespace {
@@ -170,4 +173,39 @@ TEST_CASE("a wait that is left out is found, and so is a collective that does no
     CHECK(dropped(what) == lanes::kRace);
   }
   CHECK(dropped("wait 3") == 0);
+}
+
+TEST_CASE("what NCCL receives lies on what it sends only where NCCL allows it") {
+  CHECK(status_of([] {
+          char folder[] = "/tmp/wt-nccl-XXXXXX";
+          if (!mkdtemp(folder)) _exit(2);
+          setenv("WT_NCCL_RECORD", folder, 1);
+          ncclUniqueId id;
+          ncclComm_t comm = nullptr;
+          ncclGetUniqueId(&id);
+          if (ncclCommInitRank(&comm, 1, id, 0) != ncclSuccess) _exit(3);
+          char* const at = lanes::take_pages(4096);
+          const auto on = [](int lane) { return reinterpret_cast<cudaStream_t>(static_cast<std::intptr_t>(lane)); };
+          const cudaStream_t lane = on(lanes::new_stream());
+          const auto is = [](ncclResult_t found, ncclResult_t expected, int number) {
+            if (found != expected) _exit(number);
+          };
+          const auto gather = [&](const char* from, char* to) {
+            lanes::block(lanes::record(), 1);
+            const ncclResult_t result = ncclAllGather(from, to, 64, ncclInt8, comm, lane);
+            lanes::set_current_stream(1);
+            const lanes::Clock end = lanes::record();
+            lanes::set_current_stream(0);
+            lanes::block(end, 0);
+            return result;
+          };
+          is(gather(at, at + 64), ncclSuccess, 10);
+          is(gather(at, at), ncclSuccess, 11);  // in place
+          is(gather(at, at + 63), ncclInvalidArgument, 12);
+          ncclGroupStart();
+          ncclSend(at, 64, ncclInt8, 0, comm, lane);
+          ncclRecv(at + 10, 64, ncclInt8, 0, comm, lane);
+          is(ncclGroupEnd(), ncclInvalidArgument, 13);
+          std::filesystem::remove_all(folder);
+        }) == 0);
 }

@@ -57,14 +57,39 @@ TEST_CASE("Google Benchmark's iteration rows become samples in seconds") {
   CHECK_NOTHROW(wt::profile_from_json(wt::to_json(profile), "round trip"));
 }
 
-TEST_CASE("a benchmark that reports an error is an error") {
+TEST_CASE("a benchmark that reports an error has failed, and one that was skipped is not there") {
   json document = google_document();
-  document["benchmarks"][1]["error_occurred"] = true;
-  document["benchmarks"][1]["error_message"] = "no GPU";
-  CHECK_THROWS_WITH(wt::from_google_benchmark(document, "b.json"),
-                    Contains("b.json: /benchmarks/1") && Contains("did not run: no GPU"));
-  document["benchmarks"][1]["error_occurred"] = false;
-  CHECK_NOTHROW(wt::from_google_benchmark(document, "b.json"));
+  json other = document["benchmarks"][0];
+  other["run_name"] = "BM_fill/8";
+  document["benchmarks"].push_back(other);
+  const std::size_t whole = wt::from_google_benchmark(document, "b.json").measurements.size();
+  json& row = document["benchmarks"][1];
+  row["error_occurred"] = true;
+  row["error_message"] = "no GPU";
+  row.erase("real_time");
+  const wt::Profile broken = wt::from_google_benchmark(document, "b.json");
+  CHECK(broken.measurements.size() == whole - 1);
+  REQUIRE(broken.failures.size() == 1);
+  CHECK(broken.failures[0].name == "BM_copy/8/bytes=64/device");  // also where another repetition ran
+  CHECK(broken.failures[0].error == "no GPU");
+
+  document = google_document();
+  document["benchmarks"].push_back(other);
+  document["benchmarks"].back()["skipped"] = true;
+  document["benchmarks"].back()["error_occurred"] = false;
+  const wt::Profile skipped = wt::from_google_benchmark(document, "b.json");
+  CHECK(skipped.measurements.size() == whole - 1);
+  CHECK(skipped.failures.empty());
+}
+
+TEST_CASE("Google Benchmark: other caches are another machine") {
+  json document = google_document();
+  const json cache = {{"level", 3}, {"type", "Unified"}, {"size", 33554432}, {"num_sharing", 16}};
+  document["context"]["caches"] = {cache};
+  const wt::Fingerprint small = wt::from_google_benchmark(document, "b.json").fingerprint;
+  CHECK(small.at("caches") == "L3 Unified 33554432 B of 16 cpus");
+  document["context"]["caches"][0]["size"] = 268435456;
+  CHECK(wt::differences(small, wt::from_google_benchmark(document, "b.json").fingerprint, {}).size() == 1);
 }
 
 TEST_CASE("Google Benchmark: unknown units, aggregates only, and names that collide") {

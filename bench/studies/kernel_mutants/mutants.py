@@ -64,6 +64,8 @@ MUTANTS = [
     ("router.cu", "router.cu", "forward without its first barrier", BARRIER, 0, ""),
     ("router.cu", "router.cu", "forward without its second barrier", BARRIER, 1, ""),
     ("router.cu", "router.cu", "forward does not wait for the launch before", "wait_for_previous();", 0, ""),
+    ("router.cu", "router.cu", "forward reads a logit before it waits", "wait_for_previous();", 0,
+     "if (logits_TE[0] == 1e30f) return; wait_for_previous();"),
     ("router.cu", "router.cu", "sums do not wait for the launch before", "wait_for_previous();", 1, ""),
     ("router.cu", "router.cu", "lanes beyond the last token leave", "if (lane >= here || !inside) continue;", 0,
      "if (lane >= here) continue; if (!inside) return;"),

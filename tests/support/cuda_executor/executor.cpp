@@ -320,15 +320,19 @@ class Block {
     if (clock.size() <= thread.number) clock.resize(thread.number + 1);
     clock[thread.number] = std::max(clock[thread.number], thread.clock);
   }
-  /// All of them have seen what each of them has, and itself.
+  /// All of them have seen what each of them has, and itself; also the end of the launch before.
   template <class Threads>
   static void join(Threads& all) {
     const std::shared_ptr<const Clock> first = (*all.begin())->seen;
     auto joined = std::make_shared<Clock>(*first);
     for (const Thread* thread : all)
       if (thread->seen != first) raise(*joined, *thread->seen);
-    for (Thread* thread : all) extend(*joined, *thread);
-    for (Thread* thread : all) settle_doubt(*thread), thread->seen = joined, ++thread->clock;
+    bool waited = false;
+    for (Thread* thread : all) extend(*joined, *thread), waited |= thread->waited_for_previous;
+    for (Thread* thread : all) {
+      settle_doubt(*thread);
+      thread->seen = joined, thread->waited_for_previous = waited, ++thread->clock;
+    }
   }
 
  public:
@@ -361,15 +365,7 @@ Block* block = nullptr;
 void set_seed(uint64_t seed) { random_order.seed(seed); }
 
 void run(const Launch& launch) {
-  static bool previous_beside = false;
-  const uint32_t first_of_previous = order.first_of_launch;
   order.first_of_launch = order.run + 1;
-  if (!launch.beside_previous)
-    order.before_waiting = order.first_of_launch;
-  else if (!previous_beside)
-    order.before_waiting = first_of_previous;
-  previous_beside = launch.beside_previous;
-
   std::vector<unsigned> turns(size_t{launch.grid.x} * launch.grid.y * launch.grid.z);
   for (size_t i = 0; i < turns.size(); ++i) turns[i] = static_cast<unsigned>(i);
   std::shuffle(turns.begin(), turns.end(), random_order);

@@ -76,6 +76,7 @@ class Cells {
 struct Region {
   size_t bytes;
   bool host_wrote;  ///< what has no cells yet
+  bool executors;   ///< taken while a thread runs, which kernels cannot: of what is said about it
   Cells cells;      ///< made when a kernel first touches the region
 
   Cells& touched() {
@@ -111,7 +112,7 @@ Found found_lately[64];
 Found& lately(uintptr_t at) { return found_lately[at >> 12 & 63]; }
 
 void add_region(void* memory, size_t bytes, bool host_wrote) {
-  if (memory) regions()[reinterpret_cast<uintptr_t>(memory)] = {bytes, host_wrote, {}};
+  if (memory) regions()[reinterpret_cast<uintptr_t>(memory)] = {bytes, host_wrote, running != nullptr, {}};
 }
 bool remove_region(void* memory) {
   const auto at = regions().find(reinterpret_cast<uintptr_t>(memory));
@@ -160,8 +161,7 @@ Shared shared;
 /// Has that access ended before what the running thread does now?
 bool ordered(const Stamp& stamp, bool in_shared) {
   if (stamp.run == order.run) return stamp.thread == running->number || stamp.clock <= running->has_seen(stamp.thread);
-  if (in_shared || stamp.run == 0) return true;
-  return stamp.run < (running->waited_for_previous ? order.first_of_launch : order.before_waiting);
+  return in_shared || stamp.run < order.first_of_launch;
 }
 
 const char* did(Access access) {
@@ -170,8 +170,7 @@ const char* did(Access access) {
 
 std::string who(const Stamp& stamp) {
   if (stamp.run == order.run) return name_of(thread_of(stamp.thread));
-  if (stamp.run >= order.first_of_launch) return fmt::format("thread {} of another block", uint32_t{stamp.thread});
-  return fmt::format("thread {} of a launch before (not waited for)", uint32_t{stamp.thread});
+  return fmt::format("thread {} of another block", uint32_t{stamp.thread});
 }
 
 struct Touched {
@@ -272,9 +271,13 @@ void touch(const void* pointer, size_t bytes, Access access, const void* code) {
                             ? fmt::format("of an allocation of {} bytes", near->second.bytes)
                             : "that was not allocated"));
     }
+    if (region->executors) return;
     touched.offset = at - start;
     if (touched.offset + bytes > region->bytes)
       fail(touched.text(fmt::format("of an allocation of {} bytes", region->bytes)));
+    // Whoever had this memory last: the launch before may still use it, and a later allocation may be the same bytes.
+    if (launched->beside_previous && !running->waited_for_previous)
+      fail(touched.text("before it has waited for the launch before"));
     memory = &region->touched();
   }
 

@@ -51,8 +51,6 @@ extern Thread* running;
 struct Order {
   uint32_t run = 1;              ///< of the block that runs
   uint32_t first_of_launch = 2;  ///< runs below it are of launches before
-  uint32_t before_waiting =
-      2;  ///< runs below it have ended even for a thread that has not waited for the previous launch
 };
 extern Order order;
 extern const Launch* launched;

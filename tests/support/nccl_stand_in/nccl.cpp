@@ -212,8 +212,36 @@ std::vector<lanes::Range> ranges_of(const ncclComm& comm, const std::vector<Call
   return out;
 }
 
+bool overlap(const lanes::Range& a, const lanes::Range& b) {
+  return (a.written || b.written) && a.begin < b.begin + b.bytes && b.begin < a.begin + a.bytes;
+}
+
+/// Whether what it sends and what it receives are one buffer, in a way that NCCL allows.
+bool in_place(const ncclComm& comm, const Call& call) {
+  const std::size_t own = static_cast<std::size_t>(comm.rank) * call.count() * size_of(call.type());
+  if (call.kind() == "all_gather") return call.send == call.receive + own;
+  if (call.kind() == "reduce_scatter") return call.receive == call.send + own;
+  return call.kind() == "broadcast" ? call.said.at("root") != comm.rank
+                                    : call.send == call.receive;  // others send none
+}
+
+/// NCCL sends while it receives: nothing that one of these writes is memory of another, or its own to send.
+bool apart(const ncclComm& comm, const std::vector<Call>& calls) {
+  std::vector<lanes::Range> before;
+  for (const Call& call : calls) {
+    const std::vector<lanes::Range> its = ranges_of(comm, {call});
+    if (its.size() == 2 && overlap(its[0], its[1]) && !in_place(comm, call)) return false;
+    for (const lanes::Range& range : its)
+      for (const lanes::Range& other : before)
+        if (overlap(range, other)) return false;
+    before.insert(before.end(), its.begin(), its.end());
+  }
+  return true;
+}
+
 /// Sends go first, so that ranks that send to one another do not wait for each other.
 ncclResult_t run(ncclComm& comm, const std::vector<Call>& calls, cudaStream_t stream) try {
+  if (!apart(comm, calls)) return ncclInvalidArgument;
   lanes::begins(static_cast<int>(reinterpret_cast<std::intptr_t>(stream)), ranges_of(comm, calls),
                 calls.front().said.dump() + " of rank " + std::to_string(comm.rank));
   struct Began {
@@ -279,7 +307,8 @@ const char* ncclGetErrorString(ncclResult_t result) {
     case ncclInvalidUsage:
       return "ranks called different things";
     case ncclInvalidArgument:
-      return "an argument that the stand-in has no case for";
+      return "an argument that NCCL forbids (what is received lies on what is sent) or that the stand-in has no case "
+             "for";
     case ncclRemoteError:
       return "another rank did not come";
     default:
