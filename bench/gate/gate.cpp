@@ -230,8 +230,12 @@ GateResult compare(const Profile& base, const Profile& current, const GateOption
   for (const FailedMeasurement& f : current.failures) {
     if (!fell.insert(f.name).second) continue;
     const auto match = unmatched.find(f.name);
-    const bool before = std::any_of(base.failures.begin(), base.failures.end(),
-                                    [&](const FailedMeasurement& b) { return b.name == f.name; });
+    const auto is_it = [&](const auto& other) { return other.name == f.name; };
+    const bool runs = std::any_of(current.measurements.begin(), current.measurements.end(),
+                                  [&](const Measurement& m) { return m.name() == f.name; });
+    // One that failed in some of the base's processes, and in all new ones, did run before.
+    const bool before =
+        (match == unmatched.end() || runs) && std::any_of(base.failures.begin(), base.failures.end(), is_it);
     result.rows.push_back(failed(f, match == unmatched.end() ? nullptr : match->second, before));
     if (match != unmatched.end()) unmatched.erase(match);
   }

@@ -10,6 +10,7 @@
 // dates, and a hash in place of the host's name.
 #pragma once
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,7 @@ namespace wt {
 
 /// What one run measured of one benchmark.
 struct HistoryPoint {
-  std::string run;       ///< digest() of the profile
+  std::string run;       ///< of the profile, the same wherever its files lay
   std::string commit;    ///< "" where the profile does not say it
   std::string built;     ///< when the commit was made where that was known, else when it was measured; UTC, ISO 8601
   std::string measured;  ///< UTC, ISO 8601; "" where the profile does not say it
@@ -69,6 +70,7 @@ struct HistoryRun {
   Fingerprint facts;
   std::vector<std::pair<Measurement, HistoryPoint>> values;
   std::size_t left_out = 0;  ///< benchmarks that were not measured, failed, or whose device was throttled
+  std::map<std::string, std::string> failed;  ///< those that failed, and why
 };
 
 /// `commit`: in place of the profile's where not empty; git is asked for its date in the repository around `place`.

@@ -94,10 +94,11 @@ HistoryRun history_run(const Profile& profile, const std::string& commit, const 
   for (const auto& [key, value] : facts)
     if (!is_run_fact(key)) run.facts[key] = value;
   run.environment = environment_name(run.facts);
+  for (const FailedMeasurement& f : profile.failures) run.failed.emplace(f.name, f.error);
+  run.left_out = run.failed.size();
   for (const Measurement& m : profile.measurements) {
-    const bool failed = std::any_of(profile.failures.begin(), profile.failures.end(),
-                                    [&](const FailedMeasurement& f) { return f.name == m.name(); });
-    if (m.evidence.kind != Evidence::measured || !m.throttled.empty() || failed) {
+    if (run.failed.count(m.name()) > 0) continue;
+    if (m.evidence.kind != Evidence::measured || !m.throttled.empty()) {
       ++run.left_out;
       continue;
     }
@@ -107,7 +108,6 @@ HistoryRun history_run(const Profile& profile, const std::string& commit, const 
     point.samples = m.samples.size();
     run.values.emplace_back(m, point);
   }
-  run.left_out += profile.failures.size();
   if (run.values.empty())
     throw_error(Code::usage,
                 "gate record: found no benchmark that was measured and not throttled, allowed at least one; record a "

@@ -66,6 +66,10 @@ std::string GateResult::sentence() const {
         "Nothing was compared: no side measured {} benchmark{}, and the profiles have no other in common.", unmeasured,
         unmeasured == 1 ? "" : "s");
   if (compared(*this) == 0 && failed == 0) return "Nothing was compared: the profiles have no benchmark in common.";
+  const auto before = static_cast<std::size_t>(
+      std::count_if(rows.begin(), rows.end(), [](const GateRow& row) { return row.failed_before; }));
+  if (compared(*this) == 0 && failed == before)
+    return fmt::format("Nothing was compared: {} benchmark{} failed on both sides.", failed, failed == 1 ? "" : "s");
   std::string text = slower == 0 ? "No regression" : fmt::format("{} regression{}", slower, slower == 1 ? "" : "s");
   text += fmt::format(" in {} benchmark{} compared", compared(*this), compared(*this) == 1 ? "" : "s");
   if (failed > 0) text += fmt::format(", {} failed", failed);

@@ -71,12 +71,12 @@ bool is_counter(const std::string& key, const json& value) {
 
 bool is_set(const JsonReader& row, const char* key) { return row.has(key) && row.at(key).value() != false; }
 
-/// "L1 Data 32768 B of 2 cpus, ...": all that such JSON says of the kind of CPU.
+/// "L1 Data 32768 B, ...": what does not change from run to run.
 std::string caches(const JsonReader& list) {
   std::string out;
   for (const JsonReader& cache : list.elements())
-    out += fmt::format("{}L{} {} {} B of {} cpus", out.empty() ? "" : ", ", cache.at("level").integer(),
-                       cache.at("type").string(), cache.at("size").integer(), cache.at("num_sharing").integer());
+    out += fmt::format("{}L{} {} {} B", out.empty() ? "" : ", ", cache.at("level").integer(), cache.at("type").string(),
+                       cache.at("size").integer());
   return out;
 }
 
@@ -92,7 +92,7 @@ Fingerprint read_context(const JsonReader& context) {
       facts["cores"] = std::to_string(value.integer());
     else if (key == "cpu_scaling_enabled")
       facts["cpu_scaling"] = value.boolean() ? "on" : "off";
-    else if (key == "caches")
+    else if (key == "caches" && !value.elements().empty())
       facts[key] = caches(value);
     else if (value.value().is_string())
       facts[key] = value.string();
@@ -164,7 +164,8 @@ Profile from_google_benchmark(const json& document, const std::string& origin) {
   for (const auto& [name, error] : failures) profile.failures.push_back({name, error});
   std::erase_if(profile.measurements, [&](const Measurement& m) { return failures.count(m.name()) > 0; });
   if (profile.measurements.empty() && failures.empty())
-    in.at("benchmarks").fail("no iteration rows", "at least one; do not run with --benchmark_report_aggregates_only");
+    in.at("benchmarks")
+        .fail("no iteration rows that ran", "at least one; do not run with --benchmark_report_aggregates_only");
   return profile;
 }
 

@@ -9,7 +9,7 @@
 #   WINDTUNNEL       the program (default ./windtunnel)
 set -euo pipefail
 
-windtunnel=$(readlink -f "$(command -v "${WINDTUNNEL:-./windtunnel}")")
+program=${WINDTUNNEL:-./windtunnel}
 branch=${GATE_BRANCH:-gate-history}
 out=${GATE_OUT:-gate}
 command=${GATE_COMMAND:-build/bin/windtunnel bench kernels --quick -o {output\}}
@@ -19,6 +19,8 @@ trap 'git worktree remove --force "$work/history" 2>/dev/null || true; rm -rf "$
 mkdir -p "$work/profiles" "$out"
 
 bash -c "${GATE_BUILD:-WINDTUNNEL_TRAINER=1 ./windtunnel --help >/dev/null}"
+windtunnel=$(command -v "$program") || { echo "history.sh: there is no program $program" >&2; exit 2; }
+windtunnel=$(readlink -f "$windtunnel")
 for process in $(seq "${GATE_PROCESSES:-5}"); do
   profile=$work/profiles/$process.json
   if [[ $command == *"{output}"* ]]; then bash -c "${command//\{output\}/"$profile"}"; else bash -c "$command" >"$profile"; fi

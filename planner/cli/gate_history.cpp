@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <chrono>
 #include <ctime>
 #include <memory>
 #include <set>
@@ -28,8 +29,12 @@ bool is_commit(const std::string& text) {
   return digits >= 7 && (digits == text.size() || text[digits] == '-');
 }
 
-/// UTC, ISO 8601.
-std::string now() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
+/// UTC, ISO 8601, with milliseconds: records are read in the order of their dates.
+std::string now() {
+  const auto since = std::chrono::system_clock::now().time_since_epoch();
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(since).count();
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03d}Z", fmt::gmtime(static_cast<std::time_t>(ms / 1000)), ms % 1000);
+}
 
 /// Each commit once, as long as it was ever recorded.
 void add_commit(const std::string& commit, std::vector<std::string>& commits) {
@@ -66,12 +71,14 @@ void add_record(const Command& gate) {
     const History history = read_history(o->history);
     const HistoryJudgement judgement = judge_history(history);
     std::vector<AlertRecord> news = judgement.news;
-    for (AlertRecord& each : news) each.date = now();  // not the commit's: many runs may be of one commit
+    const std::string date = now();  // not the commit's: many runs may be of one commit
+    for (AlertRecord& each : news) each.date = date;
     record_alerts(news, o->history);
     fmt::print("{} run {} of commit {}: {} in {}{}.\n{}", fresh ? "Recorded" : "Already there:", run.id,
                run.commit.empty() ? "unknown" : run.commit,
                counted(static_cast<std::int64_t>(run.values.size()), "benchmark"), run.environment,
                run.left_out == 0 ? "" : fmt::format(", {} left out", run.left_out), history_news(judgement));
+    for (const auto& [benchmark, error] : run.failed) fmt::print("{} failed: {}\n", benchmark, shortened(error));
     if (judgement.has_regression()) set_status(static_cast<int>(Code::finding));
   });
 }

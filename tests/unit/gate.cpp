@@ -212,6 +212,8 @@ TEST_CASE("a benchmark that failed is a finding with its reason, whatever the ba
   some.failures = broken.failures;
   CHECK(wt::compare(base, some).count(Verdict::failed) == 1);
   CHECK(wt::compare(base, some).rows.size() == 2);
+  CHECK(wt::compare(some, broken).exit_status() == 1);  // it ran there, too
+  CHECK(wt::compare(some, some).exit_status() == 0);
   const wt::GateResult again = wt::compare(broken, broken);
   CHECK(again.count(Verdict::failed) == 1);
   CHECK(again.exit_status() == 0);

@@ -146,10 +146,11 @@ TEST_CASE("what was not measured, failed or was throttled is left out") {
   profile.measurements[1].throttled = {"hw_thermal"};
   profile.measurements.push_back(timed_benchmark("derived", {1.0}));
   profile.measurements.back().evidence.kind = wt::Evidence::derived;
-  profile.failures = {{"attention", "out of memory"}};
+  profile.failures = {{"attention", "out of memory"}, {"attention", "out of memory"}};  // in two processes
   const wt::HistoryRun run = wt::history_run(profile);
   CHECK(run.values.size() == 1);
   CHECK(run.left_out == 3);
+  CHECK(run.failed.at("attention") == "out of memory");
   profile.measurements[0].throttled = {"hw_thermal"};
   CHECK_THAT(wt::test::usage_error([&] { wt::history_run(profile); }), Contains("no benchmark"));
 }

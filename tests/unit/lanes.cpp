@@ -206,6 +206,11 @@ TEST_CASE("what NCCL receives lies on what it sends only where NCCL allows it") 
           ncclSend(at, 64, ncclInt8, 0, comm, lane);
           ncclRecv(at + 10, 64, ncclInt8, 0, comm, lane);
           is(ncclGroupEnd(), ncclInvalidArgument, 13);
+          ncclGetUniqueId(&id);
+          if (fork() == 0) _exit(ncclCommInitRank(&comm, 2, id, 0));
+          if (ncclCommInitRank(&comm, 2, id, 1) != ncclSuccess) _exit(4);
+          is(gather(at, at), ncclInvalidArgument, 14);  // the place of rank 0
+          is(ncclReduceScatter(at, at, 64, ncclFloat32, ncclSum, comm, lane), ncclInvalidArgument, 15);
           std::filesystem::remove_all(folder);
         }) == 0);
 }

@@ -76,7 +76,7 @@ class Cells {
 struct Region {
   size_t bytes;
   bool host_wrote;  ///< what has no cells yet
-  bool executors;   ///< taken while a thread runs, which kernels cannot: of what is said about it
+  bool executors;   ///< taken by the executor itself, while a thread runs: kernels take no memory
   Cells cells;      ///< made when a kernel first touches the region
 
   Cells& touched() {

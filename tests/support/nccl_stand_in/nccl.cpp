@@ -216,21 +216,23 @@ bool overlap(const lanes::Range& a, const lanes::Range& b) {
   return (a.written || b.written) && a.begin < b.begin + b.bytes && b.begin < a.begin + a.bytes;
 }
 
-/// Whether what it sends and what it receives are one buffer, in a way that NCCL allows.
-bool in_place(const ncclComm& comm, const Call& call) {
-  const std::size_t own = static_cast<std::size_t>(comm.rank) * call.count() * size_of(call.type());
-  if (call.kind() == "all_gather") return call.send == call.receive + own;
-  if (call.kind() == "reduce_scatter") return call.receive == call.send + own;
-  return call.kind() == "broadcast" ? call.said.at("root") != comm.rank
-                                    : call.send == call.receive;  // others send none
+/// Whether it sends from one place and receives at another, or does both in one buffer as NCCL allows it.
+bool in_place_or_apart(const ncclComm& comm, const Call& call) {
+  if (!call.send || !call.receive) return true;
+  const std::size_t part = call.count() * size_of(call.type()), own = static_cast<std::size_t>(comm.rank) * part;
+  const bool gathers = call.kind() == "all_gather", scatters = call.kind() == "reduce_scatter";
+  if (call.kind() == "broadcast" && call.said.at("root") != comm.rank) return true;  // it sends nothing
+  if (gathers ? call.send == call.receive + own : call.receive == call.send + (scatters ? own : 0)) return true;
+  return !overlap({call.send, call.bytes, false},
+                  {call.receive, gathers ? static_cast<std::size_t>(comm.ranks) * part : part, true});
 }
 
 /// NCCL sends while it receives: nothing that one of these writes is memory of another, or its own to send.
 bool apart(const ncclComm& comm, const std::vector<Call>& calls) {
   std::vector<lanes::Range> before;
   for (const Call& call : calls) {
+    if (!in_place_or_apart(comm, call)) return false;
     const std::vector<lanes::Range> its = ranges_of(comm, {call});
-    if (its.size() == 2 && overlap(its[0], its[1]) && !in_place(comm, call)) return false;
     for (const lanes::Range& range : its)
       for (const lanes::Range& other : before)
         if (overlap(range, other)) return false;
