@@ -46,7 +46,7 @@ std::string environment_name(const Fingerprint& facts) {
 /// The first of a merged profile's dates, "a + b", as UTC: Google Benchmark writes local times with their offset, and
 /// dates are compared as words. As it is where it is no date.
 std::string first_of(const std::string& dates) {
-  const std::string date = dates.substr(0, dates.find(" + "));
+  std::string date = dates.substr(0, dates.find(" + "));
   std::tm local{};
   const char* rest = strptime(date.c_str(), "%Y-%m-%dT%H:%M:%S%z", &local);
   if (rest == nullptr || *rest != '\0') return date;
