@@ -151,8 +151,12 @@ Tree& child_of(Tree& tree, const KeyPath::value_type& step) {
 
 Settings::Value value_from_yaml(const std::string& text) {
   try {
-    return value_of_yaml(YAML::Load(text));
+    Settings::Value value = value_of_yaml(YAML::Load(text));
+    (void)value.dump();  // refuses what is no UTF-8
+    return value;
   } catch (const YAML::Exception&) {
+    return text;
+  } catch (const Settings::Value::type_error&) {
     return text;
   }
 }

@@ -67,4 +67,11 @@ TEST_CASE("references that double with each line end soon, as texts and as lists
 
 TEST_CASE("YAML that is no UTF-8 is refused") {
   CHECK_THAT(refusal("a: 1\nb: \xff\nc: \xff"), Contains("f.yaml:2: found bytes that are no UTF-8"));
+  // yaml-cpp makes one byte of these escapes, and takes a byte of 0 outside of quotes for a backslash.
+  for (const std::string& wrong : {std::string("\"x\\_y\""), std::string("\"x\\Ny\""), std::string("x\0_y", 4)}) {
+    CHECK_THAT(refusal("a: 1\nb: " + wrong), Contains("f.yaml:2: found the escape"));
+    CHECK_THAT(refusal("a: 1\n" + wrong + ": 2"), Contains("f.yaml:2: found the escape"));
+    CHECK_THAT(refusal("a: [1, " + wrong + "]"), Contains("f.yaml:1: found the escape"));
+  }
+  CHECK_NOTHROW(YamlMap::from_text("a: \"x\\u00a0y\"", "f.yaml"));
 }

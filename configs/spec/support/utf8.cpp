@@ -1,5 +1,6 @@
 #include "configs/spec/support/utf8.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -8,6 +9,8 @@
 namespace wt {
 
 bool is_utf8(const std::string& text) {
+  if (std::none_of(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0x80) != 0; }))
+    return true;
   try {
     (void)nlohmann::json(text).dump();  // refuses what is not
     return true;

@@ -36,19 +36,26 @@ YamlMap::YamlMap(YAML::Node node, std::filesystem::path file, std::string path,
 
 namespace {
 
-/// Throws where a map says a key twice, of which readers would take the first, or has a key that is no word.
+/// Throws where a map says a key twice, of which readers would take the first, or has a key that is no word, and
+/// where a value is no UTF-8.
 void check_keys(const YAML::Node& node, const std::string& origin, int depth, int& nodes) {
   const auto fail = [&](const YAML::Node& at, const std::string& what) {
     throw_error(Code::usage, "{}:{}: {}", origin, at.Mark().line + 1, what);
   };
   if (depth > kDeepest) fail(node, fmt::format("found maps and lists in more than {} levels", kDeepest));
   if (++nodes > kMostNodes) fail(node, fmt::format("found more than {} values", kMostNodes));
+  const auto need_text = [&](const YAML::Node& scalar) {  // yaml-cpp makes one byte of each of these
+    if (!is_utf8(scalar.Scalar()))
+      fail(scalar, "found the escape \\N or \\_, or a byte of 0, needs the character itself");
+  };
+  if (node.IsScalar()) need_text(node);
   if (node.IsSequence())
     for (const auto& entry : node) check_keys(entry, origin, depth + 1, nodes);
   if (!node.IsMap()) return;
   std::map<std::string, int> lines;
   for (const auto& entry : node) {
     if (!entry.first.IsScalar()) fail(entry.first, "found a key that is no word");
+    need_text(entry.first);
     const auto [known, is_new] = lines.emplace(entry.first.Scalar(), entry.first.Mark().line + 1);
     if (!is_new)
       fail(entry.first,
