@@ -55,11 +55,9 @@ endfunction()
 # wt_sim_cost_fit. EXCEPT leaves out sources that need what the rest does not; COLD: see WT_COLD;
 # PRECOMPILED: the owner of a precompiled header in place of wt_pch.
 function(wt_folder folder)
-  cmake_parse_arguments(arg "COLD" "PRECOMPILED" "EXCEPT;LINK" ${ARGN})
+  cmake_parse_arguments(arg "COLD" "PRECOMPILED" "LINK" ${ARGN})
   string(REPLACE "/" "_" name ${folder})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.cpp)
-  list(TRANSFORM arg_EXCEPT PREPEND ${CMAKE_SOURCE_DIR}/${folder}/)
-  list(REMOVE_ITEM sources ${arg_EXCEPT})
   wt_library(wt_${name} SOURCES ${sources} LINK ${arg_LINK})
   set_target_properties(wt_${name} PROPERTIES UNITY_BUILD ${WT_UNITY})
   wt_use_pch(wt_${name} ${arg_PRECOMPILED})
@@ -77,7 +75,7 @@ function(wt_test name)
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
 endfunction()
 
-# wt_calls_windtunnel(NAME): the test runs the windtunnel command (tests/support/windtunnel.hpp).
+# wt_calls_windtunnel(NAME): the test runs the windtunnel command (tests/fixtures/windtunnel.hpp).
 function(wt_calls_windtunnel name)
   target_compile_definitions(${name} PRIVATE WT_PROGRAM="$<TARGET_FILE:windtunnel>")
   add_dependencies(${name} windtunnel)

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <optional>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/statistics.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/statistics.hpp"
 
 namespace wt {
 namespace {

@@ -8,12 +8,12 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "bench/gate/statistics.hpp"
-#include "bench/profile/google_benchmark.hpp"
-#include "bench/profile/merge.hpp"
-#include "bench/profile/nvbench.hpp"
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/json_reader.hpp"
+#include "bench/gate/rank_tests.hpp"
+#include "bench/formats/google_benchmark.hpp"
+#include "bench/formats/merge_profiles.hpp"
+#include "bench/formats/nvbench.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/json_reader.hpp"
 
 namespace wt {
 namespace {

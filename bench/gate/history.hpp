@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/profile/fingerprint.hpp"
-#include "configs/spec/profile.hpp"
+#include "configs/machine/fingerprint.hpp"
+#include "configs/files/profile.hpp"
 
 namespace wt {
 

@@ -8,9 +8,9 @@
 #include <tuple>
 
 #include "bench/gate/history.hpp"
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/json_reader.hpp"
-#include "configs/spec/support/text.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/json_reader.hpp"
+#include "configs/base/text.hpp"
 
 namespace wt {
 namespace {

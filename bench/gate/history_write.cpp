@@ -11,11 +11,11 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/gate/history.hpp"
-#include "configs/spec/support/atomic_file.hpp"
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/hash.hpp"
-#include "configs/spec/support/statistics.hpp"
-#include "configs/spec/support/text.hpp"
+#include "configs/base/atomic_file.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/hash.hpp"
+#include "configs/base/statistics.hpp"
+#include "configs/base/text.hpp"
 
 namespace wt {
 namespace {

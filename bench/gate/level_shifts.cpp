@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "configs/spec/support/statistics.hpp"
+#include "configs/base/statistics.hpp"
 
 namespace wt {
 namespace {

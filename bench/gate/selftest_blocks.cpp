@@ -5,8 +5,8 @@
 
 #include "bench/gate/selftest.hpp"
 #include "bench/gate/sequential.hpp"
-#include "bench/gate/statistics.hpp"
-#include "configs/spec/support/statistics.hpp"
+#include "bench/gate/rank_tests.hpp"
+#include "configs/base/statistics.hpp"
 
 namespace wt {
 namespace {

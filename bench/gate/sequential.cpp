@@ -5,9 +5,9 @@
 #include <cmath>
 #include <map>
 
-#include "bench/gate/statistics.hpp"
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/statistics.hpp"
+#include "bench/gate/rank_tests.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/statistics.hpp"
 
 namespace wt {
 namespace {

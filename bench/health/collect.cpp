@@ -14,9 +14,9 @@
 #include <random>
 #include <thread>
 
-#include "bench/profile/fingerprint.hpp"
-#include "configs/spec/support/clock.hpp"
-#include "configs/spec/support/error.hpp"
+#include "configs/machine/fingerprint.hpp"
+#include "configs/base/clock.hpp"
+#include "configs/base/error.hpp"
 
 namespace wt {
 namespace {

@@ -5,9 +5,9 @@
 #include <span>
 
 #include "bench/health/training.hpp"
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/quantity.hpp"
-#include "configs/spec/support/statistics.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/quantity.hpp"
+#include "configs/base/statistics.hpp"
 
 namespace wt {
 namespace {

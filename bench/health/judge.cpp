@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <map>
 
-#include "bench/health/events.hpp"
+#include "bench/health/node_events.hpp"
 #include "bench/health/outliers.hpp"
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/quantity.hpp"
-#include "configs/spec/support/statistics.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/quantity.hpp"
+#include "configs/base/statistics.hpp"
 
 namespace wt {
 namespace {

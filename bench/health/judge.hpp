@@ -8,7 +8,7 @@
 
 #include "bench/health/links.hpp"
 #include "bench/health/observation.hpp"
-#include "configs/spec/evidence.hpp"
+#include "configs/files/evidence.hpp"
 
 namespace wt {
 

@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "bench/health/outliers.hpp"
-#include "configs/spec/support/statistics.hpp"
+#include "configs/base/statistics.hpp"
 
 namespace wt {
 namespace {

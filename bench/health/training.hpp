@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/support/json_reader.hpp"
+#include "configs/base/json_reader.hpp"
 
 namespace wt {
 
-/// One step. Keys of the same names in metrics.jsonl of `windtunnel train` (trainer/executor/run_metrics.hpp); step,
+/// One step. Keys of the same names in metrics.jsonl of `windtunnel train` (trainer/run_folder/run_metrics.hpp); step,
 /// unix_s, step_s and loss must be there.
 struct TrainingStep {
   std::int64_t step = 0;

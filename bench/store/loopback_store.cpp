@@ -9,8 +9,8 @@
 #include <cerrno>
 #include <system_error>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/text.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/text.hpp"
 
 namespace wt {
 namespace {

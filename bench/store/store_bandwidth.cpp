@@ -7,12 +7,12 @@
 #include <random>
 
 #include "bench/store/loopback_store.hpp"
-#include "configs/spec/support/atomic_file.hpp"
-#include "configs/spec/support/clock.hpp"
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/quantity.hpp"
-#include "configs/spec/support/scratch_folder.hpp"
-#include "configs/spec/support/text.hpp"
+#include "configs/base/atomic_file.hpp"
+#include "configs/base/clock.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/quantity.hpp"
+#include "configs/base/scratch_folder.hpp"
+#include "configs/base/text.hpp"
 #include "trainer/safetensors/safetensors.hpp"
 #include "trainer/storage/file_store.hpp"
 #include "trainer/storage/s3_store.hpp"

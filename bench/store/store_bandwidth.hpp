@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/profile.hpp"
+#include "configs/files/profile.hpp"
 #include "trainer/storage/store.hpp"
 
 namespace wt {

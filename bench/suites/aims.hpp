@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "bench/suites/bench_case.hpp"
-#include "configs/spec/profile.hpp"
+#include "configs/files/profile.hpp"
 
 namespace wt {
 

@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <optional>
 
-#include "bench/profile/rate.hpp"
+#include "bench/formats/rate.hpp"
 #include "bench/suites/aims.hpp"
-#include "bench/suites/work_list.hpp"
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/quantity.hpp"
+#include "bench/work/work_list.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/quantity.hpp"
 
 namespace wt {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "bench/suites/cases.hpp"
+#include "bench/work/cases.hpp"
 #include "trainer/model/functions.hpp"
 #include "trainer/pch.hpp"
 

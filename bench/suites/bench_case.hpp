@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bench/suites/problems.hpp"
-#include "configs/spec/profile.hpp"
+#include "configs/files/profile.hpp"
 
 namespace wt {
 

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "bench/suites/problems.hpp"
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {

@@ -4,7 +4,7 @@
 
 #include "bench/suites/collective_case.hpp"
 #include "bench/suites/rank_suite.hpp"
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "trainer/device/clocks.hpp"
 #include "trainer/device/device.hpp"
 #include "trainer/pch.hpp"

@@ -1,7 +1,7 @@
 // What computation costs where ranks share cores: caches are refilled after each of the scheduler's slices.
 #include "bench/suites/rank_suite.hpp"
-#include "configs/spec/find.hpp"
-#include "trainer/launch/rehearsal.hpp"
+#include "configs/files/find.hpp"
+#include "trainer/launch/rehearse_rank.hpp"
 #include "trainer/launch/worker.hpp"
 #include "trainer/pch.hpp"
 

@@ -3,8 +3,8 @@
 #include <memory>
 #include <vector>
 
-#include "bench/profile/device_monitor.hpp"
-#include "configs/spec/profile.hpp"
+#include "configs/machine/device_monitor.hpp"
+#include "configs/files/profile.hpp"
 #include "trainer/device/device.hpp"
 
 namespace wt {

@@ -5,7 +5,7 @@
 #include <random>
 
 #include "bench/suites/problems.hpp"
-#include "configs/spec/find.hpp"
+#include "configs/files/find.hpp"
 #include "sim/program/routing/routing.hpp"
 
 namespace wt {

@@ -3,9 +3,9 @@
 #include <filesystem>
 #include <memory>
 
-#include "bench/suites/command.hpp"
+#include "bench/suites/suite_commands.hpp"
 #include "bench/suites/health_ranks.hpp"
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "trainer/communication/rank_environment.hpp"
 #include "trainer/device/device.hpp"
 #include "trainer/launch/agent.hpp"

@@ -1,7 +1,7 @@
 #include "bench/suites/item_runner.hpp"
 
-#include "bench/suites/cases.hpp"
-#include "configs/spec/support/error.hpp"
+#include "bench/work/cases.hpp"
+#include "configs/base/error.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {

@@ -2,8 +2,8 @@
 #include <cstring>
 
 #include "bench/suites/bench_case.hpp"
-#include "configs/spec/support/clock.hpp"
-#include "configs/spec/support/error.hpp"
+#include "configs/base/clock.hpp"
+#include "configs/base/error.hpp"
 #include "trainer/device/device.hpp"
 #include "trainer/model/functions.hpp"
 #include "trainer/pch.hpp"

@@ -5,8 +5,8 @@
 #include "bench/suites/collective_case.hpp"
 #include "bench/suites/item_runner.hpp"
 #include "bench/suites/rank_suite.hpp"
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/statistics.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/statistics.hpp"
 #include "trainer/device/device.hpp"
 #include "trainer/pch.hpp"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
-#include "bench/profile/fingerprint.hpp"
-#include "configs/spec/support/error.hpp"
+#include "configs/machine/fingerprint.hpp"
+#include "configs/base/error.hpp"
 
 namespace wt {
 namespace {

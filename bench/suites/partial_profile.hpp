@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "configs/spec/profile.hpp"
+#include "configs/files/profile.hpp"
 
 namespace wt {
 

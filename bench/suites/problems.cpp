@@ -6,7 +6,7 @@
 #include <optional>
 #include <random>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "trainer/model/attention.hpp"
 #include "trainer/model/functions.hpp"
 #include "trainer/pch.hpp"

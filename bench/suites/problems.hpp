@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/run.hpp"
+#include "configs/files/run.hpp"
 #include "sim/program/work_item.hpp"
 
 namespace wt {

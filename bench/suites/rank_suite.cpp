@@ -5,7 +5,7 @@
 #include <numeric>
 #include <random>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "trainer/device/device.hpp"
 #include "trainer/pch.hpp"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bench/suites/device_watch.hpp"
-#include "configs/spec/profile.hpp"
+#include "configs/files/profile.hpp"
 #include "sim/program/mesh.hpp"
 #include "trainer/communication/communicator.hpp"
 
@@ -92,7 +92,7 @@ void bench_collectives(const RankSuite& suite, RankRows& rows);
 void bench_overlap(const RankSuite& suite, RankRows& rows);
 
 /// "step_computation": one rank's part of the run demo's step, the other ranks of the run faked
-/// (trainer/launch/rehearsal), by every rank of the suite at the same time. Sample = the longest step among them;
+/// (trainer/launch/rehearse_rank), by every rank of the suite at the same time. Sample = the longest step among them;
 /// counters cpu_s and issuing_thread_cpu_s of a rank's ops, and alone_cpu_s, the issuing thread's where rank 0 computes
 /// alone.
 void bench_crowding(const RankSuite& suite, RankRows& rows);

@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "bench/suites/cases.hpp"
+#include "bench/work/cases.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "bench/suites/sampler.hpp"
+#include "bench/suites/suite_sampler.hpp"
 
 namespace wt {
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "bench/suites/rank_suite.hpp"
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "trainer/device/clocks.hpp"
 #include "trainer/pch.hpp"
 #include "trainer/safetensors/safetensors.hpp"

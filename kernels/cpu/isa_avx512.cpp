@@ -1,4 +1,4 @@
-#include "kernels/cpu/table.hpp"
+#include "kernels/cpu/isa_table.hpp"
 
 namespace wt::kernels {
 const Backend* cpu_avx512() { return kTable; }

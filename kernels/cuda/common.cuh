@@ -214,7 +214,7 @@ inline WtStatus status_of(cudaError_t error, const char* what) {
 inline WtStatus launched(const char* what) { return status_of(cudaGetLastError(), what); }
 
 /// Launches `kernel`; a failure is also what launched() says. All launches are here, so that the kernels compile for an
-/// executor on the CPU, too (tests/support/cuda_executor).
+/// executor on the CPU, too (tests/fixtures/cuda_executor).
 template <class... Parameters, class... Arguments>
 cudaError_t launch(void (*kernel)(Parameters...), dim3 grid, dim3 threads, size_t shared_bytes, cudaStream_t stream,
                    Arguments... arguments) {

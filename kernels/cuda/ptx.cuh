@@ -1,4 +1,4 @@
-// Single instructions that CUDA has no function for. The executor of tests/support/cuda_executor has a header of this
+// Single instructions that CUDA has no function for. The executor of tests/fixtures/cuda_executor has a header of this
 // name in its place.
 #pragma once
 

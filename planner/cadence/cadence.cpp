@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/quantity.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/quantity.hpp"
 #include "planner/cadence/cadence_formulas.hpp"
 #include "planner/cadence/recovery_formulas.hpp"
 

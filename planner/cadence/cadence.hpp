@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "configs/spec/failures.hpp"
-#include "configs/spec/study.hpp"
+#include "configs/files/failures.hpp"
+#include "configs/files/study.hpp"
 #include "sim/months/simulate_run.hpp"
 
 namespace wt {

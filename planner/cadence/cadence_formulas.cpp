@@ -5,7 +5,7 @@
 #include <boost/math/special_functions/lambert_w.hpp>
 #include <cmath>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 
 namespace wt {
 

@@ -4,7 +4,7 @@
 #include <boost/math/distributions/binomial.hpp>
 #include <cmath>
 
-#include "configs/spec/support/number.hpp"
+#include "configs/base/number.hpp"
 #include "sim/months/simulate_run.hpp"
 
 namespace wt {

@@ -4,18 +4,15 @@
 #include <new>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/support/atomic_file.hpp"
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/nearest.hpp"
-#include "configs/spec/support/standard_error.hpp"
-#include "configs/spec/support/text.hpp"
-#include "planner/cli/command.hpp"
-#include "reports/build/provenance.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/nearest.hpp"
+#include "configs/base/standard_error.hpp"
+#include "configs/base/text.hpp"
+#include "planner/cli/parts/commands.hpp"
+#include "planner/cli/parts/provenance.hpp"
 
 namespace wt {
 namespace {
-
-int status = 0;
 
 constexpr const char* kDescription =
     "Predict, plan and prove large MoE training runs from measured profiles.\n"
@@ -44,15 +41,6 @@ std::string unknown_subcommand(const CLI::App& app, int argc, char** argv) {
 
 }  // namespace
 
-void set_status(int found) { status = found; }
-
-void put_document(const std::string& document, const std::string& file) {
-  if (file.empty() || file == "-")
-    fmt::print("{}{}", document, document.ends_with('\n') ? "" : "\n");
-  else
-    write_file_atomically(file, document);
-}
-
 int run_command_line(int argc, char** argv) {
   CLI::App app(kDescription, "windtunnel");
   app.footer(kFooter);
@@ -68,7 +56,7 @@ int run_command_line(int argc, char** argv) {
     if (const std::string unknown = unknown_subcommand(app, argc, argv); !unknown.empty())
       throw Error(Code::usage, unknown);
     app.parse(argc, argv);
-    return status;
+    return status_found();
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : static_cast<int>(Code::usage);
   } catch (const Error& e) {

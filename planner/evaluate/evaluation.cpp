@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/support/json_reader.hpp"
+#include "configs/base/json_reader.hpp"
 
 namespace wt {
 namespace {

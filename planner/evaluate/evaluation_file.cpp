@@ -1,7 +1,7 @@
 #include "planner/evaluate/evaluation_file.hpp"
 
-#include "configs/spec/support/quantity.hpp"
-#include "configs/spec/support/yaml.hpp"
+#include "configs/base/quantity.hpp"
+#include "configs/base/yaml.hpp"
 
 namespace wt {
 

@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "configs/spec/support/yaml.hpp"
+#include "configs/base/yaml.hpp"
 #include "planner/evaluate/gauntlet.hpp"
 
 namespace wt {

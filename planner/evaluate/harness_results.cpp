@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/json_reader.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/json_reader.hpp"
 
 namespace wt {
 namespace {

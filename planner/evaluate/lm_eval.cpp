@@ -8,12 +8,12 @@
 #include <fstream>
 #include <set>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/quantity.hpp"
-#include "configs/spec/support/scratch_folder.hpp"
-#include "configs/spec/support/text.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/quantity.hpp"
+#include "configs/base/scratch_folder.hpp"
+#include "configs/base/text.hpp"
 #include "planner/evaluate/harness_results.hpp"
-#include "planner/watch/run_hook.hpp"
+#include "configs/base/run_hook.hpp"
 
 extern char** environ;
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/cluster.hpp"
-#include "configs/spec/run.hpp"
-#include "sim/cost/op_cost.hpp"
+#include "configs/files/cluster.hpp"
+#include "configs/files/run.hpp"
+#include "sim/cost/ops/op_cost.hpp"
 #include "sim/program/timeline.hpp"
 #include "sim/replay/replay.hpp"
 

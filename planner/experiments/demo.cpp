@@ -4,13 +4,13 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/find.hpp"
-#include "configs/spec/support/atomic_file.hpp"
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/json_reader.hpp"
-#include "planner/experiments/output_folder.hpp"
+#include "configs/files/find.hpp"
+#include "configs/base/atomic_file.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/json_reader.hpp"
+#include "configs/base/output_folder.hpp"
 #include "planner/experiments/system_text.hpp"
-#include "planner/experiments/trainer_process.hpp"
+#include "trainer/process/trainer_process.hpp"
 
 namespace wt {
 namespace {

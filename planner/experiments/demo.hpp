@@ -1,6 +1,6 @@
 // The demonstration: the whole loop on this machine. A small model is trained and measured, a machine model calibrated,
 // other runs predicted and compared, a large run planned, and recovery from faults proved.
-// reports/build/demo_report.hpp shows it.
+// planner/cli/demo/demo_report.hpp shows it.
 #pragma once
 #include <filesystem>
 #include <functional>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bench/gate/gate.hpp"
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "planner/experiments/comparison.hpp"
 #include "planner/experiments/drill.hpp"
 #include "planner/plan/plan_details.hpp"

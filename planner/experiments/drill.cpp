@@ -11,17 +11,17 @@
 #include <set>
 #include <sstream>
 
-#include "configs/spec/find.hpp"
-#include "configs/spec/support/atomic_file.hpp"
-#include "configs/spec/support/clock.hpp"
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/json_reader.hpp"
+#include "configs/files/find.hpp"
+#include "configs/base/atomic_file.hpp"
+#include "configs/base/clock.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/json_reader.hpp"
 #include "planner/experiments/drill_invariants.hpp"
 #include "planner/experiments/drill_prediction.hpp"
 #include "planner/experiments/drill_proof.hpp"
-#include "planner/experiments/output_folder.hpp"
-#include "planner/experiments/trainer_process.hpp"
-#include "sim/program/build/drill_ops.hpp"
+#include "configs/base/output_folder.hpp"
+#include "trainer/process/trainer_process.hpp"
+#include "sim/program/compose/drill_ops.hpp"
 
 namespace wt {
 namespace {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/measured_recovery.hpp"
-#include "configs/spec/run.hpp"
-#include "configs/spec/scenario.hpp"
+#include "configs/files/measured_recovery.hpp"
+#include "configs/files/run.hpp"
+#include "configs/files/scenario.hpp"
 #include "planner/experiments/drill_recovery.hpp"
 #include "sim/months/simulate_scenario.hpp"
 

@@ -11,8 +11,8 @@
 #include <set>
 #include <sstream>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/json_reader.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/json_reader.hpp"
 #include "trainer/safetensors/tensor_parts.hpp"
 
 namespace wt {

@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "bench/profile/fingerprint.hpp"
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/statistics.hpp"
+#include "configs/machine/fingerprint.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/statistics.hpp"
 
 namespace wt {
 namespace {

@@ -4,7 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <vector>
 
-#include "configs/spec/measured_recovery.hpp"
+#include "configs/files/measured_recovery.hpp"
 #include "planner/experiments/drill.hpp"
 #include "sim/months/simulate_scenario.hpp"
 

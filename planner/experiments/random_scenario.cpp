@@ -4,7 +4,7 @@
 #include <csignal>
 #include <random>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 
 namespace wt {
 namespace {

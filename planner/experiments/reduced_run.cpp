@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <fstream>
 
-#include "bench/profile/nvml.hpp"
-#include "configs/spec/recompute_mask.hpp"
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/quantity.hpp"
+#include "configs/machine/nvml.hpp"
+#include "configs/files/recompute_mask.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/quantity.hpp"
 
 namespace wt {
 namespace {

@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
-#include "configs/spec/run.hpp"
-#include "sim/program/build/build.hpp"
+#include "configs/files/run.hpp"
+#include "sim/program/compose/compose.hpp"
 #include "sim/program/memory/memory_replay.hpp"
 #include "sim/program/routing/routing.hpp"
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/quantity.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/quantity.hpp"
 #include "trainer/data/mds_reader.hpp"
 #include "trainer/data/pack.hpp"
 

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "configs/spec/run.hpp"
+#include "configs/files/run.hpp"
 
 namespace wt {
 

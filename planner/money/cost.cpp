@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "configs/spec/support/hash.hpp"
-#include "configs/spec/support/statistics.hpp"
+#include "configs/base/hash.hpp"
+#include "configs/base/statistics.hpp"
 #include "planner/money/draws.hpp"
 
 namespace wt {

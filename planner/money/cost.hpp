@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/prices.hpp"
+#include "configs/files/charges.hpp"
 #include "sim/months/simulate_run.hpp"
 
 namespace wt {

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <random>
 
-#include "configs/spec/support/hash.hpp"
+#include "configs/base/hash.hpp"
 
 namespace wt {
 

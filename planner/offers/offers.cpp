@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "configs/spec/support/hash.hpp"
+#include "configs/base/hash.hpp"
 #include "planner/money/draws.hpp"
 
 namespace wt {

@@ -5,8 +5,8 @@
 #include <numeric>
 #include <set>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/number.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/number.hpp"
 #include "planner/placement/placement_search.hpp"
 #include "sim/program/routing/routing.hpp"
 

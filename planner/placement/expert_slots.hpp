@@ -1,7 +1,7 @@
 // Slots of expert ranks with copies of busy experts, and packed by node. A rank has experts / expert_ranks slots and
 // some further ones, which go to copies of the experts with most tokens (DeepSeek's EPLB, arXiv 2412.19437, section
 // 3.4.1). Copies share their expert's rows evenly; each costs memory, and the exchange of its gradient
-// (sim/program/build/expert_copies.hpp).
+// (sim/program/compose/expert_copies.hpp).
 #pragma once
 #include <cstdint>
 #include <vector>

@@ -4,8 +4,8 @@
 #include <map>
 #include <numeric>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/statistics.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/statistics.hpp"
 #include "planner/placement/placement_search.hpp"
 
 namespace wt {

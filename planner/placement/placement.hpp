@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/evidence.hpp"
+#include "configs/files/evidence.hpp"
 #include "sim/program/routing/load_scenario.hpp"
 
 namespace wt {

@@ -1,7 +1,7 @@
 #include "planner/placement/replacement.hpp"
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/number.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/number.hpp"
 
 namespace wt {
 

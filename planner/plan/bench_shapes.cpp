@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "bench/suites/cases.hpp"
-#include "configs/spec/support/error.hpp"
+#include "bench/work/cases.hpp"
+#include "configs/base/error.hpp"
 #include "planner/plan/plan.hpp"
 #include "planner/search/group_bounds.hpp"
 #include "planner/search/search_evaluate.hpp"

@@ -3,8 +3,8 @@
 #pragma once
 #include <vector>
 
-#include "bench/suites/work_list.hpp"
-#include "configs/spec/run.hpp"
+#include "bench/work/work_list.hpp"
+#include "configs/files/run.hpp"
 
 namespace wt {
 

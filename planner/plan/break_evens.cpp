@@ -6,8 +6,8 @@
 #include <cmath>
 #include <functional>
 
-#include "configs/spec/support/number.hpp"
-#include "configs/spec/support/quantity.hpp"
+#include "configs/base/number.hpp"
+#include "configs/base/quantity.hpp"
 #include "planner/cadence/recovery_formulas.hpp"
 
 namespace wt {

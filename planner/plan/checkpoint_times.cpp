@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/number.hpp"
-#include "configs/spec/support/quantity.hpp"
-#include "configs/spec/support/text.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/number.hpp"
+#include "configs/base/quantity.hpp"
+#include "configs/base/text.hpp"
 #include "planner/plan/plan_cost.hpp"
 #include "planner/search/scaled_cost.hpp"
 #include "planner/search/search_evaluate.hpp"
-#include "sim/program/build/restore.hpp"
+#include "sim/program/compose/restore.hpp"
 
 namespace wt {
 namespace {

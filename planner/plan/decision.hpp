@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/study_assignments.hpp"
-#include "configs/spec/study_options.hpp"
+#include "configs/files/study_assignments.hpp"
+#include "configs/files/study_options.hpp"
 #include "planner/plan/plan.hpp"
 
 namespace wt {

@@ -6,7 +6,7 @@
 #include <map>
 #include <tuple>
 
-#include "configs/spec/support/number.hpp"
+#include "configs/base/number.hpp"
 #include "planner/plan/plan.hpp"
 #include "sim/cost/fit/evenly.hpp"
 

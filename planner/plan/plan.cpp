@@ -5,10 +5,10 @@
 #include <cmath>
 #include <limits>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/number.hpp"
-#include "configs/spec/support/quantity.hpp"
-#include "configs/spec/support/statistics.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/number.hpp"
+#include "configs/base/quantity.hpp"
+#include "configs/base/statistics.hpp"
 #include "planner/plan/plan_cost.hpp"
 #include "planner/plan/plan_drift.hpp"
 #include "planner/plan/plan_evidence.hpp"

@@ -1,5 +1,5 @@
 // A plan: the layout, the checkpoint cadence and the spare nodes of a study, when the run will be done, and what all of
-// it rests on. reports/build/plan_report.hpp shows it.
+// it rests on. planner/cli/plan/plan_report.hpp shows it.
 #pragma once
 #include <map>
 #include <memory>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/run.hpp"
+#include "configs/files/run.hpp"
 #include "planner/cadence/cadence_runs.hpp"
 #include "planner/money/cost.hpp"
 #include "planner/placement/replacement.hpp"

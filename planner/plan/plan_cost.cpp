@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "configs/spec/support/hash.hpp"
+#include "configs/base/hash.hpp"
 
 namespace wt {
 

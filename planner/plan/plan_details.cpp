@@ -1,6 +1,6 @@
 #include "planner/plan/plan_details.hpp"
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 
 namespace wt {
 

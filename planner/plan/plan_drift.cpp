@@ -1,7 +1,7 @@
 #include "planner/plan/plan_drift.hpp"
 
-#include "configs/spec/support/number.hpp"
-#include "configs/spec/support/quantity.hpp"
+#include "configs/base/number.hpp"
+#include "configs/base/quantity.hpp"
 
 namespace wt {
 namespace {

@@ -2,13 +2,13 @@
 #include <algorithm>
 #include <numeric>
 
-#include "configs/spec/data_sheet.hpp"
-#include "configs/spec/find.hpp"
-#include "configs/spec/profile.hpp"
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/quantity.hpp"
+#include "configs/files/data_sheet.hpp"
+#include "configs/files/find.hpp"
+#include "configs/files/profile.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/quantity.hpp"
 #include "planner/plan/plan.hpp"
-#include "sim/cost/prices.hpp"
+#include "sim/cost/op_times.hpp"
 #include "sim/program/routing/named_routing.hpp"
 
 namespace wt {

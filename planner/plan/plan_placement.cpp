@@ -5,9 +5,9 @@
 #include <optional>
 #include <set>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/number.hpp"
-#include "configs/spec/support/quantity.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/number.hpp"
+#include "configs/base/quantity.hpp"
 #include "planner/placement/expert_slots.hpp"
 #include "planner/search/layout_space.hpp"
 

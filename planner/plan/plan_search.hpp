@@ -4,7 +4,7 @@
 
 #include "planner/plan/run_objective.hpp"
 #include "planner/search/scaled_cost.hpp"
-#include "sim/cost/remembered_cost.hpp"
+#include "sim/cost/ops/remembered_cost.hpp"
 
 namespace wt {
 

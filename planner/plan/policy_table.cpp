@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "configs/spec/support/number.hpp"
-#include "configs/spec/support/quantity.hpp"
-#include "configs/spec/support/statistics.hpp"
-#include "configs/spec/support/text.hpp"
+#include "configs/base/number.hpp"
+#include "configs/base/quantity.hpp"
+#include "configs/base/statistics.hpp"
+#include "configs/base/text.hpp"
 #include "planner/cadence/recovery_formulas.hpp"
 #include "planner/plan/plan.hpp"
 #include "sim/months/fault_laws.hpp"

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/failures.hpp"
-#include "configs/spec/study.hpp"
+#include "configs/files/failures.hpp"
+#include "configs/files/study.hpp"
 #include "planner/plan/break_evens.hpp"
 #include "sim/months/policy_runs.hpp"
 

@@ -2,13 +2,13 @@
 
 #include <cmath>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/number.hpp"
-#include "configs/spec/support/quantity.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/number.hpp"
+#include "configs/base/quantity.hpp"
 #include "planner/cadence/cadence_formulas.hpp"
 #include "planner/plan/plan_cost.hpp"
 #include "planner/search/search_evaluate.hpp"
-#include "sim/program/build/restore.hpp"
+#include "sim/program/compose/restore.hpp"
 
 namespace wt {
 namespace {

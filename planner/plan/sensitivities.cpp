@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "planner/plan/plan_search.hpp"
 #include "planner/search/search_evaluate.hpp"
 

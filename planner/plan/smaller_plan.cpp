@@ -2,8 +2,8 @@
 
 #include <fmt/core.h>
 
-#include "configs/spec/study_keys.hpp"
-#include "configs/spec/support/error.hpp"
+#include "configs/files/study_keys.hpp"
+#include "configs/base/error.hpp"
 
 namespace wt {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/duration.hpp"
+#include "configs/files/duration.hpp"
 #include "planner/recipes/translator.hpp"
 
 namespace wt {

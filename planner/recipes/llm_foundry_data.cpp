@@ -4,7 +4,7 @@
 #include <cctype>
 #include <string_view>
 
-#include "configs/spec/support/yaml.hpp"
+#include "configs/base/yaml.hpp"
 #include "planner/recipes/llm_foundry.hpp"
 
 namespace wt {

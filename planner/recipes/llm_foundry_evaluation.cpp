@@ -1,7 +1,7 @@
 // What an LLM Foundry recipe is evaluated on and tracked with: eval_loader and loggers, with the keys around them.
 #include <algorithm>
 
-#include "configs/spec/support/yaml.hpp"
+#include "configs/base/yaml.hpp"
 #include "planner/recipes/llm_foundry.hpp"
 
 namespace wt {

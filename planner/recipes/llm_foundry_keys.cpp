@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <regex>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/nearest.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/nearest.hpp"
 #include "planner/recipes/llm_foundry.hpp"
 
 namespace wt {

@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <utility>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/yaml.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/yaml.hpp"
 #include "planner/recipes/llm_foundry.hpp"
 #include "planner/recipes/model_names.hpp"
 

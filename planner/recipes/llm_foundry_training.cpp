@@ -1,7 +1,7 @@
 // Optimizer, schedule and lengths of an LLM Foundry recipe: composer/optim (0.32.1) and llmfoundry/optim (0.22.0).
 #include <cmath>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "planner/recipes/llm_foundry.hpp"
 
 namespace wt {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "configs/spec/pipeline_layout.hpp"
+#include "configs/files/pipeline_layout.hpp"
 #include "planner/recipes/megatron.hpp"
 
 namespace wt {

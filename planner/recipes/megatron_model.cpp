@@ -1,7 +1,7 @@
 // The shape of a model in the fields of Megatron-Core's TransformerConfig and MLATransformerConfig.
 #include <algorithm>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "planner/recipes/megatron.hpp"
 
 namespace wt {

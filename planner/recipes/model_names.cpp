@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "configs/spec/support/text.hpp"
-#include "configs/spec/support/yaml.hpp"
+#include "configs/base/text.hpp"
+#include "configs/base/yaml.hpp"
 
 namespace wt {
 namespace {

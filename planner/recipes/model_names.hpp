@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "configs/spec/model.hpp"
+#include "configs/files/model.hpp"
 
 namespace wt {
 

@@ -8,9 +8,9 @@
 #include <sstream>
 #include <utility>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/nearest.hpp"
-#include "configs/spec/support/utf8.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/nearest.hpp"
+#include "configs/base/utf8.hpp"
 #include "planner/recipes/translator.hpp"
 
 namespace wt {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 
 namespace wt {
 

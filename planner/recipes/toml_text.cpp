@@ -5,7 +5,7 @@
 #include <map>
 #include <sstream>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "planner/recipes/settings.hpp"
 
 namespace wt {

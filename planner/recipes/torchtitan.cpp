@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/text.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/text.hpp"
 #include "planner/recipes/model_names.hpp"
 #include "planner/recipes/translator.hpp"
 

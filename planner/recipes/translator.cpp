@@ -7,9 +7,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "configs/spec/limits.hpp"
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/yaml.hpp"
+#include "configs/files/limits.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/yaml.hpp"
 
 namespace wt {
 

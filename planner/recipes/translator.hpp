@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "configs/spec/run.hpp"
+#include "configs/files/run.hpp"
 #include "planner/recipes/recipe.hpp"
 #include "planner/recipes/settings.hpp"
 

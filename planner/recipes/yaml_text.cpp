@@ -5,9 +5,9 @@
 #include <cstdlib>
 #include <variant>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/text.hpp"
-#include "configs/spec/support/yaml.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/text.hpp"
+#include "configs/base/yaml.hpp"
 #include "planner/recipes/settings.hpp"
 
 namespace wt {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/cost/wrapped_cost.hpp"
+#include "sim/cost/ops/wrapped_cost.hpp"
 
 namespace wt {
 

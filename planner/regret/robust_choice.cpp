@@ -8,12 +8,12 @@
 #include <functional>
 #include <numeric>
 
-#include "configs/spec/search_space.hpp"
-#include "configs/spec/support/text.hpp"
+#include "configs/files/search_space.hpp"
+#include "configs/base/text.hpp"
 #include "planner/regret/contenders.hpp"
 #include "planner/search/search_evaluate.hpp"
 #include "sim/cluster/child.hpp"
-#include "sim/cost/remembered_cost.hpp"
+#include "sim/cost/ops/remembered_cost.hpp"
 
 namespace wt {
 namespace {

@@ -5,12 +5,12 @@
 #include <numeric>
 #include <set>
 
-#include "configs/spec/recompute_mask.hpp"
-#include "configs/spec/support/number.hpp"
-#include "sim/estimate/op_seconds.hpp"
-#include "sim/estimate/pipeline_path.hpp"
-#include "sim/estimate/schedule_seconds.hpp"
-#include "sim/program/build/expert_copies.hpp"
+#include "configs/files/recompute_mask.hpp"
+#include "configs/base/number.hpp"
+#include "sim/bounds/op_seconds.hpp"
+#include "sim/bounds/pipeline_path.hpp"
+#include "sim/bounds/schedule_seconds.hpp"
+#include "sim/program/compose/expert_copies.hpp"
 
 namespace wt {
 namespace {

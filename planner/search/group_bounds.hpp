@@ -8,7 +8,7 @@
 
 #include "planner/search/layout_space.hpp"
 #include "planner/search/search_evaluate.hpp"
-#include "sim/estimate/layer_seconds.hpp"
+#include "sim/bounds/layer_seconds.hpp"
 
 namespace wt {
 

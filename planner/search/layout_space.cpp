@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 
 namespace wt {
 namespace {

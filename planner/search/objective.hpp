@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "configs/spec/layout.hpp"
+#include "configs/files/layout.hpp"
 
 namespace wt {
 

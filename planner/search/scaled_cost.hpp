@@ -2,8 +2,8 @@
 #pragma once
 #include <memory>
 
-#include "configs/spec/study.hpp"
-#include "sim/cost/wrapped_cost.hpp"
+#include "configs/files/study.hpp"
+#include "sim/cost/ops/wrapped_cost.hpp"
 
 namespace wt {
 

@@ -13,13 +13,13 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/precisions.hpp"
-#include "configs/spec/stack.hpp"
-#include "configs/spec/study.hpp"
+#include "configs/files/precisions.hpp"
+#include "configs/files/stack.hpp"
+#include "configs/files/study.hpp"
 #include "planner/placement/placement.hpp"
 #include "planner/search/objective.hpp"
 #include "sim/cost/memory/stack_memory.hpp"
-#include "sim/cost/op_cost.hpp"
+#include "sim/cost/ops/op_cost.hpp"
 #include "sim/replay/replay.hpp"
 
 namespace wt {

@@ -6,12 +6,12 @@
 #include <functional>
 #include <numeric>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/number.hpp"
-#include "configs/spec/support/statistics.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/number.hpp"
+#include "configs/base/statistics.hpp"
 #include "sim/cost/memory/run_program.hpp"
-#include "sim/estimate/bounds.hpp"
-#include "sim/program/build/restore.hpp"
+#include "sim/bounds/bounds.hpp"
+#include "sim/program/compose/restore.hpp"
 #include "sim/program/memory/memory_replay.hpp"
 #include "sim/program/routing/named_routing.hpp"
 #include "sim/replay/simulated_step.hpp"

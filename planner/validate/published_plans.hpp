@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/stack.hpp"
+#include "configs/files/stack.hpp"
 #include "planner/search/search.hpp"
 #include "planner/search/space_member.hpp"
-#include "sim/cost/prices.hpp"
+#include "sim/cost/op_times.hpp"
 #include "sim/published/run_files.hpp"
 
 namespace wt {

@@ -6,7 +6,7 @@
 
 #include <cerrno>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 
 namespace wt {
 

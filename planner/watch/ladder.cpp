@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <limits>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/quantity.hpp"
-#include "configs/spec/support/text.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/quantity.hpp"
+#include "configs/base/text.hpp"
 
 namespace wt {
 namespace {

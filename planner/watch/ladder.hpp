@@ -14,7 +14,7 @@
 #include "planner/watch/hooks.hpp"
 #include "planner/watch/ledger.hpp"
 #include "planner/watch/rollback.hpp"
-#include "planner/watch/run_hook.hpp"
+#include "configs/base/run_hook.hpp"
 #include "planner/watch/signals.hpp"
 
 namespace wt {

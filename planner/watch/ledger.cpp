@@ -4,7 +4,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/support/json_reader.hpp"
+#include "configs/base/json_reader.hpp"
 
 namespace wt {
 

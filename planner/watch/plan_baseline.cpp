@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/support/json_reader.hpp"
-#include "configs/spec/support/statistics.hpp"
+#include "configs/base/json_reader.hpp"
+#include "configs/base/statistics.hpp"
 #include "planner/watch/unknown.hpp"
 #include "sim/program/timeline_json.hpp"
 

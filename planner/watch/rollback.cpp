@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/run.hpp"
-#include "configs/spec/support/atomic_file.hpp"
-#include "configs/spec/support/error.hpp"
+#include "configs/files/run.hpp"
+#include "configs/base/atomic_file.hpp"
+#include "configs/base/error.hpp"
 #include "trainer/safetensors/manifest.hpp"
 
 namespace wt {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/resilience.hpp"
+#include "configs/files/resilience.hpp"
 #include "planner/watch/rules.hpp"
 
 namespace wt {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <set>
 
-#include "configs/spec/find.hpp"
-#include "configs/spec/support/quantity.hpp"
-#include "configs/spec/support/yaml.hpp"
+#include "configs/files/find.hpp"
+#include "configs/base/quantity.hpp"
+#include "configs/base/yaml.hpp"
 
 namespace wt {
 namespace {

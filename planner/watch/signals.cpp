@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "configs/spec/support/statistics.hpp"
+#include "configs/base/statistics.hpp"
 
 namespace wt {
 namespace {

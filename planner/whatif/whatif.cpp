@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "configs/spec/support/statistics.hpp"
-#include "configs/spec/support/yaml.hpp"
+#include "configs/base/statistics.hpp"
+#include "configs/base/yaml.hpp"
 
 namespace wt {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/study_assignments.hpp"
-#include "configs/spec/support/error.hpp"
+#include "configs/files/study_assignments.hpp"
+#include "configs/base/error.hpp"
 #include "planner/plan/plan.hpp"
 #include "planner/whatif/swept_axis.hpp"
 

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "configs/spec/support/quantity.hpp"
+#include "configs/base/quantity.hpp"
 
 namespace wt {
 namespace {

@@ -4,7 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "reports/report.hpp"
+#include "reports/model/report.hpp"
 
 namespace wt {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "reports/render/chrome_trace.hpp"
-#include "reports/report.hpp"
+#include "reports/model/report.hpp"
 
 namespace wt {
 

@@ -3,8 +3,8 @@
 #include <system_error>
 #include <utility>
 
-#include "configs/spec/support/atomic_file.hpp"
-#include "configs/spec/support/error.hpp"
+#include "configs/base/atomic_file.hpp"
+#include "configs/base/error.hpp"
 #include "reports/render/render.hpp"
 
 namespace wt {

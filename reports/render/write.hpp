@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "reports/report.hpp"
+#include "reports/model/report.hpp"
 
 namespace wt {
 

@@ -12,7 +12,7 @@
 #include <exception>
 #include <thread>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 
 namespace wt {
 namespace {

@@ -3,7 +3,7 @@
 #include <bit>
 #include <limits>
 
-#include "configs/spec/support/hash.hpp"
+#include "configs/base/hash.hpp"
 
 namespace wt {
 

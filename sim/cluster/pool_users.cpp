@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "configs/spec/support/hash.hpp"
+#include "configs/base/hash.hpp"
 
 namespace wt {
 

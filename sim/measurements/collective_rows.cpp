@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "sim/measurements/csv.hpp"
 
 namespace wt {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/evidence.hpp"
+#include "configs/files/evidence.hpp"
 #include "sim/measurements/interconnect.hpp"
 #include "sim/program/program.hpp"
 

@@ -9,8 +9,8 @@
 #include <fstream>
 #include <string_view>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/nearest.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/nearest.hpp"
 
 namespace wt {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 
 namespace wt {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <regex>
 
-#include "configs/spec/data_sheet.hpp"
+#include "configs/files/data_sheet.hpp"
 
 namespace wt {
 namespace {

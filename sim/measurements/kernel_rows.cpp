@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "sim/measurements/csv.hpp"
 #include "sim/measurements/kernel_rates.hpp"
 #include "sim/measurements/row_ops.hpp"

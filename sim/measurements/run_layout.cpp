@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 
 namespace wt {
 

@@ -1,6 +1,6 @@
 // A published run's parallelism, as our layout says it.
 #pragma once
-#include "configs/spec/layout.hpp"
+#include "configs/files/layout.hpp"
 #include "sim/measurements/run_rows.hpp"
 
 namespace wt {

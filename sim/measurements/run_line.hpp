@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "sim/measurements/csv.hpp"
 #include "sim/measurements/run_rows.hpp"
 

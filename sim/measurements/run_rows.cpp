@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "sim/measurements/run_tables.hpp"
 
 namespace wt {

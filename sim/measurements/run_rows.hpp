@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/layout.hpp"
-#include "configs/spec/model.hpp"
-#include "configs/spec/pipeline_layout.hpp"
-#include "configs/spec/precisions.hpp"
-#include "configs/spec/recompute.hpp"
+#include "configs/files/layout.hpp"
+#include "configs/files/model.hpp"
+#include "configs/files/pipeline_layout.hpp"
+#include "configs/files/precisions.hpp"
+#include "configs/files/recompute.hpp"
 #include "sim/measurements/interconnect.hpp"
 
 namespace wt {

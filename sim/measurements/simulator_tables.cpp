@@ -2,7 +2,7 @@
 #include <regex>
 #include <sstream>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "sim/measurements/run_tables.hpp"
 
 namespace wt {

@@ -2,8 +2,8 @@
 
 #include <fmt/core.h>
 
-#include "configs/spec/support/atomic_file.hpp"
-#include "configs/spec/support/error.hpp"
+#include "configs/base/atomic_file.hpp"
+#include "configs/base/error.hpp"
 #include "sim/measurements/csv.hpp"
 
 namespace wt {

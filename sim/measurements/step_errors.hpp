@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/layout.hpp"
-#include "configs/spec/model.hpp"
+#include "configs/files/layout.hpp"
+#include "configs/files/model.hpp"
 
 namespace wt {
 

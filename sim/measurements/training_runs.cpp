@@ -6,8 +6,8 @@
 #include <regex>
 #include <utility>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/text.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/text.hpp"
 #include "sim/measurements/run_line.hpp"
 #include "sim/measurements/run_tables.hpp"
 

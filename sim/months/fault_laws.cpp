@@ -4,9 +4,9 @@
 #include <fstream>
 #include <sstream>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/number.hpp"
-#include "configs/spec/support/quantity.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/number.hpp"
+#include "configs/base/quantity.hpp"
 
 namespace wt {
 namespace {

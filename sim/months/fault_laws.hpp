@@ -3,8 +3,8 @@
 #pragma once
 #include <vector>
 
-#include "configs/spec/failures.hpp"
-#include "configs/spec/scenario.hpp"
+#include "configs/files/failures.hpp"
+#include "configs/files/scenario.hpp"
 #include "sim/months/fault_trace.hpp"
 #include "sim/months/simulate_run.hpp"
 

@@ -4,11 +4,11 @@
 #include <boost/math/special_functions/gamma.hpp>
 #include <cmath>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/hash.hpp"
-#include "configs/spec/support/number.hpp"
-#include "configs/spec/support/quantity.hpp"
-#include "sim/months/events.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/hash.hpp"
+#include "configs/base/number.hpp"
+#include "configs/base/quantity.hpp"
+#include "sim/months/run_events.hpp"
 
 namespace wt {
 namespace {

@@ -11,8 +11,8 @@
 #include <tuple>
 #include <vector>
 
-#include "configs/spec/cluster.hpp"
-#include "configs/spec/scenario.hpp"
+#include "configs/files/cluster.hpp"
+#include "configs/files/scenario.hpp"
 
 namespace wt {
 

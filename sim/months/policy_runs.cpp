@@ -4,10 +4,10 @@
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/number.hpp"
-#include "configs/spec/support/quantity.hpp"
-#include "configs/spec/support/statistics.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/number.hpp"
+#include "configs/base/quantity.hpp"
+#include "configs/base/statistics.hpp"
 
 namespace wt {
 namespace {

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <functional>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/hash.hpp"
-#include "sim/months/events.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/hash.hpp"
+#include "sim/months/run_events.hpp"
 #include "sim/months/node_pool.hpp"
 #include "sim/months/run_clock.hpp"
 #include "sim/months/slow_phases.hpp"

@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/quantity.hpp"
-#include "sim/months/events.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/quantity.hpp"
+#include "sim/months/run_events.hpp"
 
 namespace wt::detail {
 

@@ -5,12 +5,12 @@
 #include <cstring>
 #include <type_traits>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/hash.hpp"
-#include "configs/spec/support/number.hpp"
-#include "configs/spec/support/statistics.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/hash.hpp"
+#include "configs/base/number.hpp"
+#include "configs/base/statistics.hpp"
 #include "sim/cluster/child.hpp"
-#include "sim/months/events.hpp"
+#include "sim/months/run_events.hpp"
 #include "sim/months/fault_trace.hpp"
 #include "sim/months/run_clock.hpp"
 #include "sim/months/steps_on_simgrid.hpp"

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/number.hpp"
-#include "configs/spec/support/quantity.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/number.hpp"
+#include "configs/base/quantity.hpp"
 #include "sim/months/fault_laws.hpp"
 #include "sim/months/replay_trace.hpp"
 

@@ -2,7 +2,7 @@
 #pragma once
 #include <vector>
 
-#include "configs/spec/scenario.hpp"
+#include "configs/files/scenario.hpp"
 #include "sim/months/simulate_run.hpp"
 
 namespace wt {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "configs/spec/support/number.hpp"
+#include "configs/base/number.hpp"
 
 namespace wt {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/layout.hpp"
+#include "configs/files/layout.hpp"
 
 namespace wt {
 

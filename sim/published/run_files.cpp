@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <fstream>
 
-#include "configs/spec/data_sheet.hpp"
-#include "configs/spec/support/atomic_file.hpp"
-#include "configs/spec/support/error.hpp"
-#include "sim/cost/prices.hpp"
+#include "configs/files/data_sheet.hpp"
+#include "configs/base/atomic_file.hpp"
+#include "configs/base/error.hpp"
+#include "sim/cost/op_times.hpp"
 #include "sim/cost/stacks/expert_loads.hpp"
 
 namespace wt {

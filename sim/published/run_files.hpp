@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/cluster.hpp"
-#include "configs/spec/run.hpp"
-#include "configs/spec/stack.hpp"
+#include "configs/files/cluster.hpp"
+#include "configs/files/run.hpp"
+#include "configs/files/stack.hpp"
 #include "sim/measurements/run_rows.hpp"
 
 namespace wt {

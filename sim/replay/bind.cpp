@@ -5,7 +5,7 @@
 #include <set>
 #include <tuple>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "sim/replay/host_launches.hpp"
 
 namespace wt {

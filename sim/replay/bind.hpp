@@ -3,9 +3,9 @@
 #include <memory>
 #include <vector>
 
-#include "configs/spec/model.hpp"
-#include "sim/cost/op_cost.hpp"
-#include "sim/replay/executor.hpp"
+#include "configs/files/model.hpp"
+#include "sim/cost/ops/op_cost.hpp"
+#include "sim/replay/replay_executor.hpp"
 #include "sim/replay/price_cache.hpp"
 #include "sim/replay/representatives.hpp"
 #include "sim/replay/routing_table.hpp"

@@ -4,8 +4,8 @@
 #include <map>
 #include <utility>
 
-#include "sim/cost/op_cost.hpp"
-#include "sim/replay/executor.hpp"
+#include "sim/cost/ops/op_cost.hpp"
+#include "sim/replay/replay_executor.hpp"
 
 namespace wt {
 

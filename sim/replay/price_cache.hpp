@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "sim/cost/op_cost.hpp"
+#include "sim/cost/ops/op_cost.hpp"
 
 namespace wt {
 

@@ -6,8 +6,8 @@
 #include <span>
 #include <tuple>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/hash.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/hash.hpp"
 #include "sim/cluster/child.hpp"
 #include "sim/cluster/shared_array.hpp"
 #include "sim/program/memory/memory_replay.hpp"

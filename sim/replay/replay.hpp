@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/cluster.hpp"
-#include "configs/spec/model.hpp"
-#include "sim/cost/op_cost.hpp"
-#include "sim/program/build/build.hpp"
+#include "configs/files/cluster.hpp"
+#include "configs/files/model.hpp"
+#include "sim/cost/ops/op_cost.hpp"
+#include "sim/program/compose/compose.hpp"
 #include "sim/program/routing/routing.hpp"
 #include "sim/program/timeline.hpp"
 #include "sim/replay/representatives.hpp"

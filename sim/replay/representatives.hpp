@@ -13,9 +13,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "configs/spec/cluster.hpp"
-#include "configs/spec/layout.hpp"
-#include "sim/program/build/build.hpp"
+#include "configs/files/cluster.hpp"
+#include "configs/files/layout.hpp"
+#include "sim/program/compose/compose.hpp"
 #include "sim/program/routing/routing.hpp"
 
 namespace wt {

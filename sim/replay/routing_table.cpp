@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "sim/program/build/expert_copies.hpp"
+#include "sim/program/compose/expert_copies.hpp"
 
 namespace wt {
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "configs/spec/layout.hpp"
+#include "configs/files/layout.hpp"
 #include "sim/program/routing/routing.hpp"
 
 namespace wt {

@@ -14,7 +14,7 @@
 #include <optional>
 #include <vector>
 
-#include "configs/spec/cluster.hpp"
+#include "configs/files/cluster.hpp"
 #include "sim/cluster/engine.hpp"
 #include "sim/cost/collectives/collective_algorithm.hpp"
 #include "sim/program/program.hpp"

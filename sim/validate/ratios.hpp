@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/validate/statistics.hpp"
+#include "sim/validate/judged.hpp"
 
 namespace wt {
 

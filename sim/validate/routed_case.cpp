@@ -11,8 +11,8 @@
 #include <set>
 #include <tuple>
 
-#include "configs/spec/data_sheet.hpp"
-#include "configs/spec/support/error.hpp"
+#include "configs/files/data_sheet.hpp"
+#include "configs/base/error.hpp"
 
 namespace wt {
 namespace {

@@ -2,8 +2,8 @@
 // and nothing trained.
 #include <catch2/catch.hpp>
 
-#include "tests/support/temp_directory.hpp"
-#include "tests/support/trainer_fixture.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "tests/fixtures/trainer_fixture.hpp"
 
 using namespace wt;
 using namespace wt::test;

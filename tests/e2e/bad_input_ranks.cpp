@@ -2,8 +2,8 @@
 // environment, and under the agent where only the ranks can find it.
 #include <catch2/catch.hpp>
 
-#include "tests/support/launched_ranks.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "tests/fixtures/launched_ranks.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -6,12 +6,12 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "bench/suites/cases.hpp"
-#include "bench/suites/work_list.hpp"
-#include "configs/spec/profile.hpp"
-#include "tests/support/temp_directory.hpp"
-#include "tests/support/trainer_fixture.hpp"
-#include "tests/support/windtunnel.hpp"
+#include "bench/work/cases.hpp"
+#include "bench/work/work_list.hpp"
+#include "configs/files/profile.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "tests/fixtures/trainer_fixture.hpp"
+#include "tests/fixtures/windtunnel.hpp"
 
 using namespace wt;
 using namespace wt::test;

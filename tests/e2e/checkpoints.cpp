@@ -7,10 +7,10 @@
 #include <cmath>
 #include <fstream>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/json_reader.hpp"
-#include "tests/support/saved_run.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/json_reader.hpp"
+#include "tests/fixtures/saved_run.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 #include "trainer/safetensors/sealed_document.hpp"
 #include "trainer/safetensors/tensor_parts.hpp"
 

@@ -5,8 +5,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "tests/support/launched_ranks.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "tests/fixtures/launched_ranks.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 #include "trainer/executor/executor.hpp"
 #include "trainer/pch.hpp"
 

@@ -8,11 +8,11 @@
 #include <fstream>
 
 #include "bench/health/observation.hpp"
-#include "configs/spec/support/atomic_file.hpp"
-#include "configs/spec/support/json_reader.hpp"
-#include "tests/support/families.hpp"
-#include "tests/support/replayed_memory.hpp"
-#include "trainer/executor/run_metrics.hpp"
+#include "configs/base/atomic_file.hpp"
+#include "configs/base/json_reader.hpp"
+#include "tests/fixtures/families.hpp"
+#include "tests/fixtures/replayed_memory.hpp"
+#include "trainer/run_folder/run_metrics.hpp"
 
 using namespace wt;
 using namespace wt::test;

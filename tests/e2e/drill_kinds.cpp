@@ -1,9 +1,9 @@
 // Every scenario of configs/faults on real processes: it strikes, and the run ends as the file says.
 #include <catch2/catch.hpp>
 
-#include "configs/spec/find.hpp"
+#include "configs/files/find.hpp"
 #include "planner/experiments/drill.hpp"
-#include "tests/support/trainer_fixture.hpp"
+#include "tests/fixtures/trainer_fixture.hpp"
 
 using namespace wt;
 using namespace wt::test;

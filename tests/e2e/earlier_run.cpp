@@ -2,10 +2,10 @@
 #include <catch2/catch.hpp>
 #include <functional>
 
-#include "configs/spec/support/json_reader.hpp"
-#include "tests/support/launched_ranks.hpp"
-#include "tests/support/saved_run.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "configs/base/json_reader.hpp"
+#include "tests/fixtures/launched_ranks.hpp"
+#include "tests/fixtures/saved_run.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -2,8 +2,8 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "tests/support/temp_directory.hpp"
-#include "tests/support/windtunnel.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "tests/fixtures/windtunnel.hpp"
 
 using namespace wt::test;
 using Catch::Matchers::Contains;

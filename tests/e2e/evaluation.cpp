@@ -5,7 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "tests/support/trainer_fixture.hpp"
+#include "tests/fixtures/trainer_fixture.hpp"
 
 using namespace wt;
 using namespace wt::test;

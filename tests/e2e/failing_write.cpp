@@ -1,8 +1,8 @@
 // A checkpoint that cannot be written ends the run with its reason and harms nothing that was there.
 #include <catch2/catch.hpp>
 
-#include "tests/support/temp_directory.hpp"
-#include "tests/support/trainer_fixture.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "tests/fixtures/trainer_fixture.hpp"
 
 using namespace wt;
 using namespace wt::test;

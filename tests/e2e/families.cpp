@@ -3,9 +3,9 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "sim/program/build/build.hpp"
+#include "sim/program/compose/compose.hpp"
 #include "sim/program/memory/memory_replay.hpp"
-#include "tests/support/families.hpp"
+#include "tests/fixtures/families.hpp"
 
 using namespace wt;
 using namespace wt::test;

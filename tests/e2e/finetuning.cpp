@@ -5,11 +5,11 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/support/json_reader.hpp"
-#include "configs/spec/support/text.hpp"
-#include "tests/support/temp_directory.hpp"
-#include "tests/support/trainer_fixture.hpp"
-#include "tests/support/usage_error.hpp"
+#include "configs/base/json_reader.hpp"
+#include "configs/base/text.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "tests/fixtures/trainer_fixture.hpp"
+#include "tests/fixtures/usage_error.hpp"
 #include "trainer/data/pack.hpp"
 
 using namespace wt;

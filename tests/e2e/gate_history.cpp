@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "bench/gate/history.hpp"
-#include "configs/spec/profile.hpp"
-#include "tests/support/temp_directory.hpp"
-#include "tests/support/windtunnel.hpp"
+#include "configs/files/profile.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "tests/fixtures/windtunnel.hpp"
 
 using Catch::Matchers::Contains;
 using wt::test::TempDirectory;

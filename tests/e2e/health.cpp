@@ -8,10 +8,10 @@
 #include <sstream>
 
 #include "bench/health/observation.hpp"
-#include "tests/support/launched_ranks.hpp"
-#include "tests/support/temp_directory.hpp"
-#include "tests/support/trainer_fixture.hpp"
-#include "tests/support/windtunnel.hpp"
+#include "tests/fixtures/launched_ranks.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "tests/fixtures/trainer_fixture.hpp"
+#include "tests/fixtures/windtunnel.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -11,10 +11,10 @@
 #include <utility>
 
 #include "bench/health/observation.hpp"
-#include "configs/spec/support/atomic_file.hpp"
-#include "tests/support/launched_ranks.hpp"
-#include "tests/support/temp_directory.hpp"
-#include "tests/support/windtunnel.hpp"
+#include "configs/base/atomic_file.hpp"
+#include "tests/fixtures/launched_ranks.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "tests/fixtures/windtunnel.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -7,7 +7,7 @@
 //   hugging_face_model positions FOLDER          prints its rotary frequencies, then amplitude and softmax scale
 #include <string>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "trainer/model/segments.hpp"
 #include "trainer/parameters/hugging_face.hpp"
 #include "trainer/pch.hpp"

@@ -3,9 +3,9 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/support/atomic_file.hpp"
-#include "configs/spec/support/json_reader.hpp"
-#include "tests/support/launched_ranks.hpp"
+#include "configs/base/atomic_file.hpp"
+#include "configs/base/json_reader.hpp"
+#include "tests/fixtures/launched_ranks.hpp"
 
 using namespace wt;
 using namespace wt::test;

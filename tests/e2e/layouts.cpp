@@ -5,9 +5,9 @@
 #include <cmath>
 #include <map>
 
-#include "tests/support/families.hpp"
-#include "tests/support/routing_rows.hpp"
-#include "tests/support/trainer_fixture.hpp"
+#include "tests/fixtures/families.hpp"
+#include "tests/fixtures/routing_csv.hpp"
+#include "tests/fixtures/trainer_fixture.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -5,12 +5,12 @@
 #include <catch2/catch.hpp>
 #include <functional>
 
-#include "configs/spec/support/atomic_file.hpp"
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/json_reader.hpp"
-#include "tests/support/launched_ranks.hpp"
-#include "tests/support/saved_run.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "configs/base/atomic_file.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/json_reader.hpp"
+#include "tests/fixtures/launched_ranks.hpp"
+#include "tests/fixtures/saved_run.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 #include "trainer/safetensors/sealed_document.hpp"
 
 using namespace wt;

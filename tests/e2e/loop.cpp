@@ -5,10 +5,10 @@
 
 #include "planner/experiments/comparison.hpp"
 #include "planner/experiments/demo.hpp"
-#include "planner/experiments/trainer_process.hpp"
-#include "reports/build/proof_report.hpp"
+#include "trainer/process/trainer_process.hpp"
+#include "planner/cli/compare/proof_report.hpp"
 #include "sim/cost/calibrate/calibrate.hpp"
-#include "tests/support/trainer_fixture.hpp"
+#include "tests/fixtures/trainer_fixture.hpp"
 
 using namespace wt;
 

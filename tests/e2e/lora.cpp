@@ -5,11 +5,11 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/support/json_reader.hpp"
-#include "tests/support/issued_ops.hpp"
-#include "tests/support/replayed_memory.hpp"
-#include "tests/support/saved_run.hpp"
-#include "tests/support/trainer_fixture.hpp"
+#include "configs/base/json_reader.hpp"
+#include "tests/fixtures/issued_ops.hpp"
+#include "tests/fixtures/replayed_memory.hpp"
+#include "tests/fixtures/saved_run.hpp"
+#include "tests/fixtures/trainer_fixture.hpp"
 #include "trainer/safetensors/adapter.hpp"
 #include "trainer/safetensors/merge_adapter.hpp"
 

@@ -1,8 +1,8 @@
 // The memory replay of the step program against what the trainer's allocator counted, with the run's own routing.
 #include <catch2/catch.hpp>
 
-#include "tests/support/families.hpp"
-#include "tests/support/replayed_memory.hpp"
+#include "tests/fixtures/families.hpp"
+#include "tests/fixtures/replayed_memory.hpp"
 
 using namespace wt;
 using namespace wt::test;

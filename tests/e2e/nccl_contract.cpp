@@ -6,9 +6,9 @@
 #include <map>
 #include <random>
 
-#include "tests/support/families.hpp"
-#include "tests/support/nccl_contract.hpp"
-#include "tests/support/trainer_fixture.hpp"
+#include "tests/fixtures/families.hpp"
+#include "tests/fixtures/nccl_contract.hpp"
+#include "tests/fixtures/trainer_fixture.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -4,11 +4,11 @@
 
 #include <catch2/catch.hpp>
 
-#include "configs/spec/support/atomic_file.hpp"
-#include "configs/spec/support/error.hpp"
-#include "tests/support/launched_ranks.hpp"
-#include "tests/support/saved_run.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "configs/base/atomic_file.hpp"
+#include "configs/base/error.hpp"
+#include "tests/fixtures/launched_ranks.hpp"
+#include "tests/fixtures/saved_run.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 
 using namespace wt;
 using namespace wt::test;

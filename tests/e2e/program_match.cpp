@@ -2,10 +2,10 @@
 #include <catch2/catch.hpp>
 #include <numeric>
 
-#include "sim/program/build/build.hpp"
-#include "tests/support/issued_ops.hpp"
-#include "tests/support/routing_rows.hpp"
-#include "tests/support/trainer_fixture.hpp"
+#include "sim/program/compose/compose.hpp"
+#include "tests/fixtures/issued_ops.hpp"
+#include "tests/fixtures/routing_csv.hpp"
+#include "tests/fixtures/trainer_fixture.hpp"
 
 using namespace wt;
 using namespace wt::test;

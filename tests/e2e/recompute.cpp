@@ -2,7 +2,7 @@
 // program knows what each policy keeps.
 #include <catch2/catch.hpp>
 
-#include "tests/support/replayed_memory.hpp"
+#include "tests/fixtures/replayed_memory.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -5,19 +5,19 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/support/atomic_file.hpp"
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/json_reader.hpp"
+#include "configs/base/atomic_file.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/json_reader.hpp"
 #include "planner/experiments/reduced_run.hpp"
-#include "planner/experiments/trainer_process.hpp"
-#include "reports/build/rehearsal_report.hpp"
+#include "trainer/process/trainer_process.hpp"
+#include "planner/cli/rehearse/rehearsal_report.hpp"
 #include "sim/program/timeline_json.hpp"
-#include "tests/support/fake_cost.hpp"
-#include "tests/support/replayed_memory.hpp"
-#include "tests/support/routing_rows.hpp"
-#include "tests/support/temp_directory.hpp"
-#include "tests/support/trainer_fixture.hpp"
-#include "tests/support/windtunnel.hpp"
+#include "tests/fixtures/fake_cost.hpp"
+#include "tests/fixtures/replayed_memory.hpp"
+#include "tests/fixtures/routing_csv.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "tests/fixtures/trainer_fixture.hpp"
+#include "tests/fixtures/windtunnel.hpp"
 
 using namespace wt;
 using namespace wt::test;

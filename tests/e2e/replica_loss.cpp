@@ -6,10 +6,10 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/support/atomic_file.hpp"
-#include "configs/spec/support/json_reader.hpp"
-#include "tests/support/launched_ranks.hpp"
-#include "tests/support/saved_run.hpp"
+#include "configs/base/atomic_file.hpp"
+#include "configs/base/json_reader.hpp"
+#include "tests/fixtures/launched_ranks.hpp"
+#include "tests/fixtures/saved_run.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 
-#include "configs/spec/support/json_reader.hpp"
-#include "tests/support/saved_run.hpp"
+#include "configs/base/json_reader.hpp"
+#include "tests/fixtures/saved_run.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -9,10 +9,10 @@
 #include <numeric>
 #include <thread>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/json_reader.hpp"
-#include "tests/support/temp_directory.hpp"
-#include "tests/support/trainer_fixture.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/json_reader.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "tests/fixtures/trainer_fixture.hpp"
 #include "trainer/checkpoint/agreement.hpp"
 #include "trainer/checkpoint/checkpoint.hpp"
 #include "trainer/pch.hpp"

@@ -1,8 +1,8 @@
 // A run whose checkpoints go to a save_folder, too, and whose own are damaged or gone.
 #include <catch2/catch.hpp>
 
-#include "tests/support/saved_run.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "tests/fixtures/saved_run.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -3,8 +3,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/support/json_reader.hpp"
-#include "tests/support/trainer_fixture.hpp"
+#include "configs/base/json_reader.hpp"
+#include "tests/fixtures/trainer_fixture.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/json_reader.hpp"
-#include "configs/spec/support/yaml.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/json_reader.hpp"
+#include "configs/base/yaml.hpp"
 #include "trainer/data/sampler.hpp"
 
 namespace wt {

@@ -6,10 +6,10 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/support/atomic_file.hpp"
-#include "configs/spec/support/json_reader.hpp"
-#include "tests/support/launched_ranks.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "configs/base/atomic_file.hpp"
+#include "configs/base/json_reader.hpp"
+#include "tests/fixtures/launched_ranks.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 #include "trainer/faults/processes.hpp"
 
 using namespace wt;

@@ -3,9 +3,9 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 
-#include "configs/spec/support/json_reader.hpp"
+#include "configs/base/json_reader.hpp"
 #include "planner/watch/folder_lock.hpp"
-#include "tests/support/watch_site.hpp"
+#include "tests/fixtures/watch_site.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -9,14 +9,14 @@
 #include <future>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/support/atomic_file.hpp"
-#include "configs/spec/support/json_reader.hpp"
+#include "configs/base/atomic_file.hpp"
+#include "configs/base/json_reader.hpp"
 #include "planner/experiments/drill_invariants.hpp"
-#include "planner/experiments/trainer_process.hpp"
-#include "tests/support/saved_run.hpp"
-#include "tests/support/synthetic_fleet.hpp"
-#include "tests/support/temp_directory.hpp"
-#include "tests/support/windtunnel.hpp"
+#include "trainer/process/trainer_process.hpp"
+#include "tests/fixtures/saved_run.hpp"
+#include "tests/fixtures/synthetic_fleet.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "tests/fixtures/windtunnel.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -4,10 +4,10 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "tests/support/synthetic_fleet.hpp"
-#include "tests/support/temp_directory.hpp"
-#include "tests/support/trainer_fixture.hpp"
-#include "tests/support/windtunnel.hpp"
+#include "tests/fixtures/synthetic_fleet.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "tests/fixtures/trainer_fixture.hpp"
+#include "tests/fixtures/windtunnel.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -6,8 +6,8 @@
 #include <fstream>
 #include <typeinfo>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/text.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/text.hpp"
 
 namespace wt::fuzz {
 

@@ -14,7 +14,7 @@ struct Door {
   std::function<void(const std::string& input, const std::filesystem::path& folder)> read;
 };
 
-std::vector<Door> spec_doors();         ///< configs/spec: YAML files and the words in them
+std::vector<Door> spec_doors();         ///< configs/files: YAML files and the words in them
 std::vector<Door> recipe_doors();       ///< runs of other trainers
 std::vector<Door> measurement_doors();  ///< profiles and what they are made of, machine models, tables
 std::vector<Door> data_doors();         ///< MDS, text, safetensors, checkpoints, answers of object stores

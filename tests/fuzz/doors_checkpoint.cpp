@@ -1,9 +1,9 @@
 // The doors of the trainer's own side, which is linked with LibTorch: copies of the state in the memory of nodes.
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/scratch_folder.hpp"
-#include "configs/spec/support/text.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/scratch_folder.hpp"
+#include "configs/base/text.hpp"
 #include "tests/fuzz/door.hpp"
-#include "tests/support/trainer_fixture.hpp"
+#include "tests/fixtures/trainer_fixture.hpp"
 #include "trainer/checkpoint/local_copy.hpp"
 #include "trainer/safetensors/manifest.hpp"
 #include "trainer/safetensors/safetensors.hpp"

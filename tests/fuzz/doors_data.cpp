@@ -5,12 +5,12 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "configs/spec/index_samples.hpp"
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/json_reader.hpp"
-#include "configs/spec/support/lax_json.hpp"
-#include "configs/spec/support/scratch_folder.hpp"
-#include "configs/spec/support/text.hpp"
+#include "configs/files/index_samples.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/json_reader.hpp"
+#include "configs/base/lax_json.hpp"
+#include "configs/base/scratch_folder.hpp"
+#include "configs/base/text.hpp"
 #include "tests/fuzz/door.hpp"
 #include "trainer/data/documents.hpp"
 #include "trainer/data/finetuning.hpp"

@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/scratch_folder.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/scratch_folder.hpp"
 #include "tests/fuzz/door.hpp"
 
 // The names are libFuzzer's.

@@ -20,10 +20,10 @@
 #include <filesystem>
 #include <fstream>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/hash.hpp"
-#include "configs/spec/support/scratch_folder.hpp"
-#include "configs/spec/support/text.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/hash.hpp"
+#include "configs/base/scratch_folder.hpp"
+#include "configs/base/text.hpp"
 #include "tests/fuzz/door.hpp"
 #include "tests/fuzz/mutation.hpp"
 

@@ -3,7 +3,7 @@
 #include <atomic>
 #include <cstdlib>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "tests/fuzz/door.hpp"
 
 namespace wt::fuzz {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/support/validated.hpp"
+#include "tests/fixtures/validated.hpp"
 
 using namespace wt::test;
 

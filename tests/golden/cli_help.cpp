@@ -9,8 +9,8 @@
 #include <set>
 #include <sstream>
 
-#include "tests/support/golden.hpp"
-#include "tests/support/windtunnel.hpp"
+#include "tests/fixtures/golden.hpp"
+#include "tests/fixtures/windtunnel.hpp"
 
 using namespace wt::test;
 

@@ -2,8 +2,8 @@
 // only the work would find, and is told of the first.
 #include <catch2/catch.hpp>
 
-#include "tests/support/temp_directory.hpp"
-#include "tests/support/windtunnel.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "tests/fixtures/windtunnel.hpp"
 
 using Catch::Matchers::Contains;
 using namespace wt::test;

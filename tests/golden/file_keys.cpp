@@ -9,19 +9,19 @@
 #include <set>
 #include <sstream>
 
-#include "configs/spec/cluster.hpp"
-#include "configs/spec/failures.hpp"
-#include "configs/spec/measured_recovery.hpp"
-#include "configs/spec/offer.hpp"
-#include "configs/spec/run.hpp"
-#include "configs/spec/scenario.hpp"
-#include "configs/spec/study.hpp"
-#include "configs/spec/support/yaml.hpp"
+#include "configs/files/cluster.hpp"
+#include "configs/files/failures.hpp"
+#include "configs/files/measured_recovery.hpp"
+#include "configs/files/offer.hpp"
+#include "configs/files/run.hpp"
+#include "configs/files/scenario.hpp"
+#include "configs/files/study.hpp"
+#include "configs/base/yaml.hpp"
 #include "planner/evaluate/evaluation_file.hpp"
 #include "planner/watch/hooks.hpp"
 #include "planner/watch/rules.hpp"
-#include "tests/support/temp_directory.hpp"
-#include "tests/support/usage_error.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "tests/fixtures/usage_error.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -4,11 +4,11 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/health/observation.hpp"
-#include "configs/spec/support/json_reader.hpp"
-#include "tests/support/golden.hpp"
-#include "tests/support/synthetic_fleet.hpp"
-#include "tests/support/temp_directory.hpp"
-#include "tests/support/windtunnel.hpp"
+#include "configs/base/json_reader.hpp"
+#include "tests/fixtures/golden.hpp"
+#include "tests/fixtures/synthetic_fleet.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "tests/fixtures/windtunnel.hpp"
 
 using Catch::Matchers::Contains;
 using namespace wt;

@@ -1,9 +1,9 @@
 // windtunnel import as a user meets it: which kind a file is, what is written, and what is refused.
 #include <catch2/catch.hpp>
 
-#include "configs/spec/profile.hpp"
-#include "tests/support/temp_directory.hpp"
-#include "tests/support/windtunnel.hpp"
+#include "configs/files/profile.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "tests/fixtures/windtunnel.hpp"
 
 using Catch::Matchers::Contains;
 using namespace wt::test;

@@ -4,8 +4,8 @@
 #include <catch2/catch.hpp>
 
 #include "sim/replay/replay.hpp"
-#include "tests/support/fake_cost.hpp"
-#include "tests/support/golden.hpp"
+#include "tests/fixtures/fake_cost.hpp"
+#include "tests/fixtures/golden.hpp"
 
 using namespace wt;
 using namespace wt::test;

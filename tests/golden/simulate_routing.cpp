@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "tests/support/temp_directory.hpp"
-#include "tests/support/windtunnel.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "tests/fixtures/windtunnel.hpp"
 
 using namespace wt::test;
 

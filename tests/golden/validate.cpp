@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/support/temp_directory.hpp"
-#include "tests/support/validated.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "tests/fixtures/validated.hpp"
 
 namespace {
 

@@ -12,10 +12,10 @@
 #include "planner/search/scaled_cost.hpp"
 #include "sim/cost/calibrate/calibrate.hpp"
 #include "sim/cost/stacks/stack_cost.hpp"
-#include "sim/estimate/bounds.hpp"
+#include "sim/bounds/bounds.hpp"
 #include "sim/replay/replay.hpp"
-#include "tests/support/published_reference.hpp"
-#include "tests/support/random_layout.hpp"
+#include "tests/fixtures/published_reference.hpp"
+#include "tests/fixtures/random_layout.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -4,8 +4,8 @@
 #include <catch2/catch.hpp>
 #include <map>
 
-#include "sim/program/build/build.hpp"
-#include "tests/support/fake_cost.hpp"
+#include "sim/program/compose/compose.hpp"
+#include "tests/fixtures/fake_cost.hpp"
 
 using namespace wt;
 

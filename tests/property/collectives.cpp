@@ -8,7 +8,7 @@
 #include "sim/cost/calibrate/calibrate.hpp"
 #include "sim/cost/collectives/collective_estimator.hpp"
 #include "sim/replay/replay.hpp"
-#include "tests/support/random_layout.hpp"
+#include "tests/fixtures/random_layout.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "planner/plan/plan.hpp"
-#include "sim/cost/remembered_cost.hpp"
+#include "sim/cost/ops/remembered_cost.hpp"
 
 using namespace wt;
 

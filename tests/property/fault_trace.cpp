@@ -6,8 +6,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "configs/spec/support/statistics.hpp"
-#include "tests/support/strike_laws.hpp"
+#include "configs/base/statistics.hpp"
+#include "tests/fixtures/strike_laws.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -5,11 +5,11 @@
 #include <cmath>
 #include <random>
 
-#include "configs/spec/support/statistics.hpp"
+#include "configs/base/statistics.hpp"
 #include "planner/cadence/recovery_formulas.hpp"
 #include "sim/months/fault_laws.hpp"
 #include "sim/months/policy_runs.hpp"
-#include "tests/support/strike_laws.hpp"
+#include "tests/fixtures/strike_laws.hpp"
 
 using namespace wt;
 using namespace wt::test;

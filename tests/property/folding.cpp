@@ -1,7 +1,7 @@
 // Twins simulated once give the step that all ranks give, each for itself.
 #include <catch2/catch.hpp>
 
-#include "tests/support/replayed_run.hpp"
+#include "tests/fixtures/replayed_run.hpp"
 
 using namespace wt;
 using namespace wt::test;

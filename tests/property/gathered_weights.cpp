@@ -6,8 +6,8 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "configs/spec/support/error.hpp"
-#include "tests/support/random_layout.hpp"
+#include "configs/base/error.hpp"
+#include "tests/fixtures/random_layout.hpp"
 
 using namespace wt;
 using namespace wt::test;

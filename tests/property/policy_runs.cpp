@@ -4,9 +4,9 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "tests/support/run_scenarios.hpp"
-#include "tests/support/strike_laws.hpp"
-#include "tests/support/usage_error.hpp"
+#include "tests/fixtures/run_scenarios.hpp"
+#include "tests/fixtures/strike_laws.hpp"
+#include "tests/fixtures/usage_error.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -7,12 +7,12 @@
 #include <set>
 #include <sstream>
 
-#include "configs/spec/pipeline_layout.hpp"
-#include "configs/spec/support/yaml.hpp"
+#include "configs/files/pipeline_layout.hpp"
+#include "configs/base/yaml.hpp"
 #include "planner/recipes/recipe.hpp"
 #include "planner/recipes/settings.hpp"
-#include "tests/support/random_layout.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "tests/fixtures/random_layout.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 
 using namespace wt;
 using namespace wt::test;

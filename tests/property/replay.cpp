@@ -3,12 +3,12 @@
 
 #include <catch2/catch.hpp>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "sim/cluster/child.hpp"
-#include "sim/estimate/bounds.hpp"
+#include "sim/bounds/bounds.hpp"
 #include "sim/replay/bind.hpp"
 #include "sim/replay/traffic.hpp"
-#include "tests/support/replayed_run.hpp"
+#include "tests/fixtures/replayed_run.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -6,12 +6,12 @@
 #include <numeric>
 #include <random>
 
-#include "configs/spec/support/statistics.hpp"
+#include "configs/base/statistics.hpp"
 #include "planner/cadence/cadence_formulas.hpp"
 #include "planner/cadence/recovery_formulas.hpp"
-#include "tests/support/run_scenarios.hpp"
-#include "tests/support/strike_laws.hpp"
-#include "tests/support/usage_error.hpp"
+#include "tests/fixtures/run_scenarios.hpp"
+#include "tests/fixtures/strike_laws.hpp"
+#include "tests/fixtures/usage_error.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -6,10 +6,10 @@
 #include <numeric>
 #include <random>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "planner/cadence/cadence_formulas.hpp"
 #include "sim/months/simulate_run.hpp"
-#include "tests/support/run_scenarios.hpp"
+#include "tests/fixtures/run_scenarios.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -3,10 +3,10 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/hash.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/hash.hpp"
 #include "planner/cadence/cadence_formulas.hpp"
-#include "sim/months/events.hpp"
+#include "sim/months/run_events.hpp"
 
 using namespace wt;
 

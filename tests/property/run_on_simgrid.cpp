@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "sim/months/simulate_run.hpp"
-#include "tests/support/run_scenarios.hpp"
+#include "tests/fixtures/run_scenarios.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -5,7 +5,7 @@
 #include <random>
 #include <set>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "trainer/data/sample_order.hpp"
 #include "trainer/data/sampler.hpp"
 #include "trainer/data/shuffle.hpp"

@@ -2,10 +2,10 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "configs/spec/run.hpp"
-#include "configs/spec/scenario.hpp"
+#include "configs/files/run.hpp"
+#include "configs/files/scenario.hpp"
 #include "planner/experiments/random_scenario.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 
 using namespace wt;
 

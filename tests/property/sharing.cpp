@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 #include <numeric>
 
-#include "sim/estimate/bounds.hpp"
-#include "tests/support/replayed_run.hpp"
+#include "sim/bounds/bounds.hpp"
+#include "tests/fixtures/replayed_run.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -1,7 +1,7 @@
 // A leaf's uplinks against closed forms: what a degraded one slows, by how much, and what it leaves alone.
 #include <catch2/catch.hpp>
 
-#include "tests/support/replayed_run.hpp"
+#include "tests/fixtures/replayed_run.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -7,7 +7,7 @@
 #include <iostream>
 #include <sstream>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "trainer/data/mds_writer.hpp"
 #include "trainer/data/shard_cache.hpp"
 

@@ -1,5 +1,5 @@
-"""Who may include whom (CONTRIBUTING.md, "Where things are"): every #include of the tree against the tables below, and the
-tables against themselves: no two rows may include each other, be it by way of others.
+"""Who may include whom (CONTRIBUTING.md, "Where things are"): every #include of the tree against the tables below and against the
+order of the top-level folders. The tables are compared with themselves, too: no two rows may include each other, be it by way of others.
 
 include_layers_test.py [ROOT] prints each include that breaks a rule, and each circle of rows, and ends with status 1; without
 ROOT it also plants violations in an empty tree, one by one, and sees that each is found.
@@ -14,90 +14,91 @@ from pathlib import Path
 # row; the longest name that fits a file is its row. On the right a name stands for everything inside it, "name/*" for the files
 # of that row alone; but for what DENIED takes out.
 MAY_INCLUDE = {
-    "configs/spec/support": [],
-    "configs/spec": ["configs/spec/support"],
+    "configs/base": [],
+    "configs/files": ["configs/base"],
+    "configs/machine": ["configs/base", "configs/files"],
     "kernels": [],
     # the step program: what the simulator and the trainer share
-    "sim/program": ["configs/spec"],
-    "sim/program/build": ["configs/spec", "sim/program/*"],
-    "sim/program/routing": ["configs/spec", "sim/program/*", "sim/program/build"],
-    "sim/program/memory": ["configs/spec", "sim/program/*", "sim/program/build"],
+    "sim/program": ["configs"],
+    "sim/program/compose": ["configs", "sim/program/*"],
+    "sim/program/routing": ["configs", "sim/program/*", "sim/program/compose"],
+    "sim/program/memory": ["configs", "sim/program/*", "sim/program/compose"],
     # the simulator
-    "sim/measurements": ["configs/spec", "sim/program"],
-    "sim/cost": ["configs/spec", "sim/program/*"],  # what a price is; the factory of prices is a row of its own
-    "sim/cost/fit": ["configs/spec/support"],
-    "sim/cost/host": ["configs/spec", "sim/cost/*", "sim/program/*"],
-    "sim/cost/collectives": ["configs/spec", "sim/program", "sim/measurements", "sim/cost/*", "sim/cost/fit"],
-    "sim/cost/kernels": ["configs/spec", "sim/program", "sim/measurements", "sim/cost/*", "sim/cost/fit", "sim/cost/collectives"],
-    "sim/cost/calibrate": ["configs/spec", "sim/program", "sim/cost/*", "sim/cost/fit", "sim/cost/collectives",
-                           "sim/cost/kernels"],
-    "sim/cost/memory": ["configs/spec", "sim/program", "sim/measurements", "sim/cost/fit"],
-    "sim/cost/stacks": ["configs/spec", "sim/program", "sim/measurements", "sim/cost/*", "sim/cost/fit", "sim/cost/host",
+    "sim/measurements": ["configs", "sim/program"],
+    "sim/cost/ops": ["configs", "sim/program/*"],  # what the time of an op is; who makes such times is the row sim/cost
+    "sim/cost/fit": ["configs/base"],
+    "sim/cost/host": ["configs", "sim/cost/ops", "sim/program/*"],
+    "sim/cost/collectives": ["configs", "sim/program", "sim/measurements", "sim/cost/ops", "sim/cost/fit"],
+    "sim/cost/kernels": ["configs", "sim/program", "sim/measurements", "sim/cost/ops", "sim/cost/fit", "sim/cost/collectives"],
+    "sim/cost/calibrate": ["configs", "sim/program", "sim/cost/ops", "sim/cost/fit", "sim/cost/collectives", "sim/cost/kernels"],
+    "sim/cost/memory": ["configs", "sim/program", "sim/measurements", "sim/cost/fit"],
+    "sim/cost/stacks": ["configs", "sim/program", "sim/measurements", "sim/cost/ops", "sim/cost/fit", "sim/cost/host",
                         "sim/cost/collectives", "sim/cost/kernels"],
-    "sim/cost/prices": ["configs/spec", "sim/measurements", "sim/cost/*", "sim/cost/fit", "sim/cost/calibrate",
-                        "sim/cost/stacks"],
-    "sim/cluster": ["configs/spec"],
-    "sim/replay": ["configs/spec", "sim/program", "sim/cost/*", "sim/cost/collectives", "sim/cost/memory", "sim/cluster"],
-    "sim/estimate": ["configs/spec", "sim/program", "sim/cost/*", "sim/replay"],
-    "sim/months": ["configs/spec", "sim/cluster"],
-    "sim/published": ["configs/spec", "sim/program", "sim/measurements", "sim/cost"],
-    "sim/validate": ["configs/spec", "sim"],
-    # the planner
-    "planner/cadence": ["configs/spec", "sim"],
-    "planner/placement": ["configs/spec", "sim"],
-    "planner/search": ["configs/spec", "sim", "planner/placement"],
-    "planner/regret": ["configs/spec", "sim", "planner/search"],
-    "planner/money": ["configs/spec", "sim"],
-    "planner/plan": ["configs/spec", "sim", "planner/search", "planner/regret", "planner/placement", "planner/cadence", "planner/money",
-                     "bench/profile", "bench/suites/cases.hpp", "bench/suites/work_list.hpp"],
-    "planner/offers": ["configs/spec", "sim", "planner/plan", "planner/money"],
-    "planner/whatif": ["configs/spec", "sim", "planner/plan"],
-    "planner/experiments": ["configs/spec", "sim", "planner/plan", "bench/profile", "bench/gate", "trainer/data",
-                            "trainer/safetensors"],
-    "planner/watch": ["configs/spec", "sim", "planner/plan", "bench/health", "trainer/safetensors"],
-    "planner/validate": ["configs/spec", "sim", "planner/search"],  # a judge of plans: nothing that plans includes it
-    "planner/recipes": ["configs/spec"],
-    "planner/evaluate": ["configs/spec", "planner/watch/run_hook.hpp"],
-    "planner/cli": ["configs/spec", "sim", "planner", "reports", "bench/profile", "bench/gate", "bench/health", "trainer/data",
-                    "trainer/safetensors", "trainer/trackers"],
+    "sim/cost": ["configs", "sim/measurements", "sim/cost/ops", "sim/cost/fit", "sim/cost/calibrate", "sim/cost/stacks"],
+    "sim/cluster": ["configs"],
+    "sim/replay": ["configs", "sim/program", "sim/cost/ops", "sim/cost/collectives", "sim/cost/memory", "sim/cluster"],
+    "sim/bounds": ["configs", "sim/program", "sim/cost/ops", "sim/replay"],
+    "sim/months": ["configs", "sim/cluster"],
+    "sim/published": ["configs", "sim/program", "sim/measurements", "sim/cost"],
+    "sim/validate": ["configs", "sim"],
+    # reports: what a report is, and its formats; the commands make them
+    "reports/model": ["configs"],
+    "reports/render": ["configs", "reports/model", "sim/program"],
     # the trainer
-    "trainer/data": ["configs/spec", "trainer/storage"],
-    "trainer/safetensors": ["configs/spec"],
-    "trainer/storage": ["configs/spec", "trainer/safetensors"],
-    "trainer/trackers": ["configs/spec", "trainer/storage"],
-    "trainer/faults": ["configs/spec"],
+    "trainer/data": ["configs", "trainer/storage"],
+    "trainer/safetensors": ["configs"],
+    "trainer/storage": ["configs", "trainer/safetensors"],
+    "trainer/trackers": ["configs", "trainer/storage"],
+    "trainer/run_folder": ["configs", "sim/program"],
+    "trainer/recovery": ["configs", "sim/program/compose"],
+    "trainer/process": ["configs"],
+    "trainer/faults": ["configs"],
     "trainer/pch.hpp": [],
-    "trainer/device": ["configs/spec/support", "bench/profile", "trainer/pch.hpp"],
-    "trainer/communication": ["configs/spec/support", "sim/program", "trainer/pch.hpp", "trainer/faults", "trainer/device"],
-    "trainer/parameters": ["configs/spec", "sim/program/build", "trainer/pch.hpp", "trainer/safetensors", "trainer/device",
+    "trainer/device": ["configs", "trainer/pch.hpp"],
+    "trainer/communication": ["configs", "sim/program", "trainer/pch.hpp", "trainer/faults", "trainer/device"],
+    "trainer/parameters": ["configs", "sim/program/compose", "trainer/pch.hpp", "trainer/safetensors", "trainer/device",
                            "trainer/communication"],
-    "trainer/model": ["configs/spec", "sim/program/build", "kernels", "trainer/pch.hpp", "trainer/data", "trainer/device",
+    "trainer/model": ["configs", "sim/program/compose", "kernels", "trainer/pch.hpp", "trainer/data", "trainer/device",
                       "trainer/parameters"],
-    "trainer/checkpoint": ["configs/spec", "trainer/pch.hpp", "trainer/data", "trainer/safetensors", "trainer/storage", "trainer/faults",
-                           "trainer/device", "trainer/communication", "trainer/parameters"],
-    "trainer/executor": ["configs/spec", "sim/program", "kernels", "bench/profile", "reports/render", "trainer/pch.hpp",
-                         "trainer/data", "trainer/faults", "trainer/device", "trainer/communication", "trainer/parameters", "trainer/model",
+    "trainer/checkpoint": ["configs", "trainer/pch.hpp", "trainer/data", "trainer/safetensors", "trainer/storage", "trainer/run_folder",
+                           "trainer/faults", "trainer/device", "trainer/communication", "trainer/parameters"],
+    "trainer/executor": ["configs", "sim/program", "kernels", "reports/render", "trainer/pch.hpp", "trainer/data", "trainer/run_folder",
+                         "trainer/faults", "trainer/device", "trainer/communication", "trainer/parameters", "trainer/model",
                          "trainer/checkpoint", "trainer/trackers"],
-    "trainer/launch": ["configs/spec", "sim/program", "reports/render", "trainer/pch.hpp", "trainer/data", "trainer/storage",
-                       "trainer/faults",
-                       "trainer/device", "trainer/communication", "trainer/parameters", "trainer/model", "trainer/checkpoint",
-                       "trainer/executor", "trainer/trackers"],
-    "trainer/main.cpp": ["configs/spec", "sim/program/build", "sim/program/memory", "bench/suites", "trainer/data",
-                         "trainer/storage", "trainer/device", "trainer/parameters",
-                         "trainer/checkpoint", "trainer/launch", "trainer/trackers"],
+    "trainer/launch": ["configs", "sim/program", "reports/render", "trainer/pch.hpp", "trainer/data", "trainer/storage",
+                       "trainer/run_folder", "trainer/recovery", "trainer/faults", "trainer/device", "trainer/communication",
+                       "trainer/parameters", "trainer/model", "trainer/checkpoint", "trainer/executor", "trainer/trackers"],
     # what is measured
-    "bench/profile": ["configs/spec"],
-    "bench/gate": ["configs/spec", "bench/profile"],
-    "bench/health": ["configs/spec", "bench/profile", "bench/gate"],
-    "bench/store": ["configs/spec", "trainer/safetensors", "trainer/storage"],
-    "bench/suites": ["configs/spec", "bench/store", "sim/program", "kernels", "trainer/pch.hpp", "trainer/safetensors", "trainer/device",
-                     "trainer/communication", "trainer/model", "trainer/launch", "bench/profile", "bench/health",
-                     "reports/report.hpp", "reports/render"],
-    "bench/studies": ["configs/spec", "sim", "kernels", "planner", "bench", "trainer/data"],
-    # reports: the structs of a result at most
-    "reports": ["configs/spec"],
-    "reports/render": ["configs/spec", "reports/report.hpp", "sim/program"],
-    "reports/build": ["configs/spec", "sim", "planner", "bench/profile", "bench/gate", "bench/health", "reports"],
+    "bench/formats": ["configs"],
+    "bench/work": ["configs", "sim/program"],
+    "bench/gate": ["configs", "bench/formats"],
+    "bench/health": ["configs", "bench/formats", "bench/gate"],
+    "bench/store": ["configs", "trainer/safetensors", "trainer/storage"],
+    "bench/suites": ["configs", "sim/program", "kernels", "reports", "trainer/pch.hpp", "trainer/safetensors", "trainer/device",
+                     "trainer/communication", "trainer/model", "trainer/launch", "bench/formats", "bench/work", "bench/store",
+                     "bench/health"],
+    "bench/main.cpp": ["configs", "sim/program/compose", "sim/program/memory", "bench/suites", "trainer/data", "trainer/storage",
+                       "trainer/device", "trainer/parameters", "trainer/checkpoint", "trainer/launch", "trainer/trackers"],
+    "bench/studies": ["configs", "sim", "kernels", "bench", "trainer/data"],
+    # the planner
+    "planner/cadence": ["configs", "sim"],
+    "planner/placement": ["configs", "sim"],
+    "planner/search": ["configs", "sim", "planner/placement"],
+    "planner/regret": ["configs", "sim", "planner/search"],
+    "planner/money": ["configs", "sim"],
+    "planner/plan": ["configs", "sim", "planner/search", "planner/regret", "planner/placement", "planner/cadence", "planner/money",
+                     "bench/formats", "bench/work"],
+    "planner/offers": ["configs", "sim", "planner/plan", "planner/money"],
+    "planner/whatif": ["configs", "sim", "planner/plan"],
+    "planner/benchmarks": ["configs", "sim", "planner/search", "planner/plan"],
+    # satellites: nothing of the rows above includes them
+    "planner/experiments": ["configs", "sim", "planner/plan", "bench/gate", "trainer/data", "trainer/safetensors", "trainer/process"],
+    "planner/watch": ["configs", "sim", "planner/plan", "bench/health", "trainer/safetensors"],
+    "planner/validate": ["configs", "sim", "planner/search"],
+    "planner/recipes": ["configs"],
+    "planner/evaluate": ["configs"],
+    "planner/cli": ["configs", "sim", "planner", "reports", "bench/formats", "bench/gate", "bench/health", "trainer/data",
+                    "trainer/safetensors", "trainer/process", "trainer/trackers"],
 }
 # What may not be included by whom, although a row says so.
 DENIED = {
@@ -105,24 +106,25 @@ DENIED = {
                      "planner/offers", "planner/whatif", "planner/experiments", "planner/validate"],  # for the command line alone
     "planner/validate": ["planner/cadence", "planner/placement", "planner/search", "planner/money", "planner/plan",
                          "planner/offers", "planner/whatif", "planner/experiments"],
-    "planner/cli": ["reports"],
-    "bench/suites": ["reports"],
     # judges fit nothing: of sim/cost/fit they take the intervals from left-out errors (conformal.hpp)
     **{fits: ["sim/validate"] for fits in ("sim/cost/calibrate", "sim/cost/fit/fit.hpp", "sim/cost/fit/least_squares.hpp")},
 }
+# Top-level folders in their order: each includes only what stands before it.
+TOP = ["configs", "kernels", "sim", "reports", "trainer", "bench", "planner"]
 # Libraries, and the only folders that know them.
 LIBRARIES = {
-    "LibTorch": (r"(ATen|c10|torch|caffe2)/", ["trainer", "bench/suites"]),
+    "LibTorch": (r"(ATen|c10|torch|caffe2)/", ["trainer", "bench/suites", "bench/main.cpp"]),
     "SimGrid": (r"(simgrid/|xbt/|xbt\.h)", ["sim/cluster"]),
-    "CLI11": (r"CLI/", ["planner/cli", "trainer/main.cpp", "bench/suites"]),
+    "CLI11": (r"CLI/", ["planner/cli", "bench/main.cpp", "bench/suites"]),
     "toml++": (r"toml\+\+/", ["planner/recipes/toml_text.cpp"]),
     "libcurl": (r"curl/", ["trainer/storage"]),
-    "yaml-cpp": (r"yaml-cpp/", ["configs/spec/support", "configs/spec/study_yaml.cpp"]),
+    "yaml-cpp": (r"yaml-cpp/", ["configs/base", "configs/files/study_yaml.cpp"]),
 }
-NO_LIBTORCH = ["trainer/data", "trainer/safetensors", "trainer/storage", "trainer/trackers"]  # read by the planner
+# Rooms of the trainer that the planner reads, too, or that a machine without LibTorch builds.
+NO_LIBTORCH = ["trainer/data", "trainer/safetensors", "trainer/storage", "trainer/trackers", "trainer/run_folder", "trainer/recovery",
+               "trainer/process", "trainer/faults"]
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.MULTILINE)
 SOURCES = {".cpp", ".hpp", ".h", ".cu", ".cuh"}
-TOP = ["configs", "kernels", "sim", "planner", "trainer", "bench", "reports"]
 
 
 def inside(path, name):
@@ -141,6 +143,11 @@ def allowed(file, included):
         return False
     return row_of(included) == own or any(
         row_of(included) == name[:-2] if name.endswith("/*") else inside(included, name) for name in MAY_INCLUDE[own])
+
+
+def stands_after(included, name):
+    """Whether a file includes something of a top-level folder that stands after its own."""
+    return TOP.index(included.split("/")[0]) > TOP.index(name.split("/")[0])
 
 
 def rows_below(row, rows):
@@ -169,6 +176,8 @@ def broken_rules(root):
         for quote, included in INCLUDE.findall(file.read_text(encoding="utf-8")):
             if quote == '"' and not allowed(name, included):
                 yield name, included, "its folder may not include that"
+            elif quote == '"' and stands_after(included, name):
+                yield name, included, f"top-level folders stand in the order {', '.join(TOP)}"
             for library, (pattern, folders) in LIBRARIES.items():
                 if re.match(pattern, included) and (not any(inside(name, f) for f in folders) or
                                                     library == "LibTorch" and any(inside(name, f) for f in NO_LIBTORCH)):
@@ -178,29 +187,29 @@ def broken_rules(root):
 def planted():
     """Includes that break one rule each."""
     return [
-        ("configs/spec/support/a.hpp", '"configs/spec/model.hpp"'),
-        ("configs/spec/a.hpp", '"sim/program/program.hpp"'),
-        ("sim/program/a.cpp", '"sim/cost/op_cost.hpp"'),
-        ("sim/program/a.cpp", '"sim/program/build/build.hpp"'),
-        ("sim/replay/a.cpp", '"sim/validate/runs.hpp"'),
-        ("sim/cost/kernels/a.cpp", '"sim/validate/runs.hpp"'),
-        ("sim/estimate/a.cpp", '"planner/search/search.hpp"'),
-        ("planner/plan/a.cpp", '"sim/validate/runs.hpp"'),
+        ("configs/base/a.hpp", '"configs/files/model.hpp"'),
+        ("configs/files/a.hpp", '"sim/program/program.hpp"'),
+        ("sim/program/a.cpp", '"sim/cost/ops/op_cost.hpp"'),
+        ("sim/program/a.cpp", '"sim/program/compose/compose.hpp"'),
+        ("sim/replay/a.cpp", '"sim/validate/judge_runs.hpp"'),
+        ("sim/cost/kernels/a.cpp", '"sim/validate/judge_runs.hpp"'),
+        ("sim/bounds/a.cpp", '"planner/search/search.hpp"'),
+        ("planner/plan/a.cpp", '"sim/validate/judge_runs.hpp"'),
         ("sim/validate/a.cpp", '"sim/cost/fit/fit.hpp"'),
         ("sim/validate/a.cpp", '"sim/cost/calibrate/calibrate.hpp"'),
-        ("sim/cost/op_cost.hpp", '"sim/cost/collectives/collective_algorithm.hpp"'),
-        ("sim/cost/op_cost.hpp", '"sim/cost/prices.hpp"'),
+        ("sim/cost/ops/op_cost.hpp", '"sim/cost/collectives/collective_algorithm.hpp"'),
+        ("sim/cost/ops/op_cost.hpp", '"sim/cost/op_times.hpp"'),
         ("sim/cost/fit/a.cpp", '"sim/cost/kernels/machine_model.hpp"'),
-        ("sim/cost/fit/a.cpp", '"sim/cost/op_cost.hpp"'),
+        ("sim/cost/fit/a.cpp", '"sim/cost/ops/op_cost.hpp"'),
         ("sim/cost/host/a.cpp", '"sim/cost/stacks/step_model.hpp"'),
         ("sim/cost/collectives/a.cpp", '"sim/cost/kernels/machine_model.hpp"'),
         ("sim/cost/kernels/a.cpp", '"sim/cost/calibrate/calibrate.hpp"'),
-        ("sim/cost/stacks/a.cpp", '"sim/cost/prices.hpp"'),
-        ("sim/cost/prices.cpp", '"sim/replay/replay.hpp"'),
-        ("sim/replay/a.cpp", '"sim/cost/prices.hpp"'),
-        ("planner/search/a.cpp", '"planner/cli/output.hpp"'),
+        ("sim/cost/stacks/a.cpp", '"sim/cost/op_times.hpp"'),
+        ("sim/cost/op_times.cpp", '"sim/replay/replay.hpp"'),
+        ("sim/replay/a.cpp", '"sim/cost/op_times.hpp"'),
+        ("planner/search/a.cpp", '"planner/cli/parts/output.hpp"'),
         ("planner/experiments/a.cpp", '"trainer/executor/executor.hpp"'),
-        ("planner/experiments/a.cpp", '"reports/build/demo_report.hpp"'),
+        ("planner/experiments/a.cpp", '"planner/cli/demo/demo_report.hpp"'),
         ("trainer/launch/a.cpp", '"sim/replay/replay.hpp"'),
         ("trainer/launch/a.cpp", '"planner/plan/plan.hpp"'),
         ("trainer/faults/a.cpp", '"trainer/launch/agent.hpp"'),
@@ -211,10 +220,13 @@ def planted():
         ("trainer/checkpoint/a.cpp", '"trainer/executor/executor.hpp"'),
         ("trainer/executor/a.cpp", '"trainer/launch/worker.hpp"'),
         ("bench/suites/a.cpp", '"trainer/executor/executor.hpp"'),
-        ("trainer/main.cpp", '"trainer/executor/executor.hpp"'),
+        ("bench/main.cpp", '"trainer/executor/executor.hpp"'),
+        ("trainer/device/a.cpp", '"bench/formats/kineto.hpp"'),
+        ("bench/studies/a.cpp", '"planner/search/search.hpp"'),
         ("reports/render/a.cpp", '"planner/plan/plan.hpp"'),
-        ("reports/build/a.cpp", '"planner/cli/output.hpp"'),
-        ("kernels/a.cpp", '"configs/spec/model.hpp"'),
+        ("reports/model/a.cpp", '"reports/render/render.hpp"'),
+        ("planner/plan/a.cpp", '"planner/watch/rules.hpp"'),
+        ("kernels/a.cpp", '"configs/files/model.hpp"'),
         ("sim/cost/a.cpp", "<torch/torch.h>"),
         ("trainer/data/a.cpp", "<ATen/ATen.h>"),
         ("trainer/executor/a.cpp", "<simgrid/s4u.hpp>"),
@@ -225,11 +237,10 @@ def planted_circles():
     """A row and a name that it must not have."""
     return [
         ("sim/cost/fit", "sim/cost/kernels"),
-        ("sim/cost", "sim/cost/collectives"),
-        ("sim/cost/kernels", "sim/cost"),  # stacks among others, where "sim/cost/*" is meant
-        ("sim/cost/stacks", "sim/cost/prices.hpp"),
-        ("configs/spec/support", "planner/plan/plan.hpp"),  # by way of several rows
-        ("trainer/launch", "bench/suites/cases.hpp"),
+        ("sim/cost/ops", "sim/cost/collectives"),
+        ("sim/cost/kernels", "sim/cost"),
+        ("sim/cost/stacks", "sim/cost/op_times.hpp"),
+        ("configs/base", "planner/plan/plan.hpp"),  # by way of several rows
     ]
 
 

@@ -6,11 +6,11 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/adapted_modules.hpp"
-#include "configs/spec/run.hpp"
-#include "configs/spec/support/yaml.hpp"
-#include "tests/support/temp_directory.hpp"
-#include "tests/support/usage_error.hpp"
+#include "configs/files/adapted_modules.hpp"
+#include "configs/files/run.hpp"
+#include "configs/base/yaml.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "tests/fixtures/usage_error.hpp"
 #include "trainer/safetensors/merge_adapter.hpp"
 #include "trainer/safetensors/narrow_floats.hpp"
 #include "trainer/safetensors/pretrained_files.hpp"

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <set>
 
-#include "tests/support/usage_error.hpp"
+#include "tests/fixtures/usage_error.hpp"
 #include "trainer/model/functions.hpp"
 #include "trainer/parameters/adapter_group.hpp"
 #include "trainer/pch.hpp"

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "tests/support/temp_directory.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 #include "trainer/communication/membership.hpp"
 #include "trainer/communication/rank_watch.hpp"
 

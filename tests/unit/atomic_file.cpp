@@ -1,4 +1,4 @@
-#include "configs/spec/support/atomic_file.hpp"
+#include "configs/base/atomic_file.hpp"
 
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -8,7 +8,7 @@
 #include <catch2/catch.hpp>
 #include <csignal>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 
 namespace fs = std::filesystem;
 

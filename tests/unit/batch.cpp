@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "kernels/kernels.h"
-#include "tests/support/temp_directory.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 #include "trainer/data/mds_reader.hpp"
 #include "trainer/data/mds_writer.hpp"
 #include "trainer/model/batch.hpp"

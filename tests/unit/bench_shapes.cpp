@@ -4,10 +4,10 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "configs/spec/profile.hpp"
-#include "configs/spec/support/error.hpp"
+#include "configs/files/profile.hpp"
+#include "configs/base/error.hpp"
 #include "planner/plan/plan.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 
 using namespace wt;
 using namespace wt::test;

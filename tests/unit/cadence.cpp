@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "planner/cadence/cadence.hpp"
 #include "planner/cadence/cadence_formulas.hpp"
 #include "planner/cadence/cadence_runs.hpp"

@@ -3,10 +3,10 @@
 
 #include <catch2/catch.hpp>
 
-#include "configs/spec/support/error.hpp"
-#include "sim/cost/remembered_cost.hpp"
-#include "sim/program/build/build.hpp"
-#include "tests/support/synthetic_profile.hpp"
+#include "configs/base/error.hpp"
+#include "sim/cost/ops/remembered_cost.hpp"
+#include "sim/program/compose/compose.hpp"
+#include "tests/fixtures/synthetic_profile.hpp"
 
 using namespace wt;
 

@@ -3,10 +3,10 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "sim/cost/calibrate/calibrate.hpp"
-#include "tests/support/storage_rows.hpp"
-#include "tests/support/synthetic_profile.hpp"
+#include "tests/fixtures/storage_rows.hpp"
+#include "tests/fixtures/synthetic_profile.hpp"
 
 using namespace wt;
 using namespace wt::test;

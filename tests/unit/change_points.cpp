@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "configs/spec/support/json_reader.hpp"
-#include "tests/support/usage_error.hpp"
+#include "configs/base/json_reader.hpp"
+#include "tests/fixtures/usage_error.hpp"
 
 using Catch::Matchers::Contains;
 using Series = std::vector<double>;

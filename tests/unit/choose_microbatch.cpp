@@ -1,9 +1,9 @@
 // device_train_microbatch_size: auto, by the replay of a step's memory.
 #include <catch2/catch.hpp>
 
-#include "configs/spec/find.hpp"
+#include "configs/files/find.hpp"
 #include "sim/program/memory/choose_microbatch.hpp"
-#include "tests/support/usage_error.hpp"
+#include "tests/fixtures/usage_error.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -1,10 +1,10 @@
 // Cluster files: the presets, and what is refused.
-#include "configs/spec/cluster.hpp"
+#include "configs/files/cluster.hpp"
 
 #include <catch2/catch.hpp>
 
-#include "configs/spec/find.hpp"
-#include "configs/spec/support/yaml.hpp"
+#include "configs/files/find.hpp"
+#include "configs/base/yaml.hpp"
 
 using namespace wt;
 

@@ -1,9 +1,9 @@
 // Copies between collectives' buffers and the tensors that layers compute with.
 #include <catch2/catch.hpp>
 
-#include "configs/spec/support/number.hpp"
-#include "sim/program/build/build.hpp"
-#include "sim/program/build/tensor_slice.hpp"
+#include "configs/base/number.hpp"
+#include "sim/program/compose/compose.hpp"
+#include "sim/program/compose/tensor_slice.hpp"
 #include "sim/program/mesh.hpp"
 
 using namespace wt;

@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "planner/experiments/demo.hpp"
-#include "reports/build/demo_report.hpp"
-#include "reports/build/proof_report.hpp"
+#include "planner/cli/demo/demo_report.hpp"
+#include "planner/cli/compare/proof_report.hpp"
 
 using namespace wt;
 

@@ -1,13 +1,13 @@
-#include "configs/spec/dataset.hpp"
+#include "configs/files/dataset.hpp"
 
 #include <yaml-cpp/yaml.h>
 
 #include <catch2/catch.hpp>
 
-#include "configs/spec/run.hpp"
-#include "configs/spec/shared_cache.hpp"
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/yaml.hpp"
+#include "configs/files/run.hpp"
+#include "configs/files/shared_cache.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/yaml.hpp"
 
 using Catch::Contains;
 using wt::DatasetSpec;

@@ -4,8 +4,8 @@
 #include <catch2/catch.hpp>
 #include <limits>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/number.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/number.hpp"
 
 using namespace wt;
 

@@ -4,8 +4,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "configs/spec/support/error.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "configs/base/error.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 
 namespace fs = std::filesystem;
 using Catch::Contains;

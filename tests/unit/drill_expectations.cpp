@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "planner/experiments/drill_invariants.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 
 using namespace wt;
 using namespace wt::test;

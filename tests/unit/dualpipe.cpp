@@ -4,8 +4,8 @@
 #include <map>
 #include <tuple>
 
-#include "sim/program/build/schedule.hpp"
-#include "tests/support/pipelines.hpp"
+#include "sim/program/compose/pipeline_schedule.hpp"
+#include "tests/fixtures/pipelines.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -2,11 +2,11 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 
-#include "configs/spec/duration.hpp"
-#include "configs/spec/run.hpp"
-#include "configs/spec/support/yaml.hpp"
-#include "tests/support/temp_directory.hpp"
-#include "tests/support/usage_error.hpp"
+#include "configs/files/duration.hpp"
+#include "configs/files/run.hpp"
+#include "configs/base/yaml.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "tests/fixtures/usage_error.hpp"
 
 using Catch::Contains;
 using namespace wt;

@@ -4,7 +4,7 @@
 #include <functional>
 #include <numeric>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "trainer/data/numpy_random.hpp"
 #include "trainer/data/sampler.hpp"
 #include "trainer/data/shard_sampling.hpp"

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <random>
 
-#include "tests/support/usage_error.hpp"
+#include "tests/fixtures/usage_error.hpp"
 #include "trainer/data/sampler.hpp"
 
 using Catch::Matchers::Contains;

@@ -1,11 +1,11 @@
 // Experts with several slots: how rows are cut, and what ranks exchange.
-#include "sim/program/build/expert_copies.hpp"
+#include "sim/program/compose/expert_copies.hpp"
 
 #include <catch2/catch.hpp>
 #include <numeric>
 #include <random>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 
 using namespace wt;
 

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <random>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 
 using namespace wt;
 

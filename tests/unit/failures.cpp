@@ -1,12 +1,12 @@
 // Failure-rate presets: published rates, evidence on every number, strict reading.
-#include "configs/spec/failures.hpp"
+#include "configs/files/failures.hpp"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "configs/spec/find.hpp"
-#include "configs/spec/support/error.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "configs/files/find.hpp"
+#include "configs/base/error.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 
 using namespace wt;
 using wt::test::TempDirectory;

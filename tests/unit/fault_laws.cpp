@@ -6,11 +6,11 @@
 #include <fstream>
 #include <set>
 
-#include "configs/spec/support/number.hpp"
+#include "configs/base/number.hpp"
 #include "sim/months/simulate_scenario.hpp"
-#include "tests/support/scenario_texts.hpp"
-#include "tests/support/temp_directory.hpp"
-#include "tests/support/usage_error.hpp"
+#include "tests/fixtures/scenario_texts.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "tests/fixtures/usage_error.hpp"
 
 using namespace wt;
 using namespace wt::test;

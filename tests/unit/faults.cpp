@@ -10,12 +10,12 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "configs/spec/support/atomic_file.hpp"
-#include "configs/spec/support/clock.hpp"
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/file_write.hpp"
-#include "configs/spec/support/linked_folder.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "configs/base/atomic_file.hpp"
+#include "configs/base/clock.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/file_write.hpp"
+#include "configs/base/linked_folder.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 #include "trainer/faults/fault_point.hpp"
 #include "trainer/faults/file_damage.hpp"
 #include "trainer/faults/strike.hpp"

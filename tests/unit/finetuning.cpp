@@ -4,9 +4,9 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/support/error.hpp"
-#include "tests/support/temp_directory.hpp"
-#include "trainer/data/check.hpp"
+#include "configs/base/error.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "trainer/data/data_check.hpp"
 #include "trainer/data/mds_writer.hpp"
 #include "trainer/data/pack.hpp"
 

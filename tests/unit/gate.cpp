@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "bench/gate/selftest.hpp"
-#include "configs/spec/support/error.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "configs/base/error.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 
 using Catch::Matchers::Contains;
 using wt::GateOptions;

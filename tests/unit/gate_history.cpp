@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "tests/support/temp_directory.hpp"
-#include "tests/support/usage_error.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "tests/fixtures/usage_error.hpp"
 
 using Catch::Matchers::Contains;
 using wt::test::TempDirectory;

@@ -1,8 +1,8 @@
-#include "reports/build/gate_report.hpp"
+#include "planner/cli/gate/gate_report.hpp"
 
 #include <catch2/catch.hpp>
 
-#include "reports/build/gate_comment.hpp"
+#include "planner/cli/gate/gate_comment.hpp"
 
 using Catch::Matchers::Contains;
 using nlohmann::json;

@@ -9,7 +9,7 @@
 #include <random>
 
 #include "bench/gate/selftest.hpp"
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 
 using Catch::Matchers::Contains;
 using wt::kBlockSide;

@@ -1,10 +1,10 @@
-#include "bench/gate/statistics.hpp"
+#include "bench/gate/rank_tests.hpp"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <random>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 
 using wt::benjamini_hochberg;
 using wt::mann_whitney_p;

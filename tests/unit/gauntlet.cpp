@@ -4,8 +4,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "configs/spec/support/yaml.hpp"
-#include "tests/support/usage_error.hpp"
+#include "configs/base/yaml.hpp"
+#include "tests/fixtures/usage_error.hpp"
 
 using namespace wt;
 using namespace wt::test;

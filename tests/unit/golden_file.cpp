@@ -1,4 +1,4 @@
-#include "tests/support/golden.hpp"
+#include "tests/fixtures/golden.hpp"
 
 #include <catch2/catch.hpp>
 #include <optional>

@@ -8,8 +8,8 @@
 #include <catch2/catch.hpp>
 
 #include "kernels/kernels.h"
-#include "tests/support/grouped_reference.hpp"
-#include "tests/support/no_gpu.hpp"
+#include "tests/fixtures/grouped_reference.hpp"
+#include "tests/fixtures/no_gpu.hpp"
 
 using namespace wt::kernel_test;
 using wt::test::no_gpu;

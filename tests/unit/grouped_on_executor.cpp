@@ -1,12 +1,12 @@
-// The Hopper grouped GEMM, whole and as it is, on the CPU (tests/support/cuda_executor): every form, both tile widths,
+// The Hopper grouped GEMM, whole and as it is, on the CPU (tests/fixtures/cuda_executor): every form, both tile widths,
 // tails, empty groups, extreme routings, warps, copies and products in random orders; and mistakes that are planted in
 // single instructions, which must all be found.
 #include <catch2/catch.hpp>
 #include <cstdlib>
 
 #include "kernels/kernels.h"
-#include "tests/support/cuda_executor/sm90.hpp"
-#include "tests/support/routing_checks.hpp"
+#include "tests/fixtures/cuda_executor/sm90.hpp"
+#include "tests/fixtures/routing_checks.hpp"
 
 using namespace wt::kernel_test;
 using Catch::Matchers::Contains;

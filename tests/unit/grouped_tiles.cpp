@@ -6,7 +6,7 @@
 #include <array>
 #include <catch2/catch.hpp>
 
-#include "tests/support/grouped_reference.hpp"
+#include "tests/fixtures/grouped_reference.hpp"
 
 using namespace wt::kernel_test;
 using namespace wt::kernels::grouped;

@@ -1,4 +1,4 @@
-#include "configs/spec/support/hash.hpp"
+#include "configs/base/hash.hpp"
 
 #include <array>
 #include <catch2/catch.hpp>

@@ -6,7 +6,7 @@
 
 #include "bench/health/fabric.hpp"
 #include "bench/health/judge.hpp"
-#include "tests/support/synthetic_fleet.hpp"
+#include "tests/fixtures/synthetic_fleet.hpp"
 
 using namespace wt;
 

@@ -7,9 +7,9 @@
 #include "bench/gate/selftest.hpp"
 #include "bench/health/judge.hpp"
 #include "bench/health/outliers.hpp"
-#include "configs/spec/support/statistics.hpp"
-#include "tests/support/synthetic_fleet.hpp"
-#include "tests/support/usage_error.hpp"
+#include "configs/base/statistics.hpp"
+#include "tests/fixtures/synthetic_fleet.hpp"
+#include "tests/fixtures/usage_error.hpp"
 
 using namespace wt;
 using Catch::Matchers::Contains;

@@ -7,10 +7,10 @@
 #include "bench/health/collect.hpp"
 #include "bench/health/dcgm.hpp"
 #include "bench/health/observation.hpp"
-#include "configs/spec/support/json_reader.hpp"
-#include "tests/support/synthetic_fleet.hpp"
-#include "tests/support/temp_directory.hpp"
-#include "tests/support/usage_error.hpp"
+#include "configs/base/json_reader.hpp"
+#include "tests/fixtures/synthetic_fleet.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "tests/fixtures/usage_error.hpp"
 
 using namespace wt;
 using Catch::Matchers::Contains;

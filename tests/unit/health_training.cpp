@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/health/judge.hpp"
-#include "tests/support/synthetic_fleet.hpp"
-#include "tests/support/temp_directory.hpp"
-#include "tests/support/usage_error.hpp"
+#include "tests/fixtures/synthetic_fleet.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "tests/fixtures/usage_error.hpp"
 
 using namespace wt;
 using Catch::Matchers::Contains;

@@ -5,9 +5,9 @@
 #include <catch2/catch.hpp>
 #include <random>
 
-#include "reports/build/history_report.hpp"
+#include "planner/cli/gate/history_report.hpp"
 #include "reports/render/render.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 
 using Catch::Matchers::Contains;
 using wt::ShiftState;

@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "configs/spec/stack.hpp"
+#include "configs/files/stack.hpp"
 
 using namespace wt;
 

@@ -3,9 +3,9 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "bench/profile/kineto.hpp"
-#include "bench/profile/nccl_tests.hpp"
-#include "configs/spec/support/error.hpp"
+#include "bench/formats/kineto.hpp"
+#include "bench/formats/nccl_tests.hpp"
+#include "configs/base/error.hpp"
 #include "sim/cost/calibrate/calibrate.hpp"
 
 using namespace wt;

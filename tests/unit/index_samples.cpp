@@ -1,5 +1,5 @@
 // The sum of samples in an index, whose text comes in pieces of any size.
-#include "configs/spec/index_samples.hpp"
+#include "configs/files/index_samples.hpp"
 
 #include <fmt/format.h>
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "sim/measurements/collective_rows.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 
 using namespace wt;
 

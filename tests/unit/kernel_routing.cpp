@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "kernels/kernels.h"
-#include "tests/support/routing_checks.hpp"
+#include "tests/fixtures/routing_checks.hpp"
 
 using namespace wt::kernel_test;
 namespace reference = wt::reference;

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "kernels/kernels.h"
-#include "tests/support/routing_checks.hpp"
+#include "tests/fixtures/routing_checks.hpp"
 
 using namespace wt::kernel_test;
 namespace reference = wt::reference;

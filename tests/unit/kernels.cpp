@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "tests/support/kernel_checks.hpp"
+#include "tests/fixtures/kernel_checks.hpp"
 
 using namespace wt::kernel_test;
 namespace reference = wt::reference;

@@ -6,9 +6,9 @@
 #include <functional>
 
 #include "kernels/kernels.h"
-#include "tests/support/kernel_arrays.hpp"
-#include "tests/support/kernel_reference.hpp"
-#include "tests/support/no_gpu.hpp"
+#include "tests/fixtures/kernel_arrays.hpp"
+#include "tests/fixtures/kernel_reference.hpp"
+#include "tests/fixtures/no_gpu.hpp"
 
 using namespace wt::kernel_test;
 using wt::test::no_gpu;

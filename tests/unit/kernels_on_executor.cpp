@@ -5,8 +5,8 @@
 #include <cstdlib>
 
 #include "kernels/kernels.h"
-#include "tests/support/cuda_executor/executor.hpp"
-#include "tests/support/routing_checks.hpp"
+#include "tests/fixtures/cuda_executor/cuda_executor.hpp"
+#include "tests/fixtures/routing_checks.hpp"
 
 using namespace wt::kernel_test;
 namespace reference = wt::reference;

@@ -1,5 +1,5 @@
-// Orders that a GPU would not keep are found by tests/support/nccl_stand_in/lanes.hpp; those that it keeps are not.
-#include "tests/support/nccl_stand_in/lanes.hpp"
+// Orders that a GPU would not keep are found by tests/fixtures/nccl_stand_in/lanes.hpp; those that it keeps are not.
+#include "tests/fixtures/nccl_stand_in/lanes.hpp"
 
 #include <nccl.h>
 #include <sys/wait.h>

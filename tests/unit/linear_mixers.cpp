@@ -3,13 +3,13 @@
 // by parameter.
 #include <catch2/catch.hpp>
 
-#include "configs/spec/model.hpp"
-#include "configs/spec/support/yaml.hpp"
-#include "sim/program/build/build.hpp"
-#include "sim/program/build/tensor_slice.hpp"
+#include "configs/files/model.hpp"
+#include "configs/base/yaml.hpp"
+#include "sim/program/compose/compose.hpp"
+#include "sim/program/compose/tensor_slice.hpp"
 #include "sim/program/memory/memory_replay.hpp"
-#include "tests/support/temp_directory.hpp"
-#include "tests/support/usage_error.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "tests/fixtures/usage_error.hpp"
 
 using namespace wt;
 using Catch::Contains;

@@ -1,12 +1,12 @@
 // The key `loggers` of a run file.
-#include "configs/spec/loggers.hpp"
+#include "configs/files/loggers.hpp"
 
 #include <yaml-cpp/yaml.h>
 
 #include <catch2/catch.hpp>
 
-#include "configs/spec/run.hpp"
-#include "tests/support/usage_error.hpp"
+#include "configs/files/run.hpp"
+#include "tests/fixtures/usage_error.hpp"
 
 using namespace wt;
 using namespace wt::test;

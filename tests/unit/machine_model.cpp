@@ -4,11 +4,11 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "sim/cost/calibrate/calibrate.hpp"
 #include "sim/cost/fit/fit.hpp"
-#include "sim/cost/remembered_cost.hpp"
-#include "tests/support/synthetic_profile.hpp"
+#include "sim/cost/ops/remembered_cost.hpp"
+#include "tests/fixtures/synthetic_profile.hpp"
 
 using namespace wt;
 

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "configs/spec/support/error.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "configs/base/error.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 #include "trainer/data/mds_hash.hpp"
 #include "trainer/data/mds_reader.hpp"
 #include "trainer/data/mds_writer.hpp"

@@ -1,11 +1,11 @@
 // What a drill measured: a file that reads back to the same, and studies that go by it.
-#include "configs/spec/measured_recovery.hpp"
+#include "configs/files/measured_recovery.hpp"
 
 #include <catch2/catch.hpp>
 
-#include "configs/spec/study.hpp"
-#include "tests/support/temp_directory.hpp"
-#include "tests/support/usage_error.hpp"
+#include "configs/files/study.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "tests/fixtures/usage_error.hpp"
 
 using namespace wt;
 using namespace wt::test;

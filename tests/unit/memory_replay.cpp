@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "sim/program/memory/memory_replay.hpp"
-#include "tests/support/fake_cost.hpp"
+#include "tests/fixtures/fake_cost.hpp"
 
 using namespace wt;
 

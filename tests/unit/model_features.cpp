@@ -6,14 +6,14 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "configs/spec/layout.hpp"
-#include "configs/spec/model.hpp"
-#include "configs/spec/support/yaml.hpp"
-#include "sim/cost/kernels/attention.hpp"
-#include "sim/program/build/build.hpp"
+#include "configs/files/layout.hpp"
+#include "configs/files/model.hpp"
+#include "configs/base/yaml.hpp"
+#include "sim/cost/kernels/attention_times.hpp"
+#include "sim/program/compose/compose.hpp"
 #include "sim/program/memory/memory_replay.hpp"
-#include "tests/support/temp_directory.hpp"
-#include "tests/support/usage_error.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "tests/fixtures/usage_error.hpp"
 
 using namespace wt;
 using Catch::Contains;

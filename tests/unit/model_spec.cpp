@@ -3,11 +3,11 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/model.hpp"
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/json_reader.hpp"
-#include "configs/spec/support/yaml.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "configs/files/model.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/json_reader.hpp"
+#include "configs/base/yaml.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 
 using namespace wt;
 using Catch::Contains;

@@ -3,12 +3,12 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "planner/money/cost.hpp"
 #include "planner/plan/plan_cost.hpp"
-#include "reports/build/cost_report.hpp"
-#include "reports/build/plan_report.hpp"
-#include "reports/render/text.hpp"
+#include "planner/cli/plan/cost_report.hpp"
+#include "planner/cli/plan/plan_report.hpp"
+#include "reports/render/text_report.hpp"
 
 using namespace wt;
 using Catch::Contains;

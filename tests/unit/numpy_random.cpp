@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 
 using wt::NumpyRandom;
 using Ids = std::vector<std::int64_t>;

@@ -3,10 +3,10 @@
 #include <nlohmann/json.hpp>
 
 #include "planner/offers/offers.hpp"
-#include "reports/build/offers_report.hpp"
-#include "reports/render/text.hpp"
-#include "tests/support/temp_directory.hpp"
-#include "tests/support/usage_error.hpp"
+#include "planner/cli/compare_offers/offers_report.hpp"
+#include "reports/render/text_report.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "tests/fixtures/usage_error.hpp"
 
 using namespace wt;
 using namespace wt::test;

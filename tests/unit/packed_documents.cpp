@@ -1,11 +1,11 @@
 // Sequences of several examples: their tokens, their targets, and attention that stays inside of each.
-#include "trainer/model/documents.hpp"
+#include "trainer/model/document_attention.hpp"
 
 #include <array>
 #include <catch2/catch.hpp>
 
 #include "kernels/kernels.h"
-#include "tests/support/temp_directory.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 #include "trainer/data/mds_writer.hpp"
 #include "trainer/model/attention.hpp"
 #include "trainer/model/example_batch.hpp"

@@ -6,13 +6,13 @@
 #include <numeric>
 #include <random>
 
-#include "configs/spec/run.hpp"
-#include "configs/spec/support/error.hpp"
-#include "sim/program/build/schedule.hpp"
-#include "sim/program/build/tensor_slice.hpp"
+#include "configs/files/run.hpp"
+#include "configs/base/error.hpp"
+#include "sim/program/compose/pipeline_schedule.hpp"
+#include "sim/program/compose/tensor_slice.hpp"
 #include "sim/program/memory/memory_replay.hpp"
-#include "tests/support/pipelines.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "tests/fixtures/pipelines.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -6,10 +6,10 @@
 #include <numeric>
 #include <random>
 
-#include "configs/spec/pipeline_layout.hpp"
-#include "sim/program/build/tensor_slice.hpp"
+#include "configs/files/pipeline_layout.hpp"
+#include "sim/program/compose/tensor_slice.hpp"
 #include "sim/program/memory/memory_replay.hpp"
-#include "tests/support/pipelines.hpp"
+#include "tests/fixtures/pipelines.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -1,11 +1,11 @@
 // Megatron-Core's strings for the chunks of a pipeline: what they say, that they read back, and what is refused.
-#include "configs/spec/pipeline_layout.hpp"
+#include "configs/files/pipeline_layout.hpp"
 
 #include <catch2/catch.hpp>
 
-#include "configs/spec/run.hpp"
-#include "tests/support/pipelines.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "configs/files/run.hpp"
+#include "tests/fixtures/pipelines.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "sim/estimate/pipeline_path.hpp"
-#include "tests/support/pipelines.hpp"
+#include "sim/bounds/pipeline_path.hpp"
+#include "tests/fixtures/pipelines.hpp"
 
 using namespace wt;
 using namespace wt::test;

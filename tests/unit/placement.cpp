@@ -9,7 +9,7 @@
 #include <random>
 #include <set>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "planner/placement/placement_search.hpp"
 #include "sim/program/routing/load_scenario.hpp"
 #include "sim/program/routing/routing.hpp"

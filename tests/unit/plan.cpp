@@ -2,13 +2,13 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/find.hpp"
-#include "configs/spec/study_keys.hpp"
+#include "configs/files/find.hpp"
+#include "configs/files/study_keys.hpp"
 #include "planner/plan/smaller_plan.hpp"
-#include "reports/render/text.hpp"
-#include "tests/support/small_plan.hpp"
-#include "tests/support/temp_directory.hpp"
-#include "tests/support/usage_error.hpp"
+#include "reports/render/text_report.hpp"
+#include "tests/fixtures/small_plan.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "tests/fixtures/usage_error.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -2,9 +2,9 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "reports/render/text.hpp"
-#include "tests/support/small_plan.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "reports/render/text_report.hpp"
+#include "tests/fixtures/small_plan.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -1,11 +1,11 @@
 // What a plan is made from: what a study names is read, scaled or refused before the search.
 #include <catch2/catch.hpp>
 
-#include "configs/spec/profile.hpp"
-#include "configs/spec/study_keys.hpp"
+#include "configs/files/profile.hpp"
+#include "configs/files/study_keys.hpp"
 #include "planner/search/scaled_cost.hpp"
-#include "tests/support/small_plan.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "tests/fixtures/small_plan.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "planner/search/search_evaluate.hpp"
-#include "tests/support/fake_cost.hpp"
+#include "tests/fixtures/fake_cost.hpp"
 
 using namespace wt;
 using namespace wt::test;

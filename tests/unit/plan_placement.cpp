@@ -2,12 +2,12 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/study_keys.hpp"
+#include "configs/files/study_keys.hpp"
 #include "planner/plan/plan_drift.hpp"
 #include "planner/search/scaled_cost.hpp"
-#include "reports/render/text.hpp"
-#include "tests/support/small_plan.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "reports/render/text_report.hpp"
+#include "tests/fixtures/small_plan.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -1,14 +1,14 @@
 // The report of a plan: short answers, a layout that a stranger reads, and words instead of ids.
-#include "reports/build/plan_report.hpp"
+#include "planner/cli/plan/plan_report.hpp"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 #include <regex>
 
-#include "configs/spec/support/number.hpp"
-#include "configs/spec/support/text.hpp"
+#include "configs/base/number.hpp"
+#include "configs/base/text.hpp"
 #include "reports/render/render.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 
 using namespace wt;
 using namespace wt::test;

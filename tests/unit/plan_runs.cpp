@@ -4,8 +4,8 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "configs/spec/support/number.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "configs/base/number.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 
 using namespace wt;
 using namespace wt::test;

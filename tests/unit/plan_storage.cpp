@@ -2,12 +2,12 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/offer.hpp"
-#include "configs/spec/study_keys.hpp"
+#include "configs/files/offer.hpp"
+#include "configs/files/study_keys.hpp"
 #include "planner/plan/checkpoint_times.hpp"
-#include "tests/support/small_plan.hpp"
-#include "tests/support/storage_rows.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "tests/fixtures/small_plan.hpp"
+#include "tests/fixtures/storage_rows.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -1,14 +1,14 @@
 // Ways to recover in a report: known policies with their figures, unknown ones with UNKNOWN, the missing input and the
 // break-evens, and no number; in a plan's own report, too.
-#include "reports/build/policy_report.hpp"
+#include "planner/cli/plan/policy_report.hpp"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/support/number.hpp"
-#include "reports/render/text.hpp"
-#include "tests/support/small_plan.hpp"
+#include "configs/base/number.hpp"
+#include "reports/render/text_report.hpp"
+#include "tests/fixtures/small_plan.hpp"
 
 using namespace wt;
 using namespace wt::test;

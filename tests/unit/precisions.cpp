@@ -1,14 +1,14 @@
 // Number formats by class of operations: run files, and what the step program sends and keeps in them.
-#include "configs/spec/precisions.hpp"
+#include "configs/files/precisions.hpp"
 
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <map>
 
-#include "configs/spec/run.hpp"
-#include "configs/spec/support/error.hpp"
-#include "sim/program/build/build.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "configs/files/run.hpp"
+#include "configs/base/error.hpp"
+#include "sim/program/compose/compose.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 
 using namespace wt;
 using Catch::Contains;

@@ -1,11 +1,11 @@
 // Prices of clusters, studies and offers: what their files say, and what is refused.
 #include <catch2/catch.hpp>
 
-#include "configs/spec/find.hpp"
-#include "configs/spec/offer.hpp"
-#include "configs/spec/support/yaml.hpp"
-#include "tests/support/temp_directory.hpp"
-#include "tests/support/usage_error.hpp"
+#include "configs/files/find.hpp"
+#include "configs/files/offer.hpp"
+#include "configs/base/yaml.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "tests/fixtures/usage_error.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -6,8 +6,8 @@
 #include <fstream>
 #include <vector>
 
-#include "sim/validate/memory.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "sim/validate/judge_memory.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 
 using namespace wt;
 

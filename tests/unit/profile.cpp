@@ -1,4 +1,4 @@
-#include "configs/spec/profile.hpp"
+#include "configs/files/profile.hpp"
 
 #include <unistd.h>
 
@@ -7,8 +7,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/nearest.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/nearest.hpp"
 
 using Catch::Matchers::Contains;
 using nlohmann::json;

@@ -4,11 +4,11 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "bench/profile/google_benchmark.hpp"
-#include "bench/profile/kineto.hpp"
-#include "bench/profile/nvbench.hpp"
-#include "tests/support/temp_directory.hpp"
-#include "tests/support/usage_error.hpp"
+#include "bench/formats/google_benchmark.hpp"
+#include "bench/formats/kineto.hpp"
+#include "bench/formats/nvbench.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "tests/fixtures/usage_error.hpp"
 
 using namespace wt;
 using Catch::Matchers::Contains;

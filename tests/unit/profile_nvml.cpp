@@ -3,12 +3,12 @@
 
 #include <catch2/catch.hpp>
 
-#include "bench/profile/cuda_libraries.hpp"
-#include "bench/profile/device_monitor.hpp"
-#include "bench/profile/host_load.hpp"
-#include "bench/profile/nvml.hpp"
-#include "configs/spec/support/error.hpp"
-#include "tests/support/fake_nvml.hpp"
+#include "configs/machine/cuda_libraries.hpp"
+#include "configs/machine/device_monitor.hpp"
+#include "configs/machine/host_load.hpp"
+#include "configs/machine/nvml.hpp"
+#include "configs/base/error.hpp"
+#include "tests/fixtures/fake_nvml.hpp"
 
 using namespace wt;
 using Catch::Matchers::Contains;

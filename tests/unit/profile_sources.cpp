@@ -1,10 +1,10 @@
 #include <catch2/catch.hpp>
 
-#include "bench/profile/fingerprint.hpp"
-#include "bench/profile/google_benchmark.hpp"
-#include "bench/profile/merge.hpp"
-#include "bench/profile/rate.hpp"
-#include "configs/spec/support/error.hpp"
+#include "configs/machine/fingerprint.hpp"
+#include "bench/formats/google_benchmark.hpp"
+#include "bench/formats/merge_profiles.hpp"
+#include "bench/formats/rate.hpp"
+#include "configs/base/error.hpp"
 
 using Catch::Matchers::Contains;
 using nlohmann::json;

@@ -2,10 +2,10 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "configs/spec/support/error.hpp"
-#include "sim/program/build/build.hpp"
+#include "configs/base/error.hpp"
+#include "sim/program/compose/compose.hpp"
 #include "sim/program/routing/routing.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 
 using namespace wt;
 

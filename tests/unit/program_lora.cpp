@@ -1,15 +1,15 @@
 // The step program of a run with adapters: what frozen weights leave out, and what the factors add, in closed form.
 #include <catch2/catch.hpp>
 
-#include "configs/spec/adapted_modules.hpp"
-#include "configs/spec/stack_layouts.hpp"
-#include "configs/spec/study.hpp"
-#include "configs/spec/support/number.hpp"
-#include "sim/program/build/sizes.hpp"
+#include "configs/files/adapted_modules.hpp"
+#include "configs/files/stack_layouts.hpp"
+#include "configs/files/study.hpp"
+#include "configs/base/number.hpp"
+#include "sim/program/compose/sizes.hpp"
 #include "sim/program/memory/memory_replay.hpp"
-#include "tests/support/fake_cost.hpp"
-#include "tests/support/temp_directory.hpp"
-#include "tests/support/usage_error.hpp"
+#include "tests/fixtures/fake_cost.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "tests/fixtures/usage_error.hpp"
 
 using namespace wt;
 using namespace wt::test;

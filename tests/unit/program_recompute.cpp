@@ -2,8 +2,8 @@
 #include <catch2/catch.hpp>
 #include <functional>
 
-#include "sim/program/build/build.hpp"
-#include "sim/program/build/sizes.hpp"
+#include "sim/program/compose/compose.hpp"
+#include "sim/program/compose/sizes.hpp"
 #include "sim/program/memory/memory_replay.hpp"
 
 using namespace wt;

@@ -1,9 +1,9 @@
 // Tensor and sequence parallelism in the step program, against Megatron's closed forms.
 #include <catch2/catch.hpp>
 
-#include "configs/spec/support/error.hpp"
-#include "sim/program/build/build.hpp"
-#include "sim/program/build/tensor_slice.hpp"
+#include "configs/base/error.hpp"
+#include "sim/program/compose/compose.hpp"
+#include "sim/program/compose/tensor_slice.hpp"
 #include "sim/program/memory/memory_replay.hpp"
 
 using namespace wt;

@@ -4,8 +4,8 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "sim/program/build/restore.hpp"
-#include "tests/support/random_layout.hpp"
+#include "sim/program/compose/restore.hpp"
+#include "tests/fixtures/random_layout.hpp"
 
 using namespace wt;
 using namespace wt::test;

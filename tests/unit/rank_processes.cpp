@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
-#include "configs/spec/support/clock.hpp"
+#include "configs/base/clock.hpp"
 #include "trainer/communication/rank_watch.hpp"
 #include "trainer/communication/storage_progress.hpp"
 #include "trainer/launch/rank_generation.hpp"

@@ -3,9 +3,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "tests/support/recipe_runs.hpp"
-#include "tests/support/temp_directory.hpp"
-#include "tests/support/usage_error.hpp"
+#include "tests/fixtures/recipe_runs.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "tests/fixtures/usage_error.hpp"
 
 using Catch::Matchers::Contains;
 using namespace wt;

@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 
 #include "planner/recipes/recipe.hpp"
-#include "tests/support/recipe_runs.hpp"
-#include "tests/support/usage_error.hpp"
+#include "tests/fixtures/recipe_runs.hpp"
+#include "tests/fixtures/usage_error.hpp"
 
 using Catch::Matchers::Contains;
 using namespace wt;

@@ -4,10 +4,10 @@
 #include <fstream>
 #include <numeric>
 
-#include "configs/spec/recompute.hpp"
-#include "configs/spec/run.hpp"
-#include "configs/spec/support/error.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "configs/files/recompute.hpp"
+#include "configs/files/run.hpp"
+#include "configs/base/error.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 
 using namespace wt;
 

@@ -1,8 +1,8 @@
 // What the agent decides: where ranks go, in which layout, and when a run ends.
 #include <catch2/catch.hpp>
 
-#include "trainer/launch/recovery.hpp"
-#include "trainer/launch/remaining_layout.hpp"
+#include "trainer/recovery/recovery.hpp"
+#include "trainer/recovery/remaining_layout.hpp"
 
 using namespace wt;
 

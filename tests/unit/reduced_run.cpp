@@ -3,12 +3,12 @@
 #include <numeric>
 #include <set>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "planner/experiments/reduced_run.hpp"
-#include "reports/build/rehearsal_report.hpp"
+#include "planner/cli/rehearse/rehearsal_report.hpp"
 #include "sim/cost/kernels/machine_data.hpp"
 #include "sim/program/routing/named_routing.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 
 using namespace wt;
 using namespace wt::test;

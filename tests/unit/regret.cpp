@@ -7,7 +7,7 @@
 
 #include "planner/plan/plan.hpp"
 #include "planner/regret/robust_choice.hpp"
-#include "tests/support/small_search.hpp"
+#include "tests/fixtures/small_search.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "trainer/launch/rehearsal_communicators.hpp"
 #include "trainer/model/forced_routing.hpp"
 #include "trainer/parameters/plausible_weights.hpp"

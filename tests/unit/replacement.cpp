@@ -4,9 +4,9 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "sim/program/routing/load_windows.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 
 using namespace wt;
 

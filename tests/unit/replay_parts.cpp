@@ -2,7 +2,7 @@
 // fills.
 #include <catch2/catch.hpp>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "sim/cluster/child.hpp"
 #include "sim/cluster/event_queue.hpp"
 #include "sim/cluster/pool_users.hpp"

@@ -6,7 +6,7 @@
 
 #include "reports/render/charts.hpp"
 #include "reports/render/timeline_chart.hpp"
-#include "reports/report.hpp"
+#include "reports/model/report.hpp"
 
 namespace wt::fixture {
 

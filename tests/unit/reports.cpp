@@ -5,11 +5,11 @@
 #include <random>
 #include <regex>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "reports/render/render.hpp"
-#include "reports/render/text.hpp"
+#include "reports/render/text_report.hpp"
 #include "reports/render/write.hpp"
-#include "tests/support/golden.hpp"
+#include "tests/fixtures/golden.hpp"
 #include "tests/unit/report_fixture.hpp"
 
 using namespace wt;

@@ -3,9 +3,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "configs/spec/resilience.hpp"
-#include "configs/spec/support/yaml.hpp"
-#include "tests/support/usage_error.hpp"
+#include "configs/files/resilience.hpp"
+#include "configs/base/yaml.hpp"
+#include "tests/fixtures/usage_error.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -1,11 +1,11 @@
 // What a checkpoint's restore broadcasts: bytes, order, and the time of it on clusters, against closed forms.
-#include "sim/program/build/restore.hpp"
+#include "sim/program/compose/restore.hpp"
 
 #include <catch2/catch.hpp>
 
-#include "sim/estimate/bounds.hpp"
+#include "sim/bounds/bounds.hpp"
 #include "sim/replay/replay.hpp"
-#include "tests/support/fake_cost.hpp"
+#include "tests/fixtures/fake_cost.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <numbers>
 
-#include "configs/spec/model.hpp"
-#include "configs/spec/support/error.hpp"
+#include "configs/files/model.hpp"
+#include "configs/base/error.hpp"
 
 using namespace wt;
 using Catch::Contains;

@@ -1,7 +1,7 @@
 // The router's variants against autograd through plain tensor operations, and what holds for any of them.
 #include <catch2/catch.hpp>
 
-#include "configs/spec/microbatches.hpp"
+#include "configs/files/microbatches.hpp"
 #include "trainer/model/router.hpp"
 #include "trainer/pch.hpp"
 

@@ -3,13 +3,13 @@
 #include <catch2/catch.hpp>
 #include <regex>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "sim/cost/memory/run_program.hpp"
 #include "sim/cost/stacks/step_work.hpp"
 #include "sim/replay/simulated_step.hpp"
-#include "sim/validate/runs.hpp"
-#include "tests/support/published_reference.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "sim/validate/judge_runs.hpp"
+#include "tests/fixtures/published_reference.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 
 using namespace wt;
 using Catch::Contains;

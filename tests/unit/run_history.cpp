@@ -6,12 +6,12 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "reports/build/run_report.hpp"
-#include "reports/build/run_thinned.hpp"
+#include "planner/cli/report/run_report.hpp"
+#include "planner/cli/report/run_thinned.hpp"
 #include "reports/render/render.hpp"
-#include "reports/render/text.hpp"
-#include "tests/support/temp_directory.hpp"
-#include "tests/support/usage_error.hpp"
+#include "reports/render/text_report.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "tests/fixtures/usage_error.hpp"
 
 using namespace wt;
 using namespace wt::test;

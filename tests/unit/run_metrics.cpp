@@ -1,5 +1,5 @@
 // What a step's line of metrics says of routing and of the device's use.
-#include "trainer/executor/run_metrics.hpp"
+#include "trainer/run_folder/run_metrics.hpp"
 
 #include <catch2/catch.hpp>
 

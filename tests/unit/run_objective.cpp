@@ -3,15 +3,15 @@
 
 #include <catch2/catch.hpp>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "planner/regret/robust_choice.hpp"
 #include "planner/search/group_bounds.hpp"
 #include "planner/search/layout_space.hpp"
 #include "planner/search/scaled_cost.hpp"
 #include "planner/search/search_evaluate.hpp"
-#include "sim/program/build/restore.hpp"
-#include "tests/support/random_layout.hpp"
-#include "tests/support/small_search.hpp"
+#include "sim/program/compose/restore.hpp"
+#include "tests/fixtures/random_layout.hpp"
+#include "tests/fixtures/small_search.hpp"
 
 using namespace wt;
 using test::Draw, test::Small;

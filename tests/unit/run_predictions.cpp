@@ -2,8 +2,8 @@
 // stack.
 #include <catch2/catch.hpp>
 
-#include "sim/validate/runs.hpp"
-#include "tests/support/published_reference.hpp"
+#include "sim/validate/judge_runs.hpp"
+#include "tests/fixtures/published_reference.hpp"
 
 using namespace wt;
 

@@ -6,8 +6,8 @@
 #include <numeric>
 #include <random>
 
-#include "configs/spec/support/error.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "configs/base/error.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 #include "trainer/safetensors/sealed_document.hpp"
 #include "trainer/safetensors/tensor_parts.hpp"
 

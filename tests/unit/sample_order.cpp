@@ -5,7 +5,7 @@
 #include <numeric>
 #include <set>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "trainer/data/partition.hpp"
 #include "trainer/data/sample_sequence.hpp"
 #include "trainer/data/shuffle.hpp"

@@ -1,12 +1,12 @@
 // Scenario files: what they say, and what is refused before anything starts.
-#include "configs/spec/scenario.hpp"
+#include "configs/files/scenario.hpp"
 
 #include <catch2/catch.hpp>
 #include <csignal>
 
-#include "configs/spec/run.hpp"
-#include "configs/spec/support/error.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "configs/files/run.hpp"
+#include "configs/base/error.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 
 using namespace wt;
 using wt::test::TempDirectory;

@@ -1,7 +1,7 @@
 // Bounds of pipelines against closed forms of Narayanan et al. 2021 (arXiv 2104.04473, section 2.2).
 #include <catch2/catch.hpp>
 
-#include "sim/estimate/schedule_seconds.hpp"
+#include "sim/bounds/schedule_seconds.hpp"
 
 using namespace wt;
 

@@ -2,10 +2,10 @@
 // for the batches below, counted from 0), and the optimizers' keys.
 #include <catch2/catch.hpp>
 
-#include "configs/spec/optimizer.hpp"
-#include "configs/spec/support/yaml.hpp"
-#include "tests/support/usage_error.hpp"
-#include "trainer/parameters/schedule.hpp"
+#include "configs/files/optimizer.hpp"
+#include "configs/base/yaml.hpp"
+#include "tests/fixtures/usage_error.hpp"
+#include "trainer/parameters/learning_rate.hpp"
 
 using Catch::Contains;
 using namespace wt;

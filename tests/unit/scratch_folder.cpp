@@ -1,11 +1,11 @@
-#include "configs/spec/support/scratch_folder.hpp"
+#include "configs/base/scratch_folder.hpp"
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <optional>
 
-#include "configs/spec/support/error.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "configs/base/error.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 
 namespace fs = std::filesystem;
 using Catch::Contains;

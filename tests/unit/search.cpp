@@ -5,11 +5,11 @@
 #include <numeric>
 #include <set>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "planner/placement/expert_slots.hpp"
 #include "planner/search/layout_space.hpp"
 #include "planner/search/search_evaluate.hpp"
-#include "tests/support/small_search.hpp"
+#include "tests/fixtures/small_search.hpp"
 
 using namespace wt;
 using namespace wt::test;

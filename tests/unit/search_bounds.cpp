@@ -5,8 +5,8 @@
 #include "planner/placement/expert_slots.hpp"
 #include "planner/search/group_bounds.hpp"
 #include "sim/replay/simulated_step.hpp"
-#include "tests/support/random_layout.hpp"
-#include "tests/support/small_search.hpp"
+#include "tests/fixtures/random_layout.hpp"
+#include "tests/fixtures/small_search.hpp"
 
 using namespace wt;
 using namespace wt::test;

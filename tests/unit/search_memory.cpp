@@ -4,7 +4,7 @@
 #include "planner/search/group_bounds.hpp"
 #include "planner/search/layout_space.hpp"
 #include "planner/search/search_evaluate.hpp"
-#include "tests/support/small_search.hpp"
+#include "tests/fixtures/small_search.hpp"
 
 using namespace wt;
 using namespace wt::test;

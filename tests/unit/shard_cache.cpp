@@ -4,10 +4,10 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "configs/spec/support/clock.hpp"
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/file_write.hpp"
-#include "tests/support/faulty_store.hpp"
+#include "configs/base/clock.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/file_write.hpp"
+#include "tests/fixtures/faulty_store.hpp"
 #include "trainer/data/mds_hash.hpp"
 
 namespace fs = std::filesystem;

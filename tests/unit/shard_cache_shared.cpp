@@ -5,10 +5,10 @@
 #include <random>
 #include <thread>
 
-#include "configs/spec/support/clock.hpp"
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/file_write.hpp"
-#include "tests/support/faulty_store.hpp"
+#include "configs/base/clock.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/file_write.hpp"
+#include "tests/fixtures/faulty_store.hpp"
 
 namespace fs = std::filesystem;
 using Catch::Contains;

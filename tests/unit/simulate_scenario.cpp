@@ -4,9 +4,9 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "configs/spec/support/number.hpp"
-#include "tests/support/scenario_texts.hpp"
-#include "tests/support/usage_error.hpp"
+#include "configs/base/number.hpp"
+#include "tests/fixtures/scenario_texts.hpp"
+#include "tests/fixtures/usage_error.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -1,11 +1,11 @@
-// The models of Hopper's instructions (tests/support/cuda_executor) against what PTX ISA 9.0 and CUDA 13.0's header say
+// The models of Hopper's instructions (tests/fixtures/cuda_executor) against what PTX ISA 9.0 and CUDA 13.0's header say
 // of them.
 #include <catch2/catch.hpp>
 #include <numeric>
 #include <random>
 #include <set>
 
-#include "tests/support/cuda_executor/tensor_map.hpp"
+#include "tests/fixtures/cuda_executor/tensor_map.hpp"
 
 using namespace wt::cuda_executor;
 using Catch::Matchers::Contains;

@@ -3,7 +3,7 @@
 
 #include "planner/search/layout_space.hpp"
 #include "planner/search/space_member.hpp"
-#include "tests/support/fake_cost.hpp"
+#include "tests/fixtures/fake_cost.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -1,13 +1,13 @@
 // Stacks as data: what the presets say of memory, which rows they are for, strict reading.
-#include "configs/spec/stack.hpp"
+#include "configs/files/stack.hpp"
 
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
 
-#include "configs/spec/find.hpp"
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/yaml.hpp"
+#include "configs/files/find.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/yaml.hpp"
 
 using namespace wt;
 using Catch::Contains;

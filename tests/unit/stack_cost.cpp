@@ -3,10 +3,10 @@
 
 #include <catch2/catch.hpp>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "planner/search/scaled_cost.hpp"
-#include "sim/cost/remembered_cost.hpp"
-#include "tests/support/published_reference.hpp"
+#include "sim/cost/ops/remembered_cost.hpp"
+#include "tests/fixtures/published_reference.hpp"
 
 using namespace wt;
 using Catch::Contains;

@@ -1,8 +1,8 @@
-#include "configs/spec/support/statistics.hpp"
+#include "configs/base/statistics.hpp"
 
 #include <catch2/catch.hpp>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 
 using Catch::Detail::Approx;
 using Values = std::vector<double>;

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <random>
 
-#include "configs/spec/stack.hpp"
-#include "configs/spec/support/error.hpp"
+#include "configs/files/stack.hpp"
+#include "configs/base/error.hpp"
 
 using namespace wt;
 using C = StepConstant;

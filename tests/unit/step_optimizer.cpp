@@ -1,11 +1,11 @@
 // Muon and the optimizer on the host, in closed form.
 #include <catch2/catch.hpp>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/number.hpp"
-#include "sim/program/build/muon.hpp"
-#include "tests/support/fake_cost.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/number.hpp"
+#include "sim/program/compose/muon.hpp"
+#include "tests/fixtures/fake_cost.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 
 using namespace wt;
 using namespace wt::test;

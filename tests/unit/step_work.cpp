@@ -4,10 +4,10 @@
 
 #include <catch2/catch.hpp>
 
-#include "configs/spec/find.hpp"
-#include "configs/spec/stack.hpp"
-#include "configs/spec/support/error.hpp"
-#include "tests/support/published_reference.hpp"
+#include "configs/files/find.hpp"
+#include "configs/files/stack.hpp"
+#include "configs/base/error.hpp"
+#include "tests/fixtures/published_reference.hpp"
 
 using namespace wt;
 using Catch::Contains;

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
-#include "tests/support/temp_directory.hpp"
-#include "tests/support/usage_error.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "tests/fixtures/usage_error.hpp"
 #include "trainer/storage/file_store.hpp"
 #include "trainer/storage/parallel_parts.hpp"
 

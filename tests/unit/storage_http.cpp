@@ -7,7 +7,7 @@
 #include <catch2/catch.hpp>
 #include <thread>
 
-#include "tests/support/temp_directory.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 #include "trainer/storage/http.hpp"
 
 using namespace wt;

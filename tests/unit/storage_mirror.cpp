@@ -5,7 +5,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
-#include "tests/support/temp_directory.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 #include "trainer/safetensors/manifest.hpp"
 #include "trainer/safetensors/safetensors.hpp"
 #include "trainer/safetensors/sealed_document.hpp"

@@ -1,7 +1,7 @@
 // How long a rank waits for what another one reads or writes.
 #include <catch2/catch.hpp>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "trainer/checkpoint/checkpoint_format.hpp"
 #include "trainer/communication/storage_progress.hpp"
 

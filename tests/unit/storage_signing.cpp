@@ -2,8 +2,8 @@
 #include <cstdlib>
 #include <optional>
 
-#include "tests/support/temp_directory.hpp"
-#include "tests/support/usage_error.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "tests/fixtures/usage_error.hpp"
 #include "trainer/storage/aws_profile.hpp"
 #include "trainer/storage/retry.hpp"
 #include "trainer/storage/s3_address.hpp"

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "bench/store/loopback_store.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 #include "trainer/storage/s3_store.hpp"
 
 using namespace wt;

@@ -1,12 +1,12 @@
 // Keys of a study, its cluster and its model, set by dotted name.
-#include "configs/spec/study_keys.hpp"
+#include "configs/files/study_keys.hpp"
 
 #include <catch2/catch.hpp>
 #include <sstream>
 
-#include "configs/spec/study.hpp"
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/quantity.hpp"
+#include "configs/files/study.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/quantity.hpp"
 
 using namespace wt;
 

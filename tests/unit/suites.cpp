@@ -1,15 +1,15 @@
 // The suites of windtunnel-train: which items they find, that a wrong kernel is caught, and that what they measure is
 // what calibration wants.
-#include "bench/profile/rate.hpp"
+#include "bench/formats/rate.hpp"
 #include "bench/suites/aims.hpp"
 #include "bench/suites/bench_case.hpp"
-#include "bench/suites/cases.hpp"
+#include "bench/work/cases.hpp"
 #include "bench/suites/item_runner.hpp"
 #include "bench/suites/kernels_suite.hpp"
 #include "bench/suites/partial_profile.hpp"
-#include "bench/suites/sampler.hpp"
-#include "bench/suites/table.hpp"
-#include "bench/suites/work_list.hpp"
+#include "bench/suites/suite_sampler.hpp"
+#include "bench/suites/suite_table.hpp"
+#include "bench/work/work_list.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -21,11 +21,11 @@
 #include <numeric>
 #include <set>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "sim/cost/calibrate/calibrate.hpp"
-#include "sim/program/build/build.hpp"
+#include "sim/program/compose/compose.hpp"
 #include "sim/program/routing/routing.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 #include "trainer/pch.hpp"
 
 #undef CHECK  // LibTorch's logging takes the name

@@ -7,7 +7,7 @@
 #include "bench/suites/collective_case.hpp"
 #include "bench/suites/device_stress.hpp"
 #include "bench/suites/rank_suite.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 #include "trainer/pch.hpp"
 
 #undef CHECK  // LibTorch's logging takes the name

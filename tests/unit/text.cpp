@@ -1,14 +1,14 @@
-#include "configs/spec/support/text.hpp"
+#include "configs/base/text.hpp"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/support/json_reader.hpp"
-#include "configs/spec/support/lax_json.hpp"
-#include "configs/spec/support/standard_error.hpp"
-#include "configs/spec/support/utf8.hpp"
-#include "tests/support/temp_directory.hpp"
-#include "tests/support/usage_error.hpp"
+#include "configs/base/json_reader.hpp"
+#include "configs/base/lax_json.hpp"
+#include "configs/base/standard_error.hpp"
+#include "configs/base/utf8.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "tests/fixtures/usage_error.hpp"
 
 using Catch::Contains;
 using namespace wt;

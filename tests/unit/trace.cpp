@@ -4,7 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "reports/render/progress.hpp"
 #include "tests/unit/report_fixture.hpp"
 

@@ -8,7 +8,7 @@
 #include <regex>
 #include <set>
 
-#include "tests/support/temp_directory.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 #include "trainer/trackers/event_records.hpp"
 #include "trainer/trackers/file_names.hpp"
 #include "trainer/trackers/metric_names.hpp"

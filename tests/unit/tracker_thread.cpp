@@ -6,7 +6,7 @@
 #include <functional>
 #include <mutex>
 
-#include "configs/spec/support/clock.hpp"
+#include "configs/base/clock.hpp"
 
 using namespace wt;
 

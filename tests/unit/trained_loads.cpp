@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "sim/program/routing/named_routing.hpp"
-#include "tests/support/usage_error.hpp"
+#include "tests/fixtures/usage_error.hpp"
 
 using namespace wt;
 

@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/run.hpp"
-#include "configs/spec/support/error.hpp"
+#include "configs/files/run.hpp"
+#include "configs/base/error.hpp"
 #include "sim/cost/memory/run_program.hpp"
-#include "sim/validate/memory.hpp"
+#include "sim/validate/judge_memory.hpp"
 
 using namespace wt;
 
@@ -379,7 +379,7 @@ TEST_CASE("published rows as runs: what a simulation on their stack says is what
     });
     REQUIRE(row != published.end());
     INFO(row->name);
-    // As planner/cli/simulate.cpp: a run, its program with the stack's facts, every microbatch.
+    // As planner/cli/simulate/simulate.cpp: a run, its program with the stack's facts, every microbatch.
     const StackSpec stack = stack_of(row->framework, stacks);
     RunSpec run;
     run.model = row->model;

@@ -8,19 +8,19 @@
 #include <utility>
 #include <vector>
 
-#include "configs/spec/cluster.hpp"
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/number.hpp"
+#include "configs/files/cluster.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/number.hpp"
 #include "sim/cost/collectives/collective_estimator.hpp"
 #include "sim/cost/kernels/item_times.hpp"
 #include "sim/cost/kernels/memory_bound.hpp"
 #include "sim/cost/kernels/wave_model.hpp"
 #include "sim/measurements/csv.hpp"
-#include "sim/validate/collectives.hpp"
-#include "sim/validate/kernels.hpp"
-#include "tests/support/made_up_waves.hpp"
-#include "tests/support/temp_directory.hpp"
-#include "tests/support/usage_error.hpp"
+#include "sim/validate/judge_collectives.hpp"
+#include "sim/validate/judge_kernels.hpp"
+#include "tests/fixtures/made_up_waves.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "tests/fixtures/usage_error.hpp"
 
 using namespace wt;
 using test::h100;

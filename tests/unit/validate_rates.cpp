@@ -6,14 +6,14 @@
 #include <utility>
 #include <vector>
 
-#include "configs/spec/support/error.hpp"
-#include "sim/cost/kernels/attention.hpp"
+#include "configs/base/error.hpp"
+#include "sim/cost/kernels/attention_times.hpp"
 #include "sim/cost/kernels/libraries.hpp"
 #include "sim/measurements/kernel_rates.hpp"
 #include "sim/measurements/row_ops.hpp"
-#include "sim/validate/kernels.hpp"
-#include "tests/support/made_up_waves.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "sim/validate/judge_kernels.hpp"
+#include "tests/fixtures/made_up_waves.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 
 using namespace wt;
 using test::h100;

@@ -7,14 +7,14 @@
 #include <utility>
 #include <vector>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "sim/validate/ratios.hpp"
 #include "sim/validate/routed_case.hpp"
-#include "sim/validate/routing.hpp"
-#include "sim/validate/runs.hpp"
-#include "tests/support/published_reference.hpp"
-#include "tests/support/temp_directory.hpp"
-#include "tests/support/usage_error.hpp"
+#include "sim/validate/judge_routing.hpp"
+#include "sim/validate/judge_runs.hpp"
+#include "tests/fixtures/published_reference.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "tests/fixtures/usage_error.hpp"
 
 using namespace wt;
 

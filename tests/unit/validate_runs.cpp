@@ -8,13 +8,13 @@
 #include <utility>
 #include <vector>
 
-#include "configs/spec/stack.hpp"
-#include "configs/spec/support/error.hpp"
+#include "configs/files/stack.hpp"
+#include "configs/base/error.hpp"
 #include "sim/measurements/csv.hpp"
 #include "sim/measurements/run_layout.hpp"
 #include "sim/measurements/run_rows.hpp"
-#include "tests/support/temp_directory.hpp"
-#include "tests/support/usage_error.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "tests/fixtures/usage_error.hpp"
 
 using namespace wt;
 

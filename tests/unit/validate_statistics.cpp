@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "configs/spec/support/error.hpp"
-#include "sim/validate/statistics.hpp"
+#include "configs/base/error.hpp"
+#include "sim/validate/judged.hpp"
 
 #include "sim/cost/fit/conformal.hpp"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "tests/support/ladder_script.hpp"
+#include "tests/fixtures/ladder_script.hpp"
 
 using namespace wt;
 using namespace wt::test;

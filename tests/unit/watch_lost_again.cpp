@@ -2,10 +2,10 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/run.hpp"
-#include "configs/spec/support/atomic_file.hpp"
+#include "configs/files/run.hpp"
+#include "configs/base/atomic_file.hpp"
 #include "planner/watch/run_watch.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 #include "trainer/safetensors/manifest.hpp"
 #include "trainer/safetensors/sealed_document.hpp"
 

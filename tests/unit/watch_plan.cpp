@@ -4,10 +4,10 @@
 
 #include "planner/watch/left_over.hpp"
 #include "planner/watch/plan_baseline.hpp"
-#include "reports/build/watch_report.hpp"
-#include "tests/support/small_plan.hpp"
-#include "tests/support/temp_directory.hpp"
-#include "tests/support/usage_error.hpp"
+#include "planner/cli/watch/watch_report.hpp"
+#include "tests/fixtures/small_plan.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "tests/fixtures/usage_error.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -4,12 +4,12 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/cluster.hpp"
+#include "configs/files/cluster.hpp"
 #include "planner/watch/plan_baseline.hpp"
 #include "planner/watch/run_watch.hpp"
-#include "tests/support/temp_directory.hpp"
-#include "tests/support/usage_error.hpp"
-#include "tests/support/watched_run.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "tests/fixtures/usage_error.hpp"
+#include "tests/fixtures/watched_run.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -2,11 +2,11 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/support/error.hpp"
-#include "reports/build/whatif_report.hpp"
+#include "configs/base/error.hpp"
+#include "planner/cli/whatif/whatif_report.hpp"
 #include "reports/render/render.hpp"
-#include "reports/render/text.hpp"
-#include "tests/support/temp_directory.hpp"
+#include "reports/render/text_report.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -2,10 +2,10 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/study_keys.hpp"
-#include "configs/spec/support/error.hpp"
-#include "reports/build/whatif_report.hpp"
-#include "tests/support/small_plan.hpp"
+#include "configs/files/study_keys.hpp"
+#include "configs/base/error.hpp"
+#include "planner/cli/whatif/whatif_report.hpp"
+#include "tests/fixtures/small_plan.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -1,11 +1,11 @@
 // The one door of every YAML file: one document, each key once, no text that unfolds without end.
-#include "configs/spec/support/yaml.hpp"
+#include "configs/base/yaml.hpp"
 
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
 
-#include "tests/support/usage_error.hpp"
+#include "tests/fixtures/usage_error.hpp"
 
 using Catch::Contains;
 using namespace wt;

@@ -5,9 +5,9 @@
 #include "planner/search/search_evaluate.hpp"
 #include "planner/validate/published_plans.hpp"
 #include "sim/cost/memory/run_program.hpp"
-#include "tests/support/fake_cost.hpp"
-#include "tests/support/temp_directory.hpp"
-#include "tests/support/usage_error.hpp"
+#include "tests/fixtures/fake_cost.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "tests/fixtures/usage_error.hpp"
 
 using namespace wt;
 using namespace wt::test;

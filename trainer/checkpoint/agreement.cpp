@@ -1,6 +1,6 @@
 #include "trainer/checkpoint/agreement.hpp"
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "trainer/checkpoint/checkpoint_format.hpp"
 #include "trainer/pch.hpp"
 

@@ -14,8 +14,8 @@
 #include <thread>
 #include <vector>
 
-#include "configs/spec/run.hpp"
-#include "configs/spec/scenario.hpp"
+#include "configs/files/run.hpp"
+#include "configs/files/scenario.hpp"
 #include "trainer/checkpoint/upload.hpp"
 #include "trainer/communication/communicator.hpp"
 #include "trainer/communication/storage_progress.hpp"

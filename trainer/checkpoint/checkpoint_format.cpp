@@ -5,8 +5,8 @@
 #include <thread>
 #include <utility>
 
-#include "configs/spec/support/atomic_file.hpp"
-#include "configs/spec/support/error.hpp"
+#include "configs/base/atomic_file.hpp"
+#include "configs/base/error.hpp"
 #include "trainer/communication/storage_progress.hpp"
 #include "trainer/device/clocks.hpp"
 

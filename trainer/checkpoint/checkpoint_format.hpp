@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "configs/spec/run.hpp"
+#include "configs/files/run.hpp"
 #include "trainer/communication/communicator.hpp"
 #include "trainer/parameters/weights.hpp"
 #include "trainer/safetensors/manifest.hpp"

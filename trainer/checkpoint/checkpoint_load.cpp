@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/json_reader.hpp"
-#include "configs/spec/support/standard_error.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/json_reader.hpp"
+#include "configs/base/standard_error.hpp"
 #include "trainer/checkpoint/agreement.hpp"
 #include "trainer/checkpoint/checkpoint.hpp"
 #include "trainer/checkpoint/checkpoint_format.hpp"

@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "configs/spec/support/atomic_file.hpp"
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/standard_error.hpp"
+#include "configs/base/atomic_file.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/standard_error.hpp"
 
 namespace wt {
 namespace {

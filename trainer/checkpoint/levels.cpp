@@ -1,7 +1,7 @@
 #include "trainer/checkpoint/levels.hpp"
 
-#include "configs/spec/support/linked_folder.hpp"
-#include "configs/spec/support/standard_error.hpp"
+#include "configs/base/linked_folder.hpp"
+#include "configs/base/standard_error.hpp"
 #include "trainer/checkpoint/store_checkpoints.hpp"
 #include "trainer/pch.hpp"
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/run.hpp"
+#include "configs/files/run.hpp"
 #include "trainer/checkpoint/copy_plan.hpp"
 #include "trainer/communication/communicator.hpp"
 #include "trainer/data/sampler.hpp"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/standard_error.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/standard_error.hpp"
 #include "trainer/checkpoint/agreement.hpp"
 #include "trainer/checkpoint/checkpoint_format.hpp"
 #include "trainer/pch.hpp"

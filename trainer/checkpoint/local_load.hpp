@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/scenario.hpp"
+#include "configs/files/scenario.hpp"
 #include "trainer/checkpoint/local_copy.hpp"
 #include "trainer/checkpoint/packed_state.hpp"
 #include "trainer/communication/rank_links.hpp"

@@ -4,8 +4,8 @@
 #include <chrono>
 #include <thread>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/standard_error.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/standard_error.hpp"
 #include "trainer/device/clocks.hpp"
 #include "trainer/pch.hpp"
 

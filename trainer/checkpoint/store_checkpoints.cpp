@@ -9,12 +9,12 @@
 #include <thread>
 #include <utility>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/standard_error.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/standard_error.hpp"
 #include "trainer/checkpoint/agreement.hpp"
 #include "trainer/checkpoint/checkpoint_format.hpp"
 #include "trainer/checkpoint/earlier_run.hpp"
-#include "trainer/checkpoint/run_records.hpp"
+#include "trainer/run_folder/run_records.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/run.hpp"
+#include "configs/files/run.hpp"
 #include "trainer/communication/communicator.hpp"
 #include "trainer/communication/storage_progress.hpp"
 #include "trainer/storage/mirror.hpp"

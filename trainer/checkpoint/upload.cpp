@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/standard_error.hpp"
-#include "configs/spec/support/text.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/standard_error.hpp"
+#include "configs/base/text.hpp"
 #include "trainer/checkpoint/checkpoint_format.hpp"
-#include "trainer/checkpoint/run_records.hpp"
+#include "trainer/run_folder/run_records.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {

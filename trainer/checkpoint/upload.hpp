@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "configs/spec/run.hpp"
+#include "configs/files/run.hpp"
 #include "trainer/communication/communicator.hpp"
 #include "trainer/communication/storage_progress.hpp"
 #include "trainer/storage/mirror.hpp"

@@ -2,9 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/support/clock.hpp"
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/standard_error.hpp"
+#include "configs/base/clock.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/standard_error.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <exception>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {

@@ -2,7 +2,7 @@
 // was issued on has come so far, and whoever waits for it makes its own stream wait: the host is not held up.
 #include "trainer/communication/gloo_communicators.hpp"
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "trainer/pch.hpp"
 
 #ifdef WT_CUDA

@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "trainer/faults/processes.hpp"
 
 namespace wt {

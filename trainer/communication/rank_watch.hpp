@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "trainer/communication/membership.hpp"
 #include "trainer/communication/rank_environment.hpp"
 

@@ -1,6 +1,6 @@
 #include "trainer/communication/storage_progress.hpp"
 
-#include "configs/spec/support/clock.hpp"
+#include "configs/base/clock.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {

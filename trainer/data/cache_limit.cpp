@@ -11,9 +11,9 @@
 #include <system_error>
 #include <thread>
 
-#include "configs/spec/support/clock.hpp"
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/hash.hpp"
+#include "configs/base/clock.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/hash.hpp"
 
 namespace wt {
 namespace {

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/lax_json.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/lax_json.hpp"
 
 namespace wt {
 namespace {

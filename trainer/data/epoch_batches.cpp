@@ -7,8 +7,8 @@
 #include <optional>
 #include <utility>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/number.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/number.hpp"
 #include "trainer/data/numpy_random.hpp"
 #include "trainer/data/sample_sequence.hpp"
 

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "configs/spec/dataset.hpp"
+#include "configs/files/dataset.hpp"
 #include "trainer/data/stream_shares.hpp"
 
 namespace wt {

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "configs/spec/dataset.hpp"
+#include "configs/files/dataset.hpp"
 #include "trainer/data/numpy_random.hpp"
 
 namespace wt {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 
 namespace wt {
 

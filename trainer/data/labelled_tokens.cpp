@@ -4,8 +4,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/lax_json.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/lax_json.hpp"
 
 namespace wt {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/finetuning_spec.hpp"
+#include "configs/files/finetuning_spec.hpp"
 
 namespace wt {
 

@@ -14,7 +14,7 @@
 #include <optional>
 #include <string_view>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 
 namespace wt {
 namespace {

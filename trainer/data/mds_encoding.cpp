@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 
 namespace wt {
 namespace {

@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 
-#include "configs/spec/support/atomic_file.hpp"
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/lax_json.hpp"
+#include "configs/base/atomic_file.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/lax_json.hpp"
 #include "trainer/data/detail/file_io.hpp"
 #include "trainer/data/mds_compression.hpp"
 

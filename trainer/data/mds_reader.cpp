@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "trainer/data/mds_hash.hpp"
 
 namespace wt {

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <optional>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "trainer/data/mds_hash.hpp"
 
 namespace wt {

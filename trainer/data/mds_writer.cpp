@@ -11,7 +11,7 @@
 #include <system_error>
 #include <utility>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "trainer/data/detail/file_io.hpp"
 #include "trainer/data/mds_compression.hpp"
 #include "trainer/data/mds_hash.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "trainer/data/sample_sequence.hpp"
 
 namespace wt {

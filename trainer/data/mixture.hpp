@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/dataset.hpp"
+#include "configs/files/dataset.hpp"
 #include "trainer/data/epoch_batches.hpp"
 
 namespace wt {

@@ -3,8 +3,8 @@
 #include <array>
 #include <utility>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/nearest.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/nearest.hpp"
 #include "trainer/data/documents.hpp"
 #include "trainer/data/packed_pieces.hpp"
 #include "trainer/data/sample_writer.hpp"

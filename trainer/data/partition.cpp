@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/number.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/number.hpp"
 
 namespace wt {
 namespace {

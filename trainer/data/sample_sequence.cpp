@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "configs/spec/support/number.hpp"
+#include "configs/base/number.hpp"
 
 namespace wt {
 

@@ -1,7 +1,7 @@
 #include "trainer/data/sample_writer.hpp"
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/utf8.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/utf8.hpp"
 
 namespace wt {
 namespace {

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "trainer/data/sample_sequence.hpp"
 
 namespace wt {

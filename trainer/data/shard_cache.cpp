@@ -16,7 +16,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "trainer/data/cache_limit.hpp"
 
 namespace wt {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/dataset.hpp"
+#include "configs/files/dataset.hpp"
 #include "trainer/data/stream_folder.hpp"
 #include "trainer/data/token_samples.hpp"
 

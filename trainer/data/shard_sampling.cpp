@@ -5,8 +5,8 @@
 #include <numeric>
 #include <utility>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/number.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/number.hpp"
 #include "trainer/data/numpy_random.hpp"
 
 namespace wt {

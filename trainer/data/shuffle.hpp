@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/dataset.hpp"
+#include "configs/files/dataset.hpp"
 
 namespace wt {
 

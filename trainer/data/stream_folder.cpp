@@ -11,8 +11,8 @@
 #include <thread>
 #include <utility>
 
-#include "configs/spec/support/clock.hpp"
-#include "configs/spec/support/error.hpp"
+#include "configs/base/clock.hpp"
+#include "configs/base/error.hpp"
 #include "trainer/data/mds_compression.hpp"
 #include "trainer/data/mds_hash.hpp"
 

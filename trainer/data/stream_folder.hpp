@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/dataset.hpp"
+#include "configs/files/dataset.hpp"
 #include "trainer/data/detail/range_lock.hpp"
 #include "trainer/data/mds_shard_file.hpp"
 #include "trainer/storage/store.hpp"

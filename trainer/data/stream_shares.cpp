@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "trainer/data/numpy_random.hpp"
 
 namespace wt {

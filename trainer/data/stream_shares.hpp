@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "configs/spec/dataset.hpp"
+#include "configs/files/dataset.hpp"
 
 namespace wt {
 

@@ -14,7 +14,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "trainer/data/tokenize_script.hpp"
 
 extern char** environ;

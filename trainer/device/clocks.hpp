@@ -2,7 +2,7 @@
 #pragma once
 #include <algorithm>
 
-#include "configs/spec/support/clock.hpp"
+#include "configs/base/clock.hpp"
 
 namespace wt {
 

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "bench/profile/fingerprint.hpp"
+#include "configs/machine/fingerprint.hpp"
 
 namespace wt {
 
@@ -19,7 +19,7 @@ at::Device open_device(const std::string& name, std::int64_t index = 0);
 
 /// cpu: device "cpu" alone. cuda: device (its name), cuda_driver (the newest CUDA it serves), cuda (runtime),
 /// compute_capability, multiprocessors, device_memory_GiB, l2_MiB, gpu_uuid, pci_bus_id, where the runtime tells them
-/// largest_clock_MHz and largest_memory_clock_MHz; and those of bench/profile/cuda_libraries.hpp and nvml.hpp, or
+/// largest_clock_MHz and largest_memory_clock_MHz; and those of configs/machine/cuda_libraries.hpp and nvml.hpp, or
 /// run.nvml: why NVML failed.
 Fingerprint device_facts(at::Device device);
 

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "configs/spec/support/clock.hpp"
+#include "configs/base/clock.hpp"
 #include "trainer/pch.hpp"
 
 #ifdef WT_CUDA

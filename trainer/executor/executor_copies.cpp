@@ -1,6 +1,6 @@
 // The executor's exchange between ranks that hold copies of the same experts: whole gradients of those experts, summed
 // on every rank in the same order, so that all copies get the same bits.
-#include "sim/program/build/expert_copies.hpp"
+#include "sim/program/compose/expert_copies.hpp"
 #include "trainer/executor/executor.hpp"
 #include "trainer/pch.hpp"
 

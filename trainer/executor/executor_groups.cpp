@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "kernels/kernels.h"
-#include "sim/program/build/expert_copies.hpp"
+#include "sim/program/compose/expert_copies.hpp"
 #include "trainer/executor/executor.hpp"
 #include "trainer/model/functions.hpp"
 #include "trainer/parameters/adapter_group.hpp"

@@ -1,5 +1,5 @@
 // What the executor computes: the batch, and the segments of a block in either direction.
-#include "sim/program/build/expert_copies.hpp"
+#include "sim/program/compose/expert_copies.hpp"
 #include "trainer/executor/executor.hpp"
 #include "trainer/pch.hpp"
 

@@ -20,7 +20,7 @@
 #include <optional>
 #include <vector>
 
-#include "configs/spec/run.hpp"
+#include "configs/files/run.hpp"
 #include "trainer/checkpoint/checkpoint.hpp"
 #include "trainer/device/clocks.hpp"
 #include "trainer/executor/executor.hpp"

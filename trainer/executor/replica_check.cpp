@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <map>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/standard_error.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/standard_error.hpp"
 #include "trainer/checkpoint/checkpoint_format.hpp"
 #include "trainer/communication/rank_environment.hpp"
 #include "trainer/pch.hpp"

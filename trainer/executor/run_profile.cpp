@@ -3,9 +3,9 @@
 #include <cmath>
 #include <map>
 
-#include "bench/profile/fingerprint.hpp"
-#include "configs/spec/recompute_mask.hpp"
-#include "configs/spec/support/error.hpp"
+#include "configs/machine/fingerprint.hpp"
+#include "configs/files/recompute_mask.hpp"
+#include "configs/base/error.hpp"
 #include "trainer/device/device.hpp"
 
 #include <torch/version.h>

@@ -2,8 +2,8 @@
 #pragma once
 #include <vector>
 
-#include "configs/spec/profile.hpp"
-#include "configs/spec/run.hpp"
+#include "configs/files/profile.hpp"
+#include "configs/files/run.hpp"
 #include "sim/program/timeline.hpp"
 #include "trainer/executor/executor.hpp"
 

@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "configs/spec/support/clock.hpp"
-#include "configs/spec/support/error.hpp"
+#include "configs/base/clock.hpp"
+#include "configs/base/error.hpp"
 #include "trainer/faults/file_damage.hpp"
 #include "trainer/faults/strike.hpp"
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "configs/spec/scenario.hpp"
+#include "configs/files/scenario.hpp"
 
 namespace wt {
 

@@ -9,7 +9,7 @@
 #include <sstream>
 #include <thread>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 
 namespace wt {
 namespace {

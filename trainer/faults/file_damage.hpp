@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 
-#include "configs/spec/scenario.hpp"
+#include "configs/files/scenario.hpp"
 
 namespace wt {
 

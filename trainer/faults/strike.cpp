@@ -13,10 +13,10 @@
 #include <set>
 #include <utility>
 
-#include "configs/spec/support/clock.hpp"
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/file_write.hpp"
-#include "configs/spec/support/linked_folder.hpp"
+#include "configs/base/clock.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/file_write.hpp"
+#include "configs/base/linked_folder.hpp"
 
 namespace wt {
 namespace {

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/support/clock.hpp"
+#include "configs/base/clock.hpp"
 
 namespace wt {
 namespace {

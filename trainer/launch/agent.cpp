@@ -8,12 +8,12 @@
 #include <cstdlib>
 #include <set>
 
-#include "configs/spec/support/clock.hpp"
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/standard_error.hpp"
+#include "configs/base/clock.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/standard_error.hpp"
 #include "trainer/checkpoint/checkpoint_format.hpp"
 #include "trainer/launch/rank_processes.hpp"
-#include "trainer/launch/recovery.hpp"
+#include "trainer/recovery/recovery.hpp"
 
 namespace wt {
 namespace {

@@ -1,13 +1,13 @@
 // The agent: starts the ranks of a run on this machine, watches them, and when one fails stops all and starts the next
 // generation, which continues from the newest valid checkpoint: in the same places, on other nodes, or in another
-// layout (trainer/launch/recovery.hpp). It sets torchrun's environment, so a rank does not know who started it.
+// layout (trainer/recovery/recovery.hpp). It sets torchrun's environment, so a rank does not know who started it.
 #pragma once
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "trainer/launch/fleet.hpp"
+#include "trainer/recovery/fleet.hpp"
 #include "trainer/launch/rank_generation.hpp"
 
 namespace wt {

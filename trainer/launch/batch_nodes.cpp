@@ -1,6 +1,6 @@
 #include "trainer/launch/batch_nodes.hpp"
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {

@@ -3,7 +3,7 @@
 #pragma once
 #include <optional>
 
-#include "configs/spec/run.hpp"
+#include "configs/files/run.hpp"
 #include "trainer/communication/rank_environment.hpp"
 #include "trainer/data/epoch_batches.hpp"
 

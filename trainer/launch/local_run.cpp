@@ -5,7 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/support/atomic_file.hpp"
+#include "configs/base/atomic_file.hpp"
 #include "trainer/faults/fault_point.hpp"
 #include "trainer/launch/agent.hpp"
 

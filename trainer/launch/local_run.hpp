@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/run.hpp"
-#include "configs/spec/scenario.hpp"
+#include "configs/files/run.hpp"
+#include "configs/files/scenario.hpp"
 
 namespace wt {
 

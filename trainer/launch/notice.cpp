@@ -7,7 +7,7 @@
 
 #include <initializer_list>
 
-#include "configs/spec/support/standard_error.hpp"
+#include "configs/base/standard_error.hpp"
 #include "trainer/device/clocks.hpp"
 
 namespace wt {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "configs/spec/support/error.hpp"
-#include "sim/program/build/expert_copies.hpp"
+#include "configs/base/error.hpp"
+#include "sim/program/compose/expert_copies.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {

@@ -9,8 +9,8 @@
 #include <map>
 #include <vector>
 
-#include "configs/spec/run.hpp"
-#include "sim/program/build/build.hpp"
+#include "configs/files/run.hpp"
+#include "sim/program/compose/compose.hpp"
 #include "sim/program/routing/routing.hpp"
 #include "trainer/communication/communicator.hpp"
 #include "trainer/parameters/plausible_weights.hpp"

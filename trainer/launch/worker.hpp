@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "configs/spec/run.hpp"
+#include "configs/files/run.hpp"
 #include "trainer/checkpoint/levels.hpp"
 #include "trainer/communication/communicator.hpp"
 #include "trainer/data/sampler.hpp"
@@ -13,7 +13,7 @@
 #include "trainer/executor/executor.hpp"
 #include "trainer/executor/recorder.hpp"
 #include "trainer/faults/fault_point.hpp"
-#include "trainer/launch/evaluation.hpp"
+#include "trainer/launch/evaluate_rank.hpp"
 #include "trainer/trackers/trackers.hpp"
 
 namespace c10d {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "trainer/pch.hpp"
 
 #include <ATen/SDPBackend.h>

@@ -1,13 +1,13 @@
 // Attention of every family up to its output projection: q, k and v with their norms, clipping and positions, and the
 // attention kernel. Autograd saves q, k, v, the kernel's output and one logsumexp a row and head, and what the variants
-// add (sim/program/build/sizes.cpp).
+// add (sim/program/compose/sizes.cpp).
 #pragma once
 #include <ATen/core/Tensor.h>
 
 #include <optional>
 
-#include "configs/spec/model.hpp"
-#include "trainer/model/documents.hpp"
+#include "configs/files/model.hpp"
+#include "trainer/model/document_attention.hpp"
 #include "trainer/model/functions.hpp"
 #include "trainer/parameters/weights.hpp"
 

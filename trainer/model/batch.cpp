@@ -2,7 +2,7 @@
 
 #include <random>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "kernels/kernels.h"
 #include "trainer/pch.hpp"
 

@@ -4,9 +4,9 @@
 
 #include <span>
 
-#include "configs/spec/run.hpp"
+#include "configs/files/run.hpp"
 #include "trainer/data/token_samples.hpp"
-#include "trainer/model/documents.hpp"
+#include "trainer/model/document_attention.hpp"
 
 namespace wt {
 

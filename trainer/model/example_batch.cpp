@@ -1,6 +1,6 @@
 #include "trainer/model/example_batch.hpp"
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "kernels/kernels.h"
 #include "trainer/pch.hpp"
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "configs/spec/run.hpp"
+#include "configs/files/run.hpp"
 #include "trainer/data/example_packer.hpp"
 #include "trainer/data/examples.hpp"
 #include "trainer/model/batch.hpp"

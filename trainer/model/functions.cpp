@@ -1,6 +1,6 @@
 #include "trainer/model/functions.hpp"
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "trainer/device/device.hpp"
 #include "trainer/pch.hpp"
 

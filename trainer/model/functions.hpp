@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "configs/spec/recompute.hpp"
+#include "configs/files/recompute.hpp"
 #include "kernels/kernels.h"
 #include "trainer/model/grouped_choice.hpp"
 #include "trainer/model/router.hpp"

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <map>
 
-#include "configs/spec/find.hpp"
-#include "configs/spec/study.hpp"
+#include "configs/files/find.hpp"
+#include "configs/files/study.hpp"
 
 namespace wt {
 namespace {

@@ -4,8 +4,8 @@
 #include <numeric>
 #include <random>
 
-#include "configs/spec/support/error.hpp"
-#include "sim/program/build/expert_copies.hpp"
+#include "configs/base/error.hpp"
+#include "sim/program/compose/expert_copies.hpp"
 #include "trainer/model/functions.hpp"
 #include "trainer/pch.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "configs/spec/model.hpp"
+#include "configs/files/model.hpp"
 
 namespace wt {
 

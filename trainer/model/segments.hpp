@@ -1,6 +1,6 @@
 // The segments of a block between its collectives, and the embedding and head around the blocks. A forward segment runs
 // autograd on detached inputs and keeps the graph's ends in LayerState; its backward runs torch::autograd::backward on
-// them. Sizes of everything kept here are what sim/program/build/sizes.cpp accounts for.
+// them. Sizes of everything kept here are what sim/program/compose/sizes.cpp accounts for.
 #pragma once
 #include <ATen/core/Tensor.h>
 #include <torch/csrc/autograd/edge.h>
@@ -8,7 +8,7 @@
 #include <functional>
 #include <vector>
 
-#include "configs/spec/model.hpp"
+#include "configs/files/model.hpp"
 #include "trainer/model/attention.hpp"
 #include "trainer/model/functions.hpp"
 #include "trainer/parameters/weights.hpp"

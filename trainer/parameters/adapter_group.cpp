@@ -4,9 +4,9 @@
 #include <map>
 #include <tuple>
 
-#include "configs/spec/adapted_modules.hpp"
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/weight_names.hpp"
+#include "configs/files/adapted_modules.hpp"
+#include "configs/base/error.hpp"
+#include "configs/files/weight_names.hpp"
 #include "trainer/device/device.hpp"
 #include "trainer/pch.hpp"
 

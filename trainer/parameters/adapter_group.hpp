@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/run.hpp"
+#include "configs/files/run.hpp"
 #include "trainer/parameters/weights.hpp"
 #include "trainer/safetensors/adapter.hpp"
 

@@ -7,9 +7,9 @@
 #include <numeric>
 #include <set>
 
-#include "configs/spec/support/atomic_file.hpp"
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/json_reader.hpp"
+#include "configs/base/atomic_file.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/json_reader.hpp"
 #include "trainer/device/device.hpp"
 #include "trainer/pch.hpp"
 #include "trainer/safetensors/pretrained_files.hpp"

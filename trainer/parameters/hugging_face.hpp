@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/run.hpp"
-#include "configs/spec/weight_names.hpp"
+#include "configs/files/run.hpp"
+#include "configs/files/weight_names.hpp"
 #include "trainer/communication/communicator.hpp"
 #include "trainer/parameters/weights.hpp"
 #include "trainer/safetensors/safetensors.hpp"

@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/json_reader.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/json_reader.hpp"
 #include "trainer/parameters/adapter_group.hpp"
 #include "trainer/pch.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/run.hpp"
+#include "configs/files/run.hpp"
 #include "trainer/parameters/hugging_face.hpp"
 #include "trainer/safetensors/adapter.hpp"
 

@@ -5,9 +5,9 @@
 #include <numeric>
 #include <thread>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/hash.hpp"
-#include "sim/program/build/expert_copies.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/hash.hpp"
+#include "sim/program/compose/expert_copies.hpp"
 #include "trainer/device/device.hpp"
 #include "trainer/pch.hpp"
 

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/program/build/build.hpp"
+#include "sim/program/compose/compose.hpp"
 
 namespace wt {
 

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/limits.hpp"
-#include "configs/spec/support/atomic_file.hpp"
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/json_reader.hpp"
+#include "configs/files/limits.hpp"
+#include "configs/base/atomic_file.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/json_reader.hpp"
 #include "trainer/safetensors/pretrained_files.hpp"
 #include "trainer/safetensors/safetensors.hpp"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/lora.hpp"
+#include "configs/files/lora.hpp"
 
 namespace wt {
 

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/json_reader.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/json_reader.hpp"
 #include "trainer/safetensors/sealed_document.hpp"
 
 namespace wt {

@@ -12,9 +12,9 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/file_write.hpp"
-#include "configs/spec/support/text.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/file_write.hpp"
+#include "configs/base/text.hpp"
 
 namespace wt {
 namespace {

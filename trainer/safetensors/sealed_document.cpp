@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 
 namespace wt {
 namespace {

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <pugixml.hpp>
 
-#include "configs/spec/support/text.hpp"
+#include "configs/base/text.hpp"
 #include "trainer/storage/aws_profile.hpp"
 
 namespace wt {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "configs/spec/support/text.hpp"
+#include "configs/base/text.hpp"
 #include "trainer/storage/aws_profile.hpp"
 #include "trainer/storage/credential_sources.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <dlfcn.h>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 
 namespace wt {
 namespace {

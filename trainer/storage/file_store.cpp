@@ -7,11 +7,11 @@
 #include <cerrno>
 #include <system_error>
 
-#include "configs/spec/support/atomic_file.hpp"
-#include "configs/spec/support/clock.hpp"
-#include "configs/spec/support/file_write.hpp"
-#include "configs/spec/support/temporary_file.hpp"
-#include "configs/spec/support/text.hpp"
+#include "configs/base/atomic_file.hpp"
+#include "configs/base/clock.hpp"
+#include "configs/base/file_write.hpp"
+#include "configs/base/temporary_file.hpp"
+#include "configs/base/text.hpp"
 #include "trainer/storage/input_file.hpp"
 
 namespace wt {

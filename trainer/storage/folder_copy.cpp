@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "configs/spec/support/hash.hpp"
+#include "configs/base/hash.hpp"
 #include "trainer/storage/store.hpp"
 
 namespace wt {

@@ -8,8 +8,8 @@
 #include <mutex>
 #include <system_error>
 
-#include "configs/spec/support/temporary_file.hpp"
-#include "configs/spec/support/text.hpp"
+#include "configs/base/temporary_file.hpp"
+#include "configs/base/text.hpp"
 #include "trainer/storage/curl_library.hpp"
 
 namespace wt {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 
 namespace wt {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/support/atomic_file.hpp"
-#include "configs/spec/support/text.hpp"
+#include "configs/base/atomic_file.hpp"
+#include "configs/base/text.hpp"
 #include "trainer/safetensors/manifest.hpp"
 #include "trainer/safetensors/safetensors.hpp"
 #include "trainer/storage/parallel_parts.hpp"

@@ -1,4 +1,4 @@
-#include "configs/spec/support/text.hpp"
+#include "configs/base/text.hpp"
 #include "trainer/storage/file_store.hpp"
 #include "trainer/storage/s3_store.hpp"
 

@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <random>
 
-#include "configs/spec/support/clock.hpp"
-#include "configs/spec/support/error.hpp"
+#include "configs/base/clock.hpp"
+#include "configs/base/error.hpp"
 #include "trainer/storage/aws_profile.hpp"
 
 namespace wt {

@@ -1,6 +1,6 @@
 #include "trainer/storage/s3_client.hpp"
 
-#include "configs/spec/support/clock.hpp"
+#include "configs/base/clock.hpp"
 #include "trainer/storage/retry.hpp"
 
 namespace wt {

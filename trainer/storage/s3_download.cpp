@@ -5,8 +5,8 @@
 #include <cerrno>
 #include <mutex>
 
-#include "configs/spec/support/clock.hpp"
-#include "configs/spec/support/temporary_file.hpp"
+#include "configs/base/clock.hpp"
+#include "configs/base/temporary_file.hpp"
 #include "trainer/storage/parallel_parts.hpp"
 #include "trainer/storage/s3_store.hpp"
 

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <pugixml.hpp>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 
 namespace wt {
 namespace {

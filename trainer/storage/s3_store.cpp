@@ -4,7 +4,7 @@
 #include <iterator>
 #include <pugixml.hpp>
 
-#include "configs/spec/support/clock.hpp"
+#include "configs/base/clock.hpp"
 #include "trainer/storage/s3_list.hpp"
 
 namespace wt {

@@ -3,7 +3,7 @@
 #include <pugixml.hpp>
 #include <sstream>
 
-#include "configs/spec/support/clock.hpp"
+#include "configs/base/clock.hpp"
 #include "trainer/storage/input_file.hpp"
 #include "trainer/storage/parallel_parts.hpp"
 #include "trainer/storage/s3_store.hpp"

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <system_error>
 
-#include "configs/spec/support/text.hpp"
+#include "configs/base/text.hpp"
 
 namespace wt {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/run.hpp"
+#include "configs/files/run.hpp"
 #include "trainer/trackers/tracker.hpp"
 
 namespace wt {

@@ -4,11 +4,11 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "configs/spec/support/atomic_file.hpp"
-#include "configs/spec/support/clock.hpp"
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/hash.hpp"
-#include "configs/spec/support/standard_error.hpp"
+#include "configs/base/atomic_file.hpp"
+#include "configs/base/clock.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/hash.hpp"
+#include "configs/base/standard_error.hpp"
 
 namespace wt {
 namespace {

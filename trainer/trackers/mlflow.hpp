@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "configs/spec/loggers.hpp"
+#include "configs/files/loggers.hpp"
 #include "trainer/trackers/mlflow_client.hpp"
 #include "trainer/trackers/tracker.hpp"
 

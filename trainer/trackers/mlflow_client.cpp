@@ -1,6 +1,6 @@
 #include "trainer/trackers/mlflow_client.hpp"
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "trainer/trackers/tracker.hpp"
 
 namespace wt {

@@ -4,8 +4,8 @@
 #include <boost/archive/iterators/transform_width.hpp>
 #include <cstdlib>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/text.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/text.hpp"
 
 namespace wt {
 namespace {

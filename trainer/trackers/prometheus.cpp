@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include "configs/spec/support/atomic_file.hpp"
-#include "configs/spec/support/error.hpp"
+#include "configs/base/atomic_file.hpp"
+#include "configs/base/error.hpp"
 #include "trainer/trackers/file_names.hpp"
 #include "trainer/trackers/metric_names.hpp"
 

@@ -1,7 +1,7 @@
 // A file for the textfile collector of Prometheus' node_exporter: the last step, under windtunnel_ names. It is gone
 // when the run is over, so that no one takes old values for new ones.
 #pragma once
-#include "configs/spec/loggers.hpp"
+#include "configs/files/loggers.hpp"
 #include "trainer/trackers/tracker.hpp"
 
 namespace wt {

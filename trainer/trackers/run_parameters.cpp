@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/support/yaml.hpp"
+#include "configs/base/yaml.hpp"
 
 namespace wt {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "trainer/trackers/event_records.hpp"
 #include "trainer/trackers/file_names.hpp"
 

@@ -3,7 +3,7 @@
 #pragma once
 #include <fstream>
 
-#include "configs/spec/loggers.hpp"
+#include "configs/files/loggers.hpp"
 #include "trainer/trackers/tracker.hpp"
 
 namespace wt {

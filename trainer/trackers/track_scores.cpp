@@ -1,6 +1,6 @@
 #include "trainer/trackers/track_scores.hpp"
 
-#include "configs/spec/support/clock.hpp"
+#include "configs/base/clock.hpp"
 #include "trainer/trackers/mlflow.hpp"
 #include "trainer/trackers/tensorboard.hpp"
 #include "trainer/trackers/trackers.hpp"

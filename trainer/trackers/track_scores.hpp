@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "configs/spec/run.hpp"
+#include "configs/files/run.hpp"
 #include "trainer/trackers/tracker.hpp"
 
 namespace wt {

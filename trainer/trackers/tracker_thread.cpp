@@ -11,7 +11,7 @@
 #include <optional>
 #include <thread>
 
-#include "configs/spec/support/standard_error.hpp"
+#include "configs/base/standard_error.hpp"
 
 namespace wt {
 namespace {

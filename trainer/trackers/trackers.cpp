@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/support/clock.hpp"
-#include "configs/spec/support/hash.hpp"
+#include "configs/base/clock.hpp"
+#include "configs/base/hash.hpp"
 #include "trainer/trackers/metric_names.hpp"
 #include "trainer/trackers/mlflow.hpp"
 #include "trainer/trackers/prometheus.hpp"

@@ -2,7 +2,7 @@
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 
-#include "configs/spec/run.hpp"
+#include "configs/files/run.hpp"
 #include "trainer/trackers/tracker_thread.hpp"
 
 namespace wt {

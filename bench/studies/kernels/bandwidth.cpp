@@ -15,8 +15,8 @@
 #include <thread>
 #include <vector>
 
-#include "bench/studies/kernels/check.hpp"
-#include "configs/spec/support/statistics.hpp"
+#include "bench/studies/kernels/kernel_check.hpp"
+#include "configs/base/statistics.hpp"
 #include "kernels/kernels.h"
 
 namespace {

@@ -11,9 +11,9 @@
 #include <iostream>
 #include <random>
 
-#include "configs/spec/support/clock.hpp"
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/scratch_folder.hpp"
+#include "configs/base/clock.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/scratch_folder.hpp"
 #include "trainer/data/mds_hash.hpp"
 #include "trainer/data/mds_writer.hpp"
 #include "trainer/data/shard_cache.hpp"

@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
-#include "configs/spec/support/clock.hpp"
-#include "configs/spec/support/error.hpp"
+#include "configs/base/clock.hpp"
+#include "configs/base/error.hpp"
 #include "trainer/data/sampler.hpp"
 
 namespace wt {

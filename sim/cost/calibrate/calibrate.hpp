@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/profile.hpp"
+#include "configs/files/profile.hpp"
 #include "sim/cost/kernels/machine_model.hpp"
 
 namespace wt {

@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <map>
 
-#include "configs/spec/data_sheet.hpp"
-#include "configs/spec/support/error.hpp"
+#include "configs/files/data_sheet.hpp"
+#include "configs/base/error.hpp"
 #include "sim/cost/calibrate/calibration.hpp"
 #include "sim/cost/fit/fit.hpp"
 

@@ -4,11 +4,11 @@
 #include <map>
 #include <optional>
 
-#include "configs/spec/recompute_mask.hpp"
-#include "configs/spec/support/error.hpp"
+#include "configs/files/recompute_mask.hpp"
+#include "configs/base/error.hpp"
 #include "sim/cost/calibrate/calibration.hpp"
 #include "sim/cost/fit/fit.hpp"
-#include "sim/program/build/build.hpp"
+#include "sim/program/compose/compose.hpp"
 
 namespace wt::detail {
 namespace {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <map>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/number.hpp"
-#include "configs/spec/support/quantity.hpp"
-#include "configs/spec/support/text.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/number.hpp"
+#include "configs/base/quantity.hpp"
+#include "configs/base/text.hpp"
 #include "sim/cost/calibrate/calibration.hpp"
 #include "sim/cost/fit/fit.hpp"
 

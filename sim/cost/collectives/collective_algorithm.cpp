@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "configs/spec/support/number.hpp"
+#include "configs/base/number.hpp"
 
 namespace wt {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "sim/cost/all_reduce.hpp"
+#include "sim/cost/ops/all_reduce.hpp"
 
 namespace wt {
 

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <functional>
 
-#include "configs/spec/find.hpp"
-#include "configs/spec/support/error.hpp"
+#include "configs/files/find.hpp"
+#include "configs/base/error.hpp"
 
 namespace wt {
 namespace {

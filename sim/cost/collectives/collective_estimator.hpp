@@ -22,7 +22,7 @@
 #include "sim/cost/collectives/collective_question.hpp"
 #include "sim/cost/collectives/cpu_collectives.hpp"
 #include "sim/cost/collectives/link_constants.hpp"
-#include "sim/cost/op_cost.hpp"
+#include "sim/cost/ops/op_cost.hpp"
 
 namespace wt {
 

@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "configs/spec/data_sheet.hpp"
+#include "configs/files/data_sheet.hpp"
 
 namespace wt {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "configs/spec/cluster.hpp"
+#include "configs/files/cluster.hpp"
 #include "sim/cost/collectives/collective_algorithm.hpp"
 #include "sim/measurements/run_rows.hpp"
 #include "sim/program/program.hpp"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/number.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/number.hpp"
 #include "sim/measurements/collective_rows.hpp"
 
 namespace wt {

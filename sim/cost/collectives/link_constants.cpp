@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "sim/cost/fit/least_squares.hpp"
 
 namespace wt {

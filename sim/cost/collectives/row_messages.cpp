@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "configs/spec/find.hpp"
+#include "configs/files/find.hpp"
 #include "sim/measurements/interconnect.hpp"
 
 namespace wt {

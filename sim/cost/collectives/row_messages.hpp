@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/cost/op_cost.hpp"
+#include "sim/cost/ops/op_cost.hpp"
 #include "sim/measurements/row_exchange_rows.hpp"
 
 namespace wt {

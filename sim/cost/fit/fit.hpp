@@ -2,7 +2,7 @@
 #pragma once
 #include <vector>
 
-#include "configs/spec/support/statistics.hpp"
+#include "configs/base/statistics.hpp"
 
 namespace wt {
 

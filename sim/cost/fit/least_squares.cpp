@@ -5,7 +5,7 @@
 #include <unsupported/Eigen/NumericalDiff>
 #include <utility>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 
 namespace wt {
 namespace {

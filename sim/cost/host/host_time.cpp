@@ -1,6 +1,6 @@
 #include "sim/cost/host/host_time.hpp"
 
-#include "sim/cost/overlap.hpp"
+#include "sim/cost/ops/overlap.hpp"
 
 namespace wt {
 

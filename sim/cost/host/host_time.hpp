@@ -5,7 +5,7 @@
 #pragma once
 #include <vector>
 
-#include "configs/spec/layout.hpp"
+#include "configs/files/layout.hpp"
 #include "sim/program/work_item.hpp"
 
 namespace wt {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "configs/spec/support/error.hpp"
-#include "sim/cost/kernels/attention.hpp"
+#include "configs/base/error.hpp"
+#include "sim/cost/kernels/attention_times.hpp"
 
 namespace wt {
 namespace {

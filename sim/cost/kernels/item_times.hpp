@@ -9,11 +9,11 @@
 #include <tuple>
 #include <utility>
 
-#include "configs/spec/data_sheet.hpp"
-#include "configs/spec/precisions.hpp"
-#include "configs/spec/stack.hpp"
+#include "configs/files/data_sheet.hpp"
+#include "configs/files/precisions.hpp"
+#include "configs/files/stack.hpp"
 #include "sim/cost/kernels/kernel_times.hpp"
-#include "sim/cost/op_cost.hpp"
+#include "sim/cost/ops/op_cost.hpp"
 
 namespace wt {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/data_sheet.hpp"
+#include "configs/files/data_sheet.hpp"
 #include "sim/cost/kernels/wave_model.hpp"
 #include "sim/measurements/kernel_rows.hpp"
 

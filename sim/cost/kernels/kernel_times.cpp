@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "sim/cost/kernels/attention.hpp"
+#include "sim/cost/kernels/attention_times.hpp"
 
 namespace wt {
 namespace {

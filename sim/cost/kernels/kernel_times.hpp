@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/evidence.hpp"
+#include "configs/files/evidence.hpp"
 #include "sim/cost/fit/conformal.hpp"
 #include "sim/cost/kernels/kernel_points.hpp"
 #include "sim/cost/kernels/libraries.hpp"

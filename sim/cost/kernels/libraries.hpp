@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/data_sheet.hpp"
+#include "configs/files/data_sheet.hpp"
 
 namespace wt {
 

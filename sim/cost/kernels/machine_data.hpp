@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/storage_rates.hpp"
+#include "configs/files/storage_rates.hpp"
 #include "sim/cost/collectives/collective_estimator.hpp"
-#include "sim/cost/op_cost.hpp"
+#include "sim/cost/ops/op_cost.hpp"
 
 namespace wt {
 

@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/support/atomic_file.hpp"
-#include "configs/spec/support/json_reader.hpp"
+#include "configs/base/atomic_file.hpp"
+#include "configs/base/json_reader.hpp"
 #include "sim/cost/kernels/machine_data.hpp"
 
 namespace wt {

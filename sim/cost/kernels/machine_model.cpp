@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 
 namespace wt {
 namespace {

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "sim/cost/fit/least_squares.hpp"
-#include "sim/cost/overlap.hpp"
+#include "sim/cost/ops/overlap.hpp"
 
 namespace wt {
 namespace {

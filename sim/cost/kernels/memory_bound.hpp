@@ -4,7 +4,7 @@
 #pragma once
 #include <vector>
 
-#include "configs/spec/data_sheet.hpp"
+#include "configs/files/data_sheet.hpp"
 
 namespace wt {
 

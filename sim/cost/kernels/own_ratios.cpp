@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "configs/spec/support/statistics.hpp"
+#include "configs/base/statistics.hpp"
 
 namespace wt {
 

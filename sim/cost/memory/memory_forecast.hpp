@@ -1,6 +1,6 @@
 // Memory of a GPU as plans state it: bytes, how sure, and what that rests on.
 #pragma once
-#include "configs/spec/evidence.hpp"
+#include "configs/files/evidence.hpp"
 #include "sim/program/memory/live_memory.hpp"
 
 namespace wt {

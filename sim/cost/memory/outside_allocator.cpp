@@ -5,7 +5,7 @@
 #include <map>
 #include <tuple>
 
-#include "configs/spec/support/statistics.hpp"
+#include "configs/base/statistics.hpp"
 #include "sim/cost/fit/conformal.hpp"
 
 namespace wt {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/stack.hpp"
+#include "configs/files/stack.hpp"
 #include "sim/cost/memory/memory_forecast.hpp"
 #include "sim/measurements/outside_rows.hpp"
 

@@ -10,7 +10,7 @@
 #include <tuple>
 #include <utility>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "sim/cost/fit/evenly.hpp"
 #include "sim/cost/fit/least_squares.hpp"
 #include "sim/cost/memory/run_program.hpp"

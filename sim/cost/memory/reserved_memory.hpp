@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "configs/spec/stack.hpp"
+#include "configs/files/stack.hpp"
 #include "sim/cost/fit/conformal.hpp"
 #include "sim/cost/memory/memory_forecast.hpp"
 #include "sim/measurements/run_rows.hpp"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "configs/spec/support/number.hpp"
+#include "configs/base/number.hpp"
 #include "sim/measurements/run_layout.hpp"
 
 namespace wt {

@@ -1,6 +1,6 @@
 // The step program of a published run, as its framework's stack arranges it: what its memory is asked of.
 #pragma once
-#include "configs/spec/stack.hpp"
+#include "configs/files/stack.hpp"
 #include "sim/measurements/run_rows.hpp"
 #include "sim/program/memory/live_memory.hpp"
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "configs/spec/layout.hpp"
-#include "configs/spec/study.hpp"
+#include "configs/files/layout.hpp"
+#include "configs/files/study.hpp"
 #include "sim/program/routing/named_routing.hpp"
 
 namespace wt {

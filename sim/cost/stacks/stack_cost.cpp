@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "sim/cost/collectives/row_messages.hpp"
 #include "sim/cost/host/host_time.hpp"
 #include "sim/cost/stacks/stack_fit.hpp"

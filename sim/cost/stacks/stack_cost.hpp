@@ -8,12 +8,12 @@
 #include <utility>
 #include <vector>
 
-#include "configs/spec/cluster.hpp"
+#include "configs/files/cluster.hpp"
 #include "sim/cost/collectives/collective_estimator.hpp"
 #include "sim/cost/kernels/item_times.hpp"
 #include "sim/cost/kernels/machine_model.hpp"
 #include "sim/cost/kernels/own_ratios.hpp"
-#include "sim/cost/op_cost.hpp"
+#include "sim/cost/ops/op_cost.hpp"
 #include "sim/cost/stacks/step_model.hpp"
 
 namespace wt {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <set>
 
-#include "configs/spec/data_sheet.hpp"
-#include "configs/spec/support/error.hpp"
+#include "configs/files/data_sheet.hpp"
+#include "configs/base/error.hpp"
 
 namespace wt {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "configs/spec/stack.hpp"
+#include "configs/files/stack.hpp"
 #include "sim/cost/stacks/step_model.hpp"
 #include "sim/measurements/run_rows.hpp"
 

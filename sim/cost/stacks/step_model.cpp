@@ -5,11 +5,11 @@
 #include <cmath>
 #include <utility>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "sim/cost/fit/evenly.hpp"
 #include "sim/cost/fit/fit.hpp"
 #include "sim/cost/fit/least_squares.hpp"
-#include "sim/cost/overlap.hpp"
+#include "sim/cost/ops/overlap.hpp"
 
 namespace wt {
 namespace {

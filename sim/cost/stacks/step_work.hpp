@@ -4,11 +4,11 @@
 #pragma once
 #include <string>
 
-#include "configs/spec/stack.hpp"
+#include "configs/files/stack.hpp"
 #include "sim/cost/collectives/collective_estimator.hpp"
 #include "sim/cost/kernels/item_times.hpp"
 #include "sim/measurements/run_layout.hpp"
-#include "sim/program/build/build.hpp"
+#include "sim/program/compose/compose.hpp"
 
 namespace wt {
 

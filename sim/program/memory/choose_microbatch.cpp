@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/number.hpp"
-#include "configs/spec/support/quantity.hpp"
-#include "configs/spec/support/text.hpp"
-#include "sim/program/build/schedule_microbatches.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/number.hpp"
+#include "configs/base/quantity.hpp"
+#include "configs/base/text.hpp"
+#include "sim/program/compose/schedule_microbatches.hpp"
 #include "sim/program/memory/live_memory.hpp"
 
 namespace wt {

@@ -1,7 +1,7 @@
 // The highest memory of a step over its ranks: the replay of each rank class's program, which knows what its stack
 // keeps and makes (ProgramOptions::memory).
 #pragma once
-#include "sim/program/build/build.hpp"
+#include "sim/program/compose/compose.hpp"
 #include "sim/program/memory/memory_replay.hpp"
 
 namespace wt {

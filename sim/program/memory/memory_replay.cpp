@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 #include "sim/program/places.hpp"
 
 namespace wt {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/evidence.hpp"
-#include "configs/spec/model.hpp"
+#include "configs/files/evidence.hpp"
+#include "configs/files/model.hpp"
 #include "sim/program/routing/routing.hpp"
 #include "sim/program/routing/trained_loads.hpp"
 

@@ -6,8 +6,8 @@
 #include <numeric>
 #include <optional>
 
-#include "configs/spec/find.hpp"
-#include "configs/spec/support/error.hpp"
+#include "configs/files/find.hpp"
+#include "configs/base/error.hpp"
 
 namespace wt {
 namespace {

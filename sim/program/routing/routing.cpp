@@ -8,10 +8,10 @@
 #include <numeric>
 #include <sstream>
 
-#include "configs/spec/limits.hpp"
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/text.hpp"
-#include "sim/program/build/expert_copies.hpp"
+#include "configs/files/limits.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/text.hpp"
+#include "sim/program/compose/expert_copies.hpp"
 
 namespace wt {
 namespace {

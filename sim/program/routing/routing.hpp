@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/layout.hpp"
-#include "configs/spec/microbatches.hpp"
-#include "configs/spec/model.hpp"
+#include "configs/files/layout.hpp"
+#include "configs/files/microbatches.hpp"
+#include "configs/files/model.hpp"
 
 namespace wt {
 

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <utility>
 
-#include "configs/spec/support/hash.hpp"
+#include "configs/base/hash.hpp"
 #include "sim/program/routing/shares.hpp"
 
 namespace wt {

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/model.hpp"
+#include "configs/files/model.hpp"
 
 namespace wt {
 

@@ -12,8 +12,8 @@
 #include <system_error>
 #include <utility>
 
-#include "configs/spec/support/error.hpp"
-#include "configs/spec/support/file_write.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/file_write.hpp"
 
 namespace wt::detail {
 namespace fs = std::filesystem;

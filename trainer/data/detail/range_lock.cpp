@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <system_error>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/base/error.hpp"
 
 namespace wt::detail {
 namespace {

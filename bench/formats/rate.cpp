@@ -1,0 +1,40 @@
+#include "bench/formats/rate.hpp"
+
+#include <fmt/core.h>
+
+#include "configs/base/statistics.hpp"
+
+namespace wt {
+
+std::optional<Rate> rate(const Measurement& m) {
+  const double seconds = m.median();
+  if (m.unit != "s" || !(seconds > 0)) return std::nullopt;
+  const auto counter = [&](const char* key) {
+    const auto found = m.counters.find(key);
+    return found == m.counters.end() ? 0.0 : found->second;
+  };
+  const auto size_of = [&](const char* key) {
+    const auto found = m.shape.find(key);
+    return found == m.shape.end() ? 0.0 : static_cast<double>(found->second);
+  };
+  const bool product = m.kernel == "gemm" || m.kernel.starts_with("gemm_") || m.kernel.starts_with("grouped_gemm") ||
+                       m.kernel == "attention";
+  double work = product ? counter("flops") : counter("bytes") > 0 ? counter("bytes") : size_of("bytes");
+  if (m.kernel == "gemm" && work == 0)
+    work = 2 * size_of("rows") * size_of("n") * size_of("k");  // published times say no more
+  if (!(work > 0)) return std::nullopt;
+  return Rate{work / seconds, product ? "FLOP/s" : "B/s"};
+}
+
+std::string to_string(const Rate& rate) {
+  return rate.unit == "FLOP/s" ? fmt::format("{:.1f} GFLOP/s", rate.value / 1e9)
+                               : fmt::format("{:.2f} GB/s", rate.value / 1e9);
+}
+
+double spread(const Measurement& m) {
+  if (!(m.median() > 0)) return 0;
+  const auto [least, most] = trimmed_range(m.samples, 0.1);
+  return 0.5 * (most - least) / m.median();
+}
+
+}  // namespace wt

@@ -1,0 +1,30 @@
+#include "configs/base/utf8.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "configs/base/error.hpp"
+
+namespace wt {
+
+bool is_utf8(const std::string& text) {
+  if (std::none_of(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0x80) != 0; }))
+    return true;
+  try {
+    (void)nlohmann::json(text).dump();  // refuses what is not
+    return true;
+  } catch (const nlohmann::json::type_error&) {
+    return false;
+  }
+}
+
+void need_utf8(const std::string& text, const std::string& origin) {
+  if (is_utf8(text)) return;
+  std::istringstream lines(text);  // a line's end is never within a character
+  int number = 1;
+  for (std::string line; std::getline(lines, line) && is_utf8(line);) ++number;
+  throw_error(Code::usage, "{}:{}: found bytes that are no UTF-8, needs a text; convert it", origin, number);
+}
+
+}  // namespace wt

@@ -1,0 +1,87 @@
+#include "configs/files/evidence.hpp"
+
+#include <algorithm>
+
+#include "configs/base/error.hpp"
+#include "configs/base/yaml.hpp"
+
+namespace wt {
+namespace {
+
+constexpr std::array kEvidences{Evidence::measured, Evidence::published, Evidence::derived, Evidence::assumed};
+
+constexpr const char* kSourceForms = "needs 'measured: ...', 'published: ...', 'derived: ...' or 'assumed: ...'";
+
+/// `entry` is the text's place in a list.
+Provenance source_in(const YamlMap& map, const std::string& key, const std::string& text,
+                     std::optional<std::size_t> entry = {}) {
+  const std::size_t colon = text.find(':');
+  const std::string word = text.substr(0, colon);
+  const auto kind =
+      std::find_if(kEvidences.begin(), kEvidences.end(), [&](Evidence k) { return to_string(k) == word; });
+  if (colon == std::string::npos || kind == kEvidences.end())
+    map.fail(key, fmt::format("found '{}', {}", text, kSourceForms), entry);
+  const std::size_t source = text.find_first_not_of(" \t\n", colon + 1);
+  if (source == std::string::npos)
+    map.fail(key, fmt::format("found '{}', needs to say after the colon where the number is from", text), entry);
+  return {*kind, text.substr(source)};
+}
+
+}  // namespace
+
+std::string to_string(Evidence kind) {
+  switch (kind) {
+    case Evidence::measured:
+      return "measured";
+    case Evidence::published:
+      return "published";
+    case Evidence::derived:
+      return "derived";
+    case Evidence::assumed:
+      return "assumed";
+  }
+  return "assumed";
+}
+
+Evidence evidence_from_string(const std::string& word) {
+  for (const Evidence kind : kEvidences)
+    if (to_string(kind) == word) return kind;
+  throw_error(Code::usage, "evidence: found '{}', allowed measured, published, derived, assumed", word);
+}
+
+EvidenceShares only(Evidence kind, double amount) {
+  EvidenceShares out{};
+  out[static_cast<std::size_t>(kind)] = amount;
+  return out;
+}
+
+std::string to_string(const Provenance& provenance) { return to_string(provenance.kind) + ": " + provenance.source; }
+
+std::string to_string(const std::vector<Provenance>& provenances) {
+  std::string text;
+  for (const Provenance& each : provenances) text += (text.empty() ? "" : "; ") + to_string(each);
+  return text;
+}
+
+Evidence weakest(const std::vector<Provenance>& provenances) {
+  if (provenances.empty()) return Evidence::assumed;
+  Evidence kind = Evidence::measured;
+  for (const Provenance& each : provenances) kind = std::max(kind, each.kind);
+  return kind;
+}
+
+Provenance read_source(YamlMap& map, const std::string& key) { return source_in(map, key, map.text(key)); }
+
+std::vector<Provenance> read_sources(YamlMap& map, const std::string& key) {
+  const YAML::Node list = map.node(key);
+  if (!list.IsSequence()) return {read_source(map, key)};
+  if (list.size() == 0) map.fail(key, fmt::format("found an empty list, {}", kSourceForms));
+  std::vector<Provenance> sources;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (!list[i].IsScalar()) map.fail(key, fmt::format("found no text, {}, in quotes", kSourceForms), i);
+    sources.push_back(source_in(map, key, list[i].Scalar(), i));
+  }
+  return sources;
+}
+
+}  // namespace wt

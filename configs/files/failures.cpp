@@ -1,0 +1,216 @@
+#include "configs/files/failures.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "configs/files/find.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/number.hpp"
+#include "configs/base/quantity.hpp"
+#include "configs/base/yaml.hpp"
+
+namespace wt {
+namespace {
+
+constexpr double kMostFailures = 1e5;  // per 1000 node-days: a node that fails a hundred times a day
+
+Provenance read_provenance(YamlMap& map) {
+  const std::string kind = map.choice("evidence", {"measured", "published", "derived", "assumed"});
+  Provenance out{evidence_from_string(kind), map.text("source")};
+  if (out.source.empty()) map.fail("source", "found nothing, needs a citation, a formula, or who assumed it and why");
+  return out;
+}
+
+/// What an event strikes, and by what law.
+void read_law(YamlMap& map, FailureClass& out) {
+  using enum FaultDomain;
+  std::vector<std::string> names;
+  for (const FaultDomain domain : {rank, node, rack, leaf, rail, all}) names.push_back(to_string(domain));
+  const std::string domain = map.choice("domain", names, to_string(node));
+  for (const FaultDomain each : {rank, node, rack, leaf, rail, all})
+    if (to_string(each) == domain) out.domain = each;
+  out.shape = map.number_or("shape", 1, 0.1, 10);
+  if (!map.has("bad_nodes")) return;
+  if (out.domain != node) map.fail("bad_nodes", fmt::format("found beside domain {}, needs domain node", domain));
+  YamlMap bad = map.map("bad_nodes");
+  out.bad = {bad.number("share", 0.0, 1.0), bad.number("factor", 1.0, 1e3)};
+  bad.finish();
+}
+
+/// A class gives its rate, or a count over the file's node_days.
+FailureClass read_class(YamlMap& map, double node_days) {
+  FailureClass out;
+  out.name = map.text("class");
+  out.per_1000_node_days.evidence = read_provenance(map);
+  if (map.has("count") == map.has("per_1000_node_days"))
+    map.fail("count", fmt::format("found {} of count and per_1000_node_days, needs exactly one",
+                                  map.has("count") ? "both" : "neither"));
+  if (map.has("count")) {
+    if (node_days <= 0) map.fail("count", "needs node_days at the top of the file to become a rate");
+    out.count = map.integer("count", 0);
+    out.per_1000_node_days.value = static_cast<double>(out.count) / node_days * 1000;
+    if (out.per_1000_node_days.value > kMostFailures)
+      map.fail("count", fmt::format("found {} in {:g} node-days, needs at most {:g} a node and day", out.count,
+                                    node_days, kMostFailures / 1000));
+  } else {
+    out.per_1000_node_days.value = map.number("per_1000_node_days", 0, kMostFailures);
+  }
+  return out;
+}
+
+std::vector<FailureClass> read_classes(YamlMap& map, const std::string& key, double node_days) {
+  std::vector<FailureClass> out;
+  if (!map.has(key)) return out;
+  const bool planned = key == "planned";
+  for (YamlMap& c : map.maps(key)) {
+    out.push_back(read_class(c, node_days));
+    if (planned && c.has("duration")) out.back().duration = read_sourced_time(c, "duration");
+    if (!planned) read_law(c, out.back());
+    c.finish();
+  }
+  return out;
+}
+
+StragglerRates read_stragglers(YamlMap map, double node_days) {
+  StragglerRates out;
+  out.onset = read_class(map, node_days);
+  if (map.has("step_factor") == map.has("node_compute"))
+    map.fail("step_factor", fmt::format("found {} of step_factor and node_compute, needs exactly one",
+                                        map.has("step_factor") ? "both" : "neither"));
+  const bool given = map.has("step_factor");
+  YamlMap slow = map.map(given ? "step_factor" : "node_compute");
+  SourcedNumber& number = given ? out.step_factor : out.node_compute;
+  number.value = slow.number("value", given ? 1.0 : 1e-3, given ? 1e3 : 1.0);
+  number.evidence = read_provenance(slow);
+  slow.finish();
+  out.duration_s = read_sourced_time(map, "duration");
+  out.exchanged = map.choice("ends", {"recovers", "exchanged"}) == "exchanged";
+  map.finish();
+  return out;
+}
+
+/// A section of a preset that it may lack, by the name that studies know it by; "none" asks for none.
+template <typename T>
+std::optional<T> section(const std::string& name_or_file, std::optional<T> FailurePreset::*member, const char* name,
+                         const char* lacks, const char* example) {
+  if (name_or_file == "none") return std::nullopt;
+  FailurePreset preset = read_failures(name_or_file);
+  if (!(preset.*member))
+    throw_error(Code::usage,
+                "{0}: found {1}, which {2}; needs a failure preset or file with a {0} section, such as {3}", name,
+                name_or_file, lacks, example);
+  return preset.*member;
+}
+
+double sum(const std::vector<FailureClass>& classes) {
+  double total = 0;
+  for (const auto& c : classes) total += c.per_1000_node_days.value;
+  return total;
+}
+
+SourcedNumber job_mean_s(const FailurePreset& preset, const std::vector<FailureClass>& classes, double rate,
+                         std::int64_t nodes) {
+  if (nodes < 1) throw_error(Code::usage, "failure preset {}: found {} nodes, needs at least 1", preset.name, nodes);
+  SourcedNumber out;
+  if (rate <= 0) return {0, {Evidence::published, preset.title + ": none reported"}};
+  out.value = 1000 * kDay_s / (static_cast<double>(nodes) * rate);
+  out.evidence = {Evidence::derived, fmt::format("1 / ({} nodes x {:.3g} per 1000 node-days); {} ({}): {}", nodes, rate,
+                                                 preset.title, to_string(classes[0].per_1000_node_days.evidence.kind),
+                                                 classes[0].per_1000_node_days.evidence.source)};
+  return out;
+}
+
+}  // namespace
+
+SourcedTime read_sourced_time(YamlMap& parent, const std::string& key) {
+  YamlMap map = parent.map(key);
+  SourcedTime out;
+  out.value = map.quantity("time", parse_seconds);
+  out.evidence = read_provenance(map);
+  if (out.value < 0) map.fail("time", "needs a time >= 0");
+  if (map.has("mean")) {
+    out.median = out.value;
+    out.value = map.quantity("mean", parse_seconds);
+    if (!(out.median > 0 && out.value > out.median))
+      map.fail("mean", fmt::format("found a mean of {} and a median (time) of {}, needs a mean above the median and "
+                                   "both above 0",
+                                   map.text("mean"), map.text("time")));
+  }
+  map.finish();
+  return out;
+}
+
+RecoveryTimes read_recovery_times(YamlMap& file) {
+  YamlMap map = file.map("recovery");
+  RecoveryTimes out;
+  out.detect_s = read_sourced_time(map, "detect");
+  out.reschedule_s = read_sourced_time(map, "reschedule");
+  out.restart_s = read_sourced_time(map, "restart");
+  out.reload_s = read_sourced_time(map, "reload");
+  map.finish();
+  return out;
+}
+
+double SourcedTime::sigma() const { return median > 0 ? std::sqrt(2 * std::log(value / median)) : 0; }
+
+double FailurePreset::failures_per_1000_node_days() const { return sum(failures); }
+double FailurePreset::planned_per_1000_node_days() const { return sum(planned); }
+
+SourcedNumber FailurePreset::job_mtbf_s(std::int64_t nodes) const {
+  return job_mean_s(*this, failures, failures_per_1000_node_days(), nodes);
+}
+SourcedNumber FailurePreset::planned_mtbs_s(std::int64_t nodes) const {
+  return job_mean_s(*this, planned, planned_per_1000_node_days(), nodes);
+}
+
+SourcedTime FailurePreset::planned_duration_s() const {
+  double sum = 0;
+  std::vector<Provenance> from;
+  for (const FailureClass& c : planned) {
+    sum += c.per_1000_node_days.value * c.duration.value;
+    if (c.duration.value > 0) from.push_back(c.duration.evidence);
+  }
+  if (from.empty()) return SourcedNumber{0, {Evidence::assumed, "no duration is given"}};
+  return SourcedNumber{sum / planned_per_1000_node_days(), {weakest(from), to_string(from)}};
+}
+
+double FailureClass::job_mean_s(std::int64_t nodes) const {
+  const double rate = per_1000_node_days.value;
+  return rate > 0 ? 1000 * kDay_s / (static_cast<double>(nodes) * rate) : 0;
+}
+
+std::optional<StragglerRates> read_stragglers(const std::string& name_or_file) {
+  return section(name_or_file, &FailurePreset::stragglers, "stragglers", "describes no slow nodes", "bloom");
+}
+
+std::optional<FailureClass> read_silent_errors(const std::string& name_or_file) {
+  return section(name_or_file, &FailurePreset::silent_errors, "silent_errors", "gives no rate of them", "llama3");
+}
+
+FailurePreset read_failures(const std::string& name_or_file) {
+  return read_failures_file(find_config("faults/rates", name_or_file));
+}
+
+FailurePreset read_failures_file(const std::filesystem::path& file) {
+  YamlMap map = YamlMap::from_file(file);
+  FailurePreset out;
+  out.name = map.text("name");
+  out.title = map.text("title");
+  out.node_gpus = map.integer_or("node_gpus", 8, 1);
+  constexpr double kMostNodeDays = 1e9;  // a hundred thousand nodes for 27 years
+  const double node_days = map.number_or("node_days", 0, 0, kMostNodeDays);
+  out.failures = read_classes(map, "failures", node_days);
+  if (sum(out.failures) <= 0) map.fail("failures", "found no events, needs at least one class with a rate above 0");
+  out.planned = read_classes(map, "planned", node_days);
+  if (map.has("stragglers")) out.stragglers = read_stragglers(map.map("stragglers"), node_days);
+  if (map.has("silent_errors")) {
+    YamlMap silent = map.map("silent_errors");
+    out.silent_errors = read_class(silent, node_days);
+    silent.finish();
+  }
+  out.recovery = read_recovery_times(map);
+  map.finish();
+  return out;
+}
+
+}  // namespace wt

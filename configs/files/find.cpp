@@ -1,0 +1,42 @@
+#include "configs/files/find.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "configs/base/error.hpp"
+#include "configs/base/nearest.hpp"
+#include "configs/base/text.hpp"
+
+namespace wt {
+
+std::filesystem::path configs_folder() {
+  if (const char* folder = std::getenv("WINDTUNNEL_CONFIGS")) return folder;
+  return WT_CONFIGS_FOLDER;
+}
+
+std::vector<std::string> preset_names(const std::string& kind) {
+  std::vector<std::string> names;
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(configs_folder() / kind, none))
+    for (const char* extension : {".yaml", ".json", ".csv"})  // not an editor's copy, not a README
+      if (entry.is_regular_file() && entry.path().extension() == extension)
+        names.push_back(entry.path().stem().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::filesystem::path find_config(const std::string& kind, const std::string& name_or_file) {
+  std::error_code none;  // a name may be too long, or lead through a file
+  if (std::filesystem::is_regular_file(name_or_file, none)) return name_or_file;
+  for (const char* extension : {".yaml", ".json"})
+    if (auto file = configs_folder() / kind / (name_or_file + extension); std::filesystem::exists(file, none))
+      return file;
+  const auto names = preset_names(kind);
+  std::string list;
+  for (const auto& name : names) list += (list.empty() ? "" : ", ") + name;
+  const std::string near = nearest(name_or_file, names);
+  throw_error(Code::usage, "'{}' is neither a file nor a preset in configs/{}; {}presets: {}", shortened(name_or_file),
+              kind, near.empty() ? "" : fmt::format("did you mean '{}'? ", near), list);
+}
+
+}  // namespace wt

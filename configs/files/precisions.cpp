@@ -1,0 +1,149 @@
+#include "configs/files/precisions.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+#include "configs/base/error.hpp"
+#include "configs/base/yaml.hpp"
+
+namespace wt {
+namespace {
+
+using Format = NumberFormat;
+
+constexpr std::array kFormats{Format::fp32, Format::tf32,          Format::fp16,  Format::bf16,
+                              Format::fp8,  Format::fp8_blockwise, Format::mxfp8, Format::nvfp4};
+
+struct OperationClass {
+  const char* key;
+  Format Precisions::*format;
+  bool state = false;  ///< of the optimizer, whatever the compute type
+  std::vector<Format> allowed = {Format::bf16, Format::fp8, Format::fp8_blockwise, Format::mxfp8, Format::nvfp4};
+};
+
+const std::vector<OperationClass>& operation_classes() {
+  static const std::vector<Format> products{Format::fp16,          Format::bf16,  Format::fp8,
+                                            Format::fp8_blockwise, Format::mxfp8, Format::nvfp4};
+  static const std::vector<OperationClass> classes{
+      {"forward", &Precisions::forward, false, products},
+      {"input_gradients", &Precisions::input_gradients, false, products},
+      {"weight_gradients", &Precisions::weight_gradients, false, products},
+      {"attention", &Precisions::attention, false, {Format::bf16, Format::fp8}},
+      {"dispatch", &Precisions::dispatch},
+      {"gathered_weights", &Precisions::gathered_weights},
+      {"master_weights", &Precisions::master_weights, true, {Format::fp32, Format::bf16}},
+      {"moments", &Precisions::moments, true, {Format::fp32, Format::bf16, Format::fp8}}};
+  return classes;
+}
+
+PrecisionRecipe recipe(const char* word, Format products) {
+  Precisions p;
+  p.forward = p.input_gradients = p.weight_gradients = products;
+  return {word, Precision::bf16, p};
+}
+
+std::vector<std::string> words_of(const std::vector<Format>& formats) {
+  std::vector<std::string> out;
+  for (const Format format : formats) out.push_back(to_string(format));
+  return out;
+}
+
+std::vector<std::string> recipe_words() {
+  std::vector<std::string> out;
+  for (const PrecisionRecipe& each : precision_recipes()) out.push_back(each.word);
+  return out;
+}
+
+}  // namespace
+
+std::string to_string(NumberFormat format) {
+  static const char* names[] = {"fp32", "tf32", "fp16", "bf16", "fp8", "fp8_blockwise", "mxfp8", "nvfp4"};
+  return names[static_cast<std::size_t>(format)];
+}
+
+double bytes_of(NumberFormat format) {
+  switch (format) {
+    case Format::fp32:
+    case Format::tf32:
+      return 4;
+    case Format::fp16:
+    case Format::bf16:
+      return 2;
+    case Format::fp8:
+      return 1;
+    case Format::fp8_blockwise:
+      return 1 + 4. / 128;  // fp32 scales
+    case Format::mxfp8:
+      return 1 + 1. / 32;  // E8M0
+    case Format::nvfp4:
+      return 0.5 + 1. / 16;  // E4M3
+  }
+  return 0;
+}
+
+bool plain_precisions(Precision compute, const Precisions& precisions) {
+  Precisions usual;
+  usual.fp32_products = compute == Precision::fp32 ? Format::fp32 : precisions.fp32_products;
+  return precisions == usual;
+}
+
+double share_of_compute(NumberFormat format) { return std::min(1.0, bytes_of(format) / bytes_of(Format::bf16)); }
+
+const std::vector<PrecisionRecipe>& precision_recipes() {
+  static const std::vector<PrecisionRecipe> recipes{{"fp32", Precision::fp32, {.fp32_products = Format::fp32}},
+                                                    {"tf32", Precision::fp32},
+                                                    recipe("amp_bf16", Format::bf16),
+                                                    recipe("amp_fp16", Format::fp16),
+                                                    recipe("amp_fp8", Format::fp8),
+                                                    recipe("amp_fp8_blockwise", Format::fp8_blockwise),
+                                                    recipe("amp_mxfp8", Format::mxfp8),
+                                                    recipe("amp_nvfp4", Format::nvfp4)};
+  return recipes;
+}
+
+const PrecisionRecipe& precision_recipe(const std::string& word, const std::string& where) {
+  const auto& all = precision_recipes();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const PrecisionRecipe& r) { return r.word == word; });
+  if (found == all.end())
+    throw_error(Code::usage, "{}: found {}, allowed are {}", where, word, fmt::join(recipe_words(), ", "));
+  return *found;
+}
+
+PrecisionRecipe read_precisions(YamlMap& map) {
+  PrecisionRecipe out = precision_recipe(map.choice("precision", recipe_words(), "fp32"), "precision");
+  if (!map.has("precisions")) return out;
+  YamlMap own = map.map("precisions");
+  for (const OperationClass& each : operation_classes()) {
+    if (!own.has(each.key)) continue;
+    const std::string word = own.choice(each.key, words_of(each.allowed));
+    if (!each.state && out.compute == Precision::fp32)
+      own.fail(each.key, fmt::format("found {} beside precision {}, allowed beside amp_bf16 and other amp_ words", word,
+                                     out.word));
+    out.precisions.*each.format =
+        *std::find_if(kFormats.begin(), kFormats.end(), [&](Format f) { return to_string(f) == word; });
+  }
+  own.finish();
+  return out;
+}
+
+void write_precisions(YAML::Emitter& out, Precision compute, const Precisions& precisions) {
+  const auto& all = precision_recipes();
+  const auto base = std::find_if(all.begin(), all.end(), [&](const PrecisionRecipe& r) {
+    return r.compute == compute && (compute == Precision::fp32 ? r.precisions.fp32_products == precisions.fp32_products
+                                                               : r.precisions.forward == precisions.forward);
+  });
+  out << YAML::Key << "precision" << YAML::Value << base->word;
+  std::vector<const OperationClass*> others;
+  for (const OperationClass& each : operation_classes())
+    if ((each.state || compute != Precision::fp32) && precisions.*each.format != base->precisions.*each.format)
+      others.push_back(&each);
+  if (others.empty()) return;
+  out << YAML::Key << "precisions" << YAML::Value << YAML::BeginMap;
+  for (const OperationClass* each : others)
+    out << YAML::Key << each->key << YAML::Value << to_string(precisions.*(each->format));
+  out << YAML::EndMap;
+}
+
+}  // namespace wt

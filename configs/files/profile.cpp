@@ -1,0 +1,173 @@
+#include "configs/files/profile.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "configs/base/atomic_file.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/hash.hpp"
+#include "configs/base/json_reader.hpp"
+#include "configs/base/statistics.hpp"
+
+namespace wt {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kSchema = "windtunnel.profile/1";
+
+void one_of(const JsonReader& value, const std::vector<std::string>& allowed) {
+  const std::string word = value.string();
+  if (std::find(allowed.begin(), allowed.end(), word) != allowed.end()) return;
+  std::string list;
+  for (const std::string& each : allowed) list += (list.empty() ? "" : ", ") + each;
+  value.fail("'" + word + "'", list);
+}
+
+Provenance read_provenance(const JsonReader& in) {
+  in.allow_only({"kind", "source", "root"});
+  one_of(in.at("kind"), {"measured", "published", "derived", "assumed"});
+  Provenance out{evidence_from_string(in.at("kind").string()), in.at("source").string()};
+  if (in.has("root")) one_of(in.at("root"), {"measured", "published", "assumed"});
+  if (in.has("root")) out.root = evidence_from_string(in.at("root").string());
+  return out;
+}
+
+Measurement read_measurement(const JsonReader& in) {
+  in.allow_only({"kernel", "pass", "dtype", "shape", "clock", "unit", "smaller_is_better", "samples", "counters",
+                 "throttled", "backend", "evidence"});
+  Measurement m;
+  m.kernel = in.at("kernel").string();
+  if (m.kernel.empty()) in.at("kernel").fail("an empty name", "the name of what was timed");
+  if (in.has("pass")) m.pass = in.at("pass").string();
+  if (in.has("pass")) one_of(in.at("pass"), {"forward", "backward", ""});
+  if (in.has("dtype")) m.dtype = in.at("dtype").string();
+  if (in.has("clock")) m.clock = in.at("clock").string();
+  if (in.has("clock")) one_of(in.at("clock"), {"wall", "thread_cpu", "device"});
+  m.unit = in.at("unit").string();
+  if (m.unit.empty()) in.at("unit").fail("an empty unit", "the unit of the samples, e.g. \"s\"");
+  if (in.has("smaller_is_better")) m.smaller_is_better = in.at("smaller_is_better").boolean();
+  if (in.has("shape"))
+    for (const auto& [key, value] : in.at("shape").items()) {
+      m.shape[key] = value.integer();
+      if (m.shape[key] < 0) value.fail(std::to_string(m.shape[key]), "an integer >= 0");
+    }
+  for (const JsonReader& sample : in.at("samples").elements()) m.samples.push_back(sample.non_negative());
+  if (m.samples.empty()) in.at("samples").fail("no sample", "at least one");
+  if (in.has("counters"))
+    for (const auto& [key, value] : in.at("counters").items()) m.counters[key] = value.finite();
+  if (in.has("throttled"))
+    for (const JsonReader& reason : in.at("throttled").elements()) {
+      one_of(reason, {"hw_slowdown", "sw_thermal", "hw_thermal", "hw_power_brake"});
+      m.throttled.push_back(reason.string());
+    }
+  if (in.has("backend")) m.backend = in.at("backend").string();
+  m.evidence = read_provenance(in.at("evidence"));
+  return m;
+}
+
+json to_json(const Provenance& evidence) {
+  json out = {{"kind", to_string(evidence.kind)}, {"source", evidence.source}};
+  if (evidence.root) out["root"] = to_string(*evidence.root);
+  return out;
+}
+
+json to_json(const Measurement& m) {
+  json out = {{"kernel", m.kernel},
+              {"pass", m.pass},
+              {"dtype", m.dtype},
+              {"shape", m.shape},
+              {"clock", m.clock},
+              {"unit", m.unit},
+              {"samples", m.samples},
+              {"counters", m.counters},
+              {"smaller_is_better", m.smaller_is_better},
+              {"evidence", to_json(m.evidence)}};
+  if (!m.throttled.empty()) out["throttled"] = m.throttled;
+  if (!m.backend.empty()) out["backend"] = m.backend;
+  return out;
+}
+
+}  // namespace
+
+std::string Measurement::name() const {
+  std::string name = kernel;
+  if (!pass.empty()) name += "/" + pass;
+  if (!dtype.empty()) name += "/" + dtype;
+  std::string sizes;
+  for (const auto& [key, value] : shape) sizes += (sizes.empty() ? "" : ",") + key + "=" + std::to_string(value);
+  if (!sizes.empty()) name += "/" + sizes;
+  if (clock != "wall") name += "/" + clock;
+  return name;
+}
+
+double Measurement::median() const {
+  if (samples.empty()) throw_error(Code::usage, "{}: found no sample, allowed at least one; measure it again", name());
+  return wt::median(samples);
+}
+
+void Measurement::pool(const Measurement& other) {
+  const double n = static_cast<double>(samples.size()), k = static_cast<double>(other.samples.size());
+  for (const auto& [key, value] : other.counters) {
+    const auto [counter, is_new] = counters.emplace(key, value);
+    if (is_new) continue;
+    double& known = counter->second;
+    known = key.starts_with("max_")   ? std::max(known, value)
+            : key.starts_with("min_") ? std::min(known, value)
+                                      : (n * known + k * value) / (n + k);
+  }
+  for (const std::string& reason : other.throttled)
+    if (std::find(throttled.begin(), throttled.end(), reason) == throttled.end()) throttled.push_back(reason);
+  samples.insert(samples.end(), other.samples.begin(), other.samples.end());
+}
+
+json to_json(const Profile& profile) {
+  json measurements = json::array();
+  for (const Measurement& m : profile.measurements) measurements.push_back(to_json(m));
+  json document = {
+      {"schema", kSchema}, {"fingerprint", profile.fingerprint}, {"measurements", std::move(measurements)}};
+  for (const FailedMeasurement& f : profile.failures)
+    document["failures"].push_back({{"name", f.name}, {"error", f.error}});
+  profile_from_json(document, "profile to be written");  // JSON would turn a NaN into null without a word
+  return document;
+}
+
+Profile profile_from_json(const json& document, const std::string& origin) {
+  const JsonReader in(document, origin);
+  // The schema first: of another kind of file, every key would be unknown.
+  if (const std::string schema = in.at("schema").string(); schema != kSchema)
+    in.at("schema").fail("'" + schema + "'", std::string("'") + kSchema + "'");
+  in.allow_only({"schema", "fingerprint", "measurements", "failures"});
+
+  Profile profile;
+  for (const auto& [key, value] : in.at("fingerprint").items()) profile.fingerprint[key] = value.string();
+  std::map<std::string, std::size_t> seen;
+  for (const JsonReader& element : in.at("measurements").elements()) {
+    profile.measurements.push_back(read_measurement(element));
+    const std::string name = profile.measurements.back().name();
+    const auto [first, is_new] = seen.emplace(name, seen.size());
+    if (!is_new)
+      element.fail(fmt::format("a second measurement named '{}' (the first is /measurements/{})", name, first->second),
+                   "one per name; append its samples to the first");
+  }
+  if (in.has("failures"))
+    for (const JsonReader& element : in.at("failures").elements()) {
+      element.allow_only({"name", "error"});
+      profile.failures.push_back({element.at("name").string(), element.at("error").string()});
+    }
+  return profile;
+}
+
+Profile read_profile(const std::filesystem::path& file) { return profile_from_json(read_json(file), file.string()); }
+
+std::string digest(const Profile& profile) {
+  const auto parts = profile.fingerprint.find(kMergedFrom);
+  return fmt::format("{:016x}{}", hash_of(to_json(profile).dump()),
+                     parts == profile.fingerprint.end() ? "" : " " + parts->second);
+}
+
+void write_profile(const Profile& profile, const std::filesystem::path& file) {
+  write_file_atomically(file, to_json(profile).dump(1) + "\n");
+}
+
+}  // namespace wt

@@ -1,0 +1,126 @@
+#include "configs/files/search_space.hpp"
+
+#include <fmt/ranges.h>
+
+#include <functional>
+#include <optional>
+
+#include "configs/base/error.hpp"
+#include "configs/base/yaml.hpp"
+
+namespace wt {
+namespace {
+
+/// Words of a list, or the one word; empty: `auto`, or not there.
+std::vector<std::string> searched_words(YamlMap& map, const std::string& key, const std::string& needs) {
+  if (!map.has(key)) return {};
+  std::vector<std::string> out = map.node(key).IsScalar() ? std::vector<std::string>{map.text(key)} : map.texts(key);
+  if (out.empty()) map.fail(key, fmt::format("found an empty list, needs {} or auto", needs));
+  return out == std::vector<std::string>{"auto"} ? std::vector<std::string>{} : out;
+}
+
+std::vector<std::int64_t> searched_numbers(YamlMap& map, const std::string& key, std::int64_t least = 1) {
+  const std::string needs = fmt::format("whole numbers >= {}", least);
+  if (!map.has(key)) return {};
+  if (map.node(key).IsScalar()) {
+    if (map.text(key) == "auto") return {};
+    return {map.integer(key, least)};
+  }
+  std::vector<std::int64_t> values = map.integers(key);
+  for (std::int64_t value : values)
+    if (value < least) map.fail(key, fmt::format("found {}, needs {} or auto", value, needs));
+  if (values.empty()) map.fail(key, fmt::format("found an empty list, needs {} or auto", needs));
+  return values;
+}
+
+template <typename T>
+std::vector<T> named(YamlMap& map, const std::string& key, const std::vector<std::string>& allowed,
+                     const std::function<std::optional<T>(const std::string&)>& value_of) {
+  std::vector<T> out;
+  const std::string needs = fmt::format("{}", fmt::join(allowed, ", "));
+  for (const std::string& word : searched_words(map, key, needs)) {
+    const std::optional<T> value = value_of(word);
+    if (!value) map.fail(key, fmt::format("found '{}', allowed {} and auto", word, needs));
+    out.push_back(*value);
+  }
+  return out;
+}
+
+std::vector<bool> either(YamlMap& map, const std::string& key, const std::string& yes = "true",
+                         const std::string& no = "false") {
+  return named<bool>(map, key, {yes, no}, [&](const std::string& word) -> std::optional<bool> {
+    return word == yes || word == no ? std::optional(word == yes) : std::nullopt;
+  });
+}
+
+std::optional<CudaGraphs> graphs_from_string(const std::string& word) {
+  for (const CudaGraphs each : {CudaGraphs::none, CudaGraphs::partial, CudaGraphs::full})
+    if (to_string(each) == word) return each;
+  return std::nullopt;
+}
+
+std::vector<Recompute> policies(YamlMap& map) {
+  std::vector<Recompute> out;
+  for (const std::string& word : searched_words(map, "recompute", "policies")) try {
+      out.push_back(recompute_from_string(word));
+    } catch (const Error& error) {
+      map.fail("recompute", fmt::format("{}, or none, or auto for the planner's own list", error.what()));
+    }
+  return out;
+}
+
+}  // namespace
+
+SearchSpec search_from_yaml(YamlMap map) {
+  constexpr double kLeastMemoryRisk = 1e-6;  // no published run says more of the tail
+  SearchSpec s;
+  s.shard_sizes = searched_numbers(map, "shard_sizes");
+  s.expert_degrees = searched_numbers(map, "expert_degrees");
+  s.expert_copies = searched_numbers(map, "expert_copies", 0);
+  s.microbatches = searched_numbers(map, "microbatch");
+  s.recompute = policies(map);
+  s.tensor_degrees = searched_numbers(map, "tensor_parallel_degree");
+  s.expert_tensor_degrees = searched_numbers(map, "expert_tensor_parallel_degree");
+  s.pipeline_degrees = searched_numbers(map, "pipeline_parallel_degree");
+  s.virtual_stages = searched_numbers(map, "virtual_pipeline_degree");
+  s.context_degrees = searched_numbers(map, "context_parallel_degree");
+  s.optimizer_shard_degrees = searched_numbers(map, "optimizer_shard_degree");
+  s.schedules = named<Schedule>(map, "pipeline_schedule", schedule_names(), schedule_from_string);
+  s.dispatchers = named<Dispatcher>(map, "token_dispatcher", dispatcher_names(), dispatcher_from_string);
+  s.cuda_graphs = named<CudaGraphs>(map, "cuda_graphs", {"none", "partial", "full"}, graphs_from_string);
+  s.context_ring = either(map, "context_parallel_ring");
+  s.sequence_parallel = either(map, "sequence_parallel");
+  s.reshard_after_forward = either(map, "reshard_after_forward");
+  s.reduce_every_microbatch = either(map, "gradient_reduction", "microbatch", "step");
+  s.exchange_overlap = either(map, "overlap_expert_exchange");
+  s.simulations = map.integer_or("simulations", s.simulations, 1);
+  s.tie = map.number_or("tie", s.tie, 0.0, 1.0);
+  s.memory_risk = map.number_or("memory_risk", s.memory_risk, kLeastMemoryRisk, 0.5);
+  map.finish();
+  return s;
+}
+
+const std::vector<std::string>& search_axes() {
+  static const std::vector<std::string> axes{"shard_sizes",
+                                             "expert_degrees",
+                                             "expert_copies",
+                                             "microbatch",
+                                             "recompute",
+                                             "tensor_parallel_degree",
+                                             "expert_tensor_parallel_degree",
+                                             "pipeline_parallel_degree",
+                                             "virtual_pipeline_degree",
+                                             "context_parallel_degree",
+                                             "optimizer_shard_degree",
+                                             "pipeline_schedule",
+                                             "token_dispatcher",
+                                             "cuda_graphs",
+                                             "context_parallel_ring",
+                                             "sequence_parallel",
+                                             "reshard_after_forward",
+                                             "gradient_reduction",
+                                             "overlap_expert_exchange"};
+  return axes;
+}
+
+}  // namespace wt

@@ -1,0 +1,170 @@
+#include "configs/files/stack.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "configs/files/find.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/quantity.hpp"
+#include "configs/base/text.hpp"
+#include "configs/base/yaml.hpp"
+
+namespace wt {
+namespace {
+
+double element_bytes(YamlMap& map, const std::string& key, double fallback) {
+  const double bytes = map.quantity_or(key, parse_bytes, fallback);
+  if (bytes < 0) map.fail(key, "needs bytes >= 0");
+  return bytes;
+}
+
+WeightGradients weight_gradients(YamlMap& map) {
+  const std::string word = map.choice("weight_gradients", {"added", "in_place", "dummy"}, "added");
+  return word == "added"      ? WeightGradients::added
+         : word == "in_place" ? WeightGradients::in_place
+                              : WeightGradients::dummy;
+}
+
+CollectiveCopies collective_copies(YamlMap& map) {
+  const std::string word = map.choice("collective_copies", {"none", "gradients", "both"}, "none");
+  return word == "none"        ? CollectiveCopies::none
+         : word == "gradients" ? CollectiveCopies::gradients
+                               : CollectiveCopies::both;
+}
+
+SyncPoints sync_points(YamlMap& map) {
+  const std::string word = map.choice("sync_points", {"experts", "exchange", "none"}, "experts");
+  return word == "experts" ? SyncPoints::experts : word == "exchange" ? SyncPoints::exchange : SyncPoints::none;
+}
+
+MemoryFacts memory_from_yaml(YamlMap map) {
+  MemoryFacts m = pytorch_fsdp();
+  m.gradient_bytes = element_bytes(map, "gradient", m.gradient_bytes);
+  m.optimizer_bytes = element_bytes(map, "optimizer", m.optimizer_bytes);
+  m.logit_bytes = element_bytes(map, "logit", m.logit_bytes);
+  m.weight_gradients = weight_gradients(map);
+  m.collective_copies = collective_copies(map);
+  for (const auto& [key, fact] : {std::pair{"dropout", &m.dropout},
+                                  {"fused_gate", &m.fused_gate},
+                                  {"attention_by_head", &m.attention_by_head},
+                                  {"attention_masks", &m.attention_masks},
+                                  {"context_by_heads", &m.context_by_heads},
+                                  {"losses_in_turn", &m.losses_in_turn},
+                                  {"late_reuse", &m.late_reuse},
+                                  {"resident_weights", &m.resident_weights},
+                                  {"first_rank_only", &m.first_rank_only}})
+    *fact = map.boolean(key, *fact);
+  map.finish();
+  return m;
+}
+
+std::map<std::string, double> step_from_yaml(YamlMap map) {
+  std::map<std::string, double> step;
+  for (const char* name : kStackFactors)
+    if (map.has(name)) step[name] = map.number(name, 0.01, 100);
+  map.finish();
+  return step;
+}
+
+std::vector<Dispatcher> dispatchers_from_yaml(YamlMap& map) {
+  std::vector<Dispatcher> out;
+  for (const std::string& word : map.texts("dispatchers")) {
+    const auto found = dispatcher_from_string(word);
+    if (!found)
+      map.fail("dispatchers", fmt::format("found '{}', allowed {}", word, fmt::join(dispatcher_names(), ", ")));
+    out.push_back(*found);
+  }
+  if (out.empty()) map.fail("dispatchers", "needs one at least");
+  return out;
+}
+
+}  // namespace
+
+bool waits_for_rows(SyncPoints points, std::int64_t expert, Dispatcher dispatcher) {
+  if (dispatcher == Dispatcher::hybridep) return false;
+  return points == SyncPoints::experts || (points == SyncPoints::exchange && expert > 1);
+}
+
+bool StackSpec::measured_release() const {
+  return release.empty() || std::find(releases.begin(), releases.end(), release) != releases.end();
+}
+
+void StackSpec::check_layout(const Layout& layout) const {
+  const auto refuse = [&](const std::string& key, const std::string& found, const std::string& needed) {
+    throw_error(Code::usage, "stack {}: found {} {}, which it does not have; needs {}", name, key, found, needed);
+  };
+  if (std::find(dispatchers.begin(), dispatchers.end(), layout.dispatcher) == dispatchers.end() && layout.expert > 1) {
+    std::vector<std::string> names;
+    for (const Dispatcher each : dispatchers) names.push_back(to_string(each));
+    refuse("token_dispatcher", to_string(layout.dispatcher), fmt::format("{}", fmt::join(names, " or ")));
+  }
+  if (layout.exchange_overlap && !exchange_overlap) refuse("overlap_expert_exchange", "true", "false");
+  if (layout.cuda_graphs != CudaGraphs::none && !cuda_graphs)
+    refuse("cuda_graphs", to_string(layout.cuda_graphs), "none");
+}
+
+StackSpec stack_from_yaml(YamlMap& map) {
+  StackSpec stack;
+  stack.name = map.text("name");
+  stack.frameworks = map.texts("frameworks");
+  if (map.has("releases")) stack.releases = map.texts("releases");
+  stack.balanced_stages = map.boolean("balanced_stages", false);
+  stack.separate_reduce_group = map.boolean("separate_reduce_group", false);
+  const std::string kernels = map.choice("attention", {"flash2", "cudnn", "unfused"}, "flash2");
+  stack.attention = kernels == "cudnn"     ? AttentionKernels::cudnn
+                    : kernels == "unfused" ? AttentionKernels::unfused
+                                           : AttentionKernels::flash2;
+  stack.dispatchers = map.has("dispatchers") ? dispatchers_from_yaml(map) : std::vector{Dispatcher::alltoall};
+  stack.exchange_overlap = map.boolean("exchange_overlap", false);
+  stack.cuda_graphs = map.boolean("cuda_graphs", false);
+  stack.sync_points = sync_points(map);
+  if (map.has("layouts"))
+    stack.layouts = map.node("layouts").IsScalar() && map.choice("layouts", {"all"}) == "all"
+                        ? StackLayouts::all()
+                        : stack_layouts_from_yaml(map.map("layouts"));
+  if (map.has("memory")) stack.memory = memory_from_yaml(map.map("memory"));
+  stack.memory_assumed = map.boolean("memory_assumed", false);
+  if (map.has("step")) stack.step = step_from_yaml(map.map("step"));
+  stack.source = map.text("source");
+  map.finish();
+  return stack;
+}
+
+StackSpec read_stack(const std::string& name_or_file) {
+  std::error_code none;  // a name may be too long
+  const auto at = std::filesystem::exists(name_or_file, none) ? std::string::npos : name_or_file.rfind('@');
+  YamlMap map = YamlMap::from_file(find_config("stacks", name_or_file.substr(0, at)));
+  StackSpec stack = stack_from_yaml(map);
+  if (at == std::string::npos) return stack;
+  stack.release = name_or_file.substr(at + 1);
+  if (stack.release.empty())
+    throw_error(Code::usage, "stack '{}': found no release behind the @, needs one, as {}@{}", name_or_file, stack.name,
+                stack.releases.empty() ? "1.0" : stack.releases.back());
+  return stack;
+}
+
+std::vector<StackSpec> read_stacks() {
+  std::vector<StackSpec> stacks;
+  for (const auto& entry : std::filesystem::directory_iterator(configs_folder() / "stacks"))
+    if (entry.path().extension() == ".yaml") stacks.push_back(read_stack(entry.path().string()));
+  std::sort(stacks.begin(), stacks.end(), [](const StackSpec& a, const StackSpec& b) { return a.name < b.name; });
+  return stacks;
+}
+
+StackSpec stack_of(const std::string& framework, const std::vector<StackSpec>& stacks) {
+  const StackSpec* best = nullptr;
+  std::size_t longest = 0;
+  for (const StackSpec& stack : stacks)
+    for (const std::string& word : stack.frameworks)
+      if (word.size() > longest && lower(framework).find(lower(word)) != std::string::npos)
+        best = &stack, longest = word.size();
+  if (best != nullptr) return *best;
+  StackSpec unknown;
+  unknown.name = framework.empty() ? "unknown" : framework;
+  return unknown;
+}
+
+}  // namespace wt

@@ -1,0 +1,124 @@
+#include "configs/machine/fingerprint.hpp"
+
+#include <fmt/core.h>
+#include <sched.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <fstream>
+#include <memory>
+#include <set>
+
+namespace wt {
+namespace {
+
+// The value behind "key : value" in /proc/cpuinfo and /proc/meminfo.
+std::string proc_value(const char* file, const std::string& key) {
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);) {
+    const std::size_t colon = line.find(':');
+    if (colon == std::string::npos || line.compare(0, key.size(), key) != 0) continue;
+    const std::size_t start = line.find_first_not_of(" \t", colon + 1);
+    return start == std::string::npos ? "" : line.substr(start);
+  }
+  return "";
+}
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text.data();
+}
+
+std::string git_commit() {
+  std::string folder = WT_SOURCE_DIR;
+  for (std::size_t at = 0; (at = folder.find('\'', at)) != std::string::npos; at += 4) folder.replace(at, 1, "'\\''");
+  const std::string command =
+      fmt::format("git -C '{}' describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null", folder);
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
+  std::array<char, 80> line{};
+  if (!pipe || !fgets(line.data(), line.size(), pipe.get())) return "";
+  std::string commit = line.data();
+  while (!commit.empty() && commit.back() == '\n') commit.pop_back();
+  return commit;
+}
+
+int usable_cores() {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  if (sched_getaffinity(0, sizeof cores, &cores) == 0) return CPU_COUNT(&cores);
+  return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+}  // namespace
+
+Fingerprint host_facts() {
+  Fingerprint facts;
+  const auto add = [&](const char* key, const std::string& value) {
+    if (!value.empty()) facts[key] = value;
+  };
+  utsname system{};
+  if (uname(&system) == 0) {
+    add("host", system.nodename);
+    add("kernel", fmt::format("{} {}", system.sysname, system.release));
+  }
+  std::string cpu = proc_value("/proc/cpuinfo", "model name");
+  if (cpu.empty()) cpu = proc_value("/proc/cpuinfo", "CPU part");  // Arm names no model
+  add("cpu_model", cpu);
+  add("cores", std::to_string(usable_cores()));
+  std::string governor;
+  std::ifstream("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") >> governor;
+  add("cpu_governor", governor);
+  // Whole GiB: what the kernel keeps for itself changes from boot to boot.
+  const std::string total_KiB = proc_value("/proc/meminfo", "MemTotal");
+  if (!total_KiB.empty()) add("memory_GiB", fmt::format("{:.0f}", std::round(std::stod(total_KiB) / (1 << 20))));
+#if defined(__clang__)
+  add("compiler", "clang " __clang_version__);
+#else
+  add("compiler", "gcc " __VERSION__);
+#endif
+  add("commit", git_commit());
+  add("date", utc_now());
+  return facts;
+}
+
+bool is_run_fact(const std::string& key) {
+  static const std::set<std::string> run_facts = {"commit",  "date", "host",     "gpu_uuid",  "pci_bus_id",
+                                                  "command", "seed", "load_avg", "executable"};
+  return run_facts.count(key) > 0 || key.rfind("run.", 0) == 0;
+}
+
+std::vector<FingerprintDifference> differences(const Fingerprint& left, const Fingerprint& right,
+                                               const std::vector<std::string>& ignored) {
+  std::set<std::string> keys;
+  for (const auto& [key, value] : left) keys.insert(key);
+  for (const auto& [key, value] : right) keys.insert(key);
+  const auto value = [](const Fingerprint& from, const std::string& key) {
+    const auto found = from.find(key);
+    return found == from.end() ? std::string() : found->second;
+  };
+  std::vector<FingerprintDifference> found;
+  for (const std::string& key : keys) {
+    if (is_run_fact(key) || std::find(ignored.begin(), ignored.end(), key) != ignored.end()) continue;
+    if (value(left, key) != value(right, key)) found.push_back({key, value(left, key), value(right, key)});
+  }
+  return found;
+}
+
+std::string to_string(const std::vector<FingerprintDifference>& differences) {
+  const auto shown = [](const std::string& value) { return value.empty() ? "none" : "'" + value + "'"; };
+  std::string text;
+  for (const FingerprintDifference& each : differences)
+    text += fmt::format("{}{}: {} and {}", text.empty() ? "" : "; ", each.key, shown(each.left), shown(each.right));
+  return text;
+}
+
+}  // namespace wt

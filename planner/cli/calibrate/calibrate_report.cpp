@@ -1,0 +1,109 @@
+#include "planner/cli/calibrate/calibrate_report.hpp"
+
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+
+#include "planner/cli/parts/cells.hpp"
+
+namespace wt {
+namespace {
+
+/// Negative: was not determined.
+Cell error_cell(double share) { return share < 0 ? Cell("-") : percent(share); }
+
+Table residual_table(const CalibrationResult& result) {
+  Table table{.title = "Predicted against measured, by class"};
+  table.columns = {{"class"},
+                   {"how"},
+                   {"points", "", Align::right},
+                   {"median error", "%", Align::right},
+                   {"90th percentile", "%", Align::right},
+                   {"bias", "%", Align::right},
+                   {"held out, median", "%", Align::right},
+                   {"held out, 90th percentile", "%", Align::right}};
+  for (const ClassResidual& r : result.residuals)
+    table.rows.push_back({r.name,
+                          r.how,
+                          {static_cast<double>(r.points), fmt::format("{}", r.points)},
+                          error_cell(r.median_error),
+                          error_cell(r.p90_error),
+                          signed_percent(r.bias),
+                          error_cell(r.held_out_median),
+                          error_cell(r.held_out_p90)});
+  table.note =
+      "Held out: predicted from the other shapes or points only; '-' where too few are there to leave one out.";
+  return table;
+}
+
+/// What a node and all nodes get of each store; no rows where nobody measured storage.
+Table storage_table(const std::vector<StorageRates>& stores) {
+  Table table{.title = "Storage of checkpoints"};
+  table.columns = {{"store"},
+                   {"direction"},
+                   {"ranks a node", "", Align::right},
+                   {"a node", "GB/s", Align::right},
+                   {"latency", "ms", Align::right},
+                   {"nodes", "", Align::right},
+                   {"together", "GB/s", Align::right},
+                   {"limit"}};
+  for (const StorageRates& rates : stores)
+    for (const auto& [word, rate] : {std::pair{"write", &rates.write}, {"read", &rates.read}})
+      for (const NodeRate& node : rate->node)
+        table.rows.push_back({store_words(rates.store),
+                              word,
+                              {static_cast<double>(node.ranks), fmt::format("{}", node.ranks)},
+                              Cell(node.Bps / 1e9, rate->evidence.kind),
+                              Cell(rate->latency_s * 1e3),
+                              {static_cast<double>(rate->nodes), fmt::format("{}", rate->nodes)},
+                              Cell(rate->all_Bps / 1e9, rate->evidence.kind),
+                              rate->limited ? "of the store" : "not seen"});
+  table.note =
+      "Together: the most that was seen. Limit: of the store where several nodes get less than 90 % of what they get "
+      "one by one.";
+  return table;
+}
+
+/// The class that is predicted worst where it was not measured.
+const ClassResidual* worst(const CalibrationResult& result) {
+  const ClassResidual* found = nullptr;
+  for (const ClassResidual& r : result.residuals)
+    if (r.held_out_median >= 0 && (found == nullptr || r.held_out_median > found->held_out_median)) found = &r;
+  return found;
+}
+
+}  // namespace
+
+Report calibrate_report(const CalibrationResult& result) {
+  Report report;
+  report.title = "Machine model";
+  const auto device = result.model.data().fingerprint.find("device");
+  const std::string name = device == result.model.data().fingerprint.end() ? "this machine" : device->second;
+  std::int64_t points = 0;
+  for (const ClassResidual& r : result.residuals) points += r.points;
+  report.answer =
+      fmt::format("{} measured points of {} give {} classes of op times.", points, name, result.residuals.size());
+  if (const ClassResidual* r = worst(result))
+    report.answer_range =
+        fmt::format("hardest class held out: {}, median error {:.1f} %", r->name, r->held_out_median * 100);
+  report.sections.push_back({.id = "residuals", .title = "What is left over", .items = {residual_table(result)}});
+  if (Table storage = storage_table(result.model.data().storage); !storage.rows.empty())
+    report.sections.push_back({.id = "storage", .title = "What saves and restores get", .items = {storage}});
+  if (!result.notes.empty())
+    report.sections.push_back({.id = "notes", .title = "What to know", .paragraphs = result.notes});
+  nlohmann::json classes = nlohmann::json::array();
+  for (const ClassResidual& r : result.residuals)
+    classes.push_back(
+        {{"class", r.name},
+         {"how", r.how},
+         {"points", r.points},
+         {"median_error", r.median_error},
+         {"p90_error", r.p90_error},
+         {"bias", r.bias},
+         {"held_out_median", r.held_out_median < 0 ? nlohmann::json() : nlohmann::json(r.held_out_median)},
+         {"held_out_p90", r.held_out_p90 < 0 ? nlohmann::json() : nlohmann::json(r.held_out_p90)}});
+  report.payload = {{"residuals", classes}, {"notes", result.notes}};
+  return report;
+}
+
+}  // namespace wt

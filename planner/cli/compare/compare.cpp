@@ -1,0 +1,82 @@
+// windtunnel compare: runs that windtunnel train really did, beside what the simulator says of them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "configs/base/error.hpp"
+#include "planner/cli/parts/commands.hpp"
+#include "planner/cli/parts/output.hpp"
+#include "planner/cli/parts/words.hpp"
+#include "planner/experiments/comparison.hpp"
+#include "planner/cli/compare/proof_report.hpp"
+#include "sim/cost/calibrate/calibrate.hpp"
+#include "sim/cost/op_times.hpp"
+
+namespace wt {
+namespace {
+
+struct Options {
+  std::vector<std::string> folders, calibrated_on;
+  std::string machine, output;
+  bool json = false;
+};
+
+void compare(const Options& o) {
+  if (!o.output.empty()) check_report_file(o.output);
+  for (const std::string& seen : o.calibrated_on)
+    if (std::none_of(o.folders.begin(), o.folders.end(),
+                     [&](const std::string& folder) { return std::filesystem::equivalent(seen, folder); }))
+      throw_error(Code::usage, "compare: found --calibrated-on {}, allowed is one of the folders to compare: {}", seen,
+                  fmt::join(o.folders, ", "));
+  const MachineData machine = read_machine(o.machine);
+  std::vector<RunComparison> comparisons;
+  nlohmann::json rows = nlohmann::json::array();
+  for (const std::string& folder : o.folders) {
+    const RunSpec run = read_run(std::filesystem::path(folder) / "run.yaml");
+    const ClusterSpec cluster = this_machine(run.layout.world());
+    const Prices prices = make_prices({.profiles = {}, .machine = o.machine, .stack = ""}, cluster, run.layout.world());
+    comparisons.push_back(compare_run(run, folder, cluster, *prices.cost));
+    comparisons.back().calibrated_on =
+        calibrated_on(machine, read_profile(std::filesystem::path(folder) / "profile.json")) ||
+        std::any_of(o.calibrated_on.begin(), o.calibrated_on.end(),
+                    [&](const std::string& seen) { return std::filesystem::equivalent(seen, folder); });
+    rows.push_back(to_json(comparisons.back()));
+  }
+  Report report;
+  report.title = "Predicted against measured";
+  std::vector<RunComparison> unseen;
+  std::copy_if(comparisons.begin(), comparisons.end(), std::back_inserter(unseen),
+               [](const RunComparison& c) { return !c.calibrated_on; });
+  report.answer = "Machine model: " + error_sentence(unseen) + disturbance(comparisons) + ".";
+  report.sections = {comparison_section(comparisons),
+                     timeline_section(unseen.empty() ? comparisons.front() : unseen.front()),
+                     rank_memory_section(comparisons)};
+  report.payload = {{"comparisons", rows}};
+  report.provenance = provenance({{"prices", o.machine}});
+  if (!o.output.empty()) write_report_file(report, o.output);
+  if (!o.json) std::erase_if(report.sections, [](const Section& s) { return s.id == "timeline"; });  // for files
+  put_report(report, o.json);
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app) {
+  const Command command(app, "compare",
+                        "Lay runs that were trained on this machine beside their predictions\n"
+                        "Example: windtunnel compare out/demo/other-mesh --machine out/demo/machine.json");
+  auto o = std::make_shared<Options>();
+  command.option("FOLDER", o->folders, "What windtunnel train wrote, one or more").required().existing_folder();
+  command.option("--machine", o->machine, "Machine model (windtunnel calibrate)").required();
+  command
+      .option("--calibrated-on", o->calibrated_on,
+              "A FOLDER that the machine model has seen, though its digest is not recorded; may be repeated")
+      .one_a_mention()
+      .existing_folder();
+  command.option("-o,--output", o->output, "Also write the report: .html, .md, .json or .txt");
+  command.flag("--json", o->json, "Print one JSON document");
+  command.runs([o] { compare(*o); });
+}
+
+}  // namespace wt

@@ -1,0 +1,67 @@
+// windtunnel compare-offers: one study on several offered clusters, by money.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "configs/base/error.hpp"
+#include "planner/cli/parts/commands.hpp"
+#include "planner/cli/parts/output.hpp"
+#include "planner/cli/parts/words.hpp"
+#include "planner/cli/compare_offers/offers_report.hpp"
+#include "reports/render/progress.hpp"
+#include "reports/render/text_report.hpp"
+#include "reports/render/write.hpp"
+
+namespace wt {
+namespace {
+
+struct Options {
+  std::string study, output;
+  std::vector<std::string> offers;
+  bool json = false, allow_assumed = false;
+};
+
+void compare_offers_command(const Options& o) {
+  const StudySpec study = read_study(o.study);
+  if (!o.output.empty()) make_folder(o.output);
+  std::vector<OfferSpec> offers = read_offers(o.offers);
+  Progress bar("reading inputs");
+  const OfferComparison result = compare_offers(study, std::move(offers), o.allow_assumed,
+                                                [&](const std::string& part, std::int64_t done, std::int64_t total,
+                                                    const std::string& what) { bar.update(part, done, total, what); });
+  bar.finish();
+  if (o.json) {
+    fmt::print("{}\n", offers_json(result).dump(1));
+  } else {
+    fmt::print("{}\n\n{}", offers_answer(result),
+               text_table(offers_table(result), {.color = use_color(Color::automatic, 1)}));
+    for (const std::string& note : offers_notes(result)) fmt::print("- {}\n", note);
+  }
+  if (!o.output.empty())
+    for (const auto& file : write_report(offers_report(result), o.output, "offers"))
+      fmt::print(o.json ? stderr : stdout, "wrote {}\n", file.string());
+  if (!result.cheapest) set_status(static_cast<int>(Code::finding));
+  for (const OfferRow& row : result.rows) {
+    if (row.plan) continue;
+    fmt::print(stderr, "windtunnel: offer {}: {}\n", row.offer.name, row.misfit);
+    if (row.failure != Code::finding) set_status(static_cast<int>(row.failure));
+  }
+}
+
+}  // namespace
+
+void add_compare_offers(CLI::App& app) {
+  const Command command(app, "compare-offers",
+                        "Plan a study on several offered clusters: the cheapest finish, ties, break-even prices\n"
+                        "Example: windtunnel compare-offers olmoe-256-h100 made-up-h100 made-up-h200");
+  auto o = std::make_shared<Options>();
+  command.option("study", o->study, "Study file, or a name in configs/studies").required();
+  command.option("offers", o->offers, "Offer files, or names in configs/offers").required();
+  command.option("-o,--output", o->output, "Folder for the report, with what each offer's money is spent on");
+  command.flag("--json", o->json, "Print one JSON document");
+  command.flag("--allow-assumed", o->allow_assumed, "Price by a roofline what nobody measured, marked as assumed");
+  command.runs([o] { compare_offers_command(*o); });
+}
+
+}  // namespace wt

@@ -1,0 +1,71 @@
+// windtunnel demo: the whole loop, stage by stage.
+#include <array>
+#include <chrono>
+
+#include "configs/base/atomic_file.hpp"
+#include "configs/base/quantity.hpp"
+#include "planner/cli/parts/commands.hpp"
+#include "planner/cli/parts/words.hpp"
+#include "planner/experiments/demo.hpp"
+#include "planner/cli/demo/demo_report.hpp"
+#include "planner/cli/plan/plan_report.hpp"
+#include "planner/cli/compare/proof_report.hpp"
+#include "reports/render/chrome_trace.hpp"
+#include "reports/render/write.hpp"
+
+namespace wt {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// By DemoStage, and the report after them.
+constexpr std::array kStages = {"data", "train", "bench", "calibrate", "simulate", "plan", "drill", "gate", "report"};
+
+void print_stage(std::size_t stage, double seconds, const std::string& text) {
+  fmt::print("[{}/{}] {:<10} {:>8}  ", stage + 1, kStages.size(), kStages[stage], format_seconds(seconds));
+  std::string indented;
+  for (const char c : text) indented += c == '\n' ? std::string("\n") + std::string(27, ' ') : std::string(1, c);
+  fmt::print("{}\n", indented);
+  std::fflush(stdout);
+}
+
+/// What a stage gave for others to open.
+void write_stage(DemoStage stage, const DemoResult& result, const std::filesystem::path& folder) {
+  if (stage == DemoStage::simulate)
+    write_file_atomically(folder / "trace.json", chrome_trace({{"predicted", result.shown().predicted_timelines},
+                                                               {"measured", result.shown().measured_timelines}}));
+  if (stage == DemoStage::plan)
+    write_plan(result.inputs, result.plan, result.details, plan_json(result.inputs, result.plan), folder / "plan");
+}
+
+void demo(const DemoOptions& options) {
+  const auto begin = Clock::now();
+  auto last = begin;
+  const auto lap_s = [&] {
+    const auto before = std::exchange(last, Clock::now());
+    return std::chrono::duration<double>(last - before).count();
+  };
+  const DemoResult result = run_demo(options, [&](DemoStage stage, const DemoResult& so_far) {
+    write_stage(stage, so_far, options.folder);
+    print_stage(static_cast<std::size_t>(stage), lap_s(), demo_stage(stage, so_far));
+  });
+  const std::filesystem::path report = write_report(demo_report(result), options.folder, "report").front();
+  print_stage(kStages.size() - 1, lap_s(), report.string());
+  fmt::print("\n{}\n(all of it in {})\n", demo_summary(result, report),
+             format_seconds(std::chrono::duration<double>(Clock::now() - begin).count()));
+  for (const std::string& line : broken_bars(result.comparisons)) fmt::print("Bar broken: {}\n", line);
+  set_status(result.exit_status());
+}
+
+}  // namespace
+
+void add_demo(CLI::App& app) {
+  const Command command(app, "demo",
+                        "Run the whole loop on this machine: train, measure, calibrate, predict, "
+                        "compare, plan, recover, report\nExample: windtunnel demo");
+  auto o = std::make_shared<DemoOptions>();
+  command.option("-o,--output", o->folder, "Folder for everything the demo writes").shows_default();
+  command.runs([o] { demo(*o); });
+}
+
+}  // namespace wt

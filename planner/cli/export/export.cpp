@@ -1,0 +1,65 @@
+// windtunnel export: a plan or a run in the format of the framework that is to train it.
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+
+#include "configs/files/find.hpp"
+#include "configs/base/error.hpp"
+#include "planner/cli/parts/commands.hpp"
+#include "planner/cli/parts/words.hpp"
+#include "planner/recipes/recipe.hpp"
+
+namespace wt {
+namespace {
+
+struct Options {
+  std::string plan, target, output;
+  bool json = false;
+};
+
+/// A folder of windtunnel plan -o has the run in it.
+std::filesystem::path run_file_of(const std::string& plan) {
+  if (!std::filesystem::is_directory(plan)) return find_config("runs", plan);
+  const std::filesystem::path file = std::filesystem::path(plan) / "plan.yaml";
+  if (!std::filesystem::exists(file))
+    throw_error(Code::usage, "{}: found a folder without plan.yaml, needs what windtunnel plan -o wrote, or a run file",
+                plan);
+  return file;
+}
+
+void export_plan(const Options& o) {
+  const RecipeFormat target = recipe_format_from_string(o.target, "--to");
+  const Recipe recipe = export_run(read_run(run_file_of(o.plan)), target);
+  if (o.json) {
+    const nlohmann::json document{{"target", o.target},
+                                  {"version", recipe.version},
+                                  {"file_name", recipe.file_name},
+                                  {"text", recipe.text},
+                                  {"not_expressed", recipe.not_expressed},
+                                  {"next_step", recipe.next_step}};
+    put_document(document.dump(2), o.output);
+    return;
+  }
+  put_document(recipe.text, o.output);
+  if (!o.output.empty() && o.output != "-") fmt::print(stderr, "wrote {}\n", o.output);
+  for (const std::string& what : recipe.not_expressed)
+    fmt::print(stderr, "not expressed in {}: {}\n", recipe.version, what);
+  fmt::print(stderr, "next: {}\n", recipe.next_step);
+}
+
+}  // namespace
+
+void add_export(CLI::App& app) {
+  const Command command(app, "export",
+                        "Write a plan or a run in the format of the framework that is to train it\n"
+                        "Example: windtunnel export out/plan --to torchtitan -o job.toml");
+  auto o = std::make_shared<Options>();
+  command.option("PLAN", o->plan, "Run file (plan.yaml), folder of windtunnel plan -o, or a preset of configs/runs")
+      .required();
+  command.option("--to", o->target, fmt::format("One of {}", fmt::join(recipe_format_names(), ", "))).required();
+  command.option("-o,--output", o->output, "File to write instead of standard output");
+  command.flag("--json", o->json, "Print one JSON document: the text and what it does not say");
+  command.runs([o] { export_plan(*o); });
+}
+
+}  // namespace wt

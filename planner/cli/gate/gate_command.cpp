@@ -1,0 +1,105 @@
+// windtunnel gate: did the new profile get slower than the base? windtunnel gate selftest: how good is the answer?
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "bench/gate/gate.hpp"
+#include "bench/gate/selftest.hpp"
+#include "configs/base/error.hpp"
+#include "planner/cli/parts/commands.hpp"
+#include "planner/cli/gate/gate_command.hpp"
+#include "planner/cli/gate/gate_run.hpp"
+#include "planner/cli/parts/words.hpp"
+#include "planner/cli/gate/gate_report.hpp"
+#include "planner/cli/gate/history_report.hpp"
+#include "reports/render/render.hpp"
+
+namespace wt {
+namespace {
+
+struct Options {
+  std::string base, current, junit;
+  std::vector<std::string> ignore;
+  bool strict = false, allow_missing = false, all = false, json = false, markdown = false;
+};
+
+void compare_profiles(const Options& o) {
+  if (o.base.empty() || o.current.empty())
+    throw_error(Code::usage,
+                "gate: found {} of 2 profiles; needs BASE and NEW, as in: windtunnel gate base.json new.json",
+                o.base.empty() ? 0 : 1);
+  GateOptions options;
+  options.strict = o.strict;
+  options.allow_missing = o.allow_missing;
+  options.ignored_facts = o.ignore;
+  const GateResult result =
+      compare(read_gate_input(gate_profiles(o.base)), read_gate_input(gate_profiles(o.current)), options);
+  if (!o.junit.empty()) put_document(gate_junit(result), o.junit);
+  if (o.junit != "-")
+    put_document(o.json       ? json_text(gate_json(result))
+                 : o.markdown ? gate_markdown(result)
+                              : gate_text(result, o.all),
+                 "");
+  set_status(result.exit_status());
+}
+
+void add_selftest(const Command& gate) {
+  struct SelftestCommand {
+    std::uint64_t seed = 1;
+    bool history = false, json = false;
+  };
+  const Command command = gate.subcommand(
+      "selftest",
+      "How often the gate cries wolf and what it finds, on recorded H100 timings\nExample: windtunnel gate selftest");
+  auto o = std::make_shared<SelftestCommand>();
+  command.option("--seed", o->seed, "Seed of the draws").shows_default();
+  command.flag("--history", o->history, "Of a history instead: precision and recall of change points");
+  command.flag("--json", o->json, "Print one JSON document");
+  command.runs([o] {
+    if (o->history) {
+      HistorySelftestOptions of_history;
+      of_history.seed = o->seed;
+      const HistorySelftest found =
+          history_selftest(default_golden_series(), read_recorded_runs(default_recorded_runs()), of_history);
+      return put_document(o->json ? json_text(history_selftest_json(found)) : history_selftest_text(found), "");
+    }
+    SelftestOptions options;
+    options.seed = o->seed;
+    const SelftestResult result = selftest(read_recorded_runs(default_recorded_runs()), options);
+    put_document(o->json ? json_text(selftest_json(result)) : selftest_text(result), "");
+  });
+}
+
+}  // namespace
+
+std::vector<std::filesystem::path> gate_profiles(const std::string& place) {
+  if (!std::filesystem::is_directory(place)) return {place};
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(place))
+    if (entry.path().extension() == ".json") files.push_back(entry.path());
+  if (files.empty())
+    throw_error(Code::usage, "{}: holds no .json file; needs a profile, or a folder of profiles", place);
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+void add_gate(CLI::App& app) {
+  const Command command(app, "gate",
+                        "Say whether a change made anything slower, and how sure that is\n"
+                        "Example: windtunnel gate run --base main --new . --minutes 15");
+  auto o = std::make_shared<Options>();
+  command.option("BASE", o->base, "Profile or Google Benchmark JSON before the change, or a folder of them");
+  command.option("NEW", o->current, "The same after the change");
+  command.flag("--strict", o->strict, "Benchmarks that cannot be decided give exit status 3");
+  command.flag("--allow-missing", o->allow_missing, "Benchmarks that vanished are no finding");
+  command.option("--ignore", o->ignore, "Fingerprint fact that may differ (repeatable)").one_a_mention();
+  command.flag("--all", o->all, "List benchmarks that stayed the same or are new, too");
+  const Word json = command.flag("--json", o->json, "Print one JSON document");
+  command.flag("--markdown", o->markdown, "Print Markdown for a pull request").excludes(json);
+  command.option("--junit", o->junit, "Also write JUnit XML to this file ('-': only that, to standard output)");
+  add_gate_run(command);
+  add_selftest(command);
+  add_gate_history(command);
+  command.runs([o] { compare_profiles(*o); });
+}
+
+}  // namespace wt

@@ -1,0 +1,9 @@
+// windtunnel gate run: the subcommand of gate that measures by itself.
+#pragma once
+#include "planner/cli/parts/words.hpp"
+
+namespace wt {
+
+void add_gate_run(const Command& gate);
+
+}  // namespace wt

@@ -1,0 +1,131 @@
+#include "planner/cli/gate/gate_trees.hpp"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "configs/base/error.hpp"
+#include "configs/base/hash.hpp"
+#include "configs/base/scratch_folder.hpp"
+#include "configs/base/text.hpp"
+#include "configs/base/run_hook.hpp"
+
+namespace wt {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path cache_of_trees() {
+  const auto variable = [](const char* name) { return std::string(std::getenv(name) ? std::getenv(name) : ""); };
+  if (const std::string cache = variable("WINDTUNNEL_CACHE"); !cache.empty()) return fs::path(cache) / "gate";
+  if (const std::string cache = variable("XDG_CACHE_HOME"); !cache.empty()) return fs::path(cache) / "windtunnel/gate";
+  if (const std::string home = variable("HOME"); !home.empty()) return fs::path(home) / ".cache/windtunnel/gate";
+  throw_error(Code::usage, "gate run: found no folder for the trees; set WINDTUNNEL_CACHE");
+}
+
+/// The trees that were used last stay, with all that was built in them: those of a comparison and of the ones before
+/// it.
+constexpr std::size_t kTreesKept = 6;
+
+void remove_old_trees(const fs::path& cache) {
+  std::vector<std::pair<fs::file_time_type, fs::path>> trees;
+  for (const auto& entry : fs::directory_iterator(cache))
+    if (entry.is_directory()) trees.emplace_back(entry.last_write_time(), entry.path());
+  std::sort(trees.rbegin(), trees.rend());
+  std::error_code error;  // what cannot be removed is no reason not to measure
+  for (std::size_t i = kTreesKept; i < trees.size(); ++i) fs::remove_all(trees[i].second, error);
+}
+
+/// Standard output of a command of bash without the last line's end; nothing where it fails.
+std::string output_of(const std::string& command, const fs::path& folder) {
+  const ScratchFolder scratch("wt-gate-git");
+  const fs::path out = scratch.path() / "out";
+  const std::vector<std::string> words = {
+      "bash", "-c", fmt::format("cd {} && {} > {}", shell_word(folder.string()), command, shell_word(out.string()))};
+  constexpr double kPatience_s = 600;  // a worktree of a large repository on a slow disk
+  if (run_hook(words, kPatience_s, scratch.path() / "log").how != HookEnd::How::ok) return "";
+  std::string text = read_file(out, "git's answer");
+  while (text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+std::string shell_word(const std::string& text) {
+  std::string word = "'";
+  for (char c : text) c == '\'' ? word += "'\\''" : word += c;
+  return word + "'";
+}
+
+GateTrees::GateTrees() {
+  repository_ = output_of("git rev-parse --show-toplevel", fs::current_path());
+  if (repository_.empty())
+    throw_error(Code::usage, "gate run: {} is in no git repository; call it in the one whose revisions it compares",
+                fs::current_path().string());
+  cache_ = cache_of_trees() / fmt::format("{}-{:08x}", repository_.filename().string(),
+                                          static_cast<std::uint32_t>(hash_of(repository_.string())));
+  log_ = cache_ / "log";
+  std::error_code error;
+  fs::create_directories(cache_, error);
+  const fs::path lock = cache_.parent_path() / "lock";  // of all repositories: they share the machine
+  lock_ = open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (lock_ < 0) throw_error(Code::runtime, "{}: cannot be written; set WINDTUNNEL_CACHE", lock.string());
+  if (flock(lock_, LOCK_EX | LOCK_NB) != 0) {
+    close(lock_);
+    throw_error(Code::undecided, "gate run: another one holds {}; two at once spoil one another, wait for its end",
+                lock.string());
+  }
+  std::ofstream(log_).flush();  // anew
+}
+
+GateTrees::~GateTrees() { close(lock_); }
+
+std::string GateTrees::git(const std::string& words) const { return output_of("git " + words, repository_); }
+
+GateTree GateTrees::tree(const std::string& revision) {
+  const bool here = revision == ".";
+  const std::string commit = git("rev-parse --verify --quiet --end-of-options " +
+                                 shell_word((here ? std::string("HEAD") : revision) + "^{commit}"));
+  if (commit.empty())
+    throw_error(Code::usage, "gate run: found no revision '{}' in {}; name a commit, branch or tag that git log shows",
+                here ? "HEAD" : revision, repository_.string());
+  if (here) return {repository_, commit, git("status --porcelain").empty()};
+  const fs::path folder = cache_ / commit.substr(0, 12);
+  // Of an earlier clone at the same path, the folder may be a worktree that this repository does not know.
+  const bool is_ours =
+      fs::exists(folder / ".git") && output_of("git rev-parse --path-format=absolute --git-common-dir", folder) ==
+                                         git("rev-parse --path-format=absolute --git-common-dir");
+  if (!is_ours) {
+    fs::remove_all(folder);
+    git("worktree prune");
+    git("worktree add --quiet --detach " + shell_word(folder.string()) + " " + commit);
+  } else {
+    output_of("git checkout --quiet --force --detach " + commit, folder);
+  }
+  if (output_of("git rev-parse HEAD", folder) != commit)
+    throw_error(Code::runtime, "gate run: {} could not be checked out into {}; try: git worktree add --detach {} {}",
+                commit, folder.string(), folder.string(), commit);
+  fs::last_write_time(folder, fs::file_time_type::clock::now());
+  remove_old_trees(cache_);
+  return {folder, commit};
+}
+
+bool run_in_tree(const GateTree& tree, const std::string& command, double limit_s, const fs::path& log,
+                 std::string& said) {
+  std::vector<std::string> environment;
+  for (char** variable = environ; *variable; ++variable) environment.emplace_back(*variable);
+  environment.push_back("CCACHE_BASEDIR=" + tree.folder.string());
+  environment.push_back("CCACHE_NOHASHDIR=true");
+  const HookEnd end = run_hook({"bash", "-c", fmt::format("cd {} && {}", shell_word(tree.folder.string()), command)},
+                               limit_s, log, environment, true);
+  said = end.said;
+  return end.how == HookEnd::How::ok;
+}
+
+}  // namespace wt

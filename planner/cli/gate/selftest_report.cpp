@@ -1,0 +1,100 @@
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+
+#include "planner/cli/gate/gate_report.hpp"
+
+namespace wt {
+namespace {
+
+using nlohmann::json;
+
+std::string alarms_text(const char* title, const FalseAlarms& f, double floor) {
+  return fmt::format(
+      "  {:<14} {:6.3f} % of benchmarks called slower, {:.3f} % faster, {:.1f} % inconclusive; {:.1f} % of gate runs "
+      "fail\n"
+      "  {:<14} (\"median more than {:g} % slower\" alone would call {:.1f} %)\n",
+      title, f.slower * 100, f.faster * 100, f.inconclusive * 100, f.failed_runs * 100, "", floor * 100, f.naive * 100);
+}
+
+json alarms_json(const FalseAlarms& f) {
+  return {{"slower", f.slower}, {"faster", f.faster},           {"inconclusive", f.inconclusive},
+          {"naive", f.naive},   {"failed_runs", f.failed_runs}, {"judged", f.judged}};
+}
+
+json recall_json(const Recall& x) {
+  return {{"step", x.step},
+          {"all", x.all},
+          {"quiet", x.quiet},
+          {"called_same", x.called_same},
+          {"below_floors", x.below_floors},
+          {"failed_runs", x.failed_runs},
+          {"injected", x.injected},
+          {"injected_quiet", x.injected_quiet}};
+}
+
+}  // namespace
+
+std::string selftest_text(const SelftestResult& r) {
+  const SelftestOptions& o = r.options;
+  std::string text = fmt::format(
+      "Gate selftest on {}: {} benchmarks ({} quiet: spread <= {:g} %), {} runs, {} samples a side, {} trials, seed "
+      "{}\n\n"
+      "False alarms (same code on both sides), by how the two sides are measured\n",
+      r.source, r.benchmarks, r.quiet_benchmarks, o.quiet_spread * 100, r.runs, o.samples, o.trials, o.seed);
+  text += alarms_text("in turns", r.interleaved, o.gate.relative_floor);
+  text += alarms_text("base, then new", r.consecutive, o.gate.relative_floor);
+  text += fmt::format(
+      "\nRecall (a step on {:g} % of the benchmarks, in turns)\n"
+      "  step   found: all   quiet   called same   below the floors   gate runs that fail\n",
+      o.step_share * 100);
+  for (const Recall& x : r.recall)
+    text += fmt::format("  {:3.0f} %  {:10.1f} %  {:5.1f} %  {:10.1f} %  {:15.1f} %  {:18.1f} %\n", x.step * 100,
+                        x.all * 100, x.quiet * 100, x.called_same * 100, x.below_floors * 100, x.failed_runs * 100);
+  if (r.blocks.empty()) return text;
+  text += fmt::format(
+      "\ngate run, in blocks of random order (a step of {:g} % on {:g} % of the benchmarks)\n"
+      "  benchmarks   measured again   minutes   same code: runs that fail   inconclusive   step found: all   quiet   "
+      "below the floors\n",
+      o.block_step * 100, o.step_share * 100);
+  for (const BlocksResult& x : r.blocks)
+    text += fmt::format("  {:10} {:>16} {:9.0f} {:25.1f} % {:12.1f} % {:15.1f} % {:5.1f} % {:16.1f} %\n", x.benchmarks,
+                        x.filtered ? "undecided" : "all", x.minutes, x.failed_runs * 100, x.inconclusive * 100,
+                        x.recall.all * 100, x.recall.quiet * 100, x.recall.below_floors * 100);
+  return text + fmt::format(
+                    "  Assumed: a process takes {:g} s to start, a benchmark in it {:g} ms or two calls, whichever is "
+                    "longer.\n",
+                    o.process_s, o.benchmark_s * 1e3);
+}
+
+json selftest_json(const SelftestResult& r) {
+  json recall = json::array();
+  for (const Recall& x : r.recall) recall.push_back(recall_json(x));
+  json blocks = json::array();
+  for (const BlocksResult& x : r.blocks)
+    blocks.push_back({{"benchmarks", x.benchmarks},
+                      {"minutes", x.minutes},
+                      {"filtered", x.filtered},
+                      {"failed_runs", x.failed_runs},
+                      {"inconclusive", x.inconclusive},
+                      {"minutes_used", x.minutes_used},
+                      {"recall", recall_json(x.recall)}});
+  return {{"schema", "windtunnel.gate-selftest/1"},
+          {"source", r.source},
+          {"benchmarks", r.benchmarks},
+          {"quiet_benchmarks", r.quiet_benchmarks},
+          {"runs", r.runs},
+          {"samples", r.options.samples},
+          {"trials", r.options.trials},
+          {"step_share", r.options.step_share},
+          {"quiet_spread", r.options.quiet_spread},
+          {"seed", r.options.seed},
+          {"interleaved", alarms_json(r.interleaved)},
+          {"consecutive", alarms_json(r.consecutive)},
+          {"recall", std::move(recall)},
+          {"process_s", r.options.process_s},
+          {"benchmark_s", r.options.benchmark_s},
+          {"blocks", std::move(blocks)}};
+}
+
+}  // namespace wt

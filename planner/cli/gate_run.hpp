@@ -1,9 +1,0 @@
-// windtunnel gate run: the subcommand of gate that measures by itself.
-#pragma once
-#include "planner/cli/words.hpp"
-
-namespace wt {
-
-void add_gate_run(const Command& gate);
-
-}  // namespace wt

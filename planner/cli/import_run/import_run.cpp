@@ -1,0 +1,65 @@
+// windtunnel import-run: a job of another framework as a run file, so that it can be simulated and planned around.
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+
+#include "configs/base/text.hpp"
+#include "planner/cli/parts/commands.hpp"
+#include "planner/cli/parts/words.hpp"
+#include "planner/recipes/recipe.hpp"
+
+namespace wt {
+namespace {
+
+struct Options {
+  std::string file, format, model, output;
+  std::optional<std::int64_t> gpus;
+  bool json = false;
+};
+
+std::string run_file_text(const ImportedRun& imported, const std::string& file) {
+  std::string out = fmt::format("# From {}, {}; read by windtunnel import-run.\n", file, to_string(imported.format));
+  for (const std::string& what : imported.assumed) out += "# assumed: " + what + "\n";
+  for (const std::string& what : imported.dropped) out += "# dropped: " + what + "\n";
+  return out + run_to_yaml(imported.run) + "\n";
+}
+
+void import_job(const Options& o) {
+  RecipeSource source;
+  if (!o.format.empty()) source.format = recipe_format_from_string(o.format, "--from");
+  source.model = o.model;
+  source.gpus = o.gpus.value_or(0);
+  const std::string text = read_file(o.file, "a TOML, YAML or shell file of a trainer");
+  const ImportedRun imported = import_run(text, o.file, source);
+  if (o.json) {
+    const nlohmann::json document{{"format", to_string(imported.format)}, {"run", run_to_yaml(imported.run)},
+                                  {"layout", imported.run.layout.name()}, {"gpus", imported.run.layout.world()},
+                                  {"dropped", imported.dropped},          {"assumed", imported.assumed}};
+    put_document(document.dump(2), o.output);
+    return;
+  }
+  put_document(run_file_text(imported, o.file), o.output);
+  if (!o.output.empty() && o.output != "-") fmt::print(stderr, "wrote {}\n", o.output);
+  fmt::print(stderr, "{} on {} GPUs: {}\n", imported.run.name, imported.run.layout.world(), imported.run.layout.name());
+  for (const std::string& what : imported.assumed) fmt::print(stderr, "assumed: {}\n", what);
+  for (const std::string& what : imported.dropped) fmt::print(stderr, "dropped: {}\n", what);
+}
+
+}  // namespace
+
+void add_import_run(CLI::App& app) {
+  const Command command(app, "import-run",
+                        "Read a job of another framework as a run file\n"
+                        "Example: windtunnel import-run pretrain.sh --gpus 256 -o run.yaml");
+  auto o = std::make_shared<Options>();
+  command.option("FILE", o->file, "Launch script or flags, YAML, or TOML of a trainer").required();
+  command.option("--from", o->format,
+                 fmt::format("What it is, if it does not look like it: {}", fmt::join(recipe_format_names(), ", ")));
+  command.option("--model", o->model, "Model, where the file names none: of configs/models, a file, or a config.json");
+  command.option("--gpus", o->gpus, "GPUs, where the file does not say how many").between(std::int64_t{1}, INT64_MAX);
+  command.option("-o,--output", o->output, "Run file to write instead of standard output");
+  command.flag("--json", o->json, "Print one JSON document: the run, what was dropped and what was assumed");
+  command.runs([o] { import_job(*o); });
+}
+
+}  // namespace wt

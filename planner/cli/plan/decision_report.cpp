@@ -1,0 +1,182 @@
+#include "planner/cli/plan/decision_report.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "configs/base/number.hpp"
+#include "configs/base/quantity.hpp"
+#include "planner/cli/parts/cells.hpp"
+#include "planner/cli/plan/cost_report.hpp"
+#include "planner/cli/parts/json_parts.hpp"
+#include "planner/cli/parts/provenance.hpp"
+
+namespace wt {
+namespace {
+
+Cell verdict(const Decision& d, std::size_t i) {
+  const PlannedOption& o = d.options[i];
+  const bool front = std::find(d.front.begin(), d.front.end(), i) != d.front.end();
+  if (!o.plan) return Cell("does not fit", Status::bad);
+  if (d.chosen == i) return Cell("chosen", Status::good);
+  if (!o.feasible()) {
+    const std::string why = o.in_time ? "over budget" : o.in_budget ? "too late" : "too late, over budget";
+    return Cell(d.nearest == i ? why + ", the nearest" : why, Status::warn);
+  }
+  return Cell(front ? "on the front" : "");
+}
+
+/// Days over money, or GPU-hours, from the cheapest on.
+Chart front_chart(const Decision& d) {
+  std::vector<std::size_t> order = d.front;
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return d.options[a].spent(d.priced) < d.options[b].spent(d.priced); });
+  Chart chart{.kind = ChartKind::line,
+              .title = "Pareto front",
+              .unit = "days",
+              .series = {{.name = "expected finish"}},
+              .label_axis = d.priced ? "million, in the prices' currency" : "million GPU-hours",
+              .value_axis = "finish",
+              .note = "No option is done earlier and spends no more than these."};
+  Series& series = chart.series.front();
+  for (const std::size_t i : order) {
+    const PlannedOption& o = d.options[i];
+    chart.x.push_back(o.spent(d.priced) / 1e6);
+    chart.labels.push_back(fmt::format("{} {}", o.gpus, o.cluster) +
+                           (d.batches ? fmt::format(", batch {}", o.batch) : ""));
+    series.values.push_back(o.days());
+    series.low.push_back(o.plan->cost.days.p05);
+    series.high.push_back(o.plan->cost.days.p95);
+  }
+  return chart;
+}
+
+/// By what share the objective of another layout may be smaller than the best one's that was simulated.
+double could_be_better(const Plan& plan) {
+  return 1 - plan.search.certificate.bound / plan.search.certificate.incumbent;
+}
+
+Cell millions(const std::optional<CostRange>& range, double CostRange::*which) {
+  return range ? Cell((*range).*which / 1e6) : Cell("-");
+}
+
+}  // namespace
+
+Table options_table(const Decision& d) {
+  Table table{.title = "Options",
+              .columns = {{"cluster"},
+                          {"GPUs", "", Align::right},
+                          {"finish", "days", Align::right},
+                          {"95 % of runs", "days", Align::right},
+                          {"GPU-hours", "million", Align::right},
+                          {"money, P50", "million", Align::right},
+                          {"P95", "million", Align::right},
+                          {"step", "s", Align::right},
+                          {"MFU", "%", Align::right},
+                          {"layout"},
+                          {"could be better by", "%", Align::right},
+                          {""}},
+              .note =
+                  "Could be better by: how many fewer days, or kWh, a layout of these GPUs that was not simulated may "
+                  "take; 0 is proved."};
+  constexpr int kBatchColumn = 2;  // behind cluster and GPUs
+  if (d.batches) table.columns.insert(table.columns.begin() + kBatchColumn, {"batch", "sequences", Align::right});
+  for (std::size_t i = 0; i < d.options.size(); ++i) {
+    const PlannedOption& o = d.options[i];
+    std::vector<Cell> row{o.cluster, Cell(as_double(o.gpus))};
+    if (o.plan)
+      row.insert(row.end(),
+                 {Cell(o.days(), fmt::format("{:.1f}", o.days())),
+                  Cell(o.p95_days(), fmt::format("{:.1f}", o.p95_days())), Cell(o.gpu_hours() / 1e6),
+                  millions(o.plan->cost.money, &CostRange::p50), millions(o.plan->cost.money, &CostRange::p95),
+                  Cell(o.plan->step.step_s), o.plan->step.mfu > 0 ? Cell(100 * o.plan->step.mfu) : Cell("-"),
+                  fmt::format("{}, {}, microbatch {}", o.plan->layout.name(), to_string(o.plan->layout.recompute),
+                              o.plan->layout.microbatch),
+                  Cell(100 * could_be_better(*o.plan))});
+    else
+      row.insert(row.end(), {"-", "-", "-", "-", "-", "-", "-", "-", "-"});
+    row.push_back(verdict(d, i));
+    if (d.batches) row.insert(row.begin() + kBatchColumn, Cell(as_double(o.batch)));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+Table option_worth_table(const Decision& d) {
+  Table table{.title = "What to measure before one is taken",
+              .columns = {{"cluster"},
+                          {"price"},
+                          {"would change the option", "%", Align::right},
+                          {"saves", d.preferred_unit, Align::right},
+                          {"takes", "min", Align::right},
+                          {"how"}}};
+  constexpr std::size_t kShown = 8;
+  for (const OptionWorth& w : d.next) {
+    if (table.rows.size() == kShown) break;
+    table.rows.push_back(
+        {w.cluster, w.prices, percent(w.changes), Cell(w.saves), w.minutes ? Cell(*w.minutes) : Cell("-"), w.how});
+  }
+  return table;
+}
+
+nlohmann::json decision_json(const Decision& d) {
+  nlohmann::json options = nlohmann::json::array();
+  for (const PlannedOption& o : d.options) {
+    nlohmann::json one{{"cluster", o.cluster}, {"gpus", o.gpus}, {"global_train_batch_size", o.batch}};
+    if (o.plan) {
+      one["days"] = o.days();
+      one["days_p95"] = o.p95_days();
+      one["gpu_hours"] = o.gpu_hours();
+      one["step_s"] = o.plan->step.step_s;
+      one["layout"] = o.plan->layout.name();
+      one["recompute"] = to_string(o.plan->layout.recompute);
+      one["microbatch"] = o.plan->layout.microbatch;
+      one["could_be_better"] = could_be_better(*o.plan);
+      one["in_time"] = o.in_time;
+      one["in_budget"] = o.in_budget;
+      if (o.plan->cost.money) one["money_p50"] = o.plan->cost.money->p50, one["money_p95"] = o.plan->cost.money->p95;
+      if (o.plan->cost.energy) one["kWh_p50"] = o.plan->cost.energy->p50;
+    } else {
+      one["misfit"] = o.misfit;
+    }
+    options.push_back(std::move(one));
+  }
+  nlohmann::json out{{"schema", "windtunnel.decision/1"}, {"answer", d.sentence}, {"options", options}};
+  out["chosen"] = d.chosen ? nlohmann::json(*d.chosen) : nlohmann::json();
+  out["nearest"] = d.nearest ? nlohmann::json(*d.nearest) : nlohmann::json();
+  out["front"] = d.front;
+  nlohmann::json rows = nlohmann::json::array();
+  for (const OptionWorth& w : d.next)
+    rows.push_back({{"cluster", w.cluster},
+                    {"price", w.prices},
+                    {"changes", w.changes},
+                    {"saves", w.saves},
+                    {"minutes", or_null(w.minutes)},
+                    {"how", w.how}});
+  out["measure_next"] = {{"sentence", d.next_sentence}, {"unit", d.preferred_unit}, {"rows", rows}};
+  return out;
+}
+
+Report decision_report(const Decision& d) {
+  Report report;
+  const PlannedOption& o = d.options[d.chosen.value_or(*d.nearest)];
+  report.title = fmt::format("{}: which GPUs, how many{}", o.inputs->study.name, d.batches ? ", and which batch" : "");
+  report.answer = d.sentence;
+  report.status = d.chosen ? Status::good : Status::warn;
+  Section section{"options", "The options", {}, {options_table(d)}};
+  if (d.batches) section.paragraphs.push_back(batch_note(d));
+  if (d.front.size() > 1) section.items.emplace_back(front_chart(d));
+  std::vector<std::pair<std::string, const Cost*>> costs;
+  for (const PlannedOption& option : d.options)
+    if (option.plan)
+      costs.emplace_back(fmt::format("{} {}{}", option.gpus, option.cluster,
+                                     d.batches ? fmt::format(", batch {}", option.batch) : std::string()),
+                         &option.plan->cost);
+  section.items.emplace_back(cost_stack(costs));
+  if (!d.next.empty()) section.items.emplace_back(option_worth_table(d));
+  report.sections.push_back(std::move(section));
+  report.provenance = provenance({{"study", o.inputs->study.name}, {"prices", o.inputs->basis}});
+  report.payload = decision_json(d);
+  return report;
+}
+
+}  // namespace wt

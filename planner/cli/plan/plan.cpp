@@ -1,0 +1,295 @@
+// windtunnel plan: which layout, which cadence, and when will it be done.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <optional>
+#include <set>
+
+#include "configs/files/find.hpp"
+#include "configs/files/study_keys.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/quantity.hpp"
+#include "configs/base/text.hpp"
+#include "planner/cli/parts/commands.hpp"
+#include "planner/cli/parts/output.hpp"
+#include "planner/cli/parts/words.hpp"
+#include "planner/plan/decision.hpp"
+#include "planner/plan/smaller_plan.hpp"
+#include "planner/cli/plan/cost_report.hpp"
+#include "planner/cli/plan/decision_report.hpp"
+#include "planner/cli/plan/plan_report.hpp"
+#include "reports/render/progress.hpp"
+#include "reports/render/text_report.hpp"
+#include "reports/render/write.hpp"
+
+namespace wt {
+namespace {
+
+struct Options {
+  std::string study, model, stack, output, gpus, finish_within, budget, prefer;
+  std::vector<std::string> routing, clusters, set;
+  std::int64_t smaller = 0;
+  bool json = false, allow_assumed = false;
+};
+
+/// What --set says: of keys that may list options, and of the others.
+struct Settings {
+  Assignments options, others;
+};
+
+/// Throws Error{usage} for a key that is set twice, or by a flag of its own, too.
+Settings settings_of(const Options& o) {
+  const std::map<std::string, bool> by_flag{{"cluster", !o.clusters.empty()}, {"gpus", !o.gpus.empty()},
+                                            {"model", !o.model.empty()},      {"stack", !o.stack.empty()},
+                                            {"routing", !o.routing.empty()},  {"prefer", !o.prefer.empty()}};
+  std::vector<KeyValuesOf> settings;
+  std::set<std::string> seen;
+  for (const std::string& one : o.set) {
+    settings.push_back(parse_assignment(one, false));
+    const std::string& key = settings.back().key;
+    if (!seen.insert(key).second) throw_error(Code::usage, "--set {}: found twice, needs one value", key);
+    if (const auto flag = by_flag.find(key); flag != by_flag.end() && flag->second)
+      throw_error(Code::usage, "--set {}: found beside --{}, which says it, too; give one of them", key, key);
+  }
+  Settings out;
+  for (auto& [key, value] : assignments_of(settings))
+    (names_options(key) ? out.options : out.others).emplace_back(std::move(key), std::move(value));
+  return out;
+}
+
+/// The text of the study behind --model, --cluster and --gpus: 1T tokens in steps of about 4M, loads of the model's
+/// family. What --set says is no assumption; it is set by the caller, but for the sequence, which the batch follows.
+std::string quick_study(const Options& o, const Settings& settings) {
+  if (o.model.empty() || o.clusters.empty() || o.gpus.empty())
+    throw Error(Code::usage,
+                "plan: found neither a study nor all of --model, --cluster and --gpus; give a study file, or "
+                "--model config.json --cluster hgx-h100 --gpus 256");
+  const std::int64_t gpus = parse_numbers(o.gpus, "--gpus").front();
+  const ClusterSpec cluster = read_cluster(o.clusters.front());
+  const auto given = [](const Assignments& assignments, const std::string& key) {
+    return std::ranges::find(assignments, key, &Assignments::value_type::first);
+  };
+  const bool node_given = given(settings.others, "cluster.gpus_per_node") != settings.others.end();
+  if (!node_given && gpus > cluster.gpus_per_node && gpus % cluster.gpus_per_node != 0)  // said of the flag
+    throw_error(Code::usage, "--gpus: found {}, needs whole nodes of {} GPUs ({})", gpus, cluster.gpus_per_node,
+                cluster.name);
+  const ModelSpec model = read_model(o.model);
+  const auto sequence = given(settings.others, "max_seq_len");
+  const bool seq_given = sequence != settings.others.end();
+  const std::int64_t seq =
+      seq_given ? static_cast<std::int64_t>(parse_count(sequence->second, "--set max_seq_len")) : 4096;
+  const std::int64_t wanted = 4'194'304;  // tokens a step: usual for models of this size
+  const auto nearest = [&](std::int64_t multiple) {
+    return multiple *
+           std::max<std::int64_t>(1, std::llround(static_cast<double>(wanted) / static_cast<double>(seq * multiple)));
+  };
+  // One batch for all options, where one of about that size can be had.
+  std::int64_t common = 1;
+  for (const std::int64_t each : parse_numbers(o.gpus, "--gpus")) common = std::min(std::lcm(common, each), 2 * wanted);
+  const std::int64_t batch = nearest(common * seq <= 2 * wanted ? common : gpus);
+  // A file is named in full, so that the study written beside the plan can be used from anywhere; JSON strings are
+  // YAML.
+  const auto named = [](const std::string& name) {
+    return nlohmann::json(std::filesystem::is_regular_file(name) ? std::filesystem::absolute(name).string() : name)
+        .dump();
+  };
+  std::vector<std::string> assumed;
+  if (given(settings.others, "tokens") == settings.others.end()) assumed.push_back("1T tokens");
+  if (!seq_given) assumed.push_back("4,096 tokens a sequence");
+  if (given(settings.options, "global_train_batch_size") == settings.options.end())
+    assumed.push_back("about 4M tokens a step");
+  if (given(settings.others, "failures") == settings.others.end())
+    assumed.push_back(fmt::format("the failure rates of {}", kDefaultFailures));
+  std::string text = "# Made by windtunnel plan from --model, --cluster and --gpus.\n";
+  text += fmt::format("name: {}-{}\nmodel: {}\ncluster: {}\ngpus: {}\ntokens: 1T\nmax_seq_len: {}\n", model.name, gpus,
+                      named(o.model), named(o.clusters.front()), gpus, seq);
+  text += fmt::format("global_train_batch_size: {}\nprecision: amp_bf16\nrouting: [{}]\n", batch,
+                      routing_for_model(model)[0]);
+  if (!assumed.empty())
+    text += fmt::format(
+        "assumptions: [\"Made from a model, a cluster and a number of GPUs. Assumed: {}; --set or a study says "
+        "otherwise.\"]\n",
+        fmt::join(assumed, ", "));
+  return text;
+}
+
+void print_text(const PlanInputs& inputs, const Plan& plan, const std::vector<std::filesystem::path>& files) {
+  fmt::print("{}\n", plan_answer(inputs, plan));
+  for (const std::string& doubt : plan_doubts(inputs, plan)) fmt::print("Doubtful: {}\n", doubt);
+  fmt::print("Range: {}.\n{}.\n{}\n\n", plan_range(plan), plan_scope(inputs), cost_sentence(plan.cost));
+  const bool color = use_color(Color::automatic, 1);
+  fmt::print("{}\n", text_table(layout_table(inputs, plan), {.color = color}));
+  fmt::print("{}\n", text_table(candidate_table(inputs, plan, 6), {.color = color}));
+  const Certificate& c = plan.search.certificate;
+  std::int64_t infeasible = 0;
+  for (const auto& [reason, count] : c.infeasible) infeasible += count;
+  fmt::print("Recovery: {}\n", plan.policies.choice);
+  for (const SmallerLayout& smaller : plan.smaller)
+    fmt::print("On {} GPUs: {}, a step of {}.\n", smaller.layout.world(), smaller.layout.name(),
+               format_seconds(smaller.step_s));
+  fmt::print("Search: {} layouts, {} do not fit, {} bounded, {} simulated, {:.1f} s; {}.\n", c.enumerated, infeasible,
+             c.bounded, c.simulated, plan.search_s, proof_words(c));
+  if (!plan.robust.sentence.empty()) fmt::print("Choice: {}.\n", plan.robust.sentence);
+  fmt::print("{}.\n", memory_sentence(inputs, plan));
+  if (!plan.layout.placement.empty()) fmt::print("{}\n", plan.placement_note);
+  if (!plan.drift_note.empty()) fmt::print("{}\n", plan.drift_note);
+  fmt::print("\n{}\n", text_table(measure_table(plan, 6), {.color = color}));
+  fmt::print("{}.\n", evidence_sentence(plan.step.evidence));
+  for (const std::string& assumption : plan_assumptions(inputs, plan)) fmt::print("- {}\n", assumption);
+  for (const std::string& disturbance : plan_disturbances(inputs, plan)) fmt::print("- {}\n", disturbance);
+  for (const auto& file : files) fmt::print("wrote {}\n", file.string());
+}
+
+/// The study's options, and what flags say in place of them.
+DecisionSpec asked_options(const Options& o, const std::string& text, const std::string& origin,
+                           const Assignments& assignments) {
+  DecisionSpec asked{.options = study_options(text, origin), .assignments = assignments};
+  if (!o.clusters.empty()) asked.options.clusters = o.clusters;
+  if (!o.gpus.empty()) asked.options.gpus = parse_numbers(o.gpus, "--gpus");
+  if (!o.finish_within.empty()) {
+    asked.within_s = parse_seconds(o.finish_within, "--finish-within");
+    if (!(*asked.within_s > 0))
+      throw_error(Code::usage, "--finish-within: found {}, needs a time above 0, as 30d", o.finish_within);
+  }
+  if (!o.budget.empty()) {
+    asked.budget = parse_count(o.budget, "--budget");
+    if (!(*asked.budget > 0)) throw_error(Code::usage, "--budget: found {}, needs money above 0, as 5M", o.budget);
+  }
+  if (o.prefer.empty()) return asked;
+  const std::vector<std::string>& names = prefer_names();
+  const auto preferred = std::find(names.begin(), names.end(), o.prefer);
+  if (preferred == names.end())
+    throw_error(Code::usage, "--prefer: found '{}', allowed {}", o.prefer, fmt::join(names, ", "));
+  asked.prefer = static_cast<Prefer>(preferred - names.begin());
+  return asked;
+}
+
+/// More than one plan is asked for, or one against a deadline.
+bool several(const DecisionSpec& asked) {
+  return asked.options.several() || asked.within_s || asked.budget || asked.prefer;
+}
+
+/// The study's text with what flags say in place of its keys; --cluster, --gpus and what --set says of no options
+/// apart.
+std::string asked_study(const Options& o, const std::string& origin, const Settings& settings) {
+  std::string text = o.study.empty() ? quick_study(o, settings) : read_file(origin, "a study file");
+  if (!o.routing.empty()) text = set_study_key(text, "routing", nlohmann::json(o.routing).dump(), "--routing");
+  if (!o.stack.empty()) text = set_study_key(text, "stack", o.stack, "--stack");
+  if (!o.study.empty() && !o.model.empty())
+    text = set_study_key(text, "model", nlohmann::json(o.model).dump(), "--model");
+  return set_study_keys(text, settings.options, origin);
+}
+
+void decide_command(const Options& o, const std::string& study, const std::string& origin, const DecisionSpec& asked) {
+  if (!o.output.empty()) make_folder(o.output);
+  Progress bar("planning options");
+  const Decision decision = decide(study, origin, asked, o.allow_assumed,
+                                   [&](const std::string& part, std::int64_t done, std::int64_t total,
+                                       const std::string& what) { bar.update(part, done, total, what); });
+  bar.finish();
+  if (o.json) {
+    fmt::print("{}\n", decision_json(decision).dump(1));
+  } else {
+    const bool color = use_color(Color::automatic, 1);
+    fmt::print("{}\n\n{}", decision.sentence, text_table(options_table(decision), {.color = color}));
+    if (decision.batches) fmt::print("{}\n", batch_note(decision));
+    if (!decision.next.empty())
+      fmt::print("\n{}", text_table(option_worth_table(decision), {.color = color}));
+    else if (!decision.next_sentence.empty())
+      fmt::print("\n{}.\n", decision.next_sentence);
+  }
+  if (!o.output.empty()) {
+    std::vector<std::filesystem::path> files = write_report(decision_report(decision), o.output, "options");
+    if (decision.chosen) {
+      const PlannedOption& best = decision.options[*decision.chosen];
+      for (auto& file : write_plan(*best.inputs, *best.plan, plan_details(*best.inputs, *best.plan),
+                                   plan_json(*best.inputs, *best.plan), o.output))
+        files.push_back(std::move(file));
+    }
+    for (const auto& file : files) fmt::print(o.json ? stderr : stdout, "wrote {}\n", file.string());
+  }
+  if (!decision.chosen) set_status(static_cast<int>(Code::finding));
+}
+
+void plan_command(const Options& o) {
+  if (o.smaller < 0) throw_error(Code::usage, "--smaller: found {}, needs a number of 0 or more", o.smaller);
+  // A study without a name is called as its file is, and errors name that file.
+  const std::string origin = o.study.empty() ? "--model " + o.model : find_config("studies", o.study).string();
+  const Settings settings = settings_of(o);
+  const std::string text = asked_study(o, origin, settings);
+  const DecisionSpec asked = asked_options(o, text, origin, settings.others);
+  if (several(asked)) {
+    if (o.smaller > 0) throw Error(Code::usage, "--smaller: found with several options, needs one plan");
+    return decide_command(o, text, origin, asked);
+  }
+  const StudySpec study = assigned_study(set_options(text, asked.options, origin), origin, asked.assignments);
+  if (!o.output.empty()) make_folder(o.output);
+  Progress bar("reading prices");
+  const SearchProgress progress = [&](const std::string& part, std::int64_t done, std::int64_t total,
+                                      const std::string& what) { bar.update(part, done, total, what); };
+  const PlanInputs inputs = bar.during([&] { return read_plan_inputs(study, o.allow_assumed); });
+  Plan plan = make_plan(inputs, progress);
+  std::vector<std::string> unplanned;
+  if (o.smaller > 0)
+    plan.smaller = bar.during([&] {
+      return smaller_layouts(inputs.study, o.smaller, o.allow_assumed,
+                             [&](const std::string& why) { unplanned.push_back(why); });
+    });
+  std::vector<std::filesystem::path> files;
+  nlohmann::json document;
+  if (o.json || !o.output.empty()) document = plan_json(inputs, plan);
+  if (!o.output.empty()) files = write_plan(inputs, plan, plan_details(inputs, plan, progress), document, o.output);
+  bar.finish();
+  for (const std::string& why : unplanned) fmt::print(stderr, "{}\n", why);
+  if (o.json)
+    fmt::print("{}\n", document.dump(1));
+  else
+    print_text(inputs, plan, files);
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app) {
+  const Command command(
+      app, "plan",
+      "Choose layout, checkpoint cadence and spares for a study, and say when the run is done.\n"
+      "Layouts searched: what the stack runs of FSDP, HSDP, expert, tensor, pipeline and context\n"
+      "parallelism, with recompute and microbatch, in bf16. Not searched: fp8.\n"
+      "Example: windtunnel plan dbrx-3072-h100 -o out/plan\n"
+      "         windtunnel plan --model config.json --cluster hgx-h100 --gpus 256 --set tokens=2T\n"
+      "         windtunnel plan dbrx-3072-h100 --gpus 1024..4096 --cluster hgx-h100 --cluster hgx-b200 "
+      "--finish-within 30d");
+  auto o = std::make_shared<Options>();
+  command.option("study", o->study, "Study file, or a name in configs/studies");
+  command.option("--model", o->model, "Hugging Face config.json, our YAML, or a name in configs/models");
+  command
+      .option("--cluster", o->clusters,
+              "Cluster file, or a name in configs/clusters, in place of the study's (repeatable)")
+      .one_a_mention();
+  command.option("--gpus", o->gpus, "GPUs to plan for: 256, 256,512 or 256..4096 (doublings, and the halves between)");
+  command.option("--finish-within", o->finish_within,
+                 "95 % of simulated runs, with steps drawn from their interval, are done in this time, as 30d");
+  command.option("--budget", o->budget, "95 % of them cost no more, as 5M, in the currency of the prices");
+  command.option("--prefer", o->prefer,
+                 "What to make smallest: days, gpus, money or energy (default: the study's, or days)");
+  command.option("--set", o->set, "key=value, a dotted key of the study, cluster.* or model.*; may be repeated")
+      .one_a_mention();
+  command.option("--stack", o->stack, "The stack that runs it (configs/stacks; default: the study's, or torchtitan)");
+  command.option("--routing", o->routing, "Loads in place of the study's: histograms (repeatable), or 'balanced'")
+      .one_a_mention();
+  command.option("-o,--output", o->output,
+                 "Folder for plan.yaml, plan.json, the report and study.yaml (the study with every key)");
+  command.option("--smaller", o->smaller,
+                 "Also plan for so many smaller numbers of GPUs, the next that the batch divides among: the trainer\n"
+                 "takes these layouts, listed in plan.yaml, when it shrinks");
+  command.flag("--json", o->json, "Print one JSON document");
+  command.flag("--allow-assumed", o->allow_assumed, "Price by a roofline what nobody measured, marked as assumed");
+  command.runs([o] { plan_command(*o); });
+}
+
+}  // namespace wt

@@ -1,0 +1,147 @@
+// How a plan's choice fares where prices and loads are other than in the middle, and what is worth measuring before.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "planner/cli/parts/cells.hpp"
+#include "planner/cli/parts/json_parts.hpp"
+#include "planner/cli/plan/plan_report.hpp"
+#include "planner/cli/plan/plan_sections.hpp"
+
+namespace wt {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kShownScenarios = 6;
+
+std::string name_of(const Plan& plan, std::size_t layout) {
+  const Layout& l = plan.search.candidates[plan.robust.layouts[layout]].layout;
+  return fmt::format("{}, {}, microbatch {}", l.name(), to_string(l.recompute), l.microbatch);
+}
+
+std::size_t best_in(const RegretTable& table, std::size_t scenario) {
+  const std::vector<double>& steps_s = table.steps_s[scenario];
+  return static_cast<std::size_t>(std::min_element(steps_s.begin(), steps_s.end()) - steps_s.begin());
+}
+
+Table layouts_table(const Plan& plan) {
+  const RobustChoice& r = plan.robust;
+  Table table{.title = "Layouts compared",
+              .columns = {{"layout"},
+                          {"behind at central prices", "%", Align::right},
+                          {"behind at worst", "%", Align::right},
+                          {"where"},
+                          {""}}};
+  for (std::size_t i = 0; i < r.layouts.size(); ++i)
+    table.rows.push_back({name_of(plan, i), percent(r.table.regret(0, i)), percent(r.table.largest(i)),
+                          r.table.scenarios[r.table.worst(i)],
+                          i == r.chosen ? Cell("chosen", Status::good) : Cell("")});
+  return table;
+}
+
+}  // namespace
+
+Table regret_table(const Plan& plan) {
+  const RobustChoice& r = plan.robust;
+  std::vector<std::size_t> order(r.table.scenarios.size());
+  for (std::size_t s = 0; s < order.size(); ++s) order[s] = s;
+  std::stable_sort(order.begin() + 1, order.end(), [&](std::size_t a, std::size_t b) {
+    return r.table.regret(a, r.chosen) > r.table.regret(b, r.chosen);
+  });
+  order.resize(std::min(order.size(), kShownScenarios));
+  Table table{
+      .title = "Where the chosen layout is furthest behind",
+      .columns = {
+          {"scenario"}, {"its step", "s", Align::right}, {"behind the best", "%", Align::right}, {"the best there"}}};
+  for (const std::size_t s : order)
+    table.rows.push_back({r.table.scenarios[s], Cell(r.table.steps_s[s][r.chosen]),
+                          percent(r.table.regret(s, r.chosen)), name_of(plan, best_in(r.table, s))});
+  table.note = plan.next.unit == "days" ? "Steps stand for expected days: what a layout's saves and restarts add "
+                                          "beyond the fastest one's counts, too."
+                                        : "Steps stand for energy, as far as layouts differ in it.";
+  return table;
+}
+
+json robust_json(const Plan& plan) {
+  const RobustChoice& r = plan.robust;
+  json scenarios = json::array();
+  for (std::size_t s = 0; s < r.table.scenarios.size(); ++s)
+    scenarios.push_back({{"scenario", r.table.scenarios[s]}, {"steps_s", r.table.steps_s[s]}});
+  return {{"sentence", r.sentence},
+          {"layouts", r.layouts},
+          {"given_up", r.given_up()},
+          {"largest_regret", r.largest()},
+          {"largest_regret_where", r.table.scenarios[r.table.worst(r.chosen)]},
+          {"scenarios", scenarios},
+          {"at_even_loads", r.even_loads},
+          {"decide_nothing", r.left_out},
+          {"not_reached", r.not_reached}};
+}
+
+Table measure_table(const Plan& plan, std::size_t rows) {
+  const std::vector<Worth>& all = plan.next.rows;
+  Table table{.title = "What to measure next",
+              .columns = {{"price"},
+                          {"would change the layout", "%", Align::right},
+                          {"saves", plan.next.unit, Align::right},
+                          {"saves", "GPU-hours", Align::right},
+                          {"moves the finish by", "days", Align::right},
+                          {"takes", "min", Align::right},
+                          {"how"}}};
+  constexpr std::size_t kSpent = 3;
+  const bool energy = plan.next.unit != "days";
+  if (std::ranges::any_of(all, [](const Worth& w) { return w.saves_money.has_value(); }))
+    table.columns[kSpent] = {"saves", plan.cost.prices->currency, Align::right};
+  if (energy) {
+    table.columns[kSpent + 1] = {"moves the energy by", plan.next.unit, Align::right};
+    table.columns.erase(table.columns.begin() + kSpent);
+  }
+  for (const Worth& w : all) {
+    if (rows > 0 && table.rows.size() == rows) break;
+    std::vector<Cell> row{w.what, percent(w.changes), Cell(w.saves)};
+    if (!energy) row.emplace_back(w.saves_money ? *w.saves_money : *w.saves_gpu_hours);
+    row.insert(row.end(), {Cell(w.width), w.minutes ? Cell(*w.minutes) : Cell("-"), w.how});
+    table.rows.push_back(std::move(row));
+  }
+  table.note = plan.next.sentence + ".";
+  return table;
+}
+
+json measure_json(const Plan& plan) {
+  json rows = json::array();
+  for (const Worth& w : plan.next.rows)
+    rows.push_back({{"price", w.what},
+                    {"changes", w.changes},
+                    {"saves", w.saves},
+                    {"saves_gpu_hours", or_null(w.saves_gpu_hours)},
+                    {"saves_money", or_null(w.saves_money)},
+                    {"width", w.width},
+                    {"joint", w.joint},
+                    {"shapes", w.shapes.size()},
+                    {"minutes", or_null(w.minutes)},
+                    {"how", w.how}});
+  return {{"sentence", plan.next.sentence}, {"unit", plan.next.unit}, {"rows", rows}};
+}
+
+Section robust_section(const Plan& plan) {
+  Section s{.id = "robust", .title = "If prices are off"};
+  s.paragraphs.push_back(
+      "The layouts below were simulated with each class of price at both ends of its 80 % interval, one class at a "
+      "time, and with each recorded load alone. The plan takes the one whose largest regret is the smallest; of those "
+      "within the tie, the smallest failure domain.");
+  if (plan.robust.even_loads)
+    s.paragraphs.push_back(
+        "Prices were moved at even loads: simulations of these layouts with their own loads would take too long. Each "
+        "step changes in the proportion in which it changes there.");
+  if (!plan.robust.not_reached.empty())
+    s.paragraphs.push_back(
+        fmt::format("The budget of simulations did not reach: {}.", fmt::join(plan.robust.not_reached, ", ")));
+  s.items.push_back(layouts_table(plan));
+  s.items.push_back(regret_table(plan));
+  s.items.push_back(measure_table(plan, 0));
+  return s;
+}
+
+}  // namespace wt

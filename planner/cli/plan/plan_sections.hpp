@@ -1,0 +1,26 @@
+// The sections of a plan's report, in their order; plan_report() puts them together.
+#pragma once
+#include "planner/plan/plan_details.hpp"
+#include "reports/model/report.hpp"
+
+namespace wt {
+
+/// "steps lost to failures"
+const char* bucket_words(Bucket bucket);
+/// The chosen layout and its step.
+Section layout_section(const PlanInputs& inputs, const Plan& plan);
+/// Why this one: what was searched, and the fastest candidates.
+Section search_section(const PlanInputs& inputs, const Plan& plan);
+/// How the choice fares where prices are off, and what is worth measuring before.
+Section robust_section(const Plan& plan);
+/// Where the time of a step goes, and two of its layers on a time axis.
+Section step_section(const PlanInputs& inputs, const Plan& plan);
+/// A rank's memory at its peak, against the limit.
+Section memory_section(const PlanInputs& inputs, const Plan& plan);
+/// The finish date, saves, and what is lost to failures.
+Section goodput_section(const PlanInputs& inputs, const Plan& plan, const PlanDetails& details);
+/// Ways to recover on the same traces, and what each save writes and keeps.
+Section policies_section(const Plan& plan);
+Section sensitivity_section(const PlanDetails& details);
+
+}  // namespace wt

@@ -1,0 +1,113 @@
+// windtunnel simulate: one step of a run on a cluster, replayed op by op.
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "configs/files/find.hpp"
+#include "configs/files/study.hpp"
+#include "configs/base/atomic_file.hpp"
+#include "configs/base/error.hpp"
+#include "planner/cli/parts/commands.hpp"
+#include "planner/cli/parts/output.hpp"
+#include "planner/cli/parts/words.hpp"
+#include "planner/cli/parts/collective_basis.hpp"
+#include "planner/cli/simulate/simulate_report.hpp"
+#include "reports/render/chrome_trace.hpp"
+#include "reports/render/render.hpp"
+#include "reports/render/text_report.hpp"
+#include "reports/render/write.hpp"
+#include "sim/cost/memory/run_program.hpp"
+#include "sim/cost/op_times.hpp"
+#include "sim/program/memory/choose_microbatch.hpp"
+#include "sim/program/routing/named_routing.hpp"
+#include "sim/program/timeline_json.hpp"
+
+namespace wt {
+namespace {
+
+struct Options {
+  std::string run, cluster, machine, stack, output;
+  std::vector<std::string> profiles, routing;
+  bool allow_assumed = false, json = false;
+};
+
+void write_folder(const SimulatedRun& step, const Report& report, const std::filesystem::path& folder) {
+  nlohmann::json timelines = nlohmann::json::array();
+  for (const StepTimeline& t : step.replay.timelines) timelines.push_back(to_json(t));
+  write_file_atomically(folder / "timeline.json", timelines.dump() + "\n");
+  write_file_atomically(folder / "trace.json", chrome_trace({{"predicted", step.replay.timelines}}));
+  for (const auto& file : write_report(report, folder, "report")) fmt::print(stderr, "wrote {}\n", file.string());
+  fmt::print(stderr, "wrote {}\nwrote {}\n", (folder / "timeline.json").string(), (folder / "trace.json").string());
+}
+
+void simulate(const Options& o) {
+  SimulatedRun step;
+  step.run = read_run(find_config("runs", o.run));
+  step.cluster = read_cluster(o.cluster);
+  constexpr double kForTensors = 0.9;  // as windtunnel-train takes of its device
+  choose_microbatch(step.run, kForTensors * step.cluster.usable_memory_bytes, o.run);
+  if (!o.output.empty()) make_folder(o.output);
+  const std::vector<std::string> loads = o.routing.empty() ? routing_for_model(step.run.model) : o.routing;
+  auto [routing, evidence] = read_routing(loads, step.run.model, step.run.tokens(), step.run.layout.expert);
+  step.routing_evidence = evidence;
+  step.routing = routing->description();
+  const Prices prices = make_prices({.profiles = o.profiles,
+                                     .machine = o.machine,
+                                     .stack = o.stack,
+                                     .allow_assumed = o.allow_assumed,
+                                     .compute = step.run.precision,
+                                     .precisions = step.run.precisions,
+                                     .family = step_family(step.run.model, step.run.layout)},
+                                    step.cluster, step.run.layout.world());
+  if (!step.cluster.shared_cores() && !(o.profiles.empty() && o.machine.empty()))
+    step.collectives = collective_basis(*prices.cost, step.cluster);
+  ProgramOptions options = program_options(step.run);
+  options.transport_scratch = step.cluster.shared_cores();  // Gloo's, not NCCL's
+  take_stack(prices.stack, step.run.model, step.run.layout, options);
+  if (!step.cluster.shared_cores())
+    step.memory = stack_memory(prices.stack, step.run.layout.world(), PublishedTimes::get().tables(),
+                               PublishedTimes::get().stacks());
+  const auto simulated = [&](const RoutingSource& loads_of) {
+    return simulated_step(step.run.model, step.run.layout, options, step.cluster, *prices.cost, loads_of);
+  };
+  static_cast<SimulatedStep&>(step) = simulated(*routing);
+  if (o.routing.empty() && step.run.model.experts > 0) {
+    const NamedRouting even = read_routing({"balanced"}, step.run.model, step.run.tokens(), step.run.layout.expert);
+    step.balanced_s = simulated(*even.source).replay.step_s;
+  }
+
+  Report report = simulate_report(step);
+  report.provenance =
+      provenance({{"run", o.run}, {"cluster", o.cluster}, {"prices", prices.basis}, {"routing", step.routing}});
+  if (!o.output.empty()) write_folder(step, report, o.output);
+  if (!o.json) std::erase_if(report.sections, [](const Section& s) { return s.id == "timeline"; });  // for files
+  put_report(report, o.json);
+  if (report.status == Status::bad) set_status(static_cast<int>(Code::finding));
+}
+
+}  // namespace
+
+void add_simulate(CLI::App& app) {
+  const Command command(app, "simulate",
+                        "Replay one step of a run on a cluster, op by op\n"
+                        "Example: windtunnel simulate run.yaml --cluster hgx-h100 --stack torchtitan -o out/simulate");
+  auto o = std::make_shared<Options>();
+  command.option("RUN", o->run, "Run file (YAML), or a preset of configs/runs").required();
+  command.option("--cluster", o->cluster, "Cluster: a preset of configs/clusters, or a file").required();
+  command.option("--machine", o->machine, "Machine model made by windtunnel calibrate, instead");
+  command
+      .option("--profile", o->profiles, "Profile measured on this machine (repeatable); published times say the rest")
+      .one_a_mention();
+  command.option("--stack", o->stack,
+                 "Price by published measurements of the cluster's GPU, as this stack uses it (configs/stacks)");
+  command
+      .option("--routing", o->routing,
+              "Which experts tokens go to: a recording (routing.csv), histograms (repeatable), or "
+              "'balanced'; default: trained, as models train that are balanced as this one")
+      .one_a_mention();
+  command.option("-o,--output", o->output, "Folder for report, timeline.json and trace.json (for Perfetto)");
+  command.flag("--allow-assumed", o->allow_assumed, "Price what nobody measured by a roofline, marked as assumed");
+  command.flag("--json", o->json, "Print one JSON document");
+  command.runs([o] { simulate(*o); });
+}
+
+}  // namespace wt

@@ -1,0 +1,228 @@
+#include "planner/cli/simulate/simulate_report.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "configs/base/quantity.hpp"
+#include "planner/cli/parts/cells.hpp"
+#include "planner/cli/parts/json_parts.hpp"
+#include "reports/render/program_words.hpp"
+#include "reports/render/timeline_chart.hpp"
+#include "sim/cost/kernels/machine_data.hpp"
+
+namespace wt {
+namespace {
+
+constexpr std::size_t kMostDrawnOps = 1200;  ///< a chart of more bars is slow to open and says nothing
+
+Cell share(double part, double whole) { return {part / whole * 100, fmt::format("{:.1f}", part / whole * 100)}; }
+
+OpKey key_of(const OpClassTotal& total) { return {total.action, total.direction, total.group}; }
+
+std::string op_text(const OpClassTotal& total) {
+  return op_words(total.action, total.direction, total.group) +
+         (total.algorithm ? ": " + to_string(*total.algorithm) : "");
+}
+
+Table time_table(const ReplayResult& r) {
+  Table table{.title = fmt::format("Ops of the last rank to end (rank {})", r.critical_rank)};
+  table.columns = {{"op"}, {"count", "", Align::right}, {"busy", "ms", Align::right}, {"exposed", "ms", Align::right}};
+  std::vector<OpClassTotal> totals = r.totals;
+  std::stable_sort(totals.begin(), totals.end(), [](const auto& a, const auto& b) { return a.busy_s > b.busy_s; });
+  for (const OpClassTotal& t : totals)
+    table.rows.push_back({op_text(t),
+                          {static_cast<double>(t.count), fmt::format("{}", t.count)},
+                          milliseconds(t.busy_s),
+                          milliseconds(t.exposed_s)});
+  table.note =
+      "Busy: from start to end, lanes overlap. Exposed: the compute lane stood still for it. All-reduces with their "
+      "algorithm.";
+  return table;
+}
+
+Table evidence_table(const ReplayResult& r) {
+  Table table{.title = "What the step time rests on"};
+  table.columns = {{"evidence"}, {"time", "ms", Align::right}, {"share", "%", Align::right}};
+  for (Evidence kind : {Evidence::measured, Evidence::published, Evidence::assumed, Evidence::derived}) {
+    const double value = r.evidence_s[static_cast<std::size_t>(kind)];
+    if (kind == Evidence::derived && value < 5e-4 * r.step_s) continue;
+    table.rows.push_back({to_string(kind), milliseconds(value), share(value, r.step_s)});
+  }
+  table.note = "Directly or by derivation: what follows from a published time counts as published.";
+  return table;
+}
+
+struct ClassPeak {
+  std::int64_t ranks = 0, simulated = 0, worst_rank = 0;
+  double bytes = 0;
+};
+
+std::map<int, ClassPeak> class_peaks(const SimulatedRun& step) {
+  std::map<int, ClassPeak> peaks;
+  for (int c : step.programs.class_of_rank) ++peaks[c].ranks;
+  for (const StepTimeline& t : step.replay.timelines) {
+    ClassPeak& peak = peaks[step.programs.class_of_rank[static_cast<std::size_t>(t.rank)]];
+    ++peak.simulated;
+    if (t.peak_bytes > peak.bytes) peak.bytes = t.peak_bytes, peak.worst_rank = t.rank;
+  }
+  return peaks;
+}
+
+Table memory_table(const SimulatedRun& step) {
+  Table table{.title = "Peak memory by rank class"};
+  table.columns = {{"class", "", Align::right},
+                   {"ranks", "", Align::right},
+                   {"highest at rank", "", Align::right},
+                   {"peak", "GiB", Align::right}};
+  for (const auto& [index, peak] : class_peaks(step)) {
+    const double GiB = peak.bytes / (1 << 30);
+    table.rows.push_back({{static_cast<double>(index), fmt::format("{}", index)},
+                          {static_cast<double>(peak.ranks), fmt::format("{}", peak.ranks)},
+                          {static_cast<double>(peak.worst_rank), fmt::format("{}", peak.worst_rank)},
+                          {GiB, fmt::format("{:.3f}", GiB)}});
+  }
+  const MemoryUse fullest = fullest_memory(step);
+  table.note = fullest.usable_bytes <= 0 ? fmt::format("{} does not say what a rank may use.", step.cluster.name)
+               : step.cluster.kinds(step.run.layout.world()).size() > 1
+                   ? fmt::format("The fullest rank for its GPU needs up to {} of {} that it may use.",
+                                 format_bytes(fullest.process.high), format_bytes(fullest.usable_bytes))
+                   : fmt::format("A rank may use {} on {}.", format_bytes(fullest.usable_bytes), step.cluster.name);
+  if (step.memory)
+    table.note += fmt::format(
+        " Its process takes {} ({} to {}, 80 % interval): the allocator reserves {} for {} of tensors, and {} are "
+        "outside of it "
+        "(CUDA context, NCCL).",
+        format_bytes(fullest.process.bytes), format_bytes(fullest.process.low), format_bytes(fullest.process.high),
+        format_bytes(fullest.reserved.bytes), format_bytes(fullest.live.peak()),
+        format_bytes(step.memory->outside().bytes));
+  return table;
+}
+
+nlohmann::json payload(const SimulatedRun& step) {
+  const ReplayResult& r = step.replay;
+  nlohmann::json evidence, ops = nlohmann::json::array(), memory = nlohmann::json::array();
+  for (int i = 0; i < 4; ++i) evidence[to_string(static_cast<Evidence>(i))] = r.evidence_s[static_cast<std::size_t>(i)];
+  for (const OpClassTotal& t : r.totals) {
+    ops.push_back({{"op", to_string(key_of(t))}, {"count", t.count}, {"busy_s", t.busy_s}, {"exposed_s", t.exposed_s}});
+    if (t.algorithm) ops.back()["algorithm"] = to_string(*t.algorithm);
+  }
+  for (const auto& [index, peak] : class_peaks(step))
+    memory.push_back(
+        {{"class", index}, {"ranks", peak.ranks}, {"worst_rank", peak.worst_rank}, {"peak_bytes", peak.bytes}});
+  const MemoryUse fullest = fullest_memory(step);
+  return {{"step_s", r.step_s},
+          {"low_s", r.low_s},
+          {"high_s", r.high_s},
+          {"exposed_s", r.exposed_s},
+          {"slowed_s", r.slowed_s},
+          {"tokens_per_s", static_cast<double>(step.run.tokens_per_step()) / r.step_s},
+          {"world", step.run.layout.world()},
+          {"simulated_ranks", r.simulated_ranks},
+          {"critical_rank", r.critical_rank},
+          {"evidence_s", evidence},
+          {"peak_bytes", peak_bytes(step)},
+          {"fullest_bytes", fullest.live.peak()},
+          {"allocated_bytes", forecast_json(fullest.allocated)},
+          {"reserved_bytes", forecast_json(fullest.reserved)},
+          {"process_bytes", forecast_json(fullest.process)},
+          {"usable_bytes", fullest.usable_bytes},
+          {"ops", ops},
+          {"memory", memory}};
+}
+
+}  // namespace
+
+double peak_bytes(const SimulatedRun& step) {
+  double peak = 0;
+  for (const StepTimeline& t : step.replay.timelines) peak = std::max(peak, t.peak_bytes);
+  return peak;
+}
+
+MemoryUse fullest_memory(const SimulatedRun& step) {
+  const auto share = [](const MemoryUse& m) {
+    return m.usable_bytes > 0 ? m.process.high / m.usable_bytes : m.process.high;
+  };
+  MemoryUse fullest;
+  for (const StepTimeline& t : step.replay.timelines) {
+    const NodeSpec& node = step.cluster.of_kind(step.cluster.kind_of(step.cluster.node_of(t.rank)));
+    const auto c = static_cast<std::size_t>(step.programs.class_of_rank[static_cast<std::size_t>(t.rank)]);
+    const LiveMemory live = live_memory(step.programs.programs[c], t.peak_bytes);
+    const auto forecast = [&](MemoryOf kind) { return step.memory ? step.memory->of(kind, live) : as_live(live); };
+    const MemoryUse own{live, forecast(MemoryOf::peak_allocated), forecast(MemoryOf::peak_reserved),
+                        step.memory ? step.memory->process(live) : as_live(live), node.usable_memory_bytes};
+    if (fullest.live.peak() == 0 || share(own) > share(fullest)) fullest = own;
+  }
+  return fullest;
+}
+
+namespace {
+
+constexpr double kLargeRatio = 1.5;  ///< between predictions, from which the first line says so
+
+/// What the prediction rests on that could change it by so much, as a sentence; empty = nothing.
+std::string large_assumption(const SimulatedRun& step) {
+  const ReplayResult& r = step.replay;
+  if (step.balanced_s > 0 && r.step_s > kLargeRatio * step.balanced_s)
+    return fmt::format(" It rests on assumed loads of experts: balanced ones take {}.",
+                       format_seconds(step.balanced_s));
+  if (r.high_s > kLargeRatio * r.step_s || r.step_s > kLargeRatio * r.low_s)
+    return fmt::format(" It may be off by {:.1f} times, as predictions of such runs were.",
+                       std::max(r.high_s / r.step_s, r.step_s / r.low_s));
+  return "";
+}
+
+}  // namespace
+
+Report simulate_report(const SimulatedRun& step) {
+  const ReplayResult& r = step.replay;
+  const MemoryUse fullest = fullest_memory(step);
+  const bool fits = fullest.fits();
+  Report report;
+  report.title = fmt::format("One step of {} on {}", step.run.name, step.cluster.name);
+  report.answer =
+      fmt::format("A step takes {} on {} ranks ({}), {} tokens/s{}.", format_seconds(r.step_s), step.run.layout.world(),
+                  step.run.layout.name(), format_number(static_cast<double>(step.run.tokens_per_step()) / r.step_s),
+                  fits ? ""
+                       : fmt::format("; but it may not fit: up to {} of {} a rank", format_bytes(fullest.process.high),
+                                     format_bytes(fullest.usable_bytes))) +
+      large_assumption(step);
+  report.answer_range = fmt::format("{} to {} (80 % interval)", format_seconds(r.low_s), format_seconds(r.high_s));
+  report.status = fits ? Status::none : Status::bad;
+
+  KeyValues facts{.title = "The step"};
+  facts.entries = {
+      {"step time", {r.step_s, format_seconds(r.step_s)}},
+      {"exposed communication",
+       {r.exposed_s, fmt::format("{} ({:.1f} %)", format_seconds(r.exposed_s), r.exposed_s / r.step_s * 100)}},
+      {"slowed by communication",
+       {r.slowed_s, fmt::format("{} ({:.1f} %)", format_seconds(r.slowed_s), r.slowed_s / r.step_s * 100)}},
+      {"peak memory of a rank",
+       {peak_bytes(step), format_bytes(peak_bytes(step)), {}, fits ? Status::none : Status::bad}},
+      {"routing",
+       {step.routing +
+        (step.routing_evidence == Evidence::assumed ? "" : fmt::format(" ({})", to_string(step.routing_evidence)))}},
+      {"simulated",
+       {fmt::format("{} of {} ranks{}", r.simulated_ranks, step.run.layout.world(),
+                    r.uplink_shares ? ", shared uplinks approximated"
+                    : r.folded      ? "; the others are their twins"
+                                    : "")}}};
+  if (step.replayed < step.microbatches)
+    facts.entries.push_back(
+        {"timeline",
+         {fmt::format("the first {} of {} microbatches; the others take as long as the last of these", step.replayed,
+                      step.microbatches)}});
+  report.sections.push_back({"step", "Result", {}, {facts, evidence_table(r)}});
+  report.sections.push_back({"time", "Where the time goes", step.collectives, {time_table(r)}});
+  report.sections.push_back({"memory", "Memory", {}, {memory_table(step)}});
+  for (const StepTimeline& t : r.timelines)
+    if (t.rank == r.critical_rank && t.ops.size() <= kMostDrawnOps)
+      report.sections.push_back(
+          {"timeline", "Timeline", {}, {timeline_chart(fmt::format("Rank {}", t.rank), {{"predicted", {t}}})}});
+  report.payload = payload(step);
+  return report;
+}
+
+}  // namespace wt

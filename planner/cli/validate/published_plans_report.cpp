@@ -1,0 +1,218 @@
+#include "planner/cli/validate/published_plans_report.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "configs/base/quantity.hpp"
+#include "configs/base/statistics.hpp"
+#include "planner/cli/parts/provenance.hpp"
+
+namespace wt {
+namespace {
+
+std::string name_of(const RunRow& run) { return fmt::format("{}, {} x {}", run.model.name, run.gpus, run.gpu); }
+
+std::string words(const Layout& l) {
+  return fmt::format("{}, {}, microbatch {}", l.name(), to_string(l.recompute), l.microbatch);
+}
+
+Cell percent(double fraction) { return {100 * fraction, fmt::format("{:+.1f}", 100 * fraction)}; }
+
+std::string missing(const PlanBeside& p) {
+  std::string out;
+  for (const AxisDifference& d : p.member.differences)
+    out += fmt::format("{}{}: {}, nearest {}", out.empty() ? "" : "; ", d.axis, d.found, d.nearest);
+  return out;
+}
+
+double error_of(const PlanBeside& p) { return p.published.step.step_s / p.plan.run.step_s - 1; }
+
+nlohmann::json plan_json(const PredictedPlan& p) {
+  const StepTerms t = terms_of(p.step);
+  return {{"layout", p.layout.name()},
+          {"recompute", to_string(p.layout.recompute)},
+          {"microbatch", p.layout.microbatch},
+          {"predicted_s", p.step.step_s},
+          {"interval80_s", {p.step.low_s, p.step.high_s}},
+          {"memory_bytes", p.memory_bytes},
+          {"terms_s",
+           {{"computation", t.computation},
+            {"recompute", t.recompute},
+            {"communication", t.communication},
+            {"stages", t.stages}}}};
+}
+
+struct Summary {
+  std::size_t inside = 0, fits = 0, faster = 0, clearly = 0, proved = 0, covered = 0;
+  double median_ape = 0, median_faster = 0;
+};
+
+Summary summary_of(const std::vector<PlanBeside>& plans) {
+  Summary out;
+  std::vector<double> errors, faster;
+  for (const PlanBeside& p : plans) {
+    out.inside += p.member.inside();
+    out.fits += p.fits();
+    out.faster += p.faster() > 0;
+    out.clearly += p.clearly_faster();
+    out.proved += p.certificate.proved;
+    out.covered += p.published.step.low_s <= p.plan.run.step_s && p.plan.run.step_s <= p.published.step.high_s;
+    errors.push_back(std::abs(error_of(p)));
+    faster.push_back(p.faster());
+  }
+  out.median_ape = quantile(errors, 0.5), out.median_faster = quantile(faster, 0.5);
+  return out;
+}
+
+Table steps_table(const std::vector<PlanBeside>& plans) {
+  Table table{.columns = {{"run"},
+                          {"layouts", "", Align::right},
+                          {"in the space"},
+                          {"published", "s", Align::right},
+                          {"predicted", "s", Align::right},
+                          {"80 % interval", "s", Align::right},
+                          {"error", "%", Align::right},
+                          {"ours", "s", Align::right},
+                          {"less time", "%", Align::right},
+                          {"beyond the interval"}},
+              .note =
+                  "Predicted: the published layout. Ours: what the planner chooses for the same model, machine and "
+                  "batch. Beyond the interval: our step is below the low end of the published layout's."};
+  for (const PlanBeside& p : plans) {
+    const Simulated& step = p.published.step;
+    table.rows.push_back({name_of(p.plan.run),
+                          {static_cast<double>(p.member.layouts), fmt::format("{}", p.member.layouts)},
+                          p.member.inside() ? Cell("yes", Status::good) : Cell("no", Status::bad),
+                          Cell(p.plan.run.step_s, Evidence::published),
+                          Cell(step.step_s),
+                          fmt::format("{} to {}", format_number(step.low_s), format_number(step.high_s)),
+                          percent(error_of(p)),
+                          Cell(p.ours.step.step_s),
+                          percent(p.faster()),
+                          p.clearly_faster() ? "yes" : "no"});
+  }
+  return table;
+}
+
+Table why_table(const std::vector<PlanBeside>& plans) {
+  Table table{
+      .columns = {{"run"},
+                  {"published layout"},
+                  {"ours"},
+                  {"computation", "%", Align::right},
+                  {"recompute", "%", Align::right},
+                  {"communication", "%", Align::right},
+                  {"stages", "%", Align::right},
+                  {"memory", "GiB", Align::right},
+                  {"ours", "GiB", Align::right},
+                  {"limit", "GiB", Align::right}},
+      .note =
+          "Ours minus the published layout's, in percent of the latter's step. Communication: that "
+          "computation does not hide. Stages: waiting for other pipeline stages. Memory: of a process, "
+          "which needs more with a probability of 10 %. Where the published layout is predicted above the limit "
+          "although it ran, ours may take as much."};
+  constexpr double kGiB = 1 << 30;
+  for (const PlanBeside& p : plans) {
+    const StepTerms theirs = terms_of(p.published.step), ours = terms_of(p.ours.step);
+    const auto term = [&](double StepTerms::*which) {
+      return percent((ours.*which - theirs.*which) / p.published.step.step_s);
+    };
+    table.rows.push_back({name_of(p.plan.run),
+                          words(p.published.layout),
+                          words(p.ours.layout),
+                          term(&StepTerms::computation),
+                          term(&StepTerms::recompute),
+                          term(&StepTerms::communication),
+                          term(&StepTerms::stages),
+                          Cell(p.published.memory_bytes / kGiB, fmt::format("{:.1f}", p.published.memory_bytes / kGiB),
+                               {}, p.fits() ? Status::none : Status::warn),
+                          {p.ours.memory_bytes / kGiB, fmt::format("{:.1f}", p.ours.memory_bytes / kGiB)},
+                          {p.memory_limit_bytes / kGiB, fmt::format("{:.1f}", p.memory_limit_bytes / kGiB)}});
+  }
+  return table;
+}
+
+Table outside_table(const std::vector<PlanBeside>& plans) {
+  Table table{.title = "Layouts that the space does not have", .columns = {{"run"}, {"stack"}, {"what it has not"}}};
+  for (const PlanBeside& p : plans)
+    if (!p.member.inside()) table.rows.push_back({name_of(p.plan.run), p.stack, missing(p)});
+  return table;
+}
+
+Table sources_table(const std::vector<PlanBeside>& plans) {
+  Table table{.columns = {{"run"}, {"row"}, {"source"}, {"stack"}, {"why its layout counts as good"}, {"search"}}};
+  for (const PlanBeside& p : plans)
+    table.rows.push_back({name_of(p.plan.run), p.plan.run.id, p.plan.run.source, p.stack, p.plan.good,
+                          p.certificate.proved ? "proved" : fmt::format("gap {:.1f} %", 100 * p.certificate.gap)});
+  return table;
+}
+
+}  // namespace
+
+nlohmann::json published_plans_json(const std::vector<PlanBeside>& plans, const std::string& file) {
+  nlohmann::json out{{"schema", "windtunnel.published-plans/1"}, {"file", file}, {"plans", nlohmann::json::array()}};
+  for (const PlanBeside& p : plans) {
+    nlohmann::json differences = nlohmann::json::array();
+    for (const AxisDifference& d : p.member.differences)
+      differences.push_back({{"axis", d.axis}, {"found", d.found}, {"nearest", d.nearest}});
+    out["plans"].push_back({{"run", p.plan.run.id},
+                            {"name", p.plan.run.name},
+                            {"source", p.plan.run.source},
+                            {"good", p.plan.good},
+                            {"stack", p.stack},
+                            {"layouts", p.member.layouts},
+                            {"inside", p.member.inside()},
+                            {"differences", differences},
+                            {"chunks_dealt_otherwise", p.deals_otherwise},
+                            {"published_s", p.plan.run.step_s},
+                            {"fits", p.fits()},
+                            {"memory_limit_bytes", p.memory_limit_bytes},
+                            {"theirs", plan_json(p.published)},
+                            {"ours", plan_json(p.ours)},
+                            {"less_time", p.faster()},
+                            {"beyond_interval", p.clearly_faster()},
+                            {"proved", p.certificate.proved},
+                            {"gap", p.certificate.gap}});
+  }
+  const Summary s = summary_of(plans);
+  out["summary"] = {{"n", plans.size()},
+                    {"inside", s.inside},
+                    {"fits", s.fits},
+                    {"median_ape", s.median_ape},
+                    {"in_interval", s.covered},
+                    {"ours_predicted_faster", s.faster},
+                    {"median_less_time", s.median_faster},
+                    {"beyond_interval", s.clearly},
+                    {"proved", s.proved}};
+  return out;
+}
+
+Report published_plans_report(const std::vector<PlanBeside>& plans, const std::string& file) {
+  const Summary s = summary_of(plans);
+  Report report{.title = "Published plans beside ours"};
+  report.answer = fmt::format(
+      "{} of {} published layouts are in the space that the planner searches; their steps are predicted with a median "
+      "error of {:.1f} %.",
+      s.inside, plans.size(), 100 * s.median_ape);
+  report.answer_range = fmt::format(
+      "{} inside their 80 % interval, {} predicted to fit; our choice is predicted to take less time in {} of {}, in "
+      "the median {:.1f} %, and beyond the interval in {}",
+      s.covered, s.fits, s.faster, plans.size(), 100 * s.median_faster, s.clearly);
+  report.sections.push_back({"steps",
+                             "Steps",
+                             {"Every step is priced by constants that were fitted without anything the run's source "
+                              "measured."},
+                             {steps_table(plans)}});
+  report.sections.push_back({"why", "Where our choice takes other time", {}, {why_table(plans)}});
+  if (Table outside = outside_table(plans); !outside.rows.empty())
+    report.sections.push_back({"outside", "Not in the space", {}, {outside}});
+  report.sections.push_back({"sources", "Whose runs", {}, {sources_table(plans)}});
+  report.provenance = provenance({{"file", file}});
+  report.payload = published_plans_json(plans, file);
+  return report;
+}
+
+}  // namespace wt

@@ -1,0 +1,252 @@
+// windtunnel validate: predict published or own measurements without having seen them, and say how far off that was.
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "configs/files/find.hpp"
+#include "configs/files/model.hpp"
+#include "configs/files/stack.hpp"
+#include "configs/base/error.hpp"
+#include "planner/cli/parts/commands.hpp"
+#include "planner/cli/parts/output.hpp"
+#include "planner/cli/validate/validate_plans.hpp"
+#include "planner/cli/parts/words.hpp"
+#include "planner/cli/validate/validate_report.hpp"
+#include "reports/render/progress.hpp"
+#include "reports/render/render.hpp"
+#include "sim/measurements/csv.hpp"
+#include "sim/published/run_files.hpp"
+#include "sim/validate/judge_collectives.hpp"
+#include "sim/validate/judge_kernels.hpp"
+#include "sim/validate/judge_memory.hpp"
+#include "sim/validate/judge_routing.hpp"
+#include "sim/validate/judge_runs.hpp"
+
+namespace wt {
+namespace {
+
+struct Options {
+  std::string file, stack, write_runs, write_errors;
+  bool json = false, fit_on_file = false, rows = false;
+};
+
+std::filesystem::path measurements(const std::string& name) { return configs_folder() / "measurements" / name; }
+
+Validation validate_kernels(const Options& o) {
+  const std::string& file = o.file;
+  const std::vector<KernelPoint> points = usable_points(PublishedTimes::get().tables().kernels);
+  return {.subject = "kernels",
+          .file = file,
+          .method =
+              "Every row is predicted by constants and neighbours fitted without its own (GPU, n, k), or without "
+              "its source where it is attention.",
+          .baseline = "MFU is constant",
+          .rows = judge_kernels(read_kernel_rows(file), KernelTimes(points), points)};
+}
+
+Validation validate_collectives(const Options& o) {
+  const std::string& file = o.file;
+  const std::vector<CollectiveRow> rows = read_collective_rows(file);
+  std::vector<CollectiveRow> reference = read_collective_rows(measurements("collectives.csv"));
+  if (o.fit_on_file) reference.insert(reference.end(), rows.begin(), rows.end());
+  return {
+      .subject = "collectives",
+      .file = file,
+      .method =
+          "Every row is asked of the prices that plans ask, made without its own (source, GPU, nodes, GPUs, fabric).",
+      .baseline = "bandwidth is constant",
+      .rows = judge_collectives(rows, reference),
+      .whole_sources = judge_collectives(rows, reference, LeftOut::source)};
+}
+
+std::vector<ModelSpec> known_models() {
+  std::vector<ModelSpec> out;
+  for (const std::string& name : preset_names("models")) out.push_back(read_model(name));
+  return out;
+}
+
+Validation validate_routing(const Options& o) {
+  const std::vector<PlacedStep> rows = read_placed_steps(o.file);
+  RoutedContext context = read_routed_context(o.file, measurements(""));
+  context.models = known_models();
+  const PublishedTimes& published = PublishedTimes::get();
+  Progress bar("simulating steps", static_cast<std::int64_t>(rows.size()));
+  Validation v{
+      .subject = "routing",
+      .file = o.file,
+      .method =
+          "Every row is simulated as a user would, with the rows that its ranks had and constants of its "
+          "stack that were fitted without it.",
+      .baseline = "loads are balanced",
+      .rows = judge_routing(rows, context, published.stack_fit(), published.benchmarks(), published.stacks(),
+                            [&](std::size_t done, std::size_t) { bar.update(static_cast<std::int64_t>(done)); }),
+      .unit = kSeconds};
+  v.ratios = ratios(v.rows);
+  return v;
+}
+
+/// A folder a row, by its line.
+void write_runs(const std::vector<RunRow>& rows, const Options& o) {
+  for (const RunRow& row : rows) try {
+      const StackSpec stack =
+          o.stack.empty() ? stack_of(row.framework, PublishedTimes::get().stacks()) : read_stack(o.stack);
+      RunFiles files = run_files(row, stack);
+      if (std::filesystem::exists(o.stack)) files.stack_option = std::filesystem::absolute(o.stack).string();
+      write_run_files(files, std::filesystem::path(o.write_runs) / fmt::format("line-{}", row.line));
+    } catch (const Error& e) {
+      if (e.code() != Code::usage) throw;
+    }
+}
+
+std::vector<StepError> step_errors(const std::vector<RunRow>& rows, const std::vector<Judged>& judged) {
+  std::vector<StepError> out;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (const auto& predicted = judged[i].forecast.value) {
+      out.push_back(
+          {rows[i].origin, step_family(rows[i].model, staged_layout_of(rows[i])), rows[i].step_s / *predicted});
+    }
+  return out;
+}
+
+Validation validate_runs(const Options& o) {
+  const PublishedTimes& published = PublishedTimes::get();
+  const std::vector<RunRow> rows = o.file.empty() ? published_training_runs(measurements("")) : read_run_rows(o.file);
+  std::vector<RunRow> fitted = published.tables().runs;
+  if (o.fit_on_file) fitted.insert(fitted.begin(), rows.begin(), rows.end());
+  const BenchmarkTimes& times = published.benchmarks();
+  const StackFit fit(fitted, published.stacks(), *times.items, *times.collectives);
+  if (!o.write_runs.empty()) write_runs(rows, o);
+  const auto judged = [&](StepsLeftOut left_out) {
+    Progress bar("simulating runs", static_cast<std::int64_t>(rows.size()));
+    const RunsAsked asked{o.stack, left_out,
+                          [&](std::size_t done, std::size_t) { bar.update(static_cast<std::int64_t>(done)); }};
+    return judge_runs(rows, fit, times, published.stacks(), published.tables().runs, asked);
+  };
+  Validation v{.subject = "runs",
+               .file = o.file.empty() ? "all tables of training runs" : o.file,
+               .method =
+                   "Every row is simulated as a user would, with constants of its stack that were fitted without "
+                   "anything its source measured.",
+               .baseline = "MFU is constant",
+               .rows = judged(StepsLeftOut::source),
+               .unit = kSeconds,
+               .whole_sources = judged(StepsLeftOut::stack),
+               .whole = "stack",
+               .files = true,
+               .every_row = o.rows};
+  v.steps = fit.model();
+  if (!o.write_errors.empty()) write_step_errors(step_errors(rows, v.rows), o.write_errors);
+  return v;
+}
+
+Validation validate_outside(const Options& o) {
+  if (!o.stack.empty())
+    throw_error(Code::usage,
+                "--stack: found {} for a table of memory outside of the allocator, whose rows say their "
+                "framework; drop it",
+                o.stack);
+  return {.subject = "memory",
+          .file = o.file,
+          .method =
+              "What a process takes outside of its framework's allocator. Each row is predicted from the "
+              "messages of other sources.",
+          .baseline = "one figure for all",
+          .rows = judge_outside(read_outside_rows(o.file), PublishedTimes::get().tables().outside,
+                                PublishedTimes::get().stacks()),
+          .unit = kBytes};
+}
+
+Validation validate_memory(const Options& o) {
+  const std::vector<std::string> columns = read_csv_header(o.file);
+  if (std::find(columns.begin(), columns.end(), "in_use_gib") != columns.end()) return validate_outside(o);
+  return {.subject = "memory",
+          .file = o.file,
+          .method =
+              "Every row is the replay of its step program's memory, with a workspace and fragmentation fitted without "
+              "its own framework and width of the model, or without its (tp, pp) where the source measured one model "
+              "alone.",
+          .baseline = "bytes a parameter are constant",
+          .rows = judge_memory(read_run_rows(o.file), PublishedTimes::get().tables().memory_runs,
+                               PublishedTimes::get().stacks(), o.stack),
+          .unit = kBytes};
+}
+
+struct Subject {
+  Command command;
+  std::shared_ptr<Options> options;
+};
+
+Subject add_subject(const Command& validate, const std::string& name, const std::string& help,
+                    Validation (*judge)(const Options&)) {
+  const Command command = validate.subcommand(name, help);
+  auto o = std::make_shared<Options>();
+  const bool all = name == "runs";
+  const Word file = command.option("FILE", o->file,
+                                   fmt::format("Measurements (CSV, columns as in configs/measurements){}",
+                                               all ? "; none = all training runs there" : ""));
+  if (!all) file.required();
+  command.flag("--json", o->json, "Print one JSON document: a row a measurement, and a summary");
+  command.runs([o, judge] {
+    const Validation validation = judge(*o);
+    if (o->json)
+      put_document(json_text(validation_json(validation)), "");
+    else
+      put_report(validation_report(validation), false);
+  });
+  return {command, o};
+}
+
+void add_fit_on_file(const Subject& subject) {
+  subject.command.flag("--fit-on-file", subject.options->fit_on_file,
+                       "Let FILE's own rows speak for one another, too, each group without itself");
+}
+
+void add_stack(const Subject& subject) {
+  subject.command.option("--stack", subject.options->stack,
+                         "The stack of all rows (configs/stacks), in place of what their framework says");
+}
+
+}  // namespace
+
+void add_validate(CLI::App& app) {
+  const Command command(app, "validate",
+                        "Predict measurements without having seen them, and say how far off that was\n"
+                        "Example: windtunnel validate kernels configs/measurements/kernel_times.csv");
+  command.require_subcommand();
+  add_subject(command, "kernels",
+              "Times of matrix products and memory-bound kernels\n"
+              "Example: windtunnel validate kernels configs/measurements/kernel_times.csv",
+              validate_kernels);
+  add_fit_on_file(add_subject(command, "collectives",
+                              "Times of collectives, as nccl-tests prints them\n"
+                              "Example: windtunnel validate collectives configs/measurements/collectives.csv",
+                              validate_collectives));
+  add_subject(command, "routing",
+              "Steps of one MoE model under several placements of its experts, from the loads of their ranks\n"
+              "Example: windtunnel validate routing configs/measurements/routing_step_times.csv",
+              validate_routing);
+  const Subject runs = add_subject(command, "runs",
+                                   "Step times of training runs\n"
+                                   "Example: windtunnel validate runs configs/measurements/training_runs.csv",
+                                   validate_runs);
+  add_stack(runs);
+  add_fit_on_file(runs);
+  runs.command.flag("--rows", runs.options->rows, "Print every row, and how faithfully it could be said");
+  runs.command.option(
+      "--write-errors", runs.options->write_errors,
+      "File for how far off each row was: configs/measurements/left_out_steps.csv, from which intervals "
+      "come");
+  runs.command.option("--write-runs", runs.options->write_runs,
+                      "Folder for the run file, cluster and command of every row that can be written");
+  add_stack(add_subject(command, "memory",
+                        "Memory of training steps on the GPU with most of it\n"
+                        "Example: windtunnel validate memory configs/measurements/training_runs.csv",
+                        validate_memory));
+  add_validate_plans(command);
+}
+
+}  // namespace wt

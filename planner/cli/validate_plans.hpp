@@ -1,9 +1,0 @@
-// windtunnel validate plans.
-#pragma once
-#include "planner/cli/words.hpp"
-
-namespace wt {
-
-void add_validate_plans(const Command& validate);
-
-}  // namespace wt

@@ -1,0 +1,14 @@
+// What a watch decided, and a run beside its plan, as tables.
+#pragma once
+#include "planner/watch/plan_baseline.hpp"
+#include "reports/model/report.hpp"
+
+namespace wt {
+
+/// `decision`: windtunnel.decision/1. "02:13:07  slow steps: save: slow hardware: steps take ... (ok, 2.1 s)".
+std::string decision_line(const nlohmann::json& decision);
+
+/// Predicted beside measured, and to what the difference goes.
+std::vector<Table> drift_tables(const PlanDrift& drift);
+
+}  // namespace wt

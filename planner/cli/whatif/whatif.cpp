@@ -1,0 +1,76 @@
+// windtunnel whatif: a study planned again with other values of its keys.
+#include <fmt/format.h>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "configs/files/find.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/text.hpp"
+#include "planner/cli/parts/commands.hpp"
+#include "planner/cli/parts/output.hpp"
+#include "planner/cli/parts/words.hpp"
+#include "planner/cli/whatif/whatif_report.hpp"
+#include "reports/render/progress.hpp"
+#include "reports/render/text_report.hpp"
+
+namespace wt {
+namespace {
+
+struct Options {
+  std::string study, output;
+  std::vector<std::string> set, sweep;
+  bool json = false, allow_assumed = false;
+};
+
+void what_if_command(const Options& o) {
+  const std::filesystem::path file = find_config("studies", o.study);
+  std::vector<KeyValuesOf> settings, sweeps;
+  for (const std::string& one : o.set) settings.push_back(parse_assignment(one, false));
+  for (const std::string& one : o.sweep) sweeps.push_back(parse_assignment(one, true));
+  if (!o.output.empty()) make_folder(o.output);
+  Progress bar("reading inputs");
+  const WhatIf result = what_if(read_file(file, "a study file"), file.string(), settings, sweeps, o.allow_assumed,
+                                [&](const std::string& part, std::int64_t done, std::int64_t total,
+                                    const std::string& what) { bar.update(part, done, total, what); });
+  bar.finish();
+  std::vector<std::filesystem::path> files;
+  if (!o.output.empty()) files = write_what_if(result, o.output);
+  if (o.json) {
+    fmt::print("{}\n", what_if_json(result).dump(1));
+  } else {
+    fmt::print("{}", text_table(what_if_table(result), {.color = use_color(Color::automatic, 1)}));
+    for (const std::string& note : what_if_notes(result)) fmt::print("- {}\n", note);
+    for (const auto& written : files) fmt::print("wrote {}\n", written.string());
+  }
+  Code status = Code::finding;  // of no row with a plan
+  bool planned = false;
+  for (const WhatIfRow& row : result.rows) {
+    planned = planned || row.plan;
+    if (row.plan || row.failure == Code::finding) continue;
+    status = row.failure;
+    fmt::print(stderr, "windtunnel: {}: {}\n", fmt::join(row.values, ", "), row.misfit);
+  }
+  if (!planned && status == Code::finding) fmt::print(stderr, "windtunnel: {}\n", result.rows.front().misfit);
+  if (!planned || status != Code::finding) set_status(static_cast<int>(status));
+}
+
+}  // namespace
+
+void add_whatif(CLI::App& app) {
+  const Command command(
+      app, "whatif",
+      "Plan a study again with other values of its keys, one row a value\n"
+      "Example: windtunnel whatif dbrx-3072-h100 --sweep cluster.nic.bandwidth=100Gb/s,200Gb/s,400Gb/s -o out/nic\n"
+      "         windtunnel whatif dbrx-3072-h100 --set search.expert_degrees=8 --sweep search.shard_sizes=64,128,256");
+  auto o = std::make_shared<Options>();
+  command.option("study", o->study, "Study file, or a name in configs/studies").required();
+  command.option("--set", o->set, "key=value, a dotted key of the study, cluster.* or model.*; may be repeated")
+      .one_a_mention();
+  command.option("--sweep", o->sweep, "key=a,b,c; may be repeated, then every combination").one_a_mention();
+  command.option("-o,--output", o->output, "Folder for whatif.html, .md, .json and .csv, which compare the rows");
+  command.flag("--json", o->json, "Print one JSON document");
+  command.flag("--allow-assumed", o->allow_assumed, "Price by a roofline what nobody measured, marked as assumed");
+  command.runs([o] { what_if_command(*o); });
+}
+
+}  // namespace wt

@@ -1,0 +1,27 @@
+// What-ifs as a table for people, a document for machines, and a report that compares the rows.
+#pragma once
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "planner/whatif/whatif.hpp"
+#include "reports/model/report.hpp"
+
+namespace wt {
+
+Table what_if_table(const WhatIf& result);
+/// What the rows rest on, a sentence each; one that is not of all rows names its own.
+std::vector<std::string> what_if_notes(const WhatIf& result);
+/// Schema "windtunnel.whatif/1".
+nlohmann::json what_if_json(const WhatIf& result);
+
+/// Days of every row as a chart; of two swept keys with numbers a grid, of several their rank correlations with days;
+/// all columns of the table.
+Report what_if_report(const WhatIf& result);
+/// One line a row: the swept values, then figures in SI units by the names of what_if_json; empty where nothing fits.
+std::string what_if_csv(const WhatIf& result);
+/// whatif.html, .md, .json and .csv; the folder is created. Returns the files.
+std::vector<std::filesystem::path> write_what_if(const WhatIf& result, const std::filesystem::path& folder);
+
+}  // namespace wt

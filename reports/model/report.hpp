@@ -1,0 +1,150 @@
+// A report as data: what is said, in which order, with which evidence. Whoever has results fills one of these; the
+// renderers (text, Markdown, JSON, HTML) only write it down, so that every format says the same.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "configs/files/evidence.hpp"
+
+namespace wt {
+
+enum class Status { none, good, warn, bad };
+enum class Align { left, right };
+
+/// What stands in one place of a table. `text` is shown as it is; `number` is the same value for machines, in the unit
+/// of its column, unrounded.
+struct Cell {
+  Cell() = default;
+  Cell(const char* shown) : text(shown) {}
+  Cell(std::string shown) : text(std::move(shown)) {}
+  /// A number shown with four significant digits; "n/a" and without evidence when it is not finite.
+  Cell(double value, std::optional<Evidence> from = {}, Status judged = Status::none);
+  /// A number with the text to show for it.
+  Cell(double value, std::string shown, std::optional<Evidence> from = {}, Status judged = Status::none);
+  /// A judged word: {"passed", Status::good}.
+  Cell(std::string shown, Status judged) : text(std::move(shown)), status(judged) {}
+
+  std::string text;
+  std::optional<double> number;
+  std::optional<Evidence> evidence;
+  Status status = Status::none;
+  std::optional<double> heat = {};  ///< 0 to 1, from the least to the largest of a table: how dark it is shaded
+};
+
+struct Column {
+  std::string name = {};
+  std::string unit = {};  ///< "" where the cells say it themselves
+  Align align = Align::left;
+};
+
+struct Table {
+  std::string title = {};
+  std::vector<Column> columns = {};
+  std::vector<std::vector<Cell>> rows = {};  ///< each as long as `columns`
+  std::string note = {};
+};
+
+/// bar, grouped_bar and stacked_bar: values over labels, one bar a series (low and high: whiskers; not on stacked
+/// bars). line: values over labels, or over `x`; low and high are a band. waterfall, tornado: floating bars from low to
+/// high, lying; made by waterfall() and tornado() of charts.hpp. timeline: spans on rows; made by timeline_chart() of
+/// timeline_chart.hpp or by hand.
+enum class ChartKind { bar, grouped_bar, stacked_bar, line, waterfall, tornado, timeline };
+
+struct Span {
+  std::size_t row = 0;  ///< index into Chart::labels
+  double start = 0, end = 0;
+  std::string name = {};
+};
+
+struct Series {
+  std::string name = {};
+  std::vector<double> values = {};  ///< one a label; NaN is a gap
+  std::vector<double> low = {};     ///< empty, or as long as values
+  std::vector<double> high = {};    ///< with `low`
+  std::vector<Span> spans = {};     ///< timeline only
+  bool points = false;              ///< line only: drawn as points, which no line joins
+  std::optional<Evidence> evidence = {};
+};
+
+struct ReferenceLine {
+  double value = 0;
+  std::string label = {};
+};
+
+/// Something that happened at a place of a line's x axis.
+struct Mark {
+  double x = 0;
+  std::string label = {};
+};
+
+struct Chart {
+  ChartKind kind = ChartKind::bar;
+  std::string title = {};
+  std::string unit = {};  ///< of the values
+  std::vector<std::string> labels = {};
+  std::vector<Series> series = {};
+  std::string label_axis = {};             ///< title of the axis of the labels
+  std::string value_axis = {};             ///< title of the axis of the values; the unit is added
+  std::vector<double> x = {};              ///< line only: positions on a linear axis, instead of labels
+  std::vector<Mark> marks = {};            ///< with x only: lines from edge to edge
+  std::string marks_name = {};             ///< what they are: "resumed"
+  std::optional<ReferenceLine> line = {};  ///< a limit, a baseline
+  bool horizontal = false;                 ///< lying bars, for long labels
+  std::string note = {};
+};
+
+struct KeyValues {
+  std::string title = {};
+  std::vector<std::pair<std::string, Cell>> entries = {};
+};
+
+struct Callout {
+  Status status = Status::none;
+  std::string title = {};
+  std::string text = {};
+};
+
+using Item = std::variant<Table, Chart, KeyValues, Callout>;
+
+struct Section {
+  std::string id = {};  ///< a-z, 0-9 and '-', unique: the anchor
+  std::string title = {};
+  std::vector<std::string> paragraphs = {};
+  std::vector<Item> items = {};
+};
+
+struct Report {
+  std::string title = {};
+  std::string answer = {};        ///< one sentence
+  std::string answer_range = {};  ///< how sure: "3.1 to 3.4 days (90 %)"
+  Status status = Status::none;
+  std::vector<Section> sections = {};
+  KeyValues provenance = {};    ///< command, configuration hash, commit, seed, versions, machine
+  nlohmann::json payload = {};  ///< the result that the report was made from, for machines
+};
+
+/// Throws Error{runtime} naming section and item: a row or series of the wrong length, a span on no row, two rows of
+/// one name, an id used twice or unfit as an anchor. Every renderer calls it first.
+void check(const Report& report);
+
+std::string to_string(Status status);
+std::string to_string(Align align);
+std::string to_string(ChartKind kind);
+
+/// Four significant digits, thousands with commas, no exponent between 1e-4 and 1e15; "n/a" when not finite.
+std::string format_number(double value);
+/// "5.24 to 6.89", "0.0123 to 0.0307": three significant digits of the lower end, and as many decimals of the upper.
+std::string format_range(double low, double high);
+/// A chart's numbers as a table: what text, Markdown and readers without a screen get. A timeline gives one row a span.
+/// Of more than `at_most` points over x, evenly spaced ones stand for all, and the note says so.
+Table chart_table(const Chart& chart, std::size_t at_most = SIZE_MAX);
+/// "predicted step [s]", "[s]" or "predicted step".
+std::string with_unit(const std::string& name, const std::string& unit);
+
+}  // namespace wt

@@ -1,0 +1,179 @@
+#include "sim/bounds/bounds.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+#include <optional>
+
+#include "configs/base/number.hpp"
+#include "sim/bounds/occupation.hpp"
+#include "sim/bounds/op_seconds.hpp"
+#include "sim/replay/bind.hpp"
+
+namespace wt {
+namespace {
+
+constexpr RoutingFloor kHighestFloor{std::numeric_limits<double>::max(), 1, std::numeric_limits<double>::max()};
+
+RoutingFloor lower(const RoutingFloor& a, const RoutingFloor& b) {
+  return {std::min(a.rows, b.rows), std::min(a.sent_share, b.sent_share), std::min(a.returned_rows, b.returned_rows)};
+}
+
+class LaneSums {
+ public:
+  /// `cluster` has nodes of one kind, the rank's; `mixed`, where there is one, is the cluster with all kinds.
+  LaneSums(const Layout& layout, const ClusterSpec& cluster, const OpCost& cost,
+           const std::vector<RoutingFloor>& floors, std::int64_t rank, const ClusterSpec* mixed)
+      : cluster_(cluster), cost_(cost), floors_(floors), seconds_(layout, cluster, cost, rank, mixed) {}
+
+  double run(const Program& program) {
+    layers_ = program.layers;
+    visit(program.nodes, 1, nullptr);
+    const double compute_s = lane_s_[static_cast<std::size_t>(Lane::compute)] - blocking_s_;
+    double bound = std::max(
+        *std::max_element(lane_s_.begin(), lane_s_.end()),
+        slowed_step_s(compute_s, blocking_s_, fullest_transfers(lane_s_), cost_.communication_slowdown().share));
+    if (cluster_.shared_cores()) bound = std::max(bound, cpu_s_ / cluster_.cores);
+    return bound;
+  }
+
+ private:
+  void visit(const std::vector<Node>& nodes, double times, const Loop* over_layers) {
+    for (const Node& node : nodes) {
+      if (const Op* op = std::get_if<Op>(&node)) {
+        add(*op, over_layers ? times * within(*op, *over_layers) : times);
+        continue;
+      }
+      const Loop& loop = std::get<Loop>(node);
+      if (loop.index == Loop::Index::microbatch) floor_ = of_microbatches(loop);
+      visit(loop.body, times * loop.count(), loop.index == Loop::Index::layer ? &loop : over_layers);
+    }
+  }
+
+  RoutingFloor of_microbatches(const Loop& loop) const {
+    return lowest(
+        std::span(floors_).subspan(static_cast<std::size_t>(loop.first), static_cast<std::size_t>(loop.count())));
+  }
+
+  /// Share of a loop's rounds in which the op's layer exists: a prefetch of the next one is void in the last.
+  double within(const Op& op, const Loop& loop) const {
+    if (op.layer_delta == 0 || op.group == Group::embedding || op.group == Group::head) return 1;
+    int rounds = 0;
+    for (int i = 0; i < loop.count(); ++i) {
+      const int layer = (loop.descending ? loop.first - i : loop.first + i) + op.layer_delta;
+      rounds += layer >= 0 && layer < layers_;
+    }
+    return static_cast<double>(rounds) / loop.count();
+  }
+
+  void add(const Op& op, double times) {
+    const OpSeconds::Of at_least = seconds_.of(op, floor_);
+    if (op.collective_kind() && op.lane == Lane::compute) blocking_s_ += times * at_least.seconds;
+    lane_s_[static_cast<std::size_t>(op.lane)] += times * at_least.seconds;
+    cpu_s_ += times * at_least.cpu_s;
+  }
+
+  const ClusterSpec& cluster_;
+  const OpCost& cost_;
+  const std::vector<RoutingFloor>& floors_;
+  RoutingFloor floor_;  ///< of the microbatches that are visited
+  OpSeconds seconds_;
+  int layers_ = 0;
+  LaneSeconds lane_s_{};
+  double blocking_s_ = 0;  ///< of the compute lane, a tensor group's collectives
+  double cpu_s_ = 0;       ///< of all ranks of the stage, on shared cores
+};
+
+}  // namespace
+
+RoutingFloor lowest(std::span<const RoutingFloor> floors) {
+  RoutingFloor out = kHighestFloor;
+  for (const RoutingFloor& floor : floors) out = lower(out, floor);
+  return out;
+}
+
+RoutingFloor floor_of(const RoutingTable& table, const Layout& layout, int microbatch, int layer, std::int64_t rank) {
+  const auto& sends = table.sends(microbatch, layer, rank);
+  const std::size_t n = static_cast<std::size_t>(layout.expert),
+                    own = static_cast<std::size_t>(layout.row_rank(rank) % layout.expert);
+  double sent = 0;
+  for (std::size_t e = 0; e < n; ++e) sent += sends[own * n + e];
+  const double received = table.rows(microbatch, layer, rank), kept = sends[own * n + own];
+  return {received, sent > 0 ? 1 - kept / sent : 0, received - kept};
+}
+
+std::vector<RoutingFloor> routing_floors(const Program& program, const Layout& layout, const ClusterSpec& cluster,
+                                         const RoutingSource& routing, std::int64_t step, std::int64_t rank) {
+  std::vector<RoutingFloor> floors(static_cast<std::size_t>(program.microbatches));
+  if (layout.expert == 1) return floors;
+  std::vector<std::int64_t> ranks{rank}, groups{layout.row_rank(rank) / layout.expert};
+  if (cluster.shared_cores()) {
+    ranks = every_rank(layout).ranks;
+    groups.clear();
+    for (std::int64_t g = 0; g < layout.replicate * layout.expert_shard(); ++g) groups.push_back(g);
+  }
+  const RoutingTable table(routing, layout, program.layers, program.microbatches, step, groups);
+  for (int microbatch = 0; microbatch < program.microbatches; ++microbatch) {
+    RoutingFloor& floor = floors[static_cast<std::size_t>(microbatch)] = kHighestFloor;
+    for (int layer = 0; layer < program.layers; ++layer)
+      for (std::int64_t r : ranks) floor = lower(floor, floor_of(table, layout, microbatch, layer, r));
+  }
+  return floors;
+}
+
+double bound0(const Program& program, const Layout& layout, const ClusterSpec& cluster, const OpCost& cost,
+              const std::vector<RoutingFloor>& floors, std::int64_t rank) {
+  if (cluster.others.empty()) return LaneSums(layout, cluster, cost, floors, rank, nullptr).run(program);
+  const std::size_t kind = cluster.kind_of(cluster.node_of(rank));
+  const ClusterSpec own = cluster.all_of(kind);
+  return LaneSums(layout, own, cost.on(kind), floors, rank, &cluster).run(program);
+}
+
+double bound1(const ProgramSet& programs, const Layout& layout, const ClusterSpec& cluster, const OpCost& cost,
+              const RoutingSource& routing, std::int64_t step, std::int64_t rank) {
+  const ClusterSpec flat = without_uplinks(cluster);
+  const Representatives group = neighbours(layout, flat, rank);
+  const auto bound = bind_step({programs, layout, flat, cost, routing, step}, group);
+  const Traffic traffic(flat, layout, group, {});
+  const std::size_t r =
+      static_cast<std::size_t>(std::find(group.ranks.begin(), group.ranks.end(), rank) - group.ranks.begin());
+  const RankTasks& tasks = bound->tasks.ranks[r];
+  const RankProgram& program = *tasks.program;
+  std::vector<double> done(program.ops.size(), 0.0);
+  double host = 0, cpu_s = 0, end = 0;
+  Occupation occupation(program, bound->tasks.slowdown);
+  for (std::size_t i = 0; i < done.size(); ++i) {
+    const int index = static_cast<int>(i);
+    double start = bound->tasks.synchronous_host ? host : 0;
+    for (int wait : program.ops[i].waits) start = std::max(start, done[static_cast<std::size_t>(wait)]);
+    if (bound->tasks.synchronous_host) host = start;
+    for (int previous : {program.lane_previous[i], program.communicator_previous[i]})
+      if (previous >= 0) start = std::max(start, done[static_cast<std::size_t>(previous)]);
+    double seconds = tasks.seconds[i];
+    if (program.collective(index)) {
+      const CollectiveTask& task = bound->tasks.collectives[static_cast<std::size_t>(tasks.collective[i])];
+      seconds = task.latency_s;
+      if (task.load >= 0)
+        seconds += task.scale * traffic.alone_s(bound->tasks.loads[static_cast<std::size_t>(task.load)]);
+      double sum = 0, most = 0;
+      for (double cpu : task.cpu_s) {
+        sum += cpu;
+        most = std::max(most, cpu);
+      }
+      if (sum > 0) seconds += std::max(most, sum / flat.cores);
+    }
+    occupation.add(index, seconds);
+    done[i] = start + seconds;
+    if (bound->tasks.synchronous_host && program.on_host(index)) host = done[i];
+    end = std::max(end, done[i]);
+  }
+  if (!flat.shared_cores()) return std::max(end, occupation.bound_s(bound->tasks, tasks));
+  for (const RankTasks& each : bound->tasks.ranks)
+    for (double seconds : each.seconds) cpu_s += seconds;
+  for (const CollectiveTask& task : bound->tasks.collectives)
+    for (double cpu : task.cpu_s) cpu_s += cpu;
+  return std::max(end, cpu_s / flat.cores);
+}
+
+}  // namespace wt

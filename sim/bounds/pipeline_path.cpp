@@ -1,0 +1,337 @@
+#include "sim/bounds/pipeline_path.hpp"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+
+#include "configs/base/error.hpp"
+#include "sim/bounds/op_seconds.hpp"
+#include "sim/program/places.hpp"
+#include "sim/replay/rank_program.hpp"
+
+namespace wt {
+namespace {
+
+constexpr double kNotYet = -1;
+constexpr std::size_t kDirections = 3;
+constexpr std::size_t kOwn = 0;  ///< communicator of ops that share theirs with no other lane's
+
+/// When messages are through at the earliest, by sender, receiver and way.
+class Messages {
+ public:
+  explicit Messages(std::size_t stages) : stages_(stages), sent_(stages * stages * kDirections) {}
+  void send(std::size_t from, std::size_t to, Direction way, double done_s) {
+    sent_[at(from, to, way)].push_back(done_s);
+  }
+  /// The receiver's message of that number; kNotYet where it has not been sent.
+  double done_s(std::size_t from, std::size_t to, Direction way, std::size_t number) const {
+    const std::vector<double>& sent = sent_[at(from, to, way)];
+    return number < sent.size() ? sent[number] : kNotYet;
+  }
+
+ private:
+  std::size_t at(std::size_t from, std::size_t to, Direction way) const {
+    return (from * stages_ + to) * kDirections + static_cast<std::size_t>(way);
+  }
+  std::size_t stages_;
+  std::vector<std::vector<double>> sent_;
+};
+
+/// An op of one layer, ready to be walked over for any microbatch.
+struct TimedOp {
+  const Op* op;
+  std::size_t name;
+  int layer;
+  double own_s;        ///< what the rank itself takes
+  double fullest_s;    ///< the fullest rank of its group, for which an exchange of rows waits
+  bool routed;         ///< computes rows that an exchange brought
+  std::size_t waits;   ///< the first of them
+  std::size_t behind;  ///< the last of them
+  std::size_t communicator = kOwn;
+  bool begins_layer = false;
+  double least_s = 0;  ///< since the op that began the layer
+};
+/// What an op needs of the compute lane at the latest, and for how long it is in flight behind that.
+struct Reach {
+  int computed = -1;  ///< number of the compute lane's op; -1: none
+  double in_flight_s = 0;
+  auto operator<=>(const Reach&) const = default;
+};
+/// Of the compute lane, op by op.
+struct Computed {
+  double done_s = 0;
+  double busy_s = 0;   ///< of this op and those before
+  double still_s = 0;  ///< of it, collectives, which nothing slows
+};
+struct Wait {
+  std::size_t name;
+  int microbatch_delta, layer;
+  bool exchange;
+};
+
+class StageWalk {
+ public:
+  StageWalk(const Program& program, const Layout& layout, const ClusterSpec& cluster, const OpCost& cost,
+            const LayerLoads& loads, const LayerSeconds* layers, std::int64_t rank, std::size_t stage)
+      : program_(program),
+        loads_(loads),
+        layers_(layers),
+        slowdown_(cost.communication_slowdown().share),
+        one_communicator_(!cost.separate_reduce_group()),
+        mesh_(layout),
+        seconds_(layout, cluster, cost, rank + static_cast<std::int64_t>(stage) * layout.stage_ranks(), nullptr),
+        places_(program.microbatches, program.layers),
+        stage_(stage),
+        stages_(static_cast<std::size_t>(layout.pipeline)) {
+    for (const Node& node : program.nodes) {
+      const Loop* loop = std::get_if<Loop>(&node);
+      const bool pass = in_pass_ = loop && loop->index == Loop::Index::microbatch;
+      const auto [entry, fresh] = timed_.try_emplace(pass ? static_cast<const void*>(loop->body.shared()) : &node);
+      if (fresh && pass)
+        add(loop->body, -1, entry->second);
+      else if (fresh && loop)
+        add_layers(*loop, entry->second);
+      else if (fresh)
+        add(std::get<Op>(node), -1, entry->second);
+      for (int i = 0; i < (pass ? loop->count() : 1); ++i)
+        work_.push_back({pass ? loop->first + i : -1, &entry->second});
+    }
+    for (Wait& wait : waits_) wait.exchange = exchanges_.contains(wait.name);
+    done_.assign(places_.size(names_.size()), {});
+    received_.assign(stages_ * kDirections, 0);
+  }
+
+  /// False where it stands before a message that has not been sent, or at its end.
+  bool advance(Messages& messages) {
+    const std::size_t from = at_, from_op = op_;
+    for (; at_ < work_.size(); ++at_, op_ = 0)
+      for (const std::vector<TimedOp>& ops = *work_[at_].ops; op_ < ops.size(); ++op_)
+        if (!walk(ops[op_], work_[at_].microbatch, messages)) return at_ != from || op_ != from_op;
+    return at_ != from;
+  }
+  bool through() const { return at_ == work_.size(); }
+  double end_s() const { return end_s_; }
+
+ private:
+  struct Work {
+    int microbatch;
+    const std::vector<TimedOp>* ops;
+  };
+
+  std::size_t number(const std::string& name) { return names_.try_emplace(name, names_.size()).first->second; }
+
+  void add(const std::vector<Node>& nodes, int layer, std::vector<TimedOp>& out) {
+    for (const Node& node : nodes)
+      if (const Op* op = std::get_if<Op>(&node))
+        add(*op, layer, out);
+      else
+        add_layers(std::get<Loop>(node), out);
+  }
+  void add_layers(const Loop& loop, std::vector<TimedOp>& out) {
+    for (int i = 0; i < loop.count(); ++i) {
+      const int layer = loop.descending ? loop.first - i : loop.first + i;
+      const std::size_t first = out.size();
+      add(loop.body, layer, out);
+      if (layers_ && in_pass_) add_least(layer, std::span(out).subspan(first));
+    }
+  }
+
+  /// Of a layer's whole pass, which a slow host may make longer than its ops.
+  void add_least(int layer, std::span<TimedOp> ops) const {
+    const auto computes = [](const TimedOp& timed) {
+      return timed.op->lane == Lane::compute && timed.op->kind != OpKind::host;
+    };
+    const auto first = std::ranges::find_if(ops, computes);
+    if (first == ops.end()) return;
+    const auto last = std::find_if(ops.rbegin(), ops.rend(), computes);
+    const bool forward = last->op->direction == Direction::forward;
+    first->begins_layer = true;
+    last->least_s = (forward ? layers_->forward : layers_->backward).at(static_cast<std::size_t>(layer)).path;
+  }
+
+  /// References resolve as in unroll().
+  void add(const Op& op, int layer, std::vector<TimedOp>& out) {
+    const bool layered = layer >= 0 && op.group != Group::embedding && op.group != Group::head;
+    const int own_layer = layered ? layer + op.layer_delta : -1;
+    if (layered && (own_layer < 0 || own_layer >= program_.layers)) return;
+    if (layered) places_.add_layer(own_layer);
+    TimedOp timed{&op, number(op.name), own_layer, 0, 0, false, waits_.size(), 0};
+    if (op.exchanges_rows()) exchanges_.insert(timed.name);
+    for (const Ref& ref : op.waits) {
+      const int target = ref.layer >= 0 ? ref.layer : layer < 0 ? -1 : layer + ref.layer_delta;
+      if (layer >= 0 && (target < 0 || target >= program_.layers)) continue;
+      waits_.push_back({number(ref.name), ref.microbatch_delta, target, false});
+    }
+    timed.behind = waits_.size();
+    if (one_communicator_ && of_shard_group(op)) timed.communicator = communicator_of(op.collective.axis);
+    const auto at = static_cast<std::size_t>(own_layer);
+    const bool routed = own_layer >= 0 && at < loads_.own.size();
+    const RoutingFloor own = routed ? loads_.own[at] : RoutingFloor{};
+    timed.own_s = timed.fullest_s = seconds_.of(op, own).seconds;
+    if (routed && at < loads_.fullest.size() && (op.exchanges_rows() || op.action == Action::experts)) {
+      timed.fullest_s = std::max(timed.own_s, seconds_.of(op, loads_.fullest[at]).seconds);
+      timed.routed = op.action == Action::experts && op.kind == OpKind::segment;
+    }
+    out.push_back(timed);
+  }
+
+  /// Of shard groups of the same ranks, the same one.
+  std::size_t communicator_of(Axis axis) const {
+    const auto same = [&](auto of) { return of(axis) == of(Axis::shard); };
+    const bool shards = same([&](Axis a) { return mesh_.size(a); }) && same([&](Axis a) { return mesh_.stride(a); });
+    return shards ? 1 : 2;
+  }
+
+  struct Done {
+    double seconds = kNotYet;
+    Reach reach;
+  };
+
+  /// As unroll() finds it: in the epilogue the last microbatch's, from inside a layer also what is in none.
+  const Done& done_of(std::size_t name, int microbatch, int layer) const {
+    for (const int m : {microbatch < 0 ? program_.microbatches - 1 : microbatch, -1})
+      for (const int l : {layer, -1})
+        if (const std::size_t place = places_.at(name, m, l); place != Places::kNone && done_[place].seconds != kNotYet)
+          return done_[place];
+    static const Done kNothing{0, {}};
+    return kNothing;
+  }
+
+  /// When the compute lane has done what it had to since the op that `since` reaches back to, slowed while that is in
+  /// flight: with C seconds of computation, S of standstill and F in flight no less than C + S + slowdown (F - S).
+  double slowed_s(const Reach& since) const {
+    const Computed &from = computed_[static_cast<std::size_t>(since.computed)], &now = computed_.back();
+    return from.done_s + (now.busy_s - from.busy_s) +
+           slowdown_ * std::max(0.0, since.in_flight_s - (now.still_s - from.still_s));
+  }
+
+  /// The same, where nobody waits for the end of the flight: no more than computation since then can be slowed.
+  double slowed_by_message_s() const {
+    if (sent_.computed < 0) return 0;
+    const Computed &from = computed_[static_cast<std::size_t>(sent_.computed)], &now = computed_.back();
+    const double still = now.still_s - from.still_s, busy = now.busy_s - from.busy_s;
+    return from.done_s + busy +
+           slowdown_ * std::clamp(sent_.in_flight_s - still, 0.0, (busy - still) / (1 - slowdown_));
+  }
+
+  bool walk(const TimedOp& timed, int microbatch, Messages& messages) {
+    const Op& op = *timed.op;
+    double& lane = lane_s_[static_cast<std::size_t>(op.lane)];
+    const bool computes = op.lane == Lane::compute;
+    double start = std::max(lane, communicator_s_[timed.communicator]), brought = 0;
+    Reach reach;
+    for (std::size_t w = timed.waits; w < timed.behind; ++w) {
+      const Wait& wait = waits_[w];
+      if (wait.microbatch_delta != 0 && microbatch + wait.microbatch_delta < 0) continue;
+      const Done& before = done_of(wait.name, microbatch + wait.microbatch_delta, wait.layer);
+      start = std::max(start, before.seconds);
+      if (wait.exchange) brought = std::max(brought, before.seconds);
+      reach = std::max(reach, before.reach);
+      if (computes && before.reach.in_flight_s > 0) start = std::max(start, slowed_s(before.reach));
+    }
+    if (!computes)
+      reach =
+          std::max({reach, lane_reach_[static_cast<std::size_t>(op.lane)], communicator_reach_[timed.communicator]});
+    double& others = others_s_[op.direction == Direction::forward ? 0 : 1];
+    double done = start + timed.own_s;
+    if (op.kind == OpKind::send || op.kind == OpKind::receive) {
+      const std::size_t other =
+          (stage_ + stages_ + static_cast<std::size_t>(op.collective.stages + static_cast<int>(stages_))) % stages_;
+      if (op.kind == OpKind::send) {
+        messages.send(stage_, other, op.direction, done);
+        // Those of a tied matrix have other messages before them on the receiver's lane.
+        if (reach.computed >= 0 && reach.in_flight_s == 0 && op.direction != Direction::recompute)
+          sent_ = {reach.computed, timed.own_s};
+      } else {
+        std::size_t& received = received_[other * kDirections + static_cast<std::size_t>(op.direction)];
+        const double sent = messages.done_s(other, stage_, op.direction, received);
+        if (sent == kNotYet) return false;
+        ++received;
+        done = std::max(done, sent);
+      }
+    } else if (op.exchanges_rows()) {
+      done = std::max(start, others) + timed.fullest_s;
+      others = 0;
+    } else if (timed.routed && (brought > 0 || others > 0)) {
+      others = std::max(others, brought) + timed.fullest_s;
+    }
+    if (timed.begins_layer) layer_s_ = start;
+    if (timed.least_s > 0) done = std::max(done, layer_s_ + timed.least_s);
+    if (computes) {
+      const Computed before = computed_.empty() ? Computed{} : computed_.back();
+      computed_.push_back(
+          {done, before.busy_s + timed.own_s, before.still_s + (op.collective_kind() ? timed.own_s : 0)});
+      done = computed_.back().done_s = std::max(done, slowed_by_message_s());
+      reach = {static_cast<int>(computed_.size()) - 1, 0};
+    } else if (reach.computed >= 0) {
+      reach.in_flight_s += op.collective_kind() ? timed.fullest_s : 0;
+    }
+    lane = done;
+    lane_reach_[static_cast<std::size_t>(op.lane)] = reach;
+    if (timed.communicator != kOwn)
+      communicator_s_[timed.communicator] = done, communicator_reach_[timed.communicator] = reach;
+    end_s_ = std::max(end_s_, done);
+    done_[places_.at(timed.name, microbatch, timed.layer)] = {done, reach};
+    return true;
+  }
+
+  const Program& program_;
+  const LayerLoads& loads_;
+  const LayerSeconds* layers_;
+  bool in_pass_ = false;  ///< the node whose ops are added is one
+  double slowdown_;
+  bool one_communicator_;
+  Mesh mesh_;
+  OpSeconds seconds_;
+  Places places_;
+  std::size_t stage_, stages_;
+  std::unordered_map<std::string_view, std::size_t> names_;
+  std::set<std::size_t> exchanges_;                              ///< names of ops that exchange rows
+  std::unordered_map<const void*, std::vector<TimedOp>> timed_;  ///< by body, or node
+  std::vector<Wait> waits_;
+  std::vector<Work> work_;
+  std::size_t at_ = 0, op_ = 0;  ///< where the walk stands
+  std::vector<Done> done_;       ///< by place
+  std::vector<Computed> computed_;
+  /// The last message: it leaves as soon as the compute lane has made it, or behind one that is on its way.
+  Reach sent_;
+  std::vector<std::size_t> received_;
+  std::array<double, kLanes> lane_s_{};
+  std::array<double, 3> communicator_s_{};
+  std::array<Reach, kLanes> lane_reach_{};  ///< of what was last on it
+  std::array<Reach, 3> communicator_reach_{};
+  /// When the fullest rank of the expert group has computed what the last exchange brought: forward, and backward.
+  std::array<double, 2> others_s_{};
+  double layer_s_ = 0;  ///< when the layer began
+  double end_s_ = 0;
+};
+
+}  // namespace
+
+double pipeline_path_s(const std::vector<Program>& programs, const Layout& layout, const ClusterSpec& cluster,
+                       const OpCost& cost, const LayerLoads& loads, const LayerSeconds& layers, std::int64_t rank) {
+  // Elsewhere passes are cut, have another beside them, or compute with gradients of other layers.
+  const bool whole_passes = layout.pipeline > 1 && layout.schedule == Schedule::one_f_one_b && !layout.exchange_overlap;
+  const std::size_t stages = programs.size();
+  std::vector<StageWalk> walks;
+  walks.reserve(stages);
+  for (std::size_t s = 0; s < stages; ++s)
+    walks.emplace_back(programs[s], layout, cluster, cost, loads, whole_passes ? &layers : nullptr, rank, s);
+  Messages messages(stages);
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (StageWalk& walk : walks) moved = walk.advance(messages) || moved;
+  }
+  double end = 0;
+  for (const StageWalk& walk : walks) {
+    if (!walk.through())
+      throw_error(Code::runtime, "estimate: a pipeline of {} stages waits for a message that nobody sends", stages);
+    end = std::max(end, walk.end_s());
+  }
+  return end;
+}
+
+}  // namespace wt

@@ -1,0 +1,69 @@
+// The one place where prices are made: plans, simulated steps and what-ifs ask here. Judges ask the same estimators
+// (PublishedTimes), made without what they judge.
+#pragma once
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "configs/files/cluster.hpp"
+#include "configs/files/profile.hpp"
+#include "configs/files/stack.hpp"
+#include "sim/cost/fit/conformal.hpp"
+#include "sim/cost/stacks/stack_cost.hpp"
+#include "sim/cost/stacks/stack_fit.hpp"
+#include "sim/measurements/published_tables.hpp"
+
+namespace wt {
+
+struct PriceSources {
+  std::vector<std::string> profiles;  ///< measured on this machine: files, or names in configs/profiles
+  std::filesystem::path machine;      ///< a machine model made of some, instead
+  std::string stack;                  ///< of configs/stacks; empty = kDefaultStack
+  bool allow_assumed = false;         ///< price what nobody measured on shared cores by a roofline
+  Precision compute = Precision::bf16;
+  Precisions precisions = {};
+  std::string family = {};  ///< step_family of the runs that are priced: how wide intervals are; empty = any
+};
+
+struct Prices {
+  std::shared_ptr<const OpCost> cost;
+  StackSpec stack;                                 ///< how the program that is priced uses the machine
+  std::string basis;                               ///< "torchtitan, published runs", or the names of profiles before it
+  std::map<std::string, std::string> fingerprint;  ///< of the machine that was measured; empty = none was
+  std::vector<Profile> profiles;
+  std::vector<StorageRates> storage;  ///< what profiles or machine say of the places that hold checkpoints
+};
+
+/// Of GPUs: measured points first, published ones next, as the stack uses the machine. Of ranks on shared cores: what
+/// was measured there. Throws Error{usage}: neither profile nor machine of shared cores, a profile of another machine
+/// than the cluster's first `ranks` ranks have, unknown names.
+Prices make_prices(const PriceSources& sources, const ClusterSpec& cluster, std::int64_t ranks);
+
+/// What published prices are made of, read and fitted once a process.
+class PublishedTimes {
+ public:
+  static const PublishedTimes& get();
+  explicit PublishedTimes(const std::filesystem::path& folder);
+
+  const PublishedTables& tables() const { return tables_; }
+  const std::vector<StackSpec>& stacks() const { return stacks_; }
+  const BenchmarkTimes& benchmarks() const { return benchmarks_; }
+  /// Fits when first asked for a model: a second or two.
+  const StackFit& stack_fit() const { return *fit_; }
+  /// What a step of a family is multiplied by for the ends of its 80 % interval: by how much steps of other origins
+  /// than `without` were off.
+  std::pair<double, double> off_by(const std::string& family, const std::string& without = "") const {
+    return errors_.bounds(family, without);
+  }
+
+ private:
+  PublishedTables tables_;
+  std::vector<StackSpec> stacks_;
+  BenchmarkTimes benchmarks_;
+  std::unique_ptr<StackFit> fit_;
+  LeftOutErrors errors_;
+};
+
+}  // namespace wt

@@ -1,0 +1,59 @@
+// Prices made of other prices: every answer is theirs, but for what a derived class answers itself.
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/cost/ops/op_cost.hpp"
+
+namespace wt {
+
+class WrappedCost : public OpCost {
+ public:
+  /// `cost` must outlive it.
+  explicit WrappedCost(const OpCost& cost) : cost_(cost) {}
+
+  using OpCost::segment;
+  Price item(const WorkItem& item, const BoundRows& rows) const override { return cost_.item(item, rows); }
+  Price segment(const Op& op, const BoundRows& rows, Clock clock) const override {
+    return cost_.segment(op, rows, clock);
+  }
+  CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override {
+    return cost_.collective(kind, bytes, ranks, nodes);
+  }
+  const OpCost& on(std::size_t kind) const final {
+    const OpCost& theirs = cost_.on(kind);
+    if (&theirs == &cost_) return *this;
+    std::unique_ptr<OpCost>& other = others_[kind];
+    if (!other) other = around(theirs);
+    return *other;
+  }
+  bool synchronous_host() const final { return cost_.synchronous_host(); }
+  CommunicationSlowdown communication_slowdown() const override { return cost_.communication_slowdown(); }
+  double crowding(std::int64_t ranks) const final { return cost_.crowding(ranks); }
+  bool separate_reduce_group() const final { return cost_.separate_reduce_group(); }
+  CollectivePrice row_exchange(CollectivePrice price, Dispatcher dispatcher, double row_bytes,
+                               std::int64_t nodes) const final {
+    return cost_.row_exchange(std::move(price), dispatcher, row_bytes, nodes);
+  }
+  double launch_s(const Op& op, const Layout& layout) const final { return cost_.launch_s(op, layout); }
+  double issued_s(double gpu_s, double launch_s) const final { return cost_.issued_s(gpu_s, launch_s); }
+  double tensor_traffic() const final { return cost_.tensor_traffic(); }
+  Price once_a_step() const final { return cost_.once_a_step(); }
+  double variation() const final { return cost_.variation(); }
+  std::vector<std::string> basis_of_collectives() const final { return cost_.basis_of_collectives(); }
+  PriceBasis explain(const WorkItem& item, const BoundRows& rows) const final { return cost_.explain(item, rows); }
+
+ protected:
+  const OpCost& wrapped() const { return cost_; }
+  /// The same prices around those of another kind of node, which outlive it.
+  virtual std::unique_ptr<OpCost> around(const OpCost& theirs) const = 0;
+
+ private:
+  const OpCost& cost_;
+  mutable std::map<std::size_t, std::unique_ptr<OpCost>> others_;  ///< by kind of node
+};
+
+}  // namespace wt

@@ -1,0 +1,354 @@
+#include "sim/program/compose/compose.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "configs/base/error.hpp"
+#include "sim/program/compose/collective_copies.hpp"
+#include "sim/program/compose/pipeline.hpp"
+#include "sim/program/compose/schedule_microbatches.hpp"
+#include "sim/program/compose/step_builder.hpp"
+#include "sim/program/compose/tensor_slice.hpp"
+
+namespace wt {
+namespace {
+
+/// Builds the program of one rank class. Layer loops are peeled at the ends because the first and the last layer have
+/// one neighbour less to prefetch.
+class Builder : private StepBuilder {
+ public:
+  Builder(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t expert_rank)
+      : StepBuilder(model, layout, options, expert_rank, whole(model)) {}
+
+  std::vector<Buffer> resident() {
+    add_resident();
+    return std::move(program_.resident);
+  }
+
+  Program build() {
+    add_resident();
+    add_adapter_weights();
+    const int last = program_.microbatches - 1,
+              refreshed = state_sharded() ? 1 : 0;  // the first one gathers what replicas updated
+    const auto add = [&](int from, int to, bool is_first, bool is_last) {
+      if (from <= to) program_.nodes.push_back(loop(Loop::Index::microbatch, from, to, microbatch(is_first, is_last)));
+    };
+    if (last > 0) add(0, refreshed - 1, true, false);
+    add(refreshed, last - 1, false, false);
+    program_.nodes.push_back(last_loop(state_sharded() && last == 0));
+    add_epilogue();
+    return std::move(program_);
+  }
+
+ private:
+  /// The last microbatch, which may have fewer sequences: its ops are those of a layout with that microbatch.
+  Loop last_loop(bool is_first) const {
+    Layout smaller = layout_;
+    if (options_.last_microbatch > 0) smaller.microbatch = options_.last_microbatch;
+    const int last = program_.microbatches - 1;
+    return loop(Loop::Index::microbatch, last, last,
+                Builder(model_, smaller, options_, expert_rank_).microbatch(is_first, true));
+  }
+
+  // ---- memory held all the time ----
+  void add_resident() {
+    const double shards = over_groups(shard_elements);
+    add_states();
+    if (!frozen()) program_.resident.push_back({"gradient shards", fixed(4 * shards)});
+    // Weights whose masters are elsewhere: on other replicas, or in the host's memory.
+    if (const double apart = state_sharded() ? 1 : options_.offload_fraction; apart > 0)
+      program_.resident.push_back({"weight shards", fixed(sizes_.word * shards * apart)});
+    program_.resident.push_back({"gathered slots",
+                                 fixed(slots(weight_slots(model_, layout_)) * sizes_.word *
+                                       share_of_compute(options_.precisions.gathered_weights)),
+                                 layout_.reshard_after_forward});
+    if (!frozen())
+      program_.resident.push_back(
+          {"gradient slots", fixed(slots(gradient_slots(model_, layout_)) * 4), layout_.reduce_every_microbatch});
+    if (!frozen() && !layout_.reduce_every_microbatch)
+      program_.resident.push_back({"outer gradients", fixed((padded(Group::embedding) + padded(Group::head)) * 4)});
+    add_framework_buffers();
+    add_tables();
+  }
+
+  /// Elements of all slots of a kind.
+  double slots(std::int64_t count) const {
+    double sum = 0;
+    for (Group group : {Group::dense, Group::expert})
+      for (std::int64_t slot = 0; slot < count; ++slot)
+        sum += as_double(slot_elements(model_, layout_, group, slot, count));
+    return sum;
+  }
+
+  /// Layer loop body of the forward pass; prefetches the next layer, or the head from the last one.
+  Nodes forward_layer(int layer, bool first_microbatch) const {
+    Nodes out;
+    if (layer < program_.layers - 1) {
+      const std::string before = blocks(std::max(0, layer - 1)).last(Direction::forward);
+      for (Group group : block_groups(layer + 1))
+        out.push_back(groups(layer + 1).unshard(group, Direction::forward, {{before, -1}}, 1, first_microbatch));
+      if (first_microbatch)
+        for (Group group : {Group::dense, Group::expert})
+          groups(std::min(layer + 2, program_.layers - 1)).add_refresh(out, group, 2);
+    } else if (!model_.tied) {
+      groups().add_head_unshard(out, first_microbatch);
+    }
+    blocks(layer).add_block(out, Direction::forward, recompute_of(layer));
+    return out;
+  }
+
+  /// Layer loop body of the backward pass. The last layer still has its weights from the forward pass.
+  Nodes backward_layer(int layer, bool last_microbatch) const {
+    Nodes out;
+    const bool is_last = layer == program_.layers - 1;
+    const bool reduces = layout_.reduce_every_microbatch || last_microbatch, gathers = layout_.reshard_after_forward;
+    const LayerRecompute recompute = recompute_of(layer);
+    const BlockOps block = blocks(layer);
+    if (is_last || !gathers)  // names the gathered weights as the backward ops know them; nothing moves
+      for (Group group : block_groups(layer)) {
+        Op kept = op(unshard_name(group, Direction::backward), Action::unshard, Direction::backward, group);
+        kept.kind = OpKind::host;
+        kept.lane = Lane::host;
+        kept.waits = {{unshard_name(group, Direction::forward)}};
+        out.push_back(kept);
+      }
+    if (layer > 0 && gathers)
+      for (Group group : block_groups(layer - 1))
+        out.push_back(groups(layer - 1).unshard(
+            group, Direction::backward, {is_last ? Ref{block.last(Direction::forward)} : Ref{layer_end(), 1}}, -1));
+    if (recompute.block) block.add_block(out, Direction::recompute, recompute);
+    block.add_ffn_backward(out, recompute);
+    if (reduces) {
+      if (!is_last)
+        groups(layer + 1).add_accumulate(out, Group::expert, 1, last_microbatch);
+      else if (!model_.tied)
+        groups().add_accumulate(out, Group::head, 0, last_microbatch);
+      if (!copies()) groups(layer).add_reduce(out, Group::expert, {{"experts.bwd"}});
+    }
+    block.add_dispatch_backward(out);
+    if (reduces) groups(layer).add_copy_exchange(out);  // behind the rows, which attention waits for
+    if (recompute.attention) block.add_attention(out, Direction::recompute, recompute);
+    block.add_attention(out, Direction::backward, recompute);
+    if (!reduces) return out;
+    groups(layer).add_copy_sum(out);
+    if (copies()) groups(layer).add_reduce(out, Group::expert, {{"copies.sum"}});
+    if (!is_last) groups(layer + 1).add_accumulate(out, Group::dense, 1, last_microbatch);
+    groups(layer).add_reduce(out, Group::dense, {{layer_end()}});
+    return out;
+  }
+
+  /// What of the microbatch before reads the embedding's weights last.
+  std::vector<Ref> embedding_free() const { return {{frozen() ? "embed.fwd" : "embed.bwd", 0, -1, -1}}; }
+
+  Nodes microbatch(bool first_microbatch, bool last_microbatch) const {
+    Nodes out;
+    const int last = program_.layers - 1;
+    const bool reduces = layout_.reduce_every_microbatch || last_microbatch;
+    Op load = op("data", Action::load_batch);
+    load.kind = OpKind::host;
+    load.lane = Lane::host;
+    out.push_back(load);
+    if (first_microbatch) groups().add_first_refresh(out);
+    if (model_.tied) {  // embedding and output projection are one: gathered once, kept from end to end
+      groups().add_head_unshard(out, first_microbatch);
+    } else {
+      // A later microbatch gathers into slots that the one before has read to its end.
+      Op embedding = groups().unshard(Group::embedding, Direction::forward, embedding_free(), 0, first_microbatch);
+      embedding.allocates.push_back({"embedding.weights", fixed(padded(Group::embedding) * sizes_.word)});
+      out.push_back(embedding);
+    }
+    const std::vector<Ref> free{{layer_end(), 0, 0, -1}};
+    Nodes first;
+    for (Group group : block_groups(0))
+      first.push_back(groups().unshard(group, Direction::forward, free, 0, first_microbatch));
+    out.push_back(loop(Loop::Index::layer, 0, 0, first));
+    blocks(0).add_embed(out, Direction::forward);
+
+    add_loops(out, equal_layers(0, last - 1), false, [&](int layer) { return forward_layer(layer, first_microbatch); });
+    out.push_back(loop(Loop::Index::layer, last, last, forward_layer(last, first_microbatch)));
+    blocks(last).add_head(out);
+    if (reduces && !model_.tied) groups().add_reduce(out, Group::head, {{"head"}});
+    out.push_back(loop(Loop::Index::layer, last, last, backward_layer(last, last_microbatch)));
+    add_loops(out, equal_layers(1, last - 1), true, [&](int layer) { return backward_layer(layer, last_microbatch); });
+    if (last > 0) out.push_back(loop(Loop::Index::layer, 0, 0, backward_layer(0, last_microbatch)));
+
+    const Group outermost = model_.tied ? Group::head : Group::embedding;
+    if (frozen()) return out;
+    blocks(0).add_embed(out, Direction::backward);
+    if (!reduces) return out;
+    groups().add_reduce(out, outermost, {{"embed.bwd"}});
+    Nodes rest;
+    groups().add_accumulate(rest, Group::expert, 0, last_microbatch);
+    groups().add_accumulate(rest, Group::dense, 0, last_microbatch);
+    out.push_back(loop(Loop::Index::layer, 0, 0, rest));
+    groups().add_accumulate(out, outermost, 0, last_microbatch);
+    return out;
+  }
+};
+
+}  // namespace
+
+ProgramOptions program_options(std::int64_t seq, const Microbatches& sequences, Precision precision, bool gloo) {
+  return {.seq = seq,
+          .microbatches = sequences.count,
+          .precision = precision,
+          .transport_scratch = gloo,
+          .last_microbatch = sequences.last};
+}
+
+ProgramOptions program_options(const RunSpec& run) {
+  ProgramOptions options = program_options(run.seq, run.sequences(), run.precision, run.device == DeviceKind::cpu);
+  options.precisions = run.precisions;
+  if (run.pure_reduction) options.gradient_bytes = 2;
+  options.optimizer = run.optimizer.kind;
+  options.offload_fraction = run.optimizer.offload_fraction;
+  if (run.lora) options.lora = adapter_shape(run.model, *run.lora);
+  return options;
+}
+
+std::int64_t weight_slots(const ModelSpec& model, const Layout& layout) {
+  return layout.reshard_after_forward ? std::min<std::int64_t>(2, model.blocks()) : model.blocks();
+}
+
+std::int64_t gradient_slots(const ModelSpec& model, const Layout& layout) {
+  return layout.reduce_every_microbatch ? std::min<std::int64_t>(2, model.blocks()) : model.blocks();
+}
+
+Axis state_copies_axis(const Layout& layout) {
+  return layout.optimizer_shard == 1 ? Axis::replicate : Axis::optimizer_replicate;
+}
+
+Axis shard_axis(Group group) { return group == Group::expert ? Axis::expert_shard : Axis::shard; }
+
+std::int64_t group_elements(const ModelSpec& model, const Layout& layout, Group group, std::int64_t layer) {
+  switch (group) {
+    case Group::dense:
+      return model.dense_parameters(layer);
+    case Group::expert:
+      return model.moe(layer) ? layout.slots_per_rank(model) * model.expert_parameters() : 0;
+    case Group::embedding:
+      return model.embedding_parameters();
+    case Group::head:
+      return model.head_parameters();
+    case Group::router_bias:
+      return model.moe_layers() * model.experts;
+    case Group::adapter:
+    case Group::none:
+      return 0;
+  }
+  return 0;
+}
+
+std::int64_t shard_elements(const ModelSpec& model, const Layout& layout, Group group, std::int64_t layer) {
+  return state_elements(model, layout, group, layer) * layout.optimizer_shard;
+}
+
+std::int64_t state_elements(const ModelSpec& model, const Layout& layout, Group group, std::int64_t layer) {
+  const std::int64_t ranks = Mesh(layout).size(shard_axis(group)) * layout.optimizer_shard;
+  return (group_elements(model, layout, group, layer) + ranks - 1) / ranks;
+}
+
+std::int64_t slot_elements(const ModelSpec& model, const Layout& layout, Group group, std::int64_t slot,
+                           std::int64_t slots) {
+  std::int64_t most = 0;
+  for (std::int64_t layer = slot; layer < model.blocks(); layer += slots)
+    most = std::max(most, shard_elements(model, layout, group, layer) * Mesh(layout).size(shard_axis(group)));
+  return most;
+}
+
+namespace {
+
+bool resident_weights(const Layout& layout, const ProgramOptions& options) {
+  return layout.resident_weights() ||
+         (options.memory.resident_weights && !layout.reshard_after_forward && !layout.reduce_every_microbatch);
+}
+
+void check_resident(const Layout& layout, const ProgramOptions& options) {
+  if (options.last_microbatch > 0 && options.last_microbatch != layout.microbatch)
+    throw_error(Code::usage,
+                "layout {}: found a last microbatch of {} sequences, needs {} as the others have where weights stay",
+                layout.name(), options.last_microbatch, layout.microbatch);
+  if (const std::string refused = schedule_refuses(layout, options.microbatches); !refused.empty())
+    throw_error(Code::usage, "layout {}: found {} microbatches for {}", layout.name(), options.microbatches, refused);
+}
+
+}  // namespace
+
+namespace {
+
+/// What a stack, or a run, sends less than our trainer.
+void scale_traffic(std::vector<Node>& nodes, const ProgramOptions& options, std::set<const void*>& scaled) {
+  for (Node& node : nodes) {
+    if (Loop* loop = std::get_if<Loop>(&node)) {
+      if (scaled.insert(loop->body.shared()).second) scale_traffic(loop->body.of_all(), options, scaled);
+      continue;
+    }
+    Op& op = std::get<Op>(node);
+    const Precisions& formats = options.precisions;
+    double share = op.collective.axis == Axis::tensor ? options.tensor_traffic : 1;
+    if (op.action == Action::dispatch && op.direction != Direction::backward)
+      share *= share_of_compute(formats.dispatch), op.collective.row_bytes *= share_of_compute(formats.dispatch);
+    if ((op.action == Action::unshard || op.action == Action::refresh) && layered(op.group))
+      share *= share_of_compute(formats.gathered_weights);
+    if (op.action == Action::reduce_gradients || op.action == Action::reduce_replicas)
+      share *= options.gradient_bytes / 4;
+    op.collective.bytes.fixed *= share;
+    op.collective.bytes.per_row *= share;
+  }
+}
+
+}  // namespace
+
+ProgramSet build_program_set(const ModelSpec& model, const Layout& layout, const ProgramOptions& options) {
+  ProgramSet set{build_stages(model, layout, options, 0, layout.pipeline), {}};
+  const std::int64_t classes = std::ssize(set.programs) / layout.pipeline;
+  for (std::int64_t rank = 0; rank < layout.world(); ++rank)
+    set.class_of_rank.push_back(
+        static_cast<int>(rank / layout.stage_ranks() * classes + layout.data_rank(rank) % classes));
+  return set;
+}
+
+std::vector<Buffer> resident_buffers(const ModelSpec& model, const Layout& layout, const ProgramOptions& options,
+                                     std::int64_t stage) {
+  const ModelSpec slice = tensor_slice(model, layout.tensor, layout.whole_experts);
+  return resident_weights(layout, options) ? stage_resident(slice, layout, options, stage)
+                                           : Builder(slice, layout, options, 0).resident();
+}
+
+std::vector<Program> build_stages(const ModelSpec& model, const Layout& layout, const ProgramOptions& options,
+                                  std::int64_t first, std::int64_t end) {
+  layout.check(model, "layout " + layout.name());
+  if (options.last_microbatch < 0 || options.last_microbatch > layout.microbatch)
+    throw_error(
+        Code::usage,
+        "layout {}: found a last microbatch of {} sequences, needs 1 to {} as the others have, or 0 for as many",
+        layout.name(), options.last_microbatch, layout.microbatch);
+  const bool resident = resident_weights(layout, options);
+  if (resident) check_resident(layout, options);
+  if (layout.exchange_overlap && !resident)
+    throw_error(
+        Code::usage,
+        "layout {}: overlap_expert_exchange where the stack gathers weights anew; needs a stack that keeps them "
+        "(resident_weights), as Megatron-Core does",
+        layout.name());
+  std::vector<Program> programs;
+  const ModelSpec slice = tensor_slice(model, layout.tensor, layout.whole_experts);
+  // Stages differ. Copies of experts make expert ranks differ in what they exchange; without them all ranks of a stage
+  // are one class.
+  const std::int64_t classes = has_copies(model, layout) ? layout.expert : 1;
+  for (std::int64_t stage = first; stage < end; ++stage)
+    for (std::int64_t expert_rank = 0; expert_rank < classes; ++expert_rank)
+      programs.push_back(resident ? stage_program(slice, layout, options, stage, expert_rank)
+                                  : Builder(slice, layout, options, expert_rank).build());
+  if (options.memory.collective_copies != CollectiveCopies::none && !resident)
+    for (std::int64_t expert_rank = 0; expert_rank < classes; ++expert_rank)
+      add_collective_copies(programs[static_cast<std::size_t>(expert_rank)].nodes, slice, layout, options, expert_rank);
+  if (options.tensor_traffic != 1 || options.gradient_bytes != 4 || options.precisions != Precisions{})
+    for (Program& program : programs) {
+      std::set<const void*> scaled;  // bodies that loops share
+      scale_traffic(program.nodes, options, scaled);
+    }
+  return programs;
+}
+
+}  // namespace wt

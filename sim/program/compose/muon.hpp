@@ -1,0 +1,26 @@
+// The weight matrices that Muon orthogonalises, and what that takes.
+#pragma once
+#include "sim/program/compose/compose.hpp"
+
+namespace wt {
+
+/// `count` matrices of (m, n), m <= n.
+struct MuonMatrices {
+  std::int64_t m = 0, n = 0;
+  double count = 0;
+  double elements() const { return count * static_cast<double>(m) * static_cast<double>(n); }
+};
+
+/// Of a group on one rank in one layer: projections (q, k and v by themselves), router, FFN and experts (gate and up by
+/// themselves). A tensor rank's are its slices, each orthogonalised by itself. Embedding and output projection have
+/// none: they stay on AdamW, as in Liu et al. 2025 (arXiv 2502.16982, section 2.2).
+std::vector<MuonMatrices> muon_matrices(const ModelSpec& model, const Layout& layout, Group group, std::int64_t layer);
+
+/// Newton-Schulz iterations of Muon.
+inline constexpr std::int64_t kNewtonSchulz = 5;
+
+/// The products of all iterations on `matrices.count` matrices: X Xt, its square, and the polynomial of both times X;
+/// 2 m m n, 2 m m m and 2 m m n FLOPs each (Jordan 2024, kellerjordan.github.io/posts/muon). In bf16.
+std::vector<WorkItem> newton_schulz(const MuonMatrices& matrices);
+
+}  // namespace wt

@@ -1,0 +1,126 @@
+#include "sim/validate/judge_memory.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <optional>
+
+#include "configs/base/error.hpp"
+#include "configs/base/statistics.hpp"
+#include "sim/cost/memory/run_program.hpp"
+
+namespace wt {
+namespace {
+
+bool formula(MemoryOf of) { return of == MemoryOf::states || of == MemoryOf::activations; }
+
+std::string regime_of(const RunRow& row, bool described) {
+  if (row.unusable.empty() && !described && !formula(row.memory_of)) return "peak, stack not described";
+  switch (row.memory_of) {
+    case MemoryOf::peak_allocated:
+      return "peak allocated";
+    case MemoryOf::peak_reserved:
+      return "peak reserved";
+    case MemoryOf::peak:
+      return "peak, of what is not said";
+    case MemoryOf::states:
+      return "weights and optimizer of the layers";
+    case MemoryOf::activations:
+      return "activations of the layers";
+    case MemoryOf::nothing:
+      break;
+  }
+  return "not usable";
+}
+
+double parameters_a_gpu(const RunRow& row) {
+  return static_cast<double>(row.model.total_parameters()) / static_cast<double>(row.tp * row.pp);
+}
+
+/// Bytes a parameter of the reference's other groups, of peaks of any kind where the row's kind has none.
+std::optional<double> bytes_a_parameter(const RunRow& of, const std::vector<RunRow>& reference) {
+  std::vector<double> same, peaks;
+  for (const RunRow& row : reference) {
+    if (!row.unusable.empty() || row.memory_of == MemoryOf::nothing || row.group == of.group ||
+        formula(row.memory_of) != formula(of.memory_of))
+      continue;
+    peaks.push_back(row.memory_bytes / parameters_a_gpu(row));
+    if (row.memory_of == of.memory_of) same.push_back(peaks.back());
+  }
+  if (same.empty()) same = peaks;
+  if (same.empty()) return std::nullopt;
+  return quantile(same, 0.5);
+}
+
+Forecast forecast(const RunRow& row, const StackSpec& stack, const MemoryModel& model) {
+  try {
+    const RunProgram program = run_program(row, stack);
+    const LiveMemory live = formula(row.memory_of) ? layer_memory(program) : live_memory(program, stack.memory);
+    const MemoryForecast of = model.of_stack(stack).of(row.memory_of, live);
+    return {.value = of.bytes, .low = of.low, .high = of.high, .evidence = of.evidence, .reason = {}};
+  } catch (const Error& error) {
+    if (error.code() != Code::usage) throw;
+    return {.value = {}, .evidence = {}, .reason = error.what()};
+  }
+}
+
+}  // namespace
+
+std::vector<Judged> judge_memory(const std::vector<RunRow>& rows, const std::vector<RunRow>& reference,
+                                 const std::vector<StackSpec>& stacks, const std::string& stack) {
+  std::optional<StackSpec> given;
+  if (!stack.empty()) given = read_stack(stack);
+  const MemoryModel whole(memory_samples(reference, stacks));
+  std::map<std::string, MemoryModel> without;
+  std::vector<Judged> judged;
+  for (const RunRow& row : rows) {
+    if (row.unusable.empty() && row.memory_of == MemoryOf::nothing) continue;
+    const StackSpec own = given ? *given : stack_of(row.framework, stacks);
+    Judged& j = judged.emplace_back();
+    j.line = row.line;
+    j.name = row.name;
+    j.group = whole.group_of(row);
+    j.regime = (row.model.experts > 0 ? "MoE, " : "") + regime_of(row, !own.frameworks.empty());
+    j.measured = row.memory_bytes;
+    j.assumed = row.assumed;
+    if (row.model.experts > 0 && row.ep > 1) j.assumed.emplace_back("as many rows on every expert rank");
+    j.forecast.reason = j.baseline.reason = row.unusable;
+    if (!row.unusable.empty()) continue;
+    auto model = without.find(j.group);
+    if (model == without.end()) model = without.emplace(j.group, whole.without(j.group)).first;
+    j.forecast = forecast(row, own, model->second);
+    if (const auto rate = bytes_a_parameter(row, reference)) j.baseline.value = *rate * parameters_a_gpu(row);
+  }
+  if (judged.empty())
+    throw_error(Code::usage,
+                "validate memory: found no row with a memory, needs at least one (column mem_gb, or a metric in GiB)");
+  add_intervals(judged, &Judged::baseline);
+  return judged;
+}
+
+std::vector<Judged> judge_outside(const std::vector<OutsideRow>& rows, const std::vector<OutsideRow>& reference,
+                                  const std::vector<StackSpec>& stacks) {
+  const OutsideMemory whole(reference, stacks);
+  std::vector<Judged> judged;
+  for (const OutsideRow& row : rows) {
+    Judged& j = judged.emplace_back();
+    j.line = row.line;
+    j.name = fmt::format("{}, {}", row.framework.empty() ? "framework not said" : row.framework, row.gpu);
+    j.group = row.source;
+    j.regime = !row.unusable.empty() ? "not usable" : row.alone() ? "one GPU alone" : "several GPUs";
+    j.measured = row.outside_bytes();
+    j.forecast.reason = j.baseline.reason = row.unusable;
+    if (!row.unusable.empty()) continue;
+    const MemoryForecast of = whole.without(row.source).of_stack(stack_of(row.framework, stacks).name, row.gpus);
+    j.forecast = {.value = of.bytes, .low = of.low, .high = of.high, .evidence = of.evidence, .reason = {}};
+    std::vector<double> others;
+    for (const OutsideRow& other : reference)
+      if (other.unusable.empty() && other.source != row.source && other.alone() == row.alone())
+        others.push_back(other.outside_bytes());
+    if (!others.empty()) j.baseline.value = median(others);
+  }
+  add_intervals(judged, &Judged::baseline);
+  return judged;
+}
+
+}  // namespace wt

@@ -1,0 +1,158 @@
+#include "sim/validate/judge_runs.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "configs/files/data_sheet.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/statistics.hpp"
+#include "sim/cost/memory/run_program.hpp"
+#include "sim/cost/ops/remembered_cost.hpp"
+#include "sim/cost/stacks/expert_loads.hpp"
+#include "sim/replay/simulated_step.hpp"
+
+namespace wt {
+namespace {
+
+/// Rows whose errors are alike.
+std::string regime_of(const RunRow& r) {
+  const bool meshed = r.tp > 1 || r.pp > 1;
+  std::string regime = r.model.experts > 0 ? "MoE, " : "dense, ";
+  regime += r.zero_stage == 3 && r.pp == 1 ? (meshed ? "FSDP with tensor groups" : "FSDP")
+            : meshed                       ? "tensor and pipeline"
+                                           : "data parallel";
+  if (r.gpus <= r.gpus_per_node) regime += ", one node";
+  const Precisions& formats = r.precision.precisions;
+  if (share_of_compute(formats.forward) < 1) regime += ", " + to_string(formats.forward);
+  if (r.precision.compute == Precision::fp32) regime += ", " + r.precision.word;
+  return regime;
+}
+
+/// The same training, arranged in another way.
+std::string choice_of(const RunRow& r) {
+  return fmt::format("{} on {} x {}, {} x {} tokens, {} ({})", r.model.name, r.gpus, r.gpu, r.global_batch, r.seq,
+                     r.precision.word, r.source);
+}
+
+/// Of the data sheet's FLOP/s, those of the model that a measured step reaches.
+std::optional<double> share_of_peak(const RunRow& r) {
+  const auto sheet = data_sheet(r.gpu);
+  if (!sheet || !r.unusable.empty() || !(r.step_s > 0)) return std::nullopt;
+  return r.model.flops_per_token(r.seq) * static_cast<double>(r.tokens()) /
+         (static_cast<double>(r.gpus) * sheet->flops * r.step_s);
+}
+
+class Judge {
+ public:
+  Judge(const StackFit& fit, const BenchmarkTimes& times, const std::vector<StackSpec>& stacks,
+        const std::vector<RunRow>& published, const RunsAsked& asked)
+      : fit_(fit), times_(times), stacks_(stacks), published_(published), asked_(asked) {
+    if (!asked.stack.empty()) given_ = read_stack(asked.stack);
+  }
+
+  Judged judge(const RunRow& row) const {
+    Judged j;
+    j.line = row.line;
+    j.name = row.name;
+    j.group = row.group;
+    j.measured = row.step_s;
+    j.regime = row.unusable.empty() ? regime_of(row) : "unusable rows";
+    try {
+      if (row.step_s <= 0 && row.unusable.empty()) throw_error(Code::usage, "no step time measured");
+      predict(j, row);
+    } catch (const Error& e) {
+      if (e.code() != Code::usage) throw;
+      j.forecast = j.baseline = {};
+      j.forecast.reason = j.baseline.reason = e.what();
+    }
+    return j;
+  }
+
+ private:
+  void predict(Judged& j, const RunRow& row) const {
+    const RunFiles files = run_files(row, given_ ? *given_ : stack_of(row.framework, stacks_));
+    const StepTraits traits = traits_of(files.stack, row.gpu);
+    const StepsWithout fitted = steps_without(fit_, row, traits, asked_.left_out);
+    if (!fitted.steps) throw_error(Code::usage, "no measurement of another source or model to fit on");
+    const StackCost cost(files.cluster, files.stack, *fitted.steps, times_,
+                         PublishedTimes::get().off_by(step_family(row.model, files.run.layout),
+                                                      asked_.left_out == StepsLeftOut::nothing ? "" : row.origin),
+                         files.run.precisions);
+    const RunForecast step = forecast(files, cost);
+    const bool known = !fitted.typical && asked_.left_out != StepsLeftOut::stack;
+    j.choice = choice_of(row);
+    j.assumed = row.assumed;
+    for (const std::string& what : files.unsaid) j.assumed.push_back("no " + what);
+    if (const std::string loads = expert_loads(row).assumed; !loads.empty()) j.assumed.push_back(loads);
+    if (const std::string wires = row.interconnect.assumed(row.gpus); !wires.empty()) j.assumed.push_back(wires);
+    j.forecast = {step.step_s, step.low_s, step.high_s,
+                  only(known && fitted.known_chip && j.assumed.empty() ? Evidence::published : Evidence::derived), ""};
+    const double peak_s = *share_of_peak(row) * row.step_s;
+    if (const auto share = typical_share(row)) j.baseline.value = peak_s / *share;
+    j.baseline.evidence = j.forecast.evidence;
+  }
+
+  std::optional<double> typical_share(const RunRow& row) const {
+    std::vector<double> alike, all;
+    for (const RunRow& each : published_) {
+      if (each.group == row.group) continue;
+      const auto share = share_of_peak(each);
+      if (!share) continue;
+      all.push_back(*share);
+      if (each.gpu == row.gpu && regime_of(each) == regime_of(row)) alike.push_back(*share);
+    }
+    if (all.empty()) return std::nullopt;
+    return quantile(alike.empty() ? all : alike, 0.5);
+  }
+
+  const StackFit& fit_;
+  const BenchmarkTimes& times_;
+  const std::vector<StackSpec>& stacks_;
+  const std::vector<RunRow>& published_;
+  const RunsAsked& asked_;
+  std::optional<StackSpec> given_;
+};
+
+}  // namespace
+
+StepsWithout steps_without(const StackFit& fit, const RunRow& row, const StepTraits& traits, StepsLeftOut left_out) {
+  const bool typical = !fit.knows_stack(row, traits);
+  return {fit.without(row, traits, left_out), typical, fit.knows_chip(row, traits)};
+}
+
+ReplayResult simulated(const RunFiles& files, const OpCost& cost, const RoutingSource& routing, std::int64_t step) {
+  Layout layout = files.run.layout;
+  ProgramOptions options = program_options(files.run);
+  options.transport_scratch = files.cluster.shared_cores();
+  take_stack(files.stack, files.run.model, layout, options);
+  return simulated_step(files.run.model, layout, options, files.cluster, cost, routing,
+                        {.replay = {.step = step, .timelines = false, .health = {}}})
+      .replay;
+}
+
+RunForecast forecast(const RunFiles& files, const OpCost& cost) {
+  const RememberedCost remembered(cost);
+  const NamedRouting routing =
+      read_routing(files.routing, files.run.model, files.run.tokens(), files.run.layout.expert);
+  const ReplayResult step = simulated(files, remembered, *routing.source);
+  return {step.step_s, step.low_s, step.high_s};
+}
+
+std::vector<Judged> judge_runs(const std::vector<RunRow>& rows, const StackFit& fit, const BenchmarkTimes& times,
+                               const std::vector<StackSpec>& stacks, const std::vector<RunRow>& published,
+                               const RunsAsked& asked) {
+  const Judge judge(fit, times, stacks, published, asked);
+  std::vector<Judged> judged;
+  for (const RunRow& row : rows) {
+    judged.push_back(judge.judge(row));
+    if (asked.progress) asked.progress(judged.size(), rows.size());
+  }
+  add_intervals(judged, &Judged::baseline);
+  return judged;
+}
+
+}  // namespace wt

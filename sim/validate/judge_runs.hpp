@@ -1,0 +1,45 @@
+// Published training steps beside what `windtunnel simulate` says of them. Each row is written as the files that a user
+// would write (run_files.hpp), priced by constants of its stack that were fitted without it
+// (sim/cost/stacks/stack_fit.hpp), and simulated by the code behind that command.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "sim/cost/op_times.hpp"
+#include "sim/published/run_files.hpp"
+#include "sim/replay/replay.hpp"
+#include "sim/validate/judged.hpp"
+
+namespace wt {
+
+/// Seconds of the run's step, with its 80 % interval; what `windtunnel simulate` prints.
+struct RunForecast {
+  double step_s = 0, low_s = 0, high_s = 0;
+};
+RunForecast forecast(const RunFiles& files, const OpCost& cost);
+/// The same of one step of a routing that no file of ours can say.
+ReplayResult simulated(const RunFiles& files, const OpCost& cost, const RoutingSource& routing, std::int64_t step = 0);
+
+/// Constants of a row's stack that were fitted without what the row belongs to.
+struct StepsWithout {
+  const StepModel* steps = nullptr;  ///< none: nothing is left to fit on
+  bool typical = false;              ///< nobody else measured the stack: it takes the typical stack's constants
+  bool known_chip = false;           ///< somebody else measured the GPU
+};
+StepsWithout steps_without(const StackFit& fit, const RunRow& row, const StepTraits& traits, StepsLeftOut left_out);
+
+struct RunsAsked {
+  std::string stack = {};  ///< name of the stack of all rows; empty = by their framework
+  StepsLeftOut left_out = StepsLeftOut::source;
+  std::function<void(std::size_t done, std::size_t all)> progress = {};
+};
+
+/// One judged row a measurement of `rows`, in order. The fit sees the published tables alone, without what the row
+/// belongs to; a stack of which nothing else was measured gets the typical constants, and says so in its regime. The
+/// baseline holds MFU constant: the median of the other groups of the same regime on this GPU.
+std::vector<Judged> judge_runs(const std::vector<RunRow>& rows, const StackFit& fit, const BenchmarkTimes& times,
+                               const std::vector<StackSpec>& stacks, const std::vector<RunRow>& published,
+                               const RunsAsked& asked = {});
+
+}  // namespace wt

@@ -1,0 +1,35 @@
+// Evaluation while training: cross-entropy over the sets of `eval_loader`, each sample once, the same in any layout.
+#pragma once
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "configs/files/run.hpp"
+#include "trainer/data/shard_cache.hpp"
+#include "trainer/executor/executor.hpp"
+#include "trainer/executor/recorder.hpp"
+
+namespace wt {
+
+class Evaluator {
+ public:
+  /// Opens the sets. Throws as ShardCache does.
+  explicit Evaluator(const EvaluationSpec& spec);
+  /// Reads the first sample of each set. Throws Error{usage} where it is too short for the run.
+  void check(const RunSpec& run) const;
+
+  /// Collective, where it is due after `step` steps. Samples go to the ranks in turn; where they do not come out even,
+  /// ranks fill up with sequences without a target. Sums are fp64, added in the order of the ranks.
+  void after_step(std::int64_t step, const RunSpec& run, Executor& executor, Communicators& communicators,
+                  std::span<const std::int64_t> positions, Recorder& recorder) const;
+
+ private:
+  EvaluationResult evaluate(std::size_t set, std::int64_t step, const RunSpec& run, Executor& executor,
+                            Communicators& communicators, std::span<const std::int64_t> positions) const;
+
+  const EvaluationSpec& spec_;
+  std::vector<std::unique_ptr<ShardCache>> data_;  ///< by set
+};
+
+}  // namespace wt
