@@ -14,13 +14,13 @@
 #include <thread>
 
 #include "bench/suites/suite_commands.hpp"
-#include "configs/files/find.hpp"
 #include "configs/base/atomic_file.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/json_reader.hpp"
 #include "configs/base/number.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/standard_error.hpp"
+#include "configs/files/find.hpp"
 #include "sim/program/compose/drill_ops.hpp"
 #include "sim/program/memory/choose_microbatch.hpp"
 #include "trainer/checkpoint/earlier_run.hpp"

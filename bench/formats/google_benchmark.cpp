@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "configs/machine/fingerprint.hpp"
 #include "configs/base/json_reader.hpp"
+#include "configs/machine/fingerprint.hpp"
 
 namespace wt {
 namespace {

@@ -1,7 +1,7 @@
 #include "bench/formats/merge_profiles.hpp"
 
-#include "configs/machine/fingerprint.hpp"
 #include "configs/base/error.hpp"
+#include "configs/machine/fingerprint.hpp"
 
 namespace wt {
 namespace {

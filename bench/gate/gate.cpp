@@ -8,10 +8,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "bench/gate/rank_tests.hpp"
 #include "bench/formats/google_benchmark.hpp"
 #include "bench/formats/merge_profiles.hpp"
 #include "bench/formats/nvbench.hpp"
+#include "bench/gate/rank_tests.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/json_reader.hpp"
 

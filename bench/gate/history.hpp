@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "configs/machine/fingerprint.hpp"
 #include "configs/files/profile.hpp"
+#include "configs/machine/fingerprint.hpp"
 
 namespace wt {
 

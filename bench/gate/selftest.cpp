@@ -8,8 +8,8 @@
 #include <random>
 #include <set>
 
-#include "bench/gate/sequential.hpp"
 #include "bench/gate/rank_tests.hpp"
+#include "bench/gate/sequential.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/statistics.hpp"
 

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <numeric>
 
+#include "bench/gate/rank_tests.hpp"
 #include "bench/gate/selftest.hpp"
 #include "bench/gate/sequential.hpp"
-#include "bench/gate/rank_tests.hpp"
 #include "configs/base/statistics.hpp"
 
 namespace wt {

@@ -14,9 +14,9 @@
 #include <random>
 #include <thread>
 
-#include "configs/machine/fingerprint.hpp"
 #include "configs/base/clock.hpp"
 #include "configs/base/error.hpp"
+#include "configs/machine/fingerprint.hpp"
 
 namespace wt {
 namespace {

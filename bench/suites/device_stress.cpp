@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "configs/machine/device_monitor.hpp"
 #include "configs/base/statistics.hpp"
+#include "configs/machine/device_monitor.hpp"
 #include "trainer/device/device.hpp"
 #include "trainer/pch.hpp"
 

@@ -3,8 +3,8 @@
 #include <memory>
 #include <vector>
 
-#include "configs/machine/device_monitor.hpp"
 #include "configs/files/profile.hpp"
+#include "configs/machine/device_monitor.hpp"
 #include "trainer/device/device.hpp"
 
 namespace wt {

@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <memory>
 
-#include "bench/suites/suite_commands.hpp"
 #include "bench/suites/health_ranks.hpp"
+#include "bench/suites/suite_commands.hpp"
 #include "configs/base/error.hpp"
 #include "trainer/communication/rank_environment.hpp"
 #include "trainer/device/device.hpp"

@@ -11,12 +11,12 @@
 
 #include "bench/health/collect.hpp"
 #include "bench/health/fabric.hpp"
-#include "configs/machine/fingerprint.hpp"
 #include "bench/suites/collective_case.hpp"
 #include "bench/suites/device_stress.hpp"
 #include "bench/suites/rank_suite.hpp"
 #include "configs/base/atomic_file.hpp"
 #include "configs/base/error.hpp"
+#include "configs/machine/fingerprint.hpp"
 #include "trainer/device/clocks.hpp"
 #include "trainer/device/device.hpp"
 #include "trainer/pch.hpp"

@@ -7,8 +7,8 @@
 
 #include "bench/suites/device_watch.hpp"
 #include "bench/suites/item_runner.hpp"
-#include "bench/suites/suite_sampler.hpp"
 #include "bench/suites/stopwatch.hpp"
+#include "bench/suites/suite_sampler.hpp"
 #include "configs/base/error.hpp"
 #include "reports/render/progress.hpp"
 #include "trainer/device/device.hpp"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
-#include "configs/machine/fingerprint.hpp"
 #include "configs/base/error.hpp"
+#include "configs/machine/fingerprint.hpp"
 
 namespace wt {
 namespace {

@@ -5,10 +5,10 @@
 #include <string>
 #include <utility>
 
+#include "configs/base/error.hpp"
 #include "configs/files/adapted_modules.hpp"
 #include "configs/files/run.hpp"
 #include "configs/files/search_space.hpp"
-#include "configs/base/error.hpp"
 
 namespace wt {
 namespace {

@@ -4,11 +4,11 @@
 #include <limits>
 #include <set>
 
-#include "configs/files/find.hpp"
-#include "configs/files/limits.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/yaml.hpp"
+#include "configs/files/find.hpp"
+#include "configs/files/limits.hpp"
 
 namespace wt {
 namespace {

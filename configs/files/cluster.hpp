@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "configs/files/evidence.hpp"
 #include "configs/files/charges.hpp"
+#include "configs/files/evidence.hpp"
 
 namespace wt {
 

@@ -6,9 +6,9 @@
 #include <set>
 #include <span>
 
-#include "configs/files/dataset.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/yaml.hpp"
+#include "configs/files/dataset.hpp"
 
 namespace wt {
 namespace {

@@ -5,12 +5,12 @@
 #include <filesystem>
 #include <fstream>
 
-#include "configs/files/index_samples.hpp"
-#include "configs/files/limits.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/number.hpp"
 #include "configs/base/text.hpp"
 #include "configs/base/yaml.hpp"
+#include "configs/files/index_samples.hpp"
+#include "configs/files/limits.hpp"
 
 namespace wt {
 namespace {

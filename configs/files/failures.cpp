@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "configs/files/find.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/number.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/yaml.hpp"
+#include "configs/files/find.hpp"
 
 namespace wt {
 namespace {

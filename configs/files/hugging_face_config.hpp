@@ -5,9 +5,9 @@
 #include <set>
 #include <string>
 
+#include "configs/base/error.hpp"
 #include "configs/files/limits.hpp"
 #include "configs/files/model.hpp"
-#include "configs/base/error.hpp"
 
 namespace wt {
 

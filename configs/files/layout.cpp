@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "configs/base/error.hpp"
 #include "configs/files/limits.hpp"
 #include "configs/files/model.hpp"
-#include "configs/base/error.hpp"
 
 namespace wt {
 

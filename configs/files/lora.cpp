@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "configs/files/limits.hpp"
 #include "configs/base/yaml.hpp"
+#include "configs/files/limits.hpp"
 
 namespace wt {
 

@@ -1,6 +1,6 @@
 // How a framework uses memory: what it keeps between forward and backward, what a parameter costs it, which tensors it
-// makes for a moment, and what it copies from buffer to buffer. The step program takes it (sim/program/compose), so that
-// whoever asks the memory of a program asks that of its stack.
+// makes for a moment, and what it copies from buffer to buffer. The step program takes it (sim/program/compose), so
+// that whoever asks the memory of a program asks that of its stack.
 #pragma once
 
 namespace wt {

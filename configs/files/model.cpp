@@ -4,10 +4,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "configs/files/find.hpp"
-#include "configs/files/limits.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/yaml.hpp"
+#include "configs/files/find.hpp"
+#include "configs/files/limits.hpp"
 
 namespace wt {
 

@@ -6,10 +6,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "configs/files/hugging_face_config.hpp"
-#include "configs/files/model.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/json_reader.hpp"
+#include "configs/files/hugging_face_config.hpp"
+#include "configs/files/model.hpp"
 
 namespace wt {
 namespace {

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "configs/files/model.hpp"
 #include "configs/base/error.hpp"
+#include "configs/files/model.hpp"
 
 namespace wt {
 namespace {

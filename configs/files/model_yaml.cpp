@@ -1,8 +1,8 @@
 // A model in our YAML: LLM Foundry's keys where it has them, Hugging Face's (DeepSeek, Falcon) where it has not.
-#include "configs/files/limits.hpp"
-#include "configs/files/model.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/yaml.hpp"
+#include "configs/files/limits.hpp"
+#include "configs/files/model.hpp"
 
 namespace wt {
 namespace {

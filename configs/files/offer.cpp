@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <map>
 
-#include "configs/files/find.hpp"
-#include "configs/files/stack.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/yaml.hpp"
+#include "configs/files/find.hpp"
+#include "configs/files/stack.hpp"
 
 namespace wt {
 namespace {

@@ -4,9 +4,9 @@
 #include <array>
 #include <charconv>
 
-#include "configs/files/recompute_mask.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/yaml.hpp"
+#include "configs/files/recompute_mask.hpp"
 
 namespace wt {
 namespace {

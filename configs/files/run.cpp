@@ -1,14 +1,14 @@
 #include "configs/files/run.hpp"
 
+#include "configs/base/error.hpp"
+#include "configs/base/number.hpp"
+#include "configs/base/text.hpp"
+#include "configs/base/yaml.hpp"
 #include "configs/files/adapted_modules.hpp"
 #include "configs/files/check_lora.hpp"
 #include "configs/files/limits.hpp"
 #include "configs/files/pipeline_layout.hpp"
 #include "configs/files/shared_cache.hpp"
-#include "configs/base/error.hpp"
-#include "configs/base/number.hpp"
-#include "configs/base/text.hpp"
-#include "configs/base/yaml.hpp"
 
 namespace wt {
 namespace {

@@ -5,10 +5,10 @@
 #include <csignal>
 #include <regex>
 
-#include "configs/files/find.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/yaml.hpp"
+#include "configs/files/find.hpp"
 
 namespace wt {
 namespace {

@@ -1,10 +1,10 @@
 // Whether a scenario can happen in real training of a run.
 #include <algorithm>
 
-#include "configs/files/run.hpp"
-#include "configs/files/scenario.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/nearest.hpp"
+#include "configs/files/run.hpp"
+#include "configs/files/scenario.hpp"
 
 namespace wt {
 namespace {

@@ -1,9 +1,9 @@
 // A scenario as a file that reads back to the same one.
 #include <csignal>
 
-#include "configs/files/scenario.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/yaml.hpp"
+#include "configs/files/scenario.hpp"
 
 namespace wt {
 namespace {

@@ -6,11 +6,11 @@
 #include <filesystem>
 #include <utility>
 
-#include "configs/files/find.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/text.hpp"
 #include "configs/base/yaml.hpp"
+#include "configs/files/find.hpp"
 
 namespace wt {
 namespace {

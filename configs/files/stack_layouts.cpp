@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "configs/files/check_lora.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/yaml.hpp"
+#include "configs/files/check_lora.hpp"
 
 namespace wt {
 namespace {

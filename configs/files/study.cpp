@@ -4,6 +4,11 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "configs/base/error.hpp"
+#include "configs/base/json_reader.hpp"
+#include "configs/base/quantity.hpp"
+#include "configs/base/text.hpp"
+#include "configs/base/yaml.hpp"
 #include "configs/files/check_lora.hpp"
 #include "configs/files/data_sheet.hpp"
 #include "configs/files/find.hpp"
@@ -11,11 +16,6 @@
 #include "configs/files/measured_recovery.hpp"
 #include "configs/files/stack.hpp"
 #include "configs/files/study_options.hpp"
-#include "configs/base/error.hpp"
-#include "configs/base/json_reader.hpp"
-#include "configs/base/quantity.hpp"
-#include "configs/base/text.hpp"
-#include "configs/base/yaml.hpp"
 
 namespace wt {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <set>
 
-#include "configs/files/study_keys.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/yaml.hpp"
+#include "configs/files/study_keys.hpp"
 
 namespace wt {
 namespace {

@@ -4,14 +4,14 @@
 #include <map>
 #include <sstream>
 
-#include "configs/files/cluster.hpp"
-#include "configs/files/find.hpp"
-#include "configs/files/model.hpp"
-#include "configs/files/study.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/nearest.hpp"
 #include "configs/base/text.hpp"
 #include "configs/base/yaml.hpp"
+#include "configs/files/cluster.hpp"
+#include "configs/files/find.hpp"
+#include "configs/files/model.hpp"
+#include "configs/files/study.hpp"
 
 namespace wt {
 namespace {

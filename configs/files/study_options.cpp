@@ -6,10 +6,10 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
-#include "configs/files/limits.hpp"
-#include "configs/files/study_keys.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/yaml.hpp"
+#include "configs/files/limits.hpp"
+#include "configs/files/study_keys.hpp"
 
 namespace wt {
 namespace {

@@ -1,8 +1,8 @@
 // A study as it was planned: what its file says, and the defaults of what it leaves out.
 #include <yaml-cpp/yaml.h>
 
-#include "configs/files/study.hpp"
 #include "configs/base/error.hpp"
+#include "configs/files/study.hpp"
 
 namespace wt {
 namespace {

@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "configs/machine/nvml.hpp"
 #include "configs/files/profile.hpp"
+#include "configs/machine/nvml.hpp"
 
 namespace wt {
 

@@ -2,12 +2,12 @@
 #pragma once
 #include "kernels/cpu/adamw.hpp"
 #include "kernels/cpu/blocks.hpp"
+#include "kernels/cpu/cpu_rope.hpp"
+#include "kernels/cpu/cpu_router.hpp"
 #include "kernels/cpu/grouped.hpp"
 #include "kernels/cpu/lion.hpp"
 #include "kernels/cpu/loss.hpp"
 #include "kernels/cpu/norm.hpp"
-#include "kernels/cpu/cpu_rope.hpp"
-#include "kernels/cpu/cpu_router.hpp"
 #include "kernels/cpu/rows.hpp"
 #include "kernels/cpu/swiglu.hpp"
 

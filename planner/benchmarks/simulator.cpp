@@ -10,9 +10,9 @@
 #include "configs/files/find.hpp"
 #include "planner/search/layout_space.hpp"
 #include "planner/search/search_evaluate.hpp"
+#include "sim/bounds/bounds.hpp"
 #include "sim/cost/op_times.hpp"
 #include "sim/cost/ops/remembered_cost.hpp"
-#include "sim/bounds/bounds.hpp"
 #include "sim/months/simulate_run.hpp"
 #include "sim/program/routing/named_routing.hpp"
 

@@ -10,10 +10,10 @@
 
 #include "configs/base/error.hpp"
 #include "configs/base/quantity.hpp"
+#include "configs/base/run_hook.hpp"
 #include "configs/base/scratch_folder.hpp"
 #include "configs/base/text.hpp"
 #include "planner/evaluate/harness_results.hpp"
-#include "configs/base/run_hook.hpp"
 
 extern char** environ;
 

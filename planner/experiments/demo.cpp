@@ -4,11 +4,11 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "configs/files/find.hpp"
 #include "configs/base/atomic_file.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/json_reader.hpp"
 #include "configs/base/output_folder.hpp"
+#include "configs/files/find.hpp"
 #include "planner/experiments/system_text.hpp"
 #include "trainer/process/trainer_process.hpp"
 

@@ -11,17 +11,17 @@
 #include <set>
 #include <sstream>
 
-#include "configs/files/find.hpp"
 #include "configs/base/atomic_file.hpp"
 #include "configs/base/clock.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/json_reader.hpp"
+#include "configs/base/output_folder.hpp"
+#include "configs/files/find.hpp"
 #include "planner/experiments/drill_invariants.hpp"
 #include "planner/experiments/drill_prediction.hpp"
 #include "planner/experiments/drill_proof.hpp"
-#include "configs/base/output_folder.hpp"
-#include "trainer/process/trainer_process.hpp"
 #include "sim/program/compose/drill_ops.hpp"
+#include "trainer/process/trainer_process.hpp"
 
 namespace wt {
 namespace {

@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "configs/machine/fingerprint.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/statistics.hpp"
+#include "configs/machine/fingerprint.hpp"
 
 namespace wt {
 namespace {

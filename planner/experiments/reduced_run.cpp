@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <fstream>
 
-#include "configs/machine/nvml.hpp"
-#include "configs/files/recompute_mask.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/quantity.hpp"
+#include "configs/files/recompute_mask.hpp"
+#include "configs/machine/nvml.hpp"
 
 namespace wt {
 namespace {

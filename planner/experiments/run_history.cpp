@@ -5,9 +5,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "configs/files/run.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/json_reader.hpp"
+#include "configs/files/run.hpp"
 
 namespace wt {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "configs/files/offer.hpp"
 #include "configs/base/error.hpp"
+#include "configs/files/offer.hpp"
 #include "planner/plan/plan.hpp"
 
 namespace wt {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "configs/files/study_keys.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/number.hpp"
 #include "configs/base/quantity.hpp"
+#include "configs/files/study_keys.hpp"
 #include "planner/plan/option_worth.hpp"
 
 namespace wt {

@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <numeric>
 
+#include "configs/base/error.hpp"
+#include "configs/base/quantity.hpp"
 #include "configs/files/data_sheet.hpp"
 #include "configs/files/find.hpp"
 #include "configs/files/profile.hpp"
-#include "configs/base/error.hpp"
-#include "configs/base/quantity.hpp"
 #include "planner/plan/plan.hpp"
 #include "sim/cost/op_times.hpp"
 #include "sim/program/routing/named_routing.hpp"

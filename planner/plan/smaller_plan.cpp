@@ -2,8 +2,8 @@
 
 #include <fmt/core.h>
 
-#include "configs/files/study_keys.hpp"
 #include "configs/base/error.hpp"
+#include "configs/files/study_keys.hpp"
 
 namespace wt {
 

@@ -7,9 +7,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "configs/files/limits.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/yaml.hpp"
+#include "configs/files/limits.hpp"
 
 namespace wt {
 

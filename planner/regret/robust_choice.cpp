@@ -8,8 +8,8 @@
 #include <functional>
 #include <numeric>
 
-#include "configs/files/search_space.hpp"
 #include "configs/base/text.hpp"
+#include "configs/files/search_space.hpp"
 #include "planner/regret/contenders.hpp"
 #include "planner/search/search_evaluate.hpp"
 #include "sim/cluster/child.hpp"

@@ -5,8 +5,8 @@
 #include <numeric>
 #include <set>
 
-#include "configs/files/recompute_mask.hpp"
 #include "configs/base/number.hpp"
+#include "configs/files/recompute_mask.hpp"
 #include "sim/bounds/op_seconds.hpp"
 #include "sim/bounds/pipeline_path.hpp"
 #include "sim/bounds/schedule_seconds.hpp"

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <optional>
 
+#include "configs/base/error.hpp"
+#include "configs/base/yaml.hpp"
 #include "configs/files/cluster.hpp"
 #include "configs/files/data_sheet.hpp"
 #include "configs/files/find.hpp"
-#include "configs/base/error.hpp"
-#include "configs/base/yaml.hpp"
 #include "planner/search/search_evaluate.hpp"
 #include "sim/cost/ops/remembered_cost.hpp"
 #include "sim/program/routing/named_routing.hpp"

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <set>
 
-#include "configs/files/find.hpp"
-#include "configs/files/study.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/yaml.hpp"
+#include "configs/files/find.hpp"
+#include "configs/files/study.hpp"
 
 namespace wt {
 namespace {

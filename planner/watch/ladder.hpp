@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "bench/health/judge.hpp"
+#include "configs/base/run_hook.hpp"
 #include "planner/watch/alternatives.hpp"
 #include "planner/watch/hooks.hpp"
 #include "planner/watch/ledger.hpp"
 #include "planner/watch/rollback.hpp"
-#include "configs/base/run_hook.hpp"
 #include "planner/watch/signals.hpp"
 
 namespace wt {

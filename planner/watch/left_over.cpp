@@ -6,11 +6,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "configs/files/failures.hpp"
 #include "configs/base/atomic_file.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/json_reader.hpp"
 #include "configs/base/text.hpp"
+#include "configs/files/failures.hpp"
 #include "planner/plan/smaller_plan.hpp"
 
 namespace wt {

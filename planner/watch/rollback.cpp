@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "configs/files/run.hpp"
 #include "configs/base/atomic_file.hpp"
 #include "configs/base/error.hpp"
+#include "configs/files/run.hpp"
 #include "trainer/safetensors/manifest.hpp"
 
 namespace wt {

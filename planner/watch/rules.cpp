@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <set>
 
-#include "configs/files/find.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/yaml.hpp"
+#include "configs/files/find.hpp"
 
 namespace wt {
 namespace {

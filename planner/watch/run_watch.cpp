@@ -6,11 +6,11 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
-#include "configs/files/run.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/standard_error.hpp"
 #include "configs/base/text.hpp"
+#include "configs/files/run.hpp"
 #include "planner/watch/decision_log.hpp"
 
 namespace wt {

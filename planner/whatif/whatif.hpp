@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "configs/files/study_assignments.hpp"
 #include "configs/base/error.hpp"
+#include "configs/files/study_assignments.hpp"
 #include "planner/plan/plan.hpp"
 #include "planner/whatif/swept_axis.hpp"
 

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "reports/render/chrome_trace.hpp"
 #include "reports/model/report.hpp"
+#include "reports/render/chrome_trace.hpp"
 
 namespace wt {
 

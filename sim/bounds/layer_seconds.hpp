@@ -3,8 +3,8 @@
 #pragma once
 #include <vector>
 
-#include "sim/cost/ops/op_cost.hpp"
 #include "sim/bounds/bounds.hpp"
+#include "sim/cost/ops/op_cost.hpp"
 
 namespace wt {
 

@@ -1,6 +1,6 @@
-// A pipeline's step, pass by pass: each stage goes through its schedule (sim/program/compose/pipeline_schedule.hpp), and a pass
-// waits for the neighbouring chunk's. A lower bound: passes take what they take at least, and gradients, weights and
-// the optimizer nothing.
+// A pipeline's step, pass by pass: each stage goes through its schedule (sim/program/compose/pipeline_schedule.hpp),
+// and a pass waits for the neighbouring chunk's. A lower bound: passes take what they take at least, and gradients,
+// weights and the optimizer nothing.
 #pragma once
 #include "sim/bounds/layer_seconds.hpp"
 

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <map>
 
+#include "configs/base/error.hpp"
 #include "configs/files/data_sheet.hpp"
 #include "configs/files/find.hpp"
-#include "configs/base/error.hpp"
 #include "sim/cost/calibrate/calibrate.hpp"
 #include "sim/cost/fit/evenly.hpp"
 

@@ -10,9 +10,9 @@
 #include <string_view>
 #include <utility>
 
-#include "configs/files/data_sheet.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/text.hpp"
+#include "configs/files/data_sheet.hpp"
 #include "sim/measurements/csv.hpp"
 #include "sim/measurements/row_ops.hpp"
 

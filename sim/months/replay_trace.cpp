@@ -6,9 +6,9 @@
 
 #include "configs/base/error.hpp"
 #include "configs/base/hash.hpp"
-#include "sim/months/run_events.hpp"
 #include "sim/months/node_pool.hpp"
 #include "sim/months/run_clock.hpp"
+#include "sim/months/run_events.hpp"
 #include "sim/months/slow_phases.hpp"
 
 namespace wt {

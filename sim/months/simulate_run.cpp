@@ -10,9 +10,9 @@
 #include "configs/base/number.hpp"
 #include "configs/base/statistics.hpp"
 #include "sim/cluster/child.hpp"
-#include "sim/months/run_events.hpp"
 #include "sim/months/fault_trace.hpp"
 #include "sim/months/run_clock.hpp"
+#include "sim/months/run_events.hpp"
 #include "sim/months/steps_on_simgrid.hpp"
 
 namespace wt {

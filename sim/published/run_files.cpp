@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <fstream>
 
-#include "configs/files/data_sheet.hpp"
 #include "configs/base/atomic_file.hpp"
 #include "configs/base/error.hpp"
+#include "configs/files/data_sheet.hpp"
 #include "sim/cost/op_times.hpp"
 #include "sim/cost/stacks/expert_loads.hpp"
 

@@ -5,8 +5,8 @@
 
 #include "configs/files/model.hpp"
 #include "sim/cost/ops/op_cost.hpp"
-#include "sim/replay/replay_executor.hpp"
 #include "sim/replay/price_cache.hpp"
+#include "sim/replay/replay_executor.hpp"
 #include "sim/replay/representatives.hpp"
 #include "sim/replay/routing_table.hpp"
 #include "sim/replay/traffic.hpp"

@@ -11,8 +11,8 @@
 
 #include "configs/base/error.hpp"
 #include "sim/cost/ops/remembered_cost.hpp"
-#include "sim/validate/routed_case.hpp"
 #include "sim/validate/judge_runs.hpp"
+#include "sim/validate/routed_case.hpp"
 
 namespace wt {
 namespace {

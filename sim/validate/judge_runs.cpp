@@ -7,9 +7,9 @@
 #include <optional>
 #include <utility>
 
-#include "configs/files/data_sheet.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/statistics.hpp"
+#include "configs/files/data_sheet.hpp"
 #include "sim/cost/memory/run_program.hpp"
 #include "sim/cost/ops/remembered_cost.hpp"
 #include "sim/cost/stacks/expert_loads.hpp"

@@ -11,8 +11,8 @@
 #include <set>
 #include <tuple>
 
-#include "configs/files/data_sheet.hpp"
 #include "configs/base/error.hpp"
+#include "configs/files/data_sheet.hpp"
 
 namespace wt {
 namespace {

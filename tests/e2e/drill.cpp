@@ -12,10 +12,10 @@
 #include <tuple>
 
 #include "planner/experiments/drill_invariants.hpp"
-#include "trainer/process/trainer_process.hpp"
 #include "tests/fixtures/temp_directory.hpp"
 #include "tests/fixtures/trainer_fixture.hpp"
 #include "tests/fixtures/windtunnel.hpp"
+#include "trainer/process/trainer_process.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -3,12 +3,12 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "planner/cli/compare/proof_report.hpp"
 #include "planner/experiments/comparison.hpp"
 #include "planner/experiments/demo.hpp"
-#include "trainer/process/trainer_process.hpp"
-#include "planner/cli/compare/proof_report.hpp"
 #include "sim/cost/calibrate/calibrate.hpp"
 #include "tests/fixtures/trainer_fixture.hpp"
+#include "trainer/process/trainer_process.hpp"
 
 using namespace wt;
 

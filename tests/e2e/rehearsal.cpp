@@ -8,9 +8,8 @@
 #include "configs/base/atomic_file.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/json_reader.hpp"
-#include "planner/experiments/reduced_run.hpp"
-#include "trainer/process/trainer_process.hpp"
 #include "planner/cli/rehearse/rehearsal_report.hpp"
+#include "planner/experiments/reduced_run.hpp"
 #include "sim/program/timeline_json.hpp"
 #include "tests/fixtures/fake_cost.hpp"
 #include "tests/fixtures/replayed_memory.hpp"
@@ -18,6 +17,7 @@
 #include "tests/fixtures/temp_directory.hpp"
 #include "tests/fixtures/trainer_fixture.hpp"
 #include "tests/fixtures/windtunnel.hpp"
+#include "trainer/process/trainer_process.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -12,11 +12,11 @@
 #include "configs/base/atomic_file.hpp"
 #include "configs/base/json_reader.hpp"
 #include "planner/experiments/drill_invariants.hpp"
-#include "trainer/process/trainer_process.hpp"
 #include "tests/fixtures/saved_run.hpp"
 #include "tests/fixtures/synthetic_fleet.hpp"
 #include "tests/fixtures/temp_directory.hpp"
 #include "tests/fixtures/windtunnel.hpp"
+#include "trainer/process/trainer_process.hpp"
 
 using namespace wt;
 using namespace wt::test;

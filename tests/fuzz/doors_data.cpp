@@ -5,12 +5,12 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "configs/files/index_samples.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/json_reader.hpp"
 #include "configs/base/lax_json.hpp"
 #include "configs/base/scratch_folder.hpp"
 #include "configs/base/text.hpp"
+#include "configs/files/index_samples.hpp"
 #include "tests/fuzz/door.hpp"
 #include "trainer/data/documents.hpp"
 #include "trainer/data/finetuning.hpp"

@@ -1,5 +1,8 @@
 #include <nlohmann/json.hpp>
 
+#include "configs/base/json_reader.hpp"
+#include "configs/base/quantity.hpp"
+#include "configs/base/yaml.hpp"
 #include "configs/files/cluster.hpp"
 #include "configs/files/duration.hpp"
 #include "configs/files/failures.hpp"
@@ -14,9 +17,6 @@
 #include "configs/files/stack.hpp"
 #include "configs/files/study.hpp"
 #include "configs/files/study_keys.hpp"
-#include "configs/base/json_reader.hpp"
-#include "configs/base/quantity.hpp"
-#include "configs/base/yaml.hpp"
 #include "planner/evaluate/evaluation_file.hpp"
 #include "planner/watch/hooks.hpp"
 #include "planner/watch/rules.hpp"

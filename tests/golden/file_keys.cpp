@@ -9,6 +9,7 @@
 #include <set>
 #include <sstream>
 
+#include "configs/base/yaml.hpp"
 #include "configs/files/cluster.hpp"
 #include "configs/files/failures.hpp"
 #include "configs/files/measured_recovery.hpp"
@@ -16,7 +17,6 @@
 #include "configs/files/run.hpp"
 #include "configs/files/scenario.hpp"
 #include "configs/files/study.hpp"
-#include "configs/base/yaml.hpp"
 #include "planner/evaluate/evaluation_file.hpp"
 #include "planner/watch/hooks.hpp"
 #include "planner/watch/rules.hpp"

@@ -10,9 +10,9 @@
 #include <random>
 
 #include "planner/search/scaled_cost.hpp"
+#include "sim/bounds/bounds.hpp"
 #include "sim/cost/calibrate/calibrate.hpp"
 #include "sim/cost/stacks/stack_cost.hpp"
-#include "sim/bounds/bounds.hpp"
 #include "sim/replay/replay.hpp"
 #include "tests/fixtures/published_reference.hpp"
 #include "tests/fixtures/random_layout.hpp"

@@ -7,8 +7,8 @@
 #include <set>
 #include <sstream>
 
-#include "configs/files/pipeline_layout.hpp"
 #include "configs/base/yaml.hpp"
+#include "configs/files/pipeline_layout.hpp"
 #include "planner/recipes/recipe.hpp"
 #include "planner/recipes/settings.hpp"
 #include "tests/fixtures/random_layout.hpp"

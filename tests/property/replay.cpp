@@ -4,8 +4,8 @@
 #include <catch2/catch.hpp>
 
 #include "configs/base/error.hpp"
-#include "sim/cluster/child.hpp"
 #include "sim/bounds/bounds.hpp"
+#include "sim/cluster/child.hpp"
 #include "sim/replay/bind.hpp"
 #include "sim/replay/traffic.hpp"
 #include "tests/fixtures/replayed_run.hpp"

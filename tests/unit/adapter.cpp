@@ -6,9 +6,9 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "configs/base/yaml.hpp"
 #include "configs/files/adapted_modules.hpp"
 #include "configs/files/run.hpp"
-#include "configs/base/yaml.hpp"
 #include "tests/fixtures/temp_directory.hpp"
 #include "tests/fixtures/usage_error.hpp"
 #include "trainer/safetensors/merge_adapter.hpp"

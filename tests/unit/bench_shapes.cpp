@@ -4,8 +4,8 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "configs/files/profile.hpp"
 #include "configs/base/error.hpp"
+#include "configs/files/profile.hpp"
 #include "planner/plan/plan.hpp"
 #include "tests/fixtures/temp_directory.hpp"
 

@@ -3,8 +3,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "configs/files/find.hpp"
 #include "configs/base/yaml.hpp"
+#include "configs/files/find.hpp"
 
 using namespace wt;
 

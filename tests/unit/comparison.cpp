@@ -4,9 +4,9 @@
 #include <catch2/catch.hpp>
 #include <limits>
 
-#include "planner/experiments/demo.hpp"
-#include "planner/cli/demo/demo_report.hpp"
 #include "planner/cli/compare/proof_report.hpp"
+#include "planner/cli/demo/demo_report.hpp"
+#include "planner/experiments/demo.hpp"
 
 using namespace wt;
 

@@ -4,10 +4,10 @@
 
 #include <catch2/catch.hpp>
 
-#include "configs/files/run.hpp"
-#include "configs/files/shared_cache.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/yaml.hpp"
+#include "configs/files/run.hpp"
+#include "configs/files/shared_cache.hpp"
 
 using Catch::Contains;
 using wt::DatasetSpec;

@@ -2,9 +2,9 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 
+#include "configs/base/yaml.hpp"
 #include "configs/files/duration.hpp"
 #include "configs/files/run.hpp"
-#include "configs/base/yaml.hpp"
 #include "tests/fixtures/temp_directory.hpp"
 #include "tests/fixtures/usage_error.hpp"
 

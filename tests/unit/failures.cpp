@@ -4,8 +4,8 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "configs/files/find.hpp"
 #include "configs/base/error.hpp"
+#include "configs/files/find.hpp"
 #include "tests/fixtures/temp_directory.hpp"
 
 using namespace wt;

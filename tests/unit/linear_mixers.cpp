@@ -3,8 +3,8 @@
 // by parameter.
 #include <catch2/catch.hpp>
 
-#include "configs/files/model.hpp"
 #include "configs/base/yaml.hpp"
+#include "configs/files/model.hpp"
 #include "sim/program/compose/compose.hpp"
 #include "sim/program/compose/tensor_slice.hpp"
 #include "sim/program/memory/memory_replay.hpp"

@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "configs/base/yaml.hpp"
 #include "configs/files/layout.hpp"
 #include "configs/files/model.hpp"
-#include "configs/base/yaml.hpp"
 #include "sim/cost/kernels/attention_times.hpp"
 #include "sim/program/compose/compose.hpp"
 #include "sim/program/memory/memory_replay.hpp"

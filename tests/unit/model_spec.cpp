@@ -3,10 +3,10 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "configs/files/model.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/json_reader.hpp"
 #include "configs/base/yaml.hpp"
+#include "configs/files/model.hpp"
 #include "tests/fixtures/temp_directory.hpp"
 
 using namespace wt;

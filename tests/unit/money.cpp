@@ -4,10 +4,10 @@
 #include <nlohmann/json.hpp>
 
 #include "configs/base/error.hpp"
-#include "planner/money/cost.hpp"
-#include "planner/plan/plan_cost.hpp"
 #include "planner/cli/plan/cost_report.hpp"
 #include "planner/cli/plan/plan_report.hpp"
+#include "planner/money/cost.hpp"
+#include "planner/plan/plan_cost.hpp"
 #include "reports/render/text_report.hpp"
 
 using namespace wt;

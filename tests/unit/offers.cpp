@@ -2,8 +2,8 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "planner/offers/offers.hpp"
 #include "planner/cli/compare_offers/offers_report.hpp"
+#include "planner/offers/offers.hpp"
 #include "reports/render/text_report.hpp"
 #include "tests/fixtures/temp_directory.hpp"
 #include "tests/fixtures/usage_error.hpp"

@@ -6,8 +6,8 @@
 #include <numeric>
 #include <random>
 
-#include "configs/files/run.hpp"
 #include "configs/base/error.hpp"
+#include "configs/files/run.hpp"
 #include "sim/program/compose/pipeline_schedule.hpp"
 #include "sim/program/compose/tensor_slice.hpp"
 #include "sim/program/memory/memory_replay.hpp"

@@ -5,8 +5,8 @@
 #include <fstream>
 #include <map>
 
-#include "configs/files/run.hpp"
 #include "configs/base/error.hpp"
+#include "configs/files/run.hpp"
 #include "sim/program/compose/compose.hpp"
 #include "tests/fixtures/temp_directory.hpp"
 

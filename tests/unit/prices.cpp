@@ -1,9 +1,9 @@
 // Prices of clusters, studies and offers: what their files say, and what is refused.
 #include <catch2/catch.hpp>
 
+#include "configs/base/yaml.hpp"
 #include "configs/files/find.hpp"
 #include "configs/files/offer.hpp"
-#include "configs/base/yaml.hpp"
 #include "tests/fixtures/temp_directory.hpp"
 #include "tests/fixtures/usage_error.hpp"
 

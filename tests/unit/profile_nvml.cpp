@@ -3,11 +3,11 @@
 
 #include <catch2/catch.hpp>
 
+#include "configs/base/error.hpp"
 #include "configs/machine/cuda_libraries.hpp"
 #include "configs/machine/device_monitor.hpp"
 #include "configs/machine/host_load.hpp"
 #include "configs/machine/nvml.hpp"
-#include "configs/base/error.hpp"
 #include "tests/fixtures/fake_nvml.hpp"
 
 using namespace wt;

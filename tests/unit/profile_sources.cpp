@@ -1,10 +1,10 @@
 #include <catch2/catch.hpp>
 
-#include "configs/machine/fingerprint.hpp"
 #include "bench/formats/google_benchmark.hpp"
 #include "bench/formats/merge_profiles.hpp"
 #include "bench/formats/rate.hpp"
 #include "configs/base/error.hpp"
+#include "configs/machine/fingerprint.hpp"
 
 using Catch::Matchers::Contains;
 using nlohmann::json;

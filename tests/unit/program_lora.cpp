@@ -1,10 +1,10 @@
 // The step program of a run with adapters: what frozen weights leave out, and what the factors add, in closed form.
 #include <catch2/catch.hpp>
 
+#include "configs/base/number.hpp"
 #include "configs/files/adapted_modules.hpp"
 #include "configs/files/stack_layouts.hpp"
 #include "configs/files/study.hpp"
-#include "configs/base/number.hpp"
 #include "sim/program/compose/sizes.hpp"
 #include "sim/program/memory/memory_replay.hpp"
 #include "tests/fixtures/fake_cost.hpp"

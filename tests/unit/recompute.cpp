@@ -4,9 +4,9 @@
 #include <fstream>
 #include <numeric>
 
+#include "configs/base/error.hpp"
 #include "configs/files/recompute.hpp"
 #include "configs/files/run.hpp"
-#include "configs/base/error.hpp"
 #include "tests/fixtures/temp_directory.hpp"
 
 using namespace wt;

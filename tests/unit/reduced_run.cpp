@@ -4,8 +4,8 @@
 #include <set>
 
 #include "configs/base/error.hpp"
-#include "planner/experiments/reduced_run.hpp"
 #include "planner/cli/rehearse/rehearsal_report.hpp"
+#include "planner/experiments/reduced_run.hpp"
 #include "sim/cost/kernels/machine_data.hpp"
 #include "sim/program/routing/named_routing.hpp"
 #include "tests/fixtures/temp_directory.hpp"

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "reports/model/report.hpp"
 #include "reports/render/charts.hpp"
 #include "reports/render/timeline_chart.hpp"
-#include "reports/model/report.hpp"
 
 namespace wt::fixture {
 

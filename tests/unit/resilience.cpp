@@ -3,8 +3,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "configs/files/resilience.hpp"
 #include "configs/base/yaml.hpp"
+#include "configs/files/resilience.hpp"
 #include "tests/fixtures/usage_error.hpp"
 
 using namespace wt;

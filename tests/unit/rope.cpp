@@ -4,8 +4,8 @@
 #include <cmath>
 #include <numbers>
 
-#include "configs/files/model.hpp"
 #include "configs/base/error.hpp"
+#include "configs/files/model.hpp"
 
 using namespace wt;
 using Catch::Contains;

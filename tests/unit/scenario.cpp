@@ -4,8 +4,8 @@
 #include <catch2/catch.hpp>
 #include <csignal>
 
-#include "configs/files/run.hpp"
 #include "configs/base/error.hpp"
+#include "configs/files/run.hpp"
 #include "tests/fixtures/temp_directory.hpp"
 
 using namespace wt;

@@ -2,8 +2,8 @@
 // for the batches below, counted from 0), and the optimizers' keys.
 #include <catch2/catch.hpp>
 
-#include "configs/files/optimizer.hpp"
 #include "configs/base/yaml.hpp"
+#include "configs/files/optimizer.hpp"
 #include "tests/fixtures/usage_error.hpp"
 #include "trainer/parameters/learning_rate.hpp"
 

@@ -1,5 +1,5 @@
-// The models of Hopper's instructions (tests/fixtures/cuda_executor) against what PTX ISA 9.0 and CUDA 13.0's header say
-// of them.
+// The models of Hopper's instructions (tests/fixtures/cuda_executor) against what PTX ISA 9.0 and CUDA 13.0's header
+// say of them.
 #include <catch2/catch.hpp>
 #include <numeric>
 #include <random>

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "configs/files/find.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/yaml.hpp"
+#include "configs/files/find.hpp"
 
 using namespace wt;
 using Catch::Contains;

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <random>
 
-#include "configs/files/stack.hpp"
 #include "configs/base/error.hpp"
+#include "configs/files/stack.hpp"
 
 using namespace wt;
 using C = StepConstant;

@@ -4,9 +4,9 @@
 
 #include <catch2/catch.hpp>
 
+#include "configs/base/error.hpp"
 #include "configs/files/find.hpp"
 #include "configs/files/stack.hpp"
-#include "configs/base/error.hpp"
 #include "tests/fixtures/published_reference.hpp"
 
 using namespace wt;

@@ -1,10 +1,10 @@
 // Studies: what is read, what is refused, and the model presets behind them.
 #include <catch2/catch.hpp>
 
+#include "configs/base/error.hpp"
 #include "configs/files/find.hpp"
 #include "configs/files/stack.hpp"
 #include "configs/files/study.hpp"
-#include "configs/base/error.hpp"
 
 using namespace wt;
 

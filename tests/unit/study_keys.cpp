@@ -4,9 +4,9 @@
 #include <catch2/catch.hpp>
 #include <sstream>
 
-#include "configs/files/study.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/quantity.hpp"
+#include "configs/files/study.hpp"
 
 using namespace wt;
 

@@ -3,12 +3,12 @@
 #include "bench/formats/rate.hpp"
 #include "bench/suites/aims.hpp"
 #include "bench/suites/bench_case.hpp"
-#include "bench/work/cases.hpp"
 #include "bench/suites/item_runner.hpp"
 #include "bench/suites/kernels_suite.hpp"
 #include "bench/suites/partial_profile.hpp"
 #include "bench/suites/suite_sampler.hpp"
 #include "bench/suites/suite_table.hpp"
+#include "bench/work/cases.hpp"
 #include "bench/work/work_list.hpp"
 
 #include <algorithm>

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "configs/files/run.hpp"
 #include "configs/base/error.hpp"
+#include "configs/files/run.hpp"
 #include "sim/cost/memory/run_program.hpp"
 #include "sim/validate/judge_memory.hpp"
 

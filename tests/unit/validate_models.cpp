@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "configs/files/cluster.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/number.hpp"
+#include "configs/files/cluster.hpp"
 #include "sim/cost/collectives/collective_estimator.hpp"
 #include "sim/cost/kernels/item_times.hpp"
 #include "sim/cost/kernels/memory_bound.hpp"

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "configs/base/error.hpp"
-#include "sim/validate/ratios.hpp"
-#include "sim/validate/routed_case.hpp"
 #include "sim/validate/judge_routing.hpp"
 #include "sim/validate/judge_runs.hpp"
+#include "sim/validate/ratios.hpp"
+#include "sim/validate/routed_case.hpp"
 #include "tests/fixtures/published_reference.hpp"
 #include "tests/fixtures/temp_directory.hpp"
 #include "tests/fixtures/usage_error.hpp"

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "configs/files/stack.hpp"
 #include "configs/base/error.hpp"
+#include "configs/files/stack.hpp"
 #include "sim/measurements/csv.hpp"
 #include "sim/measurements/run_layout.hpp"
 #include "sim/measurements/run_rows.hpp"

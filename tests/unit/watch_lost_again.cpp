@@ -2,8 +2,8 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "configs/files/run.hpp"
 #include "configs/base/atomic_file.hpp"
+#include "configs/files/run.hpp"
 #include "planner/watch/run_watch.hpp"
 #include "tests/fixtures/temp_directory.hpp"
 #include "trainer/safetensors/manifest.hpp"

@@ -2,9 +2,9 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
+#include "planner/cli/watch/watch_report.hpp"
 #include "planner/watch/left_over.hpp"
 #include "planner/watch/plan_baseline.hpp"
-#include "planner/cli/watch/watch_report.hpp"
 #include "tests/fixtures/small_plan.hpp"
 #include "tests/fixtures/temp_directory.hpp"
 #include "tests/fixtures/usage_error.hpp"

@@ -2,8 +2,8 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "configs/files/study_keys.hpp"
 #include "configs/base/error.hpp"
+#include "configs/files/study_keys.hpp"
 #include "planner/cli/whatif/whatif_report.hpp"
 #include "tests/fixtures/small_plan.hpp"
 

@@ -14,8 +14,8 @@
 #include "trainer/checkpoint/agreement.hpp"
 #include "trainer/checkpoint/checkpoint_format.hpp"
 #include "trainer/checkpoint/earlier_run.hpp"
-#include "trainer/run_folder/run_records.hpp"
 #include "trainer/pch.hpp"
+#include "trainer/run_folder/run_records.hpp"
 
 namespace wt {
 namespace {

@@ -7,8 +7,8 @@
 #include "configs/base/standard_error.hpp"
 #include "configs/base/text.hpp"
 #include "trainer/checkpoint/checkpoint_format.hpp"
-#include "trainer/run_folder/run_records.hpp"
 #include "trainer/pch.hpp"
+#include "trainer/run_folder/run_records.hpp"
 
 namespace wt {
 namespace {

@@ -5,9 +5,9 @@
 #include <cstdlib>
 #include <limits>
 
+#include "configs/base/error.hpp"
 #include "configs/machine/cuda_libraries.hpp"
 #include "configs/machine/nvml.hpp"
-#include "configs/base/error.hpp"
 #include "trainer/pch.hpp"
 
 #ifdef WT_CUDA

@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "configs/files/run.hpp"
 #include "configs/base/error.hpp"
+#include "configs/files/run.hpp"
 #include "sim/program/timeline.hpp"
 #include "trainer/communication/communicator.hpp"
 #include "trainer/executor/state_before.hpp"

@@ -8,12 +8,12 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "configs/files/profile.hpp"
 #include "configs/base/atomic_file.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/standard_error.hpp"
 #include "configs/base/statistics.hpp"
+#include "configs/files/profile.hpp"
 #include "reports/render/chrome_trace.hpp"
 #include "sim/program/routing/routing.hpp"
 #include "sim/program/timeline_json.hpp"
@@ -21,9 +21,9 @@
 #include "trainer/data/sample_order.hpp"
 #include "trainer/device/clocks.hpp"
 #include "trainer/device/memory_counter.hpp"
-#include "trainer/run_folder/run_metrics.hpp"
 #include "trainer/executor/run_profile.hpp"
 #include "trainer/pch.hpp"
+#include "trainer/run_folder/run_metrics.hpp"
 
 namespace wt {
 namespace {

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <map>
 
-#include "configs/machine/fingerprint.hpp"
-#include "configs/files/recompute_mask.hpp"
 #include "configs/base/error.hpp"
+#include "configs/files/recompute_mask.hpp"
+#include "configs/machine/fingerprint.hpp"
 #include "trainer/device/device.hpp"
 
 #include <torch/version.h>

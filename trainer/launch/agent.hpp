@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "trainer/recovery/fleet.hpp"
 #include "trainer/launch/rank_generation.hpp"
+#include "trainer/recovery/fleet.hpp"
 
 namespace wt {
 

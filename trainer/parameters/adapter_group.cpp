@@ -4,8 +4,8 @@
 #include <map>
 #include <tuple>
 
-#include "configs/files/adapted_modules.hpp"
 #include "configs/base/error.hpp"
+#include "configs/files/adapted_modules.hpp"
 #include "configs/files/weight_names.hpp"
 #include "trainer/device/device.hpp"
 #include "trainer/pch.hpp"

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "configs/files/limits.hpp"
 #include "configs/base/atomic_file.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/json_reader.hpp"
+#include "configs/files/limits.hpp"
 #include "trainer/safetensors/pretrained_files.hpp"
 #include "trainer/safetensors/safetensors.hpp"
 

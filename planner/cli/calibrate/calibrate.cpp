@@ -1,10 +1,10 @@
 // windtunnel calibrate: profiles in, machine model out, with what is left over class by class.
 #include "sim/cost/calibrate/calibrate.hpp"
 #include "configs/files/find.hpp"
+#include "planner/cli/calibrate/calibrate_report.hpp"
 #include "planner/cli/parts/commands.hpp"
 #include "planner/cli/parts/output.hpp"
 #include "planner/cli/parts/words.hpp"
-#include "planner/cli/calibrate/calibrate_report.hpp"
 
 namespace wt {
 namespace {

@@ -6,11 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include "configs/base/error.hpp"
+#include "planner/cli/compare/proof_report.hpp"
 #include "planner/cli/parts/commands.hpp"
 #include "planner/cli/parts/output.hpp"
 #include "planner/cli/parts/words.hpp"
 #include "planner/experiments/comparison.hpp"
-#include "planner/cli/compare/proof_report.hpp"
 #include "sim/cost/calibrate/calibrate.hpp"
 #include "sim/cost/op_times.hpp"
 

@@ -12,8 +12,8 @@
 #include "configs/base/number.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/statistics.hpp"
-#include "planner/experiments/drill_prediction.hpp"
 #include "planner/cli/parts/cells.hpp"
+#include "planner/experiments/drill_prediction.hpp"
 #include "reports/render/timeline_chart.hpp"
 
 namespace wt {

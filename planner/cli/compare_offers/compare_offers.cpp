@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "configs/base/error.hpp"
+#include "planner/cli/compare_offers/offers_report.hpp"
 #include "planner/cli/parts/commands.hpp"
 #include "planner/cli/parts/output.hpp"
 #include "planner/cli/parts/words.hpp"
-#include "planner/cli/compare_offers/offers_report.hpp"
 #include "reports/render/progress.hpp"
 #include "reports/render/text_report.hpp"
 #include "reports/render/write.hpp"

@@ -7,10 +7,10 @@
 
 #include "configs/base/number.hpp"
 #include "planner/cli/parts/cells.hpp"
-#include "planner/cli/plan/cost_report.hpp"
 #include "planner/cli/parts/json_parts.hpp"
-#include "planner/cli/plan/plan_report.hpp"
 #include "planner/cli/parts/provenance.hpp"
+#include "planner/cli/plan/cost_report.hpp"
+#include "planner/cli/plan/plan_report.hpp"
 
 namespace wt {
 namespace {

@@ -3,13 +3,13 @@
 
 #include <nlohmann/json.hpp>
 
-#include "configs/files/find.hpp"
-#include "configs/files/run.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/text.hpp"
-#include "planner/cli/parts/commands.hpp"
+#include "configs/files/find.hpp"
+#include "configs/files/run.hpp"
 #include "planner/cli/data/data.hpp"
+#include "planner/cli/parts/commands.hpp"
 #include "reports/render/progress.hpp"
 #include "trainer/data/data_check.hpp"
 #include "trainer/data/pack.hpp"

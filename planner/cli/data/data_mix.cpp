@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "configs/files/run.hpp"
 #include "configs/base/error.hpp"
+#include "configs/files/run.hpp"
 #include "planner/cli/parts/commands.hpp"
 #include "planner/cli/parts/words.hpp"
 #include "trainer/data/mds_index.hpp"

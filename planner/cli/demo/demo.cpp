@@ -4,12 +4,12 @@
 
 #include "configs/base/atomic_file.hpp"
 #include "configs/base/quantity.hpp"
+#include "planner/cli/compare/proof_report.hpp"
+#include "planner/cli/demo/demo_report.hpp"
 #include "planner/cli/parts/commands.hpp"
 #include "planner/cli/parts/words.hpp"
-#include "planner/experiments/demo.hpp"
-#include "planner/cli/demo/demo_report.hpp"
 #include "planner/cli/plan/plan_report.hpp"
-#include "planner/cli/compare/proof_report.hpp"
+#include "planner/experiments/demo.hpp"
 #include "reports/render/chrome_trace.hpp"
 #include "reports/render/write.hpp"
 

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "configs/base/quantity.hpp"
-#include "planner/cli/plan/plan_report.hpp"
 #include "planner/cli/compare/proof_report.hpp"
+#include "planner/cli/plan/plan_report.hpp"
 
 namespace wt {
 namespace {

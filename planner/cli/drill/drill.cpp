@@ -1,16 +1,16 @@
 // windtunnel drill: real faults in real training, recovery proved bit by bit.
 #include <nlohmann/json.hpp>
 
-#include "configs/files/find.hpp"
 #include "configs/base/atomic_file.hpp"
 #include "configs/base/error.hpp"
+#include "configs/base/output_folder.hpp"
+#include "configs/files/find.hpp"
+#include "planner/cli/compare/proof_report.hpp"
 #include "planner/cli/parts/commands.hpp"
 #include "planner/cli/parts/words.hpp"
 #include "planner/experiments/drill_prediction.hpp"
-#include "configs/base/output_folder.hpp"
 #include "planner/experiments/random_scenario.hpp"
 #include "planner/experiments/system_text.hpp"
-#include "planner/cli/compare/proof_report.hpp"
 #include "reports/render/text_report.hpp"
 #include "sim/program/compose/drill_ops.hpp"
 

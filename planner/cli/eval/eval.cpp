@@ -3,6 +3,7 @@
 
 #include "configs/base/atomic_file.hpp"
 #include "configs/base/error.hpp"
+#include "planner/cli/eval/evaluation_report.hpp"
 #include "planner/cli/parts/commands.hpp"
 #include "planner/cli/parts/output.hpp"
 #include "planner/cli/parts/words.hpp"
@@ -10,7 +11,6 @@
 #include "planner/evaluate/harness_results.hpp"
 #include "planner/evaluate/lm_eval.hpp"
 #include "planner/experiments/run_history.hpp"
-#include "planner/cli/eval/evaluation_report.hpp"
 #include "reports/render/render.hpp"
 #include "trainer/trackers/track_scores.hpp"
 

@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "configs/files/find.hpp"
 #include "configs/base/error.hpp"
+#include "configs/files/find.hpp"
 #include "planner/cli/parts/commands.hpp"
 #include "planner/cli/parts/words.hpp"
 #include "planner/recipes/recipe.hpp"

@@ -3,10 +3,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "configs/files/find.hpp"
-#include "configs/files/study_assignments.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/text.hpp"
+#include "configs/files/find.hpp"
+#include "configs/files/study_assignments.hpp"
 #include "planner/cli/parts/commands.hpp"
 #include "planner/cli/parts/output.hpp"
 #include "planner/cli/parts/words.hpp"

@@ -5,12 +5,12 @@
 #include "bench/gate/gate.hpp"
 #include "bench/gate/selftest.hpp"
 #include "configs/base/error.hpp"
-#include "planner/cli/parts/commands.hpp"
 #include "planner/cli/gate/gate_command.hpp"
-#include "planner/cli/gate/gate_run.hpp"
-#include "planner/cli/parts/words.hpp"
 #include "planner/cli/gate/gate_report.hpp"
+#include "planner/cli/gate/gate_run.hpp"
 #include "planner/cli/gate/history_report.hpp"
+#include "planner/cli/parts/commands.hpp"
+#include "planner/cli/parts/words.hpp"
 #include "reports/render/render.hpp"
 
 namespace wt {

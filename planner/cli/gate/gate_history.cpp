@@ -14,10 +14,10 @@
 #include "configs/base/error.hpp"
 #include "configs/base/nearest.hpp"
 #include "configs/base/text.hpp"
-#include "planner/cli/parts/commands.hpp"
 #include "planner/cli/gate/gate_command.hpp"
-#include "planner/cli/parts/output.hpp"
 #include "planner/cli/gate/history_report.hpp"
+#include "planner/cli/parts/commands.hpp"
+#include "planner/cli/parts/output.hpp"
 #include "reports/render/render.hpp"
 
 namespace wt {

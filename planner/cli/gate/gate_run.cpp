@@ -12,12 +12,12 @@
 #include "bench/gate/sequential.hpp"
 #include "configs/base/clock.hpp"
 #include "configs/base/error.hpp"
-#include "planner/cli/parts/commands.hpp"
 #include "planner/cli/gate/gate_blocks.hpp"
-#include "planner/cli/gate/gate_trees.hpp"
-#include "planner/cli/parts/output.hpp"
 #include "planner/cli/gate/gate_comment.hpp"
 #include "planner/cli/gate/gate_report.hpp"
+#include "planner/cli/gate/gate_trees.hpp"
+#include "planner/cli/parts/commands.hpp"
+#include "planner/cli/parts/output.hpp"
 #include "reports/render/render.hpp"
 
 namespace wt {

@@ -12,9 +12,9 @@
 
 #include "configs/base/error.hpp"
 #include "configs/base/hash.hpp"
+#include "configs/base/run_hook.hpp"
 #include "configs/base/scratch_folder.hpp"
 #include "configs/base/text.hpp"
-#include "configs/base/run_hook.hpp"
 
 namespace wt {
 namespace {

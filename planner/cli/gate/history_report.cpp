@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "configs/base/text.hpp"
-#include "planner/cli/parts/cells.hpp"
 #include "planner/cli/gate/gate_format.hpp"
+#include "planner/cli/parts/cells.hpp"
 #include "planner/cli/parts/provenance.hpp"
 
 namespace wt {

@@ -10,19 +10,19 @@
 
 #include "bench/health/collect.hpp"
 #include "bench/health/dcgm.hpp"
-#include "configs/machine/fingerprint.hpp"
 #include "configs/base/atomic_file.hpp"
 #include "configs/base/clock.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/scratch_folder.hpp"
 #include "configs/base/statistics.hpp"
 #include "configs/base/text.hpp"
+#include "configs/machine/fingerprint.hpp"
+#include "planner/cli/health/health_report.hpp"
 #include "planner/cli/parts/commands.hpp"
 #include "planner/cli/parts/output.hpp"
 #include "planner/cli/parts/words.hpp"
-#include "trainer/process/trainer_process.hpp"
-#include "planner/cli/health/health_report.hpp"
 #include "reports/render/render.hpp"
+#include "trainer/process/trainer_process.hpp"
 
 namespace wt {
 namespace {

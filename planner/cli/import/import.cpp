@@ -5,15 +5,15 @@
 
 #include "bench/formats/google_benchmark.hpp"
 #include "bench/formats/nccl_tests.hpp"
-#include "configs/files/cluster.hpp"
-#include "configs/files/data_sheet.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/lax_json.hpp"
 #include "configs/base/text.hpp"
+#include "configs/files/cluster.hpp"
+#include "configs/files/data_sheet.hpp"
+#include "planner/cli/import/import_report.hpp"
 #include "planner/cli/parts/commands.hpp"
 #include "planner/cli/parts/output.hpp"
 #include "planner/cli/parts/words.hpp"
-#include "planner/cli/import/import_report.hpp"
 #include "sim/cost/collectives/collective_algorithm.hpp"
 
 namespace wt {

@@ -6,9 +6,9 @@
 #include "configs/base/number.hpp"
 #include "configs/base/quantity.hpp"
 #include "planner/cli/parts/cells.hpp"
-#include "planner/cli/plan/cost_report.hpp"
 #include "planner/cli/parts/json_parts.hpp"
 #include "planner/cli/parts/provenance.hpp"
+#include "planner/cli/plan/cost_report.hpp"
 
 namespace wt {
 namespace {

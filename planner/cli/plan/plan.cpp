@@ -10,19 +10,19 @@
 #include <optional>
 #include <set>
 
-#include "configs/files/find.hpp"
-#include "configs/files/study_keys.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/text.hpp"
+#include "configs/files/find.hpp"
+#include "configs/files/study_keys.hpp"
 #include "planner/cli/parts/commands.hpp"
 #include "planner/cli/parts/output.hpp"
 #include "planner/cli/parts/words.hpp"
-#include "planner/plan/decision.hpp"
-#include "planner/plan/smaller_plan.hpp"
 #include "planner/cli/plan/cost_report.hpp"
 #include "planner/cli/plan/decision_report.hpp"
 #include "planner/cli/plan/plan_report.hpp"
+#include "planner/plan/decision.hpp"
+#include "planner/plan/smaller_plan.hpp"
 #include "reports/render/progress.hpp"
 #include "reports/render/text_report.hpp"
 #include "reports/render/write.hpp"

@@ -7,9 +7,9 @@
 #include "configs/base/error.hpp"
 #include "configs/base/hash.hpp"
 #include "planner/cli/parts/cells.hpp"
+#include "planner/cli/parts/provenance.hpp"
 #include "planner/cli/plan/cost_report.hpp"
 #include "planner/cli/plan/plan_sections.hpp"
-#include "planner/cli/parts/provenance.hpp"
 
 namespace wt {
 namespace {

@@ -7,9 +7,9 @@
 #include "configs/base/number.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/text.hpp"
-#include "planner/search/layout_space.hpp"
 #include "planner/cli/parts/collective_basis.hpp"
 #include "planner/cli/plan/plan_report.hpp"
+#include "planner/search/layout_space.hpp"
 
 namespace wt {
 namespace {

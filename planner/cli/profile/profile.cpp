@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/gate/gate.hpp"
-#include "configs/files/find.hpp"
 #include "configs/base/error.hpp"
+#include "configs/files/find.hpp"
 #include "planner/cli/parts/commands.hpp"
 #include "planner/cli/parts/output.hpp"
 #include "planner/cli/parts/words.hpp"

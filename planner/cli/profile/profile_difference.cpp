@@ -3,10 +3,10 @@
 #include <cmath>
 #include <set>
 
-#include "bench/gate/rank_tests.hpp"
-#include "configs/machine/fingerprint.hpp"
 #include "bench/formats/rate.hpp"
+#include "bench/gate/rank_tests.hpp"
 #include "configs/base/text.hpp"
+#include "configs/machine/fingerprint.hpp"
 #include "planner/cli/gate/gate_format.hpp"
 #include "planner/cli/profile/profile_parts.hpp"
 #include "planner/cli/profile/profile_report.hpp"

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <set>
 
-#include "configs/machine/fingerprint.hpp"
 #include "bench/formats/rate.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/nearest.hpp"
 #include "configs/base/statistics.hpp"
 #include "configs/base/text.hpp"
+#include "configs/machine/fingerprint.hpp"
 #include "planner/cli/gate/gate_format.hpp"
 #include "planner/cli/profile/profile_parts.hpp"
 

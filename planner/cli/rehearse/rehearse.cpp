@@ -6,20 +6,20 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "configs/files/find.hpp"
-#include "configs/files/study.hpp"
 #include "configs/base/atomic_file.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/scratch_folder.hpp"
+#include "configs/files/find.hpp"
+#include "configs/files/study.hpp"
 #include "planner/cli/parts/commands.hpp"
 #include "planner/cli/parts/output.hpp"
+#include "planner/cli/rehearse/rehearsal_report.hpp"
 #include "planner/experiments/comparison.hpp"
 #include "planner/experiments/reduced_run.hpp"
-#include "trainer/process/trainer_process.hpp"
-#include "planner/cli/rehearse/rehearsal_report.hpp"
 #include "reports/render/write.hpp"
 #include "sim/cost/op_times.hpp"
 #include "sim/program/routing/named_routing.hpp"
+#include "trainer/process/trainer_process.hpp"
 
 namespace wt {
 namespace {

@@ -2,13 +2,13 @@
 #include <nlohmann/json.hpp>
 
 #include "configs/base/json_reader.hpp"
+#include "planner/cli/eval/evaluation_report.hpp"
 #include "planner/cli/parts/commands.hpp"
 #include "planner/cli/parts/output.hpp"
 #include "planner/cli/parts/words.hpp"
+#include "planner/cli/report/run_report.hpp"
 #include "planner/evaluate/evaluation.hpp"
 #include "planner/experiments/run_history.hpp"
-#include "planner/cli/eval/evaluation_report.hpp"
-#include "planner/cli/report/run_report.hpp"
 #include "reports/render/render.hpp"
 
 namespace wt {

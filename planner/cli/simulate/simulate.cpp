@@ -2,14 +2,14 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "configs/files/find.hpp"
-#include "configs/files/study.hpp"
 #include "configs/base/atomic_file.hpp"
 #include "configs/base/error.hpp"
+#include "configs/files/find.hpp"
+#include "configs/files/study.hpp"
+#include "planner/cli/parts/collective_basis.hpp"
 #include "planner/cli/parts/commands.hpp"
 #include "planner/cli/parts/output.hpp"
 #include "planner/cli/parts/words.hpp"
-#include "planner/cli/parts/collective_basis.hpp"
 #include "planner/cli/simulate/simulate_report.hpp"
 #include "reports/render/chrome_trace.hpp"
 #include "reports/render/render.hpp"

@@ -7,14 +7,14 @@
 #include <utility>
 #include <vector>
 
+#include "configs/base/error.hpp"
 #include "configs/files/find.hpp"
 #include "configs/files/model.hpp"
 #include "configs/files/stack.hpp"
-#include "configs/base/error.hpp"
 #include "planner/cli/parts/commands.hpp"
 #include "planner/cli/parts/output.hpp"
-#include "planner/cli/validate/validate_plans.hpp"
 #include "planner/cli/parts/words.hpp"
+#include "planner/cli/validate/validate_plans.hpp"
 #include "planner/cli/validate/validate_report.hpp"
 #include "reports/render/progress.hpp"
 #include "reports/render/render.hpp"

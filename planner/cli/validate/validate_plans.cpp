@@ -11,8 +11,8 @@
 #include "configs/files/find.hpp"
 #include "planner/cli/parts/commands.hpp"
 #include "planner/cli/parts/output.hpp"
-#include "planner/validate/published_plans.hpp"
 #include "planner/cli/validate/published_plans_report.hpp"
+#include "planner/validate/published_plans.hpp"
 #include "reports/render/progress.hpp"
 #include "reports/render/render.hpp"
 

@@ -7,8 +7,8 @@
 
 #include "reports/model/report.hpp"
 #include "sim/cost/stacks/step_model.hpp"
-#include "sim/validate/ratios.hpp"
 #include "sim/validate/judged.hpp"
+#include "sim/validate/ratios.hpp"
 
 namespace wt {
 

@@ -8,18 +8,18 @@
 #include <thread>
 
 #include "bench/health/dcgm.hpp"
-#include "configs/files/run.hpp"
 #include "configs/base/clock.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/statistics.hpp"
 #include "configs/base/text.hpp"
+#include "configs/files/run.hpp"
 #include "planner/cli/parts/commands.hpp"
 #include "planner/cli/parts/words.hpp"
+#include "planner/cli/watch/watch_report.hpp"
 #include "planner/watch/left_over.hpp"
 #include "planner/watch/plan_baseline.hpp"
 #include "planner/watch/rollback.hpp"
 #include "planner/watch/run_watch.hpp"
-#include "planner/cli/watch/watch_report.hpp"
 #include "reports/render/text_report.hpp"
 
 namespace wt {

@@ -3,9 +3,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "configs/files/find.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/text.hpp"
+#include "configs/files/find.hpp"
 #include "planner/cli/parts/commands.hpp"
 #include "planner/cli/parts/output.hpp"
 #include "planner/cli/parts/words.hpp"

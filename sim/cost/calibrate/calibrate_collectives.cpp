@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <map>
 
-#include "configs/files/data_sheet.hpp"
 #include "configs/base/error.hpp"
+#include "configs/files/data_sheet.hpp"
 #include "sim/cost/calibrate/calibration.hpp"
 #include "sim/cost/fit/fit.hpp"
 

@@ -4,8 +4,8 @@
 #include <map>
 #include <optional>
 
-#include "configs/files/recompute_mask.hpp"
 #include "configs/base/error.hpp"
+#include "configs/files/recompute_mask.hpp"
 #include "sim/cost/calibrate/calibration.hpp"
 #include "sim/cost/fit/fit.hpp"
 #include "sim/program/compose/compose.hpp"

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <functional>
 
-#include "configs/files/find.hpp"
 #include "configs/base/error.hpp"
+#include "configs/files/find.hpp"
 
 namespace wt {
 namespace {

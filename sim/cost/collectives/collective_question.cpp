@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "configs/files/data_sheet.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/number.hpp"
+#include "configs/files/data_sheet.hpp"
 #include "sim/measurements/collective_rows.hpp"
 
 namespace wt {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <set>
 
-#include "configs/files/data_sheet.hpp"
 #include "configs/base/error.hpp"
+#include "configs/files/data_sheet.hpp"
 
 namespace wt {
 namespace {

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <optional>
 
-#include "configs/files/data_sheet.hpp"
 #include "configs/base/error.hpp"
+#include "configs/files/data_sheet.hpp"
 #include "sim/cost/collectives/row_messages.hpp"
 #include "sim/cost/host/host_time.hpp"
 #include "sim/cost/stacks/expert_loads.hpp"

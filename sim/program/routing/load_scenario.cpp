@@ -6,9 +6,9 @@
 #include <fstream>
 #include <numeric>
 
-#include "configs/files/find.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/nearest.hpp"
+#include "configs/files/find.hpp"
 #include "sim/program/routing/shares.hpp"
 
 namespace wt {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "configs/files/find.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/number.hpp"
+#include "configs/files/find.hpp"
 #include "sim/program/routing/named_routing.hpp"
 
 namespace wt {

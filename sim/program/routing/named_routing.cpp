@@ -6,8 +6,8 @@
 #include <numeric>
 #include <optional>
 
-#include "configs/files/find.hpp"
 #include "configs/base/error.hpp"
+#include "configs/files/find.hpp"
 
 namespace wt {
 namespace {

@@ -8,9 +8,9 @@
 #include <numeric>
 #include <sstream>
 
-#include "configs/files/limits.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/text.hpp"
+#include "configs/files/limits.hpp"
 #include "sim/program/compose/expert_copies.hpp"
 
 namespace wt {
