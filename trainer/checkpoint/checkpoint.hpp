@@ -115,7 +115,8 @@ struct LoadedCheckpoint {
   CopyLevel level = CopyLevel::storage;
   std::filesystem::path path;  ///< in storage; empty for copies in memory, unless storage has that last step whole
   std::vector<PassedOver> passed_over;
-  std::string adapter_base;  ///< the weights that its adapter is put on; empty: it names none
+  std::string adapter_base;        ///< the weights that its adapter is put on; empty: it names none
+  std::vector<std::string> notes;  ///< what the log says of it: settings that were changed on purpose
 };
 
 using UnfitState = std::function<std::string(std::int64_t step, const SamplerState& sampler)>;
@@ -125,8 +126,8 @@ using UnfitState = std::function<std::string(std::int64_t step, const SamplerSta
 /// the nearest that is undamaged. In storage, the ranks of the first replica verify sizes and checksums, read what they
 /// own and broadcast it to the ranks that keep copies. What cannot be read is named on stderr and passed over. Nothing
 /// there: nullopt. Throws Error{usage} on every rank when checkpoints are in storage and neither they nor copies can be
-/// read, and when the one taken is of another model or of other data. `unfit`: why the run cannot go on from a state
-/// that can be read; "" = it can. Such a one is passed over, too.
+/// read, and when the one taken is of another run: of another model, optimizer or order of samples. `unfit`: why the
+/// run cannot go on from a state that can be read; "" = it can. Such a one is passed over, too.
 std::optional<LoadedCheckpoint> load_newest_checkpoint(const std::filesystem::path& folder, const RunSpec& run,
                                                        std::vector<ShardedGroup>& groups, Communicators& communicators,
                                                        LocalLoader* copies, const UnfitState& unfit,

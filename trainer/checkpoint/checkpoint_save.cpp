@@ -222,8 +222,7 @@ std::string CheckpointSaver::publish() {
   json manifest = {{"schema", kCheckpointSchema},
                    {"step", step_},
                    {"run", run_.name},
-                   {"data", data_json(run_)},
-                   {"model", model_json(run_.model)},
+                   {"settings", run_settings(run_)},
                    {"layout", run_.layout.name()},
                    {"sampler", to_json(sampler_)},
                    {"files", json::array()}};

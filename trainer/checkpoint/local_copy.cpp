@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr const char* kCopySchema = "windtunnel.local_copy/2";
+constexpr const char* kCopySchema = "windtunnel.local_copy/3";
 constexpr const char* kTensor = "state";
 
 fs::path part_file(const fs::path& level, std::int64_t step, std::int64_t shard) {
@@ -36,10 +36,6 @@ json cut_json(const Layout& layout) {
           {"expert", layout.expert},
           {"optimizer_shard", layout.optimizer_shard},
           {"placement", layout.placement}};
-}
-
-json identity_of(const RunSpec& run) {
-  return {{"model", model_json(run.model)}, {"data", data_json(run)}, {"cut", cut_json(run.layout)}};
 }
 
 /// The record goes first: a part without one is not there.
@@ -154,7 +150,7 @@ void write_copy(const fs::path& level, const CopyRecord& record, const RunSpec& 
   }
   const WrittenFile written =
       write_safetensors(file, {{kTensor, "F32", {static_cast<std::int64_t>(values.size())}, values.data()}});
-  json out = identity_of(run);
+  json out = {{"settings", run_settings(run)}, {"cut", cut_json(run.layout)}};
   if (run.lora) out["adapter"] = adapter_json(run);
   out.update({{"schema", kCopySchema},
               {"step", record.step},
@@ -181,10 +177,10 @@ FoundCopy read_record(const fs::path& file, const RunSpec& run) {
   json record = read_json(file);
   if (record.at("schema") != kCopySchema) throw_error(Code::usage, "another schema");
   record = unsealed(record);
-  const json identity = identity_of(run);
-  for (const auto& [key, value] : identity.items())
-    if (record.at(key) != value)
-      throw_error(Code::usage, "of another {}: {}", key, differing_keys(record.at(key), value));
+  if (const json cut = cut_json(run.layout); record.at("cut") != cut)
+    throw_error(Code::usage, "of another cut: {}", differing_keys(record.at("cut"), cut));
+  SettingsCheck check = check_settings(record.at("settings").get<RunSettings>(), run);
+  if (!check.wrong.empty()) throw_error(Code::usage, "of another run: {}", check.wrong);
   const json adapter = record.value("adapter", json());
   if (!is_of_adapter(adapter, run) || (run.lora && adapter.value("base_model_name_or_path", "") != run.adapter_base))
     throw_error(Code::usage, "of another adapter: {}", adapter.dump());
@@ -193,7 +189,8 @@ FoundCopy read_record(const fs::path& file, const RunSpec& run) {
                    sampler_state_from_json(record.at("sampler"), file.string())},
                   fs::path(file).replace_extension(".safetensors"),
                   at.at("bytes").integer(),
-                  at.at("header_xxh3").string()};
+                  at.at("header_xxh3").string(),
+                  std::move(check.notes)};
   const fs::path level = file.parent_path().parent_path();
   if (found.record.shard < 0 || found.record.shard >= state_ranks(run.layout) ||
       record_of(part_file(level, found.record.step, found.record.shard)) != file)

@@ -68,6 +68,7 @@ struct FoundCopy {
   std::filesystem::path file;
   std::int64_t bytes = 0;
   std::string header_xxh3;
+  std::vector<std::string> notes;  ///< as LoadedCheckpoint::notes
 };
 /// Those of the run, cut as it is now. What is not so is named in `passed_over`.
 std::vector<FoundCopy> find_copies(const std::filesystem::path& folder, const RunSpec& run,

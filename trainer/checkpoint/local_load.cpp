@@ -27,14 +27,14 @@ std::int64_t missing_part(const std::set<std::int64_t>& parts, const RunSpec& ru
 
 /// What the nodes have, put together on rank 0: steps of which all parts are there by one history, newest first.
 json whole_steps(const std::vector<std::string>& of_ranks, const RunSpec& run) {
-  std::map<std::pair<std::int64_t, std::string>, std::pair<std::set<std::int64_t>, json>> parts;
+  std::map<std::pair<std::int64_t, std::string>, std::pair<std::set<std::int64_t>, json>> parts;  // and one of them
   for (const std::string& of_rank : of_ranks) {
     const json listed = json::parse(of_rank);
     for (const json& text : listed.at("passed_over")) print_error("passed over: {}\n", text.get<std::string>());
     for (const json& copy : listed.at("copies")) {
-      auto& [shards, sampler] = parts[{copy.at("step"), copy.at("history")}];
+      auto& [shards, one] = parts[{copy.at("step"), copy.at("history")}];
       shards.insert(copy.at("shard").get<std::int64_t>());
-      sampler = copy.at("sampler");
+      one = copy;
     }
   }
   json out = json::array();
@@ -43,7 +43,7 @@ json whole_steps(const std::vector<std::string>& of_ranks, const RunSpec& run) {
     if (const std::int64_t missing = missing_part(it->second.first, run); missing >= 0)
       say_passed_over(step, fmt::format("no node has part {}", missing));
     else
-      out.push_back({{"step", step}, {"history", history}, {"sampler", it->second.second}});
+      out.push_back(it->second.second);
   }
   return out;
 }
@@ -64,13 +64,14 @@ void LocalLoader::list_candidates() {
     copies.push_back({{"step", copy.record.step},
                       {"history", copy.record.history},
                       {"shard", copy.record.shard},
-                      {"sampler", to_json(copy.record.sampler)}});
+                      {"sampler", to_json(copy.record.sampler)},
+                      {"notes", copy.notes}});
   const json own = site_.leads() ? json{{"copies", copies}, {"passed_over", passed_over}}
                                  : json{{"copies", json::array()}, {"passed_over", json::array()}};
   for (const json& step : json::parse(agree(communicators_, run_.layout.world(), "copies", own.dump(),
                                             [&](const auto& of_ranks) { return whole_steps(of_ranks, run_).dump(); })))
-    candidates_.push_back(
-        {step.at("step"), step.at("history"), sampler_state_from_json(step.at("sampler"), "copies in memory")});
+    candidates_.push_back({step.at("step"), step.at("history"),
+                           sampler_state_from_json(step.at("sampler"), "copies in memory"), step.at("notes")});
 }
 
 std::vector<const FoundCopy*> LocalLoader::to_read(const CopyCandidate& candidate) const {

@@ -18,6 +18,7 @@ struct CopyCandidate {
   std::int64_t step = 0;
   std::string history;
   SamplerState sampler;
+  std::vector<std::string> notes;  ///< as LoadedCheckpoint::notes
 };
 
 /// Collective over all ranks, every call. What is passed over is told on stderr by rank 0.

@@ -229,6 +229,7 @@ void Worker::load(RunSpec& run, Executor& executor, Communicators& communicators
     check_batch_world(options_.batch_world, run, communicators.rank());
     if (first_rank) check_nothing_was_saved(options_.folder);
     if (!run.load_path.empty()) StartingWeights(pretrained(run, communicators), run).load(executor.groups());
+    for (const std::string& note : first_rank ? loaded_->notes : std::vector<std::string>()) print_error("{}\n", note);
   }
   if (first_rank) write_file_atomically(options_.folder / "run.yaml", run_to_yaml(run));
 }
