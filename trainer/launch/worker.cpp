@@ -166,7 +166,7 @@ Worker::Worker(RunSpec run, WorkerOptions options)
     : run_(std::move(run)),
       options_(std::move(options)),
       data_(run_.dataset),
-      sampler_(run_.dataset, data_.shard_sizes(), options_.batch_world.value_or(BatchWorld{})),
+      sampler_(run_.dataset, data_.shard_sizes(), options_.batch_world.value_or(BatchWorld{}), data_.identity()),
       evaluator_(run_.evaluation) {}
 
 /// A rank that is left out of the next membership ends nothing: the run goes on without it.
@@ -227,6 +227,7 @@ void Worker::load(RunSpec& run, Executor& executor, Communicators& communicators
     if (first_rank) print_error("continuing after step {} from {}\n", now_.done, origin(*loaded_));
   } else {
     check_batch_world(options_.batch_world, run, communicators.rank());
+    sampler_.restore(now_.sampler);  // before anything is written
     if (first_rank) check_nothing_was_saved(options_.folder);
     if (!run.load_path.empty()) StartingWeights(pretrained(run, communicators), run).load(executor.groups());
     for (const std::string& note : first_rank ? loaded_->notes : std::vector<std::string>()) print_error("{}\n", note);
