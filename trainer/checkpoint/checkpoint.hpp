@@ -23,6 +23,7 @@
 #include "trainer/device/device.hpp"
 #include "trainer/parameters/weights.hpp"
 #include "trainer/safetensors/safetensors.hpp"
+#include "trainer/storage/lease.hpp"
 
 namespace wt {
 
@@ -67,9 +68,10 @@ class CheckpointSaver {
   /// `done` hears of every finished save, on the training thread, at the next call.
   using Done = std::function<void(std::int64_t step, const SaveTimes&)>;
   /// `passed_over`: newer than what this run goes on from. They are renamed before its first checkpoint is published,
-  /// so that neither a checkpoint of the same step nor retention ends them.
+  /// so that neither a checkpoint of the same step nor retention ends them. `lease`: of the save_folder, on rank 0;
+  /// once it is lost, no save succeeds.
   CheckpointSaver(std::filesystem::path folder, const RunSpec& run, Communicators& communicators, Beginning beginning,
-                  std::vector<PassedOver> passed_over, Done done);
+                  std::vector<PassedOver> passed_over, Done done, const StoreLease* lease = nullptr);
   /// Without finish() before it, a save under way is given up: what is half written is no checkpoint.
   ~CheckpointSaver();
   CheckpointSaver(const CheckpointSaver&) = delete;
@@ -96,6 +98,7 @@ class CheckpointSaver {
   Communicators& communicators_;
   std::vector<PassedOver> passed_over_;
   Done done_;
+  const StoreLease* lease_;
   StagedState staged_;
   std::unique_ptr<SharedStore> store_;        ///< the thread's own connection
   std::optional<StorageProgress> progress_;   ///< through it
