@@ -282,7 +282,14 @@ std::optional<LoadedCheckpoint> load_newest_checkpoint(const fs::path& folder, c
   if (found.copy)
     return LoadedCheckpoint{found.copy->step,  found.copy->sampler, copies->load(),   found.newest,
                             found.passed_over, run.adapter_base,    found.copy->notes};
-  if (found.newest.empty() && found.wrong.empty()) return std::nullopt;
+  if (found.newest.empty() && found.wrong.empty()) {
+    if (copies && !copies->another_run().empty())  // which would be removed
+      throw_error(
+          Code::usage,
+          "{}; there is no other checkpoint: set it back, choose another output folder, or set autoresume: false",
+          copies->another_run());
+    return std::nullopt;
+  }
   if (found.newest.empty()) throw_nothing_to_resume(folder, found.wrong);
   const std::string chosen = found.newest.string();
   const json manifest =

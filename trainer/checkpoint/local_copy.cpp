@@ -172,7 +172,11 @@ void remove_older_copies(const fs::path& level, std::int64_t shard, std::int64_t
 
 namespace {
 
-/// Throws Error{usage}: no part of this run, cut as it is now.
+class OfAnotherRun : public Error {
+  using Error::Error;
+};
+
+/// Throws OfAnotherRun, Error{usage}: no part of this run, cut as it is now.
 FoundCopy read_record(const fs::path& file, const RunSpec& run) {
   json record = read_json(file);
   if (record.at("schema") != kCopySchema) throw_error(Code::usage, "another schema");
@@ -180,7 +184,7 @@ FoundCopy read_record(const fs::path& file, const RunSpec& run) {
   if (const json cut = cut_json(run.layout); record.at("cut") != cut)
     throw_error(Code::usage, "of another cut: {}", differing_keys(record.at("cut"), cut));
   SettingsCheck check = check_settings(record.at("settings").get<RunSettings>(), run);
-  if (!check.wrong.empty()) throw_error(Code::usage, "of another run: {}", check.wrong);
+  if (!check.wrong.empty()) throw OfAnotherRun(Code::usage, fmt::format("of another run: {}", check.wrong));
   const json adapter = record.value("adapter", json());
   if (!is_of_adapter(adapter, run) || (run.lora && adapter.value("base_model_name_or_path", "") != run.adapter_base))
     throw_error(Code::usage, "of another adapter: {}", adapter.dump());
@@ -200,7 +204,8 @@ FoundCopy read_record(const fs::path& file, const RunSpec& run) {
 
 }  // namespace
 
-std::vector<FoundCopy> find_copies(const fs::path& folder, const RunSpec& run, std::vector<std::string>& passed_over) {
+std::vector<FoundCopy> find_copies(const fs::path& folder, const RunSpec& run,
+                                   std::vector<PassedOverCopy>& passed_over) {
   std::vector<FoundCopy> out;
   for (const char* level : {"local", "peer"})
     for (const fs::path& step : steps_in(folder / level))
@@ -208,13 +213,14 @@ std::vector<FoundCopy> find_copies(const fs::path& folder, const RunSpec& run, s
         if (entry.path().extension() == ".json") try {
             out.push_back(read_record(entry.path(), run));
           } catch (const std::exception& e) {
-            passed_over.push_back(fmt::format("{}: {}", entry.path().string(), e.what()));
+            passed_over.push_back({fmt::format("{}: {}", entry.path().string(), e.what()),
+                                   dynamic_cast<const OfAnotherRun*>(&e) != nullptr});
           }
   return out;
 }
 
 void clean_node_folder(const fs::path& folder, std::int64_t step, const RunSpec& run) {
-  std::vector<std::string> none;
+  std::vector<PassedOverCopy> none;
   std::set<fs::path> kept;
   for (const FoundCopy& copy : find_copies(folder, run, none))
     if (copy.record.step <= step) kept.insert({copy.file, record_of(copy.file)});
