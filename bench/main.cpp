@@ -31,6 +31,7 @@
 #include "trainer/launch/local_run.hpp"
 #include "trainer/launch/notice.hpp"
 #include "trainer/launch/rehearse_rank.hpp"
+#include "trainer/launch/training_lock.hpp"
 #include "trainer/launch/worker.hpp"
 #include "trainer/parameters/starting_weights.hpp"
 #include "trainer/storage/store.hpp"
@@ -215,14 +216,18 @@ void check_save_folder(const std::string& address, const std::filesystem::path& 
 /// status.
 int train_one_rank(const TrainOptions& o) {
   take_notice();
+  keep_lock_from_children();
   RankEnvironment environment = RankEnvironment::read();
   RunSpec run;
   WorkerOptions worker;
+  std::unique_ptr<FolderLock> lock;
   std::exception_ptr refused;
   bool found_microbatch = false;
   try {
     found_microbatch = read_run(find_config("runs", o.run)).microbatch_auto;
     run = read_trainable(o, worker);
+    std::filesystem::create_directories(worker.folder);
+    if (environment.rank == 0) lock = lock_for_training(worker.folder);
   } catch (...) {
     refused = std::current_exception();
   }
@@ -281,9 +286,10 @@ int train(const TrainOptions& o) {
   if (!run.save_folder.empty()) check_save_folder(run.save_folder, worker.folder);
   if (!run.export_path.empty()) family_of(run.model);
   std::filesystem::create_directories(worker.folder);
+  const auto lock = lock_for_training(worker.folder);
   // Here, too: a rank that fails before rank 0 has come to it makes the next generation a restart.
   make_way(worker.folder, run.autoresume, launch_name(), is_restart());
-  LocalRun local{o.run, run, worker.folder, worker.faults, {}, o.max_restarts};
+  LocalRun local{o.run, run, worker.folder, worker.faults, {}, o.max_restarts, lock ? lock->descriptor() : -1};
   if (!o.faults.empty()) local.arguments = {"--faults", o.faults};
   return train_on_this_machine(local) ? 0 : kEndedOnRequest;
 }

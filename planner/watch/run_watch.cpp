@@ -51,6 +51,10 @@ bool says_nothing(const HealthVerdict& verdict) {
 
 }  // namespace
 
+std::unique_ptr<FolderLock> watch_lock(const std::filesystem::path& run) {
+  return std::make_unique<FolderLock>(run, FolderLock::Use{".watch.lock", "watch that acts on this run"});
+}
+
 Diagnosis diagnosis_of(TrainingObservation run, const std::vector<WatchSignal>& signals, const WatchRules& rules,
                        std::optional<double> utilisation) {
   run.utilisation = utilisation;
@@ -71,7 +75,7 @@ Diagnosis diagnosis_of(TrainingObservation run, const std::vector<WatchSignal>& 
 RunWatch::RunWatch(const std::filesystem::path& folder, RunWatchOptions options)
     : folder_(std::filesystem::absolute(folder).lexically_normal()),
       options_(std::move(options)),
-      lock_(options_.hooks ? std::make_unique<FolderLock>(folder_) : nullptr),
+      lock_(options_.hooks ? watch_lock(folder_) : nullptr),
       follower_(folder_),
       ladder_(options_.rules, options_.hooks ? options_.hooks->spares : 0, options_.hooks.has_value(), options_.ask,
               read_ledger(folder_)) {
@@ -125,7 +129,7 @@ void RunWatch::replay() {
 }
 
 void RunWatch::reset() {
-  const auto lock = lock_ ? nullptr : std::make_unique<FolderLock>(folder_);
+  const auto lock = lock_ ? nullptr : watch_lock(folder_);
   NodeLedger ledger = read_ledger(folder_);
   ledger.breaker.clear(), ledger.causes.clear(), ledger.trial.reset(), ledger.rollback.reset();
   std::erase_if(ledger.cordoned, [](const auto& node) { return node.second.back; });

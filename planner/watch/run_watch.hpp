@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "planner/watch/folder_lock.hpp"
+#include "configs/base/folder_lock.hpp"
 #include "planner/watch/hooks.hpp"
 #include "planner/watch/ladder.hpp"
 
@@ -30,6 +30,9 @@ struct RunWatchOptions {
 /// Why signals are there: silence and slowness as windtunnel health says; a lost loss by its signal. Pure.
 Diagnosis diagnosis_of(TrainingObservation run, const std::vector<WatchSignal>& signals, const WatchRules& rules,
                        std::optional<double> utilisation);
+
+/// One watch at a time acts on a run. Throws Error{usage} where another one does.
+std::unique_ptr<FolderLock> watch_lock(const std::filesystem::path& run);
 
 class RunWatch {
  public:

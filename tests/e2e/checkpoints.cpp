@@ -296,7 +296,7 @@ TEST_CASE("a checkpoint of another model is refused") {
   const Ended ended = train(run, folder);
   CHECK(ended.status == 2);
   CHECK_THAT(ended.said, Catch::Contains("checkpoint of another model") &&
-                             Catch::Contains("/ffn: found 104, needs 96") &&
+                             Catch::Contains("model.ffn_config.ffn_hidden_size: the run says 96, it was 104") &&
                              !Catch::Contains("d_model"));  // what is the same is not said
   CHECK(checkpoint_steps(folder) == std::vector<std::int64_t>{2, 4, 6, 8, 10, 12});
 }

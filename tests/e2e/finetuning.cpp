@@ -125,7 +125,7 @@ TEST_CASE("a run that is killed goes on with the examples that waited, bit for b
     other.steps += 2, other.dataset.finetuning->packing_ratio = 3;
     const Ended refused = train(other, folder);
     CHECK(refused.status != 0);
-    CHECK_THAT(refused.said, Catch::Contains("samples would not continue") && Catch::Contains("packing_ratio"));
+    CHECK_THAT(refused.said, Catch::Contains("checkpoint of another run") && Catch::Contains("packing_ratio"));
   }
 }
 

@@ -124,8 +124,11 @@ TEST_CASE("copies that two starts made of one step are not mixed, nor those of a
     changed[key] = value;
     write_bytes(record, sealed(changed).dump());
   };
-  const std::vector<std::pair<std::string, nlohmann::json>> changes{
-      {"history", "another"}, {"step", 3}, {"shard", 0}, {"model", {{"layers", 7}}}, {"schema", "windtunnel.copy/9"}};
+  const std::vector<std::pair<std::string, nlohmann::json>> changes{{"history", "another"},
+                                                                    {"step", 3},
+                                                                    {"shard", 0},
+                                                                    {"settings", {{"seed", "7"}}},
+                                                                    {"schema", "windtunnel.copy/9"}};
   for (const auto& [key, value] : changes) {
     const fs::path folder = interrupted("changed-" + key);
     change(copy_file(folder, 1, "local", 6, 1), key, value);
@@ -145,6 +148,24 @@ TEST_CASE("copies that two starts made of one step are not mixed, nor those of a
   CHECK(ended.status == 0);
   CHECK_THAT(ended.said,
              Catch::Contains("of another cut") && Catch::Contains("continuing after step 5 from " + folder.string()));
+}
+
+TEST_CASE("where copies of another run are all there is, they are refused and stay") {
+  RunSpec run = with_layout(copied_run(), 1, 1, 1);
+  run.save = false, run.steps = 3;
+  const fs::path folder = scratch("other-run");
+  REQUIRE(train(run, folder).status == 0);
+  run.steps = 6;
+  RunSpec other = run;
+  other.optimizer.eps = 1e-6;
+  const Ended refused = train(other, folder);
+  INFO(refused.said);
+  CHECK(refused.status == 2);
+  CHECK_THAT(refused.said, Catch::Contains("of another run: optimizer.eps: the run says 1e-06, it was 1e-08"));
+  const Ended ended = train(run, folder);
+  INFO(ended.said);
+  CHECK(ended.status == 0);
+  CHECK_THAT(ended.said, Catch::Contains("continuing after step 3 from copies"));
 }
 
 TEST_CASE("replicas are copies of each other: nothing is sent, and one replaces the other") {

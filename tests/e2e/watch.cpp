@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "configs/base/json_reader.hpp"
-#include "planner/watch/folder_lock.hpp"
+#include "planner/watch/run_watch.hpp"
 #include "tests/fixtures/watch_site.hpp"
 
 using namespace wt;
@@ -149,7 +149,7 @@ TEST_CASE("one watch acts on a run; others log beside it and leave its ledger al
   site.metrics(waits_longer);
   site.fleet({3});
   {
-    const FolderLock held(site.run());
+    const auto held = watch_lock(site.run());
     const Ended second = site.watch("--act --once");
     CHECK(second.status == 2);
     CHECK_THAT(second.said, Contains("found another watch that acts on this run"));

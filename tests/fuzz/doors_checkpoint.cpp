@@ -36,12 +36,12 @@ Part part_of(const RunSpec& run) {
 /// Found and read as a start of the run does it. A record that cannot be read is passed over, whatever the reason, so
 /// that only what ends the process is a finding there.
 void read_copies(const fs::path& node, const RunSpec& run) {
-  std::vector<std::string> passed_over;
+  std::vector<PassedOverCopy> passed_over;
   for (const FoundCopy& copy : find_copies(node, run, passed_over)) {
     std::vector<float> values(kNumbers);
     read_copy(copy, values);
   }
-  if (!passed_over.empty()) throw_error(Code::usage, "{}", passed_over.front());
+  if (!passed_over.empty()) throw_error(Code::usage, "{}", passed_over.front().why);
 }
 
 }  // namespace

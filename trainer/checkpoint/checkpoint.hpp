@@ -23,6 +23,7 @@
 #include "trainer/device/device.hpp"
 #include "trainer/parameters/weights.hpp"
 #include "trainer/safetensors/safetensors.hpp"
+#include "trainer/storage/lease.hpp"
 
 namespace wt {
 
@@ -67,9 +68,10 @@ class CheckpointSaver {
   /// `done` hears of every finished save, on the training thread, at the next call.
   using Done = std::function<void(std::int64_t step, const SaveTimes&)>;
   /// `passed_over`: newer than what this run goes on from. They are renamed before its first checkpoint is published,
-  /// so that neither a checkpoint of the same step nor retention ends them.
+  /// so that neither a checkpoint of the same step nor retention ends them. `lease`: of the save_folder, on rank 0;
+  /// once it is lost, no save succeeds.
   CheckpointSaver(std::filesystem::path folder, const RunSpec& run, Communicators& communicators, Beginning beginning,
-                  std::vector<PassedOver> passed_over, Done done);
+                  std::vector<PassedOver> passed_over, Done done, const StoreLease* lease = nullptr);
   /// Without finish() before it, a save under way is given up: what is half written is no checkpoint.
   ~CheckpointSaver();
   CheckpointSaver(const CheckpointSaver&) = delete;
@@ -96,6 +98,7 @@ class CheckpointSaver {
   Communicators& communicators_;
   std::vector<PassedOver> passed_over_;
   Done done_;
+  const StoreLease* lease_;
   StagedState staged_;
   std::unique_ptr<SharedStore> store_;        ///< the thread's own connection
   std::optional<StorageProgress> progress_;   ///< through it
@@ -115,7 +118,8 @@ struct LoadedCheckpoint {
   CopyLevel level = CopyLevel::storage;
   std::filesystem::path path;  ///< in storage; empty for copies in memory, unless storage has that last step whole
   std::vector<PassedOver> passed_over;
-  std::string adapter_base;  ///< the weights that its adapter is put on; empty: it names none
+  std::string adapter_base;        ///< the weights that its adapter is put on; empty: it names none
+  std::vector<std::string> notes;  ///< what the log says of it: settings that were changed on purpose
 };
 
 using UnfitState = std::function<std::string(std::int64_t step, const SamplerState& sampler)>;
@@ -125,8 +129,8 @@ using UnfitState = std::function<std::string(std::int64_t step, const SamplerSta
 /// the nearest that is undamaged. In storage, the ranks of the first replica verify sizes and checksums, read what they
 /// own and broadcast it to the ranks that keep copies. What cannot be read is named on stderr and passed over. Nothing
 /// there: nullopt. Throws Error{usage} on every rank when checkpoints are in storage and neither they nor copies can be
-/// read, and when the one taken is of another model or of other data. `unfit`: why the run cannot go on from a state
-/// that can be read; "" = it can. Such a one is passed over, too.
+/// read, and when the one taken is of another run: of another model, optimizer or order of samples. `unfit`: why the
+/// run cannot go on from a state that can be read; "" = it can. Such a one is passed over, too.
 std::optional<LoadedCheckpoint> load_newest_checkpoint(const std::filesystem::path& folder, const RunSpec& run,
                                                        std::vector<ShardedGroup>& groups, Communicators& communicators,
                                                        LocalLoader* copies, const UnfitState& unfit,

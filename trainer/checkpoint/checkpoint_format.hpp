@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "configs/files/run.hpp"
+#include "configs/files/run_settings.hpp"
 #include "trainer/communication/communicator.hpp"
 #include "trainer/parameters/weights.hpp"
 #include "trainer/safetensors/manifest.hpp"
@@ -28,10 +29,13 @@ void name_latest(const std::filesystem::path& checkpoint);
 /// The name that PyTorch gives to file `index` of `files` of a rank; both count from 0 here.
 std::string shard_file_name(std::int64_t rank, std::size_t index, std::size_t files);
 
-/// What makes a model another model, and what must not change silently between a save and its resume: the order of
-/// samples and what a step is.
-nlohmann::json model_json(const ModelSpec& model);
-nlohmann::json data_json(const RunSpec& run);
+/// What a run would go on from, compared with the run.
+struct SettingsCheck {
+  std::string wrong;               ///< settings that make it another run, in words; "" = none
+  bool model = false;              ///< one of those is the model's
+  std::vector<std::string> notes;  ///< what may be changed on purpose and was: lines for the log
+};
+SettingsCheck check_settings(const RunSettings& saved, const RunSpec& run);
 /// Of the adapter and the weights that it is put on, null without one.
 nlohmann::json adapter_json(const RunSpec& run);
 /// Whether what adapter_json() once said is of the run's adapter, begun on the same load_path. Older ones name none.

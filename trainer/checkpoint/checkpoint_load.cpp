@@ -2,7 +2,6 @@
 #include <nlohmann/json.hpp>
 
 #include "configs/base/error.hpp"
-#include "configs/base/json_reader.hpp"
 #include "configs/base/standard_error.hpp"
 #include "trainer/checkpoint/agreement.hpp"
 #include "trainer/checkpoint/checkpoint.hpp"
@@ -221,24 +220,24 @@ class CheckpointSearch {
   std::string wrong_at_store_;
 };
 
-void check_manifest(const json& manifest, const RunSpec& run, const std::string& chosen) {
-  if (manifest.at("model") != model_json(run.model))
-    throw_error(Code::usage,
-                "{}: checkpoint of another model: {}; set the run's model back, choose another output folder, or set "
-                "autoresume: false",
-                chosen, differing_keys(manifest.at("model"), model_json(run.model)));
+/// Throws Error{usage} where the checkpoint is of another run; returns lines for the log.
+std::vector<std::string> check_manifest(const json& manifest, const RunSpec& run, const std::string& chosen) {
   if (const json saved = manifest.value("adapter", json()); !is_of_adapter(saved, run))
     throw_error(Code::usage,
                 "{}: the adapter was {} when the checkpoint was saved, the run says {}; set peft_config and load_path "
                 "back, choose another output folder, or set autoresume: false",
                 chosen, saved.dump(), adapter_json(run).dump());
-  const json expected = data_json(run);
-  for (const auto& [key, value] : expected.items())
-    if (manifest.at("data").contains(key) && manifest.at("data").at(key) != value)  // older ones have fewer
-      throw_error(Code::usage,
-                  "{}: {} was {} when the checkpoint was saved, the run says {}; samples would not continue: set it "
-                  "back, choose another output folder, or set autoresume: false",
-                  chosen, key, manifest.at("data").at(key).dump(), value.dump());
+  if (!manifest.contains("settings"))
+    return {
+        fmt::format("{} was saved by an older build, which kept neither settings nor what the data were: that "
+                    "model, optimizer and data are the same was not checked, but for the shapes of its tensors",
+                    chosen)};
+  SettingsCheck check = check_settings(manifest.at("settings").get<RunSettings>(), run);
+  if (!check.wrong.empty())
+    throw_error(Code::usage,
+                "{}: checkpoint of another {}: {}; set {}back, choose another output folder, or set autoresume: false",
+                chosen, check.model ? "model" : "run", check.wrong, check.model ? "the run's model " : "it ");
+  return std::move(check.notes);
 }
 
 /// Fills the slices this rank owns; returns which of stored.keys() it needed, '1' each.
@@ -281,14 +280,21 @@ std::optional<LoadedCheckpoint> load_newest_checkpoint(const fs::path& folder, c
   const std::int64_t readers = state_ranks(run.layout);
   const Found found = CheckpointSearch(folder, run, communicators, unfit, at_store).newest(copies);
   if (found.copy)
-    return LoadedCheckpoint{found.copy->step, found.copy->sampler, copies->load(),
-                            found.newest,     found.passed_over,   run.adapter_base};
-  if (found.newest.empty() && found.wrong.empty()) return std::nullopt;
+    return LoadedCheckpoint{found.copy->step,  found.copy->sampler, copies->load(),   found.newest,
+                            found.passed_over, run.adapter_base,    found.copy->notes};
+  if (found.newest.empty() && found.wrong.empty()) {
+    if (copies && !copies->another_run().empty())  // which would be removed
+      throw_error(
+          Code::usage,
+          "{}; there is no other checkpoint: set it back, choose another output folder, or set autoresume: false",
+          copies->another_run());
+    return std::nullopt;
+  }
   if (found.newest.empty()) throw_nothing_to_resume(folder, found.wrong);
   const std::string chosen = found.newest.string();
   const json manifest =
       json::parse(agree(communicators, 1, "manifest", "", [&](const auto&) { return read_manifest(chosen).dump(); }));
-  check_manifest(manifest, run, chosen);
+  std::vector<std::string> notes = check_manifest(manifest, run, chosen);
 
   std::optional<StoredTensors> stored;
   json own = {{"error", ""}, {"needed", ""}};
@@ -317,7 +323,8 @@ std::optional<LoadedCheckpoint> load_newest_checkpoint(const fs::path& folder, c
                           CopyLevel::storage,
                           chosen,
                           found.passed_over,
-                          manifest.contains("adapter") ? manifest["adapter"].value("base_model_name_or_path", "") : ""};
+                          manifest.contains("adapter") ? manifest["adapter"].value("base_model_name_or_path", "") : "",
+                          std::move(notes)};
 }
 
 }  // namespace wt

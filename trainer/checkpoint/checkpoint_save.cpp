@@ -94,12 +94,13 @@ std::int64_t StagedState::bytes() const {
 }
 
 CheckpointSaver::CheckpointSaver(fs::path folder, const RunSpec& run, Communicators& communicators, Beginning beginning,
-                                 std::vector<PassedOver> passed_over, Done done)
+                                 std::vector<PassedOver> passed_over, Done done, const StoreLease* lease)
     : folder_(std::move(folder)),
       run_(run),
       communicators_(communicators),
       passed_over_(std::move(passed_over)),
-      done_(std::move(done)) {
+      done_(std::move(done)),
+      lease_(lease) {
   if (run.save_folder.empty() || !run.save || communicators.rank() >= state_ranks(run.layout)) return;
   upload_ = std::make_unique<CheckpointUpload>(run, communicators.store(), communicators.rank());
   upload_->prepare(beginning.done, beginning.checkpoint);
@@ -222,8 +223,7 @@ std::string CheckpointSaver::publish() {
   json manifest = {{"schema", kCheckpointSchema},
                    {"step", step_},
                    {"run", run_.name},
-                   {"data", data_json(run_)},
-                   {"model", model_json(run_.model)},
+                   {"settings", run_settings(run_)},
                    {"layout", run_.layout.name()},
                    {"sampler", to_json(sampler_)},
                    {"files", json::array()}};
@@ -238,6 +238,7 @@ std::string CheckpointSaver::publish() {
       else
         manifest["files"].insert(manifest["files"].end(), result["files"].begin(), result["files"].end());
     }
+    if (wrong.empty() && lease_) wrong = lease_->lost();
     if (!wrong.empty()) throw Error(Code::runtime, wrong);
     write_file_atomically(partial / "manifest.json", sealed(manifest).dump(1));
     for (const auto& [path, renamed] : std::exchange(passed_over_, {}))

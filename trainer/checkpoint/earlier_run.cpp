@@ -1,6 +1,5 @@
 #include "trainer/checkpoint/earlier_run.hpp"
 
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 
 #include "configs/base/atomic_file.hpp"
 #include "configs/base/error.hpp"
+#include "configs/base/running.hpp"
 #include "configs/base/standard_error.hpp"
 
 namespace wt {
@@ -73,7 +73,7 @@ fs::path move_earlier_run(const fs::path& folder) try {
 bool is_abandoned(const std::string& name) {
   int process = 0, number = 0, read = 0;
   return std::sscanf(name.c_str(), ".windtunnel-%d-%d.tmp%n", &process, &number, &read) == 2 &&
-         read == static_cast<int>(name.size()) && kill(process, 0) != 0 && errno == ESRCH;
+         read == static_cast<int>(name.size()) && !is_running(process);
 }
 
 }  // namespace

@@ -34,9 +34,10 @@ std::optional<LoadedCheckpoint> CheckpointLevels::load(const UnfitState& unfit) 
   return loaded;
 }
 
-void CheckpointLevels::start(std::int64_t done, CheckpointSaver::Done saved, LocalSaver::Done copied) {
+void CheckpointLevels::start(std::int64_t done, CheckpointSaver::Done saved, LocalSaver::Done copied,
+                             const StoreLease* lease) {
   saver_.emplace(output_ / "checkpoints", run_, communicators_, Beginning{done, loaded_path_}, passed_over_,
-                 std::move(saved));
+                 std::move(saved), lease);
   if (!site_) return;
   if (site_->leads()) clean_node_folder(site_->folder, done, run_);
   if (site_->rank == 0) remove_other_nodes(*site_);

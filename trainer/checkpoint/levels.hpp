@@ -20,7 +20,9 @@ class CheckpointLevels {
   std::optional<LoadedCheckpoint> load(const UnfitState& unfit);
   /// Steps begin after `done`; 0 = the run begins. What is newer in the memory of nodes is removed, and so is what this
   /// run cannot read and what nodes without ranks have. The two hear of every finished save, to storage and to memory.
-  void start(std::int64_t done, CheckpointSaver::Done saved, LocalSaver::Done copied);
+  /// `lease`: see CheckpointSaver.
+  void start(std::int64_t done, CheckpointSaver::Done saved, LocalSaver::Done copied,
+             const StoreLease* lease = nullptr);
   /// Whether after_step() saves anything. `ends`: no step comes after this one.
   bool due(std::int64_t step, bool ends) const;
   /// After every step: saves where that is due.

@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr const char* kCopySchema = "windtunnel.local_copy/2";
+constexpr const char* kCopySchema = "windtunnel.local_copy/3";
 constexpr const char* kTensor = "state";
 
 fs::path part_file(const fs::path& level, std::int64_t step, std::int64_t shard) {
@@ -36,10 +36,6 @@ json cut_json(const Layout& layout) {
           {"expert", layout.expert},
           {"optimizer_shard", layout.optimizer_shard},
           {"placement", layout.placement}};
-}
-
-json identity_of(const RunSpec& run) {
-  return {{"model", model_json(run.model)}, {"data", data_json(run)}, {"cut", cut_json(run.layout)}};
 }
 
 /// The record goes first: a part without one is not there.
@@ -154,7 +150,7 @@ void write_copy(const fs::path& level, const CopyRecord& record, const RunSpec& 
   }
   const WrittenFile written =
       write_safetensors(file, {{kTensor, "F32", {static_cast<std::int64_t>(values.size())}, values.data()}});
-  json out = identity_of(run);
+  json out = {{"settings", run_settings(run)}, {"cut", cut_json(run.layout)}};
   if (run.lora) out["adapter"] = adapter_json(run);
   out.update({{"schema", kCopySchema},
               {"step", record.step},
@@ -176,15 +172,19 @@ void remove_older_copies(const fs::path& level, std::int64_t shard, std::int64_t
 
 namespace {
 
-/// Throws Error{usage}: no part of this run, cut as it is now.
+class OfAnotherRun : public Error {
+  using Error::Error;
+};
+
+/// Throws OfAnotherRun, Error{usage}: no part of this run, cut as it is now.
 FoundCopy read_record(const fs::path& file, const RunSpec& run) {
   json record = read_json(file);
   if (record.at("schema") != kCopySchema) throw_error(Code::usage, "another schema");
   record = unsealed(record);
-  const json identity = identity_of(run);
-  for (const auto& [key, value] : identity.items())
-    if (record.at(key) != value)
-      throw_error(Code::usage, "of another {}: {}", key, differing_keys(record.at(key), value));
+  if (const json cut = cut_json(run.layout); record.at("cut") != cut)
+    throw_error(Code::usage, "of another cut: {}", differing_keys(record.at("cut"), cut));
+  SettingsCheck check = check_settings(record.at("settings").get<RunSettings>(), run);
+  if (!check.wrong.empty()) throw OfAnotherRun(Code::usage, fmt::format("of another run: {}", check.wrong));
   const json adapter = record.value("adapter", json());
   if (!is_of_adapter(adapter, run) || (run.lora && adapter.value("base_model_name_or_path", "") != run.adapter_base))
     throw_error(Code::usage, "of another adapter: {}", adapter.dump());
@@ -193,7 +193,8 @@ FoundCopy read_record(const fs::path& file, const RunSpec& run) {
                    sampler_state_from_json(record.at("sampler"), file.string())},
                   fs::path(file).replace_extension(".safetensors"),
                   at.at("bytes").integer(),
-                  at.at("header_xxh3").string()};
+                  at.at("header_xxh3").string(),
+                  std::move(check.notes)};
   const fs::path level = file.parent_path().parent_path();
   if (found.record.shard < 0 || found.record.shard >= state_ranks(run.layout) ||
       record_of(part_file(level, found.record.step, found.record.shard)) != file)
@@ -203,7 +204,8 @@ FoundCopy read_record(const fs::path& file, const RunSpec& run) {
 
 }  // namespace
 
-std::vector<FoundCopy> find_copies(const fs::path& folder, const RunSpec& run, std::vector<std::string>& passed_over) {
+std::vector<FoundCopy> find_copies(const fs::path& folder, const RunSpec& run,
+                                   std::vector<PassedOverCopy>& passed_over) {
   std::vector<FoundCopy> out;
   for (const char* level : {"local", "peer"})
     for (const fs::path& step : steps_in(folder / level))
@@ -211,13 +213,14 @@ std::vector<FoundCopy> find_copies(const fs::path& folder, const RunSpec& run, s
         if (entry.path().extension() == ".json") try {
             out.push_back(read_record(entry.path(), run));
           } catch (const std::exception& e) {
-            passed_over.push_back(fmt::format("{}: {}", entry.path().string(), e.what()));
+            passed_over.push_back({fmt::format("{}: {}", entry.path().string(), e.what()),
+                                   dynamic_cast<const OfAnotherRun*>(&e) != nullptr});
           }
   return out;
 }
 
 void clean_node_folder(const fs::path& folder, std::int64_t step, const RunSpec& run) {
-  std::vector<std::string> none;
+  std::vector<PassedOverCopy> none;
   std::set<fs::path> kept;
   for (const FoundCopy& copy : find_copies(folder, run, none))
     if (copy.record.step <= step) kept.insert({copy.file, record_of(copy.file)});

@@ -68,10 +68,16 @@ struct FoundCopy {
   std::filesystem::path file;
   std::int64_t bytes = 0;
   std::string header_xxh3;
+  std::vector<std::string> notes;  ///< as LoadedCheckpoint::notes
+};
+/// One that the run cannot go on from, and why.
+struct PassedOverCopy {
+  std::string why;
+  bool another_run = false;  ///< it is whole, and of a run with other settings
 };
 /// Those of the run, cut as it is now. What is not so is named in `passed_over`.
 std::vector<FoundCopy> find_copies(const std::filesystem::path& folder, const RunSpec& run,
-                                   std::vector<std::string>& passed_over);
+                                   std::vector<PassedOverCopy>& passed_over);
 /// Reads one whole. Throws Error{usage}: the file is not the one that was written, or not so long.
 void read_copy(const FoundCopy& copy, std::span<float> values);
 

@@ -27,14 +27,16 @@ std::int64_t missing_part(const std::set<std::int64_t>& parts, const RunSpec& ru
 
 /// What the nodes have, put together on rank 0: steps of which all parts are there by one history, newest first.
 json whole_steps(const std::vector<std::string>& of_ranks, const RunSpec& run) {
-  std::map<std::pair<std::int64_t, std::string>, std::pair<std::set<std::int64_t>, json>> parts;
+  std::map<std::pair<std::int64_t, std::string>, std::pair<std::set<std::int64_t>, json>> parts;  // and one of them
+  std::string another_run;
   for (const std::string& of_rank : of_ranks) {
     const json listed = json::parse(of_rank);
     for (const json& text : listed.at("passed_over")) print_error("passed over: {}\n", text.get<std::string>());
+    if (another_run.empty()) another_run = listed.at("another_run").get<std::string>();
     for (const json& copy : listed.at("copies")) {
-      auto& [shards, sampler] = parts[{copy.at("step"), copy.at("history")}];
+      auto& [shards, one] = parts[{copy.at("step"), copy.at("history")}];
       shards.insert(copy.at("shard").get<std::int64_t>());
-      sampler = copy.at("sampler");
+      one = copy;
     }
   }
   json out = json::array();
@@ -43,9 +45,9 @@ json whole_steps(const std::vector<std::string>& of_ranks, const RunSpec& run) {
     if (const std::int64_t missing = missing_part(it->second.first, run); missing >= 0)
       say_passed_over(step, fmt::format("no node has part {}", missing));
     else
-      out.push_back({{"step", step}, {"history", history}, {"sampler", it->second.second}});
+      out.push_back(it->second.second);
   }
-  return out;
+  return {{"steps", out}, {"another_run", another_run}};
 }
 
 }  // namespace
@@ -57,20 +59,25 @@ LocalLoader::LocalLoader(const CopySite& site, const RunSpec& run, Communicators
 }
 
 void LocalLoader::list_candidates() {
-  std::vector<std::string> passed_over;
-  json copies = json::array();
+  std::vector<PassedOverCopy> passed_over;
+  json own = {{"copies", json::array()}, {"passed_over", json::array()}, {"another_run", ""}};
   found_ = find_copies(site_.folder, run_, passed_over);
-  for (const FoundCopy& copy : found_)
-    copies.push_back({{"step", copy.record.step},
-                      {"history", copy.record.history},
-                      {"shard", copy.record.shard},
-                      {"sampler", to_json(copy.record.sampler)}});
-  const json own = site_.leads() ? json{{"copies", copies}, {"passed_over", passed_over}}
-                                 : json{{"copies", json::array()}, {"passed_over", json::array()}};
-  for (const json& step : json::parse(agree(communicators_, run_.layout.world(), "copies", own.dump(),
-                                            [&](const auto& of_ranks) { return whole_steps(of_ranks, run_).dump(); })))
-    candidates_.push_back(
-        {step.at("step"), step.at("history"), sampler_state_from_json(step.at("sampler"), "copies in memory")});
+  for (const FoundCopy& copy : site_.leads() ? found_ : std::vector<FoundCopy>())
+    own["copies"].push_back({{"step", copy.record.step},
+                             {"history", copy.record.history},
+                             {"shard", copy.record.shard},
+                             {"sampler", to_json(copy.record.sampler)},
+                             {"notes", copy.notes}});
+  for (const PassedOverCopy& copy : site_.leads() ? passed_over : std::vector<PassedOverCopy>()) {
+    own["passed_over"].push_back(copy.why);
+    if (copy.another_run) own["another_run"] = copy.why;
+  }
+  const json whole = json::parse(agree(communicators_, run_.layout.world(), "copies", own.dump(),
+                                       [&](const auto& of_ranks) { return whole_steps(of_ranks, run_).dump(); }));
+  another_run_ = whole.at("another_run");
+  for (const json& step : whole.at("steps"))
+    candidates_.push_back({step.at("step"), step.at("history"),
+                           sampler_state_from_json(step.at("sampler"), "copies in memory"), step.at("notes")});
 }
 
 std::vector<const FoundCopy*> LocalLoader::to_read(const CopyCandidate& candidate) const {

@@ -18,6 +18,7 @@ struct CopyCandidate {
   std::int64_t step = 0;
   std::string history;
   SamplerState sampler;
+  std::vector<std::string> notes;  ///< as LoadedCheckpoint::notes
 };
 
 /// Collective over all ranks, every call. What is passed over is told on stderr by rank 0.
@@ -29,6 +30,8 @@ class LocalLoader {
 
   /// Newest first, the same on all ranks.
   const std::vector<CopyCandidate>& candidates() const { return candidates_; }
+  /// Why a copy in some node's memory is of a run with other settings, the same on all ranks; "" = none is.
+  const std::string& another_run() const { return another_run_; }
   /// Reads every part wherever it is and compares it with its checksums. False: no node has a whole copy of some part.
   bool verify(const CopyCandidate& candidate);
   /// Fills the state with what verify() has found last. local: each rank had its part on its own node; peer: some
@@ -47,6 +50,7 @@ class LocalLoader {
   std::vector<ShardedGroup>& groups_;
   std::vector<FoundCopy> found_;  ///< on this node
   std::vector<CopyCandidate> candidates_;
+  std::string another_run_;
   std::map<std::int64_t, PackedState> read_;                  ///< by part, what this rank has read
   std::map<std::int64_t, std::vector<std::int64_t>> having_;  ///< by part, the ranks that have read it
 };

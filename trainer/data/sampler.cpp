@@ -20,8 +20,9 @@ std::vector<double> proportions_of(const DatasetSpec& dataset, std::size_t index
 
 }  // namespace
 
-Sampler::Sampler(DatasetSpec dataset, std::vector<std::vector<std::int64_t>> shards, const BatchWorld& world)
-    : dataset_(std::move(dataset)), shards_(std::move(shards)) {
+Sampler::Sampler(DatasetSpec dataset, std::vector<std::vector<std::int64_t>> shards, const BatchWorld& world,
+                 DataIdentity identity)
+    : dataset_(std::move(dataset)), identity_(std::move(identity)), shards_(std::move(shards)) {
   for (const auto& sizes : shards_) {
     samples_.push_back(std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0}));
     num_samples_ += samples_.back();
@@ -93,6 +94,11 @@ std::vector<std::int64_t> Sampler::next_batch(std::int64_t global_batch) {
 }
 
 void Sampler::check(const SamplerState& state) const {
+  if (const std::string wrong = difference(state.data, identity_); !wrong.empty())
+    throw_error(Code::usage,
+                "train_loader.dataset: found other data than the run has read: {}; samples would not continue: put the "
+                "data set back, choose another output folder, or set autoresume: false",
+                wrong);
   if (state.shuffle_seed > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
     throw_error(Code::usage, "sampler state: shuffle_seed: found {}, allowed is 0 to 2^63 - 1; choose a smaller seed",
                 state.shuffle_seed);
@@ -152,6 +158,7 @@ void Sampler::restore(const SamplerState& state) {
   check(state);
   check_waiting(state);
   state_ = state;
+  if (!identity_.empty()) state_.data = identity_;
   batches_.reset();
 }
 

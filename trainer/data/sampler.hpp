@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "configs/files/dataset.hpp"
+#include "trainer/data/data_identity.hpp"
 #include "trainer/data/epoch_batches.hpp"
 
 namespace wt {
@@ -34,6 +35,7 @@ struct SamplerState {
   /// Of a run that packs examples: samples that were drawn and wait for a step, sequence by sequence
   /// (example_packer.hpp).
   std::vector<std::vector<std::int64_t>> waiting = {};
+  DataIdentity data = {};  ///< what the samples are of; empty: not known, as older checkpoints have it
   friend bool operator==(const SamplerState&, const SamplerState&) = default;
 };
 
@@ -44,8 +46,10 @@ SamplerState sampler_state_from_json(const nlohmann::json& document, const std::
 class Sampler {
  public:
   /// shards: samples of each shard of each stream, in the order of index.json. `world`: the ranks that read different
-  /// samples. Throws Error{usage}: streams without samples, fewer samples than canonical nodes.
-  Sampler(DatasetSpec dataset, std::vector<std::vector<std::int64_t>> shards, const BatchWorld& world = {});
+  /// samples. `identity`: of the same data. Throws Error{usage}: streams without samples, fewer samples than canonical
+  /// nodes.
+  Sampler(DatasetSpec dataset, std::vector<std::vector<std::int64_t>> shards, const BatchWorld& world = {},
+          DataIdentity identity = {});
 
   /// The next global_batch sample ids. What is left of an epoch and does not fill a batch is dropped; so is the rest of
   /// an epoch that a curriculum ends. Costs seconds at the begin of an epoch of 1e9 samples.
@@ -60,7 +64,7 @@ class Sampler {
   std::int64_t epoch_size() const { return mix(state_).shares.epoch_size; }
   const SamplerState& state() const { return state_; }
   /// Continues after the last batch before state() was taken. Throws Error{usage} for a state that this data set cannot
-  /// have, and then leaves the sampler as it was.
+  /// have, or that was read from other data, and then leaves the sampler as it was.
   void restore(const SamplerState& state);
 
  private:
@@ -69,6 +73,7 @@ class Sampler {
   void check_waiting(const SamplerState& state) const;
 
   DatasetSpec dataset_;
+  DataIdentity identity_;
   std::vector<std::vector<std::int64_t>> shards_;
   std::vector<std::int64_t> samples_;  ///< of each stream
   std::int64_t num_samples_ = 0;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kStateKeys =
     "epoch, initial_physical_nodes, num_canonical_nodes, sample_in_epoch, shuffle_seed; of some data sets "
-    "batch_world, mixes, waiting";
+    "batch_world, data, mixes, waiting";
 
 std::int64_t whole_number(const nlohmann::json& document, const std::string& origin, const char* key,
                           std::int64_t least) {
@@ -75,6 +75,7 @@ nlohmann::json to_json(const SamplerState& state) {
   for (const UsedMix& mix : state.mixes)
     out["mixes"].push_back({{"at", mix.at}, {"epoch", mix.epoch}, {"proportions", mix.proportions}});
   if (!state.waiting.empty()) out["waiting"] = state.waiting;
+  if (!state.data.empty()) out["data"] = to_json(state.data);
   if (state.world != BatchWorld{})
     out["batch_world"] = {{"nodes", state.world.nodes}, {"ranks_per_node", state.world.ranks_per_node}};
   return out;
@@ -82,8 +83,9 @@ nlohmann::json to_json(const SamplerState& state) {
 
 SamplerState sampler_state_from_json(const nlohmann::json& document, const std::string& origin) {
   const bool object = document.is_object();
-  const std::size_t more =
-      object ? document.count("mixes") + document.count("batch_world") + document.count("waiting") : 0;
+  const std::size_t more = object ? document.count("mixes") + document.count("batch_world") +
+                                        document.count("waiting") + document.count("data")
+                                  : 0;
   if (!object || document.size() > 5 + more) {
     throw_error(Code::usage,
                 "{}: found {}, allowed is an object with exactly the keys {}; use a state that a sampler wrote", origin,
@@ -102,6 +104,7 @@ SamplerState sampler_state_from_json(const nlohmann::json& document, const std::
     for (const nlohmann::json& mix : document.at("mixes")) state.mixes.push_back(used_mix(mix, origin));
   }
   if (document.contains("waiting")) state.waiting = waiting_samples(document.at("waiting"), origin);
+  if (document.contains("data")) state.data = data_identity_from_json(document.at("data"), origin);
   if (document.contains("batch_world")) {
     const nlohmann::json& world = document.at("batch_world");
     const std::string where = origin + ": batch_world";

@@ -44,6 +44,11 @@ class ShardCache::State {
   std::uint64_t usage() { return limit_ ? limit_->usage() : 0; }
   std::int64_t size() const { return ends_.empty() ? 0 : ends_.back(); }
   const std::vector<std::vector<std::int64_t>>& shard_sizes() const { return sizes_; }
+  DataIdentity identity() const {
+    DataIdentity out;
+    for (const auto& stream : streams_) out.push_back(stream->identity());
+    return out;
+  }
 
  private:
   struct Opened {
@@ -319,6 +324,7 @@ ShardCache::ShardCache(const DatasetSpec& spec, ShardCacheOptions options)
 ShardCache::~ShardCache() = default;
 std::int64_t ShardCache::size() const { return state_->size(); }
 const std::vector<std::vector<std::int64_t>>& ShardCache::shard_sizes() const { return state_->shard_sizes(); }
+DataIdentity ShardCache::identity() const { return state_->identity(); }
 std::vector<std::int32_t> ShardCache::tokens(std::int64_t id) const {
   const auto [file, place] = state_->find(id);
   return file->tokens(place);

@@ -34,6 +34,8 @@ class ShardCache : public TokenSamples {
   std::int64_t size() const override;
   /// Samples of each shard of each stream, in the order of sample ids: what the order of samples is drawn from.
   const std::vector<std::vector<std::int64_t>>& shard_sizes() const;
+  /// Of the streams as they were opened.
+  DataIdentity identity() const;
   std::vector<std::int32_t> tokens(std::int64_t id) const override;
   /// The column's bytes of that sample, as tokens() reads them; thread-safe, and throws as it does.
   std::string payload(std::int64_t id) const;

@@ -49,6 +49,7 @@ class Unfinished {
     }
     file_.clear();
   }
+  void keep() { file_.clear(); }
 
  private:
   fs::path file_;
@@ -136,8 +137,11 @@ void StreamFolder::load_index(const std::string& column) {
     }
     lock().unlock(kIndexPlace);
   }
+  index_id_ = file_id(file);  // before it is read: what replaces it later has another
   shards_ = read_mds_index(folder_);
-  index_bytes_ = fs::file_size(file);
+  const detail::MappedFile text(file);
+  index_bytes_ = text.bytes().size();
+  index_hash_ = mds_hash("xxh3_64", {text.bytes()});
   std::int64_t samples = 0;
   const std::vector<MdsColumn>* known = nullptr;
   std::uint16_t place = 0;
@@ -229,7 +233,16 @@ fs::path StreamFolder::fetch_part(const MdsFile& file) const {
   make_folders(part.parent_path());
   inside(file.basename);  // again, now that its folder is there
   remove_file(part);
-  fetch(file.basename, part, [&](const fs::path& at) { check_file(file, at, true); });
+  try {
+    fetch(file.basename, part, [&](const fs::path& at) { check_file(file, at, true); });
+  } catch (const Error&) {
+    check_remote_index(UINT64_MAX, true);  // then this is why
+    throw;
+  }
+  if (!quickest_hash(file, "", part.string()).empty()) return part;
+  Unfinished unproven(part);  // its length alone was compared: it may be of another data set
+  check_remote_index(file.bytes, false);
+  unproven.keep();
   return part;
 }
 
@@ -304,6 +317,7 @@ void StreamFolder::unless_in_work(std::size_t shard, const std::function<void()>
 }
 
 std::shared_ptr<const MdsShardFile> StreamFolder::open(std::size_t shard, bool verified) const {
+  if (!has_remote()) check_local_index();
   const MdsShard& entry = shards_[shard];
   const fs::path file = inside(entry.raw.basename);
   auto opened = std::make_shared<const MdsShardFile>(file, entry, columns_[shard]);

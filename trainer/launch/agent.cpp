@@ -10,6 +10,7 @@
 
 #include "configs/base/clock.hpp"
 #include "configs/base/error.hpp"
+#include "configs/base/running.hpp"
 #include "configs/base/standard_error.hpp"
 #include "trainer/checkpoint/checkpoint_format.hpp"
 #include "trainer/launch/rank_processes.hpp"
@@ -60,6 +61,7 @@ class Agent {
     Generation generation;
     generation.number = number;
     generation.command = options_.command(fleet_.run());
+    generation.held = options_.held;
     generation.world = fleet_.world();
     generation.ranks_per_node = fleet_.ranks_per_node();
     generation.silence_s = options_.run.dist_timeout_s + kSilenceMore_s;
@@ -262,7 +264,7 @@ void end_with_launcher() {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (std::to_string(getppid()) == parent) return;
   // A script between the two is none.
-  if (kill(std::atoi(parent.c_str()), 0) != 0) throw_error(Code::runtime, "the launcher {} is gone", parent);
+  if (!is_running(std::atoi(parent.c_str()))) throw_error(Code::runtime, "the launcher {} is gone", parent);
 }
 
 AgentResult train_with_agent(const AgentOptions& options) {

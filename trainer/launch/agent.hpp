@@ -47,6 +47,7 @@ struct AgentOptions {
   NodeShape nodes;
   RecoveryPolicy policy;
   int max_restarts = 0;  ///< after failures
+  int held = -1;         ///< see RankProcesses
   /// Program and arguments of a rank of this run, which has another layout than the one above where nodes are missing.
   std::function<std::vector<std::string>(const RunSpec& run)> command;
   std::function<RunProgress()> progress;

@@ -104,6 +104,7 @@ bool train_on_this_machine(const LocalRun& local) {
   AgentOptions agent;
   agent.run = local.run;
   agent.max_restarts = local.max_restarts;
+  agent.held = local.held;
   if (local.scenario) {
     agent.nodes = local.scenario->nodes;
     agent.policy = local.scenario->policy;

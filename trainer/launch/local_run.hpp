@@ -17,6 +17,7 @@ struct LocalRun {
   std::optional<Scenario> scenario;    ///< virtual nodes and policy; none: every rank is a node, restarted in its place
   std::vector<std::string> arguments;  ///< of train, beside the run file and the folder
   int max_restarts = 3;                ///< where the scenario says nothing
+  int held = -1;                       ///< see RankProcesses
 };
 
 /// Trains, and writes folder/agent.json at each restart and at the end. False: it was asked to end before, and has

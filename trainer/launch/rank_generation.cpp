@@ -333,7 +333,7 @@ class Watched {
   c10::intrusive_ptr<c10d::PrefixStore> of_ranks_;
   double started_, looked_;
   Stillness heard_, moved_;  ///< of all that the ranks publish; of where they are
-  RankProcesses processes_;
+  RankProcesses processes_{generation_.held};
   std::vector<RankProcesses::Ended> failed_;
   bool asked_ = false;
   std::string silent_;  ///< why nothing comes of the generation any more, where no rank can tell

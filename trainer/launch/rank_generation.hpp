@@ -13,6 +13,7 @@ namespace wt {
 struct Generation {
   int number = 0;                    ///< restarts before it
   std::vector<std::string> command;  ///< program and arguments of a rank
+  int held = -1;                     ///< see RankProcesses
   std::int64_t world = 1;
   std::int64_t ranks_per_node = 1;  ///< ranks of a node are numbered one after the other
   /// More of a rank's environment: where it is placed.

@@ -53,6 +53,12 @@ RankProcesses::~RankProcesses() {
 
 void RankProcesses::start(std::int64_t rank, std::vector<std::string> command, std::map<std::string, std::string> own) {
   own["WINDTUNNEL_PARENT"] = std::to_string(getpid());
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  if (held_ >= 0) {
+    own[kHeldVariable] = std::to_string(held_);
+    posix_spawn_file_actions_adddup2(&files, held_, held_);  // onto itself: it is not closed at exec
+  }
   std::vector<std::string> environment = environment_with(own);
   auto argv = pointers(command), envp = pointers(environment);
   signal(SIGCHLD, SIG_DFL);  // ignored, as some launchers leave it, nobody would see how a rank ends
@@ -62,7 +68,8 @@ void RankProcesses::start(std::int64_t rank, std::vector<std::string> command, s
   posix_spawnattr_setsigmask(&attributes, &blocked);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
   pid_t pid = -1;
-  const int failed = posix_spawn(&pid, argv[0], nullptr, &attributes, argv.data(), envp.data());
+  const int failed = posix_spawn(&pid, argv[0], &files, &attributes, argv.data(), envp.data());
+  posix_spawn_file_actions_destroy(&files);
   posix_spawnattr_destroy(&attributes);
   if (failed != 0)
     throw_error(Code::runtime, "rank {}: {} could not be started: {}", rank, command[0], strerror(failed));

@@ -13,7 +13,8 @@ namespace wt {
 
 class RankProcesses {
  public:
-  RankProcesses() = default;
+  /// `held`: the descriptor of a lock that the processes hold with this one (FolderLock); -1 = none.
+  explicit RankProcesses(int held = -1) : held_(held) {}
   /// Kills those that still run.
   ~RankProcesses();
   RankProcesses(const RankProcesses&) = delete;
@@ -43,8 +44,12 @@ class RankProcesses {
 
  private:
   void stop(const std::function<bool(std::int64_t rank)>& which, double patience_s);
+  const int held_;
   std::map<pid_t, std::int64_t> running_;
 };
+
+/// The variable that names that descriptor to a rank.
+inline constexpr const char* kHeldVariable = "WINDTUNNEL_HELD";
 
 /// Between two looks at what may have changed: 5 ms.
 void pause_briefly();

@@ -166,7 +166,7 @@ Worker::Worker(RunSpec run, WorkerOptions options)
     : run_(std::move(run)),
       options_(std::move(options)),
       data_(run_.dataset),
-      sampler_(run_.dataset, data_.shard_sizes(), options_.batch_world.value_or(BatchWorld{})),
+      sampler_(run_.dataset, data_.shard_sizes(), options_.batch_world.value_or(BatchWorld{}), data_.identity()),
       evaluator_(run_.evaluation) {}
 
 /// A rank that is left out of the next membership ends nothing: the run goes on without it.
@@ -197,6 +197,9 @@ void Worker::prepare(const RunSpec& run, const RankEnvironment& environment, int
     if (environment.rank == 0) make_way(options_.folder, run.autoresume, launch_name(), generation > 0 || is_restart());
     clock_ = make_step_clock(prepare_rank_process(run, environment.local_rank));
   }
+  if (environment.rank == 0 && !lease_ && run.save && !run.save_folder.empty())
+    lease_ = std::make_unique<StoreLease>(open_store(run.save_folder), run_of_folder(options_.folder), LeaseTerms(),
+                                          [] { return stop_requested() != 0; });
   if (options_.faults)
     arm_faults(*options_.faults,
                {environment.rank, run.layout.world() / run.layout.replicate, generation, options_.folder,
@@ -224,7 +227,9 @@ void Worker::load(RunSpec& run, Executor& executor, Communicators& communicators
   if (loaded_) {
     now_ = {loaded_->step, loaded_->sampler};
     if (!loaded_->adapter_base.empty()) run.adapter_base = loaded_->adapter_base;
+    sampler_.restore(now_.sampler);  // before anything is written
     if (first_rank) print_error("continuing after step {} from {}\n", now_.done, origin(*loaded_));
+    for (const std::string& note : first_rank ? loaded_->notes : std::vector<std::string>()) print_error("{}\n", note);
   } else {
     check_batch_world(options_.batch_world, run, communicators.rank());
     if (first_rank) check_nothing_was_saved(options_.folder);
@@ -268,7 +273,7 @@ AfterStep Worker::train_steps(const RunSpec& run, Executor& executor, Communicat
   const auto skips = [&](std::int64_t batch) { return run.resilience.skips(batch); };
   checkpoints.start(
       now_.done, [&](std::int64_t step, const SaveTimes& times) { recorder.checkpoint(step, times); },
-      [&](const SaveTimes& times) { recorder.local_copy(times); });
+      [&](const SaveTimes& times) { recorder.local_copy(times); }, lease_.get());
   checkpoints.complete(now_.sampler);
   ReplicaCheck replicas(run, communicators, executor.groups());
   executor.check_gradients([&](std::int64_t step) { return !replicas.due(step) || replicas.gradients_agree(step); });

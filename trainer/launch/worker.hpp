@@ -14,6 +14,7 @@
 #include "trainer/executor/recorder.hpp"
 #include "trainer/faults/fault_point.hpp"
 #include "trainer/launch/evaluate_rank.hpp"
+#include "trainer/storage/lease.hpp"
 #include "trainer/trackers/trackers.hpp"
 
 namespace c10d {
@@ -83,6 +84,7 @@ class Worker {
   const ShardCache data_;
   Sampler sampler_;
   const Evaluator evaluator_;
+  std::unique_ptr<StoreLease> lease_;  ///< of the save_folder, on rank 0
   std::unique_ptr<StepClock> clock_;
   std::optional<LoadedCheckpoint> loaded_;  ///< by this membership; none where it goes on from memory
   Position now_, before_last_;

@@ -63,7 +63,7 @@ json read_manifest(const fs::path& checkpoint) try {
   if (const std::string schema = manifest.value("schema", ""); schema != kCheckpointSchema)
     throw_error(Code::usage, "manifest.json has schema '{}', this build reads {}", schema, kCheckpointSchema);
   manifest = unsealed_manifest(manifest);
-  for (const char* key : {"step", "data", "model", "sampler", "files"})
+  for (const char* key : {"step", "sampler", "files"})
     if (!manifest.contains(key)) throw_error(Code::usage, "manifest.json lacks {}", key);
   if (const std::string named = step_name(JsonReader(manifest, "manifest.json").at("step").integer());
       named != checkpoint.filename())
