@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tests/support/ended.hpp"
+#include "tests/support/temp_directory.hpp"
 #include "tests/support/validated.hpp"
 
 using namespace wt::test;
@@ -339,7 +340,7 @@ TEST_CASE("README: how accurate it is") {
 
 TEST_CASE("a pass of our own trainer that is further off than allowed is a regression") {
   std::ifstream good("bench/studies/replay/passes/2026-11-23-epyc-1.csv");
-  const TempDirectory folder;
+  const wt::test::TempDirectory folder;
   std::ofstream bad(folder / "slow.csv");
   std::string line;
   std::getline(good, line);
