@@ -16,6 +16,7 @@
 #include "bench/suites/command.hpp"
 #include "configs/spec/find.hpp"
 #include "configs/spec/support/atomic_file.hpp"
+#include "configs/spec/support/command_line.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/json_reader.hpp"
 #include "configs/spec/support/number.hpp"
@@ -322,6 +323,7 @@ int main(int argc, char** argv) {
   add_health_command(app);
   try {
     end_with_launcher();
+    refuse_unknown_flags(app, {argv + std::min(argc, 1), argv + argc});
     app.parse(argc, argv);
     return train_command->parsed() ? train(options) : 0;
   } catch (const CLI::ParseError& e) {

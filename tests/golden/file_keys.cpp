@@ -16,6 +16,7 @@
 #include "configs/spec/run.hpp"
 #include "configs/spec/scenario.hpp"
 #include "configs/spec/study.hpp"
+#include "configs/spec/support/command_line.hpp"
 #include "configs/spec/support/yaml.hpp"
 #include "planner/evaluate/evaluation_file.hpp"
 #include "planner/watch/hooks.hpp"
@@ -288,4 +289,14 @@ events:
   Keys keys = accepted({scenario + events}, from_file([](const auto& file) { read_scenario_file(file); }));
   keys.erase("events.detect");  // where it is left out
   CHECK(keys == documented("Fault scenario"));
+}
+
+TEST_CASE("keys that stand in for flags of other trainers are keys of the file") {
+  for (const bool study : {false, true}) {
+    const Keys keys = documented(study ? "Study" : "Run");
+    for (const std::string& key : keys_of_flags(study)) {
+      INFO(key);
+      CHECK(keys.count(key) == 1);
+    }
+  }
 }
