@@ -136,7 +136,6 @@ void fill_mesh(const RunLine& line, RunRow& row) {
                      ampere,
              old = first || line.has("framework", "InternEvo");
   row.sequence_parallel = row.tp > 1 && (!old || line.has("act_ckpt", "sequence parallel"));
-  row.flash_attention = !first;
 }
 
 /// What the chunks of the pipeline have, and whether the model has modules of multi-token prediction.

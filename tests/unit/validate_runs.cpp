@@ -117,7 +117,7 @@ TEST_CASE("a run's row says its layout, and what follows from it") {
   CHECK((every.recompute.of(1, 32).block && !every.recompute.of(2, 32).block && every.recompute.of(31, 32).block));
   CHECK(every.assumed.size() == 1);
   CHECK(row.precision.word == "amp_bf16");
-  CHECK((row.sequence_parallel && row.flash_attention));
+  CHECK(row.sequence_parallel);
   CHECK((row.model.kv_heads == 8 && row.model.head_dim == 128 && row.model.ffn == 14336));
   CHECK_FALSE(row.model.tied);  // 8.03 B parameters are those of two vocabulary matrices
   CHECK(row.assumed.empty());
@@ -162,8 +162,6 @@ TEST_CASE("words and numbers of other tables are understood or refused, never ta
   CHECK(stage("ZeRO stage 1") == 1);
   CHECK(stage("none") == 0);
   CHECK(row_of({{"fsdp_mode", "sharded"}}).unusable.find("found 'sharded'") != std::string::npos);
-  CHECK_FALSE(row_of({{"framework", "Megatron-LM"}, {"gpu", "A100-80GB"}}).flash_attention);
-  CHECK(row_of({{"framework", "Megatron-LM"}}).flash_attention);
   CHECK_FALSE(row_of({{"framework", "Megatron-DeepSpeed"}, {"gpu", "A100-80GB"}}).sequence_parallel);
   CHECK(row_of({{"act_ckpt", "Full"}}).recompute == Recompute::block);
   CHECK(row_of({{"act_ckpt", "False"}}).recompute == Recompute::none);
@@ -537,7 +535,6 @@ TEST_CASE("tables of simulators say shape, layout and batch in words") {
          v.model.vocab == 51200));
   CHECK((v.tp == 2 && v.dp == 2 && v.pp == 2 && v.microbatch == 4 && v.accumulation == 2 && v.seq == 1024));
   CHECK(v.recompute == Recompute::block);
-  CHECK_FALSE(v.flash_attention);
   CHECK(v.step_s == Approx(0.25));
   const RunRow& k = rows[1];
   REQUIRE(k.unusable.empty());
