@@ -176,7 +176,7 @@ TEST_CASE("an unknown flag names the nearest one, who has it, and where the sett
   refused("gate run --bsae main", {"gate run: unknown flag --bsae; nearest: --base"});
   refused("whatif dbrx-3072-h100 --version", {"'windtunnel' itself has it"});
   refused("data pack x -q", {"unknown flag -q"});
-  refused("--jsn", {"windtunnel: unknown flag --jsn"});
+  refused("--jsn", {"windtunnel: unknown flag --jsn; the program has --version"});
   if (answers("train")) {
     refused("train tiny-moe --gpus 4 -o out/x", {"unknown flag --gpus", "run file"});
     refused("bench kernels --quikc", {"unknown flag --quikc; nearest: --quick"});

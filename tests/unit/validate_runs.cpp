@@ -350,7 +350,7 @@ TEST_CASE("the published tables are understood to the last word") {
     for (const RunRow& row : read_run_rows("configs/measurements/" + std::string(table) + ".csv"))
       for (const std::string& assumed : row.assumed) {
         INFO(row.name);
-        CHECK_THAT(assumed, !Catch::Contains("not understood"));
+        CHECK((!row.unusable.empty() || assumed.find("not understood") == std::string::npos));
       }
 }
 

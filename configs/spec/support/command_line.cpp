@@ -157,8 +157,8 @@ std::string said_in_file(const CLI::App& command, const std::string& path, const
 [[noreturn]] void refuse(const CLI::App& app, const CLI::App& command, const std::string& path,
                          const std::string& flag) {
   const std::vector<std::string> flags = flags_of(command);
-  const std::string name = path.empty() ? app.get_name() : path, near = near_flag(flag, flags);
-  std::string text = fmt::format("{}: unknown flag {}", name, flag);
+  const std::string name = path.empty() ? "the program" : path, near = near_flag(flag, flags);
+  std::string text = fmt::format("{}unknown flag {}", path.empty() ? "" : path + ": ", flag);
   text += near.empty() ? "" : fmt::format("; nearest: {}", near);
   const std::string instead = said_in_file(command, path, flag);
   text += instead;
