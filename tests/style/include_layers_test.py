@@ -114,7 +114,7 @@ DENIED = {
 LIBRARIES = {
     "LibTorch": (r"(ATen|c10|torch|caffe2)/", ["trainer", "bench/suites"]),
     "SimGrid": (r"(simgrid/|xbt/|xbt\.h)", ["sim/cluster"]),
-    "CLI11": (r"CLI/", ["planner/cli", "trainer/main.cpp", "bench/suites"]),
+    "CLI11": (r"CLI/", ["planner/cli", "trainer/main.cpp", "bench/suites", "configs/spec/support/command_line.cpp"]),
     "toml++": (r"toml\+\+/", ["planner/recipes/toml_text.cpp"]),
     "libcurl": (r"curl/", ["trainer/storage"]),
     "yaml-cpp": (r"yaml-cpp/", ["configs/spec/support", "configs/spec/study_yaml.cpp"]),
