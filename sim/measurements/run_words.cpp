@@ -167,7 +167,7 @@ void fill_recompute(const RunLine& line, RunRow& row) {
       {R"(selective \(per-op\)?)", Recomputed::products},
       {R"(selective \(every-n layers?\)?)", Recomputed::every_second},
       {R"(selective \(some blocks[^)]*\)?)", Recomputed::some},
-      {R"(selective(?: \((?:attention core|core attention|core_attn)\))?)", Recomputed::core},
+      {"selective|attention core|core attention|core_attn", Recomputed::core},
       {"full(?: (?:activation )?(?:checkpointing|recompute))?|true|yes|1", Recomputed::blocks},
       {"none|no(?: (?:activation checkpointing|recompute))?|false|off|0", Recomputed::nothing}};
   Sentence said(text);
@@ -225,7 +225,7 @@ std::string precision_word(const RunLine& line, RunRow& row) {
     row.assumed.emplace_back("16-bit products");
     return line.has("gpu", "V100") ? "amp_fp16" : "amp_bf16";
   }
-  said.take("float8(?: linear)?|hybrid|grad accum|products|compute|parameters|default|pure|mixed");
+  said.take("float8(?: linear)?|hybrid|grad accum|products|compute|parameters|optimizer|default|pure|mixed|precision");
   note_unknown(said, "precision", row);
   return found.empty() ? lower(text) : found[0];
 }

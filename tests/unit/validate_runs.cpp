@@ -300,6 +300,9 @@ TEST_CASE("known words are taken out of a sentence, wherever they stand in it") 
   CHECK_FALSE(row_of({{"ep_overlap", "overlap off"}}).exchange_overlapped);
   CHECK(row_of({{"act_ckpt", "no recompute"}}).recompute == Recompute::none);
   CHECK(row_of({{"act_ckpt", "full activation checkpointing"}}).recompute == Recompute::block);
+  for (const char* text : {"selective (core attention)", "selective recompute of core_attn"})
+    CHECK((row_of({{"act_ckpt", text}}).recompute == recompute_from_string("core") &&
+           row_of({{"act_ckpt", text}}).assumed.empty()));
 }
 
 TEST_CASE("words that are not known beside known ones are listed in what the row assumes") {
