@@ -15,6 +15,7 @@
 
 #include "bench/suites/suite_commands.hpp"
 #include "configs/base/atomic_file.hpp"
+#include "configs/base/command_line.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/json_reader.hpp"
 #include "configs/base/number.hpp"
@@ -328,6 +329,7 @@ int main(int argc, char** argv) {
   add_health_command(app);
   try {
     end_with_launcher();
+    refuse_unknown_flags(app, {argv + std::min(argc, 1), argv + argc});
     app.parse(argc, argv);
     return train_command->parsed() ? train(options) : 0;
   } catch (const CLI::ParseError& e) {

@@ -23,12 +23,14 @@ std::optional<Rate> rate(const Measurement& m) {
   if (m.kernel == "gemm" && work == 0)
     work = 2 * size_of("rows") * size_of("n") * size_of("k");  // published times say no more
   if (!(work > 0)) return std::nullopt;
-  return Rate{work / seconds, product ? "FLOP/s" : "B/s"};
+  // The aims of our own kernels count what moves, and no operations.
+  const bool estimated = (m.kernel == "cross_entropy" || m.kernel == "permute") && counter("flops") > 0;
+  return Rate{work / seconds, product ? "FLOP/s" : "B/s", estimated};
 }
 
 std::string to_string(const Rate& rate) {
   return rate.unit == "FLOP/s" ? fmt::format("{:.1f} GFLOP/s", rate.value / 1e9)
-                               : fmt::format("{:.2f} GB/s", rate.value / 1e9);
+                               : fmt::format("{:.2f} GB/s{}", rate.value / 1e9, rate.estimated ? " est." : "");
 }
 
 double spread(const Measurement& m) {

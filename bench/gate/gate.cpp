@@ -204,11 +204,13 @@ std::string GateResult::order_sentence() const {
         "Measured in blocks of random order: at most {} of such runs call any benchmark slower that did not change.",
         rate(options.alpha));
   if (order == Order::in_turns)
-    return fmt::format("Measured in turns: of the same code on both sides {} of such comparisons fail.",
-                       rate(kFalseAlarmsInTurns));
+    return fmt::format(
+        "Measured in turns: of the same code on both sides {} of such comparisons fail, on the recording that the "
+        "thresholds were chosen on.",
+        rate(kFalseAlarmsInTurns));
   return fmt::format(
       "{}: of the same code on both sides {} of such comparisons fail, measured in turns {} (windtunnel gate "
-      "selftest); docs/gate.md says how.",
+      "selftest, on the recording that the thresholds were chosen on); docs/gate.md says how.",
       order == Order::unknown ? "When the sides were measured is not known. If one after the other"
                               : "One side was measured after the other",
       rate(kFalseAlarmsBaseThenNew), rate(kFalseAlarmsInTurns));

@@ -59,6 +59,7 @@ void add(FalseAlarms& sum, const GateResult& result) {
 }
 
 void to_shares(FalseAlarms& sum, std::size_t trials) {
+  sum.trials = trials;
   const double judged = static_cast<double>(std::max<std::size_t>(1, sum.judged));
   for (double* each : {&sum.slower, &sum.faster, &sum.inconclusive, &sum.naive}) *each /= judged;
   sum.failed_runs /= static_cast<double>(trials);
@@ -155,6 +156,22 @@ RecordedRuns read_recorded_runs(const std::filesystem::path& file) {
   if (recorded.benchmarks.empty())
     throw_error(Code::usage, "{}: found no benchmark, allowed at least one; check the file", file.string());
   return recorded;
+}
+
+double rate_bound(double share, std::size_t trials) {
+  const double n = static_cast<double>(trials), events = std::round(share * n);
+  if (events >= n) return 1;
+  const auto at_most = [&](double rate) {  // probability of as few events or fewer
+    double term = std::pow(1 - rate, n), sum = term;
+    for (double k = 1; k <= events; ++k) sum += term *= (n - k + 1) / k * rate / (1 - rate);
+    return sum;
+  };
+  double low = events / n, high = 1;
+  for (int halving = 0; halving < 60; ++halving) {
+    const double middle = (low + high) / 2;
+    (at_most(middle) > 0.05 ? low : high) = middle;
+  }
+  return high;
 }
 
 SelftestResult selftest(const RecordedRuns& recorded, const SelftestOptions& options) {

@@ -46,11 +46,16 @@ struct SelftestOptions {
   double benchmark_s = 0.04;  ///< assumed of each benchmark in it: this or two calls, whichever is longer
 };
 
+/// Of a share of so many trials, the largest true rate that a run with as few events or fewer would show in 5 % of the
+/// cases (Clopper and Pearson 1934, one-sided): 1 % of none in 300.
+double rate_bound(double share, std::size_t trials);
+
 /// Shares of benchmarks, over all trials.
 struct FalseAlarms {
   double slower = 0, faster = 0, inconclusive = 0;
   double naive = 0;        ///< what "median more than relative_floor slower" would have called slower
   double failed_runs = 0;  ///< share of gate runs with at least one benchmark called slower
+  std::size_t trials = 0;  ///< gate runs
   std::size_t judged = 0;  ///< benchmarks x trials
 };
 

@@ -15,6 +15,7 @@ std::string bench_table(const Profile& profile) {
   for (const FailedMeasurement& f : profile.failures) width = std::max(width, f.name.size());
   std::string out =
       fmt::format("{:<{}}  {:>9}  {:>7}  {:>16}  {:>12}\n", "name", width, "median", "spread", "rate", "busbw");
+  bool estimated = false;
   for (const Measurement& m : profile.measurements) {
     const auto found = rate(m);
     const auto bus = m.counters.find("busbw_Bps");
@@ -24,9 +25,11 @@ std::string bench_table(const Profile& profile) {
                        m.backend.empty() ? "" : "by " + m.backend);
     out.resize(out.find_last_not_of(' ') + 1);
     out += "\n";
+    estimated |= found && found->estimated;
   }
   for (const FailedMeasurement& f : profile.failures)
     out += fmt::format("{:<{}}  failed: {}\n", f.name, width, f.error);
+  if (estimated) out += kEstimatedRates + std::string("\n");
   return out;
 }
 

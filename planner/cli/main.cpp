@@ -1,9 +1,11 @@
 // windtunnel: the command line. No LibTorch in here; `train` and `bench` hand over to windtunnel-train.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <new>
 #include <nlohmann/json.hpp>
 
+#include "configs/base/command_line.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/nearest.hpp"
 #include "configs/base/standard_error.hpp"
@@ -17,7 +19,8 @@ namespace {
 constexpr const char* kDescription =
     "Predict, plan and prove large MoE training runs from measured profiles.\n"
     "Start with:  windtunnel demo\n"
-    "             windtunnel plan --model config.json --cluster hgx-h100 --gpus 256";
+    "             windtunnel plan --model config.json --cluster hgx-h100 --gpus 256\n"
+    "Help of one:  windtunnel help plan";
 
 constexpr const char* kFooter =
     "Exit status: 0 ok; 1 a finding (regression, failed drill, plan does not fit); 2 usage or configuration;\n"
@@ -25,17 +28,17 @@ constexpr const char* kFooter =
     "numbers; 75 ended on request, start it again; 93 failed for good, do not start it again.";
 
 /// CLI11 says only that a word was not expected; name the subcommand that was probably meant.
-std::string unknown_subcommand(const CLI::App& app, int argc, char** argv) {
-  if (argc < 2 || argv[1][0] == '-') return "";
+std::string unknown_subcommand(const CLI::App& app, const std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments[0].starts_with('-')) return "";
   std::vector<std::string> names;
   for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; }))
     names.push_back(sub->get_name());
   for (const auto& name : names)
-    if (name == argv[1]) return "";
-  const std::string near = nearest(argv[1], names);
+    if (name == arguments[0]) return "";
+  const std::string near = nearest(arguments[0], names);
   std::string list;
   for (const auto& name : names) list += (list.empty() ? "" : ", ") + name;
-  return fmt::format("unknown subcommand '{}'; {}subcommands: {}", argv[1],
+  return fmt::format("unknown subcommand '{}'; {}subcommands: {}", arguments[0],
                      near.empty() ? "" : fmt::format("did you mean '{}'? ", near), list);
 }
 
@@ -53,9 +56,12 @@ int run_command_line(int argc, char** argv) {
                    add_health,   add_watch, add_report,  add_validate,  add_lora})
     add(app);
   try {
-    if (const std::string unknown = unknown_subcommand(app, argc, argv); !unknown.empty())
+    std::vector<std::string> arguments = with_help(app, {argv + std::min(argc, 1), argv + argc});
+    if (const std::string unknown = unknown_subcommand(app, arguments); !unknown.empty())
       throw Error(Code::usage, unknown);
-    app.parse(argc, argv);
+    refuse_unknown_flags(app, arguments);
+    std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
+    app.parse(arguments);
     return status_found();
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : static_cast<int>(Code::usage);

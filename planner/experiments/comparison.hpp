@@ -1,5 +1,6 @@
 // Predicted against measured: a run that was really trained, simulated with the machine model, side by side.
 #pragma once
+#include <cmath>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -53,8 +54,15 @@ RunComparison compare_run(const RunSpec& run, const std::filesystem::path& folde
 /// step), peak memory.
 inline constexpr double kStepErrorBar = 0.25, kExposedErrorBar = 0.15, kPeakErrorBar = 0.05;
 
-/// A line for every bar that a run not calibrated on breaks: which, and by how much.
-std::vector<std::string> broken_bars(const std::vector<RunComparison>& comparisons);
+/// A figure of a prediction beside its bar.
+struct HeldToBar {
+  const char* what;
+  double error, bar;
+  bool timed;  ///< other programs on the machine disturb it
+  /// NaN is within no bar.
+  bool broken() const { return !(std::abs(error) <= bar); }
+};
+std::vector<HeldToBar> held_to_bars(const RunComparison& comparison);
 
 nlohmann::json to_json(const RunComparison& comparison);
 

@@ -54,7 +54,7 @@ GateResult compare_code_with_itself(const fs::path& run_file, const fs::path& fo
 
 bool DemoResult::passed() const {
   return std::any_of(comparisons.begin(), comparisons.end(), [](const RunComparison& c) { return !c.calibrated_on; }) &&
-         broken_bars(comparisons).empty() && drill.passed();
+         judgement().broken.empty() && drill.passed();
 }
 
 std::vector<RunSpec> unseen_runs(const RunSpec& calibration) {
@@ -110,6 +110,7 @@ DemoResult run_demo(const DemoOptions& options, const std::function<void(DemoSta
   ended(DemoStage::calibrate, result);
 
   const ClusterSpec cluster = this_machine(run.layout.world());
+  result.cores = cluster.cores;
   result.comparisons.push_back(compare_run(run, folder / "train", cluster, calibration.model));
   result.comparisons.back().calibrated_on = true;
   for (const RunSpec& unseen : unseen_runs(run)) {

@@ -9,7 +9,7 @@
 
 #include "bench/gate/gate.hpp"
 #include "configs/base/error.hpp"
-#include "planner/experiments/comparison.hpp"
+#include "planner/experiments/demo_judgement.hpp"
 #include "planner/experiments/drill.hpp"
 #include "planner/plan/plan_details.hpp"
 #include "sim/cost/calibrate/calibrate.hpp"
@@ -37,11 +37,13 @@ struct DemoResult {
   Plan plan;
   PlanDetails details;  ///< of the plan
   DrillResult drill;
-  GateResult gate;  ///< of this build against itself
+  GateResult gate;   ///< of this build against itself
+  double cores = 0;  ///< of the machine
 
   /// The comparison to show in detail: the first that was not calibrated on.
   const RunComparison& shown() const { return comparisons.at(1); }
-  /// At least one unseen run was predicted, every such prediction is within its bars, and every recovery was exact.
+  DemoJudgement judgement() const { return judge_demo(comparisons, suites, cores); }
+  /// At least one unseen run was predicted, every judged figure is within its bar, and every recovery was exact.
   bool passed() const;
   /// Of the command: 0, or 1 where it did not pass.
   int exit_status() const { return passed() ? 0 : static_cast<int>(Code::finding); }

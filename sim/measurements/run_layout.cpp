@@ -47,4 +47,19 @@ Layout staged_layout_of(const RunRow& run) {
   return layout;
 }
 
+RunSpec run_spec_of(const RunRow& row) {
+  RunSpec run;
+  run.name = row.name;
+  run.model = row.model;
+  run.layout = staged_layout_of(row);
+  run.precision = row.precision.compute;
+  run.precisions = row.precision.precisions;
+  run.pure_reduction = row.gradient_bytes < 4;
+  run.seq = row.seq;
+  run.global_batch = row.dp * row.microbatch * row.accumulation;
+  run.steps = 1;
+  run.save = false;
+  return run;
+}
+
 }  // namespace wt

@@ -1,6 +1,5 @@
 // A line of a table of training runs, its cells by column.
 #pragma once
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -26,14 +25,6 @@ class RunLine {
     const auto value = whole_number(table_, row_, table_.at(column), 0, highest);
     return value == 0 ? std::nullopt : value;
   }
-  /// `allowed`: the empty cell first.
-  std::string one_of(const std::string& column, const std::vector<std::string>& allowed) const {
-    const std::string& found = text(column);
-    if (std::find(allowed.begin(), allowed.end(), found) == allowed.end())
-      throw_error(Code::usage, "{}: found '{}', allowed {}, or nothing", column, found,
-                  fmt::join(allowed.begin() + 1, allowed.end(), ", "));
-    return found;
-  }
   std::int64_t needed(const std::string& column, double highest = 1e6) const {
     if (const auto value = count(column, highest)) return *value;
     throw_error(Code::usage, "{} not said", column);
@@ -47,5 +38,17 @@ class RunLine {
 /// The model's shape: a preset's with the line's layers, or what the columns say of it and, by what is usual, what they
 /// leave out; that is named in `assumed`. Throws Error{usage}: a shape that is not said, or not modelled.
 void fill_model(const RunLine& line, RunRow& row);
+
+// Columns of free text. What they do not know stands in `assumed`; a contradiction throws Error{usage}, as does a text
+// of which they know nothing.
+
+/// Routing, dispatcher, CUDA graphs and overlap; the layout is read before.
+void fill_experts(const RunLine& line, RunRow& row);
+void fill_recompute(const RunLine& line, RunRow& row);
+/// "amp_bf16/DEFAULT", "FP8", "fp8 (MXFP8)", "bf16 (fp32 grad accum)" as the word of a run file. What says no more than
+/// fp32 has products without tensor cores, as PyTorch by default.
+std::string precision_word(const RunLine& line, RunRow& row);
+/// Of fsdp_mode, whose stage is read elsewhere.
+void note_unknown_sharding(const RunLine& line, RunRow& row);
 
 }  // namespace wt

@@ -1,5 +1,8 @@
 // The model that a line of a table of training runs describes.
+#include <fmt/format.h>
+
 #include <cmath>
+#include <regex>
 
 #include "sim/measurements/run_line.hpp"
 
@@ -24,11 +27,84 @@ bool gated(const std::string& said) {
   throw_error(Code::usage, "gated: found '{}', allowed 1 or 0", said);
 }
 
+/// Where a row's shape and its preset's differ: the column, what the preset has and what the row says.
+class Contradictions {
+ public:
+  explicit Contradictions(const RunLine& line) : line_(line) {}
+  void check(const char* column, std::int64_t preset) {
+    if (const auto said = line_.count(column, 1e7); said && *said != preset) add(column, preset);
+  }
+  void add(const char* column, std::int64_t preset) { add(column, fmt::format("{}", preset)); }
+  void add(const char* column, const std::string& preset) {
+    list_ += fmt::format("{}{} {} and {}", list_.empty() ? "" : "; ", column, preset, line_.text(column));
+  }
+  void refuse(const std::string& preset) const {
+    if (!list_.empty())
+      throw_error(Code::usage,
+                  "preset {} is another model than the row's: {}; correct the row, or leave its preset out", preset,
+                  list_);
+  }
+
+ private:
+  const RunLine& line_;
+  std::string list_;
+};
+
+/// A row whose model is said to be cut has layers of its own.
+bool cut(const RunLine& line) {
+  static const std::regex words("\\b(cut|truncated|proxy)\\b|\\b[0-9]+[ -]?layers?\\b", std::regex::icase);
+  return std::regex_search(line.text("model"), words);
+}
+
+/// What the row's columns say beside the preset `m`; an empty cell says nothing.
+void check_preset(const RunLine& line, const std::string& preset, const ModelSpec& m) {
+  constexpr std::int64_t kPadding = 1024;  // vocabularies are filled up to multiples of 128 and the tensor group
+  constexpr double kOfParameters = 0.25;   // sources round, and count embeddings or not
+  Contradictions wrong(line);
+  if (!cut(line)) wrong.check("layers", m.layers);
+  wrong.check("hidden", m.d_model);
+  wrong.check("heads", m.heads);
+  if (!m.attention.mla.on()) {  // latent attention has neither key-value heads nor one width
+    wrong.check("kv_heads", m.kv_heads);
+    wrong.check("head_dim", m.head_dim);
+  }
+  wrong.check("experts", m.experts);
+  if (line.has("arch_type", "dense") && m.experts > 0) wrong.add("arch_type", "moe");
+  if (line.has("arch_type", "moe") && m.experts == 0) wrong.add("arch_type", "dense");
+  if (m.experts > 0) {
+    wrong.check("top_k", m.top_k);
+    wrong.check("expert_ffn", m.ffn);
+    if (m.dense_layers > 0)
+      wrong.check("ffn_hidden", m.dense_ffn);
+    else if (line.text("expert_ffn").empty())
+      wrong.check("ffn_hidden", m.ffn);
+    // One shared expert may be as wide as several.
+    const auto shared = line.count("shared_experts");
+    const bool none = line.text("shared_experts") == "0",
+               right = shared == 1 || (shared && *shared * m.ffn == m.shared_ffn);
+    if ((none && m.shared_ffn > 0) || (shared && (m.shared_ffn == 0 || !right)))
+      wrong.add("shared_experts", fmt::format("of width {}", m.shared_ffn));
+  } else {
+    wrong.check("ffn_hidden", m.ffn);
+  }
+  if (!line.text("gated").empty() && gated(line.text("gated")) != m.gated()) wrong.add("gated", m.gated() ? 1 : 0);
+  if (const auto vocab = line.count("vocab", 1e7); vocab && (*vocab < m.vocab || *vocab >= m.vocab + kPadding))
+    wrong.add("vocab", m.vocab);
+  ModelSpec own = m;
+  own.layers = line.needed("layers", 1e4);
+  own.mtp_layers = 0;
+  const double parameters = static_cast<double>(own.total_parameters()), said = line.real("params_total");
+  if (said > 0 && std::abs(said / parameters - 1) > kOfParameters)
+    wrong.add("params_total", fmt::format("{:.3g}", parameters));
+  wrong.refuse(preset);
+}
+
 /// Of configs/models, with as many layers as the run had. Multi-token prediction is off, as no row without a
 /// pipeline_layout says otherwise.
-ModelSpec preset_model(const std::string& preset, std::int64_t layers) {
+ModelSpec preset_model(const RunLine& line, const std::string& preset) {
   ModelSpec m = read_model(preset);
-  m.layers = layers;
+  check_preset(line, preset, m);
+  m.layers = line.needed("layers", 1e4);
   m.mtp_layers = 0;
   return m;
 }
@@ -44,7 +120,7 @@ void fill_model(const RunLine& line, RunRow& row) {
   if (line.has("framework", "expert loop")) throw_error(Code::usage, "experts one by one in Python are not modelled");
   if (const std::string& preset = line.text("preset"); !preset.empty()) {
     const std::string name = m.name;
-    m = preset_model(preset, line.needed("layers", 1e4));
+    m = preset_model(line, preset);
     m.name = name;
     return;
   }

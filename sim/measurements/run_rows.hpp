@@ -62,8 +62,7 @@ struct RunRow {
   CudaGraphs cuda_graphs = CudaGraphs::none;
   bool exchange_overlapped = false;  ///< rows travel while another microbatch's are computed
   enum class Routing { unsaid, balanced, natural } routing = Routing::unsaid;  ///< of MoE models; balanced by force
-  double capacity_factor = 0;   ///< rows that an expert takes over the balanced number; others are dropped; 0 = all
-  bool flash_attention = true;  ///< false: scores are materialised
+  double capacity_factor = 0;  ///< rows that an expert takes over the balanced number; others are dropped; 0 = all
 
   double step_s = 0;  ///< 0 = not measured
   MemoryOf memory_of = MemoryOf::nothing;

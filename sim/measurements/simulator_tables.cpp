@@ -99,7 +99,6 @@ std::vector<RunRow> read_simulator_tables(const std::filesystem::path& file) {
     row.framework = cells.cells[framework];
     row.interconnect.fabric = cells.cells[interconnect];
     row.precision = precision_recipe("amp_" + cells.cells[precision], "precision");
-    row.flash_attention = false;  // neither had it when these were measured
     row.gpus = needed_whole_number(table, cells, n_gpus, 1);
     row.tp = word(layout, "TP", 1);
     row.pp = word(layout, "PP", 1);

@@ -89,36 +89,11 @@ void fill_sharding(const RunLine& line, RunRow& row) {
     row.zero_stage = 3;
     row.assumed.emplace_back("weights over all ranks");
   }
+  note_unknown_sharding(line, row);
   row.shard_group = row.zero_stage == 0 ? 1 : line.count("fsdp_shard_group").value_or(row.dp * row.cp);
   if (row.dp * row.cp % row.shard_group != 0)
     throw_error(Code::usage, "{} data-parallel ranks in shard groups of {}", row.dp * row.cp, row.shard_group);
   row.experts_beside_shards = row.zero_stage == 3 && row.shard_group < row.dp * row.cp && !found(mode, "HSDP|HYBRID");
-}
-
-void fill_recompute(const RunLine& line, RunRow& row) {
-  const std::string& text = row.recompute_text = line.text("act_ckpt");
-  // "selective: layernorm+moe_act": Megatron-Core's recompute_modules.
-  static const std::regex kModules(R"(selective: *(.+))"), kSeparators(" *[,+] *");
-  std::smatch modules;
-  if (std::regex_match(text, modules, kModules)) {
-    row.recompute = recompute_from_string(std::regex_replace(modules[1].str(), kSeparators, "+"));
-  } else if (found(text, "^selective [(]per-op")) {
-    row.recompute = recompute_from_string("products");
-  } else if (found(text, "^selective [(]every-n layer")) {
-    row.recompute = recompute_from_string("block:every-2");  // ac_freq is 2 unless a config says otherwise
-    row.assumed.emplace_back("every second block recomputed, as torchtitan does");
-  } else if (found(text, "^selective [(]some blocks")) {
-    throw_error(Code::usage, "act_ckpt: found '{}', how many blocks is not said", text);
-  } else if (found(text, "^selective")) {
-    row.recompute = recompute_from_string("core");
-  } else if (found(text, "^(full|true|yes|1$)")) {
-    row.recompute = Recompute::block;
-  } else if (!found(text, "^(none|no|false|0|off|)$|^none")) {
-    throw_error(Code::usage,
-                "act_ckpt: found '{}', allowed none, full, selective, selective: with modules of recompute between "
-                "commas",
-                text);
-  }
 }
 
 /// Of tensor groups, stages and replicas whatever is not said follows from the number of GPUs, or is not there.
@@ -160,7 +135,6 @@ void fill_mesh(const RunLine& line, RunRow& row) {
                      ampere,
              old = first || line.has("framework", "InternEvo");
   row.sequence_parallel = row.tp > 1 && (!old || line.has("act_ckpt", "sequence parallel"));
-  row.flash_attention = !first;
 }
 
 /// What the chunks of the pipeline have, and whether the model has modules of multi-token prediction.
@@ -186,31 +160,6 @@ void fill_recipe_routing(const RunLine& line, RunRow& row) {
   row.routing = RunRow::Routing::balanced;
 }
 
-void fill_experts(const RunLine& line, RunRow& row) {
-  const std::string dispatcher = line.one_of("dispatcher", {"", "alltoall", "deepep", "deepep-uccl", "hybridep"});
-  if (dispatcher == "deepep") row.dispatcher = Dispatcher::deepep;
-  if (dispatcher == "deepep-uccl") row.dispatcher = Dispatcher::uccl;
-  if (dispatcher == "hybridep") row.dispatcher = Dispatcher::hybridep;
-  const std::string graphs = line.one_of("cuda_graphs", {"", "none", "partial", "full"});
-  if (graphs == "partial") row.cuda_graphs = CudaGraphs::partial;
-  if (graphs == "full") row.cuda_graphs = CudaGraphs::full;
-  row.exchange_overlapped = line.one_of("ep_overlap", {"", "0", "1"}) == "1";
-  const std::string& routing = line.text("moe_routing");
-  std::smatch capacity;
-  static const std::regex kCapacity(R"(capacity (\d+(?:\.\d+)?))");
-  if (std::regex_match(routing, capacity, kCapacity)) {
-    row.capacity_factor = std::stod(capacity[1]);
-    row.routing = row.capacity_factor <= 1 ? RunRow::Routing::balanced : RunRow::Routing::natural;
-    return;
-  }
-  if (!routing.empty() && routing != "natural" && routing != "forced_balance")
-    throw_error(Code::usage, "moe_routing: found '{}', allowed forced_balance, natural, 'capacity 1.25', or nothing",
-                routing);
-  row.routing = routing == "natural"          ? RunRow::Routing::natural
-                : routing == "forced_balance" ? RunRow::Routing::balanced
-                                              : RunRow::Routing::unsaid;
-}
-
 void fill_microbatch(const RunLine& line, RunRow& row) {
   if (const auto said = line.count("micro_batch", 1e5)) {
     row.microbatch = *said;
@@ -220,27 +169,6 @@ void fill_microbatch(const RunLine& line, RunRow& row) {
     row.microbatch = 1;
     row.assumed.emplace_back("microbatch of 1");
   }
-}
-
-/// "amp_bf16/DEFAULT", "FP8", "fp8 (MXFP8)", "bf16 (fp32 grad accum)": the first of these words that it has. What says
-/// no more than fp32 has products without tensor cores, as PyTorch by default.
-std::string precision_word(const RunLine& line, RunRow& row) {
-  const std::string said = lower(line.text("precision"));
-  if (said.empty()) {
-    row.assumed.emplace_back("16-bit products");
-    return line.has("gpu", "V100") ? "amp_fp16" : "amp_bf16";
-  }
-  constexpr std::array<std::pair<const char*, const char*>, 8> kWords{{{"mxfp8", "amp_mxfp8"},
-                                                                       {"nvfp4", "amp_nvfp4"},
-                                                                       {"blockwise", "amp_fp8_blockwise"},
-                                                                       {"fp8", "amp_fp8"},
-                                                                       {"fp16", "amp_fp16"},
-                                                                       {"bf16", "amp_bf16"},
-                                                                       {"tf32", "tf32"},
-                                                                       {"fp32", "fp32"}}};
-  for (const auto& [name, word] : kWords)
-    if (said.find(name) != std::string::npos) return word;
-  return said;
 }
 
 void fill_memory(const RunLine& line, RunRow& row) {

@@ -49,20 +49,10 @@ RunFiles run_files(const RunRow& row, const StackSpec& stack) {
   out.stack = stack;
   out.stack_option = stack.frameworks.empty() ? kTypicalStack : stack.name;
   out.cluster = cluster_of(row);
-  RunSpec& run = out.run;
-  run.name = row.name;
-  run.model = row.model;
-  run.layout = staged_layout_of(row);
+  out.run = run_spec_of(row);
   if (row.experts_beside_shards && row.ep > 1)
     out.unsaid.emplace_back("copies of dense weights on the ranks of other experts");
-  run.precision = row.precision.compute;
-  run.precisions = row.precision.precisions;
-  run.pure_reduction = row.gradient_bytes < 4;
-  run.seq = row.seq;
-  run.global_batch = row.global_batch;
-  run.steps = 1;
-  run.save = false;
-  check_run(run, "run file");
+  check_run(out.run, "run file");
   const ExpertLoads loads = expert_loads(row);
   out.routing = {loads.routing.empty() ? "balanced" : loads.routing};
   return out;

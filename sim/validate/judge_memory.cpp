@@ -8,6 +8,10 @@
 #include "configs/base/error.hpp"
 #include "configs/base/statistics.hpp"
 #include "sim/cost/memory/run_program.hpp"
+#include "sim/cost/stacks/expert_loads.hpp"
+#include "sim/measurements/run_layout.hpp"
+#include "sim/program/routing/named_routing.hpp"
+#include "sim/replay/routed_memory.hpp"
 
 namespace wt {
 namespace {
@@ -54,8 +58,8 @@ std::optional<double> bytes_a_parameter(const RunRow& of, const std::vector<RunR
 
 Forecast forecast(const RunRow& row, const StackSpec& stack, const MemoryModel& model) {
   try {
-    const RunProgram program = run_program(row, stack);
-    const LiveMemory live = formula(row.memory_of) ? layer_memory(program) : live_memory(program, stack.memory);
+    const LiveMemory live =
+        formula(row.memory_of) ? layer_memory(run_program(row, stack)) : simulated_memory(row, stack);
     const MemoryForecast of = model.of_stack(stack).of(row.memory_of, live);
     return {.value = of.bytes, .low = of.low, .high = of.high, .evidence = of.evidence, .reason = {}};
   } catch (const Error& error) {
@@ -65,6 +69,14 @@ Forecast forecast(const RunRow& row, const StackSpec& stack, const MemoryModel& 
 }
 
 }  // namespace
+
+LiveMemory simulated_memory(const RunRow& row, const StackSpec& stack) {
+  const RunProgram program = run_program(row, stack);
+  const std::string loads = expert_loads(row).routing;
+  if (loads.empty()) return live_memory(program, stack.memory);
+  const NamedRouting routing = read_routing({loads}, row.model, run_spec_of(row).tokens(), row.ep);
+  return routed_memory(program, *routing.source, printed_ranks(stack.memory));
+}
 
 std::vector<Judged> judge_memory(const std::vector<RunRow>& rows, const std::vector<RunRow>& reference,
                                  const std::vector<StackSpec>& stacks, const std::string& stack, LeftOut left_out) {
@@ -84,7 +96,6 @@ std::vector<Judged> judge_memory(const std::vector<RunRow>& rows, const std::vec
     j.regime = (row.model.experts > 0 ? "MoE, " : "") + regime_of(row, !own.frameworks.empty());
     j.measured = row.memory_bytes;
     j.assumed = row.assumed;
-    if (row.model.experts > 0 && row.ep > 1) j.assumed.emplace_back("as many rows on every expert rank");
     j.forecast.reason = j.baseline.reason = row.unusable;
     if (!row.unusable.empty()) continue;
     const bool by_origin = left_out == LeftOut::origin;
@@ -92,6 +103,7 @@ std::vector<Judged> judge_memory(const std::vector<RunRow>& rows, const std::vec
     auto model = without.find(name);
     if (model == without.end())
       model = without.emplace(name, by_origin ? whole.without_origin(name) : whole.without(name)).first;
+    if (const std::string loads = expert_loads(row).assumed; row.ep > 1 && !loads.empty()) j.assumed.push_back(loads);
     j.forecast = forecast(row, own, model->second);
     if (const auto rate = bytes_a_parameter(row, reference)) j.baseline.value = *rate * parameters_a_gpu(row);
   }

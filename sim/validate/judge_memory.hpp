@@ -8,6 +8,10 @@
 
 namespace wt {
 
+/// Bytes of tensors at the peak, as `windtunnel simulate` prints them of the run's files: on the rank with most, or of
+/// the first stage where the stack's tables print that one. Throws Error{usage} where no layout of ours is the row's.
+LiveMemory simulated_memory(const RunRow& row, const StackSpec& stack);
+
 /// One judged row, in order, for every row with a memory and every unusable one. Each is asked of the model without the
 /// row's own group (MemoryModel::group_of) or origin. `stack`: the name of the stack of all of `rows`; empty = by their
 /// framework, of `stacks`. `model`: of the reference's samples; rows have no part in it that the reference has not. The

@@ -8,6 +8,8 @@
 #include <regex>
 #include <set>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "tests/fixtures/golden.hpp"
 #include "tests/fixtures/windtunnel.hpp"
@@ -133,4 +135,56 @@ TEST_CASE("an unknown subcommand names the nearest one") {
   const Ended ended = windtunnel("simulat");
   CHECK(ended.status == 2);
   CHECK(ended.said.find("did you mean 'simulate'?") != std::string::npos);
+}
+
+TEST_CASE("help is the same as --help, of the program and of each command") {
+  CHECK(output_of("help") == output_of("--help"));
+  CHECK(output_of("help plan") == output_of("plan --help"));
+  CHECK(output_of("help gate run") == output_of("gate run --help"));
+  if (answers("train")) CHECK(output_of("help train") == output_of("train --help"));
+  CHECK_THAT(output_of("--help"), Catch::Contains("windtunnel help plan"));
+}
+
+TEST_CASE("an unknown topic of help names the nearest one") {
+  const auto refused = [](const std::string& arguments, const std::string& why) {
+    const Ended ended = windtunnel(arguments);
+    INFO(arguments << ": " << ended.said);
+    CHECK(ended.status == 2);
+    CHECK_THAT(ended.said, Catch::Contains(why));
+  };
+  refused("help simulat", "found no topic 'simulat'; did you mean 'simulate'?");
+  refused("help gate rnu", "found no topic 'gate rnu'; did you mean 'run'?");
+  refused("help zzz", "topics: demo,");
+  refused("help plan gpus", "'plan' has no topics of its own");
+}
+
+TEST_CASE("an unknown flag names the nearest one, who has it, and where the setting is said") {
+  const auto refused = [](const std::string& arguments, const std::vector<std::string>& why) {
+    const Ended ended = windtunnel(arguments);
+    INFO(arguments << ": " << ended.said);
+    CHECK(ended.status == 2);
+    for (const std::string& part : why) CHECK_THAT(ended.said, Catch::Contains(part));
+  };
+  // Not in the words of the message's line breaks: parts within a word or two.
+  refused("simulate tiny-moe --cluster hgx-h100 --gpus 64",
+          {"unknown flag --gpus", "'plan'", "run file", "fsdp_config.data_parallel_shard_degree", "--cluster"});
+  refused("simulate --gpus 64", {"unknown flag --gpus"});  // not taken for the run 64
+  refused("simulate tiny-moe --gpus=64", {"unknown flag --gpus;"});
+  refused("plan dbrx-3072-h100 --seq-len 8192", {"unknown flag --seq-len", "--set max_seq_len=VALUE"});
+  refused("plan dbrx-3072-h100 --clutser hgx-h100", {"unknown flag --clutser; nearest: --cluster"});
+  refused("plan dbrx-3072-h100 --out x", {"unknown flag --out; nearest: --output"});
+  refused("gate run --bsae main", {"gate run: unknown flag --bsae; nearest: --base"});
+  refused("whatif dbrx-3072-h100 --version", {"'windtunnel' itself has it"});
+  refused("data pack x -q", {"unknown flag -q"});
+  refused("--jsn", {"windtunnel: unknown flag --jsn; the program has --version"});
+  if (answers("train")) {
+    refused("train tiny-moe --gpus 4 -o out/x", {"unknown flag --gpus", "run file"});
+    refused("bench kernels --quikc", {"unknown flag --quikc; nearest: --quick"});
+  }
+}
+
+TEST_CASE("what belongs to a flag or follows -- is no unknown flag") {
+  CHECK_THAT(windtunnel("plan no-such --set --x").said, !Catch::Contains("unknown flag"));
+  CHECK_THAT(windtunnel("simulate no-such --cluster -x").said, !Catch::Contains("unknown flag"));
+  CHECK_THAT(windtunnel("report -- --no-such").said, !Catch::Contains("unknown flag"));
 }

@@ -9,6 +9,7 @@
 #include <set>
 #include <sstream>
 
+#include "configs/base/command_line.hpp"
 #include "configs/base/yaml.hpp"
 #include "configs/files/cluster.hpp"
 #include "configs/files/failures.hpp"
@@ -288,4 +289,14 @@ events:
   Keys keys = accepted({scenario + events}, from_file([](const auto& file) { read_scenario_file(file); }));
   keys.erase("events.detect");  // where it is left out
   CHECK(keys == documented("Fault scenario"));
+}
+
+TEST_CASE("keys that stand in for flags of other trainers are keys of the file") {
+  for (const bool study : {false, true}) {
+    const Keys keys = documented(study ? "Study" : "Run");
+    for (const std::string& key : keys_of_flags(study)) {
+      INFO(key);
+      CHECK(keys.count(key) == 1);
+    }
+  }
 }

@@ -83,6 +83,27 @@ TEST_CASE("profile show says machine, run, measurements and what speaks against 
   CHECK(document.at("payload").at("measurements")[0].at("max_rel_error") == 0.004);
 }
 
+TEST_CASE("a rate of bytes that a price counts is named an estimate, and one of bytes that moved is not") {
+  const test::TempDirectory folder;
+  Measurement loss = gemm(8192, 1);
+  loss.kernel = "cross_entropy", loss.shape = {{"rows", 8192}, {"vocab", 32768}};
+  loss.counters["bytes"] = 8192.0 * 32768 * 8;
+  Measurement moved = loss;  // as the aims of our kernels count it
+  moved.kernel = "permute", moved.counters.erase("flops");
+  Profile of = profile("2026-01-01T00:00:00Z", 1);
+  of.measurements = {loss, moved};
+  const std::string file = (folder / "p.json").string(), note = "no bandwidth";
+  write_profile(of, file);
+  CHECK_THAT(run("show " + file).said, Contains("GB/s est.") && Contains(note));
+  CHECK_THAT(run("show " + file + " cross_entropy").said, Contains(note));
+  const json rows = json::parse(run("show " + file + " --json").said).at("payload").at("measurements");
+  CHECK(rows[0].at("rate_estimated") == true);
+  CHECK(rows[1].at("rate_estimated") == false);
+  of.measurements = {moved};
+  write_profile(of, file);
+  CHECK_THAT(run("show " + file).said, !Contains("est."));
+}
+
 TEST_CASE("profile diff shows ratios with their intervals and judges nothing") {
   const Files files;
   const Ended looked = run("diff " + files.a + " " + files.b);

@@ -115,7 +115,7 @@ TOP = ["configs", "kernels", "sim", "reports", "trainer", "bench", "planner"]
 LIBRARIES = {
     "LibTorch": (r"(ATen|c10|torch|caffe2)/", ["trainer", "bench/suites", "bench/main.cpp"]),
     "SimGrid": (r"(simgrid/|xbt/|xbt\.h)", ["sim/cluster"]),
-    "CLI11": (r"CLI/", ["planner/cli", "bench/main.cpp", "bench/suites"]),
+    "CLI11": (r"CLI/", ["planner/cli", "bench/main.cpp", "bench/suites", "configs/base/command_line.cpp"]),
     "toml++": (r"toml\+\+/", ["planner/recipes/toml_text.cpp"]),
     "libcurl": (r"curl/", ["trainer/storage"]),
     "yaml-cpp": (r"yaml-cpp/", ["configs/base", "configs/files/study_yaml.cpp"]),

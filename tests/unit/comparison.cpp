@@ -20,8 +20,19 @@ RunComparison compared(double step_s, double exposed_s, double peak_bytes) {
   return c;
 }
 
+std::vector<std::string> broken_bars(const std::vector<RunComparison>& comparisons) {
+  return judge_demo(comparisons, {}, 2).broken;
+}
+
+/// While others took so many of the machine's two cores.
+RunComparison beside(double cores, RunComparison c) {
+  c.cores_used_by_others = cores;
+  return c;
+}
+
 DemoResult demo_of(const std::vector<RunComparison>& comparisons) {
   DemoResult demo;
+  demo.cores = 2;
   demo.comparisons = comparisons;
   DrillCase exact;
   exact.struck = {"kill of rank 1 at optimizer of step 6"};
@@ -104,4 +115,45 @@ TEST_CASE("what predictions were off by is said of runs that were not calibrated
   seen.calibrated_on = true;
   const std::string said = comparison_section({seen}).paragraphs.front();
   CHECK_THAT(said, Catch::Contains("every run was part of the calibration") && !Catch::Contains("0 runs"));
+}
+
+TEST_CASE("times that other programs disturbed are named and not judged, memory is") {
+  const RunComparison late = compared(0.6, 0.02, 100), fat = compared(0.6, 0.2, 120);
+  CHECK(judge_demo({beside(0.1, late)}, {}, 2).broken.size() == 2);  // 5 % of two cores
+  const DemoJudgement let = judge_demo({beside(0.7, late)}, {}, 2);
+  CHECK(let.broken.empty());
+  REQUIRE(let.disturbed.size() == 1);
+  CHECK(let.disturbed[0] ==
+        "other (1x4): step time (-40.0 %) and exposed communication (-18.0 % of the step) are not judged: other "
+        "programs took 0.7 of 2 cores while it was measured, allowed are 0.1");
+  CHECK(demo_of({beside(0.7, late)}).exit_status() == 0);
+  CHECK(judge_demo({beside(0.7, fat)}, {}, 2).broken.size() == 1);
+  CHECK(demo_of({beside(0.7, fat)}).exit_status() == 1);
+  CHECK(judge_demo({beside(0.7, late)}, {}, 64).broken.size() == 2);  // which is little of 64 cores
+}
+
+TEST_CASE("of several runs, those that nothing disturbed are judged") {
+  const RunComparison late = compared(0.6, 0.2, 100);
+  RunComparison quiet = late;
+  quiet.name = "quiet";
+  const DemoJudgement judged = judge_demo({beside(1, late), quiet}, {}, 2);
+  REQUIRE(judged.broken.size() == 1);
+  CHECK_THAT(judged.broken[0], Catch::StartsWith("quiet (1x4): step time"));
+  CHECK(judged.disturbed.size() == 1);
+  CHECK(demo_of({beside(1, late), quiet}).exit_status() == 1);
+}
+
+TEST_CASE("a disturbed calibration disturbs the times of every run") {
+  RunComparison seen = compared(1, 0.2, 100);
+  seen.calibrated_on = true;
+  const RunComparison late = compared(0.6, 0.2, 100);
+  const DemoJudgement by_run = judge_demo({beside(0.5, seen), late, late}, {}, 2);
+  CHECK(by_run.broken.empty());
+  REQUIRE(by_run.disturbed.size() == 2);  // the run that was calibrated on is held to no bar
+  CHECK_THAT(by_run.disturbed[0], Catch::Contains("0.5 of 2 cores while what the machine model was calibrated on"));
+  Profile suites;
+  suites.fingerprint = {{"run.other_busy_cores", "0.08"}, {"run.stolen_cores", "0.04"}};
+  CHECK(judge_demo({seen, late}, suites, 2).broken.empty());
+  suites.fingerprint["run.stolen_cores"] = "0.01";
+  CHECK(judge_demo({seen, late}, suites, 2).broken.size() == 1);
 }

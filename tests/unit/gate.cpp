@@ -1,6 +1,7 @@
 #include "bench/gate/gate.hpp"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <limits>
 
 #include "bench/gate/selftest.hpp"
@@ -276,6 +277,14 @@ TEST_CASE("the gate's false-alarm rates of both workflows are those of its selft
   CHECK(r.consecutive.failed_runs == Approx(wt::kFalseAlarmsBaseThenNew).margin(0.0005));
 }
 
+TEST_CASE("the bound of a rate is what shows so few events or fewer in 5 % of the cases") {
+  CHECK(wt::rate_bound(0, 300) == Approx(1 - std::pow(0.05, 1 / 300.0)));  // 1 %
+  const double one = wt::rate_bound(1 / 300.0, 300);
+  CHECK(std::pow(1 - one, 300) + 300 * one * std::pow(1 - one, 299) == Approx(0.05));
+  CHECK(wt::rate_bound(2 / 12.0, 12) == Approx(0.4381).margin(5e-5));  // R: binom.test(2, 12, alternative = "less")
+  CHECK(wt::rate_bound(1, 7) == 1);
+}
+
 TEST_CASE("whether the sides were measured in turns is told by their dates") {
   const auto order = [](const std::string& base, const std::string& current) {
     wt::Profile a, b;
@@ -289,7 +298,7 @@ TEST_CASE("whether the sides were measured in turns is told by their dates") {
   CHECK(order(four + " + " + two, one + " + " + three).order == wt::Order::in_turns);
   for (const auto& r : {order(one, two), order(three, two), order(one + " + " + two, three + " + " + four)}) {
     CHECK(r.order == wt::Order::base_then_new);
-    CHECK_THAT(r.order_sentence(), Contains("16.7 %") && Contains("in turns 0.3 %"));
+    CHECK_THAT(r.order_sentence(), Contains("16.7 %") && Contains("in turns 0.3 %") && Contains("chosen on"));
   }
   CHECK(order("", two).order == wt::Order::unknown);
   CHECK_THAT(order("", two).order_sentence(), Contains("not known"));

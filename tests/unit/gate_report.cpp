@@ -1,6 +1,7 @@
 #include "planner/cli/gate/gate_report.hpp"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "planner/cli/gate/gate_comment.hpp"
 
@@ -140,6 +141,10 @@ TEST_CASE("the selftest report prints both figures") {
   options.trials = 3;
   const wt::SelftestResult r = wt::selftest(runs, options);
   CHECK_THAT(wt::selftest_text(r), Contains("False alarms") && Contains("Recall") && Contains("10 %"));
+  // None of three, and one window of eight runs: 1 - 0.05^(1/3), and no more than "under 95 %".
+  CHECK_THAT(wt::selftest_text(r), Contains("under 63.2 % (0 of 3)") && Contains("under 95.0 % (0 of 1)") &&
+                                       !Contains(" 0.0 % (0 of") && Contains("chosen on this recording"));
   CHECK(wt::selftest_json(r)["interleaved"]["slower"] == 0);
+  CHECK(wt::selftest_json(r)["interleaved"]["failed_runs_bound"].get<double>() == Approx(1 - std::cbrt(0.05)));
   CHECK(wt::selftest_json(r)["recall"].size() == 3);
 }

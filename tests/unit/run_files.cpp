@@ -2,12 +2,18 @@
 // and what files cannot say is named.
 #include <catch2/catch.hpp>
 #include <regex>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "configs/base/error.hpp"
 #include "sim/cost/memory/run_program.hpp"
 #include "sim/cost/stacks/step_work.hpp"
+#include "sim/program/routing/named_routing.hpp"
 #include "sim/replay/simulated_step.hpp"
+#include "sim/validate/judge_memory.hpp"
 #include "sim/validate/judge_runs.hpp"
+#include "tests/fixtures/fake_cost.hpp"
 #include "tests/fixtures/published_reference.hpp"
 #include "tests/fixtures/temp_directory.hpp"
 
@@ -231,4 +237,42 @@ TEST_CASE("simulate says of a published run's files what validate says of the ru
     ++simulated;
   }
   CHECK(simulated >= 15);
+}
+
+TEST_CASE("the peak that simulate prints of a published run's files is the memory that validate judges of the run") {
+  const PublishedTimes& published = test::published();
+  const test::TempDirectory folder;
+  std::set<std::string> kinds;
+  // GPTs in pipelines whose scores are kept, stages of uneven cost, FSDP, gradients in 16 bits, and experts: over
+  // replicas beside FSDP with trained loads, over a pipeline's, balanced.
+  for (const char* id : {"n0065", "n0074", "r00424", "r00828", "n0087", "n0100", "r01473", "r00139", "t01"}) {
+    const std::vector<RunRow>& rows = published.tables().runs;
+    const auto row = std::find_if(rows.begin(), rows.end(), [&](const RunRow& r) { return r.id == id; });
+    INFO(id);
+    REQUIRE(row != rows.end());
+    INFO(row->name);
+    REQUIRE(row->unusable == "");
+    write_run_files(run_files(*row, stack_of(row->framework, published.stacks())), folder / id);
+    RunSpec run = read_run(folder / id / "run.yaml");
+    const ClusterSpec cluster = read_cluster((folder / id / "cluster.yaml").string());
+    const std::string command = test::read_bytes(folder / id / "command.txt");
+    const auto said = [&](const std::string& flag) {
+      std::smatch found;
+      std::regex_search(command, found, std::regex("--" + flag + " ([^ \n]+)"));
+      return found.str(1);
+    };
+    const StackSpec stack = read_stack(said("stack"));
+    const NamedRouting routing = read_routing({said("routing")}, run.model, run.tokens(), run.layout.expert);
+    ProgramOptions options = program_options(run);
+    options.transport_scratch = false;
+    take_stack(stack, run.model, run.layout, options);
+    const test::FakeCost cost;
+    double peak = 0;
+    for (const StepTimeline& t :
+         simulated_step(run.model, run.layout, options, cluster, cost, *routing.source).replay.timelines)
+      if (!stack.memory.first_rank_only || t.rank < run.layout.stage_ranks()) peak = std::max(peak, t.peak_bytes);
+    CHECK(simulated_memory(*row, stack).peak() == Approx(peak).epsilon(1e-9));
+    kinds.insert(run.layout.pipeline > 1 ? "pipeline" : run.layout.expert > 1 ? "experts" : "sharded");
+  }
+  CHECK(kinds.size() == 3);
 }

@@ -37,7 +37,6 @@ RunRow gpt(std::int64_t layers, std::int64_t width, std::int64_t heads) {
   m.activation = Activation::gelu;
   row.seq = 2048;
   row.microbatch = row.accumulation = row.gpus = 1;
-  row.flash_attention = false;
   row.source = std::string("s");
   row.group = std::string("s | gpt");
   return row;
@@ -48,7 +47,6 @@ RunRow gated() {
   row.model.activation = Activation::swiglu;
   row.model.ffn = 14336;
   row.model.kv_heads = 8;
-  row.flash_attention = true;
   return row;
 }
 
@@ -156,8 +154,8 @@ TEST_CASE("states by ZeRO stage: 18, 6 + 12 / N and 16 / N bytes a parameter; a 
 
 TEST_CASE("microbatches in flight are those of the schedule: 1F1B, and interleaved chunks") {
   RunRow row = gpt(8, 1024, 16);
-  row.flash_attention = true;
-  const StackSpec stack = read_stack("megatron-lm");
+  StackSpec stack = read_stack("megatron-lm");
+  stack.attention = AttentionKernels::flash2;
   const double whole = layer_memory(run_program(row, stack)).dynamic;
   row.gpus = row.pp = 4;
   row.accumulation = 16;
@@ -194,12 +192,12 @@ TEST_CASE("stages of like numbers of layers, or of like cost with the output pro
 
 TEST_CASE("the peak is the stage's that has most: the first by its microbatches, the last by its logits") {
   RunRow row = gpt(8, 1024, 16);
-  row.flash_attention = true;
   row.gpus = row.pp = 2;
   row.accumulation = 8;
   row.seq = 65536;
   row.model.vocab = 1024;
   StackSpec stack = read_stack("megatron-lm");
+  stack.attention = AttentionKernels::flash2;
   const auto first_alone = [&] {
     StackSpec first = stack;
     first.memory.first_rank_only = true;
@@ -233,7 +231,6 @@ TEST_CASE("more of a split never costs memory, more tokens always do") {
     row.pp = pick({1, 2, 4});
     row.dp = pick({2, 8});
     row.accumulation = pick({1, 3, 16});
-    row.flash_attention = pick({0, 1}) == 1;
     row.sequence_parallel = row.tp > 1;
     row.zero_stage = 1;
     row.shard_group = row.dp;
@@ -247,7 +244,8 @@ TEST_CASE("more of a split never costs memory, more tokens always do") {
     INFO(row.model.layers << " layers, tp " << row.tp << " pp " << row.pp << " " << stack.name);
     CHECK(changed([](RunRow& r) { r.zero_stage = 0; }) > peak);
     CHECK(changed([](RunRow& r) { r.microbatch *= 2; }) > peak);
-    if (!row.flash_attention) CHECK(changed([](RunRow& r) { r.recompute = recompute_from_string("core"); }) <= peak);
+    if (stack.attention == AttentionKernels::unfused)
+      CHECK(changed([](RunRow& r) { r.recompute = recompute_from_string("core"); }) <= peak);
     if (row.tp > 1) CHECK(changed([](RunRow& r) { r.tp *= 2; }) < peak);
   }
 }

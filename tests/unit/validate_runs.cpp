@@ -117,7 +117,7 @@ TEST_CASE("a run's row says its layout, and what follows from it") {
   CHECK((every.recompute.of(1, 32).block && !every.recompute.of(2, 32).block && every.recompute.of(31, 32).block));
   CHECK(every.assumed.size() == 1);
   CHECK(row.precision.word == "amp_bf16");
-  CHECK((row.sequence_parallel && row.flash_attention));
+  CHECK(row.sequence_parallel);
   CHECK((row.model.kv_heads == 8 && row.model.head_dim == 128 && row.model.ffn == 14336));
   CHECK_FALSE(row.model.tied);  // 8.03 B parameters are those of two vocabulary matrices
   CHECK(row.assumed.empty());
@@ -162,8 +162,6 @@ TEST_CASE("words and numbers of other tables are understood or refused, never ta
   CHECK(stage("ZeRO stage 1") == 1);
   CHECK(stage("none") == 0);
   CHECK(row_of({{"fsdp_mode", "sharded"}}).unusable.find("found 'sharded'") != std::string::npos);
-  CHECK_FALSE(row_of({{"framework", "Megatron-LM"}, {"gpu", "A100-80GB"}}).flash_attention);
-  CHECK(row_of({{"framework", "Megatron-LM"}}).flash_attention);
   CHECK_FALSE(row_of({{"framework", "Megatron-DeepSpeed"}, {"gpu", "A100-80GB"}}).sequence_parallel);
   CHECK(row_of({{"act_ckpt", "Full"}}).recompute == Recompute::block);
   CHECK(row_of({{"act_ckpt", "False"}}).recompute == Recompute::none);
@@ -266,9 +264,97 @@ TEST_CASE("how rows are sent to experts stands in columns of its own, in known w
   }
   CHECK(row_of({{"framework", "NeMo AutoModel (FSDP2 + EP)"}, {"experts", "8"}, {"top_k", "2"}}).routing ==
         RunRow::Routing::unsaid);
-  CHECK(row_of({{"dispatcher", "DeepEP v2"}}).unusable ==
-        "dispatcher: found 'DeepEP v2', allowed alltoall, deepep, deepep-uccl, hybridep, or nothing");
-  CHECK(row_of({{"moe_routing", "dropless"}}).unusable.find("allowed forced_balance, natural") != std::string::npos);
+  CHECK(row_of({{"dispatcher", "carrier pigeon"}}).unusable ==
+        "dispatcher: found 'carrier pigeon', allowed alltoall, deepep, deepep-uccl, hybridep, or nothing");
+  CHECK(row_of({{"moe_routing", "by chance"}}).unusable.find("allowed forced_balance, natural") != std::string::npos);
+}
+
+TEST_CASE("known words are taken out of a sentence, wherever they stand in it") {
+  using Routing = RunRow::Routing;
+  struct Said {
+    const char* text;
+    Routing routing;
+    Dispatcher dispatcher;
+    double capacity;
+  };
+  for (const Said& s :
+       {Said{"forced_balance, dropless; dispatcher DeepEP over UCCL", Routing::balanced, Dispatcher::uccl, 0},
+        Said{"forced_balance; dispatcher NCCL all-to-all", Routing::balanced, Dispatcher::alltoall, 0},
+        Said{"forced_balance, dropless; dispatcher HybridEP", Routing::balanced, Dispatcher::hybridep, 0},
+        Said{"Forced balance; DeepEP over NVSHMEM", Routing::balanced, Dispatcher::deepep, 0},
+        Said{"natural with capacity factor 3 (token_drop); dispatcher DeepEP", Routing::natural, Dispatcher::deepep, 3},
+        Said{"natural with capacity factor 1", Routing::balanced, Dispatcher::alltoall, 1},
+        Said{"natural (aux loss); dispatcher NCCL all-to-all (default)", Routing::natural, Dispatcher::alltoall, 0},
+        Said{"natural; no expert parallelism", Routing::natural, Dispatcher::alltoall, 0},
+        Said{"forced_balance (fake balanced gate), dropless", Routing::balanced, Dispatcher::alltoall, 0},
+        Said{"dropless", Routing::unsaid, Dispatcher::alltoall, 0},
+        Said{"not stated", Routing::unsaid, Dispatcher::alltoall, 0}}) {
+    const RunRow row = row_of({{"moe_routing", s.text}});
+    INFO(s.text << ": " << row.unusable);
+    CHECK((row.routing == s.routing && row.dispatcher == s.dispatcher && row.capacity_factor == s.capacity));
+    CHECK(row.unusable.empty());
+    CHECK(row.assumed.empty());
+  }
+  CHECK(row_of({{"cuda_graphs", "partial CUDA graph"}}).cuda_graphs == CudaGraphs::partial);
+  CHECK(row_of({{"ep_overlap", "EP overlap ON"}}).exchange_overlapped);
+  CHECK_FALSE(row_of({{"ep_overlap", "overlap off"}}).exchange_overlapped);
+  CHECK(row_of({{"act_ckpt", "no recompute"}}).recompute == Recompute::none);
+  CHECK(row_of({{"act_ckpt", "full activation checkpointing"}}).recompute == Recompute::block);
+  for (const char* text : {"selective (core attention)", "selective recompute of core_attn"})
+    CHECK((row_of({{"act_ckpt", text}}).recompute == recompute_from_string("core") &&
+           row_of({{"act_ckpt", text}}).assumed.empty()));
+}
+
+TEST_CASE("words that are not known beside known ones are listed in what the row assumes") {
+  const auto assumed = [](const Cells& cells) {
+    const RunRow row = row_of(cells);
+    INFO(row.unusable);
+    CHECK(row.unusable.empty());
+    return row.assumed;
+  };
+  using Lines = std::vector<std::string>;
+  CHECK(assumed({{"moe_routing", "natural, jittered; dispatcher DeepEP v2"}}) ==
+        Lines{"not understood: jittered, v2 (moe_routing)"});
+  CHECK(assumed({{"dispatcher", "DeepEP (low latency)"}}) == Lines{"not understood: low latency (dispatcher)"});
+  CHECK(assumed({{"act_ckpt", "selective (graph default policy)"}}) ==
+        Lines{"not understood: graph default policy (act_ckpt)"});
+  CHECK(row_of({{"act_ckpt", "selective (graph default policy)"}}).recompute == recompute_from_string("core"));
+  CHECK(assumed({{"act_ckpt", "selective: mla_up_proj, mhc"}}) == Lines{"not understood: mhc (act_ckpt)"});
+  CHECK(assumed({{"precision", "mxfp8 grouped GEMMs"}}) == Lines{"not understood: grouped GEMMs (precision)"});
+  CHECK(assumed({{"fsdp_mode", "HSDP, one copy over 4"}}) == Lines{"not understood: one copy over 4 (fsdp_mode)"});
+  // What is denied is not said.
+  CHECK(row_of({{"moe_routing", "dropless, not forced_balance"}}).routing == RunRow::Routing::unsaid);
+  CHECK(assumed({{"moe_routing", "natural; DeepEP off"}}) == Lines{"not understood: DeepEP off (moe_routing)"});
+  CHECK(row_of({{"moe_routing", "natural; DeepEP off"}}).dispatcher == Dispatcher::alltoall);
+  CHECK(row_of({{"moe_routing", "non-natural"}}).unusable.find("found 'non-natural'") != std::string::npos);
+  // A word inside another one is another word.
+  CHECK(row_of({{"moe_routing", "unnatural"}}).unusable.find("found 'unnatural'") != std::string::npos);
+}
+
+TEST_CASE("a sentence that contradicts itself, or another column, is refused") {
+  const auto refused = [](const Cells& cells, const char* why) {
+    INFO(why);
+    CHECK_THAT(row_of(cells).unusable, Catch::Contains(why));
+  };
+  refused({{"moe_routing", "natural; forced_balance"}}, "says both forced_balance and natural");
+  refused({{"moe_routing", "natural, dropless, capacity 1.25"}}, "says both dropless and a capacity");
+  refused({{"moe_routing", "natural; DeepEP; HybridEP"}}, "says both deepep and hybridep");
+  refused({{"moe_routing", "natural; no expert parallelism"}, {"experts", "8"}, {"top_k", "2"}, {"ep", "8"}},
+          "and ep says 8");
+  refused({{"moe_routing", "natural; HybridEP"}, {"dispatcher", "deepep"}},
+          "dispatcher: found 'deepep', and moe_routing says hybridep");
+  refused({{"act_ckpt", "full, selective"}}, "says both selective and full");
+  refused({{"cuda_graphs", "full, partial"}}, "says both full and partial");
+  refused({{"fsdp_mode", "ZeRO-1, later ZeRO-3"}}, "says both ZeRO-1 and ZeRO-3");
+}
+
+TEST_CASE("the published tables are understood to the last word") {
+  for (const char* table : {"training_runs", "torchtitan_runs", "later_runs", "runs_2026", "large_runs"})
+    for (const RunRow& row : read_run_rows("configs/measurements/" + std::string(table) + ".csv"))
+      for (const std::string& assumed : row.assumed) {
+        INFO(row.name);
+        CHECK((!row.unusable.empty() || assumed.find("not understood") == std::string::npos));
+      }
 }
 
 TEST_CASE("experts, heads wider than their share and a tied embedding are read from where they stand") {
@@ -311,33 +397,92 @@ TEST_CASE("of a pipeline whose batch and microbatches disagree the microbatches 
   CHECK(row.assumed[0].find("a batch of 144 sequences") != std::string::npos);
 }
 
-TEST_CASE("a preset says the shape, and the row how many of its layers") {
-  const RunRow row = row_of({{"preset", "deepseek-v3"}, {"layers", "8"}, {"tp", "1"}, {"dp", "16"}, {"pp", "2"}});
-  CHECK(row.unusable.empty());
-  CHECK(row.model.name == "Llama");
+namespace {
+
+/// DeepSeek-V3 with 8 of its layers.
+Cells preset_cells(const Cells& changed) {
+  Cells out = {{"preset", "deepseek-v3"},
+               {"model", "DeepSeek-V3 cut to 8 layers"},
+               {"arch_type", "moe"},
+               {"layers", "8"},
+               {"hidden", "7168"},
+               {"heads", "128"},
+               {"kv_heads", ""},
+               {"ffn_hidden", "18432"},
+               {"expert_ffn", "2048"},
+               {"vocab", "129280"},
+               {"experts", "256"},
+               {"top_k", "8"},
+               {"shared_experts", "1"},
+               {"params_total", ""},
+               {"tp", "1"},
+               {"dp", "16"},
+               {"pp", "2"}};
+  for (const auto& [column, cell] : changed) out[column] = cell;
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a preset says the shape, and the row of a model that is cut how many of its layers") {
+  const RunRow row = row_of(preset_cells({}));
+  CHECK(row.unusable == "");
+  CHECK(row.model.name == "DeepSeek-V3 cut to 8 layers");
   CHECK(row.model.layers == 8);
   CHECK(row.model.attention.mla.on());
   CHECK(row.model.dense_layers == 3);
   CHECK(row.model.mtp_layers == 0);
-  const RunRow hybrid = row_of({{"arch_type", "hybrid_moe"},
-                                {"preset", "nemotron-3-nano-30b-a3b"},
-                                {"layers", "29"},
-                                {"tp", "1"},
-                                {"dp", "16"},
-                                {"pp", "2"}});
-  CHECK(hybrid.unusable.empty());
+  const RunRow hybrid = row_of(preset_cells({{"arch_type", "hybrid_moe"},
+                                             {"model", "Nemotron 3 Nano"},
+                                             {"preset", "nemotron-3-nano-30b-a3b"},
+                                             {"layers", "29"},
+                                             {"hidden", "2688"},
+                                             {"heads", "32"},
+                                             {"kv_heads", "2"},
+                                             {"ffn_hidden", ""},
+                                             {"expert_ffn", "1856"},
+                                             {"gated", "0"},
+                                             {"vocab", "131072"},
+                                             {"experts", "128"},
+                                             {"top_k", "6"},
+                                             {"params_total", "30e9"}}));
+  CHECK(hybrid.unusable == "");
   CHECK(hybrid.model.linear.on());
+}
+
+TEST_CASE("a row whose shape is not its preset's is refused, and both are named") {
+  CHECK(
+      row_of(preset_cells({{"model", "DeepSeek-V3"}})).unusable ==
+      "preset deepseek-v3 is another model than the row's: layers 61 and 8; correct the row, or leave its preset out");
+  for (const auto& [cells, said] : std::vector<std::pair<Cells, const char*>>{
+           {{{"hidden", "4096"}}, "hidden 7168 and 4096"},
+           {{{"heads", "64"}}, "heads 128 and 64"},
+           {{{"experts", "128"}, {"top_k", "4"}}, "experts 256 and 128; top_k 8 and 4"},
+           {{{"expert_ffn", "1024"}}, "expert_ffn 2048 and 1024"},
+           {{{"ffn_hidden", "14336"}}, "ffn_hidden 18432 and 14336"},
+           {{{"shared_experts", "0"}}, "shared_experts of width 2048 and 0"},
+           {{{"shared_experts", "2"}}, "shared_experts of width 2048 and 2"},
+           {{{"gated", "0"}}, "gated 1 and 0"},
+           {{{"vocab", "128256"}}, "vocab 129280 and 128256"},
+           {{{"params_total", "671e9"}}, "and 671e9"},  // of all layers
+           {{{"arch_type", "dense"}}, "arch_type moe and dense"},
+           {{{"preset", "llama3-8b"}, {"arch_type", ""}, {"experts", ""}}, "layers 32 and 8"},
+           {{{"preset", "llama3-8b"}, {"kv_heads", "4"}}, "kv_heads 8 and 4"}}) {
+    Cells changed = cells;
+    if (changed.count("preset")) changed["model"] = "Llama";
+    INFO(said);
+    CHECK_THAT(row_of(preset_cells(changed)).unusable, Catch::Contains(said));
+  }
+  // An empty cell says nothing, vocabularies are filled up, and sources round.
+  const Cells silent = {{"hidden", "7168"}, {"heads", ""},       {"ffn_hidden", ""},
+                        {"expert_ffn", ""}, {"vocab", "129536"}, {"experts", ""},
+                        {"top_k", ""},      {"gated", ""},       {"shared_experts", ""}};
+  CHECK(row_of(preset_cells(silent)).unusable == "");
 }
 
 TEST_CASE("a row's pipeline_layout says chunks and modules of multi-token prediction") {
   const auto row = [](const std::string& layout) {
-    return row_of({{"preset", "deepseek-v3"},
-                   {"layers", "8"},
-                   {"tp", "1"},
-                   {"dp", "16"},
-                   {"pp", "2"},
-                   {"vp", "2"},
-                   {"pipeline_layout", layout}});
+    return row_of(preset_cells({{"vp", "2"}, {"pipeline_layout", layout}}));
   };
   const Layout said = staged_layout_of(row("Et*4|t*4|m|L"));
   CHECK(said.chunk_layers == std::vector<std::int64_t>{4, 4, 0, 0});
@@ -360,7 +505,7 @@ TEST_CASE("one row that cannot be used does not take the others away") {
       {{{"arch_type", "hybrid_moe"}}, "layers of several kinds"},
       {{{"fsdp_shard_group", "3"}}, "shard groups of 3"},
       {{{"act_ckpt", "some"}}, "found 'some'"},
-      {{{"act_ckpt", "selective: mla_up_proj, mhc"}}, "found 'mhc'"},
+      {{{"act_ckpt", "selective: mhc"}}, "of whose modules none is known"},
       {{{"act_ckpt", "selective (some blocks whole)"}}, "how many blocks is not said"},
       {{{"vp", "18"}}, "2 pipeline stages of 18 chunks for 32 layers"},
       {{{"heads", "33"}, {"kv_heads", "33"}}, "33 heads for tensor parallelism of 2"}};
@@ -393,7 +538,6 @@ TEST_CASE("tables of simulators say shape, layout and batch in words") {
          v.model.vocab == 51200));
   CHECK((v.tp == 2 && v.dp == 2 && v.pp == 2 && v.microbatch == 4 && v.accumulation == 2 && v.seq == 1024));
   CHECK(v.recompute == Recompute::block);
-  CHECK_FALSE(v.flash_attention);
   CHECK(v.step_s == Approx(0.25));
   const RunRow& k = rows[1];
   REQUIRE(k.unusable.empty());

@@ -53,7 +53,10 @@ void demo(const DemoOptions& options) {
   print_stage(kStages.size() - 1, lap_s(), report.string());
   fmt::print("\n{}\n(all of it in {})\n", demo_summary(result, report),
              format_seconds(std::chrono::duration<double>(Clock::now() - begin).count()));
-  for (const std::string& line : broken_bars(result.comparisons)) fmt::print("Bar broken: {}\n", line);
+  const DemoJudgement judgement = result.judgement();
+  for (const std::string& line : judgement.disturbed) fmt::print("Disturbed: {}\n", line);
+  if (!judgement.disturbed.empty()) fmt::print("Run it again on a quiet machine to have these judged, too.\n");
+  for (const std::string& line : judgement.broken) fmt::print("Bar broken: {}\n", line);
   set_status(result.exit_status());
 }
 

@@ -67,8 +67,11 @@ std::string demo_stage(DemoStage stage, const DemoResult& result) {
 Report demo_report(const DemoResult& result) {
   Report report = plan_report(result.inputs, result.plan, result.details, plan_json(result.inputs, result.plan));
   report.title = "Windtunnel demo: what was measured here, and the plan of " + result.inputs.study.name;
-  const auto proof = {comparison_section(result.comparisons), timeline_section(result.shown()),
-                      rank_memory_section(result.comparisons)};
+  const DemoJudgement judgement = result.judgement();
+  Section compared = comparison_section(result.comparisons);
+  for (const std::string& line : judgement.disturbed) compared.paragraphs.push_back("Disturbed: " + line + ".");
+  for (const std::string& line : judgement.broken) compared.paragraphs.push_back("Bar broken: " + line + ".");
+  const auto proof = {compared, timeline_section(result.shown()), rank_memory_section(result.comparisons)};
   report.sections.insert(report.sections.begin(), proof.begin(), proof.end());
   const auto evidence =
       std::find_if(report.sections.begin(), report.sections.end(), [](const Section& s) { return s.id == "evidence"; });
@@ -77,6 +80,7 @@ Report demo_report(const DemoResult& result) {
   for (const RunComparison& c : result.comparisons) comparisons.push_back(to_json(c));
   report.payload["comparisons"] = comparisons;
   report.payload["drill"] = to_json(result.drill);
+  report.payload["judgement"] = {{"broken", judgement.broken}, {"disturbed", judgement.disturbed}};
   return report;
 }
 

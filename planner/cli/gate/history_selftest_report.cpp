@@ -43,7 +43,8 @@ std::string history_selftest_text(const HistorySelftest& r) {
       "                                           ours          Otava's defaults\n"
       "                                     precision  recall   precision  recall\n"
       "  Otava's list at p 0.001, window 30  {}      {}\n\n"
-      "Steps put into the noise of these series ({} series of {} values a row; a point may be {} values off)\n"
+      "Steps put into the noise of these series ({} series of {} values a row; a point may be {} values off).\n"
+      "The p-value and the effect filter were chosen on these series, with other random draws.\n"
       "                                           ours          Otava's defaults\n"
       "  noise            scatter   step    precision  recall   precision  recall\n",
       o.seed, ours.divisive.window, ours.divisive.max_p, library.window, library.max_p, r.settings_met, r.settings,

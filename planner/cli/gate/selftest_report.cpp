@@ -9,17 +9,32 @@ namespace {
 
 using nlohmann::json;
 
+/// "0.3 % (1 of 300; 95 % bound 1.6 %)".
+std::string rate_text(double share, std::size_t trials) {
+  const double events = std::round(share * static_cast<double>(trials)), bound = rate_bound(share, trials) * 100;
+  const std::string counts = fmt::format("{:.0f} of {}", events, trials);
+  return events == 0 ? fmt::format("under {:.1f} % ({})", bound, counts)
+                     : fmt::format("{:.1f} % ({}; 95 % bound {:.1f} %)", share * 100, counts, bound);
+}
+
 std::string alarms_text(const char* title, const FalseAlarms& f, double floor) {
   return fmt::format(
-      "  {:<14} {:6.3f} % of benchmarks called slower, {:.3f} % faster, {:.1f} % inconclusive; {:.1f} % of gate runs "
-      "fail\n"
+      "  {:<14} {:6.3f} % of benchmarks called slower, {:.3f} % faster, {:.1f} % inconclusive\n"
+      "                 gate runs that fail: {}\n"
       "  {:<14} (\"median more than {:g} % slower\" alone would call {:.1f} %)\n",
-      title, f.slower * 100, f.faster * 100, f.inconclusive * 100, f.failed_runs * 100, "", floor * 100, f.naive * 100);
+      title, f.slower * 100, f.faster * 100, f.inconclusive * 100, rate_text(f.failed_runs, f.trials), "", floor * 100,
+      f.naive * 100);
 }
 
 json alarms_json(const FalseAlarms& f) {
-  return {{"slower", f.slower}, {"faster", f.faster},           {"inconclusive", f.inconclusive},
-          {"naive", f.naive},   {"failed_runs", f.failed_runs}, {"judged", f.judged}};
+  return {{"slower", f.slower},
+          {"faster", f.faster},
+          {"inconclusive", f.inconclusive},
+          {"naive", f.naive},
+          {"failed_runs", f.failed_runs},
+          {"failed_runs_bound", rate_bound(f.failed_runs, f.trials)},
+          {"trials", f.trials},
+          {"judged", f.judged}};
 }
 
 json recall_json(const Recall& x) {
@@ -40,6 +55,9 @@ std::string selftest_text(const SelftestResult& r) {
   std::string text = fmt::format(
       "Gate selftest on {}: {} benchmarks ({} quiet: spread <= {:g} %), {} runs, {} samples a side, {} trials, seed "
       "{}\n\n"
+      "The thresholds were chosen on this recording: its rates are no independent evidence. A 95 % bound is of what "
+      "was\n"
+      "drawn from it.\n\n"
       "False alarms (same code on both sides), by how the two sides are measured\n",
       r.source, r.benchmarks, r.quiet_benchmarks, o.quiet_spread * 100, r.runs, o.samples, o.trials, o.seed);
   text += alarms_text("in turns", r.interleaved, o.gate.relative_floor);
@@ -54,13 +72,13 @@ std::string selftest_text(const SelftestResult& r) {
   if (r.blocks.empty()) return text;
   text += fmt::format(
       "\ngate run, in blocks of random order (a step of {:g} % on {:g} % of the benchmarks)\n"
-      "  benchmarks   measured again   minutes   same code: runs that fail   inconclusive   step found: all   quiet   "
-      "below the floors\n",
+      "  benchmarks   measured again   minutes           same code: runs that fail   inconclusive   step found: all   "
+      "quiet   below the floors\n",
       o.block_step * 100, o.step_share * 100);
   for (const BlocksResult& x : r.blocks)
-    text += fmt::format("  {:10} {:>16} {:9.0f} {:25.1f} % {:12.1f} % {:15.1f} % {:5.1f} % {:16.1f} %\n", x.benchmarks,
-                        x.filtered ? "undecided" : "all", x.minutes, x.failed_runs * 100, x.inconclusive * 100,
-                        x.recall.all * 100, x.recall.quiet * 100, x.recall.below_floors * 100);
+    text += fmt::format("  {:10} {:>16} {:9.0f} {:>35} {:12.1f} % {:15.1f} % {:5.1f} % {:16.1f} %\n", x.benchmarks,
+                        x.filtered ? "undecided" : "all", x.minutes, rate_text(x.failed_runs, o.trials),
+                        x.inconclusive * 100, x.recall.all * 100, x.recall.quiet * 100, x.recall.below_floors * 100);
   return text + fmt::format(
                     "  Assumed: a process takes {:g} s to start, a benchmark in it {:g} ms or two calls, whichever is "
                     "longer.\n",
@@ -76,6 +94,7 @@ json selftest_json(const SelftestResult& r) {
                       {"minutes", x.minutes},
                       {"filtered", x.filtered},
                       {"failed_runs", x.failed_runs},
+                      {"failed_runs_bound", rate_bound(x.failed_runs, r.options.trials)},
                       {"inconclusive", x.inconclusive},
                       {"minutes_used", x.minutes_used},
                       {"recall", recall_json(x.recall)}});
@@ -84,6 +103,7 @@ json selftest_json(const SelftestResult& r) {
           {"benchmarks", r.benchmarks},
           {"quiet_benchmarks", r.quiet_benchmarks},
           {"runs", r.runs},
+          {"thresholds_chosen_on_source", true},
           {"samples", r.options.samples},
           {"trials", r.options.trials},
           {"step_share", r.options.step_share},

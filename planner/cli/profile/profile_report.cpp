@@ -121,6 +121,7 @@ Table overview(const Profile& profile) {
                           {"spread", "%", Align::right},
                           {"best rate", "", Align::right},
                           {"largest error", "", Align::right}}};
+  bool estimated = false;
   for (const auto& [key, group] : groups) {
     std::vector<double> medians, spreads;
     std::optional<double> error;
@@ -133,6 +134,7 @@ Table overview(const Profile& profile) {
       if (const auto own = error_of(*m)) error = std::max(error.value_or(0), *own);
       if (const auto own = rate(*m); own && (!best || own->value > best->value)) best = own;
     }
+    estimated |= best && best->estimated;
     const auto [low, high] = std::minmax_element(medians.begin(), medians.end());
     const std::string unit = group.front()->unit;
     std::string range = gate_value(*low, unit);
@@ -146,6 +148,7 @@ Table overview(const Profile& profile) {
   table.note =
       "Spread: half the range of the middle 80 % of the samples over their median; of several shapes the median. "
       "Largest error: of a result over the largest value of its fp64 reference.";
+  if (estimated) table.note += " " + std::string(kEstimatedRates);
   return table;
 }
 
@@ -159,10 +162,12 @@ Table one_by_one(const Profile& profile, const std::string& kernel) {
                           {"error", "", Align::right},
                           {"throttled"}}};
   std::vector<std::string> names;
+  bool estimated = false;
   for (const Measurement& m : profile.measurements) {
     if (std::find(names.begin(), names.end(), m.kernel) == names.end()) names.push_back(m.kernel);
     if (m.kernel != kernel && group_of(m) != kernel) continue;
     const auto own = rate(m);
+    estimated |= own && own->estimated;
     table.rows.push_back(
         {m.name(), whole(m.samples.size()), Cell(m.median(), gate_value(m.median(), m.unit)),
          m.samples.size() > 1 ? percent(spread(m)) : Cell("-"), own ? Cell(own->value, to_string(*own)) : Cell("-"),
@@ -172,6 +177,7 @@ Table one_by_one(const Profile& profile, const std::string& kernel) {
   if (table.rows.empty())
     throw_error(Code::usage, "profile show: found no measurement of '{}'{}; allowed are the kernels of the overview",
                 kernel, did_you_mean(kernel, names));
+  if (estimated) table.note = kEstimatedRates;
   return table;
 }
 
@@ -193,6 +199,7 @@ json measurement_json(const Measurement& m) {
           {"spread", spread(m)},
           {"rate", own ? json(own->value) : json()},
           {"rate_unit", own ? json(own->unit) : json()},
+          {"rate_estimated", own && own->estimated},
           {"max_rel_error", error ? json(*error) : json()},
           {"throttled", m.throttled}};
 }

@@ -175,7 +175,8 @@ std::vector<MemorySample> memory_samples(const std::vector<RunRow>& rows, const 
   for (const RunRow& row : rows) {
     if (!row.unusable.empty() || row.memory_of == MemoryOf::nothing || formula(row.memory_of)) continue;
     const StackSpec stack = stack_of(row.framework, stacks);
-    if (stack.frameworks.empty()) continue;  // which parts there are is not known
+    if (stack.frameworks.empty()) continue;                                // which parts there are is not known
+    if (row.ep > 1 && row.routing != RunRow::Routing::balanced) continue;  // nor how many rows a rank had
     try {
       samples.push_back(
           {row.group, stack.name, row.memory_of, live_memory(run_program(row, stack), stack.memory), row.memory_bytes});

@@ -53,22 +53,24 @@ void take_stack(const StackSpec& stack, const ModelSpec& model, Layout& layout, 
     layout.chunk_layers = deal_layers(model, layout, stack.balanced_stages);
 }
 
-RunProgram run_program(const RunRow& run, const StackSpec& stack) {
-  RunProgram out{run.model, staged_layout_of(run), {}, 0};
-  const std::int64_t senders = run.cp * (out.layout.whole_experts ? run.tp : 1);  // that share a data rank's tokens
-  out.rows = as_double(run.microbatch * run.seq * run.model.top_k) / as_double(senders);
+RunProgram run_program(const RunSpec& run, const StackSpec& stack) {
+  RunProgram out{run.model, run.layout, program_options(run), 0};
+  const std::int64_t senders = run.layout.whole_experts ? run.layout.tensor : 1;  // that share a data rank's tokens
+  out.rows = as_double(run.tokens_per_microbatch() * run.model.top_k) / as_double(senders);
   take_stack(stack, run.model, out.layout, out.options);
-  out.options.seq = run.seq;
-  out.options.precision = run.precision.compute;
-  out.options.precisions = run.precision.precisions;
-  out.options.materialised_scores = !run.flash_attention;
-  out.options.step_microbatches = run.accumulation;
-  out.options.microbatches = std::min(run.accumulation, microbatches_to_peak(out.layout));
+  out.options.transport_scratch = false;  // GPUs'
+  out.options.last_microbatch = 0;        // a smaller last one needs less
+  out.options.step_microbatches = out.options.microbatches;
+  out.options.microbatches = std::min(out.options.microbatches, microbatches_to_peak(out.layout));
   return out;
 }
 
+RunProgram run_program(const RunRow& row, const StackSpec& stack) { return run_program(run_spec_of(row), stack); }
+
+Ranks printed_ranks(const MemoryFacts& facts) { return facts.first_rank_only ? Ranks::first_stage : Ranks::all; }
+
 LiveMemory live_memory(const RunProgram& run, const MemoryFacts& facts) {
-  return live_memory(run, facts.first_rank_only ? Ranks::first_stage : Ranks::all);
+  return live_memory(run, printed_ranks(facts));
 }
 
 LiveMemory layer_memory(const RunProgram& run) {

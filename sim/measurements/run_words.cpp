@@ -1,0 +1,246 @@
+// What the columns of free text of a table of training runs say.
+#include <fmt/format.h>
+
+#include <array>
+#include <regex>
+
+#include "configs/base/error.hpp"
+#include "configs/base/text.hpp"
+#include "sim/measurements/run_line.hpp"
+#include "sim/measurements/sentence.hpp"
+
+namespace wt {
+namespace {
+
+template <class Value>
+using Phrases = std::vector<std::pair<const char*, Value>>;
+
+constexpr const char* kUnsaid = "not (?:stated|said|known)|none stated|unknown|unspecified";
+
+void note_unknown(const Sentence& said, const char* column, RunRow& row) {
+  if (const std::string left = said.not_understood(); !left.empty())
+    row.assumed.push_back(fmt::format("not understood: {} ({})", left, column));
+}
+
+[[noreturn]] void refuse_both(const char* column, const std::string& text, const std::string& one,
+                              const std::string& other) {
+  throw_error(Code::usage, "{}: found '{}', which says both {} and {}; a row has one of them", column, text, one,
+              other);
+}
+
+/// Phrases whose values are names of what they mean: none, or the one that the text has.
+std::string one_meaning(Sentence& said, const char* column, const std::string& text,
+                        const Phrases<const char*>& phrases) {
+  const std::vector<const char*> found = said.take_all(phrases);
+  if (found.size() > 1) refuse_both(column, text, found[0], found[1]);
+  return found.empty() ? "" : found[0];
+}
+
+/// A column of few words; `allowed` of them for the error.
+std::string word_of(const RunLine& line, const char* column, const Phrases<const char*>& phrases, const char* allowed,
+                    RunRow& row) {
+  const std::string& text = line.text(column);
+  Sentence said(text);
+  const bool unsaid = said.take(kUnsaid);
+  const std::string found = one_meaning(said, column, text, phrases);
+  if (found.empty() && !unsaid && !text.empty())
+    throw_error(Code::usage, "{}: found '{}', allowed {}, or nothing", column, text, allowed);
+  note_unknown(said, column, row);
+  return found;
+}
+
+const Phrases<const char*>& dispatcher_phrases() {
+  static const Phrases<const char*> phrases = {
+      {"deepep-uccl|(?:deepep (?:over|on|with) )?uccl(?:[ -]?ep)?", "deepep-uccl"},
+      {"deepep(?: (?:over|on|with) nvshmem)?", "deepep"},
+      {"hybrid-?ep", "hybridep"},
+      {"(?:nccl |hand-written )?(?:all[ -]?to[ -]?all|all2all|a2a)", "alltoall"}};
+  return phrases;
+}
+
+Dispatcher dispatcher_of(const std::string& name) {
+  return name == "deepep"        ? Dispatcher::deepep
+         : name == "deepep-uccl" ? Dispatcher::uccl
+         : name == "hybridep"    ? Dispatcher::hybridep
+                                 : Dispatcher::alltoall;
+}
+
+/// Of a MoE layer: who gets how many rows, and how they get there.
+struct RoutingWords {
+  std::string dispatcher;  ///< empty = not said
+  bool balanced = false, natural = false, dropless = false, alone = false, recipe = false;
+  double capacity = 0;
+};
+
+RoutingWords routing_words(const std::string& text, RunRow& row) {
+  constexpr const char* kColumn = "moe_routing";
+  Sentence said(text);
+  RoutingWords out;
+  if (said.take("(?:experts )?(?:run )?in a python loop|expert loop"))
+    throw_error(Code::usage, "experts one by one in Python are not modelled");
+  const bool unsaid = said.take(kUnsaid);
+  out.alone = said.take("no (?:expert parallelism|ep)");
+  out.dispatcher = one_meaning(said, kColumn, text, dispatcher_phrases());
+  out.recipe = said.take("recipe(?:'s)? default");
+  out.dropless = said.take("dropless|no (?:token )?drop(?:s|ping)?");
+  out.balanced = said.take("(?:moe_router_)?forced?[ _-](?:load[ _-])?balanc(?:ed?|ing)|fake balanced gate");
+  out.natural = said.take("natural(?: routing)?");
+  if (const auto factor = said.take_value(R"(capacity(?: factor)?[ =:]+(\d+(?:\.\d+)?))"))
+    out.capacity = std::stod(*factor);
+  const bool known =
+      unsaid || out.alone || !out.dispatcher.empty() || out.dropless || out.balanced || out.natural || out.capacity > 0;
+  if (!known && !text.empty())
+    throw_error(Code::usage, "{}: found '{}', allowed forced_balance, natural, 'capacity 1.25', or nothing", kColumn,
+                text);
+  if (out.capacity > 0) said.take("token[ _-]drop(?:s|ping)?");
+  said.take("aux(?:iliary)?[ -]loss(?:es)?");  // a model that trains has one
+  said.take("dispatcher|router|routing|default");
+  if (out.balanced && out.natural) refuse_both(kColumn, text, "forced_balance", "natural");
+  if (out.dropless && out.capacity > 0) refuse_both(kColumn, text, "dropless", "a capacity");
+  if (out.alone && !out.dispatcher.empty()) refuse_both(kColumn, text, "no expert parallelism", out.dispatcher);
+  note_unknown(said, kColumn, row);
+  return out;
+}
+
+enum class Recomputed { nothing, blocks, core, products, every_second, some };
+
+std::string to_string(Recomputed what) {
+  static constexpr std::array kNames = {"none", "full", "selective", "per-op", "every-n layer", "some blocks"};
+  return kNames[static_cast<std::size_t>(what)];
+}
+
+/// Megatron-Core's recompute_modules: "layernorm+moe_act".
+void recompute_modules(const std::string& list, const std::string& text, RunRow& row) {
+  static const std::regex separators(" *[,+;] *");
+  std::string known, unknown;
+  for (std::sregex_token_iterator it(list.begin(), list.end(), separators, -1), end; it != end; ++it) try {
+      recompute_from_string(it->str());
+      known += (known.empty() ? "" : "+") + it->str();
+    } catch (const Error&) {
+      unknown += (unknown.empty() ? "" : ", ") + it->str();
+    }
+  if (known.empty())
+    throw_error(Code::usage, "act_ckpt: found '{}', of whose modules none is known; allowed are those of recompute",
+                text);
+  row.recompute = recompute_from_string(known);
+  if (!unknown.empty()) row.assumed.push_back(fmt::format("not understood: {} (act_ckpt)", unknown));
+}
+
+}  // namespace
+
+void fill_experts(const RunLine& line, RunRow& row) {
+  const std::string dispatcher = word_of(line, "dispatcher", dispatcher_phrases(),
+                                         "alltoall, deepep, deepep-uccl, hybridep", row),
+                    graphs = word_of(line, "cuda_graphs",
+                                     {{"full(?: cuda[ -]?graphs?)?", "full"},
+                                      {"partial(?: cuda[ -]?graphs?)?", "partial"},
+                                      {"none|no(?: cuda[ -]?graphs?)?|off", "none"}},
+                                     "none, partial, full", row),
+                    overlap = word_of(
+                        line, "ep_overlap",
+                        {{"1|yes|true|on|(?:ep )?overlap on", "1"}, {"0|no|false|off|none|(?:ep )?overlap off", "0"}},
+                        "0, 1", row);
+  const RoutingWords said = routing_words(line.text("moe_routing"), row);
+  if (!dispatcher.empty() && !said.dispatcher.empty() && dispatcher != said.dispatcher)
+    throw_error(Code::usage, "dispatcher: found '{}', and moe_routing says {}; a row has one of them",
+                line.text("dispatcher"), said.dispatcher);
+  if (said.alone && row.ep > 1)
+    throw_error(Code::usage, "moe_routing: found '{}', and ep says {}; a row has one of them", line.text("moe_routing"),
+                row.ep);
+  row.dispatcher = dispatcher_of(dispatcher.empty() ? said.dispatcher : dispatcher);
+  row.cuda_graphs = graphs == "full" ? CudaGraphs::full : graphs == "partial" ? CudaGraphs::partial : CudaGraphs::none;
+  row.exchange_overlapped = overlap == "1";
+  row.capacity_factor = said.capacity;
+  const bool cut = said.capacity > 0 && said.capacity <= 1;  // no expert has more than its share
+  row.routing = said.balanced || cut                ? RunRow::Routing::balanced
+                : said.natural || said.capacity > 0 ? RunRow::Routing::natural
+                                                    : RunRow::Routing::unsaid;
+  if (said.recipe) row.assumed.emplace_back("routing as the recipe's default");
+}
+
+void fill_recompute(const RunLine& line, RunRow& row) {
+  const std::string& text = line.text("act_ckpt");
+  row.recompute_text = text;
+  static const std::regex kModules(R"(selective: *(.+))");
+  if (std::smatch modules; std::regex_match(text, modules, kModules)) return recompute_modules(modules[1], text, row);
+  static const Phrases<Recomputed> kPhrases = {
+      {R"(selective \(per-op\)?)", Recomputed::products},
+      {R"(selective \(every-n layers?\)?)", Recomputed::every_second},
+      {R"(selective \(some blocks[^)]*\)?)", Recomputed::some},
+      {"selective|attention core|core attention|core_attn", Recomputed::core},
+      {"full(?: (?:activation )?(?:checkpointing|recompute))?|true|yes|1", Recomputed::blocks},
+      {"none|no(?: (?:activation checkpointing|recompute))?|false|off|0", Recomputed::nothing}};
+  Sentence said(text);
+  const bool unsaid = said.take(kUnsaid);
+  said.take("not enabled[^;,()]*");
+  const std::vector<Recomputed> found = said.take_all(kPhrases);
+  if (found.size() > 1) refuse_both("act_ckpt", text, to_string(found[0]), to_string(found[1]));
+  if (found.empty() && !unsaid && !text.empty())
+    throw_error(Code::usage,
+                "act_ckpt: found '{}', allowed none, full, selective, selective: with modules of recompute between "
+                "commas",
+                text);
+  said.take("sequence parallel|recompute|activation checkpointing");
+  note_unknown(said, "act_ckpt", row);
+  if (found.empty()) {
+    row.recompute_text.clear();  // it says that it does not say
+    return;
+  }
+  switch (found[0]) {
+    case Recomputed::nothing:
+      break;
+    case Recomputed::blocks:
+      row.recompute = Recompute::block;
+      break;
+    case Recomputed::core:
+      row.recompute = recompute_from_string("core");
+      break;
+    case Recomputed::products:
+      row.recompute = recompute_from_string("products");
+      break;
+    case Recomputed::every_second:
+      row.recompute = recompute_from_string("block:every-2");  // ac_freq is 2 unless a config says otherwise
+      row.assumed.emplace_back("every second block recomputed, as torchtitan does");
+      break;
+    case Recomputed::some:
+      throw_error(Code::usage, "act_ckpt: found '{}', how many blocks is not said", text);
+  }
+}
+
+std::string precision_word(const RunLine& line, RunRow& row) {
+  const std::string& text = line.text("precision");
+  Sentence said(text);
+  const bool unsaid = said.take(kUnsaid);
+  // The first of these words that it has.
+  static const Phrases<const char*> kWords = {{"(?:amp_)?mxfp8", "amp_mxfp8"},
+                                              {"(?:amp_)?nvfp4", "amp_nvfp4"},
+                                              {"(?:amp_fp8_)?blockwise", "amp_fp8_blockwise"},
+                                              {"(?:amp_)?fp8(?: hybrid)?", "amp_fp8"},
+                                              {"(?:amp_)?fp16", "amp_fp16"},
+                                              {"(?:amp_)?bf16", "amp_bf16"},
+                                              {"tf32", "tf32"},
+                                              {"fp32", "fp32"}};
+  const std::vector<const char*> found = said.take_all(kWords);
+  if (found.empty() && (unsaid || text.empty())) {
+    row.assumed.emplace_back("16-bit products");
+    return line.has("gpu", "V100") ? "amp_fp16" : "amp_bf16";
+  }
+  said.take("float8(?: linear)?|hybrid|grad accum|products|compute|parameters|optimizer|default|pure|mixed|precision");
+  note_unknown(said, "precision", row);
+  return found.empty() ? lower(text) : found[0];
+}
+
+void note_unknown_sharding(const RunLine& line, RunRow& row) {
+  Sentence said(line.text("fsdp_mode"));
+  std::vector<std::string> stages;
+  for (const char* stage : {"0", "1", "2", "3"})
+    if (said.take(("zero[- ]?(?:stage ?)?" + std::string(stage)).c_str()))
+      stages.push_back("ZeRO-" + std::string(stage));
+  if (stages.size() > 1) refuse_both("fsdp_mode", line.text("fsdp_mode"), stages[0], stages[1]);
+  said.take(
+      "fsdp[12]?|hsdp|ddp|full_shard|shard_grad_op|no_shard|hybrid(?:_shard)?|distributed optimizer|none|no|false|0");
+  said.take(R"(optimizer shard group(?: \d+| all dp ranks)?|group|dp replicas|maxtext|jax|deepspeed|simplefsdp|cp)");
+  note_unknown(said, "fsdp_mode", row);
+}
+
+}  // namespace wt

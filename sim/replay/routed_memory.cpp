@@ -1,0 +1,34 @@
+#include "sim/replay/routed_memory.hpp"
+
+#include <map>
+#include <set>
+
+#include "sim/program/memory/memory_replay.hpp"
+#include "sim/replay/routing_table.hpp"
+
+namespace wt {
+
+LiveMemory routed_memory(const RunProgram& run, const RoutingSource& routing, Ranks ranks) {
+  const ProgramSet programs = build_program_set(run.model, run.layout, run.options);
+  const std::int64_t asked = ranks == Ranks::first_stage ? run.layout.stage_ranks() : run.layout.world();
+  std::map<std::pair<int, std::int64_t>, std::int64_t> picked;  // the first rank of a class and an expert coordinate
+  std::set<std::int64_t> groups;
+  for (std::int64_t rank = 0; rank < asked; ++rank) {
+    const std::int64_t row_rank = run.layout.row_rank(rank);
+    const auto [at, fresh] = picked.try_emplace(
+        {programs.class_of_rank[static_cast<std::size_t>(rank)], row_rank % run.layout.expert}, rank);
+    if (fresh) groups.insert(row_rank / run.layout.expert);
+  }
+  const Program& any = programs.programs.front();
+  const RoutingTable table(routing, run.layout, any.layers, any.microbatches, 0, {groups.begin(), groups.end()});
+  LiveMemory most;
+  for (const auto& [key, rank] : picked) {
+    const Program& program = programs.programs[static_cast<std::size_t>(key.first)];
+    const auto rows = [&, rank = rank](int microbatch, int layer) { return table.rows(microbatch, layer, rank); };
+    const LiveMemory own = live_memory(program, replay_memory(program, rows).peak_bytes);
+    if (own.peak() > most.peak()) most = own;
+  }
+  return most;
+}
+
+}  // namespace wt
