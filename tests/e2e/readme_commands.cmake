@@ -125,7 +125,6 @@ wt_command(validate_runs RUN validate runs configs/measurements/training_runs.cs
 wt_command(validate_routing RUN validate routing configs/measurements/routing_step_times.csv EXPECT "FSDP over LAER.*recorded are FLEX, FSDP, LAER")
 wt_command(validate_plans RUN validate plans
   EXPECT "21 of 21 published layouts are in the space.*what the planner chooses for the same model.*Korthikanti")
-set_property(TEST command_validate_plans APPEND PROPERTY LABELS sweep)  # two minutes of one core
 wt_command(data_pack RUN data pack --text LICENSE README.md -o ${out}/data --seq-len 64 FRESH ${out}/data EXPECT "2 files.*samples of 64")
 wt_command(data_pack_again STATUS 2 RUN data pack --text LICENSE -o ${out}/data --seq-len 64 AFTER data_pack  # 2: usage
   EXPECT "commands/data: found a dataset, allowed is a new name.*replace it with --overwrite")

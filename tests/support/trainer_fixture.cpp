@@ -17,6 +17,7 @@
 #include "planner/experiments/trainer_process.hpp"
 #include "sim/program/timeline_json.hpp"
 #include "tests/support/temp_directory.hpp"
+#include "tests/support/trained_runs.hpp"
 #include "trainer/data/pack.hpp"
 #include "trainer/safetensors/tensor_parts.hpp"
 
@@ -30,12 +31,23 @@ fs::path scratch(const std::string& name) {
   return directory / name;
 }
 
+namespace {
+
+const TrainedRuns& trained_runs() {
+  static const TrainedRuns runs;
+  return runs;
+}
+
+}  // namespace
+
 fs::path licence_tokens(std::int64_t seq) {
+  static std::map<std::int64_t, fs::path> packed;
+  if (const auto it = packed.find(seq); it != packed.end()) return it->second;
   const fs::path folder = scratch(fmt::format("tokens-{}", seq));
   PackOptions options;
   options.seq_len = seq;
-  if (!fs::exists(folder)) pack_text({"LICENSE"}, folder, options);
-  return folder;
+  pack_text({"LICENSE"}, folder, options);
+  return packed[seq] = trained_runs().keep_data(folder);
 }
 
 RunSpec small_run() {
@@ -199,9 +211,11 @@ fs::path trained(const RunSpec& run) {
   const std::string key = run_to_yaml(run);
   if (const auto it = done.find(key); it != done.end()) return it->second;
   const fs::path folder = scratch(fmt::format("run-{}", done.size() + 1));
-  const Ended ended = train(run, folder);
-  if (ended.status != 0)
-    throw_error(Code::runtime, "training {} ended with {}: {}", run.layout.name(), ended.status, ended.said);
+  trained_runs().copy_or_train(key, scratch(""), folder, [&](const fs::path& to) {
+    const Ended ended = train(run, to);
+    if (ended.status != 0)
+      throw_error(Code::runtime, "training {} ended with {}: {}", run.layout.name(), ended.status, ended.said);
+  });
   return done[key] = folder;
 }
 

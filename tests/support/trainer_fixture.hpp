@@ -16,7 +16,8 @@ namespace wt::test {
 
 /// A folder of this test program, gone when it ends.
 std::filesystem::path scratch(const std::string& name);
-/// The licence of this tree as byte tokens, seq + 1 a sample; packed at the first call.
+/// The licence of this tree as byte tokens, seq + 1 a sample; packed at the first call. Others may read the same
+/// folder.
 std::filesystem::path licence_tokens(std::int64_t seq);
 
 /// 1x1, fp32, 20 steps of 24 sequences: more than one epoch. Three layers, so that a weight slot is used twice in one
@@ -63,7 +64,8 @@ Started start_trainer(const std::vector<std::string>& arguments, const Launch& l
 Ended wait_for(const Started& started, int most_s = 120);
 Ended train_file(const std::filesystem::path& run_file, const std::filesystem::path& folder, const Launch& launch = {});
 Ended train(const RunSpec& run, const std::filesystem::path& folder, const Launch& launch = {});
-/// Output folder of the run, trained once for all tests of this program. Throws with what was said when it fails.
+/// Output folder of the run, trained once for all tests of this process, or a copy of what others have trained
+/// (trained_runs.hpp). Throws with what was said when it fails.
 std::filesystem::path trained(const RunSpec& run);
 
 /// A line of metrics.jsonl, without times.
