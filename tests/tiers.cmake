@@ -1,10 +1,16 @@
-# The tier of each test, a label of ctest: fast, ci or nightly (CONTRIBUTING.md, "Tiers").
+# The tier of each test, a label of ctest: fast, ci or nightly (docs/tests.md).
 set(nightly  # sweeps of minutes
   property_compared_layouts
-  command_validate_plans)
-set(not_fast  # half a minute of a core or more
-  property_bounds property_replay property_run_days property_run_on_simgrid property_run_protection)
+  command_validate_plans
+  command_faults_plain_b200-lablup command_faults_plain_byterobust-dense command_faults_plain_llama3-laws command_faults_plain_olmo-hybrid)
+set(not_fast  # a minute of a core
+  property_bounds)
 
+foreach(test ${nightly} ${not_fast})
+  if(NOT TEST ${test})
+    message(FATAL_ERROR "tests/tiers.cmake: found ${test}, which is no test")
+  endif()
+endforeach()
 get_property(tests DIRECTORY PROPERTY TESTS)
 foreach(test ${tests})
   get_property(labels TEST ${test} PROPERTY LABELS)

@@ -275,9 +275,9 @@ TEST_CASE("a save waits for the one before: as long as training stood still for 
   run.save_interval = 1;
   constexpr double kHang_s = 2;  // of the thread that writes, halfway through step 2's
   const fs::path folder = scratch("slow-save"),
-                 faults = fault_file("slow-save", {"who: {domain: rank, index: 0}, when: {step: 2, at: checkpoint, "
-                                                   "after: 0.5}, what: {kind: hang, of: thread}, lasts: 2s"});
-  const Ended ended = train(run, folder, {.more = {"--faults", faults.string()}});
+                 faults = fault_file("slow-write", {"who: {domain: rank, index: 0}, when: {step: 2, at: checkpoint, "
+                                                    "after: 0.5}, what: {kind: hang, of: thread}, lasts: 2s"});
+  const Ended ended = train(run, folder, {{"--faults", faults.string()}, {}});
   INFO(ended.said);
   REQUIRE(ended.status == 0);
   std::vector<nlohmann::json> saves(1), steps(1);  // from 1

@@ -47,7 +47,7 @@ std::string surroundings() {
   return out;
 }
 
-void copy(const fs::path& from, const fs::path& to) {
+void copy_folder(const fs::path& from, const fs::path& to) {
   fs::copy(from, to, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
 }
 
@@ -81,7 +81,7 @@ fs::path TrainedRuns::keep_data(const fs::path& folder) const {
   const Turn turn(folder_ / "lock");
   if (fs::exists(kept) && hash_of_files(kept) == hash) return kept;
   fs::remove_all(kept);
-  copy(folder, kept);
+  copy_folder(folder, kept);
   return kept;
 }
 
@@ -90,11 +90,11 @@ void TrainedRuns::copy_or_train(const std::string& run, const fs::path& own, con
   if (folder_.empty() || run.find(own.string()) != std::string::npos) return train(to);
   const fs::path kept = folder_ / fmt::format("run-{:016x}", hash_of(run + surroundings()));
   const Turn turn(kept.string() + ".lock");  // who comes second waits for the training of the first
-  if (fs::exists(kept)) return copy(kept, to);
+  if (fs::exists(kept)) return copy_folder(kept, to);
   train(to);
   const fs::path whole = kept.string() + ".new";
   fs::remove_all(whole);  // of a process that was killed
-  copy(to, whole);
+  copy_folder(to, whole);
   fs::rename(whole, kept);
 }
 
