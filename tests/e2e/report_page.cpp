@@ -13,6 +13,7 @@
 #include "tests/unit/report_fixture.hpp"
 
 using namespace wt;
+using wt::test::has_program;
 namespace fs = std::filesystem;
 
 namespace {
