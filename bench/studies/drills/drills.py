@@ -2,20 +2,22 @@
 """The record of drawn drills: a row each, with the build that ran it.
 
 drills.py                         sums up record.csv
-drills.py FIRST COUNT [SEED]      runs `windtunnel drill random` of these numbers, ten at a time, and adds their rows
+drills.py FIRST COUNT [SEED]      runs `windtunnel drill random` of these numbers, ten at a time, and adds their rows;
+                                  what a failed one wrote is kept in out/drills
 drills.py --add DRILL.json BUILD  adds the rows of what `windtunnel drill random --json` printed; BUILD: windtunnel --version
 """
 import collections
 import csv
 import json
+import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 RECORD = Path(__file__).parent / "record.csv"
-WINDTUNNEL = Path(__file__).parents[3] / "windtunnel"
+ROOT = Path(__file__).resolve().parents[3]
+WINDTUNNEL = ROOT / "windtunnel"
 FIELDS = ["day", "build", "seed", "number", "strikes", "restarts", "relaunches", "steps_lost", "verdict", "difference"]
 BATCH = 10  # a call that is cut short loses at most so many
 
@@ -38,12 +40,14 @@ def add(drill, build, record=RECORD):
 def run(first, count, seed):
     build = " ".join(subprocess.run([WINDTUNNEL, "--version"], check=True, capture_output=True, text=True).stdout.split())
     for number in range(first, first + count, BATCH):
-        with tempfile.TemporaryDirectory() as folder:
-            drill = subprocess.run([WINDTUNNEL, "drill", "random", "--count", str(min(BATCH, first + count - number)), "--first",
-                                    str(number), "--seed", str(seed), "--json", "-o", f"{folder}/drill"], capture_output=True, text=True)
+        folder = ROOT / f"out/drills/{seed}-{number}"
+        drill = subprocess.run([WINDTUNNEL, "drill", "random", "--count", str(min(BATCH, first + count - number)), "--first", str(number),
+                                "--seed", str(seed), "--json", "-o", folder], capture_output=True, text=True)
         if drill.returncode not in (0, 1):  # 1: one failed, which is a row
             sys.exit(drill.stderr)
         add(json.loads(drill.stdout), build)
+        if drill.returncode == 0:
+            shutil.rmtree(folder)
 
 
 def show(record=RECORD):
