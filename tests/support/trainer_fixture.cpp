@@ -16,6 +16,7 @@
 #include "configs/spec/support/json_reader.hpp"
 #include "planner/experiments/trainer_process.hpp"
 #include "sim/program/timeline_json.hpp"
+#include "tests/support/nightly.hpp"
 #include "tests/support/temp_directory.hpp"
 #include "tests/support/trained_runs.hpp"
 #include "trainer/data/pack.hpp"
@@ -140,6 +141,12 @@ std::vector<RunSpec> replicated_experts(const RunSpec& run) {
   out[2].layout.placement = out[1].layout.placement;
   for (RunSpec& each : out)  // modules of multi-token prediction as the last layer
     each.layout.placement.resize(static_cast<std::size_t>(run.model.blocks()), each.layout.placement.back());
+  return out;
+}
+
+std::vector<RunSpec> some_of(const std::vector<RunSpec>& runs) {
+  std::vector<RunSpec> out;
+  for (std::size_t i = 0; i < runs.size(); i += cases<std::size_t>(3, 1)) out.push_back(runs[i]);
   return out;
 }
 

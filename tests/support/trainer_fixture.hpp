@@ -44,6 +44,10 @@ std::vector<RunSpec> context_runs(const RunSpec& run);
 /// Placements with experts in several slots: on other ranks, twice on one, different in every layer.
 std::vector<RunSpec> replicated_experts(const RunSpec& run);
 
+/// Every third of them, from the first; at night all. For what other tests see in every layout, of another model or
+/// through other calls.
+std::vector<RunSpec> some_of(const std::vector<RunSpec>& runs);
+
 struct Launch {
   std::vector<std::string> more;                   ///< arguments after `train RUN -o FOLDER`
   std::map<std::string, std::string> environment;  ///< on top of this process's, without a launcher's variables
