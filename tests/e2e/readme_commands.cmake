@@ -171,6 +171,8 @@ add_test(NAME command_replay_summary COMMAND sh -c "python3 bench/studies/replay
   WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
 set_tests_properties(command_replay_summary PROPERTIES
   PASS_REGULAR_EXPRESSION "2 passes: median error 2.3 % .*largest error 8.6 %")  # the README's and docs/accuracy.md's
+add_test(NAME command_drill_record COMMAND python3 bench/studies/drills/drills.py WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+set_tests_properties(command_drill_record PROPERTIES PASS_REGULAR_EXPRESSION "[0-9]+ drills: [0-9]+ passed, [0-9]+ failed")
 if(TARGET windtunnel-train)
   # Smaller than what the pages run, so that each takes seconds: four steps of tiny-moe, one rank killed.
   file(READ ${CMAKE_SOURCE_DIR}/configs/runs/tiny-moe.yaml run)

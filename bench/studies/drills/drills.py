@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""The record of drawn drills: a row each, with the build that ran it.
+"""The record of drawn drills: a row each, with the commit and the trainer that ran it.
 
 drills.py                         sums up record.csv
 drills.py FIRST COUNT [SEED]      runs `windtunnel drill random` of these numbers, ten at a time, and adds their rows;
                                   what a failed one wrote is kept in out/drills
-drills.py --add DRILL.json BUILD  adds the rows of what `windtunnel drill random --json` printed; BUILD: windtunnel --version
+drills.py --add DRILL.json        adds the rows of what `windtunnel drill random --json` printed, by the trainer that is built now
 """
 import collections
 import csv
+import hashlib
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -18,19 +20,27 @@ from pathlib import Path
 RECORD = Path(__file__).parent / "record.csv"
 ROOT = Path(__file__).resolve().parents[3]
 WINDTUNNEL = ROOT / "windtunnel"
-FIELDS = ["day", "build", "seed", "number", "strikes", "restarts", "relaunches", "steps_lost", "verdict", "difference"]
+FIELDS = ["day", "commit", "trainer", "seed", "number", "strikes", "restarts", "relaunches", "steps_lost", "verdict", "difference"]
 BATCH = 10  # a call that is cut short loses at most so many
 
 
-def add(drill, build, record=RECORD):
+def built():
+    """The commit that is checked out, and the first digits of the trainer's SHA-256, which tells builds of changed trees apart."""
+    commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short=12", "HEAD"], check=True, capture_output=True, text=True)
+    trainer = Path(os.environ.get("WINDTUNNEL_BUILD", ROOT / "build")) / "bin/windtunnel-train"
+    return {"commit": commit.stdout.strip(), "trainer": hashlib.sha256(trainer.read_bytes()).hexdigest()[:12]}
+
+
+def add(drill, record=RECORD):
     is_new = not record.exists()
+    by = built()
     with open(record, "a", newline="") as out:
         writer = csv.DictWriter(out, FIELDS, lineterminator="\n")
         if is_new:
             writer.writeheader()
         for case in drill["cases"]:
             _, seed, number = case["name"].split("-")
-            writer.writerow({"day": time.strftime("%Y-%m-%d", time.gmtime()), "build": build, "seed": seed, "number": number,
+            writer.writerow({"day": time.strftime("%Y-%m-%d", time.gmtime()), **by, "seed": seed, "number": number,
                              "strikes": len(case["struck"]), "restarts": sum(not r["relaunch"] for r in case["restarts"]),
                              "relaunches": case["relaunches"], "steps_lost": case["steps_lost"],
                              "verdict": "passed" if case["passed"] else "failed",
@@ -38,14 +48,13 @@ def add(drill, build, record=RECORD):
 
 
 def run(first, count, seed):
-    build = " ".join(subprocess.run([WINDTUNNEL, "--version"], check=True, capture_output=True, text=True).stdout.split())
     for number in range(first, first + count, BATCH):
         folder = ROOT / f"out/drills/{seed}-{number}"
         drill = subprocess.run([WINDTUNNEL, "drill", "random", "--count", str(min(BATCH, first + count - number)), "--first", str(number),
                                 "--seed", str(seed), "--json", "-o", folder], capture_output=True, text=True)
         if drill.returncode not in (0, 1):  # 1: one failed, which is a row
             sys.exit(drill.stderr)
-        add(json.loads(drill.stdout), build)
+        add(json.loads(drill.stdout))
         if drill.returncode == 0:
             shutil.rmtree(folder)
 
@@ -56,8 +65,8 @@ def show(record=RECORD):
     verdicts = collections.Counter(row["verdict"] for row in rows)
     print(f"{len(rows)} drills: {verdicts['passed']} passed, {verdicts['failed']} failed; {sums['strikes']} strikes, {sums['restarts']} "
           f"restarts, {sums['relaunches']} relaunches, {sums['steps_lost']} steps done again")
-    for build, number in collections.Counter(row["build"] for row in rows).items():
-        print(f"{number:6} by {build}")
+    for (commit, trainer), number in collections.Counter((row["commit"], row["trainer"]) for row in rows).items():
+        print(f"{number:6} by trainer {trainer} of commit {commit}")
     for row in rows:
         if row["verdict"] == "failed":
             print(f"random-{row['seed']}-{row['number']}: {row['difference']}")
@@ -68,6 +77,6 @@ if __name__ == "__main__":
     if not words:
         show()
     elif words[0] == "--add":
-        add(json.load(open(words[1])), words[2])
+        add(json.load(open(words[1])))
     else:
         run(int(words[0]), int(words[1]), int(words[2]) if len(words) > 2 else 1)
