@@ -66,16 +66,45 @@ function(wt_folder folder)
   endif()
 endfunction()
 
-# wt_test(NAME SOURCES a.cpp LINK lib): one Catch2 executable, one ctest entry, run with the source tree as working folder.
+# wt_test(NAME [NIGHTLY] [IN EXECUTABLE] SOURCES a.cpp LINK lib): one ctest entry of these Catch2 sources, run with the source tree as
+# working folder. Tests with the same EXECUTABLE are linked once; each runs in a process of its own, by the tags that Catch2
+# makes of file names. Without IN the executable has the test's name: for what links, defines or exports what others must not.
+# NIGHTLY: a second entry, NAME_nightly, has all cases of a test that tries fewer in CI (tests/fixtures/nightly.hpp).
 function(wt_test name)
-  cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
-  add_executable(${name} ${arg_SOURCES})
-  target_link_libraries(${name} PRIVATE wt_options wt_catch ${arg_LINK})
-  target_precompile_headers(${name} REUSE_FROM wt_catch_pch)
-  add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  cmake_parse_arguments(arg "NIGHTLY" "IN" "SOURCES;LINK" ${ARGN})
+  set(executable ${name})
+  if(arg_IN)
+    set(executable ${arg_IN})
+  endif()
+  if(NOT TARGET ${executable})
+    add_executable(${executable})
+    target_link_libraries(${executable} PRIVATE wt_options wt_catch)
+    target_precompile_headers(${executable} REUSE_FROM wt_catch_pch)
+  endif()
+  set(chosen)
+  if(arg_IN)
+    foreach(source ${arg_SOURCES})
+      get_filename_component(stem ${source} NAME_WE)
+      list(APPEND chosen "[#${stem}]~[.]")  # as without a choice: no hidden case
+      get_property(stems TARGET ${executable} PROPERTY WT_STEMS)
+      if(stem IN_LIST stems)
+        message(FATAL_ERROR "${name}: found ${stem}.cpp twice in ${executable}, where file names tell tests apart; choose another executable")
+      endif()
+      set_property(TARGET ${executable} APPEND PROPERTY WT_STEMS ${stem})
+    endforeach()
+    list(JOIN chosen "," chosen)
+    set(chosen --filenames-as-tags --warn NoTests ${chosen})
+  endif()
+  target_sources(${executable} PRIVATE ${arg_SOURCES})
+  target_link_libraries(${executable} PRIVATE ${arg_LINK})
+  add_test(NAME ${name} COMMAND ${executable} ${chosen} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  if(arg_NIGHTLY)
+    add_test(NAME ${name}_nightly COMMAND ${executable} ${chosen} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+    set_tests_properties(${name}_nightly PROPERTIES LABELS nightly ENVIRONMENT WT_NIGHTLY=1 TIMEOUT 7200)
+  endif()
 endfunction()
 
-# wt_calls_windtunnel(NAME): the test runs the windtunnel command (tests/fixtures/windtunnel.hpp).
+# wt_calls_windtunnel(EXECUTABLE): its tests run the windtunnel command (tests/fixtures/windtunnel.hpp).
 function(wt_calls_windtunnel name)
   target_compile_definitions(${name} PRIVATE WT_PROGRAM="$<TARGET_FILE:windtunnel>")
   add_dependencies(${name} windtunnel)

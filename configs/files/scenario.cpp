@@ -26,7 +26,7 @@ const std::vector<std::string> kLevels{"storage", "local", "peer"};
 const std::vector<std::string> kTensors{"gradient", "weight", "moment", "activation"};
 const std::vector<std::string> kDetectedBy{"exit", "peer", "watchdog", "heartbeat", "metric", "verify", "human"};
 const std::vector<std::string> kRecoveries{"restart", "spare", "shrink", "without_replica", "wait"};
-const std::vector<std::string> kStates{"bitwise", "layouts", "any"};
+const std::vector<std::string> kStates{"bitwise", "layouts", "changed", "any"};
 const std::vector<std::string> kPhases{"before", "issued", "waiting"};
 const std::vector<std::string> kPlaces{"begin", "", "checkpoint", "manifest", "reload", "restart"};  // "": an op
 }  // namespace vocabulary

@@ -144,8 +144,9 @@ struct NodeShape {
 /// order, a step done twice gave the same bits, and nothing is left behind.
 struct Expectation {
   /// Losses and state equal the undisturbed run's bit by bit; or as close as layouts are to each other, where the world
-  /// changed on the way; or nothing is asked, where the fault changes them.
-  enum class State { bitwise, layouts, any };
+  /// changed on the way; or the state at the end is another one, and losses are the same until the first strike, where
+  /// the fault changes numbers that nobody compares; or nothing is asked, where it may.
+  enum class State { bitwise, layouts, changed, any };
   State state = State::bitwise;
   bool finishes = true;  ///< false: the run must end with an error
   std::optional<std::int64_t> restarts;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -31,11 +32,14 @@ bool close_to(const json& a, const json& b) {
   return std::abs(a.get<double>() - b.get<double>()) <= kBetweenLayouts * std::abs(b.get<double>());
 }
 
+/// Whether losses are compared throughout.
+bool compares_losses(State state) { return state == State::bitwise || state == State::layouts; }
+
 /// The first of the losses that differs; "" where none does.
 std::string other_loss(const json& expected, const json& found, State state) {
   for (const char* key : kLossKeys) {
     const json before = expected.value(key, json()), after = found.value(key, json());
-    if (state == State::any || (state == State::layouts ? close_to(after, before) : after == before)) continue;
+    if (!compares_losses(state) || (state == State::layouts ? close_to(after, before) : after == before)) continue;
     return fmt::format("{} is {}, not {}", key, after.dump(), before.dump());
   }
   return "";
@@ -62,7 +66,7 @@ std::pair<json, json> trained_on(const json& row) { return {row.at("samples"), r
 
 void compare_metrics(const std::vector<json>& expected, const std::vector<json>& found, State state, DrillCase& out) {
   out.samples_equal = expected.size() == found.size();
-  out.losses_equal = out.samples_equal && state != State::any;
+  out.losses_equal = out.samples_equal && compares_losses(state);
   if (!out.samples_equal)
     out.differences.push_back(fmt::format("{} steps instead of {}", found.size(), expected.size()));
   for (std::size_t i = 0; i < std::min(expected.size(), found.size()); ++i) {
@@ -87,6 +91,28 @@ void compare_state(const fs::path& undisturbed, const fs::path& place, DrillCase
     if (equal) out.differences.push_back(key + " differs");
     equal = false;
   }
+}
+
+/// The step of the first strike.
+std::int64_t first_struck(const fs::path& place) {
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  for (const json& line : read_lines(place / "strikes.jsonl"))
+    first = std::min(first, line.at("step").get<std::int64_t>());
+  return first;
+}
+
+/// Losses are the same until a strike, and the state at the end is not.
+void check_changed(const fs::path& undisturbed, const fs::path& place, DrillCase& out) {
+  const auto expected = read_lines(undisturbed / "metrics.jsonl"), found = read_lines(place / "metrics.jsonl");
+  const auto before = static_cast<std::size_t>(std::max<std::int64_t>(0, first_struck(place) - 1));
+  for (std::size_t i = 0; i < std::min({before, expected.size(), found.size()}); ++i)
+    if (const std::string other = other_loss(expected[i], found[i], State::bitwise); !other.empty())
+      return out.differences.push_back(fmt::format("step {}, before the strike: {}", i + 1, other));
+  DrillCase states;  // whose differences are wanted
+  compare_state(undisturbed, place, states);
+  out.parameters_equal = states.parameters_equal, out.optimizer_equal = states.optimizer_equal;
+  if (states.parameters_equal && states.optimizer_equal)
+    out.differences.push_back("the state at the end is that of the undisturbed run: the strike changed nothing");
 }
 
 /// Process ids whose command line names the folder.
@@ -155,6 +181,7 @@ void compare_with_undisturbed(const fs::path& undisturbed, const fs::path& place
                               DrillCase& out) {
   compare_metrics(read_lines(undisturbed / "metrics.jsonl"), read_lines(place / "metrics.jsonl"), expect.state, out);
   if (expect.state == State::bitwise) compare_state(undisturbed, place, out);
+  if (expect.state == State::changed) check_changed(undisturbed, place, out);
 }
 
 void check_replays(const fs::path& place, std::int64_t steps, const Expectation& expect, DrillCase& out) {

@@ -7,7 +7,7 @@
 namespace wt {
 
 /// Losses, samples and state beside the undisturbed run's, as the scenario's expectation says: bit by bit, as close as
-/// layouts are, or samples alone.
+/// layouts are, changed by the strike, or samples alone.
 void compare_with_undisturbed(const std::filesystem::path& undisturbed, const std::filesystem::path& place,
                               const Expectation& expect, DrillCase& out);
 /// Every step that was done twice gave the same both times; samples come in order, each once.

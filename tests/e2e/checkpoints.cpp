@@ -270,6 +270,30 @@ TEST_CASE("a save says how long training stood still and how long it took") {
          ranks[3].at("checkpoint_bytes") == 0));
 }
 
+TEST_CASE("a save waits for the one before: as long as training stood still for it, no less and no more") {
+  RunSpec run = with_layout(saved_run(5), 1, 2, 2);
+  run.save_interval = 1;
+  constexpr double kHang_s = 2;  // of the thread that writes, halfway through step 2's
+  const fs::path folder = scratch("slow-save"),
+                 faults = fault_file("slow-write", {"who: {domain: rank, index: 0}, when: {step: 2, at: checkpoint, "
+                                                    "after: 0.5}, what: {kind: hang, of: thread}, lasts: 2s"});
+  const Ended ended = train(run, folder, {{"--faults", faults.string()}, {}});
+  INFO(ended.said);
+  REQUIRE(ended.status == 0);
+  std::vector<nlohmann::json> saves(1), steps(1);  // from 1
+  std::ifstream saved(folder / "checkpoints.jsonl"), trained(folder / "metrics.jsonl");
+  for (std::string line; std::getline(saved, line);) saves.push_back(nlohmann::json::parse(line));
+  for (std::string line; std::getline(trained, line);) steps.push_back(nlohmann::json::parse(line));
+  REQUIRE((saves.size() == 6 && steps.size() == 6));
+  const auto ended_at = [&](std::size_t step) { return steps[step].at("unix_s").get<double>(); };
+  const auto blocked_s = [&](std::size_t step) { return saves[step].at("blocking_s").get<double>(); };
+  for (std::size_t step = 1; step < 5; ++step)  // a save lies between its step and the next one; the clocks are two
+    CHECK(blocked_s(step) <= 0.01 + ended_at(step + 1) - ended_at(step) - steps[step + 1].at("step_s").get<double>());
+  CHECK(saves[2].at("total_s") >= kHang_s);
+  CHECK(blocked_s(2) < kHang_s);
+  CHECK(blocked_s(3) > 0.5 * (kHang_s - (ended_at(3) - ended_at(2))));  // step 3 was done beside the write
+}
+
 TEST_CASE("parameters survive a change of layout bit for bit, to fewer ranks, as many and more") {
   for (const auto& [from, to] : {std::pair{saved_run(4), with_layout(saved_run(5), 1, 4, 4)},
                                  {saved_run(4), with_layout(saved_run(5), 1, 3, 1)},

@@ -63,6 +63,19 @@ TEST_CASE("a fault that never strikes fails the drill, though all is equal") {
   CHECK(c.differences == std::vector<std::string>{"kill of rank 1 at optimizer of step 4 never struck"});
 }
 
+TEST_CASE("a fault that is to change numbers unnoticed, and changed none, fails the drill") {
+  const auto file = scratch("changes-nothing.yaml");
+  write_bytes(file, "name: changes-nothing\nrun: tiny-moe\nevents:\n  - {" + killed(1, "step: 4, at: optimizer") +
+                        "}\nexpect: {state: changed}\n");
+  RunSpec run = with_layout(small_run(), 1, 2, 2);
+  run.steps = 4, run.save = true, run.save_interval = 2;
+  const DrillResult result = run_drill({{read_scenario_file(file), run}}, scratch("changes-nothing"),
+                                       [](const std::string& line) { UNSCOPED_INFO(line); });
+  REQUIRE(result.cases.size() == 1);
+  CHECK(result.cases[0].differences == std::vector<std::string>{"the state at the end is that of the undisturbed run: "
+                                                                "the strike changed nothing"});
+}
+
 TEST_CASE("a fault that is said to have struck, and ended nothing, fails the drill") {
   const DrillCase c = tampered("said", kFaulted + R"(
   echo '{"event":0,"generation":0,"rank":1,"node":1,"step":4,"at":"optimizer","kind":"kill","unix_s":1,"proof":{}}' \

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
 #include <typeinfo>
 
 #include "configs/base/error.hpp"
@@ -13,6 +15,25 @@ namespace wt::fuzz {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+/// What a file of the corpus stands for. NAME.repeated is a long input, made of its lines: a count and a JSON string
+/// that is repeated so often.
+std::string input_of(const fs::path& file) {
+  const std::string text = read_file(file, "an input");
+  if (file.extension() != ".repeated") return text;
+  std::string out;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t space = line.find(' ');
+    const auto piece = nlohmann::json::parse(line.substr(space + 1)).get<std::string>();
+    for (int i = std::stoi(line.substr(0, space)); i > 0; --i) out += piece;
+  }
+  return out;
+}
+
+}  // namespace
+
 std::vector<std::string> known_inputs(const Door& door) {
   const fs::path corpus = fs::path("tests/fuzz/corpus") / door.name;
   std::vector<fs::path> files;
@@ -20,7 +41,7 @@ std::vector<std::string> known_inputs(const Door& door) {
   for (const auto& entry : fs::directory_iterator(corpus, none)) files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   std::vector<std::string> out = door.seeds;
-  for (const fs::path& file : files) out.push_back(read_file(file, "an input"));
+  for (const fs::path& file : files) out.push_back(input_of(file));
   if (out.empty()) throw_error(Code::usage, "{}: found no seed, needs one in {}", door.name, corpus.string());
   return out;
 }

@@ -22,8 +22,8 @@ std::vector<Door> record_doors();       ///< what runs, plans, watches and healt
 /// Of the program: fuzz_doors has the five above, fuzz_checkpoint_doors those of doors_checkpoint.cpp.
 std::vector<Door> all_doors();
 
-/// The seeds, then the files of tests/fuzz/corpus/NAME in the order of their names. Throws Error{usage} where there are
-/// none.
+/// The seeds, then the files of tests/fuzz/corpus/NAME in the order of their names; a file *.repeated says how its
+/// input is made. Throws Error{usage} where there are none.
 std::vector<std::string> known_inputs(const Door& door);
 
 /// What is wrong with how the door answered; empty where nothing is. `refused`: what a refusal says.

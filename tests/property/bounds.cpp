@@ -14,6 +14,7 @@
 #include "sim/cost/calibrate/calibrate.hpp"
 #include "sim/cost/stacks/stack_cost.hpp"
 #include "sim/replay/replay.hpp"
+#include "tests/fixtures/nightly.hpp"
 #include "tests/fixtures/published_reference.hpp"
 #include "tests/fixtures/random_layout.hpp"
 
@@ -22,9 +23,10 @@ using namespace wt::test;
 
 namespace {
 
+/// As many as usual, ten times as many at night.
 int cases(int usual) {
   const char* asked = std::getenv("WT_RANDOM_LAYOUTS");
-  return asked ? std::atoi(asked) : usual;
+  return asked ? std::atoi(asked) : test::cases(usual, 10 * usual);
 }
 
 /// The seed of a case's step `i`; each case has a block of its own.

@@ -8,6 +8,7 @@
 #include <regex>
 #include <set>
 
+#include "tests/fixtures/has_program.hpp"
 #include "tests/fixtures/temp_directory.hpp"
 #include "trainer/trackers/event_records.hpp"
 #include "trainer/trackers/file_names.hpp"
@@ -166,11 +167,8 @@ TEST_CASE("text for Prometheus has a help, a type and one sample a metric") {
   CHECK_THAT(text, Contains("windtunnel_loss{") && Contains("} 2.5\n"));
 }
 
-TEST_CASE("promtool finds nothing to say about the text") {
-  if (std::system("command -v promtool >/dev/null 2>&1") != 0) {
-    WARN("SKIPPED: no promtool");
-    return;
-  }
+TEST_CASE("promtool finds nothing to say about the text", "[.promtool]") {  // alone in ctest's unit_trackers_promtool
+  if (!has_program("promtool")) return;
   const TempDirectory folder;
   write_bytes(folder / "m.prom", prometheus_text("a \"b\"\\", tracked_step(small_run(), kLine)));
   CHECK(std::system(("promtool check metrics < '" + (folder / "m.prom").string() + "'").c_str()) == 0);

@@ -156,6 +156,9 @@ Table drill_table(const DrillResult& result) {
     const auto state = [&](bool same) {
       return same || c.compared == Expectation::State::bitwise ? equal(same) : Cell("not compared");
     };
+    const auto numbers = [&](bool same) {
+      return c.compared != Expectation::State::changed ? state(same) : Cell(same ? "equal" : "changed");
+    };
     if (!c.struck.empty()) struck = c.struck.front();
     if (c.struck.size() > 1) struck += fmt::format(" and {} more", c.struck.size() - 1);
     for (const DrillRestart& r : c.restarts) {
@@ -168,7 +171,7 @@ Table drill_table(const DrillResult& result) {
         {c.name, struck.empty() ? Cell("nothing", Status::bad) : Cell(struck), named.empty() ? "nobody" : named,
          resumed.empty() ? "no restart" : resumed, whole(c.steps_lost),
          c.compared == Expectation::State::layouts && c.losses_equal ? Cell("close") : state(c.losses_equal),
-         state(c.parameters_equal), state(c.optimizer_equal), equal(c.samples_equal),
+         numbers(c.parameters_equal), numbers(c.optimizer_equal), equal(c.samples_equal),
          c.passed() ? Cell("passed", Status::good) : Cell("FAILED", Status::bad)});
   }
   t.note = "Compared bit by bit with the undisturbed run.";
