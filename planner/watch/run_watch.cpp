@@ -158,7 +158,7 @@ ActionEnd RunWatch::perform(const WatchVerdict& verdict) {
     else if (action.hook == HookKind::start)
       out.end = start(command->second, std::move(values), action);
     else
-      out.end = run_hook(filled_in(command->second, values), command->second.timeout_s, folder_ / "hooks.log");
+      out.end = run_hook({filled_in(command->second, values)}, command->second.timeout_s, folder_ / "hooks.log");
   } catch (const std::exception& e) {  // such as a full disk: what is begun has to be brought to an end
     out.end.how = HookEnd::How::failed, out.end.said = e.what();
   }
@@ -181,7 +181,7 @@ HookEnd RunWatch::start(const HookCommand& command, HookValues values, const Wat
     write_skipping(action.layout.empty() ? own : std::filesystem::path(action.layout), skipped, skipping);
     values.layout = skipping.string();
   }
-  return run_hook(filled_in(command, values), command.timeout_s, folder_ / "hooks.log");
+  return run_hook({filled_in(command, values)}, command.timeout_s, folder_ / "hooks.log");
 }
 
 ActionEnd RunWatch::sweep(const HookCommand& command, HookValues values) {
@@ -189,7 +189,7 @@ ActionEnd RunWatch::sweep(const HookCommand& command, HookValues values) {
   std::filesystem::remove(file);  // an old one would answer for it
   values.output = file.string();
   ActionEnd out;
-  out.end = run_hook(filled_in(command, values), command.timeout_s, folder_ / "hooks.log");
+  out.end = run_hook({filled_in(command, values)}, command.timeout_s, folder_ / "hooks.log");
   if (out.end.how != HookEnd::How::ok) return out;
   try {
     const FleetObservation fleet = read_fleet({file});
