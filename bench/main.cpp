@@ -9,7 +9,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <climits>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -33,6 +32,8 @@
 #include "trainer/launch/rehearse_rank.hpp"
 #include "trainer/launch/worker.hpp"
 #include "trainer/parameters/starting_weights.hpp"
+#include "trainer/run_folder/files.hpp"
+#include "trainer/run_folder/run_lines.hpp"
 #include "trainer/storage/store.hpp"
 #include "trainer/trackers/trackers.hpp"
 
@@ -106,7 +107,7 @@ Scenario read_faults(const std::string& name_or_file, const RunSpec& run) {
 /// When the ranks wrote their summary; they write none when there was no step left to do.
 std::filesystem::file_time_type summary_time(const std::filesystem::path& folder) {
   std::error_code none;
-  return std::filesystem::last_write_time(folder / "summary.json", none);
+  return std::filesystem::last_write_time(folder / kSummaryFile, none);
 }
 
 /// What a finished run is worth a line for; metrics.jsonl and summary.json have the rest. `before`: summary_time() at
@@ -116,12 +117,10 @@ void print_result(const RunSpec& run, const std::filesystem::path& folder, std::
     fmt::print("nothing to do: {} holds the checkpoint of step {}, the run ends there\n", folder.string(), run.steps);
     return;
   }
-  const auto summary = read_json(folder / "summary.json");
-  std::ifstream metrics(folder / "metrics.jsonl");
-  std::string line, last;
-  while (std::getline(metrics, line)) last = line;
+  const auto summary = read_json(folder / kSummaryFile);
+  const auto last = first_and_last_line(folder / kMetricsFile).second;
   fmt::print("{} steps of {} ({}): loss {:.4f}, median step {}, {:.0f} tokens/s\n", run.steps, run.name,
-             summary.at("layout").get<std::string>(), parse_json(last, "metrics.jsonl").at("loss").get<double>(),
+             summary.at("layout").get<std::string>(), last.at("loss").get<double>(),
              format_seconds(summary.at("median_step_s")), summary.at("tokens_per_s").get<double>());
   for (const auto& rank : summary.at("ranks"))
     fmt::print("  rank {}: exposed communication {}, peak tensor memory {}\n", rank.at("rank").get<int>(),
@@ -164,7 +163,7 @@ double memory_of_rank(const RunSpec& run) {
 
 /// A run that goes on keeps the microbatch that was found at its beginning, whatever the machine now.
 void take_earlier_microbatch(RunSpec& run, const std::filesystem::path& folder) {
-  const std::filesystem::path file = folder / "run.yaml";
+  const std::filesystem::path file = folder / kRunFile;
   if (!run.autoresume || !std::filesystem::exists(file)) return;
   try {
     const RunSpec earlier = read_run(file);
@@ -202,7 +201,7 @@ void check_save_folder(const std::string& address, const std::filesystem::path& 
   open_store(address);
   if (is_remote_address(address)) return;
   namespace fs = std::filesystem;
-  const fs::path place = fs::weakly_canonical(address), checkpoints = fs::weakly_canonical(output / "checkpoints");
+  const fs::path place = fs::weakly_canonical(address), checkpoints = fs::weakly_canonical(output / kCheckpointsFolder);
   const auto inside = [](const fs::path& a, const fs::path& b) {
     return std::mismatch(b.begin(), b.end(), a.begin(), a.end()).first == b.end();
   };

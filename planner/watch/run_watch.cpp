@@ -12,6 +12,7 @@
 #include "configs/base/text.hpp"
 #include "configs/files/run.hpp"
 #include "planner/watch/decision_log.hpp"
+#include "trainer/run_folder/files.hpp"
 
 namespace wt {
 namespace {
@@ -170,7 +171,7 @@ ActionEnd RunWatch::perform(const WatchVerdict& verdict) {
 /// another layout while the job runs with that. Without a way back, batches that the job itself does not leave out (any
 /// more) stay in: it was begun anew, or a human has decided so.
 HookEnd RunWatch::start(const HookCommand& command, HookValues values, const WatchAction& action) {
-  const auto now = folder_ / "run.yaml", own = folder_ / "run-own.yaml", skipping = folder_ / "run-skipping.yaml";
+  const auto now = folder_ / kRunFile, own = folder_ / "run-own.yaml", skipping = folder_ / "run-skipping.yaml";
   const auto skipped = action.rollback || action.skipped.empty()
                            ? action.skipped
                            : common(action.skipped, read_run(now).resilience.skipped);

@@ -33,6 +33,7 @@
 #include "trainer/parameters/starting_weights.hpp"
 #include "trainer/pch.hpp"
 #include "trainer/recovery/remaining_layout.hpp"
+#include "trainer/run_folder/files.hpp"
 #include "trainer/run_folder/run_metrics.hpp"
 #include "trainer/storage/folder_copy.hpp"
 #include "trainer/storage/store.hpp"
@@ -146,7 +147,7 @@ RunSpec fit_to_world(RunSpec run, const RankEnvironment& environment, const std:
   if (!environment.torchrun || environment.world == run.layout.world() || !run.autoresume) return run;
   constexpr const char* kSaved = "worker/has_saved";  // not all ranks see a new folder at the same time
   if (environment.rank == 0)
-    store.set(kSaved, std::string(checkpoint_folders(folder / "checkpoints").empty() ? "no" : "yes"));
+    store.set(kSaved, std::string(checkpoint_folders(folder / kCheckpointsFolder).empty() ? "no" : "yes"));
   if (store.get_to_str(kSaved) == "no") return run;
   const auto layouts = remaining_layouts(run, environment.world);
   if (layouts.empty() || layouts.front().layout.world() != environment.world) return run;  // which is refused
@@ -230,7 +231,7 @@ void Worker::load(RunSpec& run, Executor& executor, Communicators& communicators
     if (first_rank) check_nothing_was_saved(options_.folder);
     if (!run.load_path.empty()) StartingWeights(pretrained(run, communicators), run).load(executor.groups());
   }
-  if (first_rank) write_file_atomically(options_.folder / "run.yaml", run_to_yaml(run));
+  if (first_rank) write_file_atomically(options_.folder / kRunFile, run_to_yaml(run));
 }
 
 /// Ranks of one membership are at most one step apart: a step ends with a sum over all of them, which needs every rank
@@ -380,7 +381,8 @@ RankEnd Worker::train(const RankEnvironment& environment, RankWatch& watch) {
   recorder.finish(executor, *communicators);
   if (!run.export_path.empty()) {
     const bool remote = is_remote_address(run.export_path);
-    const std::filesystem::path folder = remote ? options_.folder / "export" : std::filesystem::path(run.export_path);
+    const std::filesystem::path folder =
+        remote ? options_.folder / kExportFolder : std::filesystem::path(run.export_path);
     if (run.lora)
       on_first_rank(*communicators, "worker/adapter",
                     [&](const auto&) { export_adapter(folder, run, executor.groups()); });
