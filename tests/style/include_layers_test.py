@@ -77,8 +77,7 @@ MAY_INCLUDE = {
     "bench/suites": ["configs", "sim/program", "kernels", "reports", "trainer/pch.hpp", "trainer/safetensors", "trainer/device",
                      "trainer/communication", "trainer/model", "trainer/launch", "bench/formats", "bench/work", "bench/store",
                      "bench/health"],
-    "bench/main.cpp": ["configs", "sim/program/compose", "sim/program/memory", "bench/suites", "trainer/data", "trainer/storage",
-                       "trainer/run_folder", "trainer/device", "trainer/parameters", "trainer/checkpoint", "trainer/launch", "trainer/trackers"],
+    "bench/main.cpp": ["configs", "bench/suites", "trainer/launch"],
     "bench/studies": ["configs", "sim", "kernels", "bench", "trainer/data"],
     # the planner
     "planner/cadence": ["configs", "sim"],
@@ -116,7 +115,7 @@ TOP = ["configs", "kernels", "sim", "reports", "trainer", "bench", "planner"]
 LIBRARIES = {
     "LibTorch": (r"(ATen|c10|torch|caffe2)/", ["trainer", "bench/suites", "bench/main.cpp"]),
     "SimGrid": (r"(simgrid/|xbt/|xbt\.h)", ["sim/cluster"]),
-    "CLI11": (r"CLI/", ["planner/cli", "bench/main.cpp", "bench/suites"]),
+    "CLI11": (r"CLI/", ["planner/cli", "trainer/launch/train_command", "bench/main.cpp", "bench/suites"]),
     "toml++": (r"toml\+\+/", ["planner/recipes/toml_text.cpp"]),
     "libcurl": (r"curl/", ["trainer/storage"]),
     "yaml-cpp": (r"yaml-cpp/", ["configs/base", "configs/files/study_yaml.cpp"]),
