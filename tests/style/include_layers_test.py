@@ -38,7 +38,7 @@ MAY_INCLUDE = {
     "sim/cluster": ["configs"],
     "sim/replay": ["configs", "sim/program", "sim/cost/ops", "sim/cost/collectives", "sim/cost/memory", "sim/cluster"],
     "sim/bounds": ["configs", "sim/program", "sim/cost/ops", "sim/replay"],
-    "sim/months": ["configs", "sim/cluster"],
+    "sim/months": ["configs"],
     "sim/published": ["configs", "sim/program", "sim/measurements", "sim/cost"],
     "sim/validate": ["configs", "sim"],
     # reports: what a report is, and its formats; the commands make them
