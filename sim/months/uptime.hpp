@@ -103,8 +103,6 @@ struct RunExecution {
       uptime;
   std::function<void(std::int64_t span)> down = [](std::int64_t) {};  ///< between uptimes, ns
 };
-/// simulate_run by another way through the uptimes than jump_uptime: for references that it is compared with.
-RunOutcome simulate_run_by(const RunExecution& execution, const RunScenario& scenario, std::uint64_t seed);
 
 }  // namespace detail
 }  // namespace wt
