@@ -3,17 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
-#include <cstdio>
 #include <ctime>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "bench/gate/history.hpp"
 #include "configs/base/atomic_file.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/hash.hpp"
+#include "configs/base/process.hpp"
 #include "configs/base/statistics.hpp"
 #include "configs/base/text.hpp"
 
@@ -163,16 +161,9 @@ void record_acceptance(const Acceptance& accepted, const std::filesystem::path& 
 std::string commit_date(const std::string& commit, const std::filesystem::path& folder) {
   const auto is_hex = [](char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; };
   if (commit.size() < 7 || !std::all_of(commit.begin(), commit.end(), is_hex)) return "";  // also "-dirty"
-  std::string place = folder.string();
-  for (std::size_t at = 0; (at = place.find('\'', at)) != std::string::npos; at += 4) place.replace(at, 1, "'\\''");
-  const std::string command = fmt::format(
-      "TZ=UTC git -C '{}' show -s --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd {} 2>/dev/null", place, commit);
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
-  std::array<char, 80> line{};
-  if (!pipe || !fgets(line.data(), line.size(), pipe.get())) return "";
-  std::string date = line.data();
-  while (!date.empty() && date.back() == '\n') date.pop_back();
-  return date;
+  return output_of({.words = {"git", "-C", folder.string(), "show", "-s", "--date=format-local:%Y-%m-%dT%H:%M:%SZ",
+                              "--format=%cd", commit},
+                    .environment = environment_with({{"TZ", "UTC"}})});
 }
 
 bool same_commit(const std::string& a, const std::string& b) {

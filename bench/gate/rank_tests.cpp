@@ -128,14 +128,6 @@ std::vector<double> rank_sum_distribution(std::size_t n, std::size_t m) {
   return p;
 }
 
-double mann_whitney_u(const std::vector<double>& x, const std::vector<double>& y) {
-  const std::vector<std::int64_t> ranks = doubled_ranks(x, y);
-  const double n = static_cast<double>(x.size());
-  return 0.5 * static_cast<double>(std::accumulate(ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(x.size()),
-                                                   std::int64_t{0})) -
-         n * (n + 1) / 2;
-}
-
 std::vector<double> benjamini_hochberg(const std::vector<double>& p) {
   std::vector<std::size_t> order(p.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -18,9 +18,6 @@ constexpr std::size_t kExactSamples = 50;
 /// P(U = u) of samples of n and m without ties from one pool, for u from 0 to n * m. At most kExactSamples in all.
 std::vector<double> rank_sum_distribution(std::size_t n, std::size_t m);
 
-/// U of `x`: pairs in which x is larger, ties counting one half.
-double mann_whitney_u(const std::vector<double>& x, const std::vector<double>& y);
-
 /// Benjamini & Hochberg 1995, step-up: adjusted p-values in the order given, monotone in p, at most 1. Rejecting those
 /// below q keeps the expected share of false rejections among all rejections below q.
 std::vector<double> benjamini_hochberg(const std::vector<double>& p);

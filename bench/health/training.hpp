@@ -11,34 +11,10 @@
 #include <vector>
 
 #include "configs/base/json_reader.hpp"
+#include "trainer/run_folder/run_lines.hpp"
+#include "trainer/run_folder/step_line.hpp"
 
 namespace wt {
-
-/// One step. Keys of the same names in metrics.jsonl of `windtunnel train` (trainer/run_folder/run_metrics.hpp); step,
-/// unix_s, step_s and loss must be there.
-struct TrainingStep {
-  std::int64_t step = 0;
-  double unix_s = 0;  ///< when it ended
-  double step_s = 0;
-  double loss = 0;  ///< NaN where the line says null
-  std::optional<double> exposed_communication_s = {};
-  std::optional<double> mfu = {};
-  /// How uneven the router is: rows of the most loaded expert rank over their mean, by the tokens of one rank ...
-  std::optional<double> expert_imbalance = {};
-  /// ... or the balancing loss, proportional to sum(load share x mean probability), which rises with it (Fedus et al.
-  /// 2022, eq. 4). Only ratios within a run are used.
-  std::optional<double> aux_loss = {};
-  std::optional<double> grad_norm = {};          ///< NaN where the line says null
-  std::optional<double> tokens_per_s = {};       ///< of all ranks together
-  std::optional<double> peak_tensor_bytes = {};  ///< of the rank that wrote the line
-};
-
-/// diverged.json: a step whose gradients were no numbers. The trainer ends there, and writes no line of it.
-struct DivergedStep {
-  std::int64_t step = 0;
-  std::int64_t times = 0;  ///< in a row
-  double unix_s = 0;       ///< the last time
-};
 
 struct TrainingObservation {
   std::vector<TrainingStep> steps = {};       ///< in order

@@ -85,11 +85,6 @@ void initialize_once() {
 
 }  // namespace
 
-std::vector<CaseSamples> sample_thread_cpu(const std::vector<TimedCase>& cases, const TimingOptions& options) {
-  ThreadCpu stopwatch;
-  return sample(cases, options, stopwatch);
-}
-
 std::unique_ptr<Stopwatch> thread_cpu_stopwatch() { return std::make_unique<ThreadCpu>(); }
 
 std::string current_error() {

@@ -52,8 +52,6 @@ using SampleTaken = std::function<bool(std::size_t index, double seconds)>;
 /// Seconds of one call on that stopwatch: result[i] are the samples of cases[i].
 std::vector<CaseSamples> sample(const std::vector<TimedCase>& cases, const TimingOptions& options, Stopwatch& stopwatch,
                                 const SampleTaken& taken = {});
-/// The same on this thread's CPU time.
-std::vector<CaseSamples> sample_thread_cpu(const std::vector<TimedCase>& cases, const TimingOptions& options);
 /// What an exception that was caught says, in one line.
 std::string current_error();
 

@@ -20,7 +20,6 @@ constexpr std::array kBytes{Unit{"B", 1.0},   Unit{"kB", 1e3},  Unit{"MB", 1e6},
                             Unit{"KiB", kKi}, Unit{"MiB", kMi}, Unit{"GiB", kGi}, Unit{"TiB", kTi}};
 constexpr std::array kRate{Unit{"MB/s", 1e6},  Unit{"GB/s", 1e9},     Unit{"TB/s", 1e12},    Unit{"MiB/s", kMi},
                            Unit{"GiB/s", kGi}, Unit{"Mb/s", 1e6 / 8}, Unit{"Gb/s", 1e9 / 8}, Unit{"Tb/s", 1e12 / 8}};
-constexpr std::array kFlops{Unit{"GFLOP/s", 1e9}, Unit{"TFLOP/s", 1e12}, Unit{"PFLOP/s", 1e15}};
 constexpr std::array kPower{Unit{"W", 1.0}, Unit{"kW", 1e3}};
 constexpr std::array kCount{Unit{"", 1.0}, Unit{"k", 1e3}, Unit{"M", 1e6}, Unit{"B", 1e9}, Unit{"T", 1e12}};
 
@@ -50,9 +49,6 @@ double parse_seconds(const std::string& t, const std::string& where) { return pa
 double parse_bytes(const std::string& t, const std::string& where) { return parse(t, kBytes, "size", where); }
 double parse_bytes_per_second(const std::string& t, const std::string& where) {
   return parse(t, kRate, "bandwidth", where);
-}
-double parse_flops_per_second(const std::string& t, const std::string& where) {
-  return parse(t, kFlops, "compute rate", where);
 }
 double parse_watts(const std::string& t, const std::string& where) { return parse(t, kPower, "power", where); }
 double parse_count(const std::string& t, const std::string& where) { return parse(t, kCount, "count", where); }

@@ -13,7 +13,6 @@ inline constexpr double kLongest_s = 2.2e9;
 double parse_seconds(const std::string& text, const std::string& where);           ///< ns us ms s m h d
 double parse_bytes(const std::string& text, const std::string& where);             ///< B kB MB GB TB KiB MiB GiB TiB
 double parse_bytes_per_second(const std::string& text, const std::string& where);  ///< GB/s, GiB/s, Gb/s ...
-double parse_flops_per_second(const std::string& text, const std::string& where);  ///< GFLOP/s, TFLOP/s, PFLOP/s
 double parse_watts(const std::string& text, const std::string& where);             ///< W kW
 /// A plain count with an optional decimal suffix: 12T, 250k, 1e6.
 double parse_count(const std::string& text, const std::string& where);

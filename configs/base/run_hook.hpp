@@ -1,9 +1,9 @@
 // Running a hook: a process group of its own with a time limit, its words into a log.
 #pragma once
 #include <filesystem>
-#include <optional>
 #include <string>
-#include <vector>
+
+#include "configs/base/process.hpp"
 
 namespace wt {
 
@@ -21,12 +21,10 @@ struct HookEnd {
 };
 std::string to_string(HookEnd::How how);
 
-/// Runs the words to their end; the program is looked up in PATH. Standard input is empty, output is added to `log`. At
-/// the limit its process group gets SIGTERM, and SIGKILL five seconds later. What it leaves running in the background
-/// does not keep it waiting. `environment`: "NAME=value" each, none = this process's own. `ends_with_us`: SIGINT and
-/// SIGTERM end this process and its group; without it what was begun goes on. Throws Error{runtime} where the log
-/// cannot be written.
-HookEnd run_hook(const std::vector<std::string>& words, double timeout_s, const std::filesystem::path& log,
-                 const std::optional<std::vector<std::string>>& environment = {}, bool ends_with_us = false);
+/// Runs it to its end in a process group of its own. Standard input is empty, output is added to `log`. At the limit
+/// the group is ended (end_group). What it leaves running in the background does not keep it waiting. `ends_with_us`:
+/// SIGINT and SIGTERM end this process and its group; without it what was begun goes on. Throws Error{runtime} where
+/// the log cannot be written.
+HookEnd run_hook(ProcessStart start, double timeout_s, const std::filesystem::path& log, bool ends_with_us = false);
 
 }  // namespace wt

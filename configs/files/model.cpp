@@ -73,9 +73,6 @@ std::int64_t ModelSpec::total_parameters() const {
   for (std::int64_t layer = 0; layer < blocks(); ++layer) total += dense_parameters(layer);
   return total;
 }
-std::int64_t ModelSpec::active_parameters() const {
-  return total_parameters() - moe_layers() * (experts - top_k) * expert_parameters();
-}
 
 double ModelSpec::mean_keys(std::int64_t layer, std::int64_t seq) const {
   const AttentionSpec& a = attention;

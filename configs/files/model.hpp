@@ -177,7 +177,6 @@ struct ModelSpec {
   std::int64_t embedding_parameters() const;  ///< with learned positions; 0 where tied: the head's group has them
   std::int64_t head_parameters() const;       ///< final norm + output projection
   std::int64_t total_parameters() const;      ///< with those of multi-token prediction
-  std::int64_t active_parameters() const;     ///< per token: all but the experts not chosen
 
   /// Keys that a query of a sequence of `seq` meets in this layer, in the mean and counted as an area: seq / 2 under a
   /// causal mask alone, window - window^2 / (2 seq) in a window, chunk / 2 in chunks.

@@ -8,11 +8,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <ctime>
 #include <fstream>
-#include <memory>
 #include <set>
+
+#include "configs/base/process.hpp"
 
 namespace wt {
 namespace {
@@ -39,16 +39,8 @@ std::string utc_now() {
 }
 
 std::string git_commit() {
-  std::string folder = WT_SOURCE_DIR;
-  for (std::size_t at = 0; (at = folder.find('\'', at)) != std::string::npos; at += 4) folder.replace(at, 1, "'\\''");
-  const std::string command =
-      fmt::format("git -C '{}' describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null", folder);
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
-  std::array<char, 80> line{};
-  if (!pipe || !fgets(line.data(), line.size(), pipe.get())) return "";
-  std::string commit = line.data();
-  while (!commit.empty() && commit.back() == '\n') commit.pop_back();
-  return commit;
+  return output_of(
+      {.words = {"git", "-C", WT_SOURCE_DIR, "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"}});
 }
 
 int usable_cores() {

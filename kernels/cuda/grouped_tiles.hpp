@@ -168,7 +168,6 @@ WT_HOST_DEVICE constexpr uint64_t descriptor(uint32_t shared_address, bool trans
 
 // Accumulators: thread t of the warpgroup's 128 holds register i of its tile_n / 2.
 WT_HOST_DEVICE constexpr int accumulator_row(int t, int i) { return t / 32 * 16 + t % 32 / 4 + i / 2 % 2 * 8; }
-WT_HOST_DEVICE constexpr int accumulator_column(int t, int i) { return i / 4 * 8 + t % 4 * 2 + i % 2; }
 
 /// Stores go in pieces of 4 columns. Of two neighbouring column blocks of 8 (`pair`), threads with an even number take
 /// the left one and odd ones the right one, swapping what the other needs: four threads write 32 bytes, a whole sector.

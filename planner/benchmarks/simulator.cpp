@@ -253,11 +253,6 @@ void thousand_runs(benchmark::State& state) {
 }
 BENCHMARK(thousand_runs)->Unit(benchmark::kMillisecond);
 
-void one_run_on_simgrid(benchmark::State& state) {
-  for (auto _ : state) benchmark::DoNotOptimize(simulate_run_on_simgrid(ninety_days(), 1));
-}
-BENCHMARK(one_run_on_simgrid)->Unit(benchmark::kMillisecond)->UseRealTime();
-
 /// With local saves after every five steps, with a verification before each save, with replicas that may be lost.
 void thousand_runs_with(benchmark::State& state, void (*change)(RunScenario&)) {
   RunScenario s = ninety_days();

@@ -9,14 +9,6 @@
 
 namespace wt {
 
-double young_interval(double blocking, double mtbf) { return std::sqrt(2 * blocking * mtbf); }
-
-double daly_interval(double blocking, double mtbf) {
-  if (blocking >= 2 * mtbf) return mtbf;
-  const double x = blocking / (2 * mtbf);
-  return std::sqrt(2 * blocking * mtbf) * (1 + std::sqrt(x) / 3 + x / 9) - blocking;
-}
-
 double exact_interval(double blocking, double mtbf) {
   if (blocking <= 0) return 0;  // the branch point of W0, where rounding could leave its domain
   return mtbf * (1 + boost::math::lambert_w0(-std::exp(-blocking / mtbf - 1)));
@@ -33,41 +25,10 @@ double longest_interval(double blocking, double mtbf, double best, double share)
   return low;
 }
 
-double expected_time(double work, double interval, double blocking, double downtime, double reload, double mtbf) {
-  return work / interval * std::exp(reload / mtbf) * (mtbf + downtime) * std::expm1((interval + blocking) / mtbf);
-}
-
-double expected_lost(double span, double mtbf) { return mtbf - span / std::expm1(span / mtbf); }
-
-double persisted_goodput(const std::function<double(double)>& survival, double mean, double interval, double blocking,
-                         double persist, double downtime, double reload) {
-  double sum = 0;
-  for (std::int64_t k = 1;; ++k) {
-    const double term = survival(reload + static_cast<double>(k) * (interval + blocking) + persist);
-    sum += term;
-    if (term <= 1e-14 * sum || term == 0) break;
-  }
-  return interval * sum / (mean + downtime);
-}
-
 double persisted_goodput(double mtbf, double interval, double blocking, double persist, double downtime,
                          double reload) {
   return interval * std::exp(-(reload + persist) / mtbf) /
          ((mtbf + downtime) * std::expm1((interval + blocking) / mtbf));
-}
-
-double multilevel_overhead(const std::vector<CheckpointLevel>& levels) {
-  double sum = 0;
-  for (const CheckpointLevel& level : levels) sum += std::sqrt(2 * level.blocking / level.mtbf);
-  return sum;
-}
-
-double verified_segment(double interval, double verify, double blocking, double reload, double silent) {
-  return (interval + verify) * std::exp(interval / silent) + blocking + reload * std::expm1(interval / silent);
-}
-
-double verified_interval(double verify, double blocking, double silent, double mtbf) {
-  return std::sqrt((verify + blocking) / (1 / silent + 0.5 / mtbf));
 }
 
 double replicas_lost_mtbf(std::int64_t replicas, double mtbf, double away) {
@@ -77,12 +38,6 @@ double replicas_lost_mtbf(std::int64_t replicas, double mtbf, double away) {
   const boost::math::poisson_distribution<double> number_away(away / mtbf);
   return std::min(kAsGoodAsNever_s, mtbf / boost::math::pdf(number_away, static_cast<double>(replicas / 2)));
 }
-
-double meta_ettr(double mtbf, double restart, double save, double interval) {
-  return (1 - (restart + interval / 2) / mtbf) / (1 + save / interval);
-}
-
-double meta_interval(double mtbf, double save) { return std::sqrt(2 * save * mtbf); }
 
 std::int64_t spares_needed(std::int64_t nodes, double failures_per_node_s, double repair_s, double confidence) {
   if (!(confidence > 0 && confidence < 1))
@@ -95,11 +50,6 @@ std::int64_t spares_needed(std::int64_t nodes, double failures_per_node_s, doubl
   namespace math = boost::math;
   using WholeUp = math::policies::policy<math::policies::discrete_quantile<math::policies::integer_round_up>>;
   return static_cast<std::int64_t>(math::quantile(math::poisson_distribution<double, WholeUp>(mean), confidence));
-}
-
-std::function<double(double)> weibull_survival(double mean, double shape) {
-  const double scale = mean / std::tgamma(1 + 1 / shape);
-  return [=](double t) { return t <= 0 ? 1.0 : std::exp(-std::pow(t / scale, shape)); };
 }
 
 }  // namespace wt

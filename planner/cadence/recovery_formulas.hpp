@@ -2,25 +2,11 @@
 // inside their assumptions. Nothing fails during a stall, and a repair starts at once. Outside of that only the
 // simulation (sim/months) is right. Times in one unit; M job mean time between failures.
 //
-// O15 to O22 are the labels that the tests use for their golden vectors.
+// O16, O17 and O20 are the labels that the tests use for their golden vectors.
 #pragma once
 #include <cstdint>
-#include <vector>
 
 namespace wt {
-
-/// The job with so many nodes (or replicas) in repair.
-struct CapacityState {
-  double speed = 1;  ///< of the whole job's, 0 = it stands
-  double rate = 0;   ///< of failures there; 0 where the job stands
-  double stall = 0;  ///< of the job for each of them, short beside the time between them
-};
-/// O15: goodput of a loss system. P(k in repair) ~ prod_{i<k} rate_i * repair^k / k!, whatever the law of the repair
-/// time; goodput = sum of P(k) (speed_k - rate_k stall_k).
-double capacity_goodput(const std::vector<CapacityState>& states, double repair);
-/// O15 with spares alone: share of the time (servers = spares + 1) or of failures (servers = spares) without a node
-/// that stands by, load = failure rate x repair. Erlang's B.
-double erlang_b(std::int64_t servers, double load);
 
 /// O16: checkpoints on two levels.
 struct TwoLevels {
@@ -40,26 +26,9 @@ double replica_availability(std::int64_t replicas, double mtbf, double recover);
 /// O17: goodput with replicas as the unit of failure, without saves: mean speed (replica_step_factor) over a binomial
 /// number of them, over that availability x stall / M more for the stalls.
 double replica_goodput(std::int64_t replicas, double mtbf, double recover, double stall, std::int64_t microbatches);
-/// O18: goodput of a job of `units` that stops for `change` whenever it shrinks or grows, each unit away for `repair`.
-double elastic_goodput(std::int64_t units, double mtbf, double repair, double change);
-
-/// O19: share of cases in which copies on peers survive the loss of `lost` of `nodes` nodes at once; copies are kept in
-/// groups of `group` nodes, which divide them, and lost < 2 group.
-double peer_copies_survive(std::int64_t nodes, std::int64_t group, std::int64_t lost);
-/// The same where each node's copy lies on the next one (a ring), two lost.
-double ring_copies_survive(std::int64_t nodes);
-
 /// O20: probability that none of `kept` saves is older than a silent error that is found after an exponential time of
 /// mean `latency`: (l/tau)(e^(-(K-1) tau/l) - e^(-K tau/l)).
 double no_clean_save(double interval, double latency, std::int64_t kept);
-
-/// O21: replicas that a rack's event hits on `nodes` nodes, spread over all of `replicas` at random.
-double replicas_hit(std::int64_t replicas, std::int64_t nodes);
-
-/// O22, SPARe (arXiv 2603.00357): failures until all of some shard's `copies` on `nodes` nodes are gone.
-double failures_masked(std::int64_t nodes, std::int64_t copies);
-/// Its best number of copies, floor(log2 nodes + 0.833).
-std::int64_t best_copies(std::int64_t nodes);
 
 // Break-evens: what an input that nobody knows must be for a policy to pay, beside a restart from storage.
 
@@ -82,7 +51,4 @@ double latency_that_pays(double interval, double silent, double verify);
 /// Goodput left of `goodput` where nothing checks: of M_s + latency trained, M_s - tau/2 are kept (the rest is younger
 /// than the error, or than the save before it), and a recovery of `down` follows. At least 0.
 double unchecked_goodput(double goodput, double interval, double latency, double silent, double down);
-/// How long a repair must be so that shrinking pays beside waiting: speed x repair > down + up.
-double repair_that_pays(double speed, double down, double up);
-
 }  // namespace wt

@@ -9,13 +9,12 @@
 #include <set>
 
 #include "configs/base/error.hpp"
+#include "configs/base/process.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/run_hook.hpp"
 #include "configs/base/scratch_folder.hpp"
 #include "configs/base/text.hpp"
 #include "planner/evaluate/harness_results.hpp"
-
-extern char** environ;
 
 namespace wt {
 namespace {
@@ -33,15 +32,6 @@ std::vector<std::string> split(const std::string& text, char at) {
     else
       out.back() += c;
   return out;
-}
-
-bool in_path(const std::string& program) {
-  const char* path = std::getenv("PATH");
-  for (const std::string& folder : split(path ? path : "", ':'))
-    if (!folder.empty() && access((fs::path(folder) / program).c_str(), X_OK) == 0 &&
-        fs::is_regular_file(fs::path(folder) / program))
-      return true;
-  return false;
 }
 
 bool has_weights(const fs::path& folder) {
@@ -120,8 +110,8 @@ std::vector<std::string> environment_without_secrets() {
   static const std::set<std::string> secret{"key",      "keys",   "token",       "tokens",    "secret",
                                             "password", "passwd", "credentials", "credential"};
   std::vector<std::string> out;
-  for (char** each = environ; *each != nullptr; ++each) {
-    const std::string variable = *each, name = lower(variable.substr(0, variable.find('=')));
+  for (const std::string& variable : environment_with({})) {
+    const std::string name = lower(variable.substr(0, variable.find('=')));
     const std::vector<std::string> words = split(name, '_');
     if (std::any_of(words.begin(), words.end(), [&](const std::string& word) { return secret.contains(word); }))
       continue;
@@ -160,15 +150,14 @@ fs::path find_weights(const fs::path& folder) {
 
 Evaluation run_lm_eval(const HarnessSpec& spec, const fs::path& weights, const fs::path& folder) {
   const std::vector<std::string> program = lm_eval_program();
-  std::vector<std::string> words;
-  if (in_path("setpriv")) words = {"setpriv", "--pdeathsig", "TERM"};  // it ends when this process is ended
-  words.insert(words.end(), program.begin(), program.end());
+  std::vector<std::string> words = program;
   const fs::path log = folder / "lm_eval.log";
   const ScratchFolder output("lm_eval", folder);
   const std::vector<std::string> arguments = lm_eval_arguments(spec, fs::absolute(weights), output.path());
   words.insert(words.end(), arguments.begin(), arguments.end());
   const std::uintmax_t before = fs::exists(log) ? fs::file_size(log) : 0;
-  const HookEnd end = run_hook(words, spec.timeout_s, log, environment_without_secrets());
+  const HookEnd end =
+      run_hook({.words = ended_with_us(words), .environment = environment_without_secrets()}, spec.timeout_s, log);
   const std::string said = end_of_log(log, before);
   if (end.how == HookEnd::How::timed_out)
     throw_error(Code::runtime,

@@ -13,6 +13,7 @@
 #include "sim/program/memory/memory_replay.hpp"
 #include "sim/program/routing/routing.hpp"
 #include "sim/program/timeline_json.hpp"
+#include "trainer/run_folder/files.hpp"
 
 namespace wt {
 namespace {
@@ -101,15 +102,15 @@ RunComparison compare_run(const RunSpec& run, const std::filesystem::path& folde
   RunComparison out;
   out.name = run.name;
   out.layout = run.layout.name();
-  const json summary = read_json(folder / "summary.json"), timelines = read_json(folder / "timeline.json");
+  const json summary = read_json(folder / kSummaryFile), timelines = read_json(folder / kTimelineFile);
   out.measured_steps = summary.at("measured_steps");
   out.cores_used_by_others = summary.at("cores_used_by_others");
   for (const json& rank : summary.at("ranks"))
     out.measured.push_back({rank.at("step_s"), rank.at("exposed_communication_s"), rank.at("peak_tensor_bytes")});
   for (const json& timeline : timelines)
-    out.measured_timelines.push_back(timeline_from_json(timeline, (folder / "timeline.json").string()));
+    out.measured_timelines.push_back(timeline_from_json(timeline, (folder / kTimelineFile).string()));
 
-  const auto routing = recorded_routing(folder / "routing.csv", run.model, run.tokens());
+  const auto routing = recorded_routing(folder / kRoutingFile, run.model, run.tokens());
   const ProgramSet programs = build_program_set(run.model, run.layout, program_options(run));
   ReplayOptions options;
   options.fold = false;  // every rank has its own figures to compare

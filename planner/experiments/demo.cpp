@@ -1,7 +1,6 @@
 #include "planner/experiments/demo.hpp"
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "configs/base/atomic_file.hpp"
@@ -11,6 +10,8 @@
 #include "configs/files/find.hpp"
 #include "planner/experiments/system_text.hpp"
 #include "trainer/process/trainer_process.hpp"
+#include "trainer/run_folder/files.hpp"
+#include "trainer/run_folder/run_lines.hpp"
 
 namespace wt {
 namespace {
@@ -27,12 +28,8 @@ void train(const RunSpec& run, const fs::path& folder) {
 }
 
 std::pair<double, double> first_and_last_loss(const fs::path& folder) {
-  std::ifstream in(folder / "metrics.jsonl");
-  std::string line, last;
-  std::getline(in, line);
-  for (std::string next; std::getline(in, next);) last = next;
-  const std::string origin = (folder / "metrics.jsonl").string();
-  return {parse_json(line, origin).at("loss"), parse_json(last, origin).at("loss")};
+  const auto [first, last] = first_and_last_line(folder / kMetricsFile);
+  return {first.at("loss"), last.at("loss")};
 }
 
 /// Two sides of the same code, in processes that take turns: what the gate finds here is a false alarm.
@@ -92,11 +89,11 @@ DemoResult run_demo(const DemoOptions& options, const std::function<void(DemoSta
   ended(DemoStage::data, result);
 
   train(run, folder / "train");
-  result.tokens_per_s = read_json(folder / "train" / "summary.json").at("tokens_per_s");
+  result.tokens_per_s = read_json(folder / "train" / kSummaryFile).at("tokens_per_s");
   std::tie(result.first_loss, result.last_loss) = first_and_last_loss(folder / "train");
   if (result.last_loss >= result.first_loss)
     throw_error(Code::finding, "training: loss went from {} to {}, it should fall; see {}", result.first_loss,
-                result.last_loss, (folder / "train" / "metrics.jsonl").string());
+                result.last_loss, (folder / "train" / kMetricsFile).string());
   ended(DemoStage::train, result);
 
   const fs::path bench = folder / "bench.json", asked = folder / "train" / "asked.yaml";
@@ -104,7 +101,7 @@ DemoResult run_demo(const DemoOptions& options, const std::function<void(DemoSta
   result.suites = read_profile(bench);
   ended(DemoStage::bench, result);
 
-  const CalibrationResult calibration = calibrate({result.suites, read_profile(folder / "train" / "profile.json")});
+  const CalibrationResult calibration = calibrate({result.suites, read_profile(folder / "train" / kProfileFile)});
   write_machine(calibration.model.data(), folder / "machine.json");
   result.residuals = calibration.residuals;
   ended(DemoStage::calibrate, result);

@@ -22,6 +22,7 @@
 #include "planner/experiments/drill_proof.hpp"
 #include "sim/program/compose/drill_ops.hpp"
 #include "trainer/process/trainer_process.hpp"
+#include "trainer/run_folder/files.hpp"
 
 namespace wt {
 namespace {
@@ -37,7 +38,7 @@ std::string end_text(int status) {
 
 /// A launch that takes longer hangs: no fault and no recovery slows a run down by so much.
 double launch_limit_s(const Scenario& scenario, const RunSpec& run, const fs::path& undisturbed) {
-  double limit = 600 + 10 * read_json(undisturbed / "agent.json").at("wall_s").get<double>();
+  double limit = 600 + 10 * read_json(undisturbed / kAgentFile).at("wall_s").get<double>();
   for (const FaultEvent& e : scenario.events)
     limit += e.repeats * (run.dist_timeout_s + e.lasts_s.value_or(0) + e.what.notice_s);
   return limit;
@@ -55,13 +56,13 @@ int train_with_faults(const fs::path& run_file, const Scenario& scenario, const 
                     log, limit_s);
     if (!ended) out.differences.push_back(fmt::format("the run had not ended after {:.0f} s and was killed", limit_s));
     const int status = ended.value_or(128 + SIGKILL);
-    if (fs::exists(place / "agent.json")) {
-      for (DrillRestart& r : restarts_in(place / "agent.json")) {
+    if (fs::exists(place / kAgentFile)) {
+      for (DrillRestart& r : restarts_in(place / kAgentFile)) {
         r.generation += before;
         out.restarts.push_back(std::move(r));
       }
       if (out.relaunches < scenario.expect.relaunches)
-        fs::rename(place / "agent.json", place / fmt::format("agent{}.json", out.relaunches + 1));
+        fs::rename(place / kAgentFile, place / fmt::format("agent{}.json", out.relaunches + 1));
     }
     if (status == 0 || out.relaunches == scenario.expect.relaunches) return status;
     DrillRestart relaunch;

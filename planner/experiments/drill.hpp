@@ -10,8 +10,8 @@
 #include "configs/files/measured_recovery.hpp"
 #include "configs/files/run.hpp"
 #include "configs/files/scenario.hpp"
-#include "planner/experiments/drill_recovery.hpp"
 #include "sim/months/simulate_scenario.hpp"
+#include "trainer/run_folder/recovery_times.hpp"
 
 namespace wt {
 

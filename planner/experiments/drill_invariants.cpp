@@ -14,6 +14,8 @@
 
 #include "configs/base/error.hpp"
 #include "configs/base/json_reader.hpp"
+#include "trainer/run_folder/files.hpp"
+#include "trainer/run_folder/run_lines.hpp"
 #include "trainer/safetensors/tensor_parts.hpp"
 
 namespace wt {
@@ -47,10 +49,10 @@ std::string other_loss(const json& expected, const json& found, State state) {
 
 /// Training state of the newest checkpoint, by key.
 std::map<std::string, std::vector<float>> read_state(const fs::path& folder) {
-  std::ifstream latest(folder / "checkpoints" / "latest");
+  std::ifstream latest(folder / kCheckpointsFolder / "latest");
   std::string name;
   std::getline(latest, name);
-  const StoredTensors stored = StoredTensors::of_checkpoint(folder / "checkpoints" / name);
+  const StoredTensors stored = StoredTensors::of_checkpoint(folder / kCheckpointsFolder / name);
   std::map<std::string, std::vector<float>> state;
   for (const std::string& key : stored.keys()) state[key] = stored.read(key);
   return state;
@@ -151,16 +153,16 @@ void expect_of_each(const char* what, const std::vector<T>& expected, DrillCase&
 
 /// As expected; where nothing is, no node that was not struck.
 void check_excluded(const fs::path& place, const Expectation& expect, DrillCase& out) {
-  if (!fs::exists(place / "agent.json")) {
+  if (!fs::exists(place / kAgentFile)) {
     if (expect.excluded) out.differences.push_back("no agent.json, which tells of excluded nodes");
     return;
   }
-  const auto excluded = read_json(place / "agent.json").at("excluded").get<std::vector<std::int64_t>>();
+  const auto excluded = read_json(place / kAgentFile).at("excluded").get<std::vector<std::int64_t>>();
   if (expect.excluded && excluded != *expect.excluded)
     out.differences.push_back(
         fmt::format("excluded nodes: {}, expected {}", json(excluded).dump(), json(*expect.excluded).dump()));
   std::set<std::int64_t> struck;
-  for (const json& line : read_lines(place / "strikes.jsonl")) struck.insert(line.at("node").get<std::int64_t>());
+  for (const json& line : read_lines(place / kStrikesFile)) struck.insert(line.at("node").get<std::int64_t>());
   for (const std::int64_t node : excluded)
     if (!expect.excluded && !struck.contains(node))
       out.differences.push_back(fmt::format("node {} is excluded, which was not struck", node));
@@ -179,14 +181,13 @@ std::optional<std::int64_t> last_done(const std::vector<json>& rows, double from
 
 void compare_with_undisturbed(const fs::path& undisturbed, const fs::path& place, const Expectation& expect,
                               DrillCase& out) {
-  compare_metrics(read_lines(undisturbed / "metrics.jsonl"), read_lines(place / "metrics.jsonl"), expect.state, out);
+  compare_metrics(read_lines(undisturbed / kMetricsFile), read_lines(place / kMetricsFile), expect.state, out);
   if (expect.state == State::bitwise) compare_state(undisturbed, place, out);
   if (expect.state == State::changed) check_changed(undisturbed, place, out);
 }
 
 void check_replays(const fs::path& place, std::int64_t steps, const Expectation& expect, DrillCase& out) {
-  const std::vector<json> committed = read_lines(place / "metrics.jsonl"),
-                          before = read_lines(place / "replayed.jsonl");
+  const std::vector<json> committed = read_lines(place / kMetricsFile), before = read_lines(place / kReplayedFile);
   std::map<std::int64_t, json> by_step;
   for (std::size_t i = 0; i < committed.size(); ++i) {
     if (committed[i].at("step") != i + 1)
@@ -209,7 +210,7 @@ void check_replays(const fs::path& place, std::int64_t steps, const Expectation&
 }
 
 void check_generations(const fs::path& place, DrillCase& out) {
-  const auto starts = read_lines(place / "generations.jsonl"), committed = read_lines(place / "metrics.jsonl");
+  const auto starts = read_lines(place / kStartsFile), committed = read_lines(place / kMetricsFile);
   for (const json& row : committed) {
     const auto next = std::find_if(starts.rbegin(), starts.rend(), [&](const json& start) {
                         return start.at("resumed_after") < row.at("step");
@@ -220,7 +221,7 @@ void check_generations(const fs::path& place, DrillCase& out) {
       return out.differences.push_back(
           fmt::format("step {} was not done by the last ranks that came to it", row.at("step").get<std::int64_t>()));
   }
-  std::vector<json> done = read_lines(place / "replayed.jsonl");
+  std::vector<json> done = read_lines(place / kReplayedFile);
   const auto replayed = static_cast<std::int64_t>(done.size());
   done.insert(done.end(), committed.begin(), committed.end());
   std::int64_t lost = 0;
@@ -236,7 +237,7 @@ void check_generations(const fs::path& place, DrillCase& out) {
 
 void check_memory_given_back(const fs::path& place, DrillCase& out) {
   std::error_code none;
-  for (const auto& entry : fs::directory_iterator(place / "nodes", none))
+  for (const auto& entry : fs::directory_iterator(place / kNodesFolder, none))
     out.differences.push_back(
         fmt::format("{} is left behind: the run is over, and saved", fs::relative(entry.path(), place).string()));
 }

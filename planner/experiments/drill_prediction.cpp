@@ -10,6 +10,8 @@
 #include "configs/base/error.hpp"
 #include "configs/base/statistics.hpp"
 #include "configs/machine/fingerprint.hpp"
+#include "trainer/run_folder/files.hpp"
+#include "trainer/run_folder/run_lines.hpp"
 
 namespace wt {
 namespace {
@@ -92,8 +94,8 @@ MeasuredRecovery measured_recovery(const Phases& phases, bool told, const RunSpe
   const Fingerprint host = host_facts();
   out.title = fmt::format("windtunnel drill of {} on {} ranks and {} cores of {}, {:%Y-%m-%d}", run.name, out.ranks,
                           host.at("cores"), host.at("cpu_model"), fmt::gmtime(std::time(nullptr)));
-  const auto saves = read_lines(undisturbed / "checkpoints.jsonl");
-  out.step_s = median_of(read_lines(undisturbed / "metrics.jsonl"), kWarmUpSteps,
+  const auto saves = read_lines(undisturbed / kSavesFile);
+  out.step_s = median_of(read_lines(undisturbed / kMetricsFile), kWarmUpSteps,
                          [](const json& row) { return row.at("step_s").get<double>(); });
   out.blocking_s = median_of(saves, 0, [](const json& row) { return row.at("blocking_s").get<double>(); });
   out.persist_s = median_of(saves, 0, [](const json& row) {

@@ -13,6 +13,8 @@
 
 #include "configs/base/error.hpp"
 #include "configs/base/json_reader.hpp"
+#include "trainer/run_folder/files.hpp"
+#include "trainer/run_folder/run_lines.hpp"
 
 namespace wt {
 namespace {
@@ -116,7 +118,7 @@ std::string wrong_ranks(const FaultEvent& e, const Struck& s, const std::optiona
 
 /// The op times of the slow rank in timeline.json: at least the factor times what its thread computed.
 std::string slow_in_timeline(const FaultEvent& event, const Struck& s, const fs::path& place) {
-  const json timelines = read_json(place / "timeline.json");
+  const json timelines = read_json(place / kTimelineFile);
   for (const std::int64_t rank : s.ranks()) {
     double wall = 0, computed = 0;
     for (const json& op : timelines.at(static_cast<std::size_t>(rank)).at("ops"))
@@ -220,7 +222,7 @@ std::string event_text(const FaultEvent& e) {
 }
 
 void prove_strikes(const Scenario& scenario, const RunSpec& run, const fs::path& place, DrillCase& out) {
-  const std::vector<json> lines = read_lines(place / "strikes.jsonl");
+  const std::vector<json> lines = read_lines(place / kStrikesFile);
   for (std::size_t i = 0; i < scenario.events.size(); ++i) {
     const FaultEvent& e = scenario.events[i];
     for (int generation = e.generation; generation < e.generation + e.repeats; ++generation) {

@@ -83,11 +83,6 @@ std::vector<std::string> Settings::texts(const std::string& key) {
   return out;
 }
 
-std::int64_t Settings::required_integer(const std::string& key, std::int64_t minimum, const std::string& needs) {
-  if (!has(key)) fail(key, "found none, needs " + needs);
-  return integer(key, 0, minimum);
-}
-
 Settings::Value Settings::resolved(const Value& value, int depth) {
   constexpr std::int64_t kMostFollowed = 1 << 16;  // a few lists of references stand for as many values as one likes
   if (depth > 0 && ++followed_ > kMostFollowed)

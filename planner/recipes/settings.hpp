@@ -37,8 +37,6 @@ class Settings {
   bool boolean(const std::string& key, bool fallback);
   std::string text(const std::string& key, const std::string& fallback);
   std::vector<std::string> texts(const std::string& key);
-  /// Throws where there is none, saying `needs`.
-  std::int64_t required_integer(const std::string& key, std::int64_t minimum, const std::string& needs);
   [[noreturn]] void fail(const std::string& key, const std::string& message) const;
 
   /// "${a.b}" in texts becomes the value of a.b, as OmegaConf reads it. Throws Error{usage} for what is nowhere.

@@ -3,7 +3,7 @@
 // bounded as one group; most groups are never opened.
 //
 // "Proved" is about the model, not the world: no layout of the space has less of the objective when simulated. The
-// certificate says what that rests on, and check_certificate verifies it from the candidates and groups alone.
+// certificate says what that rests on, and the tests verify it from the candidates and groups alone.
 #pragma once
 #include <array>
 #include <functional>
@@ -140,9 +140,5 @@ double restore_broadcast_s(const SearchProblem& problem, const Layout& layout, d
 /// Max/mean of expert ranks' loads: of the step times' routing, mean over layers; and the p99 that memory is sized for.
 double mean_imbalance(const SearchProblem& problem, const Layout& layout);
 double p99_imbalance(const SearchProblem& problem, const Layout& layout);
-
-/// Verifies a certificate against the candidates, sharing no code with the search: counts, incumbent, bound, gap.
-/// Returns what is wrong, nothing when it holds.
-std::vector<std::string> check_certificate(const SearchResult& result);
 
 }  // namespace wt

@@ -12,6 +12,7 @@
 #include "configs/base/text.hpp"
 #include "configs/files/run.hpp"
 #include "planner/watch/decision_log.hpp"
+#include "trainer/run_folder/files.hpp"
 
 namespace wt {
 namespace {
@@ -162,7 +163,7 @@ ActionEnd RunWatch::perform(const WatchVerdict& verdict) {
     else if (action.hook == HookKind::start)
       out.end = start(command->second, std::move(values), action);
     else
-      out.end = run_hook(filled_in(command->second, values), command->second.timeout_s, folder_ / "hooks.log");
+      out.end = run_hook({filled_in(command->second, values)}, command->second.timeout_s, folder_ / "hooks.log");
   } catch (const std::exception& e) {  // such as a full disk: what is begun has to be brought to an end
     out.end.how = HookEnd::How::failed, out.end.said = e.what();
   }
@@ -174,7 +175,7 @@ ActionEnd RunWatch::perform(const WatchVerdict& verdict) {
 /// another layout while the job runs with that. Without a way back, batches that the job itself does not leave out (any
 /// more) stay in: it was begun anew, or a human has decided so.
 HookEnd RunWatch::start(const HookCommand& command, HookValues values, const WatchAction& action) {
-  const auto now = folder_ / "run.yaml", own = folder_ / "run-own.yaml", skipping = folder_ / "run-skipping.yaml";
+  const auto now = folder_ / kRunFile, own = folder_ / "run-own.yaml", skipping = folder_ / "run-skipping.yaml";
   const auto skipped = action.rollback || action.skipped.empty()
                            ? action.skipped
                            : common(action.skipped, read_run(now).resilience.skipped);
@@ -185,7 +186,7 @@ HookEnd RunWatch::start(const HookCommand& command, HookValues values, const Wat
     write_skipping(action.layout.empty() ? own : std::filesystem::path(action.layout), skipped, skipping);
     values.layout = skipping.string();
   }
-  return run_hook(filled_in(command, values), command.timeout_s, folder_ / "hooks.log");
+  return run_hook({filled_in(command, values)}, command.timeout_s, folder_ / "hooks.log");
 }
 
 ActionEnd RunWatch::sweep(const HookCommand& command, HookValues values) {
@@ -193,7 +194,7 @@ ActionEnd RunWatch::sweep(const HookCommand& command, HookValues values) {
   std::filesystem::remove(file);  // an old one would answer for it
   values.output = file.string();
   ActionEnd out;
-  out.end = run_hook(filled_in(command, values), command.timeout_s, folder_ / "hooks.log");
+  out.end = run_hook({filled_in(command, values)}, command.timeout_s, folder_ / "hooks.log");
   if (out.end.how != HookEnd::How::ok) return out;
   try {
     const FleetObservation fleet = read_fleet({file});

@@ -154,13 +154,6 @@ class TextWriter {
 
 }  // namespace
 
-Color color_from_string(const std::string& word) {
-  if (word == "auto") return Color::automatic;
-  if (word == "always") return Color::always;
-  if (word == "never") return Color::never;
-  throw_error(Code::usage, "--color: found '{}', allowed auto, always, never; write --color=auto", word);
-}
-
 bool use_color(Color wanted, int descriptor) {
   if (wanted != Color::automatic) return wanted == Color::always;
   const char *no_color = std::getenv("NO_COLOR"), *term = std::getenv("TERM");

@@ -7,8 +7,6 @@
 namespace wt {
 
 enum class Color { automatic, always, never };
-/// --color=auto|always|never. Throws Error{usage} on any other word.
-Color color_from_string(const std::string& word);
 /// automatic: only when `descriptor` is a terminal, NO_COLOR is unset or empty and TERM is not "dumb".
 bool use_color(Color wanted, int descriptor);
 

@@ -2,18 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <type_traits>
 
 #include "configs/base/error.hpp"
 #include "configs/base/hash.hpp"
 #include "configs/base/number.hpp"
 #include "configs/base/statistics.hpp"
-#include "sim/cluster/child.hpp"
 #include "sim/months/fault_trace.hpp"
 #include "sim/months/run_clock.hpp"
 #include "sim/months/run_events.hpp"
-#include "sim/months/steps_on_simgrid.hpp"
+#include "sim/months/uptime.hpp"
 
 namespace wt {
 namespace {
@@ -186,26 +183,12 @@ double replica_step_factor(std::int64_t replicas, std::int64_t alive, std::int64
 }
 
 RunOutcome simulate_run(const RunScenario& scenario, std::uint64_t seed) {
-  detail::check_scenario(scenario);
-  return Run(scenario, seed, {detail::jump_uptime}).outcome();
+  return detail::simulate_run_by({detail::jump_uptime}, scenario, seed);
 }
 
-RunOutcome simulate_run_stepping(const RunScenario& scenario, std::uint64_t seed) {
-  detail::check_scenario(scenario);
-  return Run(scenario, seed, detail::counted_steps()).outcome();
-}
-
-RunOutcome simulate_run_on_simgrid(const RunScenario& scenario, std::uint64_t seed) {
-  detail::check_scenario(scenario);
-  const std::string bytes = run_in_child([&] {
-    RunOutcome out;
-    FailingHost::simulate([&](FailingHost& host) { out = Run(scenario, seed, detail::steps_on(host)).outcome(); });
-    return std::string(reinterpret_cast<const char*>(&out), sizeof out);
-  });
-  static_assert(std::is_trivially_copyable_v<RunOutcome>);
-  RunOutcome out;
-  std::memcpy(&out, bytes.data(), sizeof out);
-  return out;
+RunOutcome detail::simulate_run_by(const RunExecution& execution, const RunScenario& scenario, std::uint64_t seed) {
+  check_scenario(scenario);
+  return Run(scenario, seed, execution).outcome();
 }
 
 std::uint64_t run_seed(std::uint64_t seed, std::int64_t run) {

@@ -113,12 +113,10 @@ struct RunOutcome {
 /// to less than 70 years, shape > 0, factor >= 1, maintenance is shorter than the time between its windows, the local
 /// interval divides the other, 0 <= survival <= 1, and replicas are none or at least 2.
 RunOutcome simulate_run(const RunScenario& scenario, std::uint64_t seed);
-/// The same run through every step and save: slow, for checking simulate_run. Equal in every digit.
-RunOutcome simulate_run_stepping(const RunScenario& scenario, std::uint64_t seed);
-/// The same steps and saves as work of a SimGrid host that fails and comes back, which decides what the failures cut
-/// short: equal but for the rounding of a clock of seconds in a double (0.2 microseconds in weeks), unless a failure
-/// falls into that much of the end of a step or persist.
-RunOutcome simulate_run_on_simgrid(const RunScenario& scenario, std::uint64_t seed);
+namespace detail {
+/// By another way through the uptimes than jump_uptime: for references that simulate_run is compared with.
+RunOutcome simulate_run_by(const RunExecution& execution, const RunScenario& scenario, std::uint64_t seed);
+}  // namespace detail
 
 struct RunDistribution {
   std::int64_t runs = 0;

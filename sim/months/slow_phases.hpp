@@ -15,11 +15,9 @@ class SlowPhases {
     for (const StrikeLaw& law : trace.laws()) {
       if (!slows(law)) continue;
       any_ = true;
-      most_factor_ = std::max(most_factor_, law.factor);
     }
   }
 
-  double most_factor() const { return most_factor_; }
   double factor() const { return factor_; }
   std::int64_t count() const { return count_; }
   std::int64_t lasts(const TraceEvent& e) const {
@@ -92,7 +90,7 @@ class SlowPhases {
 
   FaultTrace& trace_;
   bool any_ = false;
-  double most_factor_ = 1, factor_ = 1;
+  double factor_ = 1;
   std::size_t passed_ = 0;
   std::int64_t count_ = 0;
   std::vector<Phase> phases_;

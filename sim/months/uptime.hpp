@@ -96,24 +96,6 @@ struct Uptime {
 /// `first`: the run's first uptime, which loads nothing.
 Uptime jump_uptime(const RunClock& clock, const Saved& from, bool first, const Events& events, const HealthAt& health);
 
-/// How time passes in an uptime that is stepped through.
-class UptimeTime {
- public:
-  virtual ~UptimeTime() = default;
-  virtual std::int64_t now() const = 0;  ///< ns since the uptime began
-  /// False: the failure cut the span short.
-  virtual bool pass(std::int64_t span) = 0;
-  virtual void start_persist(std::int64_t span) = 0;
-  /// Until the last persist is done; false as above. True at once where there was none.
-  virtual bool wait_persisted() = 0;
-  /// Whether a persist was started, and the last one is done.
-  virtual bool persisted() const = 0;
-};
-/// The same by going through every step and save: the reference that jump_uptime is tested against. Of the events the
-/// failure is the time's business.
-Uptime step_uptime(const RunClock& clock, const Saved& from, bool first, const Events& events, const HealthAt& health,
-                   UptimeTime& time);
-
 /// How a run passes its time.
 struct RunExecution {
   std::function<Uptime(const RunClock& clock, const Saved& from, bool first, const Events& events,
@@ -121,8 +103,6 @@ struct RunExecution {
       uptime;
   std::function<void(std::int64_t span)> down = [](std::int64_t) {};  ///< between uptimes, ns
 };
-/// Every step by step_uptime, in time that is counted.
-RunExecution counted_steps();
 
 }  // namespace detail
 }  // namespace wt

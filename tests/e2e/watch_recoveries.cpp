@@ -17,6 +17,7 @@
 #include "tests/fixtures/temp_directory.hpp"
 #include "tests/fixtures/windtunnel.hpp"
 #include "trainer/process/trainer_process.hpp"
+#include "trainer/run_folder/run_lines.hpp"
 
 using namespace wt;
 using namespace wt::test;

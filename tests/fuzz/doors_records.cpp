@@ -10,8 +10,6 @@
 #include "configs/files/scenario.hpp"
 #include "planner/evaluate/evaluation.hpp"
 #include "planner/evaluate/harness_results.hpp"
-#include "planner/experiments/drill_recovery.hpp"
-#include "planner/experiments/run_history.hpp"
 #include "planner/watch/decision_log.hpp"
 #include "planner/watch/ledger.hpp"
 #include "planner/watch/plan_baseline.hpp"
@@ -19,6 +17,8 @@
 #include "reports/render/text_report.hpp"
 #include "sim/months/fault_laws.hpp"
 #include "tests/fuzz/door.hpp"
+#include "trainer/run_folder/recovery_times.hpp"
+#include "trainer/run_folder/run_history.hpp"
 
 namespace wt::fuzz {
 namespace {

@@ -87,7 +87,7 @@ std::vector<Door> spec_doors() {
   doors.push_back(
       {"quantities", {"400Gb/s", "989TFLOP/s", "700W", "12T", "80GiB", "1.5ms"}, [](const auto& input, const auto&) {
          static constexpr double (*kParse[])(const std::string&, const std::string&) = {
-             parse_seconds, parse_bytes, parse_bytes_per_second, parse_flops_per_second, parse_watts, parse_count};
+             parse_seconds, parse_bytes, parse_bytes_per_second, parse_watts, parse_count};
          for (const auto& parse : kParse) {
            try {
              parse(input, "key");

@@ -9,6 +9,7 @@
 #include "planner/cadence/recovery_formulas.hpp"
 #include "sim/months/fault_laws.hpp"
 #include "sim/months/policy_runs.hpp"
+#include "tests/fixtures/cadence_references.hpp"
 #include "tests/fixtures/strike_laws.hpp"
 
 using namespace wt;

@@ -9,7 +9,9 @@
 #include "configs/base/statistics.hpp"
 #include "planner/cadence/cadence_formulas.hpp"
 #include "planner/cadence/recovery_formulas.hpp"
+#include "tests/fixtures/cadence_references.hpp"
 #include "tests/fixtures/run_scenarios.hpp"
+#include "tests/fixtures/stepped_runs.hpp"
 #include "tests/fixtures/strike_laws.hpp"
 #include "tests/fixtures/usage_error.hpp"
 
@@ -114,7 +116,7 @@ TEST_CASE("an uptime with a known error and lost replicas: jumped as it is stepp
                                 .local_lost = draw(2) == 0,
                                 .wrong = draw(2) ? detail::kNever : draw(6000)};
     const detail::Uptime jumped = detail::jump_uptime(clock, {}, true, events, health()),
-                         stepped = detail::counted_steps().uptime(clock, {}, true, events, health());
+                         stepped = counted_steps().uptime(clock, {}, true, events, health());
     REQUIRE(jumped.how == stepped.how);
     REQUIRE(jumped.length == stepped.length);
     REQUIRE(jumped.spent == stepped.spent);

@@ -9,7 +9,9 @@
 #include "configs/base/error.hpp"
 #include "planner/cadence/cadence_formulas.hpp"
 #include "sim/months/simulate_run.hpp"
+#include "tests/fixtures/cadence_references.hpp"
 #include "tests/fixtures/run_scenarios.hpp"
+#include "tests/fixtures/stepped_runs.hpp"
 
 using namespace wt;
 using namespace wt::test;
@@ -62,7 +64,7 @@ TEST_CASE("one uptime: jumping equals stepping at every time of failure, stop an
       };
     };
     const detail::Uptime jump = detail::jump_uptime(c, from, first, events, healths());
-    const detail::Uptime step = detail::counted_steps().uptime(c, from, first, events, healths());
+    const detail::Uptime step = counted_steps().uptime(c, from, first, events, healths());
     INFO("case " << i << " steps " << c.steps << " interval " << c.interval << " local " << c.local_interval << " step "
                  << c.step << " C " << c.blocking << " P " << c.persist << " V " << c.verify << " from " << resumed
                  << " or " << persisted << " failure " << events.failure << " stop " << events.stop << " silent "

@@ -7,8 +7,11 @@
 #include "configs/base/hash.hpp"
 #include "planner/cadence/cadence_formulas.hpp"
 #include "sim/months/run_events.hpp"
+#include "tests/fixtures/cadence_references.hpp"
+#include "tests/fixtures/stepped_runs.hpp"
 
 using namespace wt;
+using namespace wt::test;
 
 namespace {
 

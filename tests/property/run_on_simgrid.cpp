@@ -3,6 +3,7 @@
 
 #include "sim/months/simulate_run.hpp"
 #include "tests/fixtures/run_scenarios.hpp"
+#include "tests/fixtures/stepped_runs.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -7,8 +7,10 @@
 #include "planner/cadence/cadence_formulas.hpp"
 #include "planner/cadence/recovery_formulas.hpp"
 #include "sim/months/simulate_run.hpp"
+#include "tests/fixtures/cadence_references.hpp"
 
 using namespace wt;
+using namespace wt::test;
 
 namespace {
 

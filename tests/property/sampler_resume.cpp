@@ -6,6 +6,7 @@
 #include <set>
 
 #include "configs/base/error.hpp"
+#include "tests/fixtures/shuffled_samples.hpp"
 #include "trainer/data/sample_order.hpp"
 #include "trainer/data/sampler.hpp"
 #include "trainer/data/shuffle.hpp"
@@ -185,7 +186,7 @@ TEST_CASE("batches are the epoch's order, cut") {
   dataset.shuffle_algorithm = ShuffleAlgorithm::py1s, dataset.shuffle_seed = 7;
   Sampler sampler(dataset, {{10, 5}});
   for (std::int64_t epoch = 0; epoch < 2; ++epoch) {
-    const Ids order = wt::shuffle_samples(Ids{10, 5}, {ShuffleAlgorithm::py1s, 1, 7, epoch, 0});
+    const Ids order = wt::test::shuffle_samples(Ids{10, 5}, {ShuffleAlgorithm::py1s, 1, 7, epoch, 0});
     CHECK(sampler.next_batch(6) == Ids(order.begin(), order.begin() + 6));
     CHECK(sampler.next_batch(6) == Ids(order.begin() + 6, order.begin() + 12));
   }

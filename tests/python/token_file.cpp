@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "configs/base/error.hpp"
+#include "tests/fixtures/mds_sets.hpp"
 #include "trainer/data/mds_writer.hpp"
 #include "trainer/data/shard_cache.hpp"
 
@@ -51,7 +52,7 @@ int main(int argc, char** argv) {
     const std::string& what = words.at(1);
     if (what == "read") read(words);
     if (what == "write") write(words);
-    if (what == "merge") merge_mds_indexes(words.at(2));
+    if (what == "merge") wt::test::merge_mds_indexes(words.at(2));
     return 0;
   } catch (const Error& error) {
     std::cerr << error.what() << '\n';

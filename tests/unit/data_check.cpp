@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "configs/base/error.hpp"
+#include "tests/fixtures/mds_sets.hpp"
 #include "tests/fixtures/temp_directory.hpp"
 #include "trainer/data/data_check.hpp"
 #include "trainer/data/pack.hpp"
@@ -131,7 +132,7 @@ TEST_CASE("folders that are no data set, and columns that nobody trains on, are 
   const TempDirectory directory;
   CHECK_THROWS_WITH(check_dataset(directory / "nowhere"), Contains("index.json"));
   wt::MdsWriter writer(directory / "numbers", {{"n", "int"}});
-  const std::string payload = wt::encode_mds_int(3);
+  const std::string payload = wt::test::encode_mds_int(3);
   writer.write({&payload, 1});
   writer.finish();
   CHECK_THROWS_WITH(check_dataset(directory / "numbers"), Contains("found the columns n: int"));
@@ -154,7 +155,7 @@ TEST_CASE("a merged index: shards in subfolders, and one of them damaged") {
   fs::create_directory(directory / "merged");
   const std::int64_t shards = check_dataset(packed(directory, "zstd", "merged/0")).shards;
   packed(directory, "zstd", "merged/1");
-  CHECK(wt::merge_mds_indexes(directory / "merged") == 2);
+  CHECK(wt::test::merge_mds_indexes(directory / "merged") == 2);
   const DataCheckResult sound = check_dataset(directory / "merged");
   CHECK(sound.problem_count == 0);
   CHECK(sound.shards == 2 * shards);

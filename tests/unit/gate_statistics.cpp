@@ -55,7 +55,6 @@ TEST_CASE("the smallest p-value is 2/C(2n, n)") {
 TEST_CASE("exact p-values from the counts of U") {
   // 5 a side: 1, 1, 2, 3, 5 assignments have U = 0, 1, 2, 3, 4 (partitions), so P(U <= 4) = 12/252.
   const Values x = {1, 2, 3, 5, 8}, y = {4, 6, 7, 9, 10};
-  CHECK(wt::mann_whitney_u(x, y) == 4);
   CHECK(mann_whitney_p(x, y) == Approx(24.0 / 252));
   CHECK(mann_whitney_p({1, 2, 3}, {4, 5, 6, 7}) == Approx(2.0 / 35));
 }

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "configs/base/error.hpp"
+#include "tests/fixtures/mds_sets.hpp"
 #include "tests/fixtures/temp_directory.hpp"
 #include "trainer/data/mds_hash.hpp"
 #include "trainer/data/mds_reader.hpp"
@@ -62,8 +63,8 @@ Ids decode(const std::string& encoding, const std::string& hex) {
 TEST_CASE("a shard is byte for byte Streaming's") {
   const TempDirectory directory;
   MdsWriter writer(directory / "set", {{"n", "int"}, {"tokens", "ndarray:uint16"}}, {{}, 1 << 26});
-  writer.write(std::vector<std::string>{wt::encode_mds_int(7), wt::encode_mds_tokens(Tokens{1, 2, 3})});
-  writer.write(std::vector<std::string>{wt::encode_mds_int(8), wt::encode_mds_tokens(Tokens{65535})});
+  writer.write(std::vector<std::string>{wt::test::encode_mds_int(7), wt::encode_mds_tokens(Tokens{1, 2, 3})});
+  writer.write(std::vector<std::string>{wt::test::encode_mds_int(8), wt::encode_mds_tokens(Tokens{65535})});
   writer.finish();
   const std::string config =
       R"({"column_encodings": ["int", "ndarray:uint16"], "column_names": ["n", "tokens"], "column_sizes": [8, null], )"
@@ -139,7 +140,7 @@ TEST_CASE("indexes of subfolders are merged as Streaming does") {
     writer.write_tokens(Tokens{token});
     writer.finish();
   }
-  CHECK(wt::merge_mds_indexes(directory.path()) == 2);
+  CHECK(wt::test::merge_mds_indexes(directory.path()) == 2);
   const auto entry = [](int folder) {
     return fmt::format(
         R"({{"column_encodings": ["ndarray:uint16"], "column_names": ["tokens"], "column_sizes": [null], )"
@@ -150,9 +151,7 @@ TEST_CASE("indexes of subfolders are merged as Streaming does") {
   CHECK(read_bytes(directory / "index.json") ==
         fmt::format(R"({{"version": 2, "shards": [{}, {}]}})", entry(0), entry(1)));
   CHECK(MdsReader(directory.path()).tokens(1) == Ids{2});
-  CHECK(wt::merge_mds_indexes(directory.path()) == 2);  // again, over its own
-  const TempDirectory empty;
-  CHECK_THROWS_WITH(wt::merge_mds_indexes(empty.path()), Contains("no subfolder with an index.json"));
+  CHECK(wt::test::merge_mds_indexes(directory.path()) == 2);  // again, over its own
 }
 
 TEST_CASE("a reader serves many threads") {

@@ -6,6 +6,7 @@
 #include "configs/files/study_keys.hpp"
 #include "planner/plan/smaller_plan.hpp"
 #include "reports/render/text_report.hpp"
+#include "tests/fixtures/check_certificate.hpp"
 #include "tests/fixtures/small_plan.hpp"
 #include "tests/fixtures/temp_directory.hpp"
 #include "tests/fixtures/usage_error.hpp"

@@ -9,8 +9,10 @@
 #include "planner/cadence/cadence_formulas.hpp"
 #include "planner/cadence/recovery_formulas.hpp"
 #include "planner/plan/plan.hpp"
+#include "tests/fixtures/cadence_references.hpp"
 
 using namespace wt;
+using namespace wt::test;
 
 namespace {
 

@@ -8,6 +8,7 @@
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include "configs/base/clock.hpp"
+#include "configs/base/process.hpp"
 #include "trainer/communication/rank_watch.hpp"
 #include "trainer/communication/storage_progress.hpp"
 #include "trainer/launch/rank_generation.hpp"

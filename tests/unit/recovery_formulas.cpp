@@ -1,4 +1,4 @@
-// Closed forms O15 to O22 of recovery policies against golden vectors (derived for this project and checked by Monte
+// Closed forms of recovery policies against golden vectors (derived for this project and checked by Monte
 // Carlo there), and the break-evens built on them.
 #include "planner/cadence/recovery_formulas.hpp"
 
@@ -8,43 +8,16 @@
 
 #include "planner/cadence/cadence_formulas.hpp"
 #include "sim/months/simulate_run.hpp"
+#include "tests/fixtures/cadence_references.hpp"
 
 using namespace wt;
-
-namespace {
-
-/// `spares`, then replicas of 32 of 384 nodes dropped, stop with more than `most` nodes away; days.
-std::vector<CapacityState> spares_then_replicas(double per_node_day, int spares, int most) {
-  std::vector<CapacityState> out;
-  for (int away = 0; away <= most; ++away) {
-    const double dropped = std::max(0, away - spares);
-    out.push_back({1 - 32 * dropped / 384, per_node_day * (384 - dropped), 0});
-  }
-  out.push_back({0, 0, 0});
-  return out;
-}
-
-}  // namespace
+using namespace wt::test;
 
 TEST_CASE("O15: Erlang's B is the share of the time without a spare") {
   const double load = 384 * 3.79e-3;  // a day of repair
   const double expected[] = {0.59273, 0.30134, 0.12754, 0.04435, 0.01274, 0.00308};
   for (int s = 1; s <= 6; ++s) CHECK(erlang_b(s, load) == Approx(expected[s - 1]).margin(6e-6));
   CHECK(erlang_b(0, load) == 1);
-}
-
-TEST_CASE("O15: spares, then fewer replicas, then a stop") {
-  CHECK(capacity_goodput(spares_then_replicas(3.79e-3, 2, 4), 1) == Approx(0.97004).margin(6e-6));
-  CHECK(capacity_goodput(spares_then_replicas(6.5e-3, 4, 6), 1) == Approx(0.97998).margin(6e-6));
-}
-
-TEST_CASE("O15 with spares alone is Erlang's B, and a stall costs its share") {
-  const double load = 1.4;
-  std::vector<CapacityState> states(4, CapacityState{1, load, 0});
-  states.push_back({0, 0, 0});
-  CHECK(capacity_goodput(states, 1) == Approx(1 - erlang_b(4, load)).epsilon(1e-12));
-  const std::vector<CapacityState> always{{1, 0.01, 2}};
-  CHECK(capacity_goodput(always, 0) == Approx(0.98).epsilon(1e-12));
 }
 
 TEST_CASE("O16: checkpoints on two levels") {
@@ -98,15 +71,6 @@ TEST_CASE("O18: a job that stops to shrink and to grow") {
   CHECK(elastic_goodput(48, 990, 1440, 5) == Approx(0.96117).margin(6e-6));
 }
 
-TEST_CASE("O19: copies on peers") {
-  CHECK(peer_copies_survive(16, 2, 2) == Approx(0.9333).margin(5e-5));
-  CHECK(peer_copies_survive(16, 2, 3) == Approx(0.8).margin(5e-5));
-  CHECK(ring_copies_survive(16) == Approx(0.8667).margin(5e-5));
-  CHECK(peer_copies_survive(384, 2, 2) == Approx(0.99739).margin(6e-6));
-  CHECK(ring_copies_survive(384) == Approx(0.99478).margin(6e-6));
-  CHECK(peer_copies_survive(16, 2, 1) == 1);
-}
-
 TEST_CASE("O20: retention against a silent error that is found late") {
   CHECK(no_clean_save(30, 60, 3) == Approx(0.28950).margin(6e-6));
   // 400,000 errors: standard error 7e-4.
@@ -121,17 +85,6 @@ TEST_CASE("O20: retention against a silent error that is found late") {
   CHECK(lost / 400000.0 == Approx(0.28950).margin(2.5e-3));
 }
 
-TEST_CASE("O21: a rack hits one replica that is packed, and many that are scattered") {
-  CHECK(replicas_hit(12, 8) == Approx(6.0).margin(0.02));
-  CHECK(replicas_hit(12, 1) == Approx(1).epsilon(1e-12));
-}
-
-TEST_CASE("O22: failures that redundant shards mask") {
-  CHECK(failures_masked(600, 20) == Approx(424).margin(0.5));
-  CHECK(best_copies(600) == 10);
-  CHECK(failures_masked(600, 1) == Approx(1).epsilon(1e-12));  // one copy: the first failure ends it
-}
-
 TEST_CASE("break-evens are where two policies come to the same") {
   // Going on without a replica: D + R = 10, tau = 31, stall 3 + 30 / 12, M = 990 pay up to an overhead of 2.0 %.
   const double overhead = (10 + 31 / 2.0 - (3 + 30 / 12.0)) / 990;
@@ -142,7 +95,6 @@ TEST_CASE("break-evens are where two policies come to the same") {
   const double q = survival_that_pays(30, 2, 3, 990, 5, 0.05, 0.5);
   CHECK(q * (30 / 2.0 + 2 + 3 - 5 / 2.0 - 0.5) == Approx(990 / 30.0 * 5 * 0.05));
   CHECK(survival_that_pays(5, 0, 0, 990, 5, 0.1, 0) == INFINITY);
-  CHECK(repair_that_pays(0.9, 5, 4) == Approx(10));
 }
 
 TEST_CASE("local copies break even where two levels come to one: O16 on both sides") {

@@ -130,8 +130,6 @@ TEST_CASE("colour: flag before environment before terminal") {
   CHECK(use_color(Color::always, -1));
   CHECK_FALSE(use_color(Color::never, 1));
   CHECK_FALSE(use_color(Color::automatic, -1));
-  CHECK(color_from_string("never") == Color::never);
-  CHECK_THROWS_WITH(color_from_string("yes"), Catch::Contains("yes") && Catch::Contains("auto, always, never"));
 }
 
 TEST_CASE("text columns align by code point, not by byte") {

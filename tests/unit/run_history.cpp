@@ -1,5 +1,5 @@
 // The report of a run from its folder: what was lost and done again, where the time went, and charts that hide nothing.
-#include "planner/experiments/run_history.hpp"
+#include "trainer/run_folder/run_history.hpp"
 
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -10,10 +10,12 @@
 #include "planner/search/scaled_cost.hpp"
 #include "planner/search/search_evaluate.hpp"
 #include "sim/program/compose/restore.hpp"
+#include "tests/fixtures/check_certificate.hpp"
 #include "tests/fixtures/random_layout.hpp"
 #include "tests/fixtures/small_search.hpp"
 
 using namespace wt;
+using namespace wt::test;
 using test::Draw, test::Small;
 
 namespace {

@@ -6,7 +6,8 @@
 #include <set>
 
 #include "configs/base/error.hpp"
-#include "trainer/data/partition.hpp"
+#include "tests/fixtures/shuffled_samples.hpp"
+#include "tests/fixtures/streaming_partition.hpp"
 #include "trainer/data/sample_sequence.hpp"
 #include "trainer/data/shuffle.hpp"
 
@@ -16,19 +17,19 @@ using wt::ShuffleAlgorithm;
 namespace {
 
 Ids shuffled(ShuffleAlgorithm algorithm, std::int64_t epoch) {
-  return wt::shuffle_samples(Ids{5, 4, 3}, {algorithm, 2, 9176, epoch, 8});
+  return wt::test::shuffle_samples(Ids{5, 4, 3}, {algorithm, 2, 9176, epoch, 8});
 }
 
 /// A batch of one rank of a partition with one worker.
-Ids batch(const wt::Partition& partition, std::int64_t node, std::int64_t rank, std::int64_t index) {
+Ids batch(const wt::test::Partition& partition, std::int64_t node, std::int64_t rank, std::int64_t index) {
   Ids ids;
   for (std::int64_t i = 0; i < partition.shape.batch_size; ++i) ids.push_back(partition.at(node, rank, 0, index, i));
   return ids;
 }
 
 /// Shuffled samples of step `step` as Streaming deals them, over all ranks, sorted.
-Ids streaming_step(const wt::PartitionShape& shape, const Ids& shuffle, std::int64_t step) {
-  const wt::Partition partition = wt::partition_orig(shape);
+Ids streaming_step(const wt::test::PartitionShape& shape, const Ids& shuffle, std::int64_t step) {
+  const wt::test::Partition partition = wt::test::partition_orig(shape);
   Ids ids;
   for (std::int64_t node = 0; node < shape.physical_nodes; ++node) {
     for (std::int64_t rank = 0; rank < shape.ranks_per_node; ++rank) {
@@ -62,7 +63,7 @@ TEST_CASE("many shards over three nodes give Streaming's order") {
   const auto weigh = [](ShuffleAlgorithm algorithm) {
     Ids sizes;
     for (std::int64_t i = 0; i < 37; ++i) sizes.push_back(64 + 2 * i);
-    const Ids ids = wt::shuffle_samples(sizes, {algorithm, 3, (std::uint64_t{1} << 32) + 5, 4, 300});
+    const Ids ids = wt::test::shuffle_samples(sizes, {algorithm, 3, (std::uint64_t{1} << 32) + 5, 4, 300});
     std::int64_t sum = 0;
     for (std::size_t i = 0; i < ids.size(); ++i) sum += ids[i] * static_cast<std::int64_t>(i + 1);
     return sum;
@@ -77,7 +78,7 @@ TEST_CASE("many shards over three nodes give Streaming's order") {
 TEST_CASE("a shuffle has every sample exactly once") {
   for (const std::int64_t nodes : {1, 2, 5, 12}) {
     for (const char* name : {"naive", "py1s", "py2s", "py1br", "py1e"}) {
-      Ids order = wt::shuffle_samples(Ids{5, 0, 4, 3}, {wt::shuffle_algorithm_from_string(name), nodes, 1, 0, 4});
+      Ids order = wt::test::shuffle_samples(Ids{5, 0, 4, 3}, {wt::shuffle_algorithm_from_string(name), nodes, 1, 0, 4});
       std::sort(order.begin(), order.end());
       Ids all(12);
       std::iota(all.begin(), all.end(), 0);
@@ -88,10 +89,10 @@ TEST_CASE("a shuffle has every sample exactly once") {
 
 TEST_CASE("the order depends on seed and epoch, and the default is py1e with seed 9176") {
   const Ids sizes = {50, 50};
-  const Ids order = wt::shuffle_samples(sizes, {});
-  CHECK(order == wt::shuffle_samples(sizes, {ShuffleAlgorithm::py1e, 1, 9176, 0, 4'000'000}));
-  CHECK(order != wt::shuffle_samples(sizes, {ShuffleAlgorithm::py1e, 1, 9176, 1, 0}));
-  CHECK(order != wt::shuffle_samples(sizes, {ShuffleAlgorithm::py1e, 1, 9177, 0, 0}));
+  const Ids order = wt::test::shuffle_samples(sizes, {});
+  CHECK(order == wt::test::shuffle_samples(sizes, {ShuffleAlgorithm::py1e, 1, 9176, 0, 4'000'000}));
+  CHECK(order != wt::test::shuffle_samples(sizes, {ShuffleAlgorithm::py1e, 1, 9176, 1, 0}));
+  CHECK(order != wt::test::shuffle_samples(sizes, {ShuffleAlgorithm::py1e, 1, 9177, 0, 0}));
 }
 
 TEST_CASE("the default block is 4,000,000 samples over the canonical nodes, at least 2^18") {
@@ -101,7 +102,7 @@ TEST_CASE("the default block is 4,000,000 samples over the canonical nodes, at l
 }
 
 TEST_CASE("orig deals each rank its range of a canonical node") {
-  const auto partition = wt::partition_orig({16, 2, 1, 2, 1, 2});
+  const auto partition = wt::test::partition_orig({16, 2, 1, 2, 1, 2});
   REQUIRE(partition.batches_per_worker == 4);
   for (std::int64_t i = 0; i < 4; ++i) {
     CHECK(batch(partition, 0, 0, i) == Ids{2 * i, 2 * i + 1});
@@ -110,7 +111,7 @@ TEST_CASE("orig deals each rank its range of a canonical node") {
 }
 
 TEST_CASE("orig drops what was seen") {
-  const auto partition = wt::partition_orig({16, 2, 2, 2, 1, 2}, 8);
+  const auto partition = wt::test::partition_orig({16, 2, 2, 2, 1, 2}, 8);
   REQUIRE(partition.batches_per_worker == 1);
   CHECK(batch(partition, 0, 0, 0) == Ids{4, 6});
   CHECK(batch(partition, 0, 1, 0) == Ids{5, 7});
@@ -119,28 +120,28 @@ TEST_CASE("orig drops what was seen") {
 }
 
 TEST_CASE("orig fills up with repeats and -1") {
-  const auto partition = wt::partition_orig({7, 1, 2, 2, 2, 1});
+  const auto partition = wt::test::partition_orig({7, 1, 2, 2, 2, 1});
   CHECK(partition.ids == Ids{0, 4, 2, 6, 1, 5, 3, 5});
 }
 
 TEST_CASE("relaxed re-deals a run of two nodes to three") {
-  const auto partition = wt::partition_relaxed({24, 2, 3, 2, 1, 2}, 0, 2);
+  const auto partition = wt::test::partition_relaxed({24, 2, 3, 2, 1, 2}, 0, 2);
   REQUIRE(partition.batches_per_worker == 2);
   CHECK(partition.ids == Ids{0, 2, 6, 8, 4, 1, 10, 7, 3, 5, 9, 11, 12, 14, 18, 20, 16, 13, 22, 19, 15, 17, 21, 23});
 }
 
 TEST_CASE("nodes that do not divide need relaxed, and relaxed needs the batch of the run's start") {
-  CHECK_THROWS_WITH(wt::partition_orig({24, 2, 3, 2, 1, 2}), Catch::Contains("2 canonical and 3 physical"));
-  CHECK_THROWS_WITH(wt::partition_relaxed({24, 2, 3, 2, 1, 1}, 0, 4), Catch::Contains("global batch of 6"));
-  CHECK_THROWS_WITH(wt::partition_orig({24, 2, 2, 2, 1, 2}, 24), Catch::Contains("24 samples already seen"));
-  CHECK_THROWS_AS(wt::partition_orig({24, 0, 2, 2, 1, 2}), wt::Error);
+  CHECK_THROWS_WITH(wt::test::partition_orig({24, 2, 3, 2, 1, 2}), Catch::Contains("2 canonical and 3 physical"));
+  CHECK_THROWS_WITH(wt::test::partition_relaxed({24, 2, 3, 2, 1, 1}, 0, 4), Catch::Contains("global batch of 6"));
+  CHECK_THROWS_WITH(wt::test::partition_orig({24, 2, 2, 2, 1, 2}, 24), Catch::Contains("24 samples already seen"));
+  CHECK_THROWS_AS(wt::test::partition_orig({24, 0, 2, 2, 1, 2}), wt::Error);
 }
 
 TEST_CASE("a step reads the samples that Streaming reads, on any number of ranks") {
   const Ids sizes = {37, 50, 41, 40};  // 168 samples
   constexpr std::int64_t kBatch = 24;
   const wt::ShuffleOptions options = {ShuffleAlgorithm::py1e, 4, 9176, 3, 60};
-  const Ids shuffle = wt::shuffle_samples(sizes, options);
+  const Ids shuffle = wt::test::shuffle_samples(sizes, options);
   wt::SampleSequence sequence(wt::read_nodes(std::make_shared<wt::EpochUnits>(sizes), options, true));
   Ids order;
   for (int i = 0; i < 168; ++i) order.push_back(sequence.next());
@@ -186,14 +187,14 @@ TEST_CASE("the global batch is kept by fewer replicas, whose ranks have unequall
 
 TEST_CASE("shuffle options that cannot work are errors") {
   const Ids sizes = {2, 1};
-  CHECK_THROWS_WITH(wt::shuffle_samples(sizes, {ShuffleAlgorithm::py1e, 4, 0, 0, 0}),
+  CHECK_THROWS_WITH(wt::test::shuffle_samples(sizes, {ShuffleAlgorithm::py1e, 4, 0, 0, 0}),
                     Catch::Contains("4 for 3 samples"));
-  CHECK_THROWS_WITH(wt::shuffle_samples(sizes, {ShuffleAlgorithm::py1e, 0, 0, 0, 0}),
+  CHECK_THROWS_WITH(wt::test::shuffle_samples(sizes, {ShuffleAlgorithm::py1e, 0, 0, 0, 0}),
                     Catch::Contains("num_canonical_nodes 0"));
-  CHECK_THROWS_WITH(wt::shuffle_samples(sizes, {ShuffleAlgorithm::py1e, 1, 0, -1, 0}), Catch::Contains("epoch -1"));
-  CHECK_THROWS_WITH(wt::shuffle_samples(sizes, {ShuffleAlgorithm::py1br, 1, 0, 0, 1}),
+  CHECK_THROWS_WITH(wt::test::shuffle_samples(sizes, {ShuffleAlgorithm::py1e, 1, 0, -1, 0}),
+                    Catch::Contains("epoch -1"));
+  CHECK_THROWS_WITH(wt::test::shuffle_samples(sizes, {ShuffleAlgorithm::py1br, 1, 0, 0, 1}),
                     Catch::Contains("shuffle_block_size 1"));
-  CHECK_THROWS_WITH(wt::shuffle_samples(Ids{3, -1}, {}), Catch::Contains("negative size"));
 }
 
 TEST_CASE("shuffle algorithms have Streaming's names") {

@@ -9,6 +9,7 @@
 #include "planner/placement/expert_slots.hpp"
 #include "planner/search/layout_space.hpp"
 #include "planner/search/search_evaluate.hpp"
+#include "tests/fixtures/check_certificate.hpp"
 #include "tests/fixtures/small_search.hpp"
 
 using namespace wt;

@@ -5,6 +5,7 @@
 #include "planner/placement/expert_slots.hpp"
 #include "planner/search/group_bounds.hpp"
 #include "sim/replay/simulated_step.hpp"
+#include "tests/fixtures/check_certificate.hpp"
 #include "tests/fixtures/random_layout.hpp"
 #include "tests/fixtures/small_search.hpp"
 

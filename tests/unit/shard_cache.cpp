@@ -8,6 +8,7 @@
 #include "configs/base/error.hpp"
 #include "configs/base/file_write.hpp"
 #include "tests/fixtures/faulty_store.hpp"
+#include "tests/fixtures/mds_sets.hpp"
 #include "trainer/data/mds_hash.hpp"
 
 namespace fs = std::filesystem;
@@ -215,7 +216,7 @@ TEST_CASE("a shard is not read through a link that leaves the folder") {
   fs::create_directory(folder / "outside");
   fs::create_directory_symlink(folder / "outside", folder / "cache/0");
   write_set(folder / "b/0", 5, 0);
-  merge_mds_indexes(folder / "b");
+  wt::test::merge_mds_indexes(folder / "b");
   CHECK_THROWS_WITH(ShardCache(dataset_of({stream_of(folder / "b", folder / "cache")})).tokens(0),
                     Contains("found a link to"));
   CHECK(files_in(folder / "outside") == 0);
@@ -225,7 +226,7 @@ TEST_CASE("a merged data set is fetched into its subfolders") {
   const TempDirectory folder;
   write_set(folder / "a/0", 15, 0, "zstd");
   write_set(folder / "a/1", 5, 15, "zstd");
-  CHECK(merge_mds_indexes(folder / "a") == 2);
+  CHECK(wt::test::merge_mds_indexes(folder / "a") == 2);
   check_all(ShardCache(dataset_of({stream_of(folder / "a", folder / "cache")})), 0, 20);
   CHECK(fs::exists(folder / "cache/1/shard.00000.mds"));
 }

@@ -312,7 +312,7 @@ TEST_CASE("samples: one a repetition, every case, and prepare and release around
   TimingOptions options;
   options.samples = 5;
   options.most_calls = 10;
-  const auto samples = sample_thread_cpu(cases, options);
+  const auto samples = sample(cases, options, *thread_cpu_stopwatch());
   REQUIRE(samples.size() == 2);
   CHECK(samples[0].seconds.size() == 5);
   CHECK(samples[1].seconds.size() == 5);
@@ -339,7 +339,7 @@ TEST_CASE("an exception in a case is that case's error, what it holds is given b
                                         throw_error(Code::runtime, "lost");
                                       },
                                       {}}};
-  const auto samples = sample_thread_cpu(cases, {});
+  const auto samples = sample(cases, {}, *thread_cpu_stopwatch());
   CHECK_THAT(samples[0].error, Catch::Contains("broken kernel"));
   CHECK(samples[1].error == "");
   CHECK(samples[1].seconds.size() == 9);

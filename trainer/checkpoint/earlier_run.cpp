@@ -13,6 +13,7 @@
 #include "configs/base/error.hpp"
 #include "configs/base/running.hpp"
 #include "configs/base/standard_error.hpp"
+#include "trainer/run_folder/files.hpp"
 
 namespace wt {
 namespace {
@@ -22,18 +23,13 @@ namespace fs = std::filesystem;
 bool there(const fs::path& path) { return fs::exists(fs::symlink_status(path)); }
 fs::path unfinished_move(const fs::path& folder) { return folder / "earlier.partial"; }
 
-constexpr std::array kOfRun = std::to_array<std::string_view>(
-    {"checkpoints", "checkpoints.jsonl", "evaluations.jsonl", "export", "nodes", "metrics.jsonl", "replayed.jsonl",
-     "generations.jsonl", "strikes.jsonl", "diverged.json", "summary.json", "profile.json", "routing.csv",
-     "timeline.json", "trace.json", "agent.json", "remaining.yaml", "mlflow.json", ".saved"});
-
 /// A relative link that was moved one level down points where it did; to what was moved with it, it does anyway.
 void restore_target(const fs::path& moved) {
   if (!fs::is_symlink(moved)) return;
   const fs::path target = fs::read_symlink(moved);
   if (target.is_absolute()) return;
   const std::string first = target.lexically_normal().begin()->string();
-  if (std::find(kOfRun.begin(), kOfRun.end(), first) != kOfRun.end()) return;
+  if (std::find(kRunFiles.begin(), kRunFiles.end(), first) != kRunFiles.end()) return;
   const fs::path mended = moved.string() + ".link";
   fs::remove(mended);
   fs::create_symlink(fs::canonical(moved.parent_path().parent_path()) / target, mended);
@@ -43,7 +39,7 @@ void restore_target(const fs::path& moved) {
 /// Returns where to. Empty: there was nothing to move.
 fs::path move_earlier_run(const fs::path& folder) try {
   const fs::path partial = unfinished_move(folder);
-  for (const std::string_view name : kOfRun) {
+  for (const std::string_view name : kRunFiles) {
     if (!there(folder / name)) continue;
     if (there(partial / name))  // a rename would put one in the other's place
       throw_error(Code::usage,
@@ -54,10 +50,10 @@ fs::path move_earlier_run(const fs::path& folder) try {
     fs::rename(folder / name, partial / name);
   }
   if (!there(partial)) return {};
-  for (const std::string_view name : kOfRun) restore_target(partial / name);
+  for (const std::string_view name : kRunFiles) restore_target(partial / name);
   // A copy: the run that begins may be reading it.
-  if (there(folder / "run.yaml"))
-    fs::copy_file(folder / "run.yaml", partial / "run.yaml", fs::copy_options::overwrite_existing);
+  if (there(folder / kRunFile))
+    fs::copy_file(folder / kRunFile, partial / kRunFile, fs::copy_options::overwrite_existing);
   const fs::path earlier = free_name(folder / "earlier");
   fs::rename(partial, earlier);
   return earlier;
@@ -79,7 +75,7 @@ bool is_abandoned(const std::string& name) {
 }  // namespace
 
 void remove_half_written(const fs::path& folder) {
-  for (const fs::path& each : {folder, folder / "checkpoints"}) {
+  for (const fs::path& each : {folder, folder / kCheckpointsFolder}) {
     if (!fs::is_directory(each)) continue;
     std::vector<fs::path> gone;
     for (const auto& entry : fs::directory_iterator(each))
@@ -113,10 +109,10 @@ void make_way(const fs::path& folder, bool autoresume, const std::string& launch
     print_error("autoresume: false: what {} held was moved to {}\n", folder.string(), earlier.string());
 }
 
-fs::path trace_of_saves(const fs::path& folder) { return folder / ".saved"; }
+fs::path trace_of_saves(const fs::path& folder) { return folder / kSavedTrace; }
 
 void check_nothing_was_saved(const fs::path& folder) {
-  const fs::path saves = folder / "checkpoints.jsonl", trace = trace_of_saves(folder);
+  const fs::path saves = folder / kSavesFile, trace = trace_of_saves(folder);
   std::error_code absent;
   if (const auto bytes = fs::file_size(saves, absent); !absent && bytes > 0)
     throw_nothing_to_resume(folder, saves.string() + " lists some that are gone");

@@ -4,6 +4,7 @@
 #include "configs/base/standard_error.hpp"
 #include "trainer/checkpoint/store_checkpoints.hpp"
 #include "trainer/pch.hpp"
+#include "trainer/run_folder/files.hpp"
 
 namespace wt {
 
@@ -20,7 +21,7 @@ std::optional<LoadedCheckpoint> CheckpointLevels::load(const UnfitState& unfit) 
   if (run_.autoresume && run_.save && !run_.save_folder.empty()) at_store.emplace(run_, output_, communicators_);
   std::optional<LocalLoader> copies;
   if (site_) copies.emplace(*site_, run_, communicators_, links_, groups_);
-  auto loaded = load_newest_checkpoint(output_ / "checkpoints", run_, groups_, communicators_,
+  auto loaded = load_newest_checkpoint(output_ / kCheckpointsFolder, run_, groups_, communicators_,
                                        copies ? &*copies : nullptr, unfit, at_store ? &*at_store : nullptr);
   if (!loaded) return loaded;
   passed_over_ = loaded->passed_over;
@@ -36,7 +37,7 @@ std::optional<LoadedCheckpoint> CheckpointLevels::load(const UnfitState& unfit) 
 
 void CheckpointLevels::start(std::int64_t done, CheckpointSaver::Done saved, LocalSaver::Done copied,
                              const StoreLease* lease) {
-  saver_.emplace(output_ / "checkpoints", run_, communicators_, Beginning{done, loaded_path_}, passed_over_,
+  saver_.emplace(output_ / kCheckpointsFolder, run_, communicators_, Beginning{done, loaded_path_}, passed_over_,
                  std::move(saved), lease);
   if (!site_) return;
   if (site_->leads()) clean_node_folder(site_->folder, done, run_);

@@ -14,6 +14,7 @@
 #include "trainer/checkpoint/checkpoint_format.hpp"
 #include "trainer/device/device.hpp"
 #include "trainer/pch.hpp"
+#include "trainer/run_folder/files.hpp"
 #include "trainer/safetensors/sealed_document.hpp"
 
 namespace wt {
@@ -77,7 +78,7 @@ CopySite make_copy_site(const fs::path& output, const RunSpec& run, const std::s
                         Communicators& communicators) {
   CopySite site;
   site.rank = communicators.rank();
-  site.folder = output / "nodes" / node;
+  site.folder = output / kNodesFolder / node;
   const std::int64_t world = run.layout.world();
   const json places = json::parse(
       agree(communicators, world, "places", json{node, rack}.dump(), [](const std::vector<std::string>& of_ranks) {

@@ -15,7 +15,7 @@
 #include "trainer/checkpoint/checkpoint_format.hpp"
 #include "trainer/checkpoint/earlier_run.hpp"
 #include "trainer/pch.hpp"
-#include "trainer/run_folder/run_records.hpp"
+#include "trainer/run_folder/files.hpp"
 
 namespace wt {
 namespace {
@@ -53,7 +53,7 @@ void wait_until_seen(const fs::path& folder, const std::optional<FolderId>& id) 
 StoreCheckpoints::StoreCheckpoints(const RunSpec& run, const fs::path& output, Communicators& communicators)
     : run_(run),
       output_(output),
-      folder_(output / "checkpoints"),
+      folder_(output / kCheckpointsFolder),
       communicators_(communicators),
       progress_(communicators.store(), communicators.rank()),
       place_(open_store(run.save_folder)),

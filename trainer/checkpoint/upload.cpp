@@ -8,7 +8,7 @@
 #include "configs/base/text.hpp"
 #include "trainer/checkpoint/checkpoint_format.hpp"
 #include "trainer/pch.hpp"
-#include "trainer/run_folder/run_records.hpp"
+#include "trainer/run_folder/files.hpp"
 
 namespace wt {
 namespace {

@@ -138,12 +138,6 @@ MdsEncoding mds_encoding_from_string(const std::string& word, const std::string&
   return {word, {}, {}, {}, false};
 }
 
-std::string encode_mds_int(std::int64_t value) {
-  std::string payload(sizeof value, '\0');
-  std::memcpy(payload.data(), &value, sizeof value);
-  return payload;
-}
-
 std::string encode_mds_tokens(std::span<const std::uint16_t> tokens) { return encode_tokens(tokens); }
 std::string encode_mds_tokens(std::span<const std::int32_t> tokens) { return encode_tokens(tokens); }
 

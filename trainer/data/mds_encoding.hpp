@@ -37,8 +37,6 @@ struct MdsEncoding {
 /// Throws Error{usage} naming origin on words that MDS does not have, and on "pkl": unpickling runs code of the file.
 MdsEncoding mds_encoding_from_string(const std::string& word, const std::string& origin);
 
-/// Eight bytes: the encoding "int".
-std::string encode_mds_int(std::int64_t value);
 /// A one-dimensional "ndarray:uint16" or "ndarray:int32". Throws Error{usage} when it is empty, which MDS forbids.
 std::string encode_mds_tokens(std::span<const std::uint16_t> tokens);
 std::string encode_mds_tokens(std::span<const std::int32_t> tokens);

@@ -254,31 +254,4 @@ std::vector<MdsShard> read_mds_index(const std::filesystem::path& directory) {
   return parse_mds_index(text.text(), file.string());
 }
 
-std::size_t merge_mds_indexes(const std::filesystem::path& root) {
-  namespace fs = std::filesystem;
-  std::vector<std::string> folders;
-  std::error_code none;
-  for (const auto& entry : fs::directory_iterator(root, none))
-    if (entry.is_directory() && fs::exists(entry.path() / kMdsIndexName))
-      folders.push_back(entry.path().filename().string());
-  if (folders.empty()) {
-    throw_error(Code::usage, "{}: found no subfolder with an {}, allowed is at least one; name the folder above them",
-                root.string(), kMdsIndexName);
-  }
-  // As of their paths: "1/index.json" is before "10/index.json", but "a-b/.." before "a/..".
-  std::sort(folders.begin(), folders.end(),
-            [](const std::string& a, const std::string& b) { return a + "/" < b + "/"; });
-  std::vector<MdsShard> shards;
-  for (const std::string& folder : folders) {
-    for (MdsShard& shard : read_mds_index(root / folder)) {
-      shard.raw.basename = folder + "/" + shard.raw.basename;
-      if (shard.zip) shard.zip->basename = folder + "/" + shard.zip->basename;
-      shards.push_back(std::move(shard));
-    }
-  }
-  const std::string entries = python_json(mds_index(shards)["shards"]);
-  write_file_atomically(root / kMdsIndexName, fmt::format(R"({{"version": 2, "shards": {}}})", entries));
-  return folders.size();
-}
-
 }  // namespace wt

@@ -57,9 +57,4 @@ std::vector<MdsShard> parse_mds_index(std::string_view text, const std::string& 
 /// The same of directory/index.json; a missing file is an Error{usage}, too.
 std::vector<MdsShard> read_mds_index(const std::filesystem::path& directory);
 
-/// Writes root/index.json over the indexes of root's subfolders in the order of their names, each shard under
-/// "SUBFOLDER/basename": byte for byte what Streaming's merge_index(root) writes. Returns the number of subfolders.
-/// Throws Error{usage} when there is none with an index or one is broken, Error{runtime} when root cannot be written.
-std::size_t merge_mds_indexes(const std::filesystem::path& root);
-
 }  // namespace wt

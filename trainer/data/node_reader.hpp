@@ -35,7 +35,9 @@ class NodeReader {
 
 /// The canonical nodes of an epoch, in their order; `shuffle` false: the units as they are.
 /// Draws the random numbers of the whole epoch once (about 4 s for 1e9 samples), so that each node knows its own.
-/// `naive` makes the ids of the whole epoch: 8 bytes a sample. Throws Error{usage} as shuffle_samples does.
+/// `naive` makes the ids of the whole epoch: 8 bytes a sample. Where py1e ties two positions exactly (NumPy's sort is
+/// then free), the lower index comes first. Throws Error{usage} on a negative epoch, block_size 1, and fewer samples
+/// than canonical nodes.
 std::vector<std::unique_ptr<NodeReader>> read_nodes(const std::shared_ptr<const EpochUnits>& units,
                                                     const ShuffleOptions& options, bool shuffle);
 

@@ -93,15 +93,4 @@ NodeReaders read_nodes(const Units& units, const ShuffleOptions& options, bool s
   return readers;
 }
 
-std::vector<std::int64_t> shuffle_samples(std::span<const std::int64_t> shard_sizes, const ShuffleOptions& options) {
-  if (std::any_of(shard_sizes.begin(), shard_sizes.end(), [](std::int64_t size) { return size < 0; })) {
-    throw_error(Code::usage,
-                "shuffle: found a shard of negative size, allowed is 0 or more; check the dataset's index.json");
-  }
-  std::vector<std::int64_t> out;
-  for (const auto& node : read_nodes(std::make_shared<EpochUnits>(shard_sizes), options, true))
-    for (std::int64_t place = 0; place < node->size(); ++place) out.push_back(node->next());
-  return out;
-}
-
 }  // namespace wt

@@ -3,9 +3,7 @@
 // each epoch (seed + epoch). Samples never leave their canonical node, except with `naive`.
 #pragma once
 #include <cstdint>
-#include <span>
 #include <string>
-#include <vector>
 
 #include "configs/files/dataset.hpp"
 
@@ -23,10 +21,5 @@ struct ShuffleOptions {
 bool has_blocks(ShuffleAlgorithm algorithm);
 /// block_size with its default put in.
 std::int64_t effective_block_size(const ShuffleOptions& options);
-
-/// A permutation of 0..sum(shard_sizes)-1: all that read_nodes reads of these shards, node after node. Where py1e ties
-/// two positions exactly (NumPy's sort is then free), the lower index comes first. Throws Error{usage} on negative
-/// sizes or epochs, block_size 1, and on fewer samples than canonical nodes.
-std::vector<std::int64_t> shuffle_samples(std::span<const std::int64_t> shard_sizes, const ShuffleOptions& options);
 
 }  // namespace wt

@@ -1,8 +1,5 @@
 #include "trainer/data/tokenizer_process.hpp"
 
-#include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -15,9 +12,8 @@
 #include <nlohmann/json.hpp>
 
 #include "configs/base/error.hpp"
+#include "configs/base/process.hpp"
 #include "trainer/data/tokenize_script.hpp"
-
-extern char** environ;
 
 namespace wt {
 namespace {
@@ -54,23 +50,16 @@ class Answer {
 };
 
 pid_t start_interpreter(const std::string& interpreter, const std::string& settings, int socket) {
-  std::vector<std::string> words = {interpreter, "-c", std::string(assets::kTokenizeScript), settings};
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_adddup2(&files, socket, STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&files, socket, STDOUT_FILENO);
-  pid_t pid = -1;
-  const int failed = posix_spawnp(&pid, argv[0], &files, nullptr, argv.data(), environ);
-  posix_spawn_file_actions_destroy(&files);
-  if (failed == 0) return pid;
-  throw_error(
-      Code::usage,
-      "{}: could not be started: {}; allowed is a Python 3 with the package tokenizers; install python3, or name "
-      "one in WINDTUNNEL_PYTHON",
-      interpreter, std::strerror(failed));
+  try {
+    return start_process({.words = {interpreter, "-c", std::string(assets::kTokenizeScript), settings},
+                          .input = socket,
+                          .output = socket});
+  } catch (const Error& e) {
+    throw_error(
+        Code::usage,
+        "{}; allowed is a Python 3 with the package tokenizers; install python3, or name one in WINDTUNNEL_PYTHON",
+        e.what());
+  }
 }
 
 std::vector<std::uint32_t> ids_of(const nlohmann::json& list) { return list.get<std::vector<std::uint32_t>>(); }
@@ -80,7 +69,6 @@ std::vector<std::uint32_t> ids_of(const nlohmann::json& list) { return list.get<
 TokenizerProcess::TokenizerProcess(const TokenizerSettings& settings) : settings_(settings) {
   const char* const chosen = std::getenv("WINDTUNNEL_PYTHON");
   interpreter_ = chosen != nullptr && *chosen != '\0' ? chosen : "python3";
-  signal(SIGCHLD, SIG_DFL);  // ignored, as some launchers leave it, nobody would see how it ends
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     throw_error(Code::runtime, "tokenizer: no socket could be made: {}", std::strerror(errno));
@@ -102,21 +90,14 @@ TokenizerProcess::TokenizerProcess(const TokenizerSettings& settings) : settings
 
 TokenizerProcess::~TokenizerProcess() {
   ::close(socket_);
-  if (pid_ < 0) return;
-  ::kill(pid_, SIGKILL);  // it holds nothing that could be lost
-  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  if (pid_ >= 0) kill_process(pid_);  // it holds nothing that could be lost
 }
 
 void TokenizerProcess::lost(bool closed, const std::string& doing) {
   // Its end of the socket closes before it can be waited for: a moment, on a machine with nothing else to do.
-  for (int i = 0, status = 0; pid_ > 0 && closed && i < 6000; ++i, ::usleep(10'000)) {
-    if (::waitpid(pid_, &status, WNOHANG) != pid_) continue;
-    pid_ = -1;
-    ended_ = WIFSIGNALED(status) ? fmt::format("was ended by signal {}", WTERMSIG(status))
-                                 : fmt::format("ended with status {}", WEXITSTATUS(status));
-    break;
-  }
+  if (pid_ > 0 && closed)
+    if (const auto end = wait_for_end(pid_, 60))
+      pid_ = -1, ended_ = (WIFSIGNALED(*end) ? "was ended by " : "ended with ") + cause_of(*end);
   throw_error(Code::runtime, "tokenizer {}: its process ({}) {} {}; is memory short? Nothing was written; run again",
               settings_.path, interpreter_, ended_, doing);
 }

@@ -7,82 +7,47 @@
 #include "trainer/device/device.hpp"
 #include "trainer/device/memory_counter.hpp"
 #include "trainer/faults/fault_point.hpp"
-#include "trainer/parameters/adapter_group.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {
 
 using at::Tensor;
 
-/// A collective between issue and wait.
-struct Executor::InFlight {
-  Pending work;
-  std::size_t record;
-  bool timed = false;  ///< when it was done is known
-};
-
 Executor::Executor(const RunSpec& run, Communicators& communicators, StepClock& clock, std::vector<ShardedGroup> groups)
     : run_(run),
       communicators_(communicators),
       clock_(clock),
       device_(clock.device()),
-      mesh_(run.layout),
       rank_(communicators.rank()),
       type_(run.precision == Precision::fp32 ? at::kFloat : at::kBFloat16),
-      groups_(std::move(groups)),
+      buffers_(run, device_, type_, rank_, std::move(groups)),
       segments_(run.model, run.layout, run.seq, run.global_batch, type_,
-                mesh_.coordinate(Axis::context, communicators.rank()), clock.device(), run.last_target_missing) {
-  const at::TensorOptions on_device(device_);
+                Mesh(run.layout).coordinate(Axis::context, rank_), device_, run.last_target_missing),
+      exchange_(run, communicators, segments_),
+      copies_(run, communicators, device_, Mesh(run.layout).coordinate(Axis::expert, rank_)),
+      routed_(run, device_, buffers_.has_router_biases()),
+      marks_(clock) {
   ProgramSet set = build_program_set(run.model, run.layout, program_options(run));
   program_ = std::move(set.programs[static_cast<std::size_t>(set.class_of_rank[static_cast<std::size_t>(rank_)])]);
   ops_ = unroll(program_);
-  if (groups_.empty()) groups_ = new_groups();
-  const bool biased = groups_.back().layout.group == Group::router_bias;
-  if (run.layout.optimizer_shard > 1)
-    for (ShardedGroup& g : groups_) g.weights = at::zeros({g.layout.shard_elements}, on_device.dtype(type_));
-  make_slots(Group::dense, weight_slots(run.model, run.layout), gradient_slots(run.model, run.layout), dense_slots_,
-             dense_gradients_);
-  make_slots(Group::expert, weight_slots(run.model, run.layout), gradient_slots(run.model, run.layout), expert_slots_,
-             expert_gradients_);
-  if (biased) router_loads_ = at::zeros({run.model.moe_layers(), run.model.experts}, on_device.dtype(at::kFloat));
-  if (frozen()) make_adapter();
-  if (!run.layout.reduce_every_microbatch && !frozen()) {
-    embedding_gradient_ = GradientBuffer::make(groups_[0].layout, device_);
-    head_gradient_ = GradientBuffer::make(groups_[1].layout, device_);
-  }
+  const at::TensorOptions on_device(device_);
   norm_ = at::zeros({1}, on_device.dtype(at::kFloat));
   losses_ = at::zeros({kStepTerms + run.model.mtp_layers}, on_device.dtype(at::kFloat));
   cross_entropy_ = at::zeros({1 + run.model.mtp_layers}, on_device.dtype(at::kDouble));
   give_tensors_to_faults([this](const FaultEffect& what, const auto& change) { give_tensor(what, change); });
 }
 
-std::vector<ShardedGroup> Executor::new_groups() const {
-  std::vector<ShardedGroup> out;
-  const Moments learned = run_.optimizer.one_moment() ? Moments::one : Moments::two;
-  const auto add = [&](Group group, std::int64_t layer) {
-    const bool moved = !frozen() || group == Group::router_bias;
-    out.push_back(make_group(group_layout(run_.model, run_.layout, group, layer, rank_), run_.seed, device_,
-                             moved ? learned : Moments::none));
-  };
-  add(Group::embedding, -1);
-  add(Group::head, -1);
-  for (std::int64_t layer = 0; layer < run_.model.blocks(); ++layer)
-    add(Group::dense, layer), add(Group::expert, layer);
-  if (run_.lora) out.push_back(make_group(adapter_layout(run_.model, *run_.lora), run_.seed, device_, learned));
-  if (run_.model.moe_layers() > 0 && run_.model.router.bias_update_rate > 0) add(Group::router_bias, -1);
-  return out;
-}
-
 Executor::~Executor() { give_tensors_to_faults({}); }
 
 void Executor::give_tensor(const FaultEffect& what, const std::function<void(HostNumbers)>& change) {
   const std::size_t layer = static_cast<std::size_t>(what.layer), dense = 2 + 2 * layer;
+  std::vector<ShardedGroup>& groups = buffers_.groups();
   const bool reduced =
       action_ == Action::gradient_norm || action_ == Action::reduce_norm || action_ == Action::optimizer;
   const Tensor tensor = what.tensor == TensorKind::gradient
-                            ? (reduced ? groups_[dense].state_gradient() : dense_gradients_[layer].flat)
-                        : what.tensor == TensorKind::weight ? groups_[dense].master
-                        : what.tensor == TensorKind::moment ? groups_[dense].exp_avg
+                            ? (reduced ? groups[dense].state_gradient() : buffers_.dense_gradient(layer).flat)
+                        : what.tensor == TensorKind::weight ? groups[dense].master
+                        : what.tensor == TensorKind::moment ? groups[dense].exp_avg
                                                             : activation_;
   if (!tensor.defined() || tensor.numel() == 0)
     throw_error(Code::usage, "rank {}: no {} of layer {} is there to be corrupted; name another op", rank_,
@@ -91,51 +56,6 @@ void Executor::give_tensor(const FaultEffect& what, const std::function<void(Hos
   Tensor host = tensor.detach().cpu().contiguous();  // the tensor itself on a CPU
   change({host.data_ptr(), host.numel(), static_cast<int>(host.element_size())});
   tensor.detach().copy_(host);
-}
-
-void Executor::make_slots(Group group, std::int64_t weights, std::int64_t gradients, std::vector<Slot>& slots,
-                          std::vector<GradientBuffer>& buffers) {
-  const auto storages = [&](std::int64_t count, at::ScalarType type) {
-    std::vector<Tensor> out;
-    for (std::int64_t slot = 0; slot < count; ++slot)
-      out.push_back(at::zeros({slot_elements(run_.model, run_.layout, group, slot, count)},
-                              at::TensorOptions(device_).dtype(type)));
-    return out;
-  };
-  const auto weight_storage = storages(weights, type_),
-             gradient_storage = storages(frozen() ? 0 : gradients, at::kFloat);
-  for (std::int64_t layer = 0; layer < run_.model.blocks(); ++layer) {
-    const GroupLayout& layout = groups_[static_cast<std::size_t>((group == Group::dense ? 2 : 3) + 2 * layer)].layout;
-    slots.push_back(Slot::make(layout, at::TensorOptions(device_).dtype(type_),
-                               weight_storage[static_cast<std::size_t>(layer % weights)], !frozen()));
-    buffers.push_back(frozen() ? GradientBuffer{}
-                               : GradientBuffer::make(layout, device_,
-                                                      gradient_storage[static_cast<std::size_t>(layer % gradients)]));
-  }
-}
-
-void Executor::wait_for(int index) {
-  InFlight* flight = in_flight_[static_cast<std::size_t>(index)].get();
-  if (!flight) return;
-  Waited waited{flight->record, clock_.mark(), 0};
-  if (!evaluates_) pass_fault_point(step_, ops_[static_cast<std::size_t>(index)].id(), FaultTime::Phase::waiting);
-  flight->work->wait();
-  waited.end = clock_.mark();
-  waits_.push_back(waited);
-  if (!flight->timed) marks_[flight->record].done = waited.end;
-  in_flight_[static_cast<std::size_t>(index)].reset();
-}
-
-void Executor::read_marks(StepClock::Mark end) {
-  StepTimeline& t = result_.timeline;
-  t.step_s = clock_.seconds(end);
-  for (std::size_t i = 0; i < t.ops.size(); ++i)
-    t.ops[i].issued_s = clock_.seconds(marks_[i].issued), t.ops[i].done_s = clock_.seconds(marks_[i].done);
-  for (const Waited& waited : waits_) {
-    const double seconds = clock_.seconds(waited.end) - clock_.seconds(waited.begin);
-    t.ops[waited.record].waited_s += seconds;
-    t.exposed_s += seconds;
-  }
 }
 
 std::string Executor::attention_backend() const {
@@ -177,18 +97,16 @@ void Executor::begin_pass() {
   result_.routing.assign(static_cast<std::size_t>(program_.microbatches),
                          std::vector<std::vector<std::int64_t>>(static_cast<std::size_t>(program_.layers)));
   layers_.assign(static_cast<std::size_t>(program_.layers), {});
-  if (router_loads_.defined()) router_loads_.zero_();
-  in_flight_.clear();
-  in_flight_.resize(ops_.size());
+  routed_.begin();
+  marks_.begin(ops_.size());
   router_loss_ = {};
   cross_entropy_.zero_();
-  marks_.clear(), waits_.clear(), counted_.clear();
   clock_.begin();
   clock_.mark();
 }
 
 void Executor::wait_for_all() {
-  for (std::size_t i = 0; i < ops_.size(); ++i) wait_for(static_cast<int>(i));
+  for (std::size_t i = 0; i < ops_.size(); ++i) wait_for(i);
 }
 
 void Executor::run_op(std::size_t index) {
@@ -196,11 +114,11 @@ void Executor::run_op(std::size_t index) {
   const std::string id = instance.id();
   communicators_.at(step_, id);
   action_ = instance.op->action;
-  for (int wait : instance.waits) wait_for(wait);
+  for (const int wait : instance.waits) wait_for(static_cast<std::size_t>(wait));
   if (!evaluates_) pass_fault_point(step_, id, FaultTime::Phase::before);
   reset_peak_tensor_bytes(device_);
   const Clocks start = Clocks::now();
-  OpMarks marks{clock_.mark(), 0};
+  const StepClock::Mark issued = clock_.mark();
   issued_.reset();
   execute(instance);
   if (!evaluates_) {
@@ -209,7 +127,7 @@ void Executor::run_op(std::size_t index) {
     else
       pass_computation(Clocks::now().worked_since(start));
   }
-  marks.done = clock_.mark();
+  const StepClock::Mark done = clock_.mark();
   const Clocks end = Clocks::now();
   OpRecord record;
   record.id = id;
@@ -227,17 +145,14 @@ void Executor::run_op(std::size_t index) {
   record.peak_bytes = static_cast<double>(peak_tensor_bytes(device_));
   result_.timeline.peak_bytes = std::max(result_.timeline.peak_bytes, record.peak_bytes);
   result_.timeline.ops.push_back(std::move(record));
-  const auto on_lane = issued_ ? issued_->marks() : std::nullopt;
-  if (on_lane) marks = {on_lane->begin, on_lane->end};
-  marks_.push_back(marks);
-  if (issued_)
-    in_flight_[index] =
-        std::make_unique<InFlight>(InFlight{std::move(issued_), marks_.size() - 1, on_lane.has_value()});
-  for (auto& flight : in_flight_)  // when a collective was over, as closely as op boundaries tell
-    if (flight && !flight->timed && flight->work->done()) {
-      flight->timed = true;
-      marks_[flight->record].done = clock_.mark();
-    }
+  marks_.add(index, issued, done, std::move(issued_));
+}
+
+/// Until the collective of that op is over, if one is under way.
+void Executor::wait_for(std::size_t index) {
+  marks_.wait_for(index, [&] {
+    if (!evaluates_) pass_fault_point(step_, ops_[index].id(), FaultTime::Phase::waiting);
+  });
 }
 
 StepResult Executor::attempt_step() {
@@ -248,8 +163,8 @@ StepResult Executor::attempt_step() {
   communicators_.before_host_read();
   const Tensor losses = losses_.cpu();
   wait_for_device(device_);
-  read_marks(end);
-  read_counts();
+  marks_.read(end, result_.timeline);
+  routed_.read(result_.routing);
   const float* values = losses.data_ptr<float>();
   result_.loss = values[0], result_.aux_loss = values[1], result_.z_loss = values[2];
   result_.after = values[3] >= kAsksToEnd ? AfterStep::end : values[3] > 0 ? AfterStep::regroup : AfterStep::go_on;
@@ -269,11 +184,7 @@ double Executor::evaluate(std::int64_t step, std::int64_t microbatches, const st
     begin_pass();
     for (std::size_t i = 0; i < end; ++i) run_op(i);
     wait_for_all();
-    // The head's op is its backward, too.
-    if (run_.layout.reduce_every_microbatch)
-      head_gradient_ = GradientBuffer{};
-    else if (!frozen())
-      head_gradient_.flat.zero_();
+    buffers_.clear_head_gradient();  // the head's op is its backward, too
     activation_gradient_.reset();
     communicators_.before_host_read();
     sum += cross_entropy_.select(0, 0).item<double>();
@@ -292,7 +203,7 @@ void Executor::execute(const OpInstance& instance) {
       return load_batch(instance.microbatch);
     case Action::unshard:
       if (op.kind != OpKind::host) unshard(instance);
-      if (backward && !frozen()) slot_of(instance).accumulate_into(gradient_of(instance));
+      if (backward && !buffers_.frozen()) buffers_.slot_of(instance).accumulate_into(buffers_.gradient_of(instance));
       return;
     case Action::refresh:
       return refresh(instance);
@@ -301,7 +212,7 @@ void Executor::execute(const OpInstance& instance) {
     case Action::project:
       return project(instance, *s);
     case Action::gather_kv:
-      issued_ = backward ? reduce_kv(*s) : gather_kv(*s);
+      issued_ = backward ? exchange_.reduce_kv(*s) : exchange_.gather_kv(*s);
       return;
     case Action::reduce_balance:
       issued_ = communicators_.all_reduce(Axis::context, s->choice.sequence_counts);
@@ -311,15 +222,15 @@ void Executor::execute(const OpInstance& instance) {
     case Action::ffn:
       return ffn(instance, *s);
     case Action::exchange_counts:
-      issued_ = counts(*s);
+      issued_ = exchange_.counts(*s);
       return;
     case Action::dispatch:
-      issued_ = dispatch(*s, backward);
+      issued_ = exchange_.dispatch(*s, backward);
       return;
     case Action::experts:
       return experts(instance, *s);
     case Action::collect:
-      issued_ = collect(*s, backward);
+      issued_ = exchange_.collect(*s, backward);
       return;
     case Action::combine:
       return combine(instance, *s);
@@ -330,9 +241,10 @@ void Executor::execute(const OpInstance& instance) {
     case Action::accumulate:
       return accumulate(instance);
     case Action::exchange_copies:
-      return exchange_copies(instance);
+      issued_ = copies_.exchange(instance.layer, buffers_.gradient_of(instance));
+      return;
     case Action::add_copies:
-      return add_copies(instance);
+      return copies_.add(instance.layer, buffers_.gradient_of(instance));
     case Action::reduce_replicas:
       return reduce_replicas(instance);
     case Action::gradient_norm:
@@ -343,7 +255,7 @@ void Executor::execute(const OpInstance& instance) {
     case Action::optimizer:
       return optimizer_step();
     case Action::reduce_loads:
-      issued_ = communicators_.all_reduce(Axis::world, router_loads_);
+      issued_ = communicators_.all_reduce(Axis::world, routed_.loads());
       return;
     case Action::update_bias:
       return update_bias();

@@ -3,14 +3,18 @@
 #pragma once
 #include <functional>
 #include <map>
-#include <memory>
 #include <vector>
 
 #include "configs/base/error.hpp"
 #include "configs/files/run.hpp"
 #include "sim/program/timeline.hpp"
 #include "trainer/communication/communicator.hpp"
+#include "trainer/executor/activation_exchange.hpp"
+#include "trainer/executor/expert_copies_exchange.hpp"
+#include "trainer/executor/parameter_buffers.hpp"
+#include "trainer/executor/routed_rows.hpp"
 #include "trainer/executor/state_before.hpp"
+#include "trainer/executor/step_marks.hpp"
 #include "trainer/faults/fault_point.hpp"
 #include "trainer/model/batch.hpp"
 #include "trainer/model/segments.hpp"
@@ -50,8 +54,8 @@ class Diverged : public Error {
 
 class Executor {
  public:
-  /// Builds the program of this rank's class, the shards and the slots, on the clock's device. All but `run` outlive
-  /// it. `groups`: of an executor of this rank's part before, whose state goes on; empty: made anew.
+  /// Builds the program of this rank's class, the shards and the slots, on the clock's device. All outlive it.
+  /// `groups`: of an executor of this rank's part before, whose state goes on; empty: made anew.
   Executor(const RunSpec& run, Communicators& communicators, StepClock& clock, std::vector<ShardedGroup> groups = {});
   ~Executor();
 
@@ -81,7 +85,7 @@ class Executor {
 
   const Program& program() const { return program_; }
   /// All groups this rank owns shards of, in a fixed order.
-  std::vector<ShardedGroup>& groups() { return groups_; }
+  std::vector<ShardedGroup>& groups() { return buffers_.groups(); }
   at::Device device() const { return device_; }
   /// Which kernel computes attention.
   std::string attention_backend() const;
@@ -89,18 +93,9 @@ class Executor {
  private:
   /// What a rank adds to the step's sum over all ranks; fewer than 2^16 of the smaller one do not make a larger one.
   static constexpr float kAsksToEnd = 1, kAsksToRegroup = 0x1p-16F;
-  struct InFlight;
   struct RepeatStep {};
   /// A gradient, weight or moment of a layer's dense parameters, or what flows between layers: for faults.
   void give_tensor(const FaultEffect& what, const std::function<void(HostNumbers)>& change);
-  struct OpMarks {
-    StepClock::Mark issued, done;
-  };
-  /// The compute lane stood still for the collective of that record.
-  struct Waited {
-    std::size_t record;
-    StepClock::Mark begin, end;
-  };
   /// Throws RepeatStep before anything of the state has changed.
   StepResult attempt_step();
   /// Forgets the step before.
@@ -108,14 +103,9 @@ class Executor {
   void run_op(std::size_t index);
   void wait_for_all();
   void execute(const OpInstance& instance);
-  void wait_for(int index);
-  /// The timeline's times from the marks, when the device has passed them all.
-  void read_marks(StepClock::Mark end);
+  void wait_for(std::size_t index);
   /// Throws Error{runtime} when the op issued another collective than the program says: kind, axis, bytes.
   void check_issued(const OpInstance& instance, double rows) const;
-  ShardedGroup& group_of(const OpInstance& instance);
-  Slot& slot_of(const OpInstance& instance);
-  GradientBuffer& gradient_of(const OpInstance& instance);
   LayerRecompute recompute_of(const OpInstance& instance) const;
   void load_batch(int microbatch);
   void embed(bool backward);
@@ -123,9 +113,6 @@ class Executor {
   void take_input(const OpInstance& instance, LayerState& s);
   /// What backward of such a module gives beside the block's gradients; `module` as it was before that.
   void finish_module(const OpInstance& instance, const ModuleState& module);
-  /// Of the embedding: the head's where it is tied.
-  Slot& embedding() { return run_.model.tied ? head_ : embedding_; }
-  GradientBuffer& embedding_gradient();
   /// The tokens that the module in that layer is given.
   at::Tensor module_tokens(std::int64_t layer) const;
   void project(const OpInstance& instance, LayerState& s);
@@ -136,59 +123,30 @@ class Executor {
   void head_loss();
   void refresh(const OpInstance& instance);
   void unshard(const OpInstance& instance);
-  /// Beside an adapter all other groups are frozen.
-  bool frozen() const { return run_.lora.has_value(); }
-  /// The adapter's group; throws Error{runtime} where the run has none.
-  ShardedGroup& adapter_group();
-  /// Makes the adapter's leaves and puts them beside the layers' weights.
-  void make_adapter();
-  /// The leaves as the masters are now, and gradients of zero.
-  void begin_adapter();
   void reduce_gradients(const OpInstance& instance);
   void accumulate(const OpInstance& instance);
   void reduce_replicas(const OpInstance& instance);
-  /// All groups of this rank, drawn by the run's seed.
-  std::vector<ShardedGroup> new_groups() const;
-  /// One slot and one gradient buffer a layer, `weights` and `gradients` of them with memory of their own. Frozen
-  /// groups have empty buffers.
-  void make_slots(Group group, std::int64_t weights, std::int64_t gradients, std::vector<Slot>& slots,
-                  std::vector<GradientBuffer>& buffers);
   /// (E,) fp32 of a layer, undefined without loss-free balancing.
-  at::Tensor router_bias(std::int64_t layer) const;
-  void count_rows(const OpInstance& instance, const LayerState& s);
-  /// result_.routing from what count_rows kept.
-  void read_counts();
+  at::Tensor router_bias(std::int64_t layer);
   void update_bias();
-  void exchange_copies(const OpInstance& instance);
-  void add_copies(const OpInstance& instance);
-  std::vector<std::int64_t> own_slots(std::int64_t layer, std::int64_t expert) const;
-  void own_gradient(const OpInstance& instance, std::int64_t expert, at::Tensor out);
   void gradient_norm();
   void optimizer_step();
-  Pending gather_kv(LayerState& s);
-  Pending reduce_kv(LayerState& s);
-  Pending counts(LayerState& s);
-  Pending dispatch(LayerState& s, bool backward);
-  Pending collect(LayerState& s, bool backward);
 
   const RunSpec& run_;
   Communicators& communicators_;
   StepClock& clock_;
   at::Device device_;
-  Mesh mesh_;
   std::int64_t rank_;
   at::ScalarType type_;
   Program program_;
   std::vector<OpInstance> ops_;
-  std::vector<ShardedGroup>
-      groups_;  ///< embedding, head, then dense and expert of each layer; adapter and router_bias last, where they are
-  Slot embedding_, head_;
-  Slot adapter_;                                  ///< leaves that the layers' slots share
-  std::vector<Slot> dense_slots_, expert_slots_;  ///< by layer
-  GradientBuffer embedding_gradient_, head_gradient_;
-  std::vector<GradientBuffer> dense_gradients_, expert_gradients_;
+  ParameterBuffers buffers_;
   std::map<const ShardedGroup*, at::Tensor> reduced_;
   Segments segments_;
+  ActivationExchange exchange_;
+  ExpertCopiesExchange copies_;
+  RoutedRows routed_;
+  StepMarks marks_;
 
   std::function<at::Tensor(int, int)> forced_;
   std::function<AfterStep()> what_follows_;
@@ -206,16 +164,9 @@ class Executor {
   at::Tensor activation_, activation_gradient_;
   at::Tensor norm_, losses_;
   at::Tensor cross_entropy_;  ///< (1 + modules) fp64, summed over this rank's tokens
-  at::Tensor
-      router_loads_;  ///< (MoE layers, E) rows of this step, on this rank and then on all; undefined without biases
-  at::Tensor copies_received_;  ///< gradients of experts that other ranks hold, too
   RouterLoss router_loss_;
   StepResult result_;
-  std::vector<std::unique_ptr<InFlight>> in_flight_;
-  std::vector<OpMarks> marks_;  ///< by op of the timeline
-  std::vector<Waited> waits_;
-  std::vector<std::pair<const OpInstance*, at::Tensor>> counted_;  ///< rows per expert of every microbatch and layer
-  Pending issued_;                                                 ///< set by execute() when the op is a collective
+  Pending issued_;  ///< set by execute() when the op is a collective
 };
 
 }  // namespace wt

@@ -1,5 +1,4 @@
 // The executor's ops on parameter groups: gather, reduce, accumulate, norm, optimizer.
-#include <algorithm>
 #include <cmath>
 
 #include "configs/base/error.hpp"
@@ -7,59 +6,15 @@
 #include "sim/program/compose/expert_copies.hpp"
 #include "trainer/executor/executor.hpp"
 #include "trainer/model/functions.hpp"
-#include "trainer/parameters/adapter_group.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {
 
 using at::Tensor;
 
-namespace {
-
-/// Of one thing for each group of parameters, the one that an op works on.
-template <class T>
-T& of_group(const OpInstance& instance, T& embedding, T& head, std::vector<T>& dense, std::vector<T>& experts) {
-  const std::size_t layer = static_cast<std::size_t>(std::max(instance.layer, 0));
-  switch (instance.op->group) {
-    case Group::embedding:
-      return embedding;
-    case Group::head:
-      return head;
-    case Group::dense:
-      return dense[layer];
-    default:
-      return experts[layer];
-  }
-}
-
-}  // namespace
-
-ShardedGroup& Executor::group_of(const OpInstance& instance) {
-  switch (instance.op->group) {
-    case Group::embedding:
-      return groups_[0];
-    case Group::head:
-      return groups_[1];
-    case Group::dense:
-      return groups_[static_cast<std::size_t>(2 + 2 * instance.layer)];
-    case Group::adapter:
-      return adapter_group();
-    default:
-      return groups_[static_cast<std::size_t>(3 + 2 * instance.layer)];
-  }
-}
-
-Slot& Executor::slot_of(const OpInstance& instance) {
-  return of_group(instance, embedding_, head_, dense_slots_, expert_slots_);
-}
-
-GradientBuffer& Executor::gradient_of(const OpInstance& instance) {
-  return of_group(instance, embedding_gradient_, head_gradient_, dense_gradients_, expert_gradients_);
-}
-
 void Executor::refresh(const OpInstance& instance) {
   const at::NoGradGuard no_grad;
-  ShardedGroup& group = group_of(instance);
+  ShardedGroup& group = buffers_.group_of(instance);
   Tensor own =
       group.weights.narrow(0, group.layout.state_index * group.layout.state_elements, group.layout.state_elements);
   own.copy_(group.master);
@@ -67,53 +22,32 @@ void Executor::refresh(const OpInstance& instance) {
 }
 
 void Executor::unshard(const OpInstance& instance) {
-  if (instance.op->group == Group::adapter) return begin_adapter();
+  if (instance.op->group == Group::adapter) return buffers_.begin_adapter();
   const at::NoGradGuard no_grad;
-  ShardedGroup& group = group_of(instance);
-  Slot& slot = slot_of(instance);
-  if (instance.op->group == Group::embedding || instance.op->group == Group::head)
-    slot = Slot::make(group.layout, at::TensorOptions(device_).dtype(type_), {}, !frozen());
+  ShardedGroup& group = buffers_.group_of(instance);
+  buffers_.make_slot(instance);
+  Slot& slot = buffers_.slot_of(instance);
   const std::int64_t n = group.layout.shard_elements;
   Tensor own = slot.flat.narrow(0, group.layout.shard_index * n, n);
   own.copy_(group.weights.defined() ? group.weights : group.master);
   if (group.layout.shard_ranks > 1) issued_ = communicators_.all_gather(shard_axis(instance.op->group), slot.flat, own);
 }
 
-ShardedGroup& Executor::adapter_group() {
-  const auto found = std::ranges::find(groups_, Group::adapter, [](const ShardedGroup& g) { return g.layout.group; });
-  if (found == groups_.end()) throw_error(Code::runtime, "the run has no adapter; mend trainer/executor/executor.cpp");
-  return *found;
-}
-
-void Executor::make_adapter() {
-  const ShardedGroup& group = adapter_group();
-  adapter_ = Slot::make(group.layout, at::TensorOptions(device_).dtype(type_));
-  adapter_.accumulate_into(GradientBuffer::make(group.layout, device_, group.gradient));
-  attach_adapter(dense_slots_, adapter_, run_.model, *run_.lora);
-}
-
-void Executor::begin_adapter() {
-  const at::NoGradGuard no_grad;
-  ShardedGroup& group = adapter_group();
-  adapter_.flat.copy_(group.master);
-  group.gradient.zero_();
-}
-
 void Executor::reduce_gradients(const OpInstance& instance) {
-  ShardedGroup& group = group_of(instance);
+  ShardedGroup& group = buffers_.group_of(instance);
   if (instance.op->group == Group::adapter) {
     issued_ = communicators_.all_reduce(instance.op->collective.axis, group.gradient);
     return;
   }
   Tensor& reduced = reduced_[&group];
   reduced = at::empty({group.layout.shard_elements}, at::TensorOptions(device_).dtype(at::kFloat));
-  issued_ = communicators_.reduce_scatter(shard_axis(instance.op->group), reduced, gradient_of(instance).flat);
+  issued_ = communicators_.reduce_scatter(shard_axis(instance.op->group), reduced, buffers_.gradient_of(instance).flat);
 }
 
 void Executor::accumulate(const OpInstance& instance) {
   const at::NoGradGuard no_grad;
-  ShardedGroup& group = group_of(instance);
-  GradientBuffer& gradient = gradient_of(instance);
+  ShardedGroup& group = buffers_.group_of(instance);
+  GradientBuffer& gradient = buffers_.gradient_of(instance);
   const bool every = run_.layout.reduce_every_microbatch, sharded = group.layout.shard_ranks > 1;
   const Tensor sum = sharded ? reduced_.at(&group) : gradient.flat;
   if (instance.microbatch == 0 || !every)
@@ -129,7 +63,7 @@ void Executor::accumulate(const OpInstance& instance) {
 }
 
 void Executor::reduce_replicas(const OpInstance& instance) {
-  ShardedGroup& group = group_of(instance);
+  ShardedGroup& group = buffers_.group_of(instance);
   const Axis axis = instance.op->collective.axis;
   issued_ = axis == Axis::optimizer_shard ? communicators_.reduce_scatter(axis, group.state_gradient(), group.gradient)
                                           : communicators_.all_reduce(axis, group.state_gradient());
@@ -138,7 +72,7 @@ void Executor::reduce_replicas(const OpInstance& instance) {
 void Executor::gradient_norm() {
   Tensor sum = at::zeros({}, at::TensorOptions(device_).dtype(at::kDouble));
   const auto add = [&sum](const Tensor& gradient) { sum += gradient.dot(gradient); };
-  for (const ShardedGroup& group : groups_) {
+  for (const ShardedGroup& group : buffers_.groups()) {
     if (group.layout.group == Group::router_bias || group.frozen()) continue;
     const Tensor gradient = group.state_gradient();
     if (group.layout.group != Group::expert || !has_copies(run_.model, run_.layout)) {
@@ -161,9 +95,9 @@ void Executor::optimizer_step() {
   if (gradients_good_ && !gradients_good_(step_)) throw RepeatStep{};
   if (!std::isfinite(norm))  // before the update: the masters and the checkpoints to come stay good
     throw Diverged(rank_, step_, norm);
-  if (before_) before_->keep(step_, groups_);
+  if (before_) before_->keep(step_, buffers_.groups());
   const double scale = o.clip_norm > 0 && norm > o.clip_norm ? o.clip_norm / norm : 1.0;
-  for (ShardedGroup& group : groups_) {
+  for (ShardedGroup& group : buffers_.groups()) {
     if (group.layout.group == Group::router_bias || group.frozen()) continue;  // that one is moved by update_bias
     float *const p = group.master.data_ptr<float>(), *const m = group.exp_avg.data_ptr<float>();
     const float* const g = group.state_gradient().data_ptr<float>();
@@ -185,35 +119,15 @@ void Executor::optimizer_step() {
   if (after != AfterStep::go_on) losses_.select(0, 3).fill_(after == AfterStep::end ? kAsksToEnd : kAsksToRegroup);
 }
 
-Tensor Executor::router_bias(std::int64_t layer) const {
-  if (!router_loads_.defined() || !run_.model.moe(layer)) return {};
-  return groups_.back().master.view_as(router_loads_)[run_.model.moe_layers_before(layer)];
-}
-
-void Executor::count_rows(const OpInstance& instance, const LayerState& s) {
-  const Tensor& rows = s.choice.expert_counts;
-  if (!rows.defined()) return;
-  counted_.emplace_back(&instance, rows);
-  if (router_loads_.defined()) router_loads_.select(0, run_.model.moe_layers_before(instance.layer)).add_(rows);
-}
-
-void Executor::read_counts() {
-  if (counted_.empty()) return;
-  std::vector<Tensor> rows;
-  for (const auto& [instance, counts] : counted_) rows.push_back(counts);
-  const Tensor all = at::stack(rows).cpu();
-  const std::int64_t* next = all.data_ptr<std::int64_t>();
-  for (const auto& [instance, counts] : counted_) {
-    result_.routing[static_cast<std::size_t>(instance->microbatch)][static_cast<std::size_t>(instance->layer)].assign(
-        next, next + run_.model.experts);
-    next += run_.model.experts;
-  }
+Tensor Executor::router_bias(std::int64_t layer) {
+  if (!buffers_.has_router_biases() || !run_.model.moe(layer)) return {};
+  return buffers_.groups().back().master.view_as(routed_.loads())[run_.model.moe_layers_before(layer)];
 }
 
 void Executor::update_bias() {
-  if (before_) before_->keep(step_, groups_);
-  Tensor bias = groups_.back().master.view_as(router_loads_);
-  update_router_bias(bias, router_loads_, run_.model.router.bias_update_rate);
+  if (before_) before_->keep(step_, buffers_.groups());
+  Tensor bias = buffers_.groups().back().master.view_as(routed_.loads());
+  update_router_bias(bias, routed_.loads(), run_.model.router.bias_update_rate);
 }
 
 }  // namespace wt

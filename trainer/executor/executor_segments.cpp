@@ -23,19 +23,13 @@ void Executor::load_batch(int microbatch) {
   batch_ = {to_device(loaded.tokens, device_), to_device(loaded.targets, device_), {}};
 }
 
-GradientBuffer& Executor::embedding_gradient() {
-  if (run_.model.tied) return head_gradient_;
-  if (!embedding_gradient_.flat.defined()) embedding_gradient_ = GradientBuffer::make(groups_[0].layout, device_);
-  return embedding_gradient_;
-}
-
 void Executor::embed(bool backward) {
   if (!backward) {
-    activation_ = segments_.embed(embedding(), batch_.tokens);
-    if (run_.model.mtp_layers == 0) embedding_ = Slot{};  // else the modules read it
+    activation_ = segments_.embed(buffers_.embedding(), batch_.tokens);
+    if (run_.model.mtp_layers == 0) buffers_.give_back_embedding();  // else the modules read it
     return;
   }
-  segments_.embed_backward(embedding_gradient(), batch_.tokens, activation_gradient_);
+  segments_.embed_backward(buffers_.embedding_gradient(), batch_.tokens, activation_gradient_);
   activation_gradient_.reset();
 }
 
@@ -46,15 +40,16 @@ at::Tensor Executor::module_tokens(std::int64_t layer) const {
 
 void Executor::take_input(const OpInstance& instance, LayerState& s) {
   s.input = std::move(activation_);
-  if (run_.model.mtp(instance.layer)) s.module.embedding = segments_.embed(embedding(), module_tokens(instance.layer));
+  if (run_.model.mtp(instance.layer))
+    s.module.embedding = segments_.embed(buffers_.embedding(), module_tokens(instance.layer));
 }
 
 void Executor::finish_module(const OpInstance& instance, const ModuleState& module) {
   if (!run_.model.mtp(instance.layer)) return;
   const at::NoGradGuard no_grad;
   activation_gradient_.add_(module.input_gradient);
-  segments_.embed_backward(embedding_gradient(), module_tokens(instance.layer), module.embedding.grad());
-  const Slot& weights = slot_of(instance);
+  segments_.embed_backward(buffers_.embedding_gradient(), module_tokens(instance.layer), module.embedding.grad());
+  const Slot& weights = buffers_.slot_of(instance);
   for (std::size_t i = 0; i < module.head_norm.leaves.size(); ++i)
     weights["shared_head." + module.head_norm.names[i]].grad().add_(module.head_norm.leaves[i].grad());
 }
@@ -64,12 +59,12 @@ void Executor::project(const OpInstance& instance, LayerState& s) {
   if (direction == Direction::backward) {
     const ModuleState module = s.module;
     activation_gradient_ = segments_.project_backward(s);
-    if (frozen() && instance.layer == 0) activation_gradient_.reset();
+    if (buffers_.frozen() && instance.layer == 0) activation_gradient_.reset();
     finish_module(instance, module);
     return;
   }
   if (direction == Direction::forward) take_input(instance, s);
-  segments_.project(s, slot_of(instance), instance.layer, direction, recompute_of(instance));
+  segments_.project(s, buffers_.slot_of(instance), instance.layer, direction, recompute_of(instance));
 }
 
 void Executor::attention(const OpInstance& instance, LayerState& s) {
@@ -78,7 +73,7 @@ void Executor::attention(const OpInstance& instance, LayerState& s) {
   if (direction == Direction::backward) {
     const ModuleState module = s.module;
     activation_gradient_ = segments_.attention_backward(s);
-    if (frozen() && instance.layer == 0) activation_gradient_.reset();
+    if (buffers_.frozen() && instance.layer == 0) activation_gradient_.reset();
     if (whole) finish_module(instance, module);
     return;
   }
@@ -88,9 +83,9 @@ void Executor::attention(const OpInstance& instance, LayerState& s) {
     if (!device_.is_cpu() && has_copies(run_.model, run_.layout)) communicators_.before_host_read();
   }
   RouterLoss counted;  // in forward already
-  segments_.attention(s, slot_of(instance), instance.layer, direction, recompute_of(instance),
+  segments_.attention(s, buffers_.slot_of(instance), instance.layer, direction, recompute_of(instance),
                       router_bias(instance.layer), direction == Direction::forward ? router_loss_ : counted);
-  if (direction == Direction::forward) count_rows(instance, s);
+  if (direction == Direction::forward) routed_.count(instance, s);
 }
 
 void Executor::ffn(const OpInstance& instance, LayerState& s) {
@@ -101,7 +96,7 @@ void Executor::ffn(const OpInstance& instance, LayerState& s) {
     segments_.ffn_backward(s);
     return;
   }
-  segments_.ffn(s, slot_of(instance), instance.layer, direction, recompute_of(instance));
+  segments_.ffn(s, buffers_.slot_of(instance), instance.layer, direction, recompute_of(instance));
   if (direction == Direction::forward && dense) activation_ = std::move(s.residual);
 }
 
@@ -111,7 +106,7 @@ void Executor::experts(const OpInstance& instance, LayerState& s) {
   if (instance.op->direction == Direction::backward)
     segments_.experts_backward(s);
   else
-    segments_.experts(s, slot_of(instance), instance.op->direction, recompute_of(instance));
+    segments_.experts(s, buffers_.slot_of(instance), instance.op->direction, recompute_of(instance));
 }
 
 void Executor::combine(const OpInstance& instance, LayerState& s) {
@@ -125,10 +120,7 @@ void Executor::combine(const OpInstance& instance, LayerState& s) {
 }
 
 void Executor::head_loss() {
-  if (!frozen()) {
-    if (!head_gradient_.flat.defined()) head_gradient_ = GradientBuffer::make(groups_[1].layout, device_);
-    head_.accumulate_into(head_gradient_);
-  }
+  if (!buffers_.frozen()) buffers_.head().accumulate_into(buffers_.head_gradient());
   const std::int64_t layers = run_.model.layers, modules = run_.model.mtp_layers;
   const auto layer = [&](std::int64_t index) -> LayerState& { return layers_[static_cast<std::size_t>(index)]; };
   for (std::int64_t depth = 0; depth <= modules; ++depth) {
@@ -136,13 +128,14 @@ void Executor::head_loss() {
     // What the module of the next depth reads, or what the last one gave.
     const at::Tensor& hidden = last ? activation_ : layer(layers + depth).input;
     at::Tensor& gradient = last ? activation_gradient_ : layer(layers + depth).module.input_gradient;
-    gradient = segments_.head(head_, depth == 0 ? head_ : layer(layers + depth - 1).module.head_norm, hidden,
-                              batch_.targets.select(0, depth), depth, cross_entropy_.select(0, depth));
+    gradient =
+        segments_.head(buffers_.head(), depth == 0 ? buffers_.head() : layer(layers + depth - 1).module.head_norm,
+                       hidden, batch_.targets.select(0, depth), depth, cross_entropy_.select(0, depth));
   }
   activation_.reset();
-  if (modules > 0) embedding_gradient();  // the modules' backward adds to it
-  if (!run_.model.tied) embedding_ = Slot{};
-  head_ = Slot{};
+  if (modules > 0) buffers_.embedding_gradient();  // the modules' backward adds to it
+  buffers_.give_back_embedding();
+  buffers_.give_back_head();
 }
 
 }  // namespace wt

@@ -23,7 +23,9 @@
 #include "trainer/device/memory_counter.hpp"
 #include "trainer/executor/run_profile.hpp"
 #include "trainer/pch.hpp"
+#include "trainer/run_folder/files.hpp"
 #include "trainer/run_folder/run_metrics.hpp"
+#include "trainer/run_folder/step_line.hpp"
 
 namespace wt {
 namespace {
@@ -71,57 +73,25 @@ Recorder::Recorder(const RunSpec& run, std::filesystem::path folder, std::int64_
       peak_flops_(peak_flops),
       last_line_(std::move(last_line)) {
   if (rank_ != 0) return;
-  read_diverged();
-  std::int64_t last_step = 0;
-  for (const char* name : {"metrics.jsonl", "checkpoints.jsonl", "evaluations.jsonl"}) {
-    const auto file = folder_ / name;
-    std::ifstream in(file);
-    if (!in) continue;
-    std::string kept, replayed;
-    for (std::string line; std::getline(in, line);)
-      if (const json entry = json::parse(line, nullptr, false); entry.is_object()) {
-        const std::int64_t step = entry.value("step", resumed_step + 1);
-        if (name == std::string("evaluations.jsonl") && step == resumed_step) ++evaluated_;
-        (step <= resumed_step ? kept : replayed) += line + "\n";
-        if (file.filename() == "metrics.jsonl" && step <= resumed_step) last_step = std::max(last_step, step);
-      }
-    in.close();
-    if (file.filename() == "metrics.jsonl" && !replayed.empty())
-      std::ofstream(folder_ / "replayed.jsonl", std::ios::app) << replayed;
-    write_file_atomically(file, kept);
-  }
-  metrics_.open(folder_ / "metrics.jsonl", std::ios::app);
-  write_last_line(last_step);
+  files_.emplace(folder_, resumed_step, last_line_);
   std::error_code absent;
-  if (resumed_step < run.steps) std::filesystem::remove(folder_ / "summary.json", absent);
-}
-
-void Recorder::write_last_line(std::int64_t last_step) {
-  if (last_line_.empty() || last_step >= resumed_step_) return;
-  if (json::parse(last_line_).at("step") == resumed_step_) metrics_ << last_line_ << std::endl;
+  if (resumed_step < run.steps) std::filesystem::remove(folder_ / kSummaryFile, absent);
 }
 
 void Recorder::started(int generation, double connected_unix_s, double loaded_unix_s,
                        const std::optional<LoadedCheckpoint>& loaded) {
   if (rank_ != 0) return;
-  json line = {{"generation", generation},
-               {"connected_unix_s", connected_unix_s},
-               {"loaded_unix_s", loaded_unix_s},
-               {"resumed_after", resumed_step_}};
+  StartLine line{generation, connected_unix_s, loaded_unix_s, resumed_step_};
   if (loaded) {
-    line["level"] = to_string(loaded->level);
-    loaded_ = {{"step", loaded->step}, {"level", line["level"]}, {"seconds", loaded_unix_s - connected_unix_s}};
+    line.level = to_string(loaded->level);
+    loaded_ = {{"step", loaded->step}, {"level", line.level}, {"seconds", loaded_unix_s - connected_unix_s}};
   }
-  std::ofstream(folder_ / "generations.jsonl", std::ios::app) << line.dump() << std::endl;
+  files_->start(line);
 }
 
 void Recorder::step(const StepResult& r, double learning_rate, const std::vector<std::int64_t>& samples,
                     const json& skipped, const ExampleStep* examples) {
-  if (diverged_ && r.timeline.step >= diverged_->step) {  // it was done now
-    std::error_code gone;
-    std::filesystem::remove(folder_ / "diverged.json", gone);
-    diverged_.reset();
-  }
+  if (files_) files_->done(r.timeline.step);
   if (++steps_ == kWarmUpSteps + 1) timelines_.clear();
   timelines_.push_back(r.timeline);
   if (timelines_.size() > kKeptTimelines) timelines_.pop_front();
@@ -130,31 +100,24 @@ void Recorder::step(const StepResult& r, double learning_rate, const std::vector
   routed_.back().second.routing = r.routing;
   if (routed_.size() > static_cast<std::size_t>(kRecordedSteps)) routed_.pop_front();
   const double tokens_per_s = static_cast<double>(run_.tokens_per_step()) / r.timeline.step_s;
-  json line{{"step", r.timeline.step},
-            {"loss", r.loss},
-            {"aux_loss", r.aux_loss},
-            {"z_loss", r.z_loss},
-            {"grad_norm", r.gradient_norm},
-            {"lr", learning_rate},
-            {"step_s", r.timeline.step_s},
-            {"tokens_per_s", tokens_per_s},
-            {"exposed_communication_s", r.timeline.exposed_s},
-            {"peak_tensor_bytes", r.timeline.peak_bytes},
-            {"resident_bytes", resident_bytes()},
-            {"unix_s", clock_s(CLOCK_REALTIME)},
-            {"samples", samples}};
+  StepFigures figures{.step = r.timeline.step, .loss = r.loss, .aux_loss = r.aux_loss, .z_loss = r.z_loss};
+  figures.grad_norm = r.gradient_norm, figures.learning_rate = learning_rate;
+  figures.step_s = r.timeline.step_s, figures.tokens_per_s = tokens_per_s;
+  figures.exposed_communication_s = r.timeline.exposed_s;
+  figures.peak_tensor_bytes = r.timeline.peak_bytes, figures.resident_bytes = resident_bytes();
+  figures.unix_s = clock_s(CLOCK_REALTIME);
+  figures.expert_imbalance = expert_imbalance(run_, r.routing);
+  if (peak_flops_) figures.mfu = model_flops_utilisation(run_, r.timeline.step_s, *peak_flops_);
+  json line = to_json(figures);
+  line["samples"] = samples;
   if (!skipped.empty()) line["skipped"] = skipped;
   if (examples) line["targets"] = examples->targets;
   if (examples && run_.dataset.packs()) line["sequences"] = examples->sequences;
   if (!r.repeated.empty()) line["repeated_for_ranks"] = r.repeated;
   if (!r.mtp_losses.empty()) line["mtp_losses"] = r.mtp_losses;
-  if (const auto imbalance = expert_imbalance(run_, r.routing)) line["expert_imbalance"] = *imbalance;
-  if (peak_flops_) line["mfu"] = model_flops_utilisation(run_, r.timeline.step_s, *peak_flops_);
   last_line_ = line.dump();
   if (rank_ != 0) return;
-  metrics_ << last_line_ << std::endl;
-  if (!metrics_)
-    throw_error(Code::runtime, "{}: could not be written; free space", (folder_ / "metrics.jsonl").string());
+  files_->step(last_line_);
   if (listener_) listener_(line);
   const std::string shown = fmt::format(
       "step {:>4}/{}  loss {:.4f}{}  grad {:.3f}  {:>7.0f} tok/s  step {}  exposed {:2.0f} %  peak {}", r.timeline.step,
@@ -164,48 +127,24 @@ void Recorder::step(const StepResult& r, double learning_rate, const std::vector
   if (isatty(STDERR_FILENO)) print_error("{}\n", shown);
 }
 
-void Recorder::read_diverged() {
-  std::ifstream in(folder_ / "diverged.json");
-  const json before = json::parse(in, nullptr, false);
-  if (before.is_object()) diverged_ = {before.value("step", std::int64_t{0}), before.value("times", std::int64_t{0})};
-}
-
 void Recorder::diverged(std::int64_t step) {
-  if (rank_ != 0) return;
-  const auto file = folder_ / "diverged.json";
-  const std::int64_t times = diverged_ && diverged_->step == step ? diverged_->times + 1 : 1;
-  try {
-    write_file_atomically(file,
-                          json{{"step", step}, {"times", times}, {"unix_s", clock_s(CLOCK_REALTIME)}}.dump() + "\n");
-  } catch (const Error& e) {  // the step's own failure ends the run
-    print_error("{}\n", e.what());
-  }
+  if (files_) files_->diverged(step);
 }
 
-void Recorder::evaluation(const EvaluationResult& r) {
+void Recorder::evaluation(const EvaluationLine& r) {
   if (rank_ != 0) return;
-  if (!evaluations_.is_open()) evaluations_.open(folder_ / "evaluations.jsonl", std::ios::app);
-  const double perplexity = std::exp(r.loss);
-  const json line{{"step", r.step},       {"label", r.label},     {"loss", r.loss},      {"perplexity", perplexity},
-                  {"targets", r.targets}, {"samples", r.samples}, {"seconds", r.seconds}};
-  evaluations_ << line.dump() << std::endl;
+  const json line = to_json(r);
+  files_->evaluation(line);
   if (listener_) listener_(line);
-  if (!evaluations_)
-    throw_error(Code::runtime, "{}: could not be written; free space", (folder_ / "evaluations.jsonl").string());
   if (isatty(STDERR_FILENO))
     print_error("step {:>4}  {}: loss {:.4f}, perplexity {:.2f} on {} samples in {}\n", r.step, r.label, r.loss,
-                perplexity, r.samples, format_seconds(r.seconds));
+                std::exp(r.loss), r.samples, format_seconds(r.seconds));
 }
 
 void Recorder::checkpoint(std::int64_t step, const SaveTimes& times) {
   checkpoints_.push_back(times);
   if (rank_ != 0) return;
-  if (!saves_.is_open()) saves_.open(folder_ / "checkpoints.jsonl", std::ios::app);
-  saves_ << json{{"step", step}, {"blocking_s", times.blocking_s}, {"total_s", times.total_s}, {"bytes", times.bytes}}
-                .dump()
-         << std::endl;
-  if (!saves_)
-    throw_error(Code::runtime, "{}: could not be written; free space", (folder_ / "checkpoints.jsonl").string());
+  files_->save({step, times.blocking_s, times.total_s, times.bytes});
   if (isatty(STDERR_FILENO))
     print_error("step {:>4}  checkpoint {}: training stood still {}, valid after {}\n", step, format_bytes(times.bytes),
                 format_seconds(times.blocking_s), format_seconds(times.total_s));
@@ -236,7 +175,7 @@ void Recorder::write_routing(Communicators& communicators) {
           for (std::int64_t e = 0; e < experts; ++e) out += fmt::format(",{}", *at++);
           out += "\n";
         }
-  write_file_atomically(folder_ / "routing.csv", out);
+  write_file_atomically(folder_ / kRoutingFile, out);
 }
 
 void Recorder::write_timelines(Communicators& communicators, const StepTimeline& own) {
@@ -252,8 +191,8 @@ void Recorder::write_timelines(Communicators& communicators, const StepTimeline&
     all.push_back(json::parse(store.get(fmt::format("timeline/{}", r))));
     group.steps.push_back(timeline_from_json(all.back(), fmt::format("timeline of rank {}", r)));
   }
-  write_file_atomically(folder_ / "timeline.json", all.dump());
-  write_file_atomically(folder_ / "trace.json", chrome_trace({group}));
+  write_file_atomically(folder_ / kTimelineFile, all.dump());
+  write_file_atomically(folder_ / kTraceFile, chrome_trace({group}));
   store.set("timelines/written", "1");
 }
 
@@ -294,7 +233,7 @@ void Recorder::finish(const Executor& executor, Communicators& communicators) {
   if (rank_ == 0) store.set("typical", std::to_string(typical));
   write_timelines(communicators, timelines_[std::stoul(store.get("typical"))]);
   if (rank_ != 0) return;
-  write_profile(run_profile(run_, executor, {timelines_.begin(), timelines_.end()}), folder_ / "profile.json");
+  write_profile(run_profile(run_, executor, {timelines_.begin(), timelines_.end()}), folder_ / kProfileFile);
   json ranks = json::array();
   double own_cpu_s = 0;
   for (std::int64_t r = 0; r < run_.layout.world(); ++r) {
@@ -325,7 +264,7 @@ void Recorder::finish(const Executor& executor, Communicators& communicators) {
                   {"tokens_per_s", static_cast<double>(run_.tokens_per_step()) / median_or_0(step_s)},
                   {"ranks", ranks}};
   if (!loaded_.is_null()) summary["loaded"] = loaded_;
-  write_file_atomically(folder_ / "summary.json", summary.dump(1) + "\n");
+  write_file_atomically(folder_ / kSummaryFile, summary.dump(1) + "\n");
 }
 
 }  // namespace wt

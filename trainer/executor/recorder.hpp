@@ -14,7 +14,6 @@
 #pragma once
 #include <deque>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -25,18 +24,9 @@
 #include "trainer/device/clocks.hpp"
 #include "trainer/executor/executor.hpp"
 #include "trainer/model/example_batch.hpp"
+#include "trainer/run_folder/run_writer.hpp"
 
 namespace wt {
-
-/// Of one set of `eval_loader`, over all ranks.
-struct EvaluationResult {
-  std::int64_t step = 0;  ///< after so many
-  std::string label;
-  double loss = 0;  ///< mean cross-entropy, nats a target
-  double targets = 0;
-  std::int64_t samples = 0;
-  double seconds = 0;
-};
 
 class Recorder {
  public:
@@ -60,34 +50,26 @@ class Recorder {
   /// The gradients of this step are no numbers.
   void diverged(std::int64_t step);
   void checkpoint(std::int64_t step, const SaveTimes& times);
-  void evaluation(const EvaluationResult& result);
+  void evaluation(const EvaluationLine& result);
   /// On rank 0: whether all sets were evaluated after the step that this start goes on from.
-  bool evaluated() const { return evaluated_ >= run_.evaluation.sets.size(); }
+  bool evaluated() const { return (files_ ? files_->evaluated() : 0) >= run_.evaluation.sets.size(); }
   /// Of a copy in the memory of nodes.
   void local_copy(const SaveTimes& times) { local_copies_.push_back(times); }
   /// Collective: gathers what the other ranks measured and writes the files of the run.
   void finish(const Executor& executor, Communicators& communicators);
 
  private:
-  void write_last_line(std::int64_t last_step);
   void write_routing(Communicators& communicators);
   void write_timelines(Communicators& communicators, const StepTimeline& own);
 
-  void read_diverged();
-
-  struct DivergedStep {
-    std::int64_t step = 0, times = 0;
-  };
   const RunSpec& run_;
   std::filesystem::path folder_;
-  std::optional<DivergedStep> diverged_;  ///< in an earlier start, and not done since; on rank 0
   std::int64_t rank_;
   std::int64_t resumed_step_;
-  std::size_t evaluated_ = 0;  ///< sets, after resumed_step_
   std::optional<double> peak_flops_;
   std::string last_line_;
-  std::ofstream metrics_, saves_, evaluations_;
-  std::int64_t steps_ = 0;  ///< of this process
+  std::optional<RunWriter> files_;  ///< on rank 0
+  std::int64_t steps_ = 0;          ///< of this process
   std::deque<StepTimeline>
       timelines_;  ///< the last kKeptTimelines after the warm-up (of the warm-up while there are no others)
   std::vector<SaveTimes> checkpoints_, local_copies_;

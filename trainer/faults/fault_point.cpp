@@ -14,6 +14,7 @@
 #include "configs/base/error.hpp"
 #include "trainer/faults/file_damage.hpp"
 #include "trainer/faults/strike.hpp"
+#include "trainer/run_folder/files.hpp"
 
 namespace wt {
 namespace {
@@ -131,13 +132,13 @@ void slow_down(const ArmedEvent& e, const StrikeContext& c) {
 /// Until the last save before the step is whole.
 void wait_for_save_before(std::int64_t step) {
   const std::int64_t interval = armed->self.save_interval, last = interval > 0 ? (step - 1) / interval * interval : 0;
-  if (last > 0) wait_for_checkpoint(armed->self.folder / "checkpoints", last);
+  if (last > 0) wait_for_checkpoint(armed->self.folder / kCheckpointsFolder, last);
 }
 
 void damage(const StrikeContext& c) {
   const std::filesystem::path checkpoints = c.event.what.level == CopyLevel::storage
-                                                ? c.self.folder / "checkpoints"
-                                                : c.self.folder / "nodes" / std::to_string(c.strike.node) /
+                                                ? c.self.folder / kCheckpointsFolder
+                                                : c.self.folder / kNodesFolder / std::to_string(c.strike.node) /
                                                       (c.event.what.level == CopyLevel::local ? "local" : "peer");
   if (c.event.what.level == CopyLevel::storage) wait_for_save_before(c.strike.step);
   const StrikeLog::Lock lock(c.log);

@@ -17,6 +17,7 @@
 #include "configs/base/error.hpp"
 #include "configs/base/file_write.hpp"
 #include "configs/base/linked_folder.hpp"
+#include "trainer/run_folder/files.hpp"
 
 namespace wt {
 namespace {
@@ -80,7 +81,7 @@ void kill_victims(const StrikeContext& c) {
   json removed = json::array();
   if (c.event.what.takes_local_copies)
     for (const Strike& strike : c.victim_strikes) {
-      const fs::path copies = c.self.folder / "nodes" / std::to_string(strike.node);
+      const fs::path copies = c.self.folder / kNodesFolder / std::to_string(strike.node);
       if (remove_linked_folder(copies)) removed.push_back(copies.filename().string());
     }
   if (c.victims.size() > 1 || c.event.what.takes_local_copies)

@@ -6,6 +6,8 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "trainer/run_folder/files.hpp"
+
 namespace wt {
 
 struct Strike {
@@ -18,7 +20,7 @@ struct Strike {
 
 class StrikeLog {
  public:
-  explicit StrikeLog(const std::filesystem::path& folder) : file_(folder / "strikes.jsonl") {}
+  explicit StrikeLog(const std::filesystem::path& folder) : file_(folder / kStrikesFile) {}
 
   /// Also by an earlier launch into the same folder: what was struck once is not struck again.
   bool struck(std::size_t event, int generation, std::int64_t rank) const;

@@ -33,8 +33,8 @@ void Evaluator::after_step(std::int64_t step, const RunSpec& run, Executor& exec
     recorder.evaluation(evaluate(set, step, run, executor, communicators, positions));
 }
 
-EvaluationResult Evaluator::evaluate(std::size_t set, std::int64_t step, const RunSpec& run, Executor& executor,
-                                     Communicators& communicators, std::span<const std::int64_t> positions) const {
+EvaluationLine Evaluator::evaluate(std::size_t set, std::int64_t step, const RunSpec& run, Executor& executor,
+                                   Communicators& communicators, std::span<const std::int64_t> positions) const {
   const double begin_s = Clocks::now().wall_s;
   const std::int64_t ranks = run.layout.data_ranks(), rank = communicators.rank() / run.layout.context;
   const std::int64_t each = run.sequences().of(0), size = data_[set]->size();
@@ -67,7 +67,7 @@ EvaluationResult Evaluator::evaluate(std::size_t set, std::int64_t step, const R
     throw_error(Code::usage,
                 "evaluation '{}': found no token to learn in {} samples, allowed is at least one; check {}",
                 spec_.sets[set].label, samples, of_set.dataset.folder().string());
-  EvaluationResult result;
+  EvaluationLine result;
   result.step = step, result.label = spec_.sets[set].label, result.samples = samples;
   result.targets = sums[1].item<double>(), result.loss = sums[0].item<double>() / result.targets;
   result.seconds = Clocks::now().wall_s - begin_s;

@@ -25,8 +25,8 @@ class Evaluator {
                   std::span<const std::int64_t> positions, Recorder& recorder) const;
 
  private:
-  EvaluationResult evaluate(std::size_t set, std::int64_t step, const RunSpec& run, Executor& executor,
-                            Communicators& communicators, std::span<const std::int64_t> positions) const;
+  EvaluationLine evaluate(std::size_t set, std::int64_t step, const RunSpec& run, Executor& executor,
+                          Communicators& communicators, std::span<const std::int64_t> positions) const;
 
   const EvaluationSpec& spec_;
   std::vector<std::unique_ptr<ShardCache>> data_;  ///< by set

@@ -8,6 +8,7 @@
 #include "configs/base/atomic_file.hpp"
 #include "trainer/faults/fault_point.hpp"
 #include "trainer/launch/agent.hpp"
+#include "trainer/run_folder/files.hpp"
 
 namespace wt {
 namespace {
@@ -24,8 +25,8 @@ std::int64_t step_of(const std::string& checkpoint) {
 
 RunProgress progress_of(const std::filesystem::path& folder) {
   RunProgress progress;
-  std::ifstream latest(folder / "checkpoints" / "latest"), metrics(folder / "metrics.jsonl"),
-      starts(folder / "generations.jsonl");
+  std::ifstream latest(folder / kCheckpointsFolder / "latest"), metrics(folder / kMetricsFile),
+      starts(folder / kStartsFile);
   std::getline(latest, progress.checkpoint);
   progress.safe_step = step_of(progress.checkpoint);
   for (std::string line; std::getline(starts, line);)
@@ -40,7 +41,7 @@ RunProgress progress_of(const std::filesystem::path& folder) {
 /// How long a node stays away by the event that struck it there (strikes.jsonl); none: it was another one, or forever.
 std::optional<double> repair_s(const LocalRun& local, int generation, std::int64_t node) {
   std::optional<double> out;
-  std::ifstream in(local.folder / "strikes.jsonl");
+  std::ifstream in(local.folder / kStrikesFile);
   for (std::string line; local.scenario && std::getline(in, line);) {
     const json strike = json::parse(line, nullptr, false);
     if (!strike.is_object() || strike.value("generation", -1) != generations_before() + generation ||
@@ -81,7 +82,7 @@ void write_record(const std::filesystem::path& folder, const AgentResult& result
   json restarts = json::array();
   for (const RestartRecord& r : result.restarts) restarts.push_back(to_json(r));
   write_file_atomically(
-      folder / "agent.json",
+      folder / kAgentFile,
       json{{"wall_s", result.wall_s}, {"restarts", restarts}, {"excluded", result.excluded}}.dump(1) + "\n");
 }
 
@@ -89,7 +90,7 @@ void write_record(const std::filesystem::path& folder, const AgentResult& result
 std::vector<std::string> rank_command(const LocalRun& local, const RunSpec& run) {
   std::string file = local.run_file;
   if (run.layout.name() != local.run.layout.name()) {
-    file = (local.folder / "remaining.yaml").string();
+    file = (local.folder / kRemainingFile).string();
     write_file_atomically(file, run_to_yaml(run));
   }
   std::vector<std::string> out{std::filesystem::read_symlink("/proc/self/exe").string(), "train", file, "-o",

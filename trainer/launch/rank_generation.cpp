@@ -10,6 +10,7 @@
 
 #include "configs/base/clock.hpp"
 #include "configs/base/error.hpp"
+#include "configs/base/process.hpp"
 #include "trainer/communication/first_failure.hpp"
 #include "trainer/communication/generation.hpp"
 #include "trainer/communication/membership.hpp"

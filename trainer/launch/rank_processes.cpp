@@ -1,47 +1,18 @@
 #include "trainer/launch/rank_processes.hpp"
 
 #include <signal.h>
-#include <spawn.h>
-#include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 
 #include "configs/base/clock.hpp"
 #include "configs/base/error.hpp"
+#include "configs/base/process.hpp"
 #include "configs/base/standard_error.hpp"
 #include "trainer/launch/notice.hpp"
 
 namespace wt {
-namespace {
-
-/// The environment of this process with `own` entries replaced.
-std::vector<std::string> environment_with(const std::map<std::string, std::string>& own) {
-  std::vector<std::string> out;
-  for (char** entry = environ; *entry; ++entry) {
-    const std::string text = *entry;
-    if (!own.count(text.substr(0, text.find('=')))) out.push_back(text);
-  }
-  for (const auto& [key, value] : own) out.push_back(key + "=" + value);
-  return out;
-}
-
-std::vector<char*> pointers(std::vector<std::string>& strings) {
-  std::vector<char*> out;
-  for (auto& s : strings) out.push_back(s.data());
-  out.push_back(nullptr);
-  return out;
-}
-
-}  // namespace
-
 void pause_briefly() { usleep(5000); }
-
-std::string cause_of(int status) {
-  if (WIFSIGNALED(status)) return fmt::format("signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
-  return fmt::format("exit status {}", WEXITSTATUS(status));
-}
 
 RankProcesses::~RankProcesses() {
   try {
@@ -52,35 +23,23 @@ RankProcesses::~RankProcesses() {
 }
 
 void RankProcesses::start(std::int64_t rank, std::vector<std::string> command, std::map<std::string, std::string> own) {
-  own["WINDTUNNEL_PARENT"] = std::to_string(getpid());
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  if (held_ >= 0) {
-    own[kHeldVariable] = std::to_string(held_);
-    posix_spawn_file_actions_adddup2(&files, held_, held_);  // onto itself: it is not closed at exec
+  own[kParentVariable] = std::to_string(getpid());
+  if (held_ >= 0) own[kHeldVariable] = std::to_string(held_);
+  try {
+    running_[start_process({.words = std::move(command),
+                            .environment = environment_with(own),
+                            .blocked = notice_signals(),
+                            .kept = held_})] = rank;
+  } catch (const Error& e) {
+    throw_error(e.code(), "rank {}: {}", rank, e.what());
   }
-  std::vector<std::string> environment = environment_with(own);
-  auto argv = pointers(command), envp = pointers(environment);
-  signal(SIGCHLD, SIG_DFL);  // ignored, as some launchers leave it, nobody would see how a rank ends
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  const sigset_t blocked = notice_signals();
-  posix_spawnattr_setsigmask(&attributes, &blocked);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-  pid_t pid = -1;
-  const int failed = posix_spawn(&pid, argv[0], &files, &attributes, argv.data(), envp.data());
-  posix_spawn_file_actions_destroy(&files);
-  posix_spawnattr_destroy(&attributes);
-  if (failed != 0)
-    throw_error(Code::runtime, "rank {}: {} could not be started: {}", rank, command[0], strerror(failed));
-  running_[pid] = rank;
 }
 
 std::optional<RankProcesses::Ended> RankProcesses::next_ended() {
   for (const auto& [pid, rank] : running_) {
-    int status = 0;
-    if (waitpid(pid, &status, WNOHANG) != pid) continue;
-    const Ended ended{rank, status};
+    const std::optional<int> end = wait_for_end(pid, 0);
+    if (!end) continue;
+    const Ended ended{rank, *end};
     running_.erase(pid);
     return ended;
   }
@@ -112,9 +71,7 @@ void RankProcesses::stop(const std::function<bool(std::int64_t)>& which, double 
     if (which(rank)) stopped[pid] = rank;
   for (const auto& [pid, rank] : stopped) kill(pid, SIGKILL), running_.erase(pid);
   while (!stopped.empty() && steady_s() - begin <= patience_s)
-    if (std::erase_if(stopped, [](const auto& process) {
-          return waitpid(process.first, nullptr, WNOHANG) == process.first;
-        }) == 0)
+    if (std::erase_if(stopped, [](const auto& process) { return wait_for_end(process.first, 0).has_value(); }) == 0)
       pause_briefly();
   if (stopped.empty()) return;
   std::string left;

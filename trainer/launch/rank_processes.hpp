@@ -27,7 +27,7 @@ class RankProcesses {
 
   struct Ended {
     std::int64_t rank = 0;
-    int status = 0;  ///< as waitpid gives it
+    int status = 0;  ///< as wait_for_end gives it
   };
   /// One that has ended since the last call.
   std::optional<Ended> next_ended();
@@ -53,8 +53,5 @@ inline constexpr const char* kHeldVariable = "WINDTUNNEL_HELD";
 
 /// Between two looks at what may have changed: 5 ms.
 void pause_briefly();
-
-/// "signal 9 (Killed)", "exit status 4"
-std::string cause_of(int status);
 
 }  // namespace wt

@@ -17,6 +17,7 @@
 #include "trainer/model/forced_routing.hpp"
 #include "trainer/parameters/learning_rate.hpp"
 #include "trainer/pch.hpp"
+#include "trainer/run_folder/files.hpp"
 
 namespace wt {
 namespace {
@@ -162,8 +163,8 @@ void rehearse(const RunSpec& run, const std::filesystem::path& folder) {
   const Clocks end = Clocks::now();
   const double others = (machine_cpu_s() - machine_from_s - (end.process_cpu_s - from.process_cpu_s)) /
                         std::max(end.wall_s - from.wall_s, 1e-9);
-  write_profile(run_profile(run, rank.executor(), measured, false), folder / "profile.json");
-  write_file_atomically(folder / "trace.json", chrome_trace({{"rehearsed", {measured.back()}}}));
+  write_profile(run_profile(run, rank.executor(), measured, false), folder / kProfileFile);
+  write_file_atomically(folder / kTraceFile, chrome_trace({{"rehearsed", {measured.back()}}}));
   const json document = {{"schema", "windtunnel.rehearsal/1"},
                          {"run", run.name},
                          {"layout", run.layout.name()},

@@ -6,20 +6,16 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <span>
 
 #include "configs/base/atomic_file.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/json_reader.hpp"
-#include "configs/base/number.hpp"
 #include "configs/base/standard_error.hpp"
 #include "trainer/checkpoint/checkpoint_format.hpp"
 #include "trainer/checkpoint/earlier_run.hpp"
 #include "trainer/checkpoint/levels.hpp"
 #include "trainer/communication/numbers_of_ranks.hpp"
 #include "trainer/communication/storage_progress.hpp"
-#include "trainer/data/batches_ahead.hpp"
-#include "trainer/data/sample_order.hpp"
 #include "trainer/data/tokenizer_files.hpp"
 #include "trainer/device/clocks.hpp"
 #include "trainer/device/device.hpp"
@@ -27,12 +23,13 @@
 #include "trainer/executor/replica_check.hpp"
 #include "trainer/launch/batch_nodes.hpp"
 #include "trainer/launch/notice.hpp"
-#include "trainer/model/example_batch.hpp"
+#include "trainer/launch/step_batches.hpp"
 #include "trainer/parameters/hugging_face.hpp"
 #include "trainer/parameters/learning_rate.hpp"
 #include "trainer/parameters/starting_weights.hpp"
 #include "trainer/pch.hpp"
 #include "trainer/recovery/remaining_layout.hpp"
+#include "trainer/run_folder/files.hpp"
 #include "trainer/run_folder/run_metrics.hpp"
 #include "trainer/storage/folder_copy.hpp"
 #include "trainer/storage/store.hpp"
@@ -103,19 +100,6 @@ bool was_evaluated(const Recorder& recorder, Communicators& communicators, int g
   return wait_for(communicators.store(), key) == "yes";
 }
 
-BatchShare share_of(const RunSpec& run, std::int64_t rank) {
-  const Layout& l = run.layout;
-  return share_of_batch(run.global_batch, rank / l.context, l.replicate, l.shard / l.context);
-}
-
-/// Batches that hold `predownload` samples that a rank reads: of examples, all. Without a store nothing is fetched.
-std::int64_t batches_ahead(const RunSpec& run, const BatchShare& share) {
-  constexpr std::int64_t kBatchesAhead = 8;  // Streaming's
-  if (!run.dataset.predownload) return kBatchesAhead;
-  const std::int64_t of_batch = run.dataset.finetuning ? run.samples_per_step() : share.count;
-  return ceil_div(*run.dataset.predownload, std::max<std::int64_t>(1, of_batch));
-}
-
 /// The run on the ranks that there are: where it goes on without replicas, on whole ones, with all of the global batch.
 RunSpec in_world(RunSpec run, const RankEnvironment& environment) {
   Layout& l = run.layout;
@@ -146,7 +130,7 @@ RunSpec fit_to_world(RunSpec run, const RankEnvironment& environment, const std:
   if (!environment.torchrun || environment.world == run.layout.world() || !run.autoresume) return run;
   constexpr const char* kSaved = "worker/has_saved";  // not all ranks see a new folder at the same time
   if (environment.rank == 0)
-    store.set(kSaved, std::string(checkpoint_folders(folder / "checkpoints").empty() ? "no" : "yes"));
+    store.set(kSaved, std::string(checkpoint_folders(folder / kCheckpointsFolder).empty() ? "no" : "yes"));
   if (store.get_to_str(kSaved) == "no") return run;
   const auto layouts = remaining_layouts(run, environment.world);
   if (layouts.empty() || layouts.front().layout.world() != environment.world) return run;  // which is refused
@@ -235,7 +219,7 @@ void Worker::load(RunSpec& run, Executor& executor, Communicators& communicators
     if (first_rank) check_nothing_was_saved(options_.folder);
     if (!run.load_path.empty()) StartingWeights(pretrained(run, communicators), run).load(executor.groups());
   }
-  if (first_rank) write_file_atomically(options_.folder / "run.yaml", run_to_yaml(run));
+  if (first_rank) write_file_atomically(options_.folder / kRunFile, run_to_yaml(run));
 }
 
 /// Ranks of one membership are at most one step apart: a step ends with a sum over all of them, which needs every rank
@@ -267,54 +251,35 @@ void Worker::agree(const RunSpec& run, Executor& executor, Communicators& commun
 
 AfterStep Worker::train_steps(const RunSpec& run, Executor& executor, Communicators& communicators,
                               CheckpointLevels& checkpoints, Recorder& recorder, RankWatch& watch) {
-  const std::int64_t rank = communicators.rank(), context = run.layout.context;
-  const auto positions = context_positions(run.seq, context, rank % context);
-  const BatchShare share = share_of(run, rank);
-  const auto skips = [&](std::int64_t batch) { return run.resilience.skips(batch); };
   checkpoints.start(
       now_.done, [&](std::int64_t step, const SaveTimes& times) { recorder.checkpoint(step, times); },
       [&](const SaveTimes& times) { recorder.local_copy(times); }, lease_.get());
   checkpoints.complete(now_.sampler);
   ReplicaCheck replicas(run, communicators, executor.groups());
   executor.check_gradients([&](std::int64_t step) { return !replicas.due(step) || replicas.gradients_agree(step); });
-  const auto own_of = [&](const auto& samples) {
-    return std::span(samples.data() + share.first, static_cast<std::size_t>(share.count));
-  };
-  std::optional<ExampleBatches> examples;
-  if (run.dataset.finetuning) examples.emplace(data_, run.dataset, run).restore(now_.sampler.waiting);
-  BatchesAhead batches(sampler_, run.samples_per_step(), skips, batches_ahead(run, share),
-                       [&](const std::vector<std::int64_t>& samples) {
-                         data_.prefetch(examples ? std::span(samples) : own_of(samples));
-                       });
+  StepBatches batches(run, data_, sampler_, communicators.rank(), now_.sampler.waiting);
   AfterStep after = AfterStep::go_on;
   if (run.evaluation.due(now_.done, run.steps) && !was_evaluated(recorder, communicators, watch.generation()))
-    evaluator_.after_step(now_.done, run, executor, communicators, positions, recorder);
+    evaluator_.after_step(now_.done, run, executor, communicators, batches.positions(), recorder);
   while (now_.done < run.steps && after == AfterStep::go_on) {
     const std::int64_t step = now_.done + 1;
-    BatchAhead drawn = batches.next();
-    const DrawnBatch& batch = drawn.batch;
-    ExampleStep packed;
-    if (examples) {
-      packed = examples->step(batch.samples);
-      drawn.after.waiting = examples->waiting();
-      executor.set_loss_tokens(packed.targets);
-    }
+    const StepBatches::Step batch = batches.next();
+    if (batch.examples) executor.set_loss_tokens(batch.examples->targets);
     const double lr = learning_rate(run.optimizer, step, run.steps);
-    StepResult result = executor.run_step(step, lr, [&](int microbatch) {
-      if (examples) return examples->load(microbatch_samples(run, own_of(packed.sequences), microbatch), positions);
-      return load_microbatch(data_, run, microbatch_samples(run, own_of(batch.samples), microbatch), positions);
-    });
+    StepResult result = executor.run_step(step, lr, [&](int microbatch) { return batches.load(batch, microbatch); });
     result.repeated = replicas.repeated_for();
-    recorder.step(result, lr, batch.samples, to_json(batch.skipped), examples ? &packed : nullptr);
+    recorder.step(result, lr, batch.drawn.batch.samples, to_json(batch.drawn.batch.skipped),
+                  batch.examples ? &*batch.examples : nullptr);
     if (step < run.steps) after = result.after;
     const bool ends = after == AfterStep::end || step == run.steps;
     watch.at(step, "checkpoint");
     if (replicas.due(step) || (replicas.on() && checkpoints.due(step, ends))) replicas.check_state(step);
-    checkpoints.after_step(step, drawn.after, ends);
-    before_last_ = std::exchange(now_, {step, drawn.after});
+    checkpoints.after_step(step, batch.drawn.after, ends);
+    before_last_ = std::exchange(now_, {step, batch.drawn.after});
     // Behind the save, which bad data of an evaluation cannot undo; a notice to end has no time for it: the next start
     // makes up for it.
-    if (after == AfterStep::go_on) evaluator_.after_step(step, run, executor, communicators, positions, recorder);
+    if (after == AfterStep::go_on)
+      evaluator_.after_step(step, run, executor, communicators, batches.positions(), recorder);
   }
   checkpoints.finish();
   executor.check_gradients({});
@@ -371,36 +336,42 @@ RankEnd Worker::train(const RankEnvironment& environment, RankWatch& watch) {
     if (!next) throw_error(Code::runtime, "rank {}: no membership follows that others know of", environment.rank);
     return leave(next);
   }
-  if (after == AfterStep::end) {
-    if (first_rank)
-      print_error(
-          "asked to end: stopped after step {}, {}\n", now_.done,
-          run.save ? "which is saved; the same command goes on from there" : "and nothing is saved (save: false)");
-    checkpoints.finish_uploads();
-    communicators->barrier();
-    end_trackers(TrackedEnd::asked_to_end);
-    return {false, {}};
-  }
+  if (after == AfterStep::end) return end_on_request(run, *communicators, checkpoints);
   watch.at(0, "writing the summary");
   recorder.finish(executor, *communicators);
-  if (!run.export_path.empty()) {
-    const bool remote = is_remote_address(run.export_path);
-    const std::filesystem::path folder = remote ? options_.folder / "export" : std::filesystem::path(run.export_path);
-    if (run.lora)
-      on_first_rank(*communicators, "worker/adapter",
-                    [&](const auto&) { export_adapter(folder, run, executor.groups()); });
-    else
-      export_pretrained(folder, run, executor.groups(), *communicators);
-    if (first_rank) print_error("{}\n", export_tokenizer(tokenizer_folders(run.dataset), run.model.vocab, folder));
-    if (remote)
-      on_first_rank(*communicators, "worker/exported",
-                    [&](const auto& moves) { upload_folder(folder, run.export_path, moves); });
-  }
+  if (!run.export_path.empty()) export_weights(run, executor, *communicators);
   checkpoints.finish_uploads();
   communicators->barrier();
   checkpoints.give_back_memory();
   end_trackers(TrackedEnd::finished);
   return {};
+}
+
+RankEnd Worker::end_on_request(const RunSpec& run, Communicators& communicators, CheckpointLevels& checkpoints) {
+  if (communicators.rank() == 0)
+    print_error(
+        "asked to end: stopped after step {}, {}\n", now_.done,
+        run.save ? "which is saved; the same command goes on from there" : "and nothing is saved (save: false)");
+  checkpoints.finish_uploads();
+  communicators.barrier();
+  end_trackers(TrackedEnd::asked_to_end);
+  return {false, {}};
+}
+
+void Worker::export_weights(const RunSpec& run, Executor& executor, Communicators& communicators) const {
+  const bool remote = is_remote_address(run.export_path);
+  const std::filesystem::path folder =
+      remote ? options_.folder / kExportFolder : std::filesystem::path(run.export_path);
+  if (run.lora)
+    on_first_rank(communicators, "worker/adapter",
+                  [&](const auto&) { export_adapter(folder, run, executor.groups()); });
+  else
+    export_pretrained(folder, run, executor.groups(), communicators);
+  if (communicators.rank() == 0)
+    print_error("{}\n", export_tokenizer(tokenizer_folders(run.dataset), run.model.vocab, folder));
+  if (remote)
+    on_first_rank(communicators, "worker/exported",
+                  [&](const auto& moves) { upload_folder(folder, run.export_path, moves); });
 }
 
 }  // namespace wt

@@ -78,6 +78,10 @@ class Worker {
   void agree(const RunSpec& run, Executor& executor, Communicators& communicators, bool joins);
   AfterStep train_steps(const RunSpec& run, Executor& executor, Communicators& communicators,
                         CheckpointLevels& checkpoints, Recorder& recorder, RankWatch& watch);
+  /// What was asked for is saved: uploads what is left of it.
+  RankEnd end_on_request(const RunSpec& run, Communicators& communicators, CheckpointLevels& checkpoints);
+  /// Into export_path, as Hugging Face keeps weights. Collective.
+  void export_weights(const RunSpec& run, Executor& executor, Communicators& communicators) const;
 
   const RunSpec run_;
   const WorkerOptions options_;

@@ -1,58 +1,23 @@
 #include "trainer/process/trainer_process.hpp"
 
-#include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <sstream>
 
-#include "configs/base/clock.hpp"
 #include "configs/base/error.hpp"
-
-extern char** environ;
+#include "configs/base/process.hpp"
 
 namespace wt {
 namespace {
 
 /// Told whose child it is, it does not outlive this process (end_with_launcher).
-pid_t start(const std::vector<std::string>& arguments, const posix_spawn_file_actions_t* actions) {
-  signal(SIGCHLD, SIG_DFL);  // ignored, as some launchers leave it, nobody would see how it ends
-  setenv("WINDTUNNEL_PARENT", std::to_string(getpid()).c_str(), 1);
-  std::string program = trainer_program().string();
-  std::vector<std::string> words = arguments;
-  std::vector<char*> argv{program.data()};
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  pid_t pid = -1;
-  if (const int failed = posix_spawn(&pid, program.c_str(), actions, nullptr, argv.data(), environ); failed != 0)
-    throw_error(Code::runtime, "{} could not be started: {}", program, std::strerror(failed));
-  return pid;
-}
-
-pid_t start_logged(const std::vector<std::string>& arguments, const std::filesystem::path& log) {
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
-  posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-  const pid_t pid = start(arguments, &actions);
-  posix_spawn_file_actions_destroy(&actions);
-  return pid;
-}
-
-/// Exit status, 128 + signal; none: it has not ended (WNOHANG).
-std::optional<int> end_of(pid_t pid, int options) {
-  int status = 0;
-  pid_t ended;
-  while ((ended = waitpid(pid, &status, options)) < 0)
-    if (errno != EINTR) throw_error(Code::runtime, "how the trainer ended could not be seen: {}", std::strerror(errno));
-  if (ended == 0) return std::nullopt;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+pid_t start(const std::vector<std::string>& arguments, const std::filesystem::path& log = {}) {
+  ProcessStart how{.environment = environment_with({{kParentVariable, std::to_string(getpid())}}), .log = log};
+  how.words = arguments;
+  how.words.insert(how.words.begin(), trainer_program().string());
+  return start_process(how);
 }
 
 }  // namespace
@@ -85,16 +50,14 @@ std::string tail_of(const std::filesystem::path& log) {
 
 std::optional<int> try_trainer(const std::vector<std::string>& arguments, const std::filesystem::path& log,
                                double limit_s) {
-  const pid_t pid = start_logged(arguments, log);
-  for (const double begin = steady_s(); steady_s() - begin < limit_s; usleep(5000))
-    if (const auto status = end_of(pid, WNOHANG)) return status;
-  kill(pid, SIGKILL);
-  end_of(pid, 0);
+  const pid_t pid = start(arguments, log);
+  if (const auto end = wait_for_end(pid, limit_s)) return exit_status(*end);
+  kill_process(pid);
   return std::nullopt;
 }
 
 void run_trainer(const std::vector<std::string>& arguments, const std::filesystem::path& log) {
-  const int status = *end_of(start_logged(arguments, log), 0);
+  const int status = exit_status(*wait_for_end(start(arguments, log)));
   if (status == 0) return;
   std::string command;
   for (const std::string& word : arguments) command += " " + word;
@@ -102,6 +65,6 @@ void run_trainer(const std::vector<std::string>& arguments, const std::filesyste
               "windtunnel-train{} failed; its output ({}) ends with:\n{}", command, log.string(), tail_of(log));
 }
 
-int run_trainer_here(const std::vector<std::string>& arguments) { return *end_of(start(arguments, nullptr), 0); }
+int run_trainer_here(const std::vector<std::string>& arguments) { return exit_status(*wait_for_end(start(arguments))); }
 
 }  // namespace wt

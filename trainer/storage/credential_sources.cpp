@@ -1,12 +1,9 @@
 #include "trainer/storage/credential_sources.hpp"
 
-#include <sys/wait.h>
-
-#include <array>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <pugixml.hpp>
 
+#include "configs/base/process.hpp"
 #include "configs/base/text.hpp"
 #include "trainer/storage/aws_profile.hpp"
 
@@ -92,17 +89,11 @@ AwsCredentials credentials_of_web_identity(HttpClient& http, const std::string& 
 }
 
 AwsCredentials credentials_of_process(const std::string& command) {
-  std::string text;
-  FILE* pipe = popen(command.c_str(), "re");
-  if (pipe == nullptr) throw_error(Code::runtime, "credential_process: cannot be started; check the AWS profile");
-  std::array<char, 4096> buffer{};
-  for (std::size_t n = 0; text.size() < (1 << 20) && (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
-    text.append(buffer.data(), n);
-  const int status = pclose(pipe);
-  if (status != 0)
+  const ProcessOutput said = run_for_output({.words = {"/bin/sh", "-c", command}});
+  if (said.status != 0)
     throw_error(Code::runtime, "credential_process: ended with status {}; run it by hand and see what it says",
-                WIFEXITED(status) ? WEXITSTATUS(status) : status);
-  return credentials_of_json(text, "credential_process", "SessionToken");
+                *said.status);
+  return credentials_of_json(said.text, "credential_process", "SessionToken");
 }
 
 std::optional<AwsCredentials> credentials_of_container(HttpClient& http) {

@@ -9,6 +9,7 @@
 #include "configs/base/error.hpp"
 #include "configs/base/hash.hpp"
 #include "configs/base/standard_error.hpp"
+#include "trainer/run_folder/files.hpp"
 
 namespace wt {
 namespace {
@@ -58,7 +59,7 @@ json metric_of(const TrackedValue& v, const TrackedStep& step) {
   return out;
 }
 
-std::filesystem::path id_file(const TrackedRun& run) { return run.folder / "mlflow.json"; }
+std::filesystem::path id_file(const TrackedRun& run) { return run.folder / kMlflowFile; }
 
 [[noreturn]] void fail_unknown_answer() {
   throw_error(Code::runtime, "found an answer without the fields of MLflow's API 2.0; check tracking_uri");

@@ -13,6 +13,7 @@
 #include "planner/experiments/comparison.hpp"
 #include "sim/cost/calibrate/calibrate.hpp"
 #include "sim/cost/op_times.hpp"
+#include "trainer/run_folder/files.hpp"
 
 namespace wt {
 namespace {
@@ -34,12 +35,12 @@ void compare(const Options& o) {
   std::vector<RunComparison> comparisons;
   nlohmann::json rows = nlohmann::json::array();
   for (const std::string& folder : o.folders) {
-    const RunSpec run = read_run(std::filesystem::path(folder) / "run.yaml");
+    const RunSpec run = read_run(std::filesystem::path(folder) / kRunFile);
     const ClusterSpec cluster = this_machine(run.layout.world());
     const Prices prices = make_prices({.profiles = {}, .machine = o.machine, .stack = ""}, cluster, run.layout.world());
     comparisons.push_back(compare_run(run, folder, cluster, *prices.cost));
     comparisons.back().calibrated_on =
-        calibrated_on(machine, read_profile(std::filesystem::path(folder) / "profile.json")) ||
+        calibrated_on(machine, read_profile(std::filesystem::path(folder) / kProfileFile)) ||
         std::any_of(o.calibrated_on.begin(), o.calibrated_on.end(),
                     [&](const std::string& seen) { return std::filesystem::equivalent(seen, folder); });
     rows.push_back(to_json(comparisons.back()));

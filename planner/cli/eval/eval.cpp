@@ -10,8 +10,9 @@
 #include "planner/evaluate/evaluation_metrics.hpp"
 #include "planner/evaluate/harness_results.hpp"
 #include "planner/evaluate/lm_eval.hpp"
-#include "planner/experiments/run_history.hpp"
 #include "reports/render/render.hpp"
+#include "trainer/run_folder/files.hpp"
+#include "trainer/run_folder/run_history.hpp"
 #include "trainer/trackers/track_scores.hpp"
 
 namespace wt {
@@ -62,8 +63,8 @@ Evaluation scores_of(const Options& o, const Asked& asked, const HarnessSpec& sp
 
 /// To the trackers that the run file names, where the folder is a run's. What fails there is told, and fails nothing.
 void track(const Evaluation& evaluation, const std::filesystem::path& folder) try {
-  if (!std::filesystem::exists(folder / "run.yaml")) return;
-  const RunSpec run = read_run(folder / "run.yaml");
+  if (!std::filesystem::exists(folder / kRunFile)) return;
+  const RunSpec run = read_run(folder / kRunFile);
   if (!run.loggers.any()) return;
   const RunHistory history = read_run_history(folder);
   const std::int64_t step = history.steps.empty() ? 0 : history.steps.back().step;

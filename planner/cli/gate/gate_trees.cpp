@@ -8,13 +8,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
-#include <sstream>
 
 #include "configs/base/error.hpp"
 #include "configs/base/hash.hpp"
+#include "configs/base/process.hpp"
 #include "configs/base/run_hook.hpp"
-#include "configs/base/scratch_folder.hpp"
-#include "configs/base/text.hpp"
 
 namespace wt {
 namespace {
@@ -42,17 +40,11 @@ void remove_old_trees(const fs::path& cache) {
   for (std::size_t i = kTreesKept; i < trees.size(); ++i) fs::remove_all(trees[i].second, error);
 }
 
-/// Standard output of a command of bash without the last line's end; nothing where it fails.
-std::string output_of(const std::string& command, const fs::path& folder) {
-  const ScratchFolder scratch("wt-gate-git");
-  const fs::path out = scratch.path() / "out";
-  const std::vector<std::string> words = {
-      "bash", "-c", fmt::format("cd {} && {} > {}", shell_word(folder.string()), command, shell_word(out.string()))};
+/// What git says in the folder; "" where it fails.
+std::string git(const fs::path& folder, std::vector<std::string> words) {
   constexpr double kPatience_s = 600;  // a worktree of a large repository on a slow disk
-  if (run_hook(words, kPatience_s, scratch.path() / "log").how != HookEnd::How::ok) return "";
-  std::string text = read_file(out, "git's answer");
-  while (text.ends_with('\n')) text.pop_back();
-  return text;
+  words.insert(words.begin(), "git");
+  return output_of({.words = std::move(words), .folder = folder}, kPatience_s);
 }
 
 }  // namespace
@@ -64,7 +56,7 @@ std::string shell_word(const std::string& text) {
 }
 
 GateTrees::GateTrees() {
-  repository_ = output_of("git rev-parse --show-toplevel", fs::current_path());
+  repository_ = git(fs::current_path(), {"rev-parse", "--show-toplevel"});
   if (repository_.empty())
     throw_error(Code::usage, "gate run: {} is in no git repository; call it in the one whose revisions it compares",
                 fs::current_path().string());
@@ -86,29 +78,26 @@ GateTrees::GateTrees() {
 
 GateTrees::~GateTrees() { close(lock_); }
 
-std::string GateTrees::git(const std::string& words) const { return output_of("git " + words, repository_); }
-
 GateTree GateTrees::tree(const std::string& revision) {
   const bool here = revision == ".";
-  const std::string commit = git("rev-parse --verify --quiet --end-of-options " +
-                                 shell_word((here ? std::string("HEAD") : revision) + "^{commit}"));
+  const std::string commit = git(repository_, {"rev-parse", "--verify", "--quiet", "--end-of-options",
+                                               (here ? std::string("HEAD") : revision) + "^{commit}"});
   if (commit.empty())
     throw_error(Code::usage, "gate run: found no revision '{}' in {}; name a commit, branch or tag that git log shows",
                 here ? "HEAD" : revision, repository_.string());
-  if (here) return {repository_, commit, git("status --porcelain").empty()};
+  if (here) return {repository_, commit, git(repository_, {"status", "--porcelain"}).empty()};
   const fs::path folder = cache_ / commit.substr(0, 12);
   // Of an earlier clone at the same path, the folder may be a worktree that this repository does not know.
-  const bool is_ours =
-      fs::exists(folder / ".git") && output_of("git rev-parse --path-format=absolute --git-common-dir", folder) ==
-                                         git("rev-parse --path-format=absolute --git-common-dir");
+  const std::vector<std::string> whose = {"rev-parse", "--path-format=absolute", "--git-common-dir"};
+  const bool is_ours = fs::exists(folder / ".git") && git(folder, whose) == git(repository_, whose);
   if (!is_ours) {
     fs::remove_all(folder);
-    git("worktree prune");
-    git("worktree add --quiet --detach " + shell_word(folder.string()) + " " + commit);
+    git(repository_, {"worktree", "prune"});
+    git(repository_, {"worktree", "add", "--quiet", "--detach", folder.string(), commit});
   } else {
-    output_of("git checkout --quiet --force --detach " + commit, folder);
+    git(folder, {"checkout", "--quiet", "--force", "--detach", commit});
   }
-  if (output_of("git rev-parse HEAD", folder) != commit)
+  if (git(folder, {"rev-parse", "HEAD"}) != commit)
     throw_error(Code::runtime, "gate run: {} could not be checked out into {}; try: git worktree add --detach {} {}",
                 commit, folder.string(), folder.string(), commit);
   fs::last_write_time(folder, fs::file_time_type::clock::now());
@@ -118,12 +107,11 @@ GateTree GateTrees::tree(const std::string& revision) {
 
 bool run_in_tree(const GateTree& tree, const std::string& command, double limit_s, const fs::path& log,
                  std::string& said) {
-  std::vector<std::string> environment;
-  for (char** variable = environ; *variable; ++variable) environment.emplace_back(*variable);
-  environment.push_back("CCACHE_BASEDIR=" + tree.folder.string());
-  environment.push_back("CCACHE_NOHASHDIR=true");
-  const HookEnd end = run_hook({"bash", "-c", fmt::format("cd {} && {}", shell_word(tree.folder.string()), command)},
-                               limit_s, log, environment, true);
+  const HookEnd end = run_hook(
+      {.words = {"bash", "-c", command},
+       .environment = environment_with({{"CCACHE_BASEDIR", tree.folder.string()}, {"CCACHE_NOHASHDIR", "true"}}),
+       .folder = tree.folder},
+      limit_s, log, true);
   said = end.said;
   return end.how == HookEnd::How::ok;
 }

@@ -34,8 +34,6 @@ class GateTrees {
   const std::filesystem::path& log() const { return log_; }
 
  private:
-  std::string git(const std::string& words) const;  // "" where it fails
-
   std::filesystem::path repository_, cache_, log_;
   int lock_ = -1;
 };

@@ -8,8 +8,8 @@
 #include "planner/cli/parts/words.hpp"
 #include "planner/cli/report/run_report.hpp"
 #include "planner/evaluate/evaluation.hpp"
-#include "planner/experiments/run_history.hpp"
 #include "reports/render/render.hpp"
+#include "trainer/run_folder/run_history.hpp"
 
 namespace wt {
 namespace {

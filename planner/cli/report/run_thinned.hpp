@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "planner/experiments/run_history.hpp"
+#include "trainer/run_folder/run_history.hpp"
 
 namespace wt {
 

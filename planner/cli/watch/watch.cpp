@@ -21,6 +21,7 @@
 #include "planner/watch/rollback.hpp"
 #include "planner/watch/run_watch.hpp"
 #include "reports/render/text_report.hpp"
+#include "trainer/run_folder/files.hpp"
 
 namespace wt {
 namespace {
@@ -97,7 +98,7 @@ void put_drift(const Options& o, const PlannedRun& planned, const RunWatch& watc
                counted(static_cast<std::int64_t>(seen.steps.size()), "step"), window);
     return;
   }
-  if (const auto file = watch.folder() / "run.yaml"; std::filesystem::exists(file))
+  if (const auto file = watch.folder() / kRunFile; std::filesystem::exists(file))
     if (const std::int64_t ranks = read_run(file).layout.world(); ranks != planned.gpus)
       fmt::print(stderr, "{}: runs on {} ranks, and the plan is for {} GPUs\n", watch.folder().string(), ranks,
                  planned.gpus);

@@ -1,4 +1,4 @@
-#include "planner/experiments/run_history.hpp"
+#include "trainer/run_folder/run_history.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,50 +8,13 @@
 #include "configs/base/error.hpp"
 #include "configs/base/json_reader.hpp"
 #include "configs/files/run.hpp"
+#include "trainer/run_folder/files.hpp"
 
 namespace wt {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-constexpr std::pair<const char*, double StepLine::*> kFigures[] = {{"unix_s", &StepLine::unix_s},
-                                                                   {"step_s", &StepLine::step_s},
-                                                                   {"loss", &StepLine::loss},
-                                                                   {"grad_norm", &StepLine::grad_norm},
-                                                                   {"tokens_per_s", &StepLine::tokens_per_s},
-                                                                   {"mfu", &StepLine::mfu},
-                                                                   {"exposed_communication_s", &StepLine::exposed_s},
-                                                                   {"peak_tensor_bytes", &StepLine::peak_bytes}};
-
-/// Without its lists: a line of a large batch has thousands of sample ids.
-json without_lists(const std::string& text, const std::string& where) {
-  const json line = json::parse(
-      text, [](int, json::parse_event_t event, json&) { return event != json::parse_event_t::array_start; },
-      /*allow_exceptions=*/false);
-  if (!line.is_object())
-    throw_error(Code::usage, "{}: found no JSON object, needs a line as windtunnel train writes it; cut the file there",
-                where);
-  return line;
-}
-
-std::int64_t steps_in(const JsonReader& r) {
-  const std::int64_t steps = r.integer();
-  if (steps < 0) r.fail(std::to_string(steps), "a number of steps");
-  return steps;
-}
-
-StepLine step_line(const std::string& text, const std::string& where) {
-  const json line = without_lists(text, where);
-  const JsonReader r(line, where);
-  StepLine out;
-  out.step = steps_in(r.at("step"));
-  r.at("unix_s").non_negative();
-  if (r.at("step_s").non_negative() <= 0) r.at("step_s").fail(r.at("step_s").value().dump(), "seconds above 0");
-  for (const auto& [key, member] : kFigures)
-    if (r.has(key) && !r.at(key).value().is_null()) out.*member = r.at(key).finite();
-  return out;
-}
 
 /// Every line that ends; the last one may be half written.
 template <class Each>
@@ -93,10 +56,7 @@ std::vector<StepLine> read_steps(const fs::path& file, std::vector<std::string>&
   std::vector<StepLine> out;
   for_lines(file, torn, [&](const std::string& text, const std::string& where) {
     out.push_back(step_line(text, where));
-    if (out.size() > 1 && out.back().step <= out[out.size() - 2].step)
-      throw_error(Code::usage,
-                  "{}: found step {} behind step {}, allowed are rising steps; cut the file back to one run", where,
-                  out.back().step, out[out.size() - 2].step);
+    if (out.size() > 1) check_rising(out[out.size() - 2].step, out.back().step, where);
   });
   return out;
 }
@@ -112,13 +72,7 @@ std::vector<RunStart> read_starts(const fs::path& file, std::vector<std::string>
   std::vector<RunStart> out;
   for_appended_lines(file, torn, [&](const std::string& text, const std::string& where) {
     const json line = without_lists(text, where);
-    const JsonReader r(line, where);
-    RunStart start;
-    start.connected_unix_s = r.at("connected_unix_s").non_negative();
-    start.loaded_unix_s = r.at("loaded_unix_s").non_negative();
-    start.resumed_after = steps_in(r.at("resumed_after"));
-    if (r.has("level")) start.level = r.at("level").string();
-    out.push_back(start);
+    out.push_back({start_line(JsonReader(line, where))});
   });
   return out;
 }
@@ -175,33 +129,28 @@ void read_run_file(const fs::path& file, RunHistory& out) try {
 }  // namespace
 
 RunHistory read_run_history(const fs::path& folder) {
-  if (!fs::is_regular_file(folder / "metrics.jsonl"))
+  if (!fs::is_regular_file(folder / kMetricsFile))
     throw_error(Code::usage,
                 "{}: found no metrics.jsonl in it, needs the folder of a run; name the one that windtunnel train -o "
                 "wrote",
                 folder.string());
   RunHistory out;
-  out.steps = read_steps(folder / "metrics.jsonl", out.torn);
-  out.lost = read_lost(folder / "replayed.jsonl", out.torn);
-  out.starts = read_starts(folder / "generations.jsonl", out.torn);
-  read_run_file(folder / "run.yaml", out);
-  for_appended_lines(folder / "checkpoints.jsonl", out.torn, [&](const std::string& text, const std::string& where) {
+  out.steps = read_steps(folder / kMetricsFile, out.torn);
+  out.lost = read_lost(folder / kReplayedFile, out.torn);
+  out.starts = read_starts(folder / kStartsFile, out.torn);
+  read_run_file(folder / kRunFile, out);
+  for_appended_lines(folder / kSavesFile, out.torn, [&](const std::string& text, const std::string& where) {
     const json line = parse_json(text, where);
-    const JsonReader r(line, where);
-    out.saves.push_back({steps_in(r.at("step")), r.at("blocking_s").non_negative(), r.at("total_s").non_negative(),
-                         r.at("bytes").non_negative()});
+    out.saves.push_back(save_line(JsonReader(line, where)));
   });
-  for_appended_lines(folder / "evaluations.jsonl", out.torn, [&](const std::string& text, const std::string& where) {
+  for_appended_lines(folder / kEvaluationsFile, out.torn, [&](const std::string& text, const std::string& where) {
     const json line = parse_json(text, where);
-    const JsonReader r(line, where);
-    out.evaluations.push_back({steps_in(r.at("step")), r.at("label").string()});
-    if (!r.at("loss").value().is_null()) out.evaluations.back().loss = r.at("loss").finite();
+    out.evaluations.push_back(evaluation_line(JsonReader(line, where)));
   });
-  if (const auto file = folder / "diverged.json"; fs::exists(file))
-    out.diverged = steps_in(JsonReader(read_json(file), file.string()).at("step"));
-  out.ended = fs::exists(folder / "summary.json");
+  if (const auto diverged = read_diverged(folder)) out.diverged = diverged->step;
+  out.ended = fs::exists(folder / kSummaryFile);
   find_losses(out);
-  match_agent(folder / "agent.json", out.starts);
+  match_agent(folder / kAgentFile, out.starts);
   return out;
 }
 

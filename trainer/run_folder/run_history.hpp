@@ -4,46 +4,22 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
-#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "planner/experiments/drill_recovery.hpp"
+#include "trainer/run_folder/recovery_times.hpp"
+#include "trainer/run_folder/run_lines.hpp"
+#include "trainer/run_folder/step_line.hpp"
 
 namespace wt {
 
-/// A line of metrics.jsonl or replayed.jsonl. NaN: the line does not say, or it says null.
-struct StepLine {
-  static constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
-  std::int64_t step = 0;
-  double unix_s = 0;  ///< when it ended
-  double step_s = 0;
-  double loss = kNothing, grad_norm = kNothing, tokens_per_s = kNothing, mfu = kNothing, exposed_s = kNothing,
-         peak_bytes = kNothing;
-};
-
-/// A line of generations.jsonl, with what happened before it.
-struct RunStart {
-  double connected_unix_s = 0, loaded_unix_s = 0;
-  std::int64_t resumed_after = 0;     ///< the step that it went on from
-  std::string level;                  ///< of the copy that was loaded: storage, local, peer; empty: none
-  std::int64_t reached = 0;           ///< the last step that was done before
-  std::int64_t lost = 0;              ///< steps that were done before and had to be done again
-  std::optional<double> away_s;       ///< from the end of the last step before to the begin of the first one after
-  std::optional<DrillRestart> agent;  ///< what the agent knows of it
-};
-
-struct SaveLine {
-  std::int64_t step = 0;
-  double blocking_s = 0, total_s = 0, bytes = 0;
-};
-
-/// A line of evaluations.jsonl, of one set of eval_loader.
-struct EvaluationLine {
-  std::int64_t step = 0;
-  std::string label;
-  double loss = StepLine::kNothing;
+/// A start, with what happened before it.
+struct RunStart : StartLine {
+  std::int64_t reached = 0;                ///< the last step that was done before
+  std::int64_t lost = 0;                   ///< steps that were done before and had to be done again
+  std::optional<double> away_s = {};       ///< from the end of the last step before to the begin of the first one after
+  std::optional<DrillRestart> agent = {};  ///< what the agent knows of it
 };
 
 struct RunHistory {

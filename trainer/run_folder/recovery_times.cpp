@@ -1,11 +1,12 @@
-#include "planner/experiments/drill_recovery.hpp"
+#include "trainer/run_folder/recovery_times.hpp"
 
-#include <fstream>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "configs/base/json_reader.hpp"
+#include "trainer/run_folder/files.hpp"
+#include "trainer/run_folder/run_lines.hpp"
 
 namespace wt {
 namespace {
@@ -42,13 +43,6 @@ std::int64_t last_done_before(const std::vector<json>& steps, double time) {
 
 }  // namespace
 
-std::vector<json> read_lines(const fs::path& file) {
-  std::ifstream in(file);
-  std::vector<json> out;
-  for (std::string line; std::getline(in, line);) out.push_back(parse_json(line, file.string()));
-  return out;
-}
-
 std::vector<DrillRestart> restarts_in(const fs::path& agent) {
   const json document = read_json(agent);
   const auto integers = [](const JsonReader& list) {
@@ -74,9 +68,9 @@ std::vector<DrillRestart> restarts_in(const fs::path& agent) {
 }
 
 void measure_recoveries(const fs::path& folder, std::vector<DrillRestart>& restarts) {
-  const auto strikes = read_lines(folder / "strikes.jsonl"), starts = read_lines(folder / "generations.jsonl");
-  std::vector<json> steps = read_lines(folder / "replayed.jsonl");
-  for (json& row : read_lines(folder / "metrics.jsonl")) steps.push_back(std::move(row));
+  const auto strikes = read_lines(folder / kStrikesFile), starts = read_lines(folder / kStartsFile);
+  std::vector<json> steps = read_lines(folder / kReplayedFile);
+  for (json& row : read_lines(folder / kMetricsFile)) steps.push_back(std::move(row));
   for (std::size_t i = 0; i < restarts.size(); ++i) {
     DrillRestart& r = restarts[i];
     r.struck_unix_s = strike_before(strikes, r);

@@ -1,13 +1,12 @@
-// The executor's exchanges of activations: keys and values between ranks that share sequences, rows between ranks that
-// hold different experts.
-#include "trainer/executor/executor.hpp"
+#include "trainer/executor/activation_exchange.hpp"
+
 #include "trainer/pch.hpp"
 
 namespace wt {
 
 using at::Tensor;
 
-Pending Executor::gather_kv(LayerState& s) {
+Pending ActivationExchange::gather_kv(LayerState& s) {
   std::vector<std::int64_t> shape = s.kv.sizes().vec();
   shape.insert(shape.begin(), run_.layout.context);
   s.kv_gathered = at::empty(shape, s.kv.options());
@@ -16,7 +15,7 @@ Pending Executor::gather_kv(LayerState& s) {
   return work;
 }
 
-Pending Executor::reduce_kv(LayerState& s) {
+Pending ActivationExchange::reduce_kv(LayerState& s) {
   s.kv_gradient = at::empty(s.kv_gathered_gradient.sizes().slice(1), s.kv_gathered_gradient.options());
   Pending work =
       communicators_.reduce_scatter(Axis::context, s.kv_gradient.view({-1}), s.kv_gathered_gradient.view({-1}));
@@ -24,14 +23,14 @@ Pending Executor::reduce_kv(LayerState& s) {
   return work;
 }
 
-Pending Executor::counts(LayerState& s) {
+Pending ActivationExchange::counts(LayerState& s) {
   const std::int64_t ranks = run_.layout.expert, local = run_.layout.slots_per_rank(run_.model);
   const Tensor sent = s.choice.slot_counts.view({ranks, local});
   s.received_counts = at::empty_like(sent);
   return communicators_.all_to_all(Axis::expert, s.received_counts, sent, {}, {});
 }
 
-Pending Executor::dispatch(LayerState& s, bool backward) {
+Pending ActivationExchange::dispatch(LayerState& s, bool backward) {
   const std::int64_t width = run_.model.d_model;
   if (backward) {
     s.rows_gradient = at::empty({s.choice.order.size(0), width}, s.expert_input_gradient.options());
@@ -50,7 +49,7 @@ Pending Executor::dispatch(LayerState& s, bool backward) {
   return work;
 }
 
-Pending Executor::collect(LayerState& s, bool backward) {
+Pending ActivationExchange::collect(LayerState& s, bool backward) {
   const std::int64_t width = run_.model.d_model;
   if (backward) {
     s.incoming_gradient = at::empty({s.to_expert_major.size(0), width}, s.collected_gradient.options());

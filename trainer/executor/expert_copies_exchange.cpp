@@ -1,7 +1,6 @@
-// The executor's exchange between ranks that hold copies of the same experts: whole gradients of those experts, summed
-// on every rank in the same order, so that all copies get the same bits.
+#include "trainer/executor/expert_copies_exchange.hpp"
+
 #include "sim/program/compose/expert_copies.hpp"
-#include "trainer/executor/executor.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {
@@ -20,8 +19,8 @@ std::vector<Tensor> slot_gradient(const GradientBuffer& gradient, std::int64_t s
 }  // namespace
 
 /// Own slots that hold a logical expert, ascending.
-std::vector<std::int64_t> Executor::own_slots(std::int64_t layer, std::int64_t expert) const {
-  const std::int64_t n = run_.layout.slots_per_rank(run_.model), first = mesh_.coordinate(Axis::expert, rank_) * n;
+std::vector<std::int64_t> ExpertCopiesExchange::own_slots(std::int64_t layer, std::int64_t expert) const {
+  const std::int64_t n = run_.layout.slots_per_rank(run_.model), first = own_ * n;
   std::vector<std::int64_t> out;
   for (std::int64_t slot = 0; slot < n; ++slot)
     if (run_.layout.expert_in_slot(layer, first + slot) == expert) out.push_back(slot);
@@ -29,11 +28,12 @@ std::vector<std::int64_t> Executor::own_slots(std::int64_t layer, std::int64_t e
 }
 
 /// Sum over own slots into `out`, (expert_parameters,) fp32.
-void Executor::own_gradient(const OpInstance& instance, std::int64_t expert, Tensor out) {
+void ExpertCopiesExchange::own_gradient(std::int64_t layer, const GradientBuffer& gradient, std::int64_t expert,
+                                        Tensor out) const {
   bool first = true;
-  for (const std::int64_t slot : own_slots(instance.layer, expert)) {
+  for (const std::int64_t slot : own_slots(layer, expert)) {
     std::int64_t at = 0;
-    for (const Tensor& part : slot_gradient(gradient_of(instance), slot)) {
+    for (const Tensor& part : slot_gradient(gradient, slot)) {
       Tensor target = out.narrow(0, at, part.numel());
       first ? target.copy_(part) : target.add_(part);
       at += part.numel();
@@ -42,46 +42,44 @@ void Executor::own_gradient(const OpInstance& instance, std::int64_t expert, Ten
   }
 }
 
-void Executor::exchange_copies(const OpInstance& instance) {
+Pending ExpertCopiesExchange::exchange(std::int64_t layer, const GradientBuffer& gradient) {
   const at::NoGradGuard no_grad;
-  const CopyExchange exchange =
-      copy_exchange(run_.model, run_.layout, instance.layer, mesh_.coordinate(Axis::expert, rank_));
+  const CopyExchange exchange = copy_exchange(run_.model, run_.layout, layer, own_);
   const auto options = at::TensorOptions(device_).dtype(at::kFloat);
   const std::int64_t width = run_.model.expert_parameters();
   Tensor sent = at::empty({exchange.total(), width}, options);
-  copies_received_ = at::empty({exchange.total(), width}, options);
+  received_ = at::empty({exchange.total(), width}, options);
   std::int64_t row = 0;
   for (const auto& with : exchange.shared)
-    for (const std::int64_t expert : with) own_gradient(instance, expert, sent.select(0, row++));
-  issued_ = communicators_.all_to_all(Axis::expert, copies_received_, sent, exchange.rows(), exchange.rows());
+    for (const std::int64_t expert : with) own_gradient(layer, gradient, expert, sent.select(0, row++));
+  return communicators_.all_to_all(Axis::expert, received_, sent, exchange.rows(), exchange.rows());
 }
 
-void Executor::add_copies(const OpInstance& instance) {
+void ExpertCopiesExchange::add(std::int64_t layer, const GradientBuffer& gradient) {
   const at::NoGradGuard no_grad;
-  const std::int64_t own = mesh_.coordinate(Axis::expert, rank_);
-  const CopyExchange exchange = copy_exchange(run_.model, run_.layout, instance.layer, own);
+  const CopyExchange exchange = copy_exchange(run_.model, run_.layout, layer, own_);
   const auto options = at::TensorOptions(device_).dtype(at::kFloat);
   Tensor sum = at::empty({run_.model.expert_parameters()}, options), mine = at::empty_like(sum);
   for (const std::int64_t expert : exchange.experts) {
     std::int64_t row = 0, holders = 0;
-    own_gradient(instance, expert, mine);
-    const auto add = [&](const Tensor& part) { holders++ == 0 ? sum.copy_(part) : sum.add_(part); };
+    own_gradient(layer, gradient, expert, mine);
+    const auto add_part = [&](const Tensor& part) { holders++ == 0 ? sum.copy_(part) : sum.add_(part); };
     for (std::int64_t rank = 0; rank < run_.layout.expert; ++rank) {
-      if (rank == own) add(mine);
+      if (rank == own_) add_part(mine);
       for (const std::int64_t other : exchange.shared[static_cast<std::size_t>(rank)]) {
-        if (other == expert) add(copies_received_.select(0, row));
+        if (other == expert) add_part(received_.select(0, row));
         ++row;
       }
     }
-    for (const std::int64_t slot : own_slots(instance.layer, expert)) {
+    for (const std::int64_t slot : own_slots(layer, expert)) {
       std::int64_t at = 0;
-      for (const Tensor& part : slot_gradient(gradient_of(instance), slot)) {
+      for (const Tensor& part : slot_gradient(gradient, slot)) {
         part.copy_(sum.narrow(0, at, part.numel()));
         at += part.numel();
       }
     }
   }
-  copies_received_.reset();
+  received_.reset();
 }
 
 }  // namespace wt

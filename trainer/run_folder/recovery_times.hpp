@@ -2,15 +2,11 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace wt {
-
-/// The lines of a JSONL file of that name; none where there is no file. Throws Error{usage} naming the file.
-std::vector<nlohmann::json> read_lines(const std::filesystem::path& file);
 
 /// Seconds, one after the other. Negative where the files contradict each other.
 struct RecoveryPhases {
