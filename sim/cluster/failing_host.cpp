@@ -12,12 +12,12 @@ namespace sg = simgrid::s4u;
 
 namespace {
 
-constexpr double kSpeed = 1e9;  // of a core: SimGrid's precision of amounts is 1e-5, here of nanoseconds
+constexpr double kSpeed = 1e9;  // of a core: SimGrid's precision of 1e-5 units is then far below a nanosecond
 
 }  // namespace
 
 struct FailingHost::Impl {
-  sg::Host* host = nullptr;  ///< a core for the work, one for the background's
+  sg::Host* host = nullptr;  ///< two cores: one for work, one for background work
   sg::Host* other = nullptr;
   sg::ActorPtr failure, behind;
   bool behind_done = false;
@@ -41,7 +41,7 @@ void FailingHost::simulate(const std::function<void(FailingHost&)>& program) {
     try {
       program(self);
     } catch (const simgrid::ForcefulKillException&) {
-      throw;  // SimGrid's own
+      throw;  // SimGrid's exception for a killed actor
     } catch (...) {
       thrown = std::current_exception();  // an actor must not throw
     }
@@ -87,7 +87,7 @@ void FailingHost::start_behind(double seconds) {
   if (seconds > 0)
     impl_->behind = sg::Actor::create("behind", impl_->host, [self = impl_.get(), seconds] {
       sg::this_actor::execute(seconds * kSpeed);
-      self->behind_done = true;  // not reached where the host failed: its actors are killed
+      self->behind_done = true;  // not reached if the host failed: that kills its actors
     });
 }
 

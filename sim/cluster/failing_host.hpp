@@ -1,5 +1,5 @@
-// A host that fails and comes back, and the one process that uses it: what a run of days is on SimGrid. SimGrid decides
-// whether work ends before the host fails. Like Engine, a thin adapter around SimGrid 3.32 for run_in_child only.
+// A host that fails and restarts, with a single process: a run of days on SimGrid. SimGrid decides whether work ends
+// before the host fails. Like Engine, a thin adapter around SimGrid 3.32, for run_in_child only.
 #pragma once
 #include <functional>
 #include <memory>
@@ -8,7 +8,7 @@ namespace wt {
 
 class FailingHost {
  public:
-  /// Calls `program` in a simulation of its own, which ends when it returns.
+  /// Calls `program` in a new simulation, which ends when `program` returns.
   static void simulate(const std::function<void(FailingHost&)>& program);
   ~FailingHost();
   FailingHost(const FailingHost&) = delete;
@@ -16,19 +16,19 @@ class FailingHost {
 
   /// Seconds since the simulation began.
   double now() const;
-  /// Up from now on, until it fails in so many seconds (infinite: never). What was in the background is gone.
+  /// The host is up from now on, and fails after `failure_s` (infinite: never). Earlier background work is lost.
   void start(double failure_s);
-  /// The failure to come is called off.
+  /// Cancels the coming failure.
   void stop();
-  /// Lets work take its time; false: the host failed before its end, now.
+  /// Does work. False: the host failed before its end; now() is that time.
   bool work(double seconds);
-  /// Starts work in the background; one at a time. Ends with the host.
+  /// Starts work in the background, one at a time. It is lost if the host fails.
   void start_behind(double seconds);
-  /// Until the background's work is done; false as above. True at once where there is none.
+  /// Waits for the background work. False: the host failed. True at once if there is none.
   bool wait_behind();
-  /// Whether the last work in the background was started and done.
+  /// Whether background work was started and the last one is done.
   bool behind_done() const;
-  /// Time off the host.
+  /// Time in which the host is not used.
   void idle(double seconds);
 
  private:
