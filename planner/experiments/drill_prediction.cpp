@@ -194,7 +194,7 @@ double total_recovery_s(const std::vector<DrillRestart>& restarts) {
 RecoveryPhases phases_of(const SimulatedScenario& simulated) {
   RecoveryPhases out;
   out.detect_s = 0;
-  for (const SimulatedStrike& s : simulated.strikes) {
+  for (const SimulatedFault& s : simulated.faults) {
     if (s.restarts == 0) continue;
     *out.detect_s += s.detect_s + s.planned_s;
     out.stop_s += s.down_s - s.detect_s;
@@ -229,10 +229,10 @@ double total_recovery_s(const SimulatedScenario& simulated) {
 
 json to_json(const SimulatedScenario& simulated) {
   json out = json::array();
-  for (const SimulatedStrike& s : simulated.strikes)
+  for (const SimulatedFault& s : simulated.faults)
     out.push_back({{"event", s.event},
                    {"at_s", s.at_s},
-                   {"struck", s.struck},
+                   {"struck", s.took_effect},
                    {"restarts", s.restarts},
                    {"steps_lost", s.steps_lost},
                    {"down_s", s.down_s},

@@ -40,7 +40,7 @@ PlanRuns simulate_plan(const PlanInputs& inputs, const PolicyTable& policies, st
   const ChosenPolicy& chosen = policies.run;
   const std::string& name = chosen.traced.name;
   PlanRuns out;
-  out.on_traces = !rates_alone(inputs, chosen.input.recovery) || chosen.traced.left ||
+  out.on_traces = !rates_alone(inputs, chosen.input.recovery) || chosen.traced.after_further_losses ||
                   (name != kRestartFromStorage && name != kHotSpares);
   if (out.on_traces) {
     out.scenario = chosen.traced.scenario;

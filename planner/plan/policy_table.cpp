@@ -91,20 +91,21 @@ class Rows {
 
  private:
   void known(const std::string& name, const std::string& how, const CadenceInput& in, std::int64_t spares,
-             const Continuation& continuation = {}, bool fails = true) {
+             const Continuation& continuation = {}, bool with_failures = true) {
     RunScenario s = scenario(in, spares);
     rows.push_back(
         {.policy = name, .how = how, .interval_s = as_double(s.interval_steps) * s.step_s, .spares = spares});
     row_of.push_back(rows.size() - 1);
     input_of.push_back(in);
-    policies.push_back({name, s, continuation, fails});
-    if (errors_found_ && fails && in.silent.mean_s == 0) policies.back().left = left_by_silent_errors(in);
+    policies.push_back({name, s, continuation, with_failures});
+    if (errors_found_ && with_failures && in.silent.mean_s == 0)
+      policies.back().after_further_losses = after_silent_errors(in);
   }
   static SourcedNumber none_of(const std::string& policy) {
     return {0, {Evidence::derived, fmt::format("{}: no node stands by", policy)}};
   }
   /// The goodput of who does not look for silent errors.
-  std::function<double(double)> left_by_silent_errors(const CadenceInput& in) const {
+  std::function<double(double)> after_silent_errors(const CadenceInput& in) const {
     return [interval_s = rows.back().interval_s, found_s = study_.silent_errors.found_after_s,
             mean_s = schedule_.input.silent.mean_s, down_s = in.recovery.total_s() - in.recovery.detect_s.value](
                double goodput) { return unchecked_goodput(goodput, interval_s, found_s, mean_s, down_s); };
@@ -160,7 +161,7 @@ class Rows {
   /// As many units as there are copies of the state; speed by whole sequences dealt out anew.
   std::optional<Continuation> units(std::int64_t least) const {
     if (copies_ < 2 || plain_.nodes % copies_ != 0) return std::nullopt;
-    Continuation c{.units = copies_, .least = least, .step_factor = {1}};
+    Continuation c{.units = copies_, .min_units = least, .step_factor = {1}};
     for (std::int64_t k = 1; k <= copies_; ++k)
       c.step_factor.push_back(replica_step_factor(copies_, k, sequences_of_group(study_, layout_)));
     return c;
@@ -327,7 +328,7 @@ PolicyTable compare_policies(const PlanInputs& inputs, const Layout& layout, con
   table.traces = number_of_traces(schedule, study.runs, traces);
   Rows rows(inputs, layout, schedule, most);
   FaultLaws laws = laws_of(inputs, rows.scenario(rows.plain(), most), tree);
-  table.faults = {tree, std::move(laws.laws), std::move(laws.given), study.seed};
+  table.faults = {tree, std::move(laws.laws), std::move(laws.scheduled), study.seed};
   const auto replay = [&](const std::vector<TracedPolicy>& policies) {
     return replay_policies(table.faults, policies, table.traces);
   };

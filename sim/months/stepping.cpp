@@ -1,4 +1,4 @@
-// The uptime step by step and save by save, written without any of the arithmetic of the jumping one.
+// The uptime step by step and save by save. It shares no arithmetic with jump_uptime, which it checks.
 #include "sim/months/uptime.hpp"
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 namespace wt::detail {
 namespace {
 
-/// By arithmetic: exact.
+/// Exact integer time.
 class CountedTime : public UptimeTime {
  public:
   explicit CountedTime(std::int64_t failure) : failure_(failure) {}
@@ -38,7 +38,7 @@ Uptime step_uptime(const RunClock& clock, const Saved& from, bool first, const E
   const auto pass = [&](std::int64_t span, Bucket bucket) { return booked(bucket, [&] { return time.pass(span); }); };
   const auto wait_persisted = [&] { return booked(Bucket::checkpoint_save, [&] { return time.wait_persisted(); }); };
   Work done = from.loaded, secured = from.secured, saved = secured, local = done;
-  std::int64_t trained = 0;  // time in steps
+  std::int64_t trained = 0;  // step time
   UptimeEnd how = UptimeEnd::failed;
 
   const auto train = [&] {
@@ -52,14 +52,14 @@ Uptime step_uptime(const RunClock& clock, const Saved& from, bool first, const E
         if (!pass(now.pause, Bucket::infrastructure_recovery)) return;
         now = health(time.now());
       }
-      if (now.gone) return;
+      if (now.too_few) return;
       const std::int64_t cut = now.redo ? now.until - time.now() : now.step;
       if (!pass(std::min(cut, now.step), Bucket::wasted_progress)) return;
       if (cut < now.step) continue;
       trained += now.step;
       done = done.after(1, now.step - clock.step);
       const bool finished = done.steps == clock.steps, stopping = time.now() >= events.stop;
-      const bool wrong = time.now() >= events.wrong;
+      const bool wrong = time.now() >= events.silent_at;
       const bool global = finished || stopping || done.steps % clock.interval == 0;
       if (!global && (clock.local_interval == 0 || done.steps % clock.local_interval != 0)) continue;
       if (!pass(clock.verify, Bucket::custom_events)) return;
@@ -87,7 +87,7 @@ Uptime step_uptime(const RunClock& clock, const Saved& from, bool first, const E
   train();
   if (time.persisted()) secured = saved;
 
-  // Work was booked as wasted until it is known to be kept.
+  // Work is booked as wasted until it is known to be kept.
   const Work loaded = how == UptimeEnd::failed && events.local_lost ? secured : local;
   const std::int64_t kept = (loaded.steps - from.loaded.steps) * clock.step,
                      longer = loaded.longer - from.loaded.longer;
