@@ -1,13 +1,13 @@
-// One watch at a time acts on a run.
+// Only one watch at a time acts on a run.
 #pragma once
 #include <filesystem>
 
 namespace wt {
 
-/// Holds a folder until it is destroyed; hooks do not inherit it. A file system without locks is trusted.
+/// Locks a folder until destruction. Hooks do not inherit the lock. A file system without locks counts as locked.
 class FolderLock {
  public:
-  /// Throws Error{usage} where another process holds the folder.
+  /// Throws Error{usage} if another process holds the lock.
   explicit FolderLock(const std::filesystem::path& folder);
   ~FolderLock();
   FolderLock(const FolderLock&) = delete;

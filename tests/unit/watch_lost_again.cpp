@@ -1,4 +1,4 @@
-// A loss that is lost again after the way back: found in the metrics, by the watch itself.
+// A loss that diverges again after the rollback: found in the metrics, by the watch itself.
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
