@@ -1,88 +1,89 @@
-// Closed forms for recovery policies: what spares, shrinking, lost replicas, local copies and kept saves are worth
-// inside their assumptions. Nothing fails during a stall, and a repair starts at once. Outside of that only the
-// simulation (sim/months) is right. Times in one unit; M job mean time between failures.
+// Closed forms for recovery policies: the value of spares, shrinking, replicas as the unit of failure, local copies and
+// kept saves. They assume that nothing fails during a stall and that a repair starts at once. Otherwise only the
+// simulation (sim/months) is right. Times are in one unit; M is the job's mean time between failures.
 //
-// O15 to O22 are the labels that the tests use for their golden vectors.
+// The tests name their golden vectors O15 to O22.
 #pragma once
 #include <cstdint>
 #include <vector>
 
 namespace wt {
 
-/// The job with so many nodes (or replicas) in repair.
+/// The job with a given number of nodes (or replicas) in repair.
 struct CapacityState {
-  double speed = 1;  ///< of the whole job's, 0 = it stands
-  double rate = 0;   ///< of failures there; 0 where the job stands
-  double stall = 0;  ///< of the job for each of them, short beside the time between them
+  double speed = 1;  ///< relative to the whole job, 0 = the job is down
+  double rate = 0;   ///< of failures in this state; 0 if the job is down
+  double stall = 0;  ///< of the job for each failure, short compared with the time between them
 };
-/// O15: goodput of a loss system. P(k in repair) ~ prod_{i<k} rate_i * repair^k / k!, whatever the law of the repair
-/// time; goodput = sum of P(k) (speed_k - rate_k stall_k).
+/// O15: goodput of a loss system. P(k in repair) ~ prod_{i<k} rate_i * repair^k / k!, for any distribution of the
+/// repair time. goodput = sum of P(k) (speed_k - rate_k stall_k).
 double capacity_goodput(const std::vector<CapacityState>& states, double repair);
-/// O15 with spares alone: share of the time (servers = spares + 1) or of failures (servers = spares) without a node
-/// that stands by, load = failure rate x repair. Erlang's B.
+/// O15 with spares alone: the share of time (servers = spares + 1) or of failures (servers = spares) without a standby
+/// node. load = failure rate x repair. Erlang's B formula.
 double erlang_b(std::int64_t servers, double load);
 
 /// O16: checkpoints on two levels.
 struct TwoLevels {
   double mtbf = 0;
   double local_interval = 0;       ///< work between saves of either level
-  std::int64_t locals_a_save = 1;  ///< every so many of them is persisted
-  double blocking = 0;             ///< of each
+  std::int64_t locals_a_save = 1;  ///< every so many local saves one is persisted
+  double blocking = 0;             ///< of a save of either level
   double survival = 0;             ///< share of failures that leave local copies intact
   double downtime = 0;             ///< detect and reschedule
   double local_reload = 0, reload = 0;
 };
-/// Goodput, exact for exponential failures; nothing fails in downtime and reload.
+/// Goodput, exact for exponential failures, none of them in downtime or reload.
 double two_level_goodput(const TwoLevels& levels);
 
-/// O17: availability of one of `replicas`, 1 / (1 + recover / (replicas M)), whatever the law of the time away.
+/// O17: availability of one of `replicas`, 1 / (1 + recover / (replicas M)), for any distribution of the time away.
 double replica_availability(std::int64_t replicas, double mtbf, double recover);
-/// O17: goodput with replicas as the unit of failure, without saves: mean speed (replica_step_factor) over a binomial
-/// number of them, over that availability x stall / M more for the stalls.
+/// O17: goodput with replicas as the unit of failure, without saves: the mean speed (replica_step_factor) over a
+/// binomial number of replicas, divided by 1 + availability x stall / M for the stalls.
 double replica_goodput(std::int64_t replicas, double mtbf, double recover, double stall, std::int64_t microbatches);
-/// O18: goodput of a job of `units` that stops for `change` whenever it shrinks or grows, each unit away for `repair`.
+/// O18: goodput of a job of `units` that stops for `change` when it shrinks or grows. Each failed unit is away for
+/// `repair`.
 double elastic_goodput(std::int64_t units, double mtbf, double repair, double change);
 
-/// O19: share of cases in which copies on peers survive the loss of `lost` of `nodes` nodes at once; copies are kept in
-/// groups of `group` nodes, which divide them, and lost < 2 group.
+/// O19: probability that copies on peers survive the simultaneous loss of `lost` of `nodes` nodes. Copies are kept in
+/// groups of `group` nodes, a divisor of `nodes`; lost < 2 group.
 double peer_copies_survive(std::int64_t nodes, std::int64_t group, std::int64_t lost);
-/// The same where each node's copy lies on the next one (a ring), two lost.
+/// The same for a ring (each node's copy is on the next node) and two lost nodes.
 double ring_copies_survive(std::int64_t nodes);
 
-/// O20: probability that none of `kept` saves is older than a silent error that is found after an exponential time of
+/// O20: probability that all of `kept` saves are younger than a silent error that is found after an exponential time of
 /// mean `latency`: (l/tau)(e^(-(K-1) tau/l) - e^(-K tau/l)).
 double no_clean_save(double interval, double latency, std::int64_t kept);
 
-/// O21: replicas that a rack's event hits on `nodes` nodes, spread over all of `replicas` at random.
+/// O21: replicas hit by an event of a rack with `nodes` nodes, placed at random over all of `replicas`.
 double replicas_hit(std::int64_t replicas, std::int64_t nodes);
 
-/// O22, SPARe (arXiv 2603.00357): failures until all of some shard's `copies` on `nodes` nodes are gone.
+/// O22, SPARe (arXiv 2603.00357): failures until all `copies` of some shard on `nodes` nodes are lost.
 double failures_masked(std::int64_t nodes, std::int64_t copies);
-/// Its best number of copies, floor(log2 nodes + 0.833).
+/// The best number of copies in O22, floor(log2 nodes + 0.833).
 std::int64_t best_copies(std::int64_t nodes);
 
-// Break-evens: what an input that nobody knows must be for a policy to pay, beside a restart from storage.
+// Break-evens: the value of an unknown input at which a policy pays, compared with a restart from storage.
 
-/// Share of failures that local copies have to survive: q (tau/2 + P + R - tau_l/2 - R_l) / M > C_l (1/tau_l - 1/tau),
-/// as a save leaves a copy, too. Above 1: they never pay.
+/// Least share of failures that local copies must survive: q (tau/2 + P + R - tau_l/2 - R_l) / M > C_l (1/tau_l -
+/// 1/tau), as a save leaves a copy, too. Above 1: local copies never pay.
 double survival_that_pays(double interval, double persist, double reload, double mtbf, double local_interval,
                           double local_blocking, double local_reload);
-/// What the stall and the time away of a lost replica may come to, stall + recover (1 - 1/f) where a step without it
-/// takes f times as long, so that going on without it pays at a steady overhead: below D + R + tau/2 - overhead M.
+/// Largest stall + recover (1 - 1/f) of a lost replica with which continuing without it pays, for a steady overhead and
+/// a step f times as long without it: D + R + tau/2 - overhead M.
 double replica_loss_that_pays(double downtime, double reload, double interval, double overhead, double mtbf);
-/// How soon a hot spare must be ready so that `standbys` idle nodes pay beside a cold spare, which takes `cold`:
-/// (cold - ready) nodes / M > standbys. At most 0: they never pay.
+/// Longest activation of a hot spare with which `standbys` idle nodes pay, compared with a cold spare, which takes
+/// `cold`: (cold - ready) nodes / M > standbys. At most 0: they never pay.
 double activation_that_pays(double cold, double mtbf, std::int64_t nodes, std::int64_t standbys);
-/// Mean time between silent errors below which a check before each save pays. Unchecked an error is found after a mean
-/// `latency`, which loses that and tau/2 (O20); checked it loses tau: (latency - tau/2) / M_s > V / tau. At most 0:
-/// never.
+/// Largest mean time between silent errors at which a verification before each save pays. An unverified error is found
+/// after a mean `latency`, and loses that and tau/2 (O20). A verified one loses tau. So (latency - tau/2) / M_s > V /
+/// tau. At most 0: it never pays.
 double silent_mtbf_that_pays(double interval, double latency, double verify);
-/// The latency above which it pays, silent errors being `silent` apart.
+/// The latency above which verification pays, with silent errors `silent` apart.
 double latency_that_pays(double interval, double silent, double verify);
-/// Goodput left of `goodput` where nothing checks: of M_s + latency trained, M_s - tau/2 are kept (the rest is younger
-/// than the error, or than the save before it), and a recovery of `down` follows. At least 0.
+/// Goodput without verification, given the `goodput` without silent errors. Of M_s + latency trained, M_s - tau/2 is
+/// kept; the rest is younger than the error or than the save before it. A recovery of `down` follows. At least 0.
 double unchecked_goodput(double goodput, double interval, double latency, double silent, double down);
-/// How long a repair must be so that shrinking pays beside waiting: speed x repair > down + up.
+/// Shortest repair at which shrinking pays, compared with waiting: speed x repair > down + up.
 double repair_that_pays(double speed, double down, double up);
 
 }  // namespace wt
