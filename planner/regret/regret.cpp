@@ -47,7 +47,7 @@ Knowing knowing(const std::vector<std::vector<double>>& steps_s, const std::vect
 
 Knowing knowing(const std::array<std::vector<double>, 3>& ends_and_middle_s, std::size_t chosen, double tie,
                 double given_up) {
-  constexpr std::size_t kCases = 200;  // of equal probability: what changes is told to half a percent
+  constexpr std::size_t kCases = 200;  // of equal probability: resolves `changes` to half a percent
   static const boost::math::normal kStandard;
   static const double kEnd = quantile(kStandard, 0.9);
   std::vector<std::vector<double>> steps_s;
