@@ -15,7 +15,7 @@
 namespace wt {
 namespace {
 
-/// Of a GPU, as a shipped cluster says it.
+/// Of a GPU, from the shipped cluster that has it.
 double usable_memory_bytes(const std::string& gpu) {
   const auto wanted = data_sheet(gpu);
   if (wanted)
@@ -28,7 +28,7 @@ double usable_memory_bytes(const std::string& gpu) {
   throw_error(Code::usage, "published plans: found a run on {}, needs a GPU of a cluster in configs/clusters", gpu);
 }
 
-/// Prices of the run's stack that saw nothing of the run's source, with intervals of its family.
+/// Prices of the run's stack, fitted without the run's source, with the intervals of its family.
 StackCost prices_of(const RunFiles& files, const RunRow& run, const Layout& family, const PublishedTimes& published) {
   const StepTraits traits = traits_of(files.stack, run.gpu);
   const StepModel* steps = published.stack_fit().without(run, traits, StepsLeftOut::source);
@@ -112,7 +112,8 @@ SearchProblem question_of(const PublishedPlan& plan, const RunFiles& files, cons
           .precisions = files.run.precisions};
 }
 
-PlanBeside judge_plan(const PublishedPlan& plan, const PublishedTimes& published, const SearchProgress& progress) {
+PublishedComparison judge_plan(const PublishedPlan& plan, const PublishedTimes& published,
+                               const SearchProgress& progress) {
   const RunRow& run = plan.run;
   const RunFiles files = files_of(plan, published.stacks());
   Layout staged;
@@ -127,13 +128,13 @@ PlanBeside judge_plan(const PublishedPlan& plan, const PublishedTimes& published
   problem.scenarios = read_scenarios(files.routing, run.model);
   problem.peak_flops = data_sheet(run.gpu)->flops;
   problem.staged_cost = &staged_cost;
-  PlanBeside out{.plan = plan, .stack = files.stack.name, .memory_limit_bytes = problem.memory_limit_bytes};
+  PublishedComparison out{.plan = plan, .stack = files.stack.name, .memory_limit_bytes = problem.memory_limit_bytes};
   out.member = find_in_space(problem, files.run.layout);
   out.published = predicted(problem, files.run.layout);
   Layout even = files.run.layout;
   even.chunk_layers.clear();
-  out.deals_otherwise = dealt(problem, even).layers_of_chunks(run.model.layers) !=
-                        dealt(problem, files.run.layout).layers_of_chunks(run.model.layers);
+  out.deals_layers_differently = dealt(problem, even).layers_of_chunks(run.model.layers) !=
+                                 dealt(problem, files.run.layout).layers_of_chunks(run.model.layers);
   problem.memory_limit_bytes = std::max(problem.memory_limit_bytes, out.published.memory_bytes);
   SearchResult found = search_layouts(problem, progress);
   Candidate& chosen = found.candidates[found.chosen];
