@@ -15,8 +15,8 @@ namespace {
 
 constexpr double kMinute_s = 60;
 
-/// Seconds of nccl-tests with its defaults, 5 calls to warm up and 20 timed ones, from 1 KiB to 8 GiB by doublings, on
-/// as many nodes as a site lends for it.
+/// Minutes of nccl-tests with its defaults (5 warm-up and 20 timed calls, 1 KiB to 8 GiB by doublings), on as many
+/// nodes as a site lends for it.
 std::optional<double> collective_minutes(const PlanInputs& inputs, OpKind kind, bool between) {
   const ClusterSpec& c = inputs.study.cluster;
   if (c.shared_cores()) return std::nullopt;
@@ -32,7 +32,7 @@ std::optional<double> collective_minutes(const PlanInputs& inputs, OpKind kind, 
   return seconds / kMinute_s;
 }
 
-/// Shapes by kernel; none where the study's GPUs are of several kinds.
+/// Missing shapes by kernel; empty if the study's GPUs are of several kinds.
 std::map<Kernel, std::vector<MissingShape>> missing_shapes(const PlanInputs& inputs, const Plan& plan) {
   std::map<Kernel, std::vector<MissingShape>> out;
   const StudySpec& s = inputs.study;
@@ -61,7 +61,7 @@ class Worths {
     return out;
   }
 
-  /// Each recorded load is as likely as the next.
+  /// All recorded loads are equally likely.
   Worth of_loads() const {
     const RobustChoice& r = plan_.robust;
     std::vector<std::vector<double>> steps_s;
@@ -80,7 +80,7 @@ class Worths {
 
  private:
   bool energy() const { return inputs_.study.prefer == Prefer::energy; }
-  /// The table's seconds are what is preferred, in proportion.
+  /// Converts the table's seconds to the objective, in proportion.
   double share_of(double step_s) const { return step_s / plan_.robust.table.steps_s[0][plan_.robust.chosen]; }
   double amount_of(double step_s) const {
     return share_of(step_s) * (energy() ? plan_.cost.energy->p50 : plan_.schedule.days());
