@@ -101,11 +101,11 @@ TEST_CASE("kill-in-reload: two recoveries, and the lost steps are done again onc
 TEST_CASE("a recovery that another fault cuts short counts from its strike to the end of the next one") {
   const RecoveryPhases phases{.detect_s = 7, .stop_s = 1, .start_s = 2, .load_s = 3, .first_step_s = 4, .replay_s = 5};
   DrillRestart cut, whole;
-  cut.struck_unix_s = 100, cut.detected_unix_s = 102;
-  whole.struck_unix_s = 103, whole.detected_unix_s = 110, whole.phases = phases;
+  cut.fault_unix_s = 100, cut.detected_unix_s = 102;
+  whole.fault_unix_s = 103, whole.detected_unix_s = 110, whole.phases = phases;
   CHECK(total_recovery_s(std::vector{cut, whole}) == 10 + 15);
   CHECK(total_recovery_s(std::vector{whole}) == 7 + 15);
-  whole.struck_unix_s.reset();
+  whole.fault_unix_s.reset();
   CHECK(total_recovery_s(std::vector{whole}) == 15);
   CHECK(total_recovery_s(std::vector{cut}) == 0);
 }

@@ -156,8 +156,8 @@ Table drill_table(const DrillResult& result) {
     const auto state = [&](bool same) {
       return same || c.compared == Expectation::State::bitwise ? equal(same) : Cell("not compared");
     };
-    if (!c.struck.empty()) struck = c.struck.front();
-    if (c.struck.size() > 1) struck += fmt::format(" and {} more", c.struck.size() - 1);
+    if (!c.proofs.empty()) struck = c.proofs.front();
+    if (c.proofs.size() > 1) struck += fmt::format(" and {} more", c.proofs.size() - 1);
     for (const DrillRestart& r : c.restarts) {
       add(named, r.rank < 0
                      ? "train: " + r.cause
@@ -209,7 +209,7 @@ Table drawn_table(const std::vector<DrillInput>& inputs, const DrillResult& resu
     for (const FaultEvent& e : inputs[i].scenario.events)
       own.insert(to_string(e.what.kind)), ++kinds[to_string(e.what.kind)].events;
     for (const std::string& kind : own) ++kinds[kind].scenarios, kinds[kind].failed += !c.passed();
-    strikes += static_cast<std::int64_t>(c.struck.size());
+    strikes += static_cast<std::int64_t>(c.proofs.size());
     restarts += static_cast<std::int64_t>(c.restarts.size());
     lost += c.steps_lost;
   }
