@@ -51,7 +51,7 @@ bool has_weights(const fs::path& folder) {
   return false;
 }
 
-/// The last lines of its log, without what it printed in earlier calls.
+/// The last lines of the log, without those of earlier calls.
 std::string end_of_log(const fs::path& log, std::uintmax_t from) {
   std::ifstream in(log);
   constexpr std::uintmax_t kShown = 2000;
@@ -62,7 +62,7 @@ std::string end_of_log(const fs::path& log, std::uintmax_t from) {
   return text;
 }
 
-/// results_*.json below a folder, by name.
+/// results_*.json in a folder and its subfolders, by name.
 std::vector<fs::path> results_below(const fs::path& folder) {
   std::vector<fs::path> out;
   for (const auto& each : fs::recursive_directory_iterator(folder))
@@ -73,7 +73,7 @@ std::vector<fs::path> results_below(const fs::path& folder) {
   return out;
 }
 
-/// What it wrote that cannot be read is its failure, not the user's.
+/// Unreadable results are a failure of lm-eval, not of the user.
 Evaluation read_own_results(const std::vector<fs::path>& results, const fs::path& log) {
   try {
     return read_results(results);
@@ -133,7 +133,7 @@ std::vector<std::string> environment_without_secrets() {
          scheme = variable.find("://", scheme + 3))
       in_address =
           variable.substr(scheme + 3, variable.find('/', scheme + 3) - scheme - 3).find('@') != std::string::npos;
-    if (in_address && !name.ends_with("_proxy")) continue;  // without it, no task is downloaded
+    if (in_address && !name.ends_with("_proxy")) continue;  // no tasks could be downloaded without proxies
     out.push_back(variable);
   }
   return out;
@@ -161,7 +161,7 @@ fs::path find_weights(const fs::path& folder) {
 Evaluation run_lm_eval(const HarnessSpec& spec, const fs::path& weights, const fs::path& folder) {
   const std::vector<std::string> program = lm_eval_program();
   std::vector<std::string> words;
-  if (in_path("setpriv")) words = {"setpriv", "--pdeathsig", "TERM"};  // it ends when this process is ended
+  if (in_path("setpriv")) words = {"setpriv", "--pdeathsig", "TERM"};  // so that it ends with this process
   words.insert(words.end(), program.begin(), program.end());
   const fs::path log = folder / "lm_eval.log";
   const ScratchFolder output("lm_eval", folder);
