@@ -1,4 +1,4 @@
-// A run whose ranks are all on this machine, as windtunnel train starts it: the agent with the run's files.
+// A run with all ranks on this machine, as windtunnel train starts it: the agent with the run's files.
 #pragma once
 #include <filesystem>
 #include <optional>
@@ -14,13 +14,13 @@ struct LocalRun {
   std::string run_file;
   RunSpec run;
   std::filesystem::path folder;
-  std::optional<Scenario> scenario;    ///< virtual nodes and policy; none: every rank is a node, restarted in its place
-  std::vector<std::string> arguments;  ///< of train, beside the run file and the folder
-  int max_restarts = 3;                ///< where the scenario says nothing
+  std::optional<Scenario> scenario;  ///< virtual nodes and policy; empty: each rank is a node and restarts in its place
+  std::vector<std::string> arguments;  ///< of train, in addition to run file and folder
+  int max_restarts = 3;                ///< used if the scenario has none
 };
 
-/// Trains, and writes folder/agent.json at each restart and at the end. False: it was asked to end before, and has
-/// saved. Throws what train_with_agent throws.
+/// Trains. Writes folder/agent.json at each restart and at the end. False: a notice ended the run early, and it has
+/// saved. Throws as train_with_agent.
 bool train_on_this_machine(const LocalRun& local);
 
 }  // namespace wt

@@ -55,7 +55,7 @@ void RankProcesses::start(std::int64_t rank, std::vector<std::string> command, s
   own["WINDTUNNEL_PARENT"] = std::to_string(getpid());
   std::vector<std::string> environment = environment_with(own);
   auto argv = pointers(command), envp = pointers(environment);
-  signal(SIGCHLD, SIG_DFL);  // ignored, as some launchers leave it, nobody would see how a rank ends
+  signal(SIGCHLD, SIG_DFL);  // some launchers ignore it, and then exit statuses would be lost
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   const sigset_t blocked = notice_signals();
