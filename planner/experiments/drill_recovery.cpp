@@ -13,7 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// Time of the last event that struck the ended generation before the end was detected.
+/// Time of the last fault in the ended generation before its end was detected.
 std::optional<double> fault_before(const std::vector<json>& lines, const DrillRestart& r) {
   std::map<std::size_t, double> first;  // by event; later lines only complete the proof
   for (const json& line : lines)

@@ -55,7 +55,7 @@ class ShapesOf {
 
   /// Adds a layout that stands for `members` layouts with the same computation.
   void add(const Layout& given, std::int64_t members) {
-    const Layout layout = dealt(problem_, given);
+    const Layout layout = with_stack_chunks(problem_, given);
     if (out_.layouts == 0) out_.run = run_of(inputs_.study, layout);
     out_.layouts += members;
     const Microbatches sequences = sequences_of(problem_, layout);

@@ -99,7 +99,7 @@ CheckpointTimes checkpoint_times(const PlanInputs& inputs, const Layout& layout)
   const ClusterSpec& c = s.cluster;
   const ScaledCost cost(*inputs.prices, s.scale);
   const SearchProblem problem = search_problem(inputs, cost);
-  const StateParts parts = state_parts(layout, state_elements_of_stages(s.model, dealt(problem, layout)),
+  const StateParts parts = state_parts(layout, state_elements_of_stages(s.model, with_stack_chunks(problem, layout)),
                                        s.checkpoint.bytes_per_parameter, c.gpus_per_node);
   const AtStorage write = at_storage(s, parts, true), read = at_storage(s, parts, false);
   const Provenance written = provenance_of(write, c, parts), loaded = provenance_of(read, c, parts);

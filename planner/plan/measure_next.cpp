@@ -51,9 +51,9 @@ class Worths {
   Worth of(const VariedClass& varied) const {
     const RegretTable& table = plan_.robust.table;
     const auto& [low, high] = varied.scenarios;
-    Worth out =
-        worth(varied.prices.name, knowing({table.steps_s[low], table.steps_s[0], table.steps_s[high]},
-                                          plan_.robust.chosen, inputs_.study.search.tie, plan_.robust.given_up()));
+    Worth out = worth(varied.prices.name,
+                      value_of_knowing({table.steps_s[low], table.steps_s[0], table.steps_s[high]}, plan_.robust.chosen,
+                                       inputs_.study.search.tie, plan_.robust.given_up()));
     const std::size_t chosen = plan_.robust.chosen;
     out.width = amount_of(table.steps_s[high][chosen] - table.steps_s[low][chosen]);
     out.joint = !varied.prices.single();
@@ -72,7 +72,8 @@ class Worths {
       most_s = std::max(most_s, steps_s.back()[r.chosen]);
     }
     const std::vector<double> alike(steps_s.size(), 1 / static_cast<double>(steps_s.size()));
-    Worth out = worth("expert loads", knowing(steps_s, alike, r.chosen, inputs_.study.search.tie, r.given_up()));
+    Worth out =
+        worth("expert loads", value_of_knowing(steps_s, alike, r.chosen, inputs_.study.search.tie, r.given_up()));
     out.width = amount_of(most_s - least_s);
     out.how = "a recording of this model's routing";
     return out;
@@ -86,7 +87,7 @@ class Worths {
     return share_of(step_s) * (energy() ? plan_.cost.energy->p50 : plan_.schedule.days());
   }
 
-  Worth worth(const std::string& what, const Knowing& known) const {
+  Worth worth(const std::string& what, const ValueOfKnowing& known) const {
     Worth out;
     out.what = what;
     out.changes = known.changes;

@@ -51,7 +51,7 @@ std::vector<OptionWorth> option_worths(const Decision& d) {
       cases[1].push_back(value);
       cases[2].push_back(ends[1] * value);
     }
-    const Knowing known = knowing(cases, chosen, 0);
+    const ValueOfKnowing known = value_of_knowing(cases, chosen, 0);
     if (known.changes > 0)
       out.push_back({cluster, prices, known.changes, known.saves_s, row->minutes, row->how, row->joint});
   }

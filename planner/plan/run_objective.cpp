@@ -61,7 +61,7 @@ RunObjective::Protection& RunObjective::protection_of(const Layout& l) const {
   Protection& p = entry->second;
   if (!fresh) return p;
   const StudySpec& s = inputs_.study;
-  p.seconds = checkpoint_seconds(s, state_parts(l, state_elements_of_stages(s.model, dealt(problem_, l)),
+  p.seconds = checkpoint_seconds(s, state_parts(l, state_elements_of_stages(s.model, with_stack_chunks(problem_, l)),
                                                 s.checkpoint.bytes_per_parameter, s.cluster.gpus_per_node));
   p.quickest = protected_input(l, p.seconds, 0);
   p.interval_s = wanted_interval_s(p.quickest);

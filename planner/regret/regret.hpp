@@ -28,7 +28,7 @@ std::size_t least_regret(const RegretTable& table, double tie,
                          const std::function<bool(std::size_t, std::size_t)>& better);
 
 /// The value of knowing a price before choosing.
-struct Knowing {
+struct ValueOfKnowing {
   double changes = 0;  ///< probability that another layout is chosen
   double saves_s = 0;  ///< expected seconds per step
 };
@@ -36,13 +36,13 @@ struct Knowing {
 /// `steps_s` is [case][layout]; `probability` is that of each case. Another layout is chosen where `chosen` is slower
 /// than the best by more than `tie` and `given_up`, the loss already accepted by the choice. The slowdown beyond that
 /// is saved.
-Knowing knowing(const std::vector<std::vector<double>>& steps_s, const std::vector<double>& probability,
-                std::size_t chosen, double tie, double given_up = 0);
+ValueOfKnowing value_of_knowing(const std::vector<std::vector<double>>& steps_s, const std::vector<double>& probability,
+                                std::size_t chosen, double tie, double given_up = 0);
 
 /// The same for a price with a normal logarithm. `ends_and_middle_s`: step times at the low end of its 80 % interval,
 /// the middle and the high end. Between them steps are linear (in standard deviations); beyond the ends they are
 /// constant.
-Knowing knowing(const std::array<std::vector<double>, 3>& ends_and_middle_s, std::size_t chosen, double tie,
-                double given_up = 0);
+ValueOfKnowing value_of_knowing(const std::array<std::vector<double>, 3>& ends_and_middle_s, std::size_t chosen,
+                                double tie, double given_up = 0);
 
 }  // namespace wt

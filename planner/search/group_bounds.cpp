@@ -281,7 +281,7 @@ double GroupBounds::path_s(const Layout& member) {
   const bool staged = member.pipeline > 1;
   if (!uniform(member)) return staged ? 0 : path_bound(p, member, routing(member));
   const BusiestRank& busiest = busiest_of(member);
-  const Layout layout = dealt(p, member);
+  const Layout layout = with_stack_chunks(p, member);
   const std::vector<Program> programs = build_stages(p.model, layout, program_options(p, layout), 0, layout.pipeline);
   const double walked_s = pipeline_path_s(programs, layout, p.cluster, p.cost, busiest.loads,
                                           of(member, member.microbatch, Exchanges::counted).seconds, busiest.rank) +
@@ -301,7 +301,7 @@ const LiveMemory& GroupBounds::resident(const Layout& l, std::int64_t stage) {
   LiveMemory& out = entry->second;
   if (!fresh) return out;
   const SearchProblem& p = problem_;
-  for (const Buffer& buffer : resident_buffers(p.model, dealt(p, l), program_options(p, l), stage))
+  for (const Buffer& buffer : resident_buffers(p.model, with_stack_chunks(p, l), program_options(p, l), stage))
     (buffer.comes_and_goes ? out.dynamic : out.kept) += buffer.bytes.at(0);
   return out;
 }

@@ -1,5 +1,5 @@
 // Lower bounds of the time and memory of all members of a group of layouts. They come from sums over the stages, and
-// from programs with one microbatch and no pipeline, of which a space has few.
+// from programs with one microbatch and no pipeline. A space has few of these.
 #pragma once
 #include <array>
 #include <map>
@@ -72,7 +72,7 @@ class GroupBounds {
   std::vector<Recompute> policies_;  ///< their index is part of the keys
   std::map<std::array<std::int64_t, 16>, LiveMemory> resident_;
   LayoutSpace space_{problem_};
-  DealtChunks chunks_{problem_};
+  StackChunks chunks_{problem_};
 };
 
 }  // namespace wt

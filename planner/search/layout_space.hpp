@@ -72,7 +72,7 @@ class LayoutSpace {
 
   const SearchProblem& problem_;
   std::vector<Recompute> recompute_;
-  mutable DealtChunks chunks_{problem_};
+  mutable StackChunks chunks_{problem_};
   mutable std::map<std::string, std::string> refused_;  ///< by recompute: the first refusal of a layout with it
 };
 

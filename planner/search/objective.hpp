@@ -23,7 +23,7 @@ class Objective {
   virtual double least(const Layout& layout, const LeastStep& step) const = 0;
   /// The same for any layout of the space.
   virtual double least_of_any(const LeastStep& step) const = 0;
-  /// Whether LeastStep::computing_s matters; if not, nobody has to compute it.
+  /// Whether LeastStep::computing_s matters. If not, it is not computed.
   virtual bool counts_computing() const { return false; }
 };
 

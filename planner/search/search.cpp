@@ -138,7 +138,7 @@ class Search {
     c.least = std::max(c.least, least(c));
   }
 
-  /// Sharpens the bound, pass by pass. First drops groups of which no member can fit.
+  /// Sharpens the bound, pass by pass. First drops groups without a member that can fit.
   void schedule(const Entry& entry) {
     const LayoutGroup& g = groups_[entry.at];
     if (const double bytes = bounds_.memory_bytes(g); bytes > p_.memory_limit_bytes) return drop(entry, bytes);

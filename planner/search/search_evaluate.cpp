@@ -45,16 +45,16 @@ Microbatches sequences_of(const SearchProblem& problem, const Layout& layout) {
   return Microbatches::split(problem.global_batch / layout.data_ranks(), layout.microbatch);
 }
 
-Layout dealt(const SearchProblem& problem, Layout layout) {
+Layout with_stack_chunks(const SearchProblem& problem, Layout layout) {
   ProgramOptions unused;
   take_stack(problem.stack, problem.model, layout, unused);
   return layout;
 }
 
-const std::vector<std::int64_t>& DealtChunks::of(const Layout& layout) {
+const std::vector<std::int64_t>& StackChunks::of(const Layout& layout) {
   const auto [entry, fresh] =
       known_.try_emplace({layout.pipeline, layout.virtual_stages, static_cast<std::int64_t>(layout.schedule)});
-  if (fresh) entry->second = dealt(problem_, layout).layers_of_chunks(problem_.model.layers);
+  if (fresh) entry->second = with_stack_chunks(problem_, layout).layers_of_chunks(problem_.model.layers);
   return entry->second;
 }
 
@@ -134,7 +134,7 @@ MemoryForecast process_of(const SearchProblem& problem, const LiveMemory& live) 
 /// far.
 StepMemory live_step_memory(const SearchProblem& problem, const Layout& given,
                             const std::function<bool(double peak_bytes)>& enough) {
-  const Layout layout = dealt(problem, given);
+  const Layout layout = with_stack_chunks(problem, given);
   const Microbatches all = sequences_of(problem, layout);
   const Microbatches some = all.at_most(microbatches_to_peak(layout) + (all.even() ? 0 : 1));
   ProgramOptions options = program_options(problem, some);
@@ -215,8 +215,8 @@ Simulated simulate_layout(const SearchProblem& problem, const Layout& layout, bo
   how.replay.timelines = timeline;
   how.replay.critical_alone = true;
   const ReplayResult replayed =
-      simulated_step(problem.model, dealt(problem, layout), program_options(problem, layout), problem.cluster,
-                     cost_of(problem, layout), *routing_of(problem, layout), how)
+      simulated_step(problem.model, with_stack_chunks(problem, layout), program_options(problem, layout),
+                     problem.cluster, cost_of(problem, layout), *routing_of(problem, layout), how)
           .replay;
   Simulated out;
   out.step_s = replayed.step_s;
@@ -239,7 +239,7 @@ Simulated simulate_layout(const SearchProblem& problem, const Layout& layout, bo
 }
 
 double restore_broadcast_s(const SearchProblem& problem, const Layout& layout, double bytes_per_parameter) {
-  const Layout staged = dealt(problem, layout);
+  const Layout staged = with_stack_chunks(problem, layout);
   const ProgramSet set = restore_programs(problem.model, staged, bytes_per_parameter);
   const ReplayOptions options{0, true, false, {}};
   return replay(set, staged, problem.model, problem.cluster, problem.cost, *balanced_routing(problem.model, 1), options)

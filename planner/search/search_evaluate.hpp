@@ -11,13 +11,13 @@ Microbatches sequences_of(const SearchProblem& problem, const Layout& layout);
 ProgramOptions program_options(const SearchProblem& problem, const Microbatches& sequences);
 ProgramOptions program_options(const SearchProblem& problem, const Layout& layout);
 /// The layout with its layers distributed to stages by the stack's rule.
-Layout dealt(const SearchProblem& problem, Layout layout);
+Layout with_stack_chunks(const SearchProblem& problem, Layout layout);
 /// Rows that a rank's experts receive from so many sequences per rank, if all ranks receive equally many.
 double even_rows(const SearchProblem& problem, const Layout& layout, std::int64_t sequences);
 /// Layers of each chunk, by the stack's rule. Cached by pipeline.
-class DealtChunks {
+class StackChunks {
  public:
-  explicit DealtChunks(const SearchProblem& problem) : problem_(problem) {}
+  explicit StackChunks(const SearchProblem& problem) : problem_(problem) {}
   const std::vector<std::int64_t>& of(const Layout& layout);
 
  private:

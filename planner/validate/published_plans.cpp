@@ -133,8 +133,8 @@ PublishedComparison judge_plan(const PublishedPlan& plan, const PublishedTimes& 
   out.published = predicted(problem, files.run.layout);
   Layout even = files.run.layout;
   even.chunk_layers.clear();
-  out.deals_layers_differently = dealt(problem, even).layers_of_chunks(run.model.layers) !=
-                                 dealt(problem, files.run.layout).layers_of_chunks(run.model.layers);
+  out.deals_layers_differently = with_stack_chunks(problem, even).layers_of_chunks(run.model.layers) !=
+                                 with_stack_chunks(problem, files.run.layout).layers_of_chunks(run.model.layers);
   problem.memory_limit_bytes = std::max(problem.memory_limit_bytes, out.published.memory_bytes);
   SearchResult found = search_layouts(problem, progress);
   Candidate& chosen = found.candidates[found.chosen];

@@ -214,7 +214,7 @@ void RunWatch::record(const WatchVerdict& verdict, const HookEnd* end, bool with
       print_error("{}\n", e.what());  // continue: the following decisions are still needed
     }
   try {
-    options_.said(decision);
+    options_.on_decision(decision);
   } catch (const std::system_error&) {  // the reader has gone
   }
 }

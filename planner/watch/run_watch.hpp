@@ -22,8 +22,9 @@ struct RunWatchOptions {
   AskPlanner ask = {};
   /// Returns the median utilisation of the devices, 0..1, for a diagnosis; empty = unknown.
   std::function<std::optional<double>()> utilisation = {};
-  std::function<double()> clock = {};                             ///< unix time [s]
-  std::function<void(const nlohmann::json& decision)> said = {};  ///< called for each decision, also those not logged
+  std::function<double()> clock = {};  ///< unix time [s]
+  /// Called for each decision, also those not logged.
+  std::function<void(const nlohmann::json& decision)> on_decision = {};
 };
 
 /// The cause of the signals. Silence and slowness: as windtunnel health diagnoses them. A diverged loss: from its

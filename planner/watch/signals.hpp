@@ -39,7 +39,7 @@ class RunSignals {
   /// the state even if the metric recovers.
   std::vector<WatchSignal> lost_since(double unix_s) const;
   /// Whether the signal's metric is within its limit again: the median over the last `steps` steps since this time
-  /// against the limit at the signal. Empty until there are so many steps. One step ends a silence. A run that diverges
+  /// against the limit at the signal. Empty until `steps` steps are done. One step ends a silence. A run that diverges
   /// again has not recovered.
   std::optional<bool> recovered(const WatchSignal& signal, double since_unix_s, std::int64_t steps) const;
 

@@ -209,7 +209,7 @@ class StageWalk {
            slowdown_ * std::max(0.0, since.in_flight_s - (now.still_s - from.still_s));
   }
 
-  /// The same for a message whose end nobody waits for: at most the computation since then can be slowed.
+  /// The same for a message whose end is not awaited: at most the computation since then can be slowed.
   double slowed_by_message_s() const {
     if (sent_.computed < 0) return 0;
     const Computed &from = computed_[static_cast<std::size_t>(sent_.computed)], &now = computed_.back();

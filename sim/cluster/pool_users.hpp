@@ -2,7 +2,7 @@
 //
 // Of two pools with the same loads, the one on which every load needs a smaller share of the capacity never limits a
 // fair sharing, so rates are the same without it. A gather over eight nodes, concurrent with an exchange inside each
-// node, has 256 pools, of which about eight remain.
+// node, has 256 pools; about eight remain.
 #pragma once
 #include <cstdint>
 #include <vector>

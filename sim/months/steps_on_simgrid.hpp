@@ -5,8 +5,8 @@
 
 namespace wt::detail {
 
-/// Steps, saves and stops take their time on the host, persists beside them; each step as long as the memoised step
-/// time of the job's health says. `host` must outlive it.
+/// Steps, saves and stops run on the host, persists in its background. A step takes the time that the job's health
+/// gives. `host` must outlive the result.
 RunExecution steps_on(FailingHost& host);
 
 }  // namespace wt::detail

@@ -67,7 +67,7 @@ RunWatchOptions options_of(const Options& o, const std::string& run, const std::
       return {};
     }
   };
-  out.said = [json = o.json, run](const nlohmann::json& decision) {
+  out.on_decision = [json = o.json, run](const nlohmann::json& decision) {
     fmt::print("{}\n", json ? decision.dump() : run + ": " + decision_line(decision));
     std::fflush(stdout);
   };
