@@ -12,7 +12,7 @@ namespace wt {
 namespace {
 
 bool same_law(const FaultLaw& a, const FaultLaw& b) {
-  return a.what == b.what && a.domain == b.domain && a.shape == 1 && b.shape == 1 && a.bad_share == b.bad_share &&
+  return a.effect == b.effect && a.domain == b.domain && a.shape == 1 && b.shape == 1 && a.bad_share == b.bad_share &&
          a.bad_factor == b.bad_factor && a.lasts_s == b.lasts_s && a.sigma == b.sigma && !a.periodic && !b.periodic;
 }
 
