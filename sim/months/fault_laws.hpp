@@ -25,13 +25,13 @@ FaultLaws preset_laws(const FailurePreset& preset, const EntityTree& tree, doubl
 /// Adds the run's maintenance windows, and its slow nodes at the rate of its StragglerLaw, one node at a time.
 void add_run_laws(const RunScenario& run, const EntityTree& tree, FaultLaws& laws);
 /// Adds the scenario's events. When they happen:
-/// - at a step: in the middle of that step of the undisturbed run. In a later generation, of the run that recovered
-/// from the fault before. An event that waits for a save comes once the save before that step is complete.
-/// - at restart or reload: halfway through it.
+///   - at a step: in the middle of that step of the undisturbed run. In a later generation, of the run that recovered
+///     from the fault before. An event that waits for a save comes once the save before that step is complete.
+///   - at restart or reload: halfway through it.
 /// How they are modelled:
-/// - a damaged file in storage loses the newest save.
-/// - a full disk or a file that is too large is a failure that also loses the newest save.
-/// - corrupted numbers are a silent error, or a failure where they make the gradient norm not finite.
+///   - a damaged file in storage loses the newest save.
+///   - a full disk or a file that is too large is a failure that also loses the newest save.
+///   - corrupted numbers are a silent error, or a failure where they make the gradient norm not finite.
 /// Throws Error{usage}, naming file and event, for storage events other than damage, and for a trace file that cannot
 /// be read.
 void add_scenario(const Scenario& scenario, const RunScenario& run, const EntityTree& tree, FaultLaws& laws);

@@ -31,13 +31,13 @@ struct SimulatedScenario {
 
 /// The run of `ranks` ranks with the scenario's events. `run` has its steps, step time, saves and the phases of a
 /// recovery, as measured or assumed. The scenario's policy says how nodes are replaced:
-/// - `restart`: a lost node is available again at once.
-/// - `spare`: a standby node replaces it.
-/// - `shrink`: the run restarts with fewer equal parts of the nodes, at least min_replicas.
-/// - `without_replica`: the other replicas (run.tolerance.replicas) detect, decide and repeat the step in progress, in
-/// whole microbatches (run.tolerance.microbatches). The lost replica starts while they train. It joins at the start of
-/// a step, at once if its node lives, else when the event is over.
-/// - otherwise the run waits until the event is over.
+///   - `restart`: a lost node is available again at once.
+///   - `spare`: a standby node replaces it.
+///   - `shrink`: the run restarts with fewer equal parts of the nodes, at least min_replicas.
+///   - `without_replica`: the other replicas (run.tolerance.replicas) detect, decide and repeat the step in progress,
+///     in whole microbatches (run.tolerance.microbatches). The lost replica starts while they train. It joins at the
+///     start of a step: at once if its node lives, else when the event is over.
+///   - otherwise the run waits until the event is over.
 /// The times in run.tolerance are ignored. Throws Error{usage} as add_scenario, for events at a rate, for ranks that do
 /// not fill whole nodes, and for replicas that are not whole nodes.
 SimulatedScenario simulate_scenario(const Scenario& scenario, const RunScenario& run, std::int64_t ranks);
