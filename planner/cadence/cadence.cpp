@@ -41,10 +41,11 @@ std::string cite(const char* what, const SourcedNumber& n) {
   return fmt::format("{} {} ({}: {})", what, format_seconds(n.value), to_string(n.evidence.kind), n.evidence.source);
 }
 
-/// O3, and to first order what O7 and O8 add. With local saves: what a save costs beyond one of these, and only
-/// failures that they do not survive; silent errors are found by, and cost the work since, the last save of either
-/// level, and each of these is verified, so that they depend on the local interval alone. Without: a silent error loses
-/// all of an interval, where a failure loses half, and verification belongs to the save.
+/// The save cost and MTBF of O3, with the first-order additions of O7 and O8. With local saves: the cost of a save
+/// beyond a local one, and only failures that local copies do not survive. A silent error is found by a save of either
+/// level and loses the work since the last one. Every save is verified. So silent errors depend on the local interval
+/// alone. Without local saves: a silent error loses a whole interval, a failure half of one, and verification is part
+/// of the save.
 struct Weighed {
   double save_s, mtbf_s;
 };
@@ -60,13 +61,13 @@ double optimal_interval(const CadenceInput& in) {
   return exact_interval(w.save_s, w.mtbf_s);
 }
 
-/// The longest interval that is as good as `best` but for what may be given up to write less.
+/// The longest interval whose goodput is within kGoodputForLessWriting of that of `best`.
 double frugal_interval(const CadenceInput& in, double best) {
   const Weighed w = weighed(in);
   return longest_interval(w.save_s, w.mtbf_s, best, kGoodputForLessWriting);
 }
 
-/// What of these the save interval is.
+/// The reason for the interval, as a phrase.
 std::string reason_of(const CadencePlan& plan, const CadenceInput& in) {
   if (plan.persist_bound && in.asked_interval_s > 0) return "the persist time, which is above what is asked for";
   if (in.asked_interval_s > 0) return fmt::format("asked for: {}", format_seconds(in.asked_interval_s));
@@ -79,7 +80,7 @@ std::string reason_of(const CadencePlan& plan, const CadenceInput& in) {
 
 double downtime_s(const CadenceInput& in) { return in.recovery.detect_s.value + in.recovery.reschedule_s.value; }
 
-/// With stops of the whole job so far apart.
+/// Goodput if stops of the whole job are `mtbf_s` apart.
 double stopped_goodput(const CadenceInput& in, double interval_s, double mtbf_s) {
   return persisted_goodput(mtbf_s, interval_s, in.save_s(), in.persist_s.value, downtime_s(in),
                            in.recovery.restart_s.value + in.recovery.reload_s.value);
@@ -96,7 +97,7 @@ double wanted_interval_s(const CadenceInput& in) {
 double goodput_at(const CadenceInput& in, double interval_s, double mtbf_s) {
   const ReplicaTolerance& t = in.tolerance;
   const double stops_s = t.replicas > 0 ? replicas_lost_mtbf(t.replicas, mtbf_s, t.recover_s + t.stall_s) : mtbf_s;
-  const double each_s = t.stall_s + in.step_s.value / 2;  // half a step is done again
+  const double each_s = t.stall_s + in.step_s.value / 2;  // half a step is repeated
   const double alive = t.replicas > 0 ? replica_goodput(t.replicas, mtbf_s, t.recover_s, each_s, t.microbatches) : 1;
   return alive * stopped_goodput(in, interval_s, stops_s);
 }
@@ -117,7 +118,7 @@ CadencePlan choose_cadence(const CadenceInput& in) {
   const bool up = stopped_goodput(in, static_cast<double>(above) * step, mtbf) >
                   stopped_goodput(in, static_cast<double>(below) * step, mtbf);
   plan.interval_steps = up ? above : below;
-  const auto no_shorter = [&](std::int64_t steps, std::int64_t unit) {  // in whole units of so many steps
+  const auto no_shorter = [&](std::int64_t steps, std::int64_t unit) {  // a multiple of `unit` steps
     const double longest = frugal_interval(in, static_cast<double>(steps) * step) / (static_cast<double>(unit) * step);
     return std::max(steps, static_cast<std::int64_t>(std::floor(longest * (1 + 1e-12))) * unit);
   };

@@ -15,7 +15,7 @@ double exact_interval(double blocking, double mtbf) {
 }
 
 double longest_interval(double blocking, double mtbf, double best, double share) {
-  const auto goodput = [&](double tau) {  // but for a factor
+  const auto goodput = [&](double tau) {  // up to a constant factor
     return tau + blocking > 0 ? tau / std::expm1((tau + blocking) / mtbf) : mtbf;
   };
   const double least = (1 - share) * goodput(best);
@@ -34,7 +34,7 @@ double persisted_goodput(double mtbf, double interval, double blocking, double p
 double replicas_lost_mtbf(std::int64_t replicas, double mtbf, double away) {
   constexpr double kAsGoodAsNever_s = 1e15;
   if (!(away > 0)) return kAsGoodAsNever_s;
-  if (away / mtbf >= static_cast<double>(replicas) / 2) return mtbf;  // half of them are away in the mean
+  if (away / mtbf >= static_cast<double>(replicas) / 2) return mtbf;  // half of them are away on average
   const boost::math::poisson_distribution<double> number_away(away / mtbf);
   return std::min(kAsGoodAsNever_s, mtbf / boost::math::pdf(number_away, static_cast<double>(replicas / 2)));
 }

@@ -1,8 +1,8 @@
-// Closed forms for checkpoint cadence and recovery. Symbols: tau useful work between saves, C the part of a save that
-// blocks training, P the rest that runs in the background, M job mean time between failures, D downtime in which
-// nothing can fail (detect, reschedule), R restart and reload, which can themselves fail. All times in one unit.
+// Closed forms for checkpoint cadence and recovery. Symbols: tau is the useful work between saves. C is the part of a
+// save that blocks training, P the background part. M is the job's mean time between failures. D is downtime without
+// failures (detect, reschedule). R is restart and reload, which can fail. All times are in the same unit.
 //
-// O1, O2, ... are the labels the tests use for their golden vectors.
+// The tests name their golden vectors O1, O2, ...
 #pragma once
 #include <cstdint>
 
@@ -12,8 +12,8 @@ namespace wt {
 /// (e^((tau+C)/M) - 1) / tau (O4): M (1 + W0(-exp(-C/M - 1))). C = 0 gives 0.
 double exact_interval(double blocking, double mtbf);
 
-/// The longest interval whose goodput in O4 and O6 is within `share` of that of `best`, which is the optimum or above
-/// it; both have the goodput tau / (e^((tau+C)/M) - 1) but for a factor.
+/// The longest interval whose goodput in O4 and O6 is at most `share` below that of `best`, which must be the optimum
+/// or longer. In both, goodput is proportional to tau / (e^((tau+C)/M) - 1).
 double longest_interval(double blocking, double mtbf, double best, double share);
 
 /// O6 for exponential failures in closed form: tau e^(-(R+P)/M) / ((M + D) (e^((tau+C)/M) - 1)).

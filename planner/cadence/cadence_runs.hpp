@@ -1,4 +1,4 @@
-// A cadence put to the test: the run it belongs to, simulated a thousand times.
+// Simulates a run with the chosen cadence, a thousand times.
 #pragma once
 #include <cstdint>
 
@@ -7,13 +7,13 @@
 
 namespace wt {
 
-/// The inputs that a failure preset gives: rates and recovery times for a job on `nodes` nodes.
+/// The inputs from a failure preset: rates and recovery times for a job on `nodes` nodes.
 CadenceInput cadence_input(const FailurePreset& preset, std::int64_t nodes, SourcedNumber step_s,
                            SourcedNumber blocking_s, SourcedNumber persist_s, SourcedNumber repair_s);
 
-/// The run of `steps` steps that the cadence is meant for, with its spares; exponential failures; the
-/// preset's planned stops; slow nodes, maintenance, local saves, silent errors and tolerated losses of replicas where
-/// the input has them. What training loses while a save persists is part of the save's blocking time.
+/// A run of `steps` steps with the cadence and its spares. Failures are exponential; planned stops are the preset's.
+/// Slow nodes, maintenance, local saves, silent errors and replica losses are those of the input. The blocking time
+/// includes the training lost while a save persists.
 RunScenario run_scenario(const CadenceInput& input, const CadencePlan& plan, std::int64_t steps);
 
 struct CadenceRuns {

@@ -1,5 +1,5 @@
-// What an evaluation harness said of a model, whichever it was: scores of tasks, and averages of categories over them.
-// Kept as evaluation.json in the folder of the run or of the export, where reports look for it.
+// Scores of a model from an evaluation harness: per task, and averaged by category. Stored as evaluation.json in the
+// folder of the run or export, where reports look for it.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -13,13 +13,13 @@ namespace wt {
 inline constexpr const char* kEvaluationSchema = "windtunnel.evaluation/1";
 inline constexpr const char* kEvaluationFile = "evaluation.json";
 
-/// One metric of one task. Harnesses score tasks in different ways under equal names, so that a score never leaves its
+/// One metric of one task. Harnesses use equal names for different scores, so scores are only comparable within one
 /// harness (Evaluation::harness).
 struct TaskScore {
   std::string task;
-  std::string subset;  ///< a part of the task that was scored by itself; "" = all of it
-  std::string metric;  ///< in the harness's own words: "acc", "InContextLearningMultipleChoiceAccuracy"
-  std::string filter;  ///< how answers were cut out of what the model wrote; "" or "none" = not at all
+  std::string subset;  ///< a separately scored part of the task; "" = the whole task
+  std::string metric;  ///< the harness's name: "acc", "InContextLearningMultipleChoiceAccuracy"
+  std::string filter;  ///< how answers were extracted from the output; "" or "none" = not at all
   std::optional<std::int64_t> shots;
   double value = 0;
   std::optional<double> standard_error;
@@ -28,30 +28,30 @@ struct TaskScore {
 
   /// "acc", or "exact_match,strict-match" with a filter.
   std::string metric_and_filter() const;
-  /// "arc_easy", "mmlu/anatomy"
+  /// "arc_easy", "mmlu/anatomy".
   std::string name() const { return subset.empty() ? task : task + "/" + subset; }
 };
 
-/// A benchmark in its category: what was measured and what it counts.
+/// A benchmark of a category, with its raw and its rescaled score.
 struct BenchmarkScore {
   std::string name, metric;
   std::int64_t shots = 0;
-  double baseline = 0;  ///< of random answers
-  double value = 0;     ///< as the harness said it
-  double score = 0;     ///< less the baseline, rescaled; as the gauntlet asks for
+  double baseline = 0;  ///< score of random answers
+  double value = 0;     ///< as the harness reports it
+  double score = 0;     ///< less the baseline and rescaled, as the gauntlet says
   double weight = 1;
 };
 
 struct CategoryScore {
   std::string name;
-  std::optional<double> score;  ///< none: benchmarks are missing
+  std::optional<double> score;  ///< empty: benchmarks are missing
   std::vector<BenchmarkScore> benchmarks;
   std::vector<std::string> missing;  ///< "copa, 0-shot"
 };
 
 struct NamedAverage {
   std::string name;
-  std::optional<double> score;  ///< of those categories that have one; none: none has
+  std::optional<double> score;  ///< over the categories that have a score; empty: none has
   std::vector<std::string> categories, missing;
 };
 
@@ -64,21 +64,21 @@ struct GauntletScores {
 struct Evaluation {
   enum class Harness { lm_eval, composer };
   Harness harness = Harness::lm_eval;
-  std::string version;             ///< of the harness; "" = it does not say
-  std::string model;               ///< as the harness names it
-  std::vector<std::string> files;  ///< that the scores are from
-  std::vector<TaskScore> scores;   ///< by task, subset, metric
+  std::string version;             ///< of the harness; "" = unknown
+  std::string model;               ///< the harness's name for it
+  std::vector<std::string> files;  ///< sources of the scores
+  std::vector<TaskScore> scores;   ///< ordered by task, subset, metric
   std::optional<GauntletScores> gauntlet;
 };
 
-/// "lm-eval", "LLM Foundry"
+/// "lm-eval", "LLM Foundry".
 std::string to_string(Evaluation::Harness harness);
 
 nlohmann::json evaluation_json(const Evaluation& evaluation);
-/// Throws Error{usage} naming origin and pointer where the document is not what evaluation_json() makes.
+/// Throws Error{usage} naming origin and pointer if the document is not in the format of evaluation_json().
 Evaluation evaluation_from_json(const nlohmann::json& document, const std::string& origin);
 
-/// The evaluation that is kept in a folder; none = there is none. Throws as above.
+/// The evaluation stored in a folder; empty if there is none. Throws as evaluation_from_json().
 std::optional<Evaluation> kept_evaluation(const std::filesystem::path& folder);
 
 }  // namespace wt

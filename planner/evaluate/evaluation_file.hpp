@@ -1,4 +1,4 @@
-// An evaluation file: which tasks a model is scored on, how lm-eval is called for them, and what is averaged over them.
+// An evaluation file: the tasks, how lm-eval runs them, and the averages.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -11,19 +11,19 @@
 namespace wt {
 
 struct HarnessSpec {
-  std::vector<std::string> tasks;      ///< lm-eval's names; empty = results are given
-  std::filesystem::path include_path;  ///< folder with more of lm-eval's task files; empty = none
+  std::vector<std::string> tasks;      ///< lm-eval's names; empty = results come from files
+  std::filesystem::path include_path;  ///< folder with additional task files for lm-eval; empty = none
   std::string model = "hf";            ///< lm-eval's backend: hf or vllm
-  std::string dtype = "auto";          ///< of the weights while they are scored
+  std::string dtype = "auto";          ///< of the weights during the evaluation
   std::string device;                  ///< "" = lm-eval's choice
   std::string batch_size = "1";        ///< or "auto"
-  std::optional<std::int64_t> shots;   ///< none = as each task says
-  std::optional<std::int64_t> limit;   ///< samples a task; none = all
-  double timeout_s = 24 * 3600;        ///< of all tasks together
+  std::optional<std::int64_t> shots;   ///< empty = each task's default
+  std::optional<std::int64_t> limit;   ///< samples per task; empty = all
+  double timeout_s = 24 * 3600;        ///< for all tasks together
   std::optional<GauntletSpec> gauntlet;
 };
 
-/// Throws Error{usage}: unknown keys, an empty list of tasks, a folder that is missing. Paths are relative to the file.
+/// Throws Error{usage} for unknown keys, an empty list of tasks, and a missing folder. Paths are relative to the file.
 HarnessSpec read_evaluation_file(const std::filesystem::path& file);
 
 }  // namespace wt

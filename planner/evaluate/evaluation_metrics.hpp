@@ -1,4 +1,4 @@
-// Scores under the names that trackers show.
+// Names of scores in trackers.
 #pragma once
 #include <string>
 #include <utility>
@@ -8,10 +8,10 @@
 
 namespace wt {
 
-/// Of LLM Foundry, Composer's names: metrics/copa/0-shot/InContextLearningMultipleChoiceAccuracy, a part of a task
-/// before the metric, and icl/metrics/eval_gauntlet/NAME for averages. Of lm-eval, whose scores mean otherwise under
-/// equal names: lm_eval/arc_easy/0-shot/acc with acc_stderr, and lm_eval/eval_gauntlet/NAME. Averages without a score
-/// are left out.
+/// LLM Foundry: Composer's names metrics/copa/0-shot/InContextLearningMultipleChoiceAccuracy (a subset comes before the
+/// metric), and icl/metrics/eval_gauntlet/NAME for averages. lm-eval, whose scores mean something else under equal
+/// names: lm_eval/arc_easy/0-shot/acc with acc_stderr, and lm_eval/eval_gauntlet/NAME. Averages without a score are
+/// omitted.
 std::vector<std::pair<std::string, double>> evaluation_metrics(const Evaluation& evaluation);
 
 }  // namespace wt

@@ -13,7 +13,7 @@ namespace {
 
 std::string shown(const GauntletBenchmark& b) { return fmt::format("{}, {}-shot", b.name, b.shots); }
 
-/// What was scored of it: the metric that it names; of Foundry's results every accuracy, of all of its subsets.
+/// The scores of a benchmark: the metric that it names. For Foundry's results: every accuracy, of all subsets.
 std::vector<const TaskScore*> scores_of(const GauntletBenchmark& b, const Evaluation& evaluation) {
   std::vector<const TaskScore*> of_task, out;
   for (const TaskScore& score : evaluation.scores)
@@ -46,7 +46,7 @@ double weight_of(const GauntletBenchmark& b, GauntletSpec::Weighting weighting,
                  const std::vector<const TaskScore*>& scores) {
   if (weighting == GauntletSpec::Weighting::equal) return 1;
   double samples = 0;
-  std::set<std::string> counted_subsets;  // several metrics of one subset are of the same samples
+  std::set<std::string> counted_subsets;  // metrics of one subset are of the same samples
   for (const TaskScore* score : scores) {
     if (!counted_subsets.insert(score->subset).second) continue;
     if (!b.samples && !score->samples)

@@ -1,4 +1,4 @@
-// Foundry's map eval_gauntlet, read strictly.
+// Reads Foundry's map eval_gauntlet strictly.
 #include <fmt/ranges.h>
 
 #include <set>

@@ -22,7 +22,7 @@ std::optional<std::int64_t> whole_number(const std::string& text) {
   return failed == std::errc() && end == text.data() + text.size() && out >= 0 ? std::optional(out) : std::nullopt;
 }
 
-/// An entry of one of lm-eval's maps by task; null where there is none.
+/// A task's entry in one of lm-eval's maps; null if there is none.
 json entry(const json& document, const char* map, const std::string& task) {
   const auto found = document.find(map);
   if (found == document.end() || !found->is_object() || !found->contains(task)) return {};
@@ -35,7 +35,7 @@ std::pair<std::string, std::string> metric_and_filter(const std::string& key) {
   return {key.substr(0, comma), comma == std::string::npos ? "" : key.substr(comma + 1)};
 }
 
-/// The tasks of a group, groups in it included.
+/// The tasks of a group, with those of its subgroups.
 std::vector<std::string> tasks_of_group(const json& document, const std::string& name, int depth = 0) {
   const json below = entry(document, "group_subtasks", name);
   if (!below.is_array() || below.empty() || depth > 16) return {name};
@@ -85,7 +85,7 @@ Evaluation from_lm_eval(const json& document, const std::string& origin) {
   for (const auto& [task, values] : JsonReader(document, origin).at("results").items()) {
     for (const auto& [key, value] : values.items()) {
       const auto [metric, filter] = metric_and_filter(key);
-      // Beside metrics: words ("alias", "N/A"), and newer keys without a filter, such as sample_len.
+      // Other entries are texts ("alias", "N/A"), and newer keys without a filter, such as sample_len.
       if (filter.empty() || metric.ends_with(kStandardError) || !value.value().is_number()) continue;
       const std::string error = metric + std::string(kStandardError) + "," + filter;
       TaskScore score{.task = task,
@@ -136,7 +136,7 @@ Evaluation from_composer(const json& document, const std::string& origin) {
 
 auto order_of(const TaskScore& s) { return std::tie(s.task, s.subset, s.metric, s.filter, s.shots); }
 
-/// In order, none twice.
+/// Sorts the scores. Throws if one occurs twice.
 void arrange(Evaluation& evaluation, const std::string& origin) {
   std::sort(evaluation.scores.begin(), evaluation.scores.end(),
             [](const TaskScore& a, const TaskScore& b) { return order_of(a) < order_of(b); });

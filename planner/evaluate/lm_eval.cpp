@@ -41,7 +41,7 @@ bool has_weights(const fs::path& folder) {
   return false;
 }
 
-/// The last lines of its log, without what it printed in earlier calls.
+/// The last lines of the log, without those of earlier calls.
 std::string end_of_log(const fs::path& log, std::uintmax_t from) {
   std::ifstream in(log);
   constexpr std::uintmax_t kShown = 2000;
@@ -52,7 +52,7 @@ std::string end_of_log(const fs::path& log, std::uintmax_t from) {
   return text;
 }
 
-/// results_*.json below a folder, by name.
+/// results_*.json in a folder and its subfolders, by name.
 std::vector<fs::path> results_below(const fs::path& folder) {
   std::vector<fs::path> out;
   for (const auto& each : fs::recursive_directory_iterator(folder))
@@ -63,7 +63,7 @@ std::vector<fs::path> results_below(const fs::path& folder) {
   return out;
 }
 
-/// What it wrote that cannot be read is its failure, not the user's.
+/// Unreadable results are a failure of lm-eval, not of the user.
 Evaluation read_own_results(const std::vector<fs::path>& results, const fs::path& log) {
   try {
     return read_results(results);
@@ -123,7 +123,7 @@ std::vector<std::string> environment_without_secrets() {
          scheme = variable.find("://", scheme + 3))
       in_address =
           variable.substr(scheme + 3, variable.find('/', scheme + 3) - scheme - 3).find('@') != std::string::npos;
-    if (in_address && !name.ends_with("_proxy")) continue;  // without it, no task is downloaded
+    if (in_address && !name.ends_with("_proxy")) continue;  // no tasks could be downloaded without proxies
     out.push_back(variable);
   }
   return out;

@@ -1,4 +1,4 @@
-// lm-eval on a folder of weights, as a process: prompts, scoring and generation are all its own.
+// Runs lm-eval on a folder of weights, as a process. Prompts, scoring and generation are lm-eval's.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -9,24 +9,25 @@
 
 namespace wt {
 
-/// How lm-eval is called here: {lm_eval} from PATH, or {$WINDTUNNEL_PYTHON, -m, lm_eval}. Throws Error{usage} with the
-/// line that installs it.
+/// The command of lm-eval: {lm_eval} from PATH, or {$WINDTUNNEL_PYTHON, -m, lm_eval}. Throws Error{usage} with the
+/// command that installs it.
 std::vector<std::string> lm_eval_program();
 
-/// What it is called with. Throws Error{usage}: a folder whose name its argument parser cannot take.
+/// Its arguments. Throws Error{usage} for a folder name that its argument parser cannot handle.
 std::vector<std::string> lm_eval_arguments(const HarnessSpec& spec, const std::filesystem::path& weights,
                                            const std::filesystem::path& output);
 
-/// This process's environment without what looks like a secret: variables with KEY, TOKEN, SECRET, PASSWORD or
-/// CREDENTIALS as a word of their name, and addresses with a password in them, but for proxies.
+/// This process's environment without likely secrets: variables with the word KEY, TOKEN, SECRET, PASSWORD or
+/// CREDENTIALS in their name, and addresses with a password, except those of proxies.
 std::vector<std::string> environment_without_secrets();
 
-/// The folder with weights that `folder` is, or the only one that it holds. Throws Error{usage} where there is none or
-/// there are several.
+/// `folder` if it has weights, else its only subfolder with weights. Throws Error{usage} if there is none, or more than
+/// one.
 std::filesystem::path find_weights(const std::filesystem::path& folder);
 
-/// Runs it to its end; its words go to `folder`/lm_eval.log, its results to `folder`/lm_eval. Throws Error{usage}: not
-/// installed; Error{runtime} with the end of its words: it failed, took longer than the limit, or left no results.
+/// Runs lm-eval to its end. Writes its output to `folder`/lm_eval.log and its results to `folder`/lm_eval. Throws
+/// Error{usage} if it is not installed; Error{runtime}, with the end of its output, if it fails, exceeds the time
+/// limit, or leaves no results.
 Evaluation run_lm_eval(const HarnessSpec& spec, const std::filesystem::path& weights,
                        const std::filesystem::path& folder);
 

@@ -35,12 +35,12 @@ double slowest(const std::vector<RankFigures>& ranks) {
   return out;
 }
 
-/// Of the measured steps the first whose routing is recorded.
+/// The first measured step whose routing is recorded.
 std::int64_t first_recorded(const RunSpec& run, std::int64_t measured_steps) {
   return run.steps - std::min(measured_steps, kRecordedSteps) + 1;
 }
 
-/// Highest memory replay of a rank over the steps whose peak was measured: routing moves it from step to step.
+/// A rank's highest memory replay over the measured steps: it depends on each step's routing.
 double highest_peak(const ProgramSet& programs, const RunSpec& run, const RoutingSource& routing, std::int64_t rank,
                     std::int64_t steps) {
   const Mesh mesh(run.layout);
@@ -92,7 +92,7 @@ double RunComparison::peak_error() const {
   double worst = 0;
   for (std::size_t r = 0; r < measured.size(); ++r)
     if (const double error = predicted[r].peak_bytes / measured[r].peak_bytes - 1;
-        std::isnan(error) || std::abs(error) > std::abs(worst))  // once NaN, it stays
+        std::isnan(error) || std::abs(error) > std::abs(worst))  // NaN is kept
       worst = error;
   return worst;
 }
@@ -113,8 +113,8 @@ RunComparison compare_run(const RunSpec& run, const std::filesystem::path& folde
   const auto routing = recorded_routing(folder / kRoutingFile, run.model, run.tokens());
   const ProgramSet programs = build_program_set(run.model, run.layout, program_options(run));
   ReplayOptions options;
-  options.fold = false;  // every rank has its own figures to compare
-  options.vary = true;   // as measured ones do
+  options.fold = false;  // every rank has its own figures
+  options.vary = true;   // as in measured steps
   const auto replay_step = [&](std::int64_t step) {
     options.step = step;
     return replay(programs, run.layout, run.model, cluster, cost, *routing, options);

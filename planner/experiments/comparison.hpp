@@ -1,4 +1,4 @@
-// Predicted against measured: a run that was really trained, simulated with the machine model, side by side.
+// Compares a trained run with its simulation on the machine model.
 #pragma once
 #include <cmath>
 #include <filesystem>
@@ -25,15 +25,15 @@ double mean_exposed_s(const std::vector<RankFigures>& ranks);
 struct RunComparison {
   std::string name;
   std::string layout;
-  bool calibrated_on = false;  ///< the machine model has seen this run
+  bool calibrated_on = false;  ///< the machine model was fitted on this run
   std::int64_t measured_steps = 0;
-  double cores_used_by_others = 0;               ///< by other programs of the machine while the run was measured
-  std::vector<RankFigures> predicted, measured;  ///< by rank: medians over the measured steps (predicted: of the last
-                                                 ///< kRecordedSteps), and their highest peak
+  double cores_used_by_others = 0;  ///< by other programs, during the measurement
+  std::vector<RankFigures> predicted,
+      measured;  ///< by rank: median over the measured steps (predicted: the last kRecordedSteps), highest peak
   double predicted_low_s = 0, predicted_high_s = 0;
-  std::vector<StepTimeline> predicted_timelines, measured_timelines;  ///< of one step, the same of both
+  std::vector<StepTimeline> predicted_timelines, measured_timelines;  ///< of the same step
   std::array<double, 4> evidence_s{};                                 ///< of the predicted step, by Evidence
-  bool same_ops = false;  ///< both timelines carry the same op ids in the same order, on every rank
+  bool same_ops = false;  ///< both timelines have the same op ids in the same order, on every rank
 
   double predicted_step_s() const;  ///< slowest rank
   double measured_step_s() const;
@@ -45,13 +45,13 @@ struct RunComparison {
   double peak_error() const;
 };
 
-/// `folder`: what windtunnel train wrote for this run. Routing is the run's own recording. Throws what the simulator
-/// throws, and Error{usage} when the folder lacks a file.
+/// `folder`: output of windtunnel train for this run. Uses the routing recorded there. Throws as the simulator, and
+/// Error{usage} if a file is missing.
 RunComparison compare_run(const RunSpec& run, const std::filesystem::path& folder, const ClusterSpec& cluster,
                           const OpCost& cost);
 
-/// What the error of a run that was not calibrated on must stay within: step time, exposed communication (share of the
-/// step), peak memory.
+/// Largest errors for a run without calibration on it: step time, exposed communication (share of the step), peak
+/// memory.
 inline constexpr double kStepErrorBar = 0.25, kExposedErrorBar = 0.15, kPeakErrorBar = 0.05;
 
 /// A figure of a prediction beside its bar.

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Trains `run` into a fresh folder, one of the demo's own.
+/// Trains `run` into an empty folder.
 void train(const RunSpec& run, const fs::path& folder) {
   fs::remove_all(folder);
   fs::create_directories(folder);
@@ -32,7 +32,7 @@ std::pair<double, double> first_and_last_loss(const fs::path& folder) {
   return {first.at("loss"), last.at("loss")};
 }
 
-/// Two sides of the same code, in processes that take turns: what the gate finds here is a false alarm.
+/// Two sides of the same code, in alternating processes: any difference that the gate finds is a false alarm.
 GateResult compare_code_with_itself(const fs::path& run_file, const fs::path& folder) {
   fs::remove_all(folder);
   fs::create_directories(folder);
@@ -81,7 +81,7 @@ DemoResult run_demo(const DemoOptions& options, const std::function<void(DemoSta
   DemoResult result;
   const fs::path& folder = options.folder;
   take_output_folder(folder, "demo");
-  take_output_folder(folder / "drill", "drill");  // what that stage would refuse is refused before the others' work
+  take_output_folder(folder / "drill", "drill");  // refuse a foreign folder before the work of earlier stages
   RunSpec& run = result.run;
   run = read_run(find_config("runs", "demo"));
   run.dataset.use_folder(system_text_folder(folder, run.seq));

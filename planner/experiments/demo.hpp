@@ -1,6 +1,6 @@
-// The demonstration: the whole loop on this machine. A small model is trained and measured, a machine model calibrated,
-// other runs predicted and compared, a large run planned, and recovery from faults proved.
-// planner/cli/demo/demo_report.hpp shows it.
+// The demo: everything on this machine. Trains and measures a small model, calibrates a machine model, predicts other
+// runs and compares them, plans a large run, and proves recovery from faults. planner/cli/demo/demo_report.hpp shows
+// the result.
 #pragma once
 #include <filesystem>
 #include <functional>
@@ -17,14 +17,14 @@
 namespace wt {
 
 struct DemoOptions {
-  std::filesystem::path folder = "out/demo";                             ///< for everything that the demo writes
-  std::string study = "dbrx-3072-h100";                                  ///< that is planned
-  std::vector<std::string> faults{"kill", "kill-in-save", "node-lost"};  ///< of the drill
+  std::filesystem::path folder = "out/demo";                             ///< for all files of the demo
+  std::string study = "dbrx-3072-h100";                                  ///< the study to plan
+  std::vector<std::string> faults{"kill", "kill-in-save", "node-lost"};  ///< presets for the drill
 };
 
-enum class DemoStage { data, train, bench, calibrate, simulate, plan, drill, gate };  ///< in this order
+enum class DemoStage { data, train, bench, calibrate, simulate, plan, drill, gate };  ///< in order
 
-/// A stage fills its own part; parts of later stages are empty until then.
+/// A stage sets its own part. Parts of later stages are empty.
 struct DemoResult {
   RunSpec run;       ///< trained, measured and calibrated on
   std::string data;  ///< what it trains on, in words
@@ -45,15 +45,15 @@ struct DemoResult {
   DemoJudgement judgement() const { return judge_demo(comparisons, suites, cores); }
   /// At least one unseen run was predicted, every judged figure is within its bar, and every recovery was exact.
   bool passed() const;
-  /// Of the command: 0, or 1 where it did not pass.
+  /// Exit status of the command: 0, or 1 if it did not pass.
   int exit_status() const { return passed() ? 0 : static_cast<int>(Code::finding); }
 };
 
-/// `ended` is called as each stage ends. Throws Error{usage} before any work where the folder holds what no demo wrote,
-/// Error{finding} where training does not lower the loss, and what the stages throw.
+/// Calls `ended` at the end of each stage. Throws Error{usage} before any work if the folder holds other files,
+/// Error{finding} if training does not lower the loss, and as the stages.
 DemoResult run_demo(const DemoOptions& options, const std::function<void(DemoStage, const DemoResult&)>& ended);
 
-/// The runs that the demo predicts without having seen them: another mesh, data parallelism alone, another width and
+/// Runs that the demo predicts without measurements of them: another mesh, pure data parallelism, another width and
 /// depth.
 std::vector<RunSpec> unseen_runs(const RunSpec& calibration);
 

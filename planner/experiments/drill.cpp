@@ -30,13 +30,13 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// "signal 9 (Killed)", "exit status 75": as the agent says it of ranks.
+/// "signal 9 (Killed)", "exit status 75": in the agent's words for ranks.
 std::string end_text(int status) {
   return status > 128 ? fmt::format("signal {} ({})", status - 128, strsignal(status - 128))
                       : fmt::format("exit status {}", status);
 }
 
-/// A launch that takes longer hangs: no fault and no recovery slows a run down by so much.
+/// A longer launch hangs: neither a fault nor a recovery slows a run down this much.
 double launch_limit_s(const Scenario& scenario, const RunSpec& run, const fs::path& undisturbed) {
   double limit = 600 + 10 * read_json(undisturbed / kAgentFile).at("wall_s").get<double>();
   for (const FaultEvent& e : scenario.events)
@@ -44,7 +44,7 @@ double launch_limit_s(const Scenario& scenario, const RunSpec& run, const fs::pa
   return limit;
 }
 
-/// Calls train until it ends well, as often as the scenario's scheduler does. Returns its last status.
+/// Calls train until it succeeds, as often as the scenario's scheduler would. Returns its last status.
 int train_with_faults(const fs::path& run_file, const Scenario& scenario, const fs::path& place, double limit_s,
                       DrillCase& out) {
   for (;; ++out.relaunches) {
@@ -75,7 +75,7 @@ int train_with_faults(const fs::path& run_file, const Scenario& scenario, const 
   }
 }
 
-/// All that the trainer and its agent said.
+/// All output of the trainer and its agent.
 std::string said_in(const fs::path& place, const DrillCase& out) {
   std::stringstream all;
   for (const auto& entry : fs::directory_iterator(place))
@@ -89,7 +89,7 @@ void judge(const Scenario& scenario, const RunSpec& run, int status, const fs::p
   const Expectation& expect = scenario.expect;
   check_nothing_left(place, out);
   measure_recoveries(place, out.restarts);
-  prove_strikes(scenario, run, place, out);
+  prove_faults(scenario, run, place, out);
   check_replays(place, run.steps, expect, out);
   check_generations(place, out);
   check_recoveries(place, scenario, out);
@@ -103,14 +103,15 @@ void judge(const Scenario& scenario, const RunSpec& run, int status, const fs::p
   if (status == 0) compare_with_undisturbed(undisturbed, place, expect, out);
 }
 
-/// Where a replica is to rejoin, replicas compare what they hold after every step: losses alone would not tell.
+/// If a replica rejoins, replicas compare their state after every step, because losses alone would not show a
+/// difference.
 RunSpec compared_at_rejoin(const Scenario& scenario, RunSpec run) {
   const auto& ways = scenario.policy.on_loss;
   const auto any = [&](auto&& of) { return std::any_of(scenario.events.begin(), scenario.events.end(), of); };
   const bool rejoins = std::count(ways.begin(), ways.end(), Recovery::without_replica) > 0 &&
                        any([](const FaultEvent& e) { return e.lasts_s.has_value(); });
   std::int64_t& interval = run.resilience.verify_interval;
-  // A comparison would find a corrupted number, which the scenario says that nobody does.
+  // A comparison would find a corrupted number, but the scenario says that it stays unnoticed.
   if (rejoins && interval == 0 && !any([](const FaultEvent& e) { return e.what.kind == FaultKind::corrupt; }))
     interval = 1;
   return run;
@@ -133,7 +134,7 @@ DrillInput read_drill_input(const std::string& name_or_file) {
 
 DrillResult run_drill(const std::vector<DrillInput>& inputs, const fs::path& output,
                       const std::function<void(const std::string&)>& said) {
-  const fs::path folder = fs::absolute(output);  // by which its processes are told from those of another drill
+  const fs::path folder = fs::absolute(output);  // its processes are recognised by this path
   std::set<std::string> names;
   for (const auto& [scenario, run, drawn] : inputs) {
     check_drill(scenario, run);
@@ -143,7 +144,7 @@ DrillResult run_drill(const std::vector<DrillInput>& inputs, const fs::path& out
   }
   take_output_folder(folder, "drill");
   std::map<std::string, fs::path> undisturbed;  // by run
-  std::vector<fs::path> references;             // of each case
+  std::vector<fs::path> references;             // by case
   DrillResult result;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const auto& [scenario, asked, drawn] = inputs[i];
@@ -204,7 +205,7 @@ json to_json(const DrillResult& result) {
     json predicted;
     if (c.predicted) predicted = {{"recovery_s", total_recovery_s(*c.predicted)}, {"strikes", to_json(*c.predicted)}};
     cases.push_back({{"name", c.name},
-                     {"struck", c.struck},
+                     {"struck", c.proofs},
                      {"restarts", restarts},
                      {"recovery_s", total_recovery_s(c.restarts)},
                      {"predicted", predicted},

@@ -1,5 +1,5 @@
-// The recovery drill: a run is trained undisturbed, then again with the faults of a scenario, which really strike its
-// ranks. It proves that every fault struck, that the recovery was the expected one, and that nothing was lost.
+// The recovery drill: trains a run undisturbed, then again with a scenario's faults injected into its ranks. Proves
+// that every fault happened, that recovery went as expected, and that nothing was lost.
 #pragma once
 #include <filesystem>
 #include <functional>
@@ -17,38 +17,39 @@ namespace wt {
 
 struct DrillCase {
   std::string name;
-  std::vector<std::string> struck;  ///< what the proofs say, one sentence a strike
+  std::vector<std::string> proofs;  ///< one sentence for each proved fault
   std::vector<DrillRestart> restarts;
-  std::int64_t relaunches = 0;                                ///< times that train was called again
-  std::int64_t steps_lost = 0;                                ///< done and done again
-  Expectation::State compared = Expectation::State::bitwise;  ///< how; what was not compared is not equal
+  std::int64_t relaunches = 0;  ///< calls of train after the first
+  std::int64_t steps_lost = 0;  ///< completed steps that were repeated
+  /// The kind of comparison; what was not compared counts as not equal.
+  Expectation::State compared = Expectation::State::bitwise;
   bool losses_equal = false, samples_equal = false, parameters_equal = false, optimizer_equal = false;
-  std::vector<std::string> differences;  ///< all that is not as it must be
-  /// What months say of it by the times of the other scenarios; none where it did not recover, no other did, or months
-  /// do not know its events.
+  std::vector<std::string> differences;  ///< everything that is not as expected
+  /// The simulated scenario with the times of the other cases. Empty if the case did not recover, if no other did, or
+  /// if simulated months do not know its events.
   std::optional<SimulatedScenario> predicted;
-  bool passed() const { return !struck.empty() && differences.empty(); }
+  bool passed() const { return !proofs.empty() && differences.empty(); }
 };
 
 struct DrillResult {
   std::vector<DrillCase> cases;
-  std::vector<MeasuredRecovery> measured;  ///< of each run that recovered
+  std::vector<MeasuredRecovery> measured;  ///< for each run that recovered
   bool passed() const;
 };
 
 struct DrillInput {
   Scenario scenario;
   RunSpec run;
-  bool drawn = false;  ///< one of many: its folder is removed when it has passed
+  bool drawn = false;  ///< drawn at random: its folder is removed when it has passed
 };
 
-/// A file or a preset of configs/faults, and the run that it names. Throws Error{usage}.
+/// Reads a file or a preset of configs/faults, and the run that it names. Throws Error{usage}.
 DrillInput read_drill_input(const std::string& name_or_file);
 
-/// Trains in `folder`, which it takes for its own (output_folder.hpp): one subfolder a scenario, and one a run for its
-/// undisturbed training. What recoveries took is written to recovery/RUN.yaml. `said` is told what goes on. Throws
-/// Error{usage} for a folder that holds what no drill wrote and for a scenario that cannot happen in its run,
-/// Error{runtime} when the undisturbed training fails.
+/// Trains in `folder`, which becomes its own (output_folder.hpp): one subfolder per scenario, and one per run for the
+/// undisturbed training. Writes the measured recovery times to recovery/RUN.yaml. Reports progress to `said`. Throws
+/// Error{usage} if the folder holds other files, and for a scenario that cannot happen in its run; Error{runtime} if
+/// the undisturbed training fails.
 DrillResult run_drill(const std::vector<DrillInput>& inputs, const std::filesystem::path& folder,
                       const std::function<void(const std::string&)>& said);
 

@@ -26,7 +26,7 @@ using nlohmann::json;
 using State = Expectation::State;
 
 constexpr const char* kLossKeys[] = {"loss", "aux_loss", "z_loss", "mtp_losses", "grad_norm", "lr"};
-/// As the tests of checkpoints allow between layouts, whose sums have other orders.
+/// The tolerance of the checkpoint tests between layouts, which add in different orders.
 constexpr double kBetweenLayouts = 1e-4;
 
 bool close_to(const json& a, const json& b) {
@@ -47,7 +47,7 @@ std::string other_loss(const json& expected, const json& found, State state) {
   return "";
 }
 
-/// Training state of the newest checkpoint, by key.
+/// Training state in the newest checkpoint, by key.
 std::map<std::string, std::vector<float>> read_state(const fs::path& folder) {
   std::ifstream latest(folder / kCheckpointsFolder / "latest");
   std::string name;
@@ -58,12 +58,12 @@ std::map<std::string, std::vector<float>> read_state(const fs::path& folder) {
   return state;
 }
 
-/// Bitwise: NaNs with the same bits are equal, 0 and -0 are not.
+/// NaNs with the same bits are equal; 0 and -0 are not.
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-/// What a step was trained on, and what it left out.
+/// The samples that a step trained on, and those that it skipped.
 std::pair<json, json> trained_on(const json& row) { return {row.at("samples"), row.value("skipped", json())}; }
 
 void compare_metrics(const std::vector<json>& expected, const std::vector<json>& found, State state, DrillCase& out) {
@@ -139,7 +139,7 @@ void expect_equal(const std::string& what, const std::optional<T>& expected, con
     out.differences.push_back(fmt::format("{}: {}, expected {}", what, found, *expected));
 }
 
-/// One value a recovery, in their order; of those that have none nothing is expected.
+/// Checks one value per recovery, in order. Recoveries without a value are not checked.
 template <typename T, typename Of>
 void expect_of_each(const char* what, const std::vector<T>& expected, DrillCase& out, Of&& of) {
   for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -151,7 +151,7 @@ void expect_of_each(const char* what, const std::vector<T>& expected, DrillCase&
   }
 }
 
-/// As expected; where nothing is, no node that was not struck.
+/// Excluded nodes must be as expected. Without an expectation, only nodes with faults may be excluded.
 void check_excluded(const fs::path& place, const Expectation& expect, DrillCase& out) {
   if (!fs::exists(place / kAgentFile)) {
     if (expect.excluded) out.differences.push_back("no agent.json, which tells of excluded nodes");
@@ -164,11 +164,11 @@ void check_excluded(const fs::path& place, const Expectation& expect, DrillCase&
   std::set<std::int64_t> struck;
   for (const json& line : read_lines(place / kStrikesFile)) struck.insert(line.at("node").get<std::int64_t>());
   for (const std::int64_t node : excluded)
-    if (!expect.excluded && !struck.contains(node))
+    if (!expect.excluded && !with_faults.contains(node))
       out.differences.push_back(fmt::format("node {} is excluded, which was not struck", node));
 }
 
-/// The last step that was done between the two times; none where none was.
+/// The last step done between two times; empty if there is none.
 std::optional<std::int64_t> last_done(const std::vector<json>& rows, double from, double to) {
   std::optional<std::int64_t> last;
   for (const json& row : rows)
@@ -200,7 +200,7 @@ void check_replays(const fs::path& place, std::int64_t steps, const Expectation&
   out.steps_lost = static_cast<std::int64_t>(before.size());
   for (const json& row : before) {
     const std::int64_t step = row.at("step");
-    if (!by_step.count(step)) continue;  // the run ended before it came there again
+    if (!by_step.count(step)) continue;  // the run ended before it repeated this step
     if (const std::string other = other_loss(row, by_step[step], expect.state); !other.empty())
       out.differences.push_back(fmt::format("step {}, done again: {}", step, other));
     if (trained_on(row) != trained_on(by_step[step]))
@@ -244,11 +244,11 @@ void check_memory_given_back(const fs::path& place, DrillCase& out) {
 
 void check_recoveries(const fs::path& place, const Scenario& scenario, DrillCase& out) {
   const Expectation& expect = scenario.expect;
-  std::int64_t restarts = 0, returns = 0, strikes = 0;
-  for (const FaultEvent& e : scenario.events) strikes += e.repeats;
+  std::int64_t restarts = 0, returns = 0, faults = 0;
+  for (const FaultEvent& e : scenario.events) faults += e.repeats;
   for (const DrillRestart& r : out.restarts) {
     if (!r.relaunch) ++restarts;
-    if (r.takes_back()) ++returns;  // ranks that a strike took
+    if (r.takes_back()) ++returns;  // ranks that a fault removed
     if (!r.phases) continue;
     const RecoveryPhases& p = *r.phases;
     for (const auto& [name, seconds] : {std::pair{"detect", p.detect_s.value_or(0)},
@@ -261,13 +261,13 @@ void check_recoveries(const fs::path& place, const Scenario& scenario, DrillCase
       out.differences.push_back(
           fmt::format("recovery took {:.1f} s, expected within {:g} s", p.recovery_s(), *expect.within_s));
   }
-  // Of one that another failure cut short there is nothing to measure; the last one comes to its first step.
+  // A recovery cut short by another failure has no phases. The last one must reach its first step.
   if (expect.within_s && (out.restarts.empty() || !out.restarts.back().phases))
     out.differences.push_back(
         fmt::format("no recovery was measured to its first step, expected within {:g} s", *expect.within_s));
-  if (!expect.restarts && restarts + out.relaunches > strikes + std::min(returns, strikes))
+  if (!expect.restarts && restarts + out.relaunches > faults + std::min(returns, faults))
     out.differences.push_back(
-        fmt::format("{} restarts and relaunches after {} strikes", restarts + out.relaunches, strikes));
+        fmt::format("{} restarts and relaunches after {} faults", restarts + out.relaunches, faults));
   expect_equal("restarts", expect.restarts, restarts, out);
   expect_equal("relaunches", std::optional(expect.relaunches), out.relaunches, out);
   expect_of_each("resumed after step", expect.resumed_after, out,
@@ -279,7 +279,7 @@ void check_recoveries(const fs::path& place, const Scenario& scenario, DrillCase
 }
 
 void check_nothing_left(const fs::path& place, DrillCase& out) {
-  constexpr int kTenths = 50;  // what was killed still ends
+  constexpr int kTenths = 50;  // killed processes need time to end
   for (int tenth = 0; tenth < kTenths && !processes_of(place).empty(); ++tenth) usleep(100'000);
   for (const std::string& pid : processes_of(place))
     out.differences.push_back(fmt::format("process {} is left behind", pid));

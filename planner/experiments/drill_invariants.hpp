@@ -1,4 +1,4 @@
-// What must hold after every recovery, beside the undisturbed run and without one.
+// Checks after a drill, against the undisturbed run and independent of it.
 #pragma once
 #include <filesystem>
 
@@ -10,17 +10,17 @@ namespace wt {
 /// layouts are, changed by the strike, or samples alone.
 void compare_with_undisturbed(const std::filesystem::path& undisturbed, const std::filesystem::path& place,
                               const Expectation& expect, DrillCase& out);
-/// Every step that was done twice gave the same both times; samples come in order, each once.
+/// Repeated steps gave the same results. Samples are in order, each once.
 void check_replays(const std::filesystem::path& place, std::int64_t steps, const Expectation& expect, DrillCase& out);
-/// No step that counts was written by ranks that others had followed; what was done again is what lay between the step
-/// that ranks went on from and the last one of those before them.
+/// No step that counts was written by ranks that later ranks had replaced. The repeated steps are those from the
+/// resumed step to the last one of the previous ranks.
 void check_generations(const std::filesystem::path& place, DrillCase& out);
-/// Nodes keep no copies of a run that is over and saved.
+/// Nodes hold no copies of a run that has ended and is saved.
 void check_memory_given_back(const std::filesystem::path& place, DrillCase& out);
-/// Phases follow one another; no more restarts than strikes; restarts, relaunches, the step and level gone on from,
-/// excluded nodes and times as expected; a node that was not struck is not excluded.
+/// Phases are consecutive. There are no more restarts than faults. Restarts, relaunches, resumed step and level,
+/// excluded nodes and times are as expected. Only nodes with faults are excluded.
 void check_recoveries(const std::filesystem::path& place, const Scenario& scenario, DrillCase& out);
-/// No process of the run is left behind, and no file that is half written.
+/// The run leaves no process and no incomplete file.
 void check_nothing_left(const std::filesystem::path& place, DrillCase& out);
 
 }  // namespace wt

@@ -21,7 +21,7 @@ using nlohmann::json;
 
 constexpr std::size_t kWarmUpSteps = 3;
 
-/// Whether the struck rank itself tells the others, which then end at once. Else the agent gives them time to.
+/// Whether the failed rank itself tells the others, which then end at once. Otherwise the agent waits for them.
 bool is_told(const Scenario& scenario) {
   return std::ranges::any_of(scenario.events, [](const FaultEvent& e) {
     using enum FaultKind;
@@ -33,21 +33,21 @@ bool has(const Scenario& scenario, FaultKind kind) {
   return std::ranges::any_of(scenario.events, [&](const FaultEvent& e) { return e.what.kind == kind; });
 }
 
-/// Whether a notice ends train, which saves before.
+/// Whether an announced stop ends train, after a save.
 bool is_announced(const Scenario& scenario) { return has(scenario, FaultKind::maintenance); }
 
-/// Whether train itself ends, and nobody is left to be stopped.
+/// Whether train itself ends, so that no rank is left to be stopped.
 bool ends_the_agent(const Scenario& scenario) {
   return std::ranges::any_of(scenario.events, [](const FaultEvent& e) {
     return e.who.domain == FaultDomain::agent || e.who.domain == FaultDomain::store;
   });
 }
 
-/// What restarts took, seconds.
+/// Measured times of restarts, in seconds.
 struct Phases {
   std::vector<double> exits, hangs, stop, stop_told, start, load, first_step, notice, relaunch;
 
-  /// Where the same number of ranks starts again: what grows, waits or goes on in place takes other times.
+  /// Adds a restart with the same number of ranks. Growing, waiting and continuing in place have other times.
   void add(const DrillRestart& r, const DrillInput& input) {
     if (!r.phases) return;
     const RecoveryPhases& p = *r.phases;
@@ -140,14 +140,14 @@ RunScenario months_of(const RunSpec& run, const MeasuredRecovery& m) {
   return out;
 }
 
-/// Gradients are compared before they are used: those that differ are computed again in place.
+/// Gradients are compared before use, and differing ones are computed again in place.
 bool is_repeated(const FaultEvent& e, const RunSpec& run) {
   return e.what.kind == FaultKind::corrupt && e.what.tensor == TensorKind::gradient &&
          run.resilience.verify_interval > 0 && e.when.step % run.resilience.verify_interval == 0;
 }
 
-/// Written in the background, it is noticed when the next save begins; none is there of its own step. The last one ends
-/// the run.
+/// A background save that fails is noticed when the next save begins, so the failure is moved there and its own save is
+/// lost. A failure of the last save ends the run.
 void fail_save(FaultEvent& e, const RunSpec& run) {
   e.when.step += run.save_interval;
   if (e.when.step <= run.steps) return;
@@ -169,9 +169,9 @@ SimulatedScenario simulate_drill(const DrillInput& input, const MeasuredRecovery
   });
   for (FaultEvent& e : scenario.events) {
     if (e.what.kind == FaultKind::disk_full || e.what.kind == FaultKind::file_too_large) fail_save(e, input.run);
-    // Another rack has a copy, too.
+    // Another rack has a copy.
     if (e.who.domain != FaultDomain::all && input.run.resilience.local.peer) e.what.takes_local_copies = false;
-    if (e.what.kind == FaultKind::maintenance)  // months have the save beside
+    if (e.what.kind == FaultKind::maintenance)  // simulated months add the save themselves
       e.lasts_s = std::max(0.0, m.notice_s.value_or(0) - m.blocking_s - m.persist_s);
     e.detected_within_s = e.what.kind == FaultKind::hang ? std::optional(hang_s) : std::nullopt;
   }
@@ -183,11 +183,11 @@ SimulatedScenario simulate_drill(const DrillInput& input, const MeasuredRecovery
 
 double total_recovery_s(const std::vector<DrillRestart>& restarts) {
   double total = 0;
-  std::optional<double> struck;  // another fault struck before the first step
+  std::optional<double> first_fault;  // another fault came before the first step
   for (const DrillRestart& r : restarts) {
     if (r.rejoins()) continue;
-    const double from = struck.value_or(r.struck_unix_s.value_or(r.detected_unix_s));
-    struck = r.phases ? std::nullopt : std::optional(from);
+    const double from = first_fault.value_or(r.fault_unix_s.value_or(r.detected_unix_s));
+    first_fault = r.phases ? std::nullopt : std::optional(from);
     if (r.phases) total += r.detected_unix_s - from + r.phases->recovery_s() + r.phases->replay_s;
   }
   return total;
@@ -196,7 +196,7 @@ double total_recovery_s(const std::vector<DrillRestart>& restarts) {
 RecoveryPhases phases_of(const SimulatedScenario& simulated) {
   RecoveryPhases out;
   out.detect_s = 0;
-  for (const SimulatedStrike& s : simulated.strikes) {
+  for (const SimulatedFault& s : simulated.faults) {
     if (s.restarts == 0) continue;
     *out.detect_s += s.detect_s + s.planned_s;
     out.stop_s += s.down_s - s.detect_s;
@@ -231,10 +231,10 @@ double total_recovery_s(const SimulatedScenario& simulated) {
 
 json to_json(const SimulatedScenario& simulated) {
   json out = json::array();
-  for (const SimulatedStrike& s : simulated.strikes)
+  for (const SimulatedFault& s : simulated.faults)
     out.push_back({{"event", s.event},
                    {"at_s", s.at_s},
-                   {"struck", s.struck},
+                   {"struck", s.took_effect},
                    {"restarts", s.restarts},
                    {"steps_lost", s.steps_lost},
                    {"down_s", s.down_s},
@@ -266,11 +266,11 @@ void predict_recoveries(const std::vector<DrillInput>& inputs, const std::vector
     const Phases others = phases_of(undisturbed[i], i);
     if (!c.passed() || c.restarts.empty() || !inputs[i].scenario.expect.finishes || others.start.empty()) continue;
     const bool told = is_told(inputs[i].scenario), hangs = has(inputs[i].scenario, FaultKind::hang);
-    if (others.exits.empty() && !hangs) continue;  // nobody measured how long an end goes unnoticed
+    if (others.exits.empty() && !hangs) continue;  // the detection time of an exit was not measured
     try {
       c.predicted = simulate_drill(inputs[i], measured_recovery(others, told, inputs[i].run, undisturbed[i]));
     } catch (const Error& e) {
-      if (e.code() != Code::usage) throw;  // else months do not know such an event
+      if (e.code() != Code::usage) throw;  // simulated months do not know this event
     }
   }
 }

@@ -1,4 +1,4 @@
-// What simulated months say of a drill's scenarios, beside what the drill measured.
+// Simulates a drill's scenarios, and compares them with the drill's measurements.
 #pragma once
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
@@ -10,29 +10,29 @@
 
 namespace wt {
 
-/// The scenario in months of the run, by measured times: who ends is noticed as such, who stands still as a hang.
-/// Damaged files are no event there: the recovery after one goes on from the save before. Throws Error{usage} for
-/// another run than was measured, and as simulate_scenario.
+/// Simulates the scenario with measured times. An exit is detected by the agent, a standstill as a hang. Damaged files
+/// are no event of their own: the next recovery falls back to the save before. Throws Error{usage} if another run was
+/// measured, and as simulate_scenario.
 SimulatedScenario simulate_drill(const DrillInput& input, const MeasuredRecovery& measured);
 
-/// The aim: total recovery times are predicted within this share.
+/// The target for the relative error of total recovery times.
 inline constexpr double kRecoveryErrorBar = 0.25;
 
-/// The phases of all its recoveries, summed; what was announced is there to be detected. Of measured ones: none where
+/// Phases summed over all recoveries. The wait for a planned stop counts as detection. For measured restarts: empty if
 /// one was cut short.
 RecoveryPhases phases_of(const SimulatedScenario& simulated);
 std::optional<RecoveryPhases> phases_of(const std::vector<DrillRestart>& restarts);
 
-/// Seconds from the strike until all that was lost is done again, at least a step, over all recoveries. Others train
-/// while a replica rejoins.
+/// Seconds from the fault until all lost steps are repeated, at least one step, summed over all recoveries. The rejoin
+/// of a replica does not count, because the others train.
 double total_recovery_s(const std::vector<DrillRestart>& restarts);
 double total_recovery_s(const SimulatedScenario& simulated);
 
-/// Its strikes, one after the other.
+/// Its faults, in order.
 nlohmann::json to_json(const SimulatedScenario& simulated);
 
-/// Each case that recovered gets what the others of its run say of it: their medians. `undisturbed`: the folder of each
-/// case's run without faults. What was measured goes into DrillResult::measured, an entry a run.
+/// Predicts each case that recovered from the medians of the other cases of its run. `undisturbed`: for each case the
+/// folder of its run without faults. Adds the measurements to DrillResult::measured, one entry per run.
 void predict_recoveries(const std::vector<DrillInput>& inputs, const std::vector<std::filesystem::path>& undisturbed,
                         DrillResult& result);
 

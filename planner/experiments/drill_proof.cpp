@@ -22,13 +22,13 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// Kinds that end the rank they strike.
+/// Kinds that end the affected rank.
 bool ends_process(FaultKind kind) {
   return kind == FaultKind::kill || kind == FaultKind::abort || kind == FaultKind::segfault ||
          kind == FaultKind::exit || kind == FaultKind::exception;
 }
 
-/// How the process of such a kind has to end, in the agent's words.
+/// How a process ends with such a fault, in the agent's words.
 std::string end_of(const FaultEffect& what) {
   const auto by_signal = [](int number) { return fmt::format("signal {} ({})", number, strsignal(number)); };
   switch (what.kind) {
@@ -45,11 +45,11 @@ std::string end_of(const FaultEffect& what) {
   }
 }
 
-/// A strike of one event in one generation: its lines, put together.
-struct Struck {
+/// One event in one generation: the merged lines of strikes.jsonl.
+struct InjectedFault {
   double first_unix_s = 0;
-  std::map<std::int64_t, json> of_ranks;  ///< keys of all lines of a rank, the last value of each
-  json proof = json::object();            ///< the same of all ranks
+  std::map<std::int64_t, json> of_ranks;  ///< by rank: the last value of each key
+  json proof = json::object();            ///< the same over all ranks
 
   std::vector<std::int64_t> ranks() const {
     std::vector<std::int64_t> out;
@@ -58,11 +58,11 @@ struct Struck {
   }
 };
 
-std::optional<Struck> lines_of(const std::vector<json>& lines, std::size_t event, int generation) {
-  std::optional<Struck> out;
+std::optional<InjectedFault> lines_of(const std::vector<json>& lines, std::size_t event, int generation) {
+  std::optional<InjectedFault> out;
   for (const json& line : lines) {
     if (line.at("event") != event || line.at("generation") != generation) continue;
-    if (!out) out = Struck{line.at("unix_s"), {}, json::object()};
+    if (!out) out = InjectedFault{line.at("unix_s"), {}, json::object()};
     json& of_rank = out->of_ranks.try_emplace(line.at("rank"), json::object()).first->second;
     of_rank.update(line.at("proof"));
     out->proof.update(line.at("proof"));
@@ -70,7 +70,7 @@ std::optional<Struck> lines_of(const std::vector<json>& lines, std::size_t event
   return out;
 }
 
-/// The end of the struck generation; none where it went on. Ranks that were about to join are struck in the next one.
+/// The end of the affected generation; nullptr if it went on. Ranks that were about to join belong to the next one.
 const DrillRestart* end_after(const std::vector<DrillRestart>& restarts, int generation, double unix_s) {
   const auto it = std::find_if(restarts.begin(), restarts.end(), [&](const DrillRestart& r) {
     return r.detected_unix_s >= unix_s && r.generation <= generation;
@@ -78,8 +78,8 @@ const DrillRestart* end_after(const std::vector<DrillRestart>& restarts, int gen
   return it == restarts.end() ? nullptr : &*it;
 }
 
-/// The ranks of the event's domain in a generation; none where they are not known: of store, agent and storage, and of
-/// replicas where the layout is another one.
+/// The ranks of the event's domain in a generation; empty if unknown: for store, agent and storage, and for replicas in
+/// a changed layout.
 std::optional<std::vector<std::int64_t>> domain_ranks(const FaultEvent& e, int generation, const Scenario& scenario,
                                                       const RunSpec& run, const std::vector<DrillRestart>& restarts) {
   const NodeShape& shape = scenario.nodes;
@@ -102,16 +102,18 @@ std::optional<std::vector<std::int64_t>> domain_ranks(const FaultEvent& e, int g
   return out;
 }
 
-/// Kinds that each rank meets by itself: the first that does may end the others before.
-bool met_by_some(FaultKind kind) {
+/// Kinds that affect each rank separately. The first affected rank may end the others before they are affected.
+bool affects_ranks_separately(FaultKind kind) {
   return kind == FaultKind::partition || kind == FaultKind::disk_full || kind == FaultKind::file_too_large;
 }
 
-/// Whom it should have struck and did not, or the other way round; "" where that is right.
-std::string wrong_ranks(const FaultEvent& e, const Struck& s, const std::optional<std::vector<std::int64_t>>& domain) {
+/// Ranks that are affected wrongly or not at all; "" if all are right.
+std::string wrongly_affected_ranks(const FaultEvent& e, const InjectedFault& s,
+                                   const std::optional<std::vector<std::int64_t>>& domain) {
   const std::vector<std::int64_t> ranks = s.ranks();
   if (!domain || ranks == *domain ||
-      (met_by_some(e.what.kind) && std::includes(domain->begin(), domain->end(), ranks.begin(), ranks.end())))
+      (affects_ranks_separately(e.what.kind) &&
+       std::includes(domain->begin(), domain->end(), ranks.begin(), ranks.end())))
     return "";
   return fmt::format("it struck ranks {}, not {}", fmt::join(ranks, " "), fmt::join(*domain, " "));
 }
@@ -132,7 +134,7 @@ std::string slow_in_timeline(const FaultEvent& event, const Struck& s, const fs:
   return "";
 }
 
-/// What the lines of one rank, or of all, do not show; "" where they show all.
+/// What the lines of one rank, or of all, lack; "" if nothing.
 std::string missing_in(const json& p, const FaultEvent& e, bool ended) {
   switch (e.what.kind) {
     case FaultKind::hang:
@@ -161,10 +163,10 @@ std::string missing_in(const json& p, const FaultEvent& e, bool ended) {
   }
 }
 
-/// The same of every rank that was struck, or of one where that is enough.
-std::string missing_of_ranks(const FaultEvent& e, const Struck& s, bool ended) {
-  const bool some = met_by_some(e.what.kind);
-  // Of ranks that are killed or stopped, the first one logs for all.
+/// The same for every affected rank, or for one if that is enough.
+std::string missing_of_ranks(const FaultEvent& e, const InjectedFault& s, bool ended) {
+  const bool some = affects_ranks_separately(e.what.kind);
+  // The first rank that is killed or stopped logs for all.
   if (!some && e.what.kind != FaultKind::slow && !e.what.thread) return missing_in(s.proof, e, ended);
   std::string first;
   for (const auto& [rank, proof] : s.of_ranks) {
@@ -176,12 +178,13 @@ std::string missing_of_ranks(const FaultEvent& e, const Struck& s, bool ended) {
   return first;
 }
 
-/// What of the asked strike is not proved; "" where all is.
-std::string missing_proof(const FaultEvent& e, const Struck& s, const DrillRestart* end, const RunSpec& run,
+/// What is not proved of the event; "" if everything is.
+std::string missing_proof(const FaultEvent& e, const InjectedFault& s, const DrillRestart* end, const RunSpec& run,
                           const fs::path& place) {
   const json& p = s.proof;
   const std::int64_t copies_every = run.resilience.local.interval;
-  const bool copies = copies_every > 0 && e.generation == 0 && e.when.step > 2 * copies_every;  // surely are there
+  // Copies certainly exist.
+  const bool copies = copies_every > 0 && e.generation == 0 && e.when.step > 2 * copies_every;
   if (copies && e.what.takes_local_copies && p.value("copies_removed", json::array()).empty())
     return "its local copies were not taken";
   if (e.who.domain == FaultDomain::agent || e.who.domain == FaultDomain::store) {
@@ -197,9 +200,10 @@ std::string missing_proof(const FaultEvent& e, const Struck& s, const DrillResta
   return to_the_end ? slow_in_timeline(e, s, place) : "";
 }
 
-/// Another rank than those struck is taken for the cause.
-bool blames_another(const FaultEvent& e, const Struck& s, const DrillRestart& end, double dist_timeout_s) {
-  if (e.what.kind == FaultKind::hang && e.lasts_s && *e.lasts_s < dist_timeout_s) return false;  // all go on after it
+/// Whether an unaffected rank is blamed.
+bool blames_another(const FaultEvent& e, const InjectedFault& s, const DrillRestart& end, double dist_timeout_s) {
+  if (e.what.kind == FaultKind::hang && e.lasts_s && *e.lasts_s < dist_timeout_s)
+    return false;  // all continue after it
   if (!ends_process(e.what.kind) && e.what.kind != FaultKind::hang) return false;
   if (e.who.domain == FaultDomain::agent || e.who.domain == FaultDomain::store) return end.rank >= 0;
   return end.blamed.empty() || std::any_of(end.blamed.begin(), end.blamed.end(),
@@ -227,25 +231,26 @@ void prove_strikes(const Scenario& scenario, const RunSpec& run, const fs::path&
     const FaultEvent& e = scenario.events[i];
     for (int generation = e.generation; generation < e.generation + e.repeats; ++generation) {
       const std::string text = event_text(e) + (generation > 0 ? fmt::format(", generation {}", generation) : "");
-      const auto struck = lines_of(lines, i, generation);
-      if (!struck) {
+      const auto injected = lines_of(lines, i, generation);
+      if (!injected) {
         out.differences.push_back(text + " never struck");
         continue;
       }
-      const DrillRestart* end = end_after(out.restarts, generation, struck->first_unix_s);
-      std::string missing = wrong_ranks(e, *struck, domain_ranks(e, generation, scenario, run, out.restarts));
-      if (missing.empty()) missing = missing_proof(e, *struck, end, run, place);
+      const DrillRestart* end = end_after(out.restarts, generation, injected->first_unix_s);
+      std::string missing =
+          wrongly_affected_ranks(e, *injected, domain_ranks(e, generation, scenario, run, out.restarts));
+      if (missing.empty()) missing = missing_proof(e, *injected, end, run, place);
       if (!missing.empty())
         out.differences.push_back(fmt::format("{}: not proved: {}", text, missing));
       else
-        out.struck.push_back(text);
-      if (end && blames_another(e, *struck, *end, run.dist_timeout_s))
+        out.proofs.push_back(text);
+      if (end && blames_another(e, *injected, *end, run.dist_timeout_s))
         out.differences.push_back(fmt::format("{}: rank {} is blamed, which was not struck: {}", text,
                                               fmt::join(end->blamed, " "),
                                               end->message.empty() ? end->cause : end->message));
-      if (end && e.detected_within_s && end->detected_unix_s - struck->first_unix_s > *e.detected_within_s)
+      if (end && e.detected_within_s && end->detected_unix_s - injected->first_unix_s > *e.detected_within_s)
         out.differences.push_back(fmt::format("{}: noticed after {:.1f} s, not within {:g} s", text,
-                                              end->detected_unix_s - struck->first_unix_s, *e.detected_within_s));
+                                              end->detected_unix_s - injected->first_unix_s, *e.detected_within_s));
     }
   }
 }

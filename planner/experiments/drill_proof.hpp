@@ -1,4 +1,4 @@
-// Proof that the faults of a drill struck: an injector that misses makes a green drill of nothing.
+// Proves that the faults of a drill happened: if the injector misses, a drill passes without a test.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -8,11 +8,10 @@
 
 namespace wt {
 
-/// One sentence for each strike that is proved, into `out.struck`; one for each that is not, and for each restart that
-/// another rank is named for, into `out.differences`. A strike is proved by the ranks that it struck, which are those
-/// of its domain, by what each of them left, and by the end of its generation. `place`: the output folder of the run
-/// that was struck.
-void prove_strikes(const Scenario& scenario, const RunSpec& run, const std::filesystem::path& place, DrillCase& out);
+/// Appends one sentence to `out.proofs` for each proved fault. Appends one to `out.differences` for each that is not
+/// proved, and for each restart that blames another rank. The proof of a fault: its ranks are those of the event's
+/// domain, each left its traces, and the generation ended accordingly. `place`: output folder of the run.
+void prove_faults(const Scenario& scenario, const RunSpec& run, const std::filesystem::path& place, DrillCase& out);
 
 /// "kill of rank 1 at optimizer of step 6"
 std::string event_text(const FaultEvent& event);

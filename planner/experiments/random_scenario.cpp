@@ -78,18 +78,18 @@ class Drawing {
     else if (whole_replicas && run_.device == DeviceKind::cpu && dice_.one_in(3))
       ways.push_back(Recovery::without_replica);
     ways.push_back(dice_.one_in(6) ? Recovery::wait : Recovery::restart);
-    // Faults that happen to be alike are not one that comes back.
+    // Equal faults by chance must not count as a recurring fault.
     scenario_.policy.max_restarts = scenario_.policy.retries_same_place = 10;
   }
 
-  /// An event of the generation under way; one that ends the ranks begins the next.
+  /// Draws an event of the current generation. An event that ends the ranks begins the next generation.
   void event() {
     FaultEvent out;
     out.generation = generation_;
     do out.what = effect();
     while (out.what.kind == FaultKind::maintenance && first_ > run_.steps - kStepsToEnd);
     const bool saves = out.what.kind == FaultKind::disk_full || out.what.kind == FaultKind::file_too_large;
-    out.when = saves ? save(9) : place(out.what);  // something is left to be written
+    out.when = saves ? save(9) : place(out.what);  // so that something remains to be written
     out.who = victims(out);
     if (of_launch(out)) out.what.takes_local_copies = false;
     if (out.what.kind == FaultKind::hang || out.what.kind == FaultKind::slow)
@@ -102,12 +102,12 @@ class Drawing {
     scenario_.events.push_back(out);
   }
 
-  /// What can be drawn next.
+  /// Updates what can be drawn after the event.
   void go_on_after(const FaultEvent& e) {
     if (!ends_ranks(e)) {
       struck_ = true;
-      first_ = e.when.step + 1;  // what ends the ranks comes after it
-      // Found, it restarts the ranks, and not found it does not.
+      first_ = e.when.step + 1;  // an event that ends the ranks must come later
+      // If it is found, ranks restart; if not, they do not.
       last_ = e.what.kind == FaultKind::corrupt && run_.resilience.verify_interval > 0;
       return;
     }
@@ -115,25 +115,25 @@ class Drawing {
     struck_ = false;
     const bool in_save = e.when.place == FaultTime::Place::checkpoint;
     const bool whole = e.when.place == FaultTime::Place::manifest || (in_save && e.when.after >= 1);
-    // A save that fails is noticed by the next one at the latest; copies in memory may be as new as that.
+    // A failed save is noticed by the next one at the latest. Copies in memory may be as new as that.
     const std::int64_t newer = in_save && run_.resilience.local.interval > 0 ? run_.save_interval + 1 : whole ? 1 : 0;
     first_ = std::max(first_, e.when.step + newer);
     if (e.what.kind == FaultKind::maintenance) first_ += kStepsToEnd + 1;  // the next ranks begin after the save
-    // When ranks come back to those that went on is not known.
+    // It is unknown when ranks come back.
     last_ = on_loss(Recovery::without_replica) || (e.lasts_s && on_loss(Recovery::shrink));
   }
 
-  /// A checkpoint that is whole by then is damaged, and ranks die, so that it is read.
+  /// Damages a checkpoint that is complete by then, and kills ranks, so that it is read.
   void damage() {
     using enum FileDamage;
-    const std::int64_t whole = 2 * run_.save_interval + 1;  // the second save has waited for the first
+    const std::int64_t whole = 2 * run_.save_interval + 1;  // the second save waits for the first
     if (!run_.save || run_.save_interval == 0 || std::max(whole, first_) > run_.steps || generation_ > 0 ||
         on_loss(Recovery::without_replica))
       return;
     FaultEvent out;
     out.when.step = dice_.between(std::max(whole, first_), run_.steps);
     out.what.kind = FaultKind::damage;
-    if (run_.resilience.local.interval > 0) {  // which is read first
+    if (run_.resilience.local.interval > 0) {  // read first
       out.who = {FaultDomain::node, dice_.between(0, nodes() - 1), 0};
       out.what.level = CopyLevel::local;
       out.what.damage = dice_.of(std::vector{flip_bit, truncate, zero, remove});
@@ -167,14 +167,14 @@ class Drawing {
       using enum TensorKind;
       out.tensor = dice_.of(std::vector{gradient, weight, moment, activation});
       out.layer = dice_.between(0, run_.model.blocks() - 1);
-      if (out.tensor != gradient && dice_.one_in(2)) return out;  // a gradient begins a step with zero
+      if (out.tensor != gradient && dice_.one_in(2)) return out;  // a gradient is 0 at the begin of a step
       out.bit = static_cast<int>(dice_.between(0, 31));
       out.element = dice_.between(0, 1'000'000);
     }
     return out;
   }
 
-  /// At most so many tenths of the rank's bytes are written before.
+  /// A save with at most so many tenths of the rank's bytes written before the fault.
   FaultTime save(std::int64_t tenths) {
     FaultTime out;
     std::vector<std::int64_t> saves;
@@ -201,13 +201,13 @@ class Drawing {
       out.place = dice_.one_in(2) ? FaultTime::Place::reload : FaultTime::Place::restart;
       return out;
     }
-    // Ranks that are asked to end do so after the next steps: the run must not be over by then.
+    // Ranks that are asked to end do so after the next steps. The run must not be over by then.
     const std::int64_t last = run_.steps - (kind == maintenance ? kStepsToEnd : 0);
     out.step = dice_.between(first_, last);
-    const bool other_ops = generation_ > 0 && on_loss(Recovery::shrink);  // of a smaller layout
+    const bool other_ops = generation_ > 0 && on_loss(Recovery::shrink);  // with a smaller layout
     if (kind == corrupt && what.tensor == TensorKind::activation) {
       out.place = FaultTime::Place::op;
-      out.op = fmt::format("mb0.L{}.attn.fwd", what.layer);  // in every layout
+      out.op = fmt::format("mb0.L{}.attn.fwd", what.layer);  // exists in every layout
       return out;
     }
     if (kind == maintenance || kind == corrupt || kind == slow || other_ops || dice_.one_in(5)) return out;
@@ -217,13 +217,13 @@ class Drawing {
     return out;
   }
 
-  /// Members that are sure to be there: rank 0 where the world may have shrunk or nodes have moved before.
+  /// Entities that certainly exist: rank 0 if the world may have shrunk or nodes may have moved.
   Victims victims(const FaultEvent& event) {
     using enum FaultDomain;
     const FaultKind kind = event.what.kind;
     const bool one_rank = kind != FaultKind::kill && kind != FaultKind::partition && kind != FaultKind::slow;
     if (kind == FaultKind::maintenance) return {all, std::nullopt, 0};
-    if (event.when.place == FaultTime::Place::manifest) return {rank, 0, 0};  // it alone writes one
+    if (event.when.place == FaultTime::Place::manifest) return {rank, 0, 0};  // only rank 0 writes a manifest
     const bool in_save = event.when.place == FaultTime::Place::checkpoint;
     const bool same = generation_ == 0 || scenario_.policy.on_loss.front() == Recovery::restart;
     if (one_rank || in_save || !same) {
@@ -232,7 +232,7 @@ class Drawing {
     }
     const std::int64_t per_rack = scenario_.nodes.per_rack > 0 ? scenario_.nodes.per_rack : nodes();
     const bool in_step = event.when.place == FaultTime::Place::begin || event.when.place == FaultTime::Place::op;
-    // A rack, or a replica, may be all there is, from which nothing can be cut off.
+    // A rack or a replica may be the whole run; then a partition would separate nothing.
     const bool dies = kind == FaultKind::kill;
     switch (kind == FaultKind::partition ? 0 : dice_.between(0, dies && in_step ? 5 : 2)) {
       case 0:
@@ -254,7 +254,7 @@ class Drawing {
     return event.who.domain == FaultDomain::store || event.who.domain == FaultDomain::agent;
   }
 
-  /// All ranks of a node, which the policy can do without until it is back.
+  /// The event removes all ranks of a node, and the policy can continue without it.
   bool takes_nodes(const FaultEvent& event) const {
     using enum FaultDomain;
     const bool nodes = event.who.domain == node || event.who.domain == rack || event.who.domain == replica ||
@@ -266,7 +266,7 @@ class Drawing {
     return 0.5 * static_cast<double>(dice_.between(1, 4));
   }
 
-  /// A hang and a slow phase that end by themselves, and wrong numbers, are lived through.
+  /// Temporary hangs, slow phases and wrong numbers do not end ranks.
   static bool ends_ranks(const FaultEvent& event) {
     using enum FaultKind;
     if (event.what.kind == hang) return !event.lasts_s;
@@ -289,9 +289,9 @@ class Drawing {
   Dice dice_;
   Scenario scenario_;
   int generation_ = 0;
-  bool last_ = false;       ///< what comes after it is not known
-  bool struck_ = false;     ///< an event of the generation under way is drawn: ranks must not end before its step
-  std::int64_t first_ = 1;  ///< a step that the generation under way is sure to come to
+  bool last_ = false;       ///< what follows it is unknown
+  bool struck_ = false;     ///< an event of this generation is drawn, so ranks must not end before its step
+  std::int64_t first_ = 1;  ///< a step that this generation certainly reaches
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Scenarios drawn from the whole grammar that a drill can inject, for soaking recovery in what nobody thought of.
+// Random scenarios from all faults that a drill can inject, to test recovery from combinations that nobody thought of.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace wt {
 
-/// The places of a step that faults are drawn from.
+/// Places of a step where faults are injected.
 struct StepPlaces {
-  std::vector<std::string> op_ids;       ///< of one step of any rank
-  std::vector<std::string> collectives;  ///< those that communicate
+  std::vector<std::string> op_ids;       ///< of one step, for any rank
+  std::vector<std::string> collectives;  ///< ops that communicate
 };
 
-/// Scenario number `number` of the series that starts from `seed`: one to three events, of which each can strike (the
-/// next one strikes the generation that recovers from the one before). The same on every machine. It passes
-/// check_drill; `expect` says what must hold after it.
+/// Scenario `number` of the series for `seed`: one to three events that certainly happen (each in the generation that
+/// recovers from the one before). The same on every machine. It passes check_drill; `expect` is what must hold
+/// afterwards.
 Scenario random_scenario(const RunSpec& run, const StepPlaces& places, std::uint64_t seed, std::int64_t number);
 
 }  // namespace wt

@@ -11,15 +11,15 @@
 namespace wt {
 namespace {
 
-/// First, two in the middle and last: each kind of layer that the program tells apart, and a weight slot used twice.
+/// The first, two in the middle and the last: every kind of layer in the program, and a reused weight slot.
 constexpr std::int64_t kLayers = 4;
-/// Two pass through every state of the buffers; more repeat them.
+/// Two pass through every state of the buffers; more would repeat them.
 constexpr std::int64_t kMicrobatches = 2;
 constexpr std::int64_t kShortestSeq = 256;
 constexpr std::int64_t kSmallestWidth = 1024;  ///< divisor
-/// Of the memory free: the rest is for the process and what others allocate meanwhile.
+/// Of the free memory. The rest is for the process, and for others that allocate meanwhile.
 constexpr double kMemoryShare = 0.75;
-/// One core gives 20 to 100 GFLOP/s, a GPU of today 200 to 1,000 TFLOP/s, so a step is one to five seconds.
+/// A core does 20 to 100 GFLOP/s, a current GPU 200 to 1,000 TFLOP/s, so a step takes one to five seconds.
 constexpr double kCoreFlops = 1e11, kDeviceFlops = 1e15;
 
 std::int64_t over(std::int64_t value, std::int64_t divisor, const ModelSpec& model, const char* what,
@@ -32,7 +32,7 @@ std::int64_t over(std::int64_t value, std::int64_t divisor, const ModelSpec& mod
   return value / divisor;
 }
 
-/// The run at one point of the reductions; plan.rehearsal.width_divisor says which width it has.
+/// The run with these reductions. plan.rehearsal.width_divisor sets its width.
 RunSpec shaped(const RunSpec& plan, std::int64_t divisor, std::int64_t layers, std::int64_t seq,
                std::int64_t microbatches) {
   RunSpec run = plan;
@@ -40,7 +40,7 @@ RunSpec shaped(const RunSpec& plan, std::int64_t divisor, std::int64_t layers, s
   run.model = scaled_model(plan.model, divisor, plan.precision);
   run.model.layers = layers;
   if (!run.layout.placement.empty()) run.layout.placement.resize(static_cast<std::size_t>(run.model.blocks()));
-  run.layout.dispatcher = Dispatcher::alltoall;  // other ranks are faked, so that nobody sees how rows come
+  run.layout.dispatcher = Dispatcher::alltoall;  // other ranks are faked, so the dispatcher does not matter
   run.seq = seq;
   if (microbatches < plan.microbatches())
     run.global_batch = plan.layout.data_ranks() * plan.layout.microbatch * microbatches;
@@ -64,7 +64,7 @@ Need need_of(const RunSpec& run, const RoutingOfRun& routing) {
   return {replay_memory(program, rows.rows(1)).peak_bytes, step_flops(program, rows.rows(1))};
 }
 
-/// Nothing is recomputed in some layers only: the first ones stand for the rest.
+/// Whether recompute is the same in all layers, so that the first ones can represent the rest.
 bool recomputes_evenly(const RunSpec& plan) {
   for (std::int64_t layer = 1; layer < plan.model.layers; ++layer)
     if (mask_of(plan.layout.recompute.of(layer, plan.model.layers)) !=
@@ -81,7 +81,7 @@ bool scales(const RunSpec& plan, std::int64_t divisor) {
       return false;
     }
   }
-  return true;  // asked for: shaped() says what is wrong with it
+  return true;  // the width was requested: shaped() reports its problem
 }
 
 double free_bytes() {
@@ -98,7 +98,8 @@ double free_bytes() {
 ModelSpec scaled_model(const ModelSpec& model, std::int64_t divisor, Precision precision) {
   ModelSpec out = model;
   if (divisor == 1) return out;
-  const std::int64_t unit = precision == Precision::fp32 ? 4 : 8;  // LibTorch's grouped GEMM wants rows of 16 bytes
+  // LibTorch's grouped GEMM needs rows that are multiples of 16 bytes.
+  const std::int64_t unit = precision == Precision::fp32 ? 4 : 8;
   for (auto& [width, what] : {std::pair{&out.d_model, "d_model"},
                               {&out.ffn, "ffn_hidden_size"},
                               {&out.dense_ffn, "the dense layers' FFN"},
@@ -107,7 +108,7 @@ ModelSpec scaled_model(const ModelSpec& model, std::int64_t divisor, Precision p
   out.vocab = (model.vocab + divisor - 1) / divisor;
   std::int64_t left = divisor;
   for (; left % 2 == 0 && out.heads % 2 == 0 && out.kv_heads % 2 == 0; left /= 2) out.heads /= 2, out.kv_heads /= 2;
-  out.head_dim = over(out.head_dim, left, model, "the head's width", 2);  // rotary positions turn pairs
+  out.head_dim = over(out.head_dim, left, model, "the head's width", 2);  // rotary positions rotate pairs
   MlaSpec& mla = out.attention.mla;
   for (auto& [width, factor] : {std::pair{&mla.kv_lora_rank, divisor},
                                 {&mla.q_lora_rank, divisor},
@@ -197,7 +198,7 @@ RunSpec reduced_run(const RunSpec& plan, const RoutingOfRun& routing, const Rehe
       need = need_of(run, routing);
       if (need.within(limits)) return run;
     }
-  if (need.memory_bytes <= limits.memory_bytes) return run;  // the smallest there is: it takes its time
+  if (need.memory_bytes <= limits.memory_bytes) return run;  // the smallest run: it may take longer
   throw_error(Code::finding,
               "rehearsal of {}: found a need of {} of tensors at width 1/{}, {} layers and {} tokens a sequence, this "
               "machine allows {}; "

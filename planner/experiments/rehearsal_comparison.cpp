@@ -18,7 +18,7 @@ using nlohmann::json;
 
 OpKey key_of(const Op& op) { return {op.action, op.direction, op.group}; }
 
-/// What the compute lane does; collectives are faked, so their time says nothing.
+/// The compute lane's own work. Collectives are faked, so their times mean nothing.
 bool computes(const Op& op) { return !op.asynchronous() && !op.work.empty(); }
 
 std::map<OpKey, std::int64_t> counts_of(const Program& program) {
@@ -132,7 +132,7 @@ Rehearsal read_rehearsal_result(const RunSpec& plan, const RunSpec& run, const s
   out.plan_replay_bytes = replay_memory(planned, plan_rows.rows(1)).peak_bytes;
 
   const bool cpu = run.device == DeviceKind::cpu;
-  std::map<OpKey, std::vector<double>> measured;  // sums of each step
+  std::map<OpKey, std::vector<double>> measured;  // sums by step
   std::map<OpKey, Price> predicted;
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const Op& op = *ops[i].op;

@@ -1,5 +1,5 @@
-// A rehearsal laid beside the plan: what one rank of the planned layout took here, op by op, against what the machine
-// model predicts for the same shapes and what the memory replay says; the plan's own figures stand in their own column.
+// Compares a rehearsal with the plan: one rank of the planned layout as measured here, op by op, the machine model's
+// prediction for the same shapes, and the memory replay. The plan's own figures are separate.
 #pragma once
 #include <filesystem>
 #include <map>
@@ -16,7 +16,7 @@
 
 namespace wt {
 
-/// What plan.json says of the plan.
+/// Figures of plan.json.
 struct PlanFigures {
   std::string cluster;
   double step_s = 0;
@@ -24,43 +24,43 @@ struct PlanFigures {
   std::vector<std::string> routing;
   std::map<std::string, double> op_s;  ///< mean seconds of one op, by to_string(OpKey)
 };
-/// plan.json beside the run file; none where there is none or it is of another layout. Throws Error{usage} on a damaged
-/// one.
+/// Reads plan.json next to the run file; empty if there is none or it is for another layout. Throws Error{usage} for a
+/// damaged one.
 std::optional<PlanFigures> read_plan_figures(const std::filesystem::path& run_file, const RunSpec& run);
 
 /// Ops of one kind of work on the compute lane.
 struct RehearsedOp {
   OpKey key;
   std::int64_t planned = 0;        ///< in a step of the plan
-  std::int64_t rehearsed = 0;      ///< in a step that was run
-  double measured_s = 0;           ///< one op: the median step's sum over those that were run
-  std::optional<Price> predicted;  ///< one op, at the rows it had; none without a machine model
+  std::int64_t rehearsed = 0;      ///< in a measured step
+  double measured_s = 0;           ///< one op: the median step's sum over the number of ops
+  std::optional<Price> predicted;  ///< one op, with its rows; empty without a machine model
 };
 
 struct Rehearsal {
-  RunSpec plan, run;  ///< as planned, and as run
+  RunSpec plan, run;  ///< the planned run, and the rehearsed one
   std::optional<PlanFigures> figures;
   std::string device, routing, tokens;
-  std::int64_t steps = 0;           ///< measured
-  double cores_used_by_others = 0;  ///< meanwhile
+  std::int64_t steps = 0;           ///< measured steps
+  double cores_used_by_others = 0;  ///< during the measurement
   std::vector<RehearsedOp> ops;
-  std::map<OpKind, std::pair<std::int64_t, double>> collectives;  ///< number and bytes in a step that was run
+  std::map<OpKind, std::pair<std::int64_t, double>> collectives;  ///< number and bytes in a measured step
   double loss = 0;
-  double measured_peak_bytes = 0, replayed_peak_bytes = 0;  ///< of the run, highest step
-  std::string measured_peak_op, replayed_peak_op;           ///< where
-  double plan_replay_bytes =
-      0;  ///< of the plan's own program with this rank's routing, without a CPU transport's scratch
+  double measured_peak_bytes = 0, replayed_peak_bytes = 0;  ///< of the rehearsed run, the highest step
+  std::string measured_peak_op, replayed_peak_op;           ///< the ops of these peaks
+  /// Of the plan's own program with this rank's routing, without the buffers of a CPU transport.
+  double plan_replay_bytes = 0;
 
   bool reduced() const;
-  double measured_s() const;                  ///< all ops of a step that was run
-  double extrapolated_s() const;              ///< the same with as many ops as the plan has
-  std::optional<double> predicted_s() const;  ///< of what was run
+  double measured_s() const;                  ///< all ops of a measured step
+  double extrapolated_s() const;              ///< scaled to the number of ops in the plan
+  std::optional<double> predicted_s() const;  ///< for the rehearsed ops
   /// |measured - replayed| <= max(2 %, 4 MiB).
   bool peak_holds() const;
 };
 
-/// `folder` holds what windtunnel-train wrote for `run` (rehearsal.json); `source` is the run's routing; `prices` may
-/// be null. Throws Error{usage} on a damaged file and on prices that are missing.
+/// `folder`: output of windtunnel-train for `run` (rehearsal.json). `source`: the run's routing. `prices` may be
+/// nullptr. Throws Error{usage} for a damaged file and for missing prices.
 Rehearsal read_rehearsal_result(const RunSpec& plan, const RunSpec& run, const std::filesystem::path& folder,
                                 const RoutingSource& source, const RoutingSource& plan_source, const OpCost* prices);
 

@@ -15,20 +15,20 @@ constexpr double kAt90 = 1.2815515655446004;  // standard deviations from the mi
 
 using BucketSeconds = std::array<double, kBuckets>;
 
-/// An amount in each draw; a point is the same in all.
+/// An amount in each draw. One without a range is the same in all.
 class DrawnAmount {
  public:
   DrawnAmount(const std::optional<PriceAmount>& amount, const CostInput& input, std::uint64_t what) : amount_(amount) {
     if (amount && amount->low < amount->high) z_ = stratified_normals(input.runs, input.price_seed ^ splitmix64(what));
   }
   explicit operator bool() const { return amount_.has_value(); }
-  /// A normal law about the middle of the range; no amount is below 0.
+  /// Normal around the middle of the range, at least 0.
   double in(std::size_t draw) const {
     if (!amount_) return 0;
     if (z_.empty()) return amount_->low;
     return std::max(0.0, amount_->middle() + z_[draw] * (amount_->high - amount_->low) / (2 * kAt90));
   }
-  /// Over its middle.
+  /// Relative to the middle.
   double relative(std::size_t draw) const {
     return amount_ && amount_->middle() > 0 ? in(draw) / amount_->middle() : 1;
   }
@@ -38,7 +38,7 @@ class DrawnAmount {
   std::vector<double> z_;
 };
 
-/// Watts of the whole job by bucket, without the building.
+/// Power of the whole job in watts, by bucket, without the building.
 class JobPower {
  public:
   explicit JobPower(const CostInput& input) : input_(input) {
@@ -60,7 +60,7 @@ class JobPower {
     for (std::size_t b = 0; b < kBuckets; ++b) {
       const Bucket bucket = static_cast<Bucket>(b);
       const bool steps = bucket == Bucket::productive || bucket == Bucket::wasted_progress;
-      const double each = steps ? step : bucket == Bucket::other ? communicate : idle;  // other: collectives wait
+      const double each = steps ? step : bucket == Bucket::other ? communicate : idle;  // in `other`, collectives wait
       out[b] = always + gpus * each;
     }
     return out;
@@ -69,7 +69,7 @@ class JobPower {
  private:
   static constexpr std::uint64_t kWhat = 5;
 
-  /// All states are off together: one meter, one workload.
+  /// All states share one error: one meter, one workload.
   double in(const PriceAmount& amount, std::size_t draw) const {
     return std::max(0.0, amount.middle() + z_[draw] * (amount.high - amount.low) / (2 * kAt90));
   }
@@ -79,7 +79,7 @@ class JobPower {
   std::vector<double> z_;
 };
 
-/// A step time in each draw: log-normal on either side of the prediction, with the interval's ends at 10 and 90 %.
+/// A step time for each draw: log-normal on either side of the prediction, with the interval's ends at 10 and 90 %.
 std::vector<double> drawn_steps(const CostInput& input) {
   const double step_s = input.scenario.step_s;
   std::vector<double> out(static_cast<std::size_t>(input.runs), step_s);
@@ -108,7 +108,7 @@ std::vector<std::string> without_price(const std::optional<PriceSpec>& given) {
   return out;
 }
 
-/// Adds up draws.
+/// Sums over draws.
 class CostSum {
  public:
   explicit CostSum(const CostInput& input)
@@ -210,7 +210,7 @@ std::optional<double> break_even_gpu_hour(const Cost& cost, double money) {
   const bool charged = std::ranges::any_of(cost.draws, [](const CostDraw& draw) { return draw.priced_hours > 0; });
   if (!charged || p50(0) > money) return {};
   double low = 0, high = 1;
-  while (p50(high) < money) high *= 2;  // P50 grows with the price, without end
+  while (p50(high) < money) high *= 2;  // P50 grows with the price without limit
   for (int halving = 0; halving < 100; ++halving) {
     const double middle = (low + high) / 2;
     (p50(middle) < money ? low : high) = middle;

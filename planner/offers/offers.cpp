@@ -11,7 +11,7 @@ namespace {
 
 double money_p50(const OfferRow& row) { return row.plan->cost.money->p50; }
 
-/// Rows with plans, the cheapest first; of equal ones the first given.
+/// Rows with plans, the cheapest first; equal ones in the order given.
 std::vector<std::size_t> by_money(const OfferComparison& comparison) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < comparison.rows.size(); ++i)
@@ -24,14 +24,14 @@ std::vector<std::size_t> by_money(const OfferComparison& comparison) {
 
 double draw_money(const Cost& cost, std::size_t i) { return money_at(cost.draws[i], cost.prices->gpu_hour->middle()); }
 
-/// As many of the same GPU, with the same simulated step: what is wrong about one is wrong about the other.
+/// Equally many of the same GPU with the same simulated step: they share the model's error.
 bool same_machine(const OfferRow& a, const OfferRow& b) {
   const StudySpec &on_a = a.inputs.study, &on_b = b.inputs.study;
   return on_a.gpus == on_b.gpus && on_a.cluster.gpu_name == on_b.cluster.gpu_name &&
          a.plan->step.step_s == b.plan->step.step_s;
 }
 
-/// Share of the draws in which `row` is no dearer than `least`.
+/// Share of draws in which `row` costs no more than `least`.
 double chance_of(const OfferRow& row, const OfferRow& least) {
   const Cost &cost = row.plan->cost, &than = least.plan->cost;
   std::vector<double> ratio_error(cost.draws.size(), 0.0);

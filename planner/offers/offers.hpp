@@ -1,6 +1,6 @@
-// Offers of clusters compared by what one study costs on each. The cheapest has the least P50 of money. Draw by draw,
-// all offers have the same failures and the same error of the model about the step; steps of other machines have an
-// error of their own beside it.
+// Compares offers of clusters by the cost of one study on each. The cheapest has the least P50 of money. In each draw,
+// all offers have the same failures and the same model error of the step. Steps of different machines have an
+// additional error of their own.
 #pragma once
 #include <optional>
 #include <string>
@@ -12,11 +12,11 @@
 
 namespace wt {
 
-/// An offer is a tie with the cheapest where it is no dearer in at least this share of the draws: one end of an 80 %
-/// interval, as those of step times are.
+/// An offer ties with the cheapest if it costs no more in at least this share of draws: one end of an 80 % interval, as
+/// for step times.
 inline constexpr double kTieChance = 0.1;
-/// Standard deviation of the log of predicted over true ratio of two machines' steps: the root mean square over 24
-/// pairs of GPUs with published runs of one model and stack, 10 models (bench/studies/offers/ratio_error.py).
+/// Standard deviation of log(predicted / true ratio) of two machines' steps: the root mean square over 24 pairs of GPUs
+/// with published runs of one model and stack, 10 models (bench/studies/offers/ratio_error.py).
 inline constexpr double kRatioError = 0.1;
 
 enum class OfferVerdict { no_plan, cheapest, tie, dearer };
@@ -24,27 +24,27 @@ enum class OfferVerdict { no_plan, cheapest, tie, dearer };
 struct OfferRow {
   OfferSpec offer;
   PlanInputs inputs;
-  std::optional<Plan> plan;  ///< none where nothing fits
-  std::string misfit;        ///< why
+  std::optional<Plan> plan;  ///< empty if no layout fits
+  std::string misfit;        ///< why none fits
   Code failure = Code::finding;
   OfferVerdict verdict = OfferVerdict::no_plan;
-  double dearer = 0;  ///< P50 of its money over the cheapest one's, minus 1
-  double chance = 0;  ///< share of draws in which it is no dearer than the cheapest, with kRatioError
-  /// Price of a GPU-hour at which its P50 is the cheapest one's; of the cheapest that of the next; none where no price
-  /// is low enough, or there is no other.
+  double dearer = 0;  ///< P50 of its money over that of the cheapest, minus 1
+  double chance = 0;  ///< share of draws in which it costs no more than the cheapest, with kRatioError
+  /// Price of a GPU-hour at which its P50 equals that of the cheapest. For the cheapest: that of the next. Empty if no
+  /// price is low enough, or without another offer.
   std::optional<double> break_even;
 };
 
 struct OfferComparison {
   std::string study, currency;
-  std::vector<OfferRow> rows;           ///< as given
-  std::optional<std::size_t> cheapest;  ///< none where nothing fits on any
+  std::vector<OfferRow> rows;           ///< in the order given
+  std::optional<std::size_t> cheapest;  ///< empty if no offer has a plan
 };
 
-/// Verdicts and break-even prices of rows with plans.
+/// Sets verdicts and break-even prices of rows with plans.
 void judge_offers(OfferComparison& comparison);
-/// Plans the study on each. Throws Error{usage} naming the offer before the first is planned: where one cannot be read,
-/// or shares nothing with the study. Prices of a study's own are left out.
+/// Plans the study on each offer; the study's own prices are ignored. Throws Error{usage} naming the offer, before any
+/// is planned, if one cannot be read or does not match the study.
 OfferComparison compare_offers(const StudySpec& study, std::vector<OfferSpec> offers, bool allow_assumed,
                                const SearchProgress& progress = {});
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kKicks = 100;
 
-/// Shares of each scenario, which sum to the ranks.
+/// Shares of each scenario, scaled to sum to the number of ranks.
 std::vector<std::vector<double>> normalised(std::vector<std::vector<double>> counts, std::int64_t expert_ranks) {
   for (auto& row : counts) {
     const double sum = std::accumulate(row.begin(), row.end(), 0.0);
@@ -24,7 +24,7 @@ std::vector<std::vector<double>> normalised(std::vector<std::vector<double>> cou
   return counts;
 }
 
-/// Each further copy goes to the expert with most tokens a copy, in its worst scenario.
+/// Assigns each copy to the expert with the most tokens per copy in its worst scenario.
 std::vector<std::int64_t> experts_with_copies(const std::vector<std::vector<double>>& shares, std::int64_t expert_ranks,
                                               std::int64_t further) {
   const std::size_t experts = shares.front().size();
@@ -46,7 +46,7 @@ std::vector<std::int64_t> experts_with_copies(const std::vector<std::vector<doub
   return out;
 }
 
-/// `items` on so many ranks with equal room; [rank] = items.
+/// Packs `items` on `ranks` ranks with equal room; [rank] = items.
 std::vector<std::vector<int>> packed(const std::vector<std::vector<double>>& weights, const std::vector<int>& items,
                                      std::int64_t ranks) {
   detail::PackProblem p;
@@ -62,7 +62,7 @@ std::vector<std::vector<int>> packed(const std::vector<std::vector<double>>& wei
   return out;
 }
 
-/// Groups in an order in which many experts stay where they were: [rank] = items.
+/// Orders groups so that many experts stay on their rank; [rank] = items.
 std::vector<std::vector<int>> near(std::vector<std::vector<int>> groups, const std::vector<std::int64_t>& expert_of,
                                    const std::vector<std::set<std::int64_t>>& held) {
   const std::size_t n = groups.size();
@@ -85,7 +85,7 @@ std::vector<std::vector<int>> near(std::vector<std::vector<int>> groups, const s
   return out;
 }
 
-/// Experts that each rank holds.
+/// Experts held by each rank.
 std::vector<std::set<std::int64_t>> held_by(const std::vector<std::int64_t>& slots, std::int64_t ranks) {
   std::vector<std::set<std::int64_t>> out(static_cast<std::size_t>(ranks));
   const std::size_t room = slots.size() / out.size();
@@ -151,7 +151,7 @@ Placement fill_slots(const std::vector<LoadScenario>& scenarios, std::int64_t la
                 scenarios.size());
   Placement out;
   using Known = std::pair<std::vector<std::vector<double>>, std::vector<std::int64_t>>;
-  std::map<Known, std::vector<std::int64_t>> known;  // layers that reuse a row
+  std::map<Known, std::vector<std::int64_t>> known;  // layers that reuse a row have the same slots
   for (std::int64_t layer = 0; layer < layers; ++layer) {
     std::vector<std::vector<double>> counts;
     for (const auto& s : scenarios) counts.push_back(shares_of(s, layer));

@@ -11,7 +11,7 @@
 namespace wt {
 namespace {
 
-constexpr int kAlwaysProved = 16;  // at most 2.6 million packings (4 ranks x 4), far fewer after bounds
+constexpr int kAlwaysProved = 16;  // at most 2.6 million packings (4 ranks x 4), far fewer with bounds
 
 detail::PackProblem problem_of(const std::vector<std::vector<double>>& counts, std::int64_t expert_ranks) {
   const std::size_t experts = counts.empty() ? 0 : counts[0].size();
@@ -43,8 +43,8 @@ std::vector<int> identity_ranks(const detail::PackProblem& p) {
   return rank_of;
 }
 
-/// Slots in rank order. Packed groups are given, greedily, to the rank that most of their experts come from, so that a
-/// layout that changes its placement moves few experts; inside a rank experts are in ascending order.
+/// Slots in rank order. Packed groups go, greedily, to the rank that most of their experts are on, so that a change of
+/// placement moves few experts. Inside a rank experts are ascending.
 std::vector<std::int64_t> slots_of(const detail::PackProblem& p, const std::vector<int>& group_of) {
   const auto n = static_cast<std::size_t>(p.ranks);
   std::vector<std::vector<int>> stays(n, std::vector<int>(n, 0));  // [group][rank]
@@ -80,7 +80,7 @@ void check(const std::vector<LoadScenario>& scenarios, std::int64_t layers) {
                   "placement: scenario '{}': found no rows, needs tokens per expert for at least one layer", s.name);
 }
 
-/// One scenario whose rows are the shares of all scenarios averaged.
+/// A scenario whose rows are the mean shares of all scenarios.
 LoadScenario mean_of(const std::vector<LoadScenario>& scenarios, std::int64_t layers) {
   LoadScenario out{"the mean", {}, {Evidence::derived, "mean of the scenarios' shares"}};
   for (std::int64_t layer = 0; layer < layers; ++layer) {
@@ -125,7 +125,7 @@ PlacementPlan plan_placement(const std::vector<LoadScenario>& scenarios, std::in
   check(scenarios, layers);
   PlacementPlan out;
   out.proved = true;
-  std::map<std::vector<std::vector<double>>, LayerPlacement> solved;  // layers that reuse a row have the same answer
+  std::map<std::vector<std::vector<double>>, LayerPlacement> solved;  // layers that reuse a row have the same result
   for (std::int64_t layer = 0; layer < layers; ++layer) {
     std::vector<std::vector<double>> counts;
     for (const auto& s : scenarios) counts.push_back(row_of(s, layer));

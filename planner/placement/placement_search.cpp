@@ -7,9 +7,9 @@
 namespace wt::detail {
 namespace {
 
-constexpr double kSame = 1e-12;  // loads are about 1; closer than this is rounding
+constexpr double kSame = 1e-12;  // loads are about 1; smaller differences are rounding
 
-/// Loads per rank and scenario while items move.
+/// Loads per rank and scenario during a search.
 class Loads {
  public:
   Loads(const PackProblem& p) : p_(p), load_(static_cast<std::size_t>(p.ranks * p.scenarios), 0.0) {}
@@ -17,7 +17,7 @@ class Loads {
     for (int s = 0; s < p_.scenarios; ++s) at(rank, s) += sign * p_.at(item, s);
   }
   double& at(int rank, int s) { return load_[static_cast<std::size_t>(rank * p_.scenarios + s)]; }
-  /// The worst scenario of a rank, with `in` added and `out` taken away (-1 = none).
+  /// Load of a rank in its worst scenario, with item `in` added and `out` removed (-1 = none).
   double worst(int rank, int in = -1, int out = -1) {
     double most = 0;
     for (int s = 0; s < p_.scenarios; ++s)
@@ -30,7 +30,7 @@ class Loads {
   std::vector<double> load_;
 };
 
-/// Items by their worst scenario, largest first; equal ones by index.
+/// Items by decreasing weight in their worst scenario; equal ones by index.
 std::vector<int> by_weight(const PackProblem& p) {
   std::vector<double> key(static_cast<std::size_t>(p.items()), 0.0);
   for (int i = 0; i < p.items(); ++i)
@@ -43,8 +43,8 @@ std::vector<int> by_weight(const PackProblem& p) {
   return order;
 }
 
-/// Swaps an item of the fullest rank with one elsewhere while that lowers the larger of the two ranks; the sorted
-/// vector of rank loads falls with every swap, so this ends.
+/// Swaps an item of the fullest rank with one elsewhere while that lowers the larger load of the two. Ends, because
+/// each swap lowers the sorted vector of rank loads.
 void descend(const PackProblem& p, std::vector<int>& rank_of) {
   Loads loads(p);
   for (int i = 0; i < p.items(); ++i) loads.add(i, rank_of[static_cast<std::size_t>(i)]);
@@ -112,7 +112,7 @@ class Tree {
   double& rest(int i, int s) { return rest_[static_cast<std::size_t>(i * p_.scenarios + s)]; }
   double target() const { return proof_.best.largest - kSame; }
 
-  /// What the items not yet placed force on the ranks with room: they share the rest, each takes at least the smallest.
+  /// Whether the items left must exceed the target: ranks with room share them, and each gets at least the smallest.
   bool hopeless(int depth) {
     for (int s = 0; s < p_.scenarios; ++s) {
       double open_load = rest(depth, s);
@@ -168,7 +168,8 @@ class Tree {
       if (--room == 0) --open_;
       place(depth + 1);
       if (room++ == 0) ++open_;
-      for (int s = 0; s < p_.scenarios; ++s) loads_.at(g, s) = before[static_cast<std::size_t>(s)];  // no drift
+      // Restored exactly, against rounding drift.
+      for (int s = 0; s < p_.scenarios; ++s) loads_.at(g, s) = before[static_cast<std::size_t>(s)];
       if (stopped_) return;
     }
   }
@@ -203,7 +204,7 @@ double lower_bound(const PackProblem& p) {
     std::vector<double> w;
     for (int i = 0; i < n; ++i) w.push_back(p.at(i, s));
     std::sort(w.begin(), w.end(), std::greater<>());
-    // Some rank holds k + 1 of the first k * ranks + 1 items, at least the smallest of them, and fills up.
+    // Some rank holds k + 1 of the first k * ranks + 1 items: at least the smallest of them, and its other items.
     for (int k = 0; k < p.room && k * p.ranks < n; ++k) {
       const auto last = w.begin() + k * p.ranks + 1;
       bound = std::max(bound, std::accumulate(last - (k + 1), last, 0.0) +
@@ -235,7 +236,7 @@ Packing heuristic(const PackProblem& p, int kicks) {
   const double bound = lower_bound(p);
   for (int kick = 0; kick < kicks && best.largest > bound + kSame; ++kick) {
     std::vector<int> rank_of = best.rank_of;
-    for (int swap = 0; swap < 3; ++swap)  // three = enough to leave a basin of pair swaps
+    for (int swap = 0; swap < 3; ++swap)  // enough to leave the basin of pair swaps
       std::swap(rank_of[engine() % rank_of.size()], rank_of[engine() % rank_of.size()]);
     descend(p, rank_of);
     const double largest = largest_load(p, rank_of);

@@ -12,7 +12,7 @@
 namespace wt {
 namespace {
 
-/// 0 where the study's profiles say nothing of this class of kernels.
+/// A price of 0 if the profiles do not have this class of kernels.
 Price price_of(const OpCost& cost, const WorkItem& item) {
   try {
     return cost.item(item, 0);
@@ -47,14 +47,15 @@ class ShapesOf {
     if (s.cluster.one_gpu(s.gpus).empty())
       throw_error(Code::usage, "study {}: found {}, and a benchmark is of one GPU; needs a study of nodes of one kind",
                   s.name, s.cluster.nodes_text(s.gpus));
-    problem_.space.expert_copies.clear();  // placements are not planned here: layouts without copies have the shapes
+    problem_.space.expert_copies
+        .clear();  // placements are not planned here, and layouts without copies have the same shapes
     out_.gpu = s.cluster.shared_cores() ? "" : s.cluster.one_gpu(s.gpus);
   }
   const SearchProblem& problem() const { return problem_; }
 
-  /// A layout that stands for so many that compute the same.
+  /// Adds a layout that stands for `members` layouts with the same computation.
   void add(const Layout& given, std::int64_t members) {
-    const Layout layout = dealt(problem_, given);
+    const Layout layout = with_stack_chunks(problem_, given);
     if (out_.layouts == 0) out_.run = run_of(inputs_.study, layout);
     out_.layouts += members;
     const Microbatches sequences = sequences_of(problem_, layout);
@@ -108,7 +109,7 @@ StudyShapes layout_shapes(const PlanInputs& inputs, const std::vector<Layout>& l
 }
 
 double estimated_s(const MissingShape& shape, bool on_gpu, int samples) {
-  // Orders of magnitude: fp64 products on one core, random inputs and comparisons of a host, inputs of a GPU; a sample
+  // Orders of magnitude: fp64 products on one core, random inputs and comparisons on a host, inputs on a GPU, samples
   // of 10 ms.
   constexpr double kCheck_s = 0.05, kReferenceFlopsPerS = 1e10, kHost_Bps = 2e9, kDevice_Bps = 5e11, kSample_s = 0.01;
   const double flops = std::max(1.0, shape.item.flops(0)), bytes = shape.item.bytes(0);

@@ -1,5 +1,4 @@
-// Which kernel shapes a study asks prices for that its profiles do not have measured, and how long it takes to measure
-// them.
+// The kernel shapes whose prices a study needs and its profiles lack, and the time to measure them.
 #pragma once
 #include <vector>
 
@@ -10,30 +9,30 @@ namespace wt {
 
 struct PlanInputs;
 
-/// That the suite takes of a kernel, unless it is told otherwise.
+/// Default samples per kernel of the suite.
 inline constexpr int kBenchSamples = 9;
 
 struct MissingShape {
   WorkItem item;
-  double seconds = 0;  ///< of one call by the study's prices; 0 where they say nothing
+  double seconds = 0;  ///< of one call by the study's prices; 0 = unknown
 };
 
 struct StudyShapes {
-  RunSpec run;      ///< of the study's first layout: model, sequence and precision for the inputs
-  std::string gpu;  ///< of the cluster; "" where ranks share a host's cores
+  RunSpec run;      ///< the study's first layout: model, sequence and precision of the inputs
+  std::string gpu;  ///< of the cluster; "" for shared cores
   std::vector<MissingShape> missing;
-  std::int64_t known = 0;    ///< shapes that the profiles have exactly
-  std::int64_t layouts = 0;  ///< that need them; of a study those that the search would consider: they divide and fit
+  std::int64_t known = 0;  ///< needed shapes that the profiles have exactly
+  /// Layouts that need the shapes; for a study those that the search considers: they divide and fit.
+  std::int64_t layouts = 0;
 };
 
-/// The work items of every layout that divides and fits into memory, each once; rows that routing decides at a quarter,
-/// half, once and twice the balanced load. Throws Error{finding} where no layout fits.
+/// The distinct work items of every layout that divides and fits into memory. Rows that depend on routing are taken at
+/// a quarter, half, once and twice the balanced load. Throws Error{finding} if no layout fits.
 StudyShapes study_shapes(const PlanInputs& inputs);
-/// The same of these layouts alone. Both throw Error{usage} where the study's GPUs are of several kinds.
+/// The same for these layouts. Both throw Error{usage} for a study with several kinds of GPUs.
 StudyShapes layout_shapes(const PlanInputs& inputs, const std::vector<Layout>& layouts);
 
-/// Seconds that the kernel suite takes for one of them: its check beside fp64 on the host, and so many samples with
-/// their warm-up.
+/// Seconds of the kernel suite for one shape: the check against fp64 on the host, and the samples with their warm-up.
 double estimated_s(const MissingShape& shape, bool on_gpu, int samples);
 
 }  // namespace wt

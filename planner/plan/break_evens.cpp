@@ -13,7 +13,7 @@
 namespace wt {
 namespace {
 
-constexpr double kRates[] = {0.25, 0.5, 1, 2, 4};  // of the study's
+constexpr double kRates[] = {0.25, 0.5, 1, 2, 4};  // relative to the study's rate
 constexpr double kSurvivals[] = {0.5, 0.8, 0.95};
 constexpr std::int64_t kStandbys[] = {1, 2, 4, 8};
 constexpr double kFoundAfter_s[] = {3600, kDay_s, 7 * kDay_s};
@@ -39,7 +39,7 @@ BreakEvenAxis rates_of(const CadenceInput& in) {
   return axis;
 }
 
-/// Copies at all, so at least one between two saves: the intervals that they can have.
+/// Calls `does` for each interval of local copies with at least one copy between two saves.
 void for_each_interval(const CadenceInput& in,
                        const std::function<void(double interval_s, std::int64_t copies)>& does) {
   const CadencePlan plan = choose_cadence(in);
@@ -47,12 +47,12 @@ void for_each_interval(const CadenceInput& in,
     does(plan.interval_s.value, copies);
 }
 
-/// Goodput that copies gain with their best interval; NaN where no step lies between two saves.
+/// Goodput gained by local copies at their best interval; NaN if two saves have no step between them.
 double copies_gain(const CadenceInput& in, double survival) {
   const double copy_s = in.blocking_s.value, down_s = in.recovery.total_s() - in.recovery.reload_s.value;
   double best = NAN;
   for_each_interval(in, [&](double interval_s, std::int64_t copies) {
-    // A failure that storage is needed for loses what was not persisted, too.
+    // A failure that needs storage also loses what was not persisted.
     TwoLevels levels{.mtbf = in.mtbf_s.value,
                      .local_interval = interval_s,
                      .locals_a_save = 1,

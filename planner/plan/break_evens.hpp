@@ -1,5 +1,5 @@
-// What inputs that nobody gives would have to be for a way to recover to pay: surfaces over two of them, by the closed
-// forms of recovery_formulas.hpp. No input is made up: each axis is a range.
+// Break-even surfaces: the values of two unknown inputs at which a recovery policy pays, by the closed forms of
+// recovery_formulas.hpp. No value is assumed: each axis is a range.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace wt {
 
-/// A number, and as it is shown. NaN: there is none.
+/// A number and its text. NaN: no value.
 struct ShownNumber {
   double value = 0;
   std::string text;
@@ -22,22 +22,23 @@ struct BreakEvenAxis {
 
 struct BreakEvenSurface {
   std::string policy;
-  std::string title;  ///< what a cell is
-  std::string unit;   ///< of it
+  std::string title;  ///< the quantity in a cell
+  std::string unit;   ///< of the cells
   BreakEvenAxis row, column;
-  std::vector<std::vector<ShownNumber>> cells;  ///< of each row, by column
-  std::string note;                             ///< what the cells assume
+  std::vector<std::vector<ShownNumber>> cells;  ///< [row][column]
+  std::string note;                             ///< assumptions of the cells
 };
 
-/// Failure rate x survival: goodput that local copies gain with their best interval, points; below 0 they do not pay.
-/// O16, saves to storage as often as without copies; a copy takes what a save blocks, and a save leaves one, too.
+/// Failure rate x survival: goodput gained by local copies at their best interval, in percentage points; below 0 they
+/// do not pay. Uses O16 with unchanged saves to storage. A copy blocks as long as a save, and a save leaves a copy,
+/// too.
 BreakEvenSurface local_copies_surface(const CadenceInput& in);
-/// Least survival with which they pay at any interval, to first order; above 1: never.
+/// Least survival with which local copies pay at any interval, to first order; above 1: they never pay.
 double least_survival_that_pays(const CadenceInput& in);
-/// Failure rate x standbys: how soon hot spares have to be ready, s, so that they pay for the time that they are idle.
+/// Failure rate x standbys: longest activation of hot spares, in seconds, with which they pay for their idle time.
 BreakEvenSurface hot_spares_surface(const CadenceInput& in);
-/// How late silent errors are found without a check x what the check before a save takes: how often errors have to
-/// strike for it to pay, per 1000 node-days.
+/// Time until an unverified silent error is found x time of a verification before each save: least rate of errors, per
+/// 1000 node-days, at which verification pays.
 BreakEvenSurface verification_surface(const CadenceInput& in);
 
 }  // namespace wt

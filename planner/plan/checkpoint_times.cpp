@@ -18,16 +18,16 @@ double state_bytes(const StudySpec& s) {
   return s.checkpoint.bytes_per_parameter * as_double(s.model.total_parameters());
 }
 
-/// The slowest of all nodes at once: what the storage gives them, or what one of them gets.
+/// Seconds in storage, for the slowest node when all access it at once.
 struct AtStorage {
-  const StorageRate* rows = nullptr;  ///< that were measured; none = as the cluster says
+  const StorageRate* rows = nullptr;  ///< measured rates; nullptr = as the cluster says
   double latency_s = 0, node_s = 0, all_s = 0;
   double all_Bps = 0;
   double seconds() const { return latency_s + std::max(node_s, all_s); }
 };
 
-/// What more nodes than were measured get together is the cluster's to say, unless the rows show a limit; it is at
-/// least what was measured.
+/// The joint rate of more nodes than were measured is the cluster's, unless the rows show a limit. It is at least the
+/// measured one.
 AtStorage at_storage(const StudySpec& s, const StateParts& parts, bool writes) {
   const ClusterSpec& c = s.cluster;
   if (c.storage_write_Bps <= 0)
@@ -69,7 +69,7 @@ Provenance provenance_of(const AtStorage& at, const ClusterSpec& c, const StateP
 
 StateParts state_parts(const Layout& layout, const std::vector<double>& elements, double bytes_per_parameter,
                        std::int64_t gpus_per_node) {
-  const std::int64_t ranks = layout.state_ranks() / layout.pipeline;  // neighbours, from the first one of each stage
+  const std::int64_t ranks = layout.state_ranks() / layout.pipeline;  // consecutive, from the first rank of each stage
   StateParts out;
   std::int64_t node = -1, ranks_here = 0;
   double here = 0;  // bytes of that node
@@ -99,7 +99,7 @@ CheckpointTimes checkpoint_times(const PlanInputs& inputs, const Layout& layout)
   const ClusterSpec& c = s.cluster;
   const ScaledCost cost(*inputs.prices, s.scale);
   const SearchProblem problem = search_problem(inputs, cost);
-  const StateParts parts = state_parts(layout, state_elements_of_stages(s.model, dealt(problem, layout)),
+  const StateParts parts = state_parts(layout, state_elements_of_stages(s.model, with_stack_chunks(problem, layout)),
                                        s.checkpoint.bytes_per_parameter, c.gpus_per_node);
   const AtStorage write = at_storage(s, parts, true), read = at_storage(s, parts, false);
   const Provenance written = provenance_of(write, c, parts), loaded = provenance_of(read, c, parts);
@@ -129,7 +129,7 @@ CheckpointTimes checkpoint_times(const PlanInputs& inputs, const Layout& layout)
 }
 
 SourcedNumber persist_slowdown(const PlanInputs& inputs, const CheckpointTimes& checkpoint, const Simulated& step) {
-  constexpr double kMostOfNics = 0.9;  // training still gets through
+  constexpr double kMostOfNics = 0.9;  // training keeps at least a tenth
   if (inputs.study.cluster.shared_cores() || checkpoint.nic_share <= 0) return {};
   const double u = std::min(kMostOfNics, checkpoint.nic_share), exposed = step_use(step).communicating;
   return {std::min(kMostOfNics, exposed * u / (1 - u)),

@@ -11,7 +11,7 @@
 namespace wt {
 namespace {
 
-/// `wanted` one at a time; none: one that changes nothing.
+/// Each wanted value as a list of its own; without any, one empty list, which changes nothing.
 template <typename T>
 std::vector<std::vector<T>> one_each(const std::vector<T>& wanted) {
   if (wanted.empty()) return {{}};
@@ -23,7 +23,7 @@ std::vector<std::vector<T>> one_each(const std::vector<T>& wanted) {
 void make_plan(PlannedOption& option, const SearchProgress& progress) try {
   option.plan = make_plan(*option.inputs, progress);
 } catch (const Error& error) {
-  if (error.code() != Code::finding) throw;  // nothing fits, or nothing divides its GPUs and the batch
+  if (error.code() != Code::finding) throw;  // no layout fits, or no layout divides these GPUs and batch
   option.misfit = error.what();
 }
 
@@ -38,8 +38,8 @@ std::string finish_of(const PlannedOption& o) {
 
 double money_p95(const PlannedOption& o) { return o.plan->cost.money->p95; }
 
-/// By how much the option misses the deadline, or the budget: 1 or less = it does not.
-double misses_by(const PlannedOption& o, const DecisionSpec& asked) {
+/// The largest factor by which the option misses deadline or budget; at most 1 = it does not.
+double miss_factor(const PlannedOption& o, const DecisionSpec& asked) {
   double most = 0;
   if (asked.within_s) most = std::max(most, o.p95_days() * kDay_s / *asked.within_s);
   if (asked.budget) most = std::max(most, money_p95(o) / *asked.budget);
@@ -48,7 +48,7 @@ double misses_by(const PlannedOption& o, const DecisionSpec& asked) {
 
 /// What would make the nearest miss feasible.
 std::string remedy(const PlannedOption& o, const DecisionSpec& asked) {
-  const double factor = misses_by(o, asked), tokens = o.inputs->study.tokens;
+  const double factor = miss_factor(o, asked), tokens = o.inputs->study.tokens;
   std::string out = fmt::format("a step {:.0f} % shorter or {} tokens instead of {}", 100 * (1 - 1 / factor),
                                 format_tokens(tokens / factor), format_tokens(tokens));
   if (!o.in_time && o.in_budget) out += ", or more GPUs,";
@@ -56,7 +56,7 @@ std::string remedy(const PlannedOption& o, const DecisionSpec& asked) {
   return out + " would do";
 }
 
-/// Before anything is planned, which takes minutes.
+/// Runs before anything is planned, because planning takes minutes.
 void check_prices(const std::vector<StudySpec>& studies, const DecisionSpec& asked) {
   const StudySpec* first = nullptr;
   for (const StudySpec& s : studies) {
@@ -87,7 +87,7 @@ void weigh(Decision& d, const DecisionSpec& asked) {
     o.in_time = !asked.within_s || o.p95_days() * kDay_s <= *asked.within_s;
     o.in_budget = !asked.budget || money_p95(o) <= *asked.budget;
     if (o.feasible() && (!d.chosen || rank(o) < rank(d.options[*d.chosen]))) d.chosen = i;
-    if (!d.nearest || misses_by(o, asked) < misses_by(d.options[*d.nearest], asked)) d.nearest = i;
+    if (!d.nearest || miss_factor(o, asked) < miss_factor(d.options[*d.nearest], asked)) d.nearest = i;
     const bool beaten = std::any_of(d.options.begin(), d.options.end(), [&](const PlannedOption& other) {
       return other.plan && other.days() <= o.days() && other.spent(d.priced) <= o.spent(d.priced) &&
              (other.days() < o.days() || other.spent(d.priced) < o.spent(d.priced));

@@ -15,8 +15,8 @@ namespace {
 
 constexpr double kMinute_s = 60;
 
-/// Seconds of nccl-tests with its defaults, 5 calls to warm up and 20 timed ones, from 1 KiB to 8 GiB by doublings, on
-/// as many nodes as a site lends for it.
+/// Minutes of nccl-tests with its defaults (5 warm-up and 20 timed calls, 1 KiB to 8 GiB by doublings), on as many
+/// nodes as a site lends for it.
 std::optional<double> collective_minutes(const PlanInputs& inputs, OpKind kind, bool between) {
   const ClusterSpec& c = inputs.study.cluster;
   if (c.shared_cores()) return std::nullopt;
@@ -32,7 +32,7 @@ std::optional<double> collective_minutes(const PlanInputs& inputs, OpKind kind, 
   return seconds / kMinute_s;
 }
 
-/// Shapes by kernel; none where the study's GPUs are of several kinds.
+/// Missing shapes by kernel; empty if the study's GPUs are of several kinds.
 std::map<Kernel, std::vector<MissingShape>> missing_shapes(const PlanInputs& inputs, const Plan& plan) {
   std::map<Kernel, std::vector<MissingShape>> out;
   const StudySpec& s = inputs.study;
@@ -51,9 +51,9 @@ class Worths {
   Worth of(const VariedClass& varied) const {
     const RegretTable& table = plan_.robust.table;
     const auto& [low, high] = varied.scenarios;
-    Worth out =
-        worth(varied.prices.name, knowing({table.steps_s[low], table.steps_s[0], table.steps_s[high]},
-                                          plan_.robust.chosen, inputs_.study.search.tie, plan_.robust.given_up()));
+    Worth out = worth(varied.prices.name,
+                      value_of_knowing({table.steps_s[low], table.steps_s[0], table.steps_s[high]}, plan_.robust.chosen,
+                                       inputs_.study.search.tie, plan_.robust.given_up()));
     const std::size_t chosen = plan_.robust.chosen;
     out.width = amount_of(table.steps_s[high][chosen] - table.steps_s[low][chosen]);
     out.joint = !varied.prices.single();
@@ -61,7 +61,7 @@ class Worths {
     return out;
   }
 
-  /// Each recorded load is as likely as the next.
+  /// All recorded loads are equally likely.
   Worth of_loads() const {
     const RobustChoice& r = plan_.robust;
     std::vector<std::vector<double>> steps_s;
@@ -72,7 +72,8 @@ class Worths {
       most_s = std::max(most_s, steps_s.back()[r.chosen]);
     }
     const std::vector<double> alike(steps_s.size(), 1 / static_cast<double>(steps_s.size()));
-    Worth out = worth("expert loads", knowing(steps_s, alike, r.chosen, inputs_.study.search.tie, r.given_up()));
+    Worth out =
+        worth("expert loads", value_of_knowing(steps_s, alike, r.chosen, inputs_.study.search.tie, r.given_up()));
     out.width = amount_of(most_s - least_s);
     out.how = "a recording of this model's routing";
     return out;
@@ -80,13 +81,13 @@ class Worths {
 
  private:
   bool energy() const { return inputs_.study.prefer == Prefer::energy; }
-  /// The table's seconds are what is preferred, in proportion.
+  /// Converts the table's seconds to the objective, in proportion.
   double share_of(double step_s) const { return step_s / plan_.robust.table.steps_s[0][plan_.robust.chosen]; }
   double amount_of(double step_s) const {
     return share_of(step_s) * (energy() ? plan_.cost.energy->p50 : plan_.schedule.days());
   }
 
-  Worth worth(const std::string& what, const Knowing& known) const {
+  Worth worth(const std::string& what, const ValueOfKnowing& known) const {
     Worth out;
     out.what = what;
     out.changes = known.changes;

@@ -8,7 +8,7 @@
 namespace wt {
 namespace {
 
-/// An option's step with a class of price at the low end of its interval and at the high end, over the one in between.
+/// An option's step with a class of prices at the low and high end of its interval, relative to the middle.
 std::array<double, 2> factors(const PlannedOption& o, const std::string& prices) {
   const RobustChoice& r = o.plan->robust;
   std::array<double, 2> out{1, 1};
@@ -42,16 +42,16 @@ std::vector<OptionWorth> option_worths(const Decision& d) {
     if (std::ranges::any_of(options, [&known = key](const PlannedOption* o) {
           return o->cluster == known.first && std::ranges::count(o->plan->robust.not_reached, known.second) > 0;
         }))
-      continue;  // how far it moves that option is not known
+      continue;  // its effect on that option is unknown
     std::array<std::vector<double>, 3> cases;
     for (const PlannedOption* o : options) {
       const std::array<double, 2> ends = o->cluster == cluster ? factors(*o, prices) : std::array<double, 2>{1, 1};
-      const double value = preferred(*o, d.prefer);  // as long as its steps take: days, money, energy
+      const double value = preferred(*o, d.prefer);  // days, money and energy are proportional to the step
       cases[0].push_back(ends[0] * value);
       cases[1].push_back(value);
       cases[2].push_back(ends[1] * value);
     }
-    const Knowing known = knowing(cases, chosen, 0);
+    const ValueOfKnowing known = value_of_knowing(cases, chosen, 0);
     if (known.changes > 0)
       out.push_back({cluster, prices, known.changes, known.saves_s, row->minutes, row->how, row->joint});
   }

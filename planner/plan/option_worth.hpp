@@ -1,5 +1,5 @@
-// What it is worth to know a price of one cluster before an option is taken: how often another option would be, and
-// what that saves. From the plans' own simulations; nothing is simulated again.
+// The value of knowing a price of one cluster before an option is chosen: how often the choice would change, and the
+// saving. Uses the plans' simulations; simulates nothing.
 #pragma once
 #include <optional>
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace wt {
 
-/// The classes of prices of every cluster whose options are in time and within budget, by what knowing them saves; only
-/// those that would change the option. Options of one cluster move together, those of others stay. Each keeps its
-/// plan's layout. None where the fewest GPUs are asked for: a price changes no number of GPUs.
+/// The classes of prices of every cluster with feasible options, ordered by the saving; only those that would change
+/// the choice. A class moves all options of its cluster, and each keeps its plan's layout. Empty if the fewest GPUs are
+/// preferred, because prices do not change numbers of GPUs.
 std::vector<OptionWorth> option_worths(const Decision& decision);
-/// What to measure first, of Decision::next, or that nothing would change the option; "" where no price is asked for.
+/// What to measure first, of Decision::next, or that nothing would change the choice; "" if prices are not varied.
 std::string option_worth_sentence(const Decision& decision);
 
 }  // namespace wt

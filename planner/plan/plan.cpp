@@ -19,10 +19,11 @@
 namespace wt {
 namespace {
 
-/// The step with one slow node over the step without, in the mean over nodes: of each kind and health the first stands
-/// for all.
+/// The step with one slow node over the step without, averaged over nodes. One node of each kind and health is
+/// simulated.
 SourcedNumber slow_step_factor(const SearchProblem& problem, const Plan& plan, const SourcedNumber& node_compute) {
-  std::map<std::pair<std::size_t, double>, std::pair<std::int64_t, std::int64_t>> nodes_like;  // first node and number
+  // Value: first node and number of nodes.
+  std::map<std::pair<std::size_t, double>, std::pair<std::int64_t, std::int64_t>> nodes_like;
   const std::int64_t nodes = (problem.gpus + problem.cluster.gpus_per_node - 1) / problem.cluster.gpus_per_node;
   for (std::int64_t node = 0; node < nodes; ++node) {
     double compute = 1;
@@ -68,7 +69,7 @@ CadenceInput cadence_input_of(const PlanInputs& inputs, const Layout& layout, co
                 format_seconds(s.replica_loss.stall_s), format_seconds(in.mtbf_s.value));
   const bool measured = s.checkpoint.rates.read.measured() && s.recovery.empty();
   if (measured || checkpoint.reload_s.value > in.recovery.reload_s.value)
-    in.recovery.reload_s = checkpoint.reload_s;  // the preset's cluster may have had faster storage
+    in.recovery.reload_s = checkpoint.reload_s;  // the preset's cluster may have faster storage
   return in;
 }
 
@@ -83,8 +84,10 @@ RunSchedule make_schedule(const PlanInputs& inputs, const Layout& layout, const 
   out.cadence = choose_cadence(out.input);
   const double local_every_s = s.checkpoint.local_every_s, copy_s = out.checkpoint.blocking_s.value;
   const std::int64_t local_steps = std::max<std::int64_t>(1, std::llround(local_every_s / step_s));
-  if (local_every_s > 0 && local_steps < out.cadence.interval_steps) {  // else none would lie between two saves
-    out.input.local = {local_steps, copy_s, copy_s, s.checkpoint.local_survival};  // loaded from where a save copies to
+  // Else no local save would come between two saves.
+  if (local_every_s > 0 && local_steps < out.cadence.interval_steps) {
+    out.input.local = {local_steps, copy_s, copy_s,
+                       s.checkpoint.local_survival};  // local copies are loaded from host memory
     out.cadence = choose_cadence(out.input);
   }
   if (s.spare_nodes)
@@ -93,7 +96,7 @@ RunSchedule make_schedule(const PlanInputs& inputs, const Layout& layout, const 
 }
 
 void check_schedule(const PlanInputs& inputs) {
-  Layout one_copy;  // nothing to broadcast, so that nothing is simulated
+  Layout one_copy;  // nothing to broadcast, so nothing is simulated
   one_copy.shard = inputs.study.gpus;
   RunSchedule schedule = make_schedule(inputs, one_copy, checkpoint_times(inputs, one_copy), 1, inputs.failures);
   if (auto& slow = schedule.input.stragglers; slow && slow->step_factor.value == 0) slow->step_factor.value = 1;
@@ -141,7 +144,7 @@ Plan make_plan(const PlanInputs& inputs, const SearchProgress& progress, std::in
                         schedule.cadence.goodput.value,
                         schedule.days()};
     const auto same = [&](const PresetRow& other) { return std::abs(other.days / row.days - 1) < 1e-9; };
-    if (std::ranges::none_of(plan.presets, same)) plan.presets.push_back(row);  // the closed form knows rates alone
+    if (std::ranges::none_of(plan.presets, same)) plan.presets.push_back(row);  // the closed form depends on rates only
   }
   plan.cost = estimate_cost(cost_input(inputs, plan));
   plan.next = measure_next(inputs, plan);

@@ -1,5 +1,5 @@
-// A plan: the layout, the checkpoint cadence and the spare nodes of a study, when the run will be done, and what all of
-// it rests on. planner/cli/plan/plan_report.hpp shows it.
+// A plan for a study: layout, checkpoint cadence, spare nodes, finish date, and the evidence for them.
+// planner/cli/plan/plan_report.hpp shows it.
 #pragma once
 #include <map>
 #include <memory>
@@ -18,23 +18,23 @@
 
 namespace wt {
 
-/// What a study refers to, read once; sensitivities and what-ifs evaluate it again with other factors.
+/// All files that a study refers to, read once. Sensitivities and what-ifs evaluate them again with other factors.
 struct PlanInputs {
   StudySpec study;
-  std::shared_ptr<const OpCost> prices = nullptr;  ///< with intervals of data-parallel runs
-  std::shared_ptr<const OpCost> staged_prices =
-      nullptr;             ///< the same with intervals of runs with tensor groups or pipelines; none on shared cores
-  std::string basis = {};  ///< Prices::basis
+  std::shared_ptr<const OpCost> prices = nullptr;  ///< with the intervals of data-parallel runs
+  /// With the intervals of runs with tensor groups or pipelines; nullptr for shared cores.
+  std::shared_ptr<const OpCost> staged_prices = nullptr;
+  std::string basis = {};                    ///< Prices::basis
   std::vector<LoadScenario> scenarios = {};  ///< empty = balanced (assumed)
-  std::optional<LoadWindows> drift = {};     ///< the study's
+  std::optional<LoadWindows> drift = {};     ///< the study's drifting loads
   FailurePreset failures = {};
-  std::vector<Scenario> faults = {};               ///< the study's
-  std::vector<FailurePreset> other_failures = {};  ///< every shipped preset, to compare the finish date under
+  std::vector<Scenario> faults = {};               ///< the study's fault scenarios
+  std::vector<FailurePreset> other_failures = {};  ///< every shipped preset, to compare finish dates
   std::optional<StragglerRates> stragglers = {};   ///< of the study's preset; empty = none
-  std::optional<FailureClass> silent_errors = {};  ///< likewise
-  double peak_flops = 0;  ///< of a GPU, or what the profile says of its host; 0 = unknown, then there is no MFU
-  StackSpec stack = {};   ///< the study's, or our trainer
-  std::shared_ptr<const StackMemory> memory = {};  ///< of published runs; none on a host whose ranks share cores
+  std::optional<FailureClass> silent_errors = {};  ///< of the study's preset; empty = none
+  double peak_flops = 0;  ///< of a GPU, or of the host by its profile; 0 = unknown, then there is no MFU
+  StackSpec stack = {};   ///< the study's, or our trainer's
+  std::shared_ptr<const StackMemory> memory = {};  ///< from published runs; nullptr for shared cores
 };
 /// Throws Error{usage} naming the file or preset.
 PlanInputs read_plan_inputs(StudySpec study, bool allow_assumed);
@@ -44,30 +44,30 @@ struct CheckpointTimes {
   double total_bytes = 0, bytes_per_rank = 0;
   SourcedNumber blocking_s;  ///< a rank's shard to host memory
   SourcedNumber persist_s;   ///< one replica's nodes to storage
-  SourcedNumber reload_s;    ///< one replica reads and broadcasts its shards to the others
-  double nic_share = 0;      ///< of a saving node's NIC bandwidth that its writes take, where both share the NICs
+  SourcedNumber reload_s;    ///< one replica reads, and broadcasts its shards to the others
+  double nic_share = 0;      ///< share of a saving node's NIC bandwidth that its writes use, if storage shares the NICs
 };
-/// Throws Error{usage} where the cluster describes no storage.
+/// Throws Error{usage} if the cluster describes no storage.
 CheckpointTimes checkpoint_times(const PlanInputs& inputs, const Layout& layout);
 
-/// Share of a save's persist time that training loses: its writes take a share u of a node's NICs, so that exposed
-/// communication e of the step takes 1 / (1 - u) of its time: e u / (1 - u). 0 where ranks share cores.
+/// Share of a save's persist time that training loses. Its writes use a share u of a node's NICs, so the step's exposed
+/// communication e takes 1 / (1 - u) as long: e u / (1 - u). 0 for shared cores.
 SourcedNumber persist_slowdown(const PlanInputs& inputs, const CheckpointTimes& checkpoint, const Simulated& step);
 
-/// What a step time, the saves and restarts of a layout, and a failure preset mean for a cadence, before one is chosen.
+/// The input of choose_cadence: a step time, the layout's saves and restarts, and a failure preset.
 CadenceInput cadence_input_of(const PlanInputs& inputs, const Layout& layout, const CheckpointTimes& checkpoint,
                               double step_s, const FailurePreset& preset);
 
-/// Cadence and finish date of one simulated step time.
+/// Cadence and finish date for one simulated step time.
 struct RunSchedule {
   CheckpointTimes checkpoint;
   CadenceInput input;
   CadencePlan cadence;
-  double days() const;  ///< expected, by the closed form's goodput
+  double days() const;  ///< expected, with the closed form's goodput
   std::int64_t steps = 0;
 };
-/// `slowdown` as persist_slowdown says. Without the study's local saves where their interval is not shorter than the
-/// one chosen without them.
+/// `slowdown`: see persist_slowdown. The study's local saves are left out if their interval is not shorter than the
+/// save interval chosen without them.
 RunSchedule make_schedule(const PlanInputs& inputs, const Layout& layout, const CheckpointTimes& checkpoint,
                           double step_s, const FailurePreset& preset, const SourcedNumber& slowdown = {});
 
@@ -78,16 +78,17 @@ struct PresetRow {
 
 /// One kernel class that the step's computation is priced by.
 struct PricedClass : PriceBasis {
-  double share = 0;  ///< of the seconds of all work items of a rank's step
+  double share = 0;  ///< of the seconds of all work items in a rank's step
 };
 
-/// Runs of the chosen way to recover (plan_runs.hpp).
+/// Runs with the chosen recovery policy (plan_runs.hpp).
 struct PlanRuns : CadenceRuns {
-  NumberedRun one;         ///< of such a scenario with any step
-  bool on_traces = false;  ///< of faults by wall clock, as the comparison; else by the running time of the job
+  NumberedRun one;  ///< one run of such a scenario with any step time
+  /// On fault traces by wall clock, like the comparison; else failures follow the running time of the job.
+  bool on_traces = false;
 };
 
-/// What is planned where fewer GPUs are left.
+/// The layout for fewer GPUs.
 struct SmallerLayout {
   Layout layout;
   double step_s = 0;
@@ -95,40 +96,41 @@ struct SmallerLayout {
 
 struct Plan {
   SearchResult search;
-  RobustChoice robust;                 ///< of the search's layouts the one that is planned
-  Layout layout;                       ///< chosen, with its expert placement
-  Simulated step;                      ///< of that layout, with the critical rank's timeline
-  std::vector<PricedClass> priced_by;  ///< the largest first; a backward pass counts with what it was derived from
+  RobustChoice robust;  ///< the comparison of the search's layouts, with the chosen one
+  Layout layout;        ///< with its expert placement
+  Simulated step;       ///< with the critical rank's timeline
+  /// The largest share first; a backward pass counts for the class that its price was derived from.
+  std::vector<PricedClass> priced_by;
   StepMemory memory;
   double memory_limit_bytes = 0;
-  std::map<std::int64_t, PlacementStudy> placements;      ///< by expert degree over 1, where loads are known
+  std::map<std::int64_t, PlacementStudy> placements;      ///< by expert degree over 1, if loads are known
   std::map<std::int64_t, std::vector<Placement>> copies;  ///< SearchProblem::copies
-  std::string placement_note;                             ///< what became of it
-  std::optional<ReplacementStudy> replacement;  ///< where the study has drifting loads, and experts are placed
-  std::string drift_note;                       ///< what it says; "" without drifting loads
-  /// Mean while loads drift, moves of experts included, over `step`, which has the loads of `routing`; 1 = no drift.
+  std::string placement_note;                             ///< what the placement changed, or why there is none
+  std::optional<ReplacementStudy> replacement;            ///< if the study has drifting loads and experts are placed
+  std::string drift_note;                                 ///< the result of `replacement`; "" without drifting loads
+  /// Mean step while loads drift, with moves of experts, over `step`, which has the loads of `routing`; 1 = no drift.
   double drift = 1;
   double imbalance = 1, imbalance_p99 = 1;
-  RunSchedule schedule;  ///< of the chosen way to recover
-  PlanRuns runs;         ///< thousand runs with the chosen cadence and this step
-  PolicyTable policies;  ///< ways to recover, on the same traces of faults
+  RunSchedule schedule;  ///< for the chosen recovery policy
+  PlanRuns runs;         ///< simulated runs with the chosen cadence and this step
+  PolicyTable policies;  ///< recovery policies on the same fault traces
   std::vector<PresetRow> presets;
-  Cost cost;         ///< of runs with steps drawn from the interval; no money where the study has no prices
-  MeasureNext next;  ///< what is worth measuring before the run
-  std::vector<SmallerLayout> smaller;  ///< where they are asked for (smaller_plan.hpp), the most GPUs first
-  double search_s = 0;                 ///< wall time of the search
+  Cost cost;         ///< of runs with steps drawn from their interval; no money without prices in the study
+  MeasureNext next;  ///< what to measure before the run
+  std::vector<SmallerLayout> smaller;                        ///< if requested (smaller_plan.hpp), the most GPUs first
+  double search_s = 0;                                       ///< wall time of the search
   double run_step_s() const { return drift * step.step_s; }  ///< mean over the run
 };
 
-/// Error{usage} for what a schedule could not be made of whatever layout is found: better said before a search than
-/// after it. make_plan asks it first.
+/// Throws Error{usage} for problems of the schedule that any layout would have. make_plan calls it first, so that they
+/// show before the search.
 void check_schedule(const PlanInputs& inputs);
-/// Throws Error{finding} when nothing fits. Ways to recover are compared on at most so many traces.
+/// Throws Error{finding} if nothing fits. `traces`: most traces for the comparison of recovery policies.
 Plan make_plan(const PlanInputs& inputs, const SearchProgress& progress = {}, std::int64_t traces = kPlanTraces);
-/// With the study's factors put on prices, cluster and loads. `inputs` and `cost` must outlive it.
+/// Applies the study's factors to prices, cluster and loads. `inputs` and `cost` must outlive the result.
 SearchProblem search_problem(const PlanInputs& inputs, const OpCost& cost);
 
-/// Layout, cadence and model as a run.
+/// The plan as a run: layout, cadence and model.
 RunSpec plan_run(const PlanInputs& inputs, const Plan& plan);
 
 }  // namespace wt

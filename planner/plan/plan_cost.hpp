@@ -1,15 +1,15 @@
-// A plan as what it uses and is charged for.
+// A plan's usage, as the input of its cost.
 #pragma once
 #include "planner/money/cost.hpp"
 #include "planner/plan/plan.hpp"
 
 namespace wt {
 
-/// Shares of the critical rank's step. Where it does not compute, it waits: for collectives, a tensor group's among
-/// them, for copies that hold its computation up, and for what happens once a step.
+/// Shares of the critical rank's step. When it does not compute, it waits: for collectives (a tensor group's included),
+/// for copies that delay its computation, and for work done once a step.
 StepUse step_use(const Simulated& step);
-/// Two checkpoints are kept, as the plan's run file says; the last one is taken out. Studies share
-/// the error of their steps, and each has prices of its own.
+/// Two checkpoints are kept, as in the plan's run file, and the last is moved out. Studies have the same step errors
+/// and different price draws.
 CostInput cost_input(const PlanInputs& inputs, const Plan& plan);
 
 }  // namespace wt

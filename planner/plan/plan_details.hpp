@@ -1,4 +1,4 @@
-// What a report says of a plan beyond the plan: computed here, once, so that whoever shows it only writes it down.
+// Figures of a report that are not in the plan. They are computed here, once, because reports compute nothing.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace wt {
 
-/// Goodput by the closed form at one interval between saves.
+/// Closed-form goodput for one interval between saves.
 struct IntervalRow {
   std::string name;  ///< "chosen", "every 10 minutes"
   double interval_s = 0, goodput = 0;
@@ -18,7 +18,7 @@ struct PlanDetails {
   std::vector<IntervalRow> intervals;  ///< the chosen one first
 };
 
-/// Searches again at each end of each input: seconds.
+/// Searches again at each end of each input, which takes seconds.
 PlanDetails plan_details(const PlanInputs& inputs, const Plan& plan, const SearchProgress& progress = {});
 
 }  // namespace wt

@@ -36,14 +36,14 @@ double move_seconds(const SearchProblem& problem, const Layout& layout, const Pl
 
 namespace {
 
-/// Of experts that stay where the layout has them.
+/// The mean over the windows for experts that stay where the layout has them.
 double mean_step_s(const std::vector<LoadScenario>& windows, const ReplacementCosts& costs, const Layout& layout) {
   double sum_s = 0;
   for (const LoadScenario& loads : windows) sum_s += costs.step_s(loads, layout.placement);
   return sum_s / as_double(static_cast<std::int64_t>(windows.size()));
 }
 
-/// Why nothing can move; "" where it can.
+/// Why experts cannot move; "" if they can.
 std::string no_moves(const SearchProblem& problem) {
   if (problem.cluster.shared_cores())
     return "Loads drift; moves of experts between ranks of one host are not timed: experts stay where they are.";

@@ -1,10 +1,10 @@
-// Which kernel classes a plan's step is priced by, and on how many measurements each of them rests.
+// The kernel classes that price a plan's step, and the number of measurements behind each.
 #pragma once
 #include "planner/plan/plan.hpp"
 
 namespace wt {
 
-/// Plan::priced_by, of its layout and imbalance.
+/// Plan::priced_by, for its layout and imbalance.
 std::vector<PricedClass> priced_classes(const PlanInputs& inputs, const Plan& plan);
 
 }  // namespace wt

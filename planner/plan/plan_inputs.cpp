@@ -14,7 +14,7 @@
 namespace wt {
 namespace {
 
-/// Shares around their mean times `factor`, none below 0.
+/// Scales the shares' deviation from their mean by `factor`; none gets below 0.
 void scale_imbalance(LoadScenario& scenario, double factor) {
   if (scenario.trained) {
     scenario.trained->lasting *= factor;
@@ -33,9 +33,10 @@ double mean_peak(const ClusterSpec& cluster, std::int64_t gpus) {
   return sum / static_cast<double>(gpus);
 }
 
-/// The largest copy to host memory that the profiles measured, one GPU alone; all GPUs of a node copy at once.
+/// Takes the largest copy to host memory in the profiles. It was measured with one GPU alone; in a save all GPUs of a
+/// node copy at once.
 void take_measured_copies(CheckpointSpec& checkpoint, const std::vector<Profile>& profiles) {
-  constexpr double kOfOneAlone = 0.5;  // as the bandwidth of a study that says nothing
+  constexpr double kOfOneAlone = 0.5;  // the default share of bandwidth in a study
   std::int64_t largest = 0;
   for (const Profile& profile : profiles)
     for (const Measurement& m : profile.measurements) {
@@ -52,7 +53,7 @@ void take_measured_copies(CheckpointSpec& checkpoint, const std::vector<Profile>
     }
 }
 
-/// What the profiles measured of the storage that saves go to. A storage that is set by hand stays.
+/// Takes the measured rates of the storage for saves. A storage set in the study is kept.
 void take_measured_storage(CheckpointSpec& checkpoint, const ClusterSpec& cluster,
                            const std::vector<StorageRates>& measured) {
   const std::string wanted = store_words(checkpoint.store);

@@ -14,12 +14,12 @@
 namespace wt {
 namespace {
 
-/// The search above 16 experts is cut short: its placement only has to be good, and a plan takes seconds.
+/// The search above 16 experts is cut short: a good placement is enough, and a plan should take seconds.
 constexpr PlacementOptions kPlacementEffort{.node_limit = 20'000, .kicks = 100};
-constexpr std::int64_t kUsualCopies = 1;  ///< slots of a rank for copies, where the study names none
-constexpr double kLeastGain = 0.05;       ///< of the largest load: less is not worth a search among such layouts
+constexpr std::int64_t kUsualCopies = 1;  ///< slots for copies on each rank, if the study names none
+constexpr double kLeastGain = 0.05;       ///< of the largest load; for less a search with copies is not worthwhile
 
-/// Whether it is known which experts are busy: of no trained loads, which no experts of this model have.
+/// Whether the busy experts are known. Trained loads do not name experts of this model.
 bool recorded(const SearchProblem& problem) {
   return !problem.scenarios.empty() &&
          std::ranges::none_of(problem.scenarios, [](const LoadScenario& s) { return s.trained.has_value(); });
@@ -36,7 +36,7 @@ double worst_load(const SearchProblem& problem, const Placement& placement, std:
   return worst;
 }
 
-/// Mean over the scenarios, each with copies that were planned on the others; none of one scenario alone.
+/// Mean over the scenarios, each with copies planned on the others; empty with one scenario.
 std::optional<double> unseen_load(const SearchProblem& problem, std::int64_t degree, std::int64_t further) {
   if (problem.scenarios.size() < 2) return {};
   double sum = 0;
@@ -49,8 +49,8 @@ std::optional<double> unseen_load(const SearchProblem& problem, std::int64_t deg
   return sum / static_cast<double>(problem.scenarios.size());
 }
 
-/// What the study names; else, where the stack runs it, a slot a rank if that lowers the largest load enough, also on
-/// scenarios that it was not planned on.
+/// With as many copies as the study names. Otherwise, if the stack supports copies, with one slot a rank, provided that
+/// this lowers the largest load enough, on unseen scenarios too.
 std::vector<Placement> placements_with_copies(const SearchProblem& problem, std::int64_t degree,
                                               const PlacementCandidate& without) {
   std::vector<std::int64_t> numbers = problem.space.expert_copies;
@@ -71,9 +71,9 @@ std::vector<Placement> placements_with_copies(const SearchProblem& problem, std:
   return out;
 }
 
-/// The chosen layout with its experts as they are, or elsewhere.
+/// The chosen layout with another placement of its experts.
 struct Alternative {
-  std::string name;  ///< behind "than": "with experts in order"
+  std::string name;  ///< completes "than ...": "with experts in order"
   Layout layout;
   Simulated step;
   StepMemory memory;
@@ -83,7 +83,7 @@ std::int64_t further_slots(const SearchProblem& problem, const Layout& layout) {
   return layout.slots_per_rank(problem.model) - problem.model.experts / layout.expert;
 }
 
-/// The chosen one first.
+/// The chosen layout comes first.
 std::vector<Alternative> alternatives(const SearchProblem& problem, const Plan& plan) {
   const Layout& chosen = plan.layout;
   std::vector<Alternative> out{{"evened out over ranks alone", chosen, plan.step, plan.memory}};
@@ -96,7 +96,7 @@ std::vector<Alternative> alternatives(const SearchProblem& problem, const Plan& 
   const std::int64_t further = further_slots(problem, chosen);
   const auto planned = problem.placements.find(chosen.expert);
   const std::int64_t of_node = problem.cluster.gpus_per_node / (chosen.whole_experts ? 1 : chosen.tensor);
-  const bool placed = !chosen.placement.empty();  // else no placement carried over to loads that it had not seen
+  const bool placed = !chosen.placement.empty();  // else no placement helped with unseen loads
   if (placed && of_node > 1 && of_node < chosen.expert && chosen.expert % of_node == 0)
     add("evened out over nodes first", fill_slots(problem.scenarios, problem.model.blocks(), chosen.expert,
                                                   {.further = further, .ranks_per_node = of_node}));

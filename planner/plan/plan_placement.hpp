@@ -1,16 +1,16 @@
-// Where experts live in a plan: placements and copies that the search may choose, and what became of them.
+// Expert placement in a plan: the placements and copies that the search may choose, and their effect.
 #pragma once
 #include "planner/plan/plan.hpp"
 
 namespace wt {
 
-/// A placement for each expert degree that the search may choose, planned on the scenarios and judged on unseen ones,
-/// and where the stack runs copies, placements with some. Nothing where loads are not recorded: nobody knows which
-/// experts are busy then. Throws Error{usage} where the study asks for copies then.
+/// Adds a placement for each expert degree of the search, planned on the scenarios and judged on unseen ones; if the
+/// stack supports copies, also placements with copies. Adds nothing if loads are not recorded, because it is unknown
+/// which experts are busy. Then throws Error{usage} if the study asks for copies.
 void plan_placements(SearchProblem& problem, Plan& plan, const SearchProgress& progress);
 
-/// The chosen layout against itself with the experts in order, and balanced over nodes first: the fastest simulated
-/// step that fits stays.
+/// Compares the chosen layout with the same layout with experts in order, and with experts balanced over nodes first.
+/// Keeps the one with the fastest simulated step that fits.
 void judge_placement(const SearchProblem& problem, Plan& plan);
 
 }  // namespace wt

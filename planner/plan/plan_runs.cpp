@@ -5,9 +5,9 @@
 namespace wt {
 namespace {
 
-constexpr double kFailuresOfAllRuns = 1e5;  // of all runs on traces: with more a run there are fewer runs
+constexpr double kFailuresOfAllRuns = 1e5;  // of all runs on traces; if each has more, there are fewer runs
 
-/// At least as many as the comparison has.
+/// At least as many runs as the comparison has.
 std::int64_t traced_runs_of(const StudySpec& s, const PolicyTable& policies) {
   const double failures = std::max(1.0, policies.rows[policies.chosen].outcome->failures);
   return std::clamp(static_cast<std::int64_t>(kFailuresOfAllRuns / failures), std::min(policies.traces, s.runs),
@@ -16,7 +16,7 @@ std::int64_t traced_runs_of(const StudySpec& s, const PolicyTable& policies) {
 
 bool spread(const SourcedTime& time) { return time.sigma() > 0; }
 
-/// Nodes fail at a rate, each as any other, and all times are constant.
+/// All nodes fail at the same rate, and all times are constant.
 bool rates_alone(const PlanInputs& inputs, const RecoveryTimes& r) {
   const auto node_alone = [](const FailureClass& c) {
     return c.domain == FaultDomain::node && c.shape == 1 && c.bad.share == 0;
@@ -26,7 +26,7 @@ bool rates_alone(const PlanInputs& inputs, const RecoveryTimes& r) {
          !spread(r.reschedule_s) && !spread(r.restart_s) && !spread(r.reload_s);
 }
 
-/// With hot spares no node is looked for and no process started.
+/// Hot spares need no rescheduling and no process start.
 CadenceInput activated(CadenceInput in, const HotSpareSpec& hot) {
   in.recovery.reschedule_s = SourcedNumber{hot.activate_s, hot.evidence};
   in.recovery.restart_s = SourcedNumber{0, {Evidence::derived, "the processes of hot spares are up"}};
@@ -40,7 +40,7 @@ PlanRuns simulate_plan(const PlanInputs& inputs, const PolicyTable& policies, st
   const ChosenPolicy& chosen = policies.run;
   const std::string& name = chosen.traced.name;
   PlanRuns out;
-  out.on_traces = !rates_alone(inputs, chosen.input.recovery) || chosen.traced.left ||
+  out.on_traces = !rates_alone(inputs, chosen.input.recovery) || chosen.traced.after_further_losses ||
                   (name != kRestartFromStorage && name != kHotSpares);
   if (out.on_traces) {
     out.scenario = chosen.traced.scenario;

@@ -1,4 +1,4 @@
-// What the search of a study's plan works on: prices with the study's factors, and what is made smallest.
+// The problem of a plan's search: prices with the study's factors, and the objective.
 #pragma once
 #include <optional>
 

@@ -17,21 +17,21 @@ namespace wt {
 namespace {
 
 constexpr double kMuchVariation = 0.1;  // above it policies are ranked by the tenth percentile
-constexpr double kTie = 1e-3;           // of the goodput: then the earlier, simpler policy
-constexpr double kGivesUp = 10;         // times the undisturbed time
-constexpr double kGivesUpAtOnce = 2;    // the same of runs that fail more than this often until then
+constexpr double kTie = 1e-3;           // of the goodput; ties go to the earlier, simpler policy
+constexpr double kGivesUp = 10;         // of the undisturbed time
+constexpr double kGivesUpAtOnce = 2;    // of the undisturbed time, for runs with more than kMostFailures until then
 constexpr double kMostFailures = 1e5;
-constexpr double kFailuresATrace = 40;  // with more failures a run fewer traces are replayed
+constexpr double kFailuresATrace = 40;  // with more failures per run, fewer traces are replayed
 constexpr std::int64_t kFewestTraces = 10;
 constexpr std::int64_t kFewerSpares = 2;
-constexpr std::int64_t kMoreSpares = 3;  // tried beyond what the closed form wants
+constexpr std::int64_t kMoreSpares = 3;  // tried in addition to the closed form's number
 
-/// How late silent errors are found by whoever does not look for them; 0 = not known, or there are none.
-double found_otherwise_s(const StudySpec& study, const CadenceInput& in) {
+/// Time until a silent error is found without verification; 0 = unknown, or no silent errors.
+double found_unverified_s(const StudySpec& study, const CadenceInput& in) {
   return in.silent.mean_s > 0 ? study.silent_errors.found_after_s : 0;
 }
 
-/// The rows of a table as they are made, and the policies of those that are known.
+/// Collects a table's rows, and the policies of those that are known.
 class Rows {
  public:
   Rows(const PlanInputs& inputs, const Layout& layout, const RunSchedule& schedule, std::int64_t spares)
@@ -41,7 +41,7 @@ class Rows {
         spares_(spares),
         plain_(schedule.input),
         copies_(state_copies(layout)),
-        errors_found_(found_otherwise_s(inputs.study, schedule.input) > 0) {
+        errors_found_(found_unverified_s(inputs.study, schedule.input) > 0) {
     plain_.local = {}, plain_.silent = {}, plain_.tolerance = {};
     plain_plan_ = choose_cadence(plain_);
     downtime_s_ = plain_.recovery.detect_s.value + plain_.recovery.reschedule_s.value;
@@ -51,8 +51,8 @@ class Rows {
   std::vector<PolicyRow> rows;
   std::vector<BreakEvenSurface> surfaces;
   std::vector<TracedPolicy> policies;
-  std::vector<std::size_t> row_of;     ///< of each policy
-  std::vector<CadenceInput> input_of;  ///< likewise
+  std::vector<std::size_t> row_of;     ///< by policy
+  std::vector<CadenceInput> input_of;  ///< by policy
 
   void all() {
     known(kNoFailure, "saves and planned stops alone: the upper bound", plain_, spares_, {}, false);
@@ -91,20 +91,21 @@ class Rows {
 
  private:
   void known(const std::string& name, const std::string& how, const CadenceInput& in, std::int64_t spares,
-             const Continuation& continuation = {}, bool fails = true) {
+             const Continuation& continuation = {}, bool with_failures = true) {
     RunScenario s = scenario(in, spares);
     rows.push_back(
         {.policy = name, .how = how, .interval_s = as_double(s.interval_steps) * s.step_s, .spares = spares});
     row_of.push_back(rows.size() - 1);
     input_of.push_back(in);
-    policies.push_back({name, s, continuation, fails});
-    if (errors_found_ && fails && in.silent.mean_s == 0) policies.back().left = left_by_silent_errors(in);
+    policies.push_back({name, s, continuation, with_failures});
+    if (errors_found_ && with_failures && in.silent.mean_s == 0)
+      policies.back().after_further_losses = after_silent_errors(in);
   }
   static SourcedNumber none_of(const std::string& policy) {
     return {0, {Evidence::derived, fmt::format("{}: no node stands by", policy)}};
   }
-  /// The goodput of who does not look for silent errors.
-  std::function<double(double)> left_by_silent_errors(const CadenceInput& in) const {
+  /// Goodput of a policy that does not verify.
+  std::function<double(double)> after_silent_errors(const CadenceInput& in) const {
     return [interval_s = rows.back().interval_s, found_s = study_.silent_errors.found_after_s,
             mean_s = schedule_.input.silent.mean_s, down_s = in.recovery.total_s() - in.recovery.detect_s.value](
                double goodput) { return unchecked_goodput(goodput, interval_s, found_s, mean_s, down_s); };
@@ -135,7 +136,7 @@ class Rows {
     surfaces.push_back(local_copies_surface(plain_));
   }
 
-  /// What the idle time of standbys makes of that, where they would train otherwise.
+  /// Weighs that against the idle time of standbys, which could train otherwise.
   std::string idle_standbys(double cold_s) const {
     const double idle_s = as_double(spares_) * plain_.mtbf_s.value, gained_s = as_double(plain_.nodes) * cold_s;
     return fmt::format("{} that could train instead idle {:.3g} node-hours a failure, and gain {:.3g} at most",
@@ -157,10 +158,11 @@ class Rows {
     surfaces.push_back(hot_spares_surface(plain_));
   }
 
-  /// As many units as there are copies of the state; speed by whole sequences dealt out anew.
+  /// As many units as there are copies of the state. The step factor follows from the redistribution of whole
+  /// sequences.
   std::optional<Continuation> units(std::int64_t least) const {
     if (copies_ < 2 || plain_.nodes % copies_ != 0) return std::nullopt;
-    Continuation c{.units = copies_, .least = least, .step_factor = {1}};
+    Continuation c{.units = copies_, .min_units = least, .step_factor = {1}};
     for (std::int64_t k = 1; k <= copies_; ++k)
       c.step_factor.push_back(replica_step_factor(copies_, k, sequences_of_group(study_, layout_)));
     return c;
@@ -211,8 +213,8 @@ class Rows {
                         1 - 1 / slower, format_seconds(pays), slower, format_seconds(plain_.mtbf_s.value / 100)));
   }
 
-  /// What the check is worth: what the others lose without it, or would have to.
-  std::string found_otherwise(const CadenceInput& in) const {
+  /// The value of verification: what the other policies lose without it, or the break-even.
+  std::string value_of_verification(const CadenceInput& in) const {
     if (const double after_s = study_.silent_errors.found_after_s; after_s > 0)
       return fmt::format("the others find a silent error after {} and lose that", format_seconds(after_s));
     return fmt::format(
@@ -230,7 +232,7 @@ class Rows {
       return known(name,
                    fmt::format("as a restart from storage, and a check of {} before each save ({}); {}",
                                format_seconds(in.silent.verify_s), to_string(study_.silent_errors.evidence),
-                               found_otherwise(in)),
+                               value_of_verification(in)),
                    in, spares_);
     }
     unknown(name, "silent_errors (rate, verify)",
@@ -248,7 +250,7 @@ class Rows {
   CadenceInput plain_;
   CadencePlan plain_plan_;
   std::int64_t copies_;
-  bool errors_found_;  ///< and it is known how late
+  bool errors_found_;  ///< and the time until they are found is known
   double downtime_s_ = 0, ready_s_ = 0;
 };
 
@@ -267,7 +269,7 @@ std::int64_t fewest_spares(const std::vector<PolicyOutcome>& by_spares) {
   return std::ranges::find_if(by_spares, enough) - by_spares.begin();
 }
 
-/// So many that a plan stays quick, where each run has many failures.
+/// Fewer traces if each run has many failures, so that a plan stays quick.
 std::int64_t number_of_traces(const RunSchedule& schedule, std::int64_t runs, std::int64_t most) {
   const double failures = as_double(schedule.steps) * schedule.input.step_s.value / schedule.input.mtbf_s.value;
   const double affordable = kFailuresATrace * as_double(most) / std::max(1.0, failures);
@@ -275,7 +277,8 @@ std::int64_t number_of_traces(const RunSchedule& schedule, std::int64_t runs, st
                                   std::max<std::int64_t>(kFewestTraces, std::min(most, runs)));
 }
 
-/// Not the upper bound; nor what guards against errors that the others train on with, unless these are charged for it.
+/// Excludes the upper bound. Excludes verification, unless the other policies are charged for the errors that they
+/// train on with.
 bool competes(const PolicyRow& row, bool errors_found) {
   return row.outcome && row.policy != kNoFailure && (errors_found || row.policy != kVerifiedRollback);
 }
@@ -327,7 +330,7 @@ PolicyTable compare_policies(const PlanInputs& inputs, const Layout& layout, con
   table.traces = number_of_traces(schedule, study.runs, traces);
   Rows rows(inputs, layout, schedule, most);
   FaultLaws laws = laws_of(inputs, rows.scenario(rows.plain(), most), tree);
-  table.faults = {tree, std::move(laws.laws), std::move(laws.given), study.seed};
+  table.faults = {tree, std::move(laws.laws), std::move(laws.scheduled), study.seed};
   const auto replay = [&](const std::vector<TracedPolicy>& policies) {
     return replay_policies(table.faults, policies, table.traces);
   };
@@ -351,7 +354,7 @@ PolicyTable compare_policies(const PlanInputs& inputs, const Layout& layout, con
   for (std::size_t i = 0; i < outcomes.size(); ++i) final.rows[final.row_of[i]].outcome = outcomes[i];
   table.rows = std::move(final.rows);
   table.surfaces = std::move(final.surfaces);
-  choose(table, found_otherwise_s(study, schedule.input) > 0);
+  choose(table, found_unverified_s(study, schedule.input) > 0);
   table.run = final.chosen_run(table);
   return table;
 }

@@ -1,5 +1,5 @@
-// Ways to recover from failures, side by side on the same traces of faults: what each comes to with the inputs that are
-// known, and for the others which input is missing and what it would have to be.
+// Compares recovery policies on the same fault traces: the result of each whose inputs are known; for the others the
+// missing input and its break-even value.
 #pragma once
 #include <optional>
 #include <string>
@@ -15,10 +15,10 @@ namespace wt {
 struct PlanInputs;
 struct RunSchedule;
 
-/// Copies of the optimizer state, each on ranks of its own (HSDP): what a lost node takes along is one of them.
+/// Number of copies of the optimizer state, each on its own ranks (HSDP). A lost node destroys one of them.
 std::int64_t state_copies(const Layout& layout);
-/// Sequences that each group of context ranks has of a step, rounded down, at least 1: what is dealt out anew when a
-/// replica is lost.
+/// Sequences per step of each group of context ranks, rounded down, at least 1. They are redistributed when a replica
+/// is lost.
 std::int64_t sequences_of_group(const StudySpec& study, const Layout& layout);
 
 inline constexpr const char* kNoFailure = "no failure";
@@ -30,20 +30,20 @@ inline constexpr const char* kWithoutReplica = "go on without a replica";
 
 struct PolicyRow {
   std::string policy = {};      ///< kHotSpares
-  std::string how = {};         ///< what happens after a loss, with the times that it takes
-  std::string missing = {};     ///< the inputs that nobody gives; "" where the policy is known
-  std::string break_even = {};  ///< of an unknown one: what they would have to be for it to pay
+  std::string how = {};         ///< what happens after a failure, with its times
+  std::string missing = {};     ///< missing inputs; "" if the policy is known
+  std::string break_even = {};  ///< break-even values of missing inputs
   double interval_s = 0;        ///< work between saves to storage
   std::int64_t spares = 0;
-  std::optional<PolicyOutcome> outcome = {};        ///< none = UNKNOWN
-  std::optional<PairedDifference> difference = {};  ///< of the goodput, less the reference's
+  std::optional<PolicyOutcome> outcome = {};        ///< empty = UNKNOWN
+  std::optional<PairedDifference> difference = {};  ///< of the goodput, relative to the reference's
 };
 
-/// The chosen way to recover as runs of the plan.
+/// The chosen policy, as runs of the plan.
 struct ChosenPolicy {
-  CadenceInput input;   ///< with what a study protects a run with, as far as the policy has it
+  CadenceInput input;   ///< with the study's protections that the policy uses
   CadencePlan cadence;  ///< with the policy's spares
-  /// With checks for silent errors, too, where the study has them and does not say what the policy loses without.
+  /// Includes verification for silent errors if the study has errors and does not say when they are found without it.
   TracedPolicy traced;
 };
 
@@ -52,21 +52,21 @@ struct PolicyTable {
   FaultTraces faults;
   std::vector<PolicyRow> rows;
   std::size_t reference = 0;  ///< restart from storage
-  std::size_t chosen = 0;     ///< the best that is known
-  ChosenPolicy run;           ///< the same
-  /// The reference, or a policy with a better median, varies by more than 10 %: all are ranked by their tenth
-  /// percentile, else by their median.
+  std::size_t chosen = 0;     ///< the best known policy
+  ChosenPolicy run;           ///< the chosen policy
+  /// Policies are ranked by their tenth percentile, because the reference, or a policy with a better median, varies by
+  /// more than 10 %. Otherwise by their median.
   bool by_p10 = false;
-  std::vector<BreakEvenSurface> surfaces;  ///< of the unknown ones
-  SourcedNumber spares;                    ///< the fewest with 99.9 % of the best goodput, of the reference
+  std::vector<BreakEvenSurface> surfaces;  ///< for unknown policies
+  SourcedNumber spares;                    ///< the fewest with 99.9 % of the best goodput, for the reference
   std::string choice;                      ///< a sentence
 };
 
-/// At most so many traces (the study's runs, if fewer; fewer where runs have many failures, at least 10), so that a
-/// plan stays quick.
+/// At most so many traces, so that a plan stays quick. Fewer if the study has fewer runs, or if runs have many failures
+/// (at least 10).
 inline constexpr std::int64_t kPlanTraces = 100;
-/// The fault presets' failures and planned stops, the study's maintenance, slow nodes and faults. Throws Error{usage}
-/// for events that the cluster does not describe.
+/// Fault traces have the preset's failures and planned stops, and the study's maintenance, slow nodes and faults.
+/// Throws Error{usage} for events of entities that the cluster does not describe.
 PolicyTable compare_policies(const PlanInputs& inputs, const Layout& layout, const RunSchedule& schedule,
                              std::int64_t traces = kPlanTraces);
 

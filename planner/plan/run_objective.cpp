@@ -13,7 +13,7 @@
 namespace wt {
 namespace {
 
-/// Padding and what ranks hold twice only add to an equal share; what is in no layer's state takes a little away.
+/// State per rank over an equal share: padding and duplicates only add; parameters outside of layers remove a little.
 constexpr double kLeastOfAShare = 0.95;
 
 CheckpointTimes times_of(const CheckpointSeconds& seconds, double broadcast_s) {
@@ -31,7 +31,7 @@ RunObjective::RunObjective(const PlanInputs& inputs, const SearchProblem& proble
   const double share = kLeastOfAShare * s.checkpoint.bytes_per_parameter * as_double(s.model.total_parameters());
   const StateParts fewest{share / as_double(s.gpus), share / as_double(s.cluster.nodes), s.cluster.nodes,
                           s.cluster.gpus_per_node};
-  Layout one;  // replica, with which the job stops
+  Layout one;  // with one replica any failure stops the job
   one.shard = s.gpus;
   const CadenceInput in = cadence_input_of(inputs, one, times_of(checkpoint_seconds(s, fewest), 0), 1, inputs.failures);
   if (s.replica_loss.recover_s == 0)
@@ -61,7 +61,7 @@ RunObjective::Protection& RunObjective::protection_of(const Layout& l) const {
   Protection& p = entry->second;
   if (!fresh) return p;
   const StudySpec& s = inputs_.study;
-  p.seconds = checkpoint_seconds(s, state_parts(l, state_elements_of_stages(s.model, dealt(problem_, l)),
+  p.seconds = checkpoint_seconds(s, state_parts(l, state_elements_of_stages(s.model, with_stack_chunks(problem_, l)),
                                                 s.checkpoint.bytes_per_parameter, s.cluster.gpus_per_node));
   p.quickest = protected_input(l, p.seconds, 0);
   p.interval_s = wanted_interval_s(p.quickest);

@@ -1,10 +1,10 @@
-// What the search of a plan makes smallest: the expected days of the whole run, or its energy. Money of given GPUs
-// grows with the days and nothing else, so that the layout of the fewest days is the cheapest, too. Energy counts lost
-// steps as time without steps.
+// The objective of a plan's search: the expected days of the whole run, or its energy. Money for given GPUs increases
+// with the days alone, so the layout with the fewest days is also the cheapest. Energy counts lost steps as time
+// without steps.
 //
-// Days are steps x step / goodput, by the closed form, where the saves and restarts of this layout and the replicas it
-// may lose decide the goodput. The save interval is not rounded to whole steps here, so that days are proportional to
-// the step; a plan's cadence is.
+// Days are steps x step / goodput, in closed form. The goodput depends on the layout's saves, restarts and tolerated
+// replica losses. The save interval is not rounded to whole steps here, so that days are proportional to the step time.
+// A plan's cadence is rounded.
 #pragma once
 #include <map>
 #include <optional>
@@ -18,7 +18,7 @@ namespace wt {
 
 class RunObjective : public Objective {
  public:
-  /// Both must outlive it. Throws Error{usage} where energy is to be made smallest without its prices.
+  /// Both must outlive this. Throws Error{usage} if energy is preferred and has no prices.
   RunObjective(const PlanInputs& inputs, const SearchProblem& problem);
   std::string unit() const override { return energy() ? "kWh" : "days"; }
   double of(const Layout& layout, const Simulated& step) const override;
@@ -27,28 +27,29 @@ class RunObjective : public Objective {
   bool counts_computing() const override { return energy(); }
 
  private:
-  /// What of a layout decides how it saves and restarts.
+  /// The properties of a layout that its saves and restarts depend on.
   using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
                          std::int64_t, std::int64_t, std::int64_t, bool>;
   struct Protection {
     CheckpointSeconds seconds;
-    CadenceInput quickest;              ///< without the broadcast of a restart, which has to be simulated
-    std::optional<CadenceInput> whole;  ///< with it
+    CadenceInput quickest;              ///< without the broadcast of a restart, which needs a simulation
+    std::optional<CadenceInput> whole;  ///< with the broadcast
     double interval_s = 0;
   };
   Protection& protection_of(const Layout& layout) const;
   CadenceInput protected_input(const Layout& layout, const CheckpointSeconds& seconds, double broadcast_s) const;
   double days(const CadenceInput& in, double interval_s, double step_s) const;
-  /// `step_J`: of the whole job in a step, beyond what it takes when it stands still.
+  /// `step_J`: energy of the whole job in a step, beyond its idle energy.
   double in_unit(double days, double step_J) const;
   bool energy() const { return inputs_.study.prefer == Prefer::energy; }
-  /// What a step takes at least, beyond standing still: what is not surely computing may be the cheaper of both.
+  /// Lower bound of a step's energy beyond idling. The time that is not certainly computing counts as the cheaper
+  /// state.
   double least_J(const LeastStep& step) const;
 
   const PlanInputs& inputs_;
   const SearchProblem& problem_;
   double steps_;
-  double best_goodput_ = 1;  ///< of all layouts
+  double best_goodput_ = 1;  ///< over all layouts
   double idle_W_ = 0, compute_W_ = 0, communicate_W_ = 0;
   mutable std::map<Key, Protection> known_;
 };

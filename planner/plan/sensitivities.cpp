@@ -33,14 +33,14 @@ struct BestLayout {
   bool searched = false;
 };
 
-/// Of the whole space where it is small, else of those that the plan's search simulated.
+/// The best of the whole space if it is small, else of the layouts that the plan's search simulated.
 BestLayout best_of(const SearchProblem& problem, const SearchResult& search) {
   if (search.certificate.enumerated <= Sensitivities::kSearchedSpace) try {
       const SearchResult found = search_layouts(problem);
       const Candidate& best = found.candidates[found.best];
       return {best.layout, best.value, true};
     } catch (const Error& error) {
-      if (error.code() != Code::finding) throw;  // nothing fits: the plan's layouts are all that there is
+      if (error.code() != Code::finding) throw;  // nothing fits, so only the plan's layouts are left
     }
   std::vector<const Candidate*> simulated;
   for (const Candidate& c : search.candidates)
@@ -54,7 +54,7 @@ BestLayout best_of(const SearchProblem& problem, const SearchResult& search) {
   return best;
 }
 
-/// As the plan placed experts.
+/// Sets the experts' placements that the plan found.
 void place_experts(const Plan& plan, SearchProblem& problem) {
   for (const auto& [degree, study] : plan.placements)
     if (const Placement& p = study.candidates[study.chosen].plan.placement; !p.empty()) problem.placements[degree] = p;

@@ -1,4 +1,4 @@
-// A study planned again on what is left when nodes are lost.
+// Plans a study again for the GPUs that are left after failures.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -9,16 +9,16 @@
 
 namespace wt {
 
-/// A study's best layout on so many GPUs, as its run, whose cadence rests on one simulated run, and its step.
+/// The best layout on fewer GPUs, as a run, and its step time. The run's cadence is based on one simulated run.
 struct RunOnFewer {
   RunSpec run;
   double step_s = 0;
 };
-/// `study` is the text of a study file, `origin` stands for its name. Throws Error{finding} when nothing fits.
+/// `study`: the text of a study file; `origin`: its name. Throws Error{finding} if nothing fits.
 RunOnFewer plan_on_fewer(const std::string& study, const std::string& origin, std::int64_t gpus, bool allow_assumed);
 
-/// The best layouts on the next `sizes` smaller numbers of GPUs among which the global batch divides, the most first:
-/// what the trainer goes on with when it shrinks. Those that cannot be planned are left out; `said` is told why.
+/// The best layouts on the next `sizes` smaller numbers of GPUs that divide the global batch, the most first: the
+/// trainer's layouts when it shrinks. Numbers that cannot be planned are skipped, and `said` gets the reason.
 std::vector<SmallerLayout> smaller_layouts(const StudySpec& study, std::int64_t sizes, bool allow_assumed,
                                            const std::function<void(const std::string&)>& said);
 

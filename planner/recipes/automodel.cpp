@@ -1,5 +1,5 @@
-// NeMo Automodel 0.7.0: the YAML of nemo_automodel.recipes.llm.train_ft, whose `distributed` section
-// recipes/_dist_utils.py reads. Its experts are dealt over all ranks of a stage, replicas included.
+// NeMo Automodel 0.7.0: the YAML of nemo_automodel.recipes.llm.train_ft; recipes/_dist_utils.py reads its section
+// `distributed`. Its experts are spread over all ranks of a stage, replicas included.
 
 #include <algorithm>
 #include <cmath>

@@ -63,7 +63,7 @@ void read_foundry_layout(RecipeReading& reading) {
   const std::int64_t shard = reading.in.integer(key, -1, -1);
   l.shard = reading.data_ranks(reading.world(shard > 0 ? shard * l.replicate : 0, key), l.replicate, key);
   const std::string strategy = reading.in.text(kFsdp + "sharding_strategy", "FULL_SHARD");
-  // Composer makes the hybrid ones of the others where there are two degrees (dist_strategy.py).
+  // With two degrees, Composer uses the hybrid version (dist_strategy.py).
   const bool whole = strategy == "FULL_SHARD" || strategy == "HYBRID_SHARD",
              kept = strategy == "SHARD_GRAD_OP" || strategy == "_HYBRID_SHARD_ZERO2";
   if (!whole && !kept && strategy != "NO_SHARD")
@@ -144,7 +144,7 @@ void read_foundry_batch(RecipeReading& reading) {
   if (run.seq == 0) reading.in.fail("max_seq_len", "found none, needs tokens a sequence");
 }
 
-/// A microbatch is at most what a rank has of a batch, as LLM Foundry reduces it (utils/config_utils.py).
+/// Limits the microbatch to a rank's share of the batch, as LLM Foundry does (utils/config_utils.py).
 void fit_foundry_microbatch(RecipeReading& reading) {
   RunSpec& run = reading.run;
   const std::int64_t sequences = run.global_batch / run.layout.data_ranks();
@@ -154,7 +154,7 @@ void fit_foundry_microbatch(RecipeReading& reading) {
   run.layout.microbatch = sequences;
 }
 
-/// With the run's name where Composer puts it.
+/// Inserts the run's name where Composer does.
 std::string named(std::string folder, const RunSpec& run) {
   const std::string name = "{run_name}";
   if (const std::size_t at = folder.find(name); at != std::string::npos) folder.replace(at, name.size(), run.name);
@@ -190,7 +190,7 @@ void read_foundry(RecipeReading& reading) {
   run.save_interval = run.save && interval < run.steps ? interval : 0;
   if (run.keep_checkpoints == 0) run.keep_checkpoints = -1;
   run.load_path = reading.in.text("load_path", run.load_path);
-  if (run.load_path.empty()) reading.in.mark_read("load_weights_only");  // of nothing
+  if (run.load_path.empty()) reading.in.mark_read("load_weights_only");  // there is nothing to load
   run.export_path = named(reading.in.text("callbacks.hf_checkpointer.save_folder", ""), run);
   if (reading.in.text("callbacks.hf_checkpointer.precision", "float32") == "bfloat16")
     run.export_precision = Precision::bf16;

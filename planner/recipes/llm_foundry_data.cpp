@@ -1,4 +1,4 @@
-// The data sets of an LLM Foundry recipe. The keys are Streaming's, as in our run files; defaults are Streaming's, too.
+// The data sets of an LLM Foundry recipe. Keys and defaults are Streaming's; our run files have the same keys.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -10,7 +10,7 @@
 namespace wt {
 namespace {
 
-/// Those of a data set that run files have, too.
+/// Keys of a data set that run files have, too.
 constexpr auto kDatasetKeys = std::to_array<std::string_view>({"remote",
                                                                "local",
                                                                "split",
@@ -47,7 +47,7 @@ std::string lower_case(std::string text) {
   return text;
 }
 
-/// Whether the loader is named finetuning; its name is read then, or where it is text.
+/// Whether the loader is named finetuning. Marks the name as read if it is, or if it is text.
 bool names_finetuning(RecipeReading& reading, const std::string& loader) {
   for (const Settings::Entry& entry : reading.in.entries())
     if (entry.key == loader + "name" && (entry.value == "finetuning" || entry.value == "text"))
@@ -118,10 +118,10 @@ void write_foundry_dataset(RecipeDraft& draft, const std::string& loader, const 
   if (data.finetuning) {
     draft.out.put(prefix + "decoder_only_format", true);
     if (const StreamSpec& stream = data.streams.front(); stream.name.empty() && stream.remote.empty())
-      draft.out.put(prefix + "remote", stream.local);  // without it, it looks for a data set by name
+      draft.out.put(prefix + "remote", stream.local);  // without it, LLM Foundry looks for a data set by name
   }
   draft.out.put(prefix + "shuffle", data.shuffle);
-  draft.out.put(prefix + "num_canonical_nodes", data.num_canonical_nodes);  // its default is another
+  draft.out.put(prefix + "num_canonical_nodes", data.num_canonical_nodes);  // its default differs
   draft.out.put(prefix + "max_seq_len", draft.run.seq);
 }
 
@@ -137,7 +137,7 @@ void read_foundry_data(RecipeReading& reading) {
   DatasetSpec& data = reading.run.dataset;
   data = read_foundry_dataset(reading, kTrainLoader);
   if (!data.finetuning) return;
-  // Read in any case; models of Hugging Face are given no sequence ids.
+  // Marked as read in any case: Hugging Face models get no sequence ids.
   reading.in.boolean("model.config_overrides.attn_config.attn_uses_sequence_id", false);
   const bool separate = reading.in.boolean("model.attn_config.attn_uses_sequence_id", false) &&
                         reading.in.text("model.name", "mpt_causal_lm") == "mpt_causal_lm";

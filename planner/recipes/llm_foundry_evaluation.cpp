@@ -1,4 +1,4 @@
-// What an LLM Foundry recipe is evaluated on and tracked with: eval_loader and loggers, with the keys around them.
+// Evaluation and trackers of an LLM Foundry recipe: eval_loader, loggers and related keys.
 #include <algorithm>
 
 #include "configs/base/yaml.hpp"
@@ -7,12 +7,12 @@
 namespace wt {
 namespace {
 
-/// What LLM Foundry calls the loss of a loader that is no list (metrics/eval/LanguageCrossEntropy).
+/// LLM Foundry's label for the loss of a single loader (metrics/eval/LanguageCrossEntropy).
 constexpr const char* kOnlyLabel = "eval";
-constexpr const char* kAtTheEnd = "1dur";  // where there is one in any case
+constexpr const char* kAtTheEnd = "1dur";  // evaluate at the end only
 constexpr const char* kOnlyLoader = "eval_loader.";
 
-/// "eval_loader.", or "eval_loader[0]." and those after it; a list is also called eval_loaders.
+/// "eval_loader.", or "eval_loader[0]." and following. A list may also be called eval_loaders.
 std::vector<std::string> eval_loaders(const RecipeReading& reading) {
   std::vector<std::string> out;
   if (reading.in.has_under("eval_loader")) out.emplace_back(kOnlyLoader);
@@ -28,11 +28,12 @@ void read_eval_set(RecipeReading& reading, const std::string& loader) {
   std::vector<EvalSet>& sets = reading.run.evaluation.sets;
   EvalSet set;
   set.dataset = read_foundry_dataset(reading, loader);
-  if (set.dataset.empty()) return;  // data of another kind: what it says is left out by name
-  set.dataset.shuffle = true, set.dataset.num_canonical_nodes = 1;  // every sample counts once, in whatever order
+  if (set.dataset.empty()) return;  // not an MDS folder: its keys are dropped by name
+  set.dataset.shuffle = true,
+  set.dataset.num_canonical_nodes = 1;  // every sample counts once, so order does not matter
   const std::string key = loader + "label";
   if (loader == kOnlyLoader) {
-    set.label = kOnlyLabel;  // whatever its key says
+    set.label = kOnlyLabel;  // its own label is ignored
   } else {
     if (!reading.in.has(key))
       reading.in.fail(key, "found none, needs one: LLM Foundry takes a list of loaders with labels alone");

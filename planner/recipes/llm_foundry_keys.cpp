@@ -1,5 +1,5 @@
-// What an LLM Foundry recipe says beside its model, layout and training: each key by name. Keys of TrainConfig
-// (llmfoundry/utils/config_utils.py) and of what scripts/train's recipes hold (0.22.0).
+// All other keys of an LLM Foundry recipe, one by one: keys of TrainConfig (llmfoundry/utils/config_utils.py) and of
+// the recipes in scripts/train (0.22.0).
 
 #include <algorithm>
 #include <regex>
@@ -13,7 +13,7 @@ namespace {
 
 enum class FoundryAction { ignored, later, refused };
 
-/// `key` ends with a dot where it stands for all below it. A refused key is fine with the value `allowed`.
+/// A `key` that ends with a dot stands for all keys below it. A refused key may have the value `allowed`.
 struct FoundryKey {
   const char* key;
   FoundryAction action;
@@ -36,7 +36,7 @@ const std::vector<FoundryKey>& foundry_keys() {
       *const packed = "examples are read from MDS: windtunnel data pack --samples finetune",
       *const dropout = "our models have none";
   static const std::vector<FoundryKey> keys{
-      {"variables.", ignored, nullptr},  // what refers to them has them
+      {"variables.", ignored, nullptr},  // already substituted by resolve_references()
       {"tokenizer.", ignored, tokens},
       // model
       {"model.init_device", ignored, start},
@@ -147,7 +147,7 @@ const std::vector<FoundryKey>& foundry_keys() {
       {"only_hf_checkpoint", refused, "a run saves its state", "false"},
       {"only_composer_checkpoint", ignored, "an export is written where hf_checkpointer says"},
       {"callbacks.hf_checkpointer.", ignored, "weights are exported once, at the end"},
-      // what is seen of a run
+      // output during a run
       {"progress_bar", ignored, shown},
       {"log_to_console", ignored, shown},
       {"console_log_interval", ignored, shown},
@@ -170,7 +170,7 @@ const std::vector<FoundryKey>& foundry_keys() {
   return keys;
 }
 
-/// Without the places in lists: "eval_loader.label" of "eval_loader[1].label", and of "eval_loaders[1].label".
+/// Removes positions in lists: "eval_loader.label" for "eval_loader[1].label" and "eval_loaders[1].label".
 std::string without_places(const std::string& key) {
   static const std::regex place("(eval_loader)s?\\[[0-9]+\\](?=\\.)");
   return std::regex_replace(key, place, "$1");
@@ -185,7 +185,7 @@ std::string value_in_words(const Settings::Value& value) {
   return value.is_string() ? value.get<std::string>() : value.is_null() ? "nothing" : value.dump();
 }
 
-/// 1.0 is the allowed 1, null is what a key means that is left out.
+/// 1.0 equals an allowed 1. null means the key is left out.
 bool is_allowed(const Settings::Value& value, const char* allowed) {
   if (value.is_null() || value == Settings::Value::object() || value == Settings::Value::array()) return true;
   if (allowed == nullptr) return false;
@@ -214,7 +214,7 @@ void account_for_foundry_keys(RecipeReading& reading) {
     const auto row = std::find_if(foundry_keys().begin(), foundry_keys().end(),
                                   [&](const FoundryKey& each) { return stands_for(each, name); });
     if (row == foundry_keys().end()) {
-      if (entry.value.is_null() || entry.value == Settings::Value::object()) continue;  // says nothing
+      if (entry.value.is_null() || entry.value == Settings::Value::object()) continue;  // has no value
       fail_unknown_key(reading, entry.key);
     }
     const bool nothing = is_allowed(entry.value, row->allowed);
@@ -224,7 +224,7 @@ void account_for_foundry_keys(RecipeReading& reading) {
                                              row->allowed ? row->allowed : "none", row->reason));
     reading.in.mark_read(entry.key);
     if (row->action == FoundryAction::refused || row->reason == nullptr || entry.value.is_null()) continue;
-    // A key of the model that is left out makes it another one.
+    // A missing key of the model changes the model.
     const bool changes = row->action == FoundryAction::later && entry.key.starts_with("model.");
     (changes ? reading.assumed : reading.dropped).push_back(found + "; " + row->reason);
   }

@@ -36,7 +36,7 @@ const std::vector<RecipeRow>& moe_rows() {
 
 const std::string kAttention = "model.attn_config.", kFfn = "model.ffn_config.";
 
-/// What an mpt_causal_lm has not, in words.
+/// Features that an mpt_causal_lm does not have, in words.
 std::vector<std::string> beyond_mpt(const ModelSpec& m) {
   std::vector<std::string> out;
   const auto add = [&out](bool there, const char* what) {
@@ -173,7 +173,7 @@ void read_mpt_ffn(RecipeReading& reading) {
   const bool gated = moe ? reading.in.text(kFfn + "mlp_type", "mlp") == "glu" : type == "mptglu";
   if (!moe && type != "mptmlp" && type != "mptglu")
     reading.in.fail(kFfn + "ffn_type", fmt::format("found {}, needs mptmlp, mptglu, mb_dmoe or mb_moe", type));
-  // MegaBlocks' own default is the one by tanh (megablocks/layers/arguments.py).
+  // MegaBlocks' default is the approximation by tanh (megablocks/layers/arguments.py).
   const bool tanh = reading.in.text(kFfn + "ffn_act_fn.approximate",
                                     moe && !reading.in.has(kFfn + "ffn_act_fn.name") ? "tanh" : "none") == "tanh";
   if (activation == "silu" && gated)
@@ -191,7 +191,7 @@ void read_mpt_ffn(RecipeReading& reading) {
   if (m.ffn_bias)
     reading.assume(fmt::format(
         "model.no_bias: found false with {}; MegaBlocks' one bias a layer ({} numbers) is left out", type, m.d_model));
-  m.ffn_bias = false;              // none of its experts' own
+  m.ffn_bias = false;              // no bias for each expert
   m.router.aux_loss_weight = 0.1;  // megablocks/layers/arguments.py
   m.router.aux_of_microbatch = true;
   m.experts = 1, m.top_k = 1;
@@ -221,14 +221,14 @@ void read_mpt(RecipeReading& reading) {
   read_mpt_ffn(reading);
 }
 
-/// A model by its repository, or by a folder with its config.json, whose weights a run then starts from.
+/// Reads a model by its repository, or by a folder with its config.json; a run then starts from that folder's weights.
 void read_hugging_face(RecipeReading& reading, const std::string& kind) {
   const std::string key = "model.pretrained_model_name_or_path", name = reading.in.text(key, "");
   std::error_code ignored;
   const bool folder = std::filesystem::is_regular_file(std::filesystem::path(name) / "config.json", ignored);
   const std::string preset = folder ? name : preset_named(&ModelNames::hugging_face, name);
   reading.set_model(preset, key, name.empty() ? kind : name);
-  // GPT-2's key and that of others: how many positions are learned.
+  // Two names for the number of learned positions: GPT-2's and that of others.
   std::int64_t& positions = reading.run.model.learned_positions;
   for (const char* override : {"n_positions", "max_position_embeddings"})
     if (const std::string at = std::string("model.config_overrides.") + override; positions > 0 && reading.in.has(at))
@@ -243,7 +243,7 @@ void read_hugging_face(RecipeReading& reading, const std::string& kind) {
                     name));
 }
 
-/// The adapter of an hf_causal_lm, where the recipe has one.
+/// The adapter of an hf_causal_lm, if the recipe has one.
 void read_peft(RecipeReading& reading) {
   const std::string prefix = "model.peft_config.";
   nlohmann::json keys;
@@ -259,8 +259,8 @@ void read_peft(RecipeReading& reading) {
   reading.run.lora = read_peft_config(YamlMap::from_text(keys.dump(), reading.in.origin() + ": model.peft_config"));
 }
 
-/// Whose classes it finds. MegaBlocks' experts are no target: it has a function in place of their class, which
-/// isinstance() does not take (models/utils/act_ckpt.py, layers/ffn.py).
+/// Classes that activation checkpointing can target. MegaBlocks' experts cannot be one: their class is hidden by a
+/// function, which isinstance() refuses (models/utils/act_ckpt.py, layers/ffn.py).
 const RecipeWords<Module> kFoundryModules{{"mptblock", Module::block},
                                           {"MPTBlock", Module::block},
                                           {"grouped_query_attention", Module::attention},

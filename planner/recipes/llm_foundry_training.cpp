@@ -1,4 +1,4 @@
-// Optimizer, schedule and lengths of an LLM Foundry recipe: composer/optim (0.32.1) and llmfoundry/optim (0.22.0).
+// Optimizer, schedule and durations of an LLM Foundry recipe: composer/optim (0.32.1) and llmfoundry/optim (0.22.0).
 #include <cmath>
 
 #include "configs/base/error.hpp"
@@ -7,7 +7,7 @@
 namespace wt {
 namespace {
 
-/// alpha keys of each schedule, and their defaults there.
+/// The alpha key of a schedule, and its default.
 struct ScheduleKey {
   ScheduleKind kind;
   const char* key;
@@ -25,8 +25,8 @@ const std::vector<ScheduleKey>& schedule_keys() {
   return keys;
 }
 
-/// Composer refuses a warm-up in another unit than the schedule's end: batches where all of them are whole, else
-/// tokens.
+/// The common unit of a schedule, because Composer refuses a warm-up in another unit than the schedule's end: batches
+/// if all lengths are whole, else tokens.
 class FoundryUnit {
  public:
   explicit FoundryUnit(const RunSpec& run) : run_(run) {
@@ -39,7 +39,7 @@ class FoundryUnit {
   bool batches() const { return batches_; }
   std::string text(double batches) const {
     if (batches_) return fmt::format("{}ba", static_cast<std::int64_t>(batches));
-    // Tokens of finetuning examples are counted without padding there.
+    // LLM Foundry counts the tokens of finetuning examples without padding.
     const bool samples = run_.dataset.finetuning.has_value();
     const double each = static_cast<double>(samples ? run_.global_batch : run_.tokens_per_step());
     return fmt::format("{}{}", std::llround(batches * each), samples ? "sp" : "tok");
@@ -50,13 +50,13 @@ class FoundryUnit {
   bool batches_ = true;
 };
 
-/// Where the run ends: its schedule's end where that lies inside of the last batch.
+/// The run's length: the schedule's end if that is within the last batch.
 double foundry_length(const RunSpec& run) {
   const double end = run.optimizer.schedule_steps, steps = static_cast<double>(run.steps);
   return end > 0 && std::ceil(end) == steps ? end : steps;
 }
 
-/// The unit that Composer counts a length in: a part of the run has the run's, and epochs are counted in batches.
+/// The unit in which Composer counts a length. A fraction of the run has the run's unit; epochs are counted in batches.
 std::string unit_of(const Duration& duration, const Duration& whole) {
   const std::string& unit = duration.unit == "dur" ? whole.unit : duration.unit;
   return unit == "ep" ? "ba" : unit;
@@ -129,7 +129,7 @@ void write_foundry_optimizer(RecipeDraft& draft) {
   out.put("optimizer.betas", Settings::Value::array({o.beta1, o.beta2}));
   if (!o.one_moment()) out.put("optimizer.eps", o.eps);
   out.put("optimizer.weight_decay",
-          twelve_digits(o.weight_decay * o.lr));  // times lr / first lr a step, where ours is times lr
+          twelve_digits(o.weight_decay * o.lr));  // Composer scales the decay by lr / first lr, our run by lr
   out.put("scheduler.name", to_string(o.schedule));
   out.put("scheduler.t_warmup", unit.text(o.warmup_steps));
   out.put("max_duration", unit.text(foundry_length(draft.run)));
@@ -182,7 +182,7 @@ void read_foundry_optimizer(RecipeReading& reading, const FoundryClock& clock) {
   if (reading.in.text("scheduler.t_max", "1dur") != "1dur")
     o.schedule_steps = clock.batches("scheduler.t_max", "1dur");
   else if (const double end = clock.whole(); end != std::floor(end))
-    o.schedule_steps = end;  // the run's last batch goes beyond it
+    o.schedule_steps = end;  // it lies within the run's last batch
   for (const ScheduleKey& key : schedule_keys())
     if (key.kind == o.schedule) o.*key.field = reading.in.number(std::string("scheduler.") + key.key, key.fallback);
   if (o.schedule == ScheduleKind::inverse_sqrt) {

@@ -1,6 +1,6 @@
-// What Megatron-LM's command line and Megatron-Bridge's overrides share: both set the fields of Megatron-Core 0.16.1's
-// dataclasses (TransformerConfig, ModelParallelConfig, DistributedDataParallelConfig, OptimizerConfig), the one as
-// --flags, the other as section.field=value.
+// Shared by Megatron-LM's command line and Megatron-Bridge's overrides. Both set the fields of Megatron-Core 0.16.1's
+// dataclasses (TransformerConfig, ModelParallelConfig, DistributedDataParallelConfig, OptimizerConfig): as --flags, or
+// as section.field=value.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace wt {
 
-/// Settings by the name of a dataclass's field.
+/// Accesses settings by a dataclass's field name.
 class MegatronKeys {
  public:
   MegatronKeys(Settings& settings, bool flags) : settings_(settings), flags_(flags) {}
@@ -18,7 +18,7 @@ class MegatronKeys {
   /// "num-experts" or "model.num_moe_experts".
   std::string key(const std::string& field) const;
   void put(const std::string& field, Settings::Value value) { settings_.put(key(field), std::move(value)); }
-  /// A boolean field. As a flag it stands there or not; some flags say no: --disable-bias-linear.
+  /// A boolean field. A flag is present or absent, and some are negative: --disable-bias-linear.
   void put_flag(const std::string& field, bool value);
   bool has(const std::string& field) const { return settings_.has(key(field)); }
   bool mentions(const std::string& field) const { return settings_.mentions(key(field)); }
@@ -26,14 +26,14 @@ class MegatronKeys {
   std::int64_t integer(const std::string& field, std::int64_t fallback, std::int64_t minimum = 0) {
     return settings_.integer(key(field), fallback, minimum);
   }
-  /// A field that may be there without a value: Megatron-Core's None, which is 0 of ours.
+  /// A field that may be present without a value: Megatron-Core's None, which is our 0.
   std::int64_t integer_or_none(const std::string& field, std::int64_t fallback) {
     return mentions(field) ? integer(field, 0) : fallback;
   }
   double number_or_none(const std::string& field, double fallback) {
     return mentions(field) ? number(field, 0) : fallback;
   }
-  /// The value, or None: overrides say it, because the recipe may have one; flags leave it out.
+  /// The value if `there`, else None. Overrides state None, because the recipe may have a value; flags are omitted.
   void put_if(bool there, const std::string& field, Settings::Value value) {
     if (there || !flags_) put(field, there ? std::move(value) : Settings::Value());
   }
@@ -56,24 +56,24 @@ class MegatronKeys {
 void write_megatron_rows(const std::vector<RecipeRow>& rows, RecipeDraft& draft, const MegatronKeys& keys);
 void read_megatron_rows(const std::vector<RecipeRow>& rows, RecipeReading& reading, const MegatronKeys& keys);
 
-/// "([0]*3+[1]*58)", which --moe-layer-freq and --window-attn-skip-freq evaluate; a list for overrides.
+/// "([0]*3+[1]*58)", which --moe-layer-freq and --window-attn-skip-freq evaluate; for overrides a list.
 Settings::Value megatron_layer_list(std::int64_t layers, bool text, const std::function<bool(std::int64_t)>& has);
-/// A flag for each layer, of either form. `nth`: which layers a number n means. Throws Error{usage}.
+/// One bool per layer, from either form. `nth`: the layers that a number n selects. Throws Error{usage}.
 std::vector<bool> read_megatron_layer_list(MegatronKeys& keys, const std::string& field, std::int64_t layers,
                                            const std::function<bool(std::int64_t layer, std::int64_t n)>& nth);
 
-/// The shape of the model. Throws Error{usage} for models with linear mixers or layers without an FFN.
+/// The model's shape. Throws Error{usage} for models with linear mixers or layers without an FFN.
 void write_megatron_model(RecipeDraft& draft, MegatronKeys keys);
-/// Any field of the shape is said.
+/// Whether any field of the shape is set.
 bool says_megatron_model(const MegatronKeys& keys);
-/// Sets run.model: what is said over what `base` has.
+/// Sets run.model: `base` with the fields that are set.
 void read_megatron_model(RecipeReading& reading, MegatronKeys keys, const ModelSpec& base);
-/// What Megatron-Core has where a command line says nothing.
+/// The defaults of Megatron-Core's command line.
 ModelSpec megatron_default_model();
 
 /// Degrees, stages, data parallelism, dispatcher, recompute, CUDA graphs.
 void write_megatron_layout(RecipeDraft& draft, MegatronKeys keys);
-/// `world` ranks; the model is known.
+/// `world` ranks. Needs the model.
 void read_megatron_layout(RecipeReading& reading, MegatronKeys keys, std::int64_t world);
 void write_megatron_recompute(RecipeDraft& draft, MegatronKeys keys);
 void read_megatron_recompute(RecipeReading& reading, MegatronKeys keys);
@@ -82,9 +82,9 @@ void read_megatron_recompute(RecipeReading& reading, MegatronKeys keys);
 void write_megatron_training(RecipeDraft& draft, MegatronKeys keys);
 void read_megatron_training(RecipeReading& reading, MegatronKeys keys);
 
-/// Runs "torchrun --nnodes N --nproc-per-node 8 SCRIPT".
+/// "torchrun --nnodes N --nproc-per-node 8 SCRIPT".
 std::string torchrun_command(std::int64_t world, const std::string& script);
-/// The GPUs that torchrun's words say, 0 without them.
+/// The number of GPUs in torchrun's arguments; 0 without them.
 std::int64_t torchrun_world(Settings& settings);
 
 }  // namespace wt

@@ -1,6 +1,6 @@
 // Megatron-Bridge 0.3.1: scripts/training/run_recipe.py with a recipe of megatron.bridge.recipes and Hydra overrides of
-// its ConfigContainer (training/config.py). The recipe has the model; a model without one takes the recipe of a like
-// model and overrides its shape. Overrides in a YAML file are read, too.
+// its ConfigContainer (training/config.py). The recipe has the model. A model without a recipe uses that of a similar
+// model and overrides its shape. Overrides may also be in a YAML file.
 #include "planner/recipes/megatron.hpp"
 #include "planner/recipes/model_names.hpp"
 
@@ -16,15 +16,15 @@ const RecipeWords<std::string> kBridgePrecisions{{"bf16_mixed", "amp_bf16"},
                                                  {"bf16_with_mxfp8_mixed", "amp_mxfp8"},
                                                  {"bf16_with_nvfp4_mixed", "amp_nvfp4"}};
 
-/// Moments of AdamW as torch.dtype, which overrides name (training/utils/omegaconf_utils.py).
+/// Moments of AdamW as torch.dtype, as in overrides (training/utils/omegaconf_utils.py).
 const RecipeWords<NumberFormat> kBridgeMoments{{"torch.float32", NumberFormat::fp32},
                                                {"torch.bfloat16", NumberFormat::bf16},
                                                {"torch.float16", NumberFormat::fp16},
                                                {"torch.uint8", NumberFormat::fp8}};
 const char* const kMoment = "optimizer.exp_avg_dtype";
 
-/// All of the optimizer's formats: recipes of DeepSeek's models have narrow ones, which Megatron-Core refuses without
-/// the precision-aware optimizer (optimizer_config.py).
+/// Writes all of the optimizer's formats. Recipes of DeepSeek's models have narrow ones, which Megatron-Core refuses
+/// without the precision-aware optimizer (optimizer_config.py).
 void write_bridge_optimizer(RecipeDraft& draft, MegatronKeys& keys) {
   const NumberFormat moments = draft.run.precisions.moments;
   if (moments != NumberFormat::fp32) keys.put_flag("use_precision_aware_optimizer", true);
@@ -45,7 +45,7 @@ void read_bridge_optimizer(RecipeReading& reading) {
     reading.in.text(std::string("optimizer.") + key, "");
 }
 
-/// Of a model whose activation and attention are of the same kind.
+/// The recipe of a model with the same kinds of activation and attention.
 const char* like_recipe(const ModelSpec& m) {
   if (m.attention.mla.on()) return "deepseek_v2_lite_pretrain_config";
   return m.experts > 0 ? "qwen3_30b_a3b_pretrain_config" : "llama31_8b_pretrain_config";
@@ -96,7 +96,7 @@ void read_bridge_model(RecipeReading& reading, MegatronKeys& keys) {
     reading.run.model = base;
 }
 
-/// What every recipe starts from (recipes/common.py, _pretrain_common) stands for what this one has of its own.
+/// Uses the values that every recipe starts from (recipes/common.py, _pretrain_common) in place of this recipe's own.
 void fill_in_usual(RecipeReading& reading, MegatronKeys& keys) {
   for (const auto& [field, usual] : {std::pair{"tensor_model_parallel_size", Settings::Value(1)},
                                      {"pipeline_model_parallel_size", 1},

@@ -6,7 +6,7 @@
 namespace wt {
 namespace {
 
-/// fp8 or fp4 format, its flag and its recipe; the first of a word is written.
+/// An fp8 or fp4 format with its flag and recipe. The first entry of a word is written.
 struct NarrowFlags {
   const char* precision;
   const char* flag;

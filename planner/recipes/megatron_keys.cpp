@@ -10,10 +10,10 @@ namespace {
 struct MegatronField {
   const char* field;
   const char* section;  ///< of Megatron-Bridge's ConfigContainer
-  const char* flag;     ///< of Megatron-LM; nothing: the field's name with dashes
+  const char* flag;     ///< of Megatron-LM; nullptr: the field's name with dashes
   bool inverse = false;
 };
-/// Fields outside `model`, and flags of another name (argparse_meta of the dataclasses;
+/// Fields outside of `model`, and flags with irregular names (argparse_meta of the dataclasses;
 /// megatron/training/arguments.py).
 constexpr std::array kFields{
     MegatronField{"num_moe_experts", "model", "num-experts"},

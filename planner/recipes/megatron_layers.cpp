@@ -1,4 +1,4 @@
-// Which layers have experts or a window, as Megatron-LM's flags say it: a number, or a Python expression of lists.
+// Layers with experts or a window, in Megatron-LM's flags: a number, or a Python expression of lists.
 
 #include <cctype>
 #include <functional>
@@ -8,7 +8,7 @@
 namespace wt {
 namespace {
 
-/// What _eval_pattern of megatron/training/arguments.py gives for lists, sums and products of them.
+/// Evaluates lists, sums and products like _eval_pattern of megatron/training/arguments.py.
 class LayerList {
  public:
   LayerList(std::string text, const MegatronKeys& keys, std::string field)
@@ -75,7 +75,7 @@ class LayerList {
   const MegatronKeys& keys_;
   std::string field_;
   std::size_t at_ = 0;
-  int depth_ = 0;  ///< parentheses so far
+  int depth_ = 0;  ///< open parentheses
 };
 
 }  // namespace

@@ -1,6 +1,5 @@
-// A layout in Megatron-Core's words. Its data parallelism is one of two: weights that stay on every rank, gathered once
-// a step after the distributed optimizer (ZeRO-1), or Megatron-FSDP. Its context and expert ranks are data-parallel
-// ranks, as ours are.
+// A layout in Megatron-Core. Data parallelism is one of two kinds: weights on every rank, gathered once a step after
+// the distributed optimizer (ZeRO-1), or Megatron-FSDP. Context and expert ranks are data-parallel ranks, as ours are.
 
 #include <algorithm>
 #include <numeric>
@@ -20,7 +19,7 @@ const std::vector<RecipeRow>& degree_rows() {
   return rows;
 }
 
-/// Weights and gradients that are sharded for a microbatch at most: Megatron-FSDP.
+/// Weights and gradients are sharded during a microbatch: Megatron-FSDP.
 bool is_fsdp(const Layout& l) {
   const bool sharded = l.shard > 1, step = !l.reshard_after_forward && !l.reduce_every_microbatch;
   return sharded && !step;
@@ -28,7 +27,7 @@ bool is_fsdp(const Layout& l) {
 
 void write_data_parallelism(RecipeDraft& draft, MegatronKeys& keys) {
   const Layout& l = draft.run.layout;
-  // validate_args of Megatron-LM refuses Muon with a sharded optimizer or weights.
+  // Megatron-LM's validate_args refuses Muon with a sharded optimizer or sharded weights.
   const bool muon = draft.run.optimizer.kind == OptimizerKind::muon, fsdp = is_fsdp(l) && !muon;
   keys.put_flag("use_distributed_optimizer", l.shard * l.optimizer_shard > 1 && !muon);
   keys.put("num_distributed_optimizer_instances", fsdp ? l.replicate : l.replicate / l.optimizer_shard);
@@ -50,7 +49,7 @@ void write_data_parallelism(RecipeDraft& draft, MegatronKeys& keys) {
   draft.why["fsdp_config.reshard_after_forward"] = "nothing is gathered for a microbatch there";
 }
 
-/// Ranks that experts or sequences are dealt over, which a shard group of ours has inside.
+/// Number of ranks that share experts or sequences; a shard group of ours contains them.
 std::int64_t dealt_ranks(const Layout& l) {
   const std::int64_t tensor = l.whole_experts ? l.tensor : 1;
   return std::lcm(l.context, l.expert / std::gcd(l.expert, tensor));
@@ -115,7 +114,7 @@ void write_stages(RecipeDraft& draft, MegatronKeys& keys) {
   if (even || l.pipeline == 1) keys.put("pipeline_model_parallel_layout", nullptr);
 }
 
-/// Layers of the first and the last stage, the others alike; or embedding and head counted as layers.
+/// Reads other numbers of layers in the first and last stage, or embedding and head counted as layers.
 void read_uneven_ends(RecipeReading& reading, MegatronKeys& keys) {
   Layout& l = reading.run.layout;
   const std::int64_t layers = reading.run.model.layers, chunks = l.pipeline * l.virtual_stages;
@@ -209,7 +208,7 @@ void write_graphs(const Layout& l, MegatronKeys& keys) {
     keys.put("cuda_graph_scope", std::vector<std::string>{"attn", "moe_router", "moe_preprocess"});
   if (l.cuda_graphs != CudaGraphs::full) return;
   keys.put("cuda_graph_scope", std::vector<std::string>{"full_iteration"});
-  keys.put_flag("check_for_nan_in_loss", false);  // a graph of everything cannot ask
+  keys.put_flag("check_for_nan_in_loss", false);  // not possible with a graph of the whole step
   if (!keys.flags()) keys.put_flag("check_for_nan_in_grad", false);
 }
 

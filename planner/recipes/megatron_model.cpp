@@ -1,4 +1,4 @@
-// The shape of a model in the fields of Megatron-Core's TransformerConfig and MLATransformerConfig.
+// The shape of a model as fields of Megatron-Core's TransformerConfig and MLATransformerConfig.
 #include <algorithm>
 
 #include "configs/base/error.hpp"
@@ -47,7 +47,7 @@ void read_bias(ModelSpec& m, MegatronKeys& keys) {
   m.ffn_bias = everywhere;
 }
 
-/// Positions: rotary, of latent attention without yarn unless the model has it.
+/// Rotary positions. Latent attention has them without yarn, unless the model has it.
 void write_positions(const ModelSpec& m, MegatronKeys& keys) {
   const RopeScaling& scaling = m.attention.rope_scaling;
   const bool yarn = scaling.kind == RopeScaling::Kind::yarn && m.attention.mla.on();
@@ -75,13 +75,13 @@ void read_positions(RecipeReading& reading, MegatronKeys& keys) {
   constexpr std::int64_t kOldLength = 4096, kLlamaLength = 8192;
   const bool yarn = scaling.kind == RopeScaling::Kind::yarn, llama = scaling.kind == RopeScaling::Kind::llama3;
   const std::string type = keys.text("rope_type", keys.flags() || yarn ? "yarn" : "rope");
-  if (keys.flag("rope_scaling", llama)) {  // rotary_pos_embedding.py of Megatron-Core: 1, 4 and 8192 are fixed
+  if (keys.flag("rope_scaling", llama)) {  // factors 1, 4 and 8192 are fixed in Megatron-Core's rotary_pos_embedding.py
     scaling = {.kind = RopeScaling::Kind::llama3,
                .factor = keys.number("rope_scaling_factor", llama ? scaling.factor : 8)};
     scaling.original_max_position_embeddings = kLlamaLength;
     scaling.low_freq_factor = 1, scaling.high_freq_factor = 4;
   } else if (m.attention.mla.on() && type == "yarn") {
-    const double usual = keys.flags() ? 1 : yarn ? scaling.factor : 40;  // of MLATransformerConfig
+    const double usual = keys.flags() ? 1 : yarn ? scaling.factor : 40;  // default of MLATransformerConfig
     scaling = {.kind = RopeScaling::Kind::yarn, .factor = keys.number("rotary_scaling_factor", usual)};
     scaling.original_max_position_embeddings = kOldLength;
     scaling.mscale = keys.number("mscale", 1), scaling.mscale_all_dim = keys.number("mscale_all_dim", 0);
@@ -167,7 +167,7 @@ void write_router(RecipeDraft& draft, MegatronKeys& keys) {
   keys.put("moe_layer_freq",
            megatron_layer_list(m.layers, keys.flags(), [&](std::int64_t layer) { return m.moe(layer); }));
   keys.put_if(m.shared_ffn > 0, "moe_shared_expert_intermediate_size", m.shared_ffn);
-  keys.put_flag("moe_grouped_gemm", draft.run.precision == Precision::bf16);  // validate_args refuses it in fp32
+  keys.put_flag("moe_grouped_gemm", draft.run.precision == Precision::bf16);  // validate_args refuses it with fp32
   keys.put("moe_router_load_balancing_type", r.aux_loss_weight > 0 ? "seq_aux_loss" : "none");
   keys.put("moe_router_score_function", r.score == RouterSpec::Score::sigmoid ? "sigmoid" : "softmax");
   keys.put_flag("moe_router_pre_softmax", r.score == RouterSpec::Score::softmax && (!r.normalize || m.top_k == 1));
@@ -304,8 +304,8 @@ void read_megatron_model(RecipeReading& reading, MegatronKeys keys, const ModelS
   read_bias(m, keys);
   m.tied = keys.flag("share_embeddings_and_output_weights", m.tied);
   read_activation(reading, keys);
-  const std::int64_t usual =
-      m.gated() ? 4 * m.d_model * 2 / 3 / 64 * 64 : 4 * m.d_model;  // arguments.py, validate_args
+  // Arguments.py, validate_args.
+  const std::int64_t usual = m.gated() ? 4 * m.d_model * 2 / 3 / 64 * 64 : 4 * m.d_model;
   const std::int64_t dense = keys.integer("ffn_hidden_size", base.layers > 0 ? 0 : usual, 1);
   m.experts = keys.integer_or_none("num_moe_experts", m.experts);
   if ((m.experts == 0 || m.ffn == 0) && dense > 0) m.ffn = dense;

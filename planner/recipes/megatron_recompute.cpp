@@ -1,4 +1,4 @@
-// Recompute in Megatron-Core's words: full (by layers) or selective (by modules).
+// Recompute in Megatron-Core: full (by layers) or selective (by modules).
 #include <algorithm>
 
 #include "planner/recipes/megatron.hpp"
@@ -14,7 +14,8 @@ const RecipeWords<Module> kMegatronModules{{"core_attn", Module::core},
                                            {"mlp", Module::mlp},
                                            {"shared_experts", Module::shared_experts}};
 
-/// The nearest words: what attention or experts recompute beyond them, Megatron-Core keeps or does again as a whole.
+/// The nearest module words. Megatron-Core either keeps the other parts of attention and experts, or recomputes all of
+/// them.
 std::vector<std::string> module_words(const Recompute& recompute) {
   std::vector<std::string> out;
   const auto add = [&out](const std::string& word) {
@@ -24,12 +25,12 @@ std::vector<std::string> module_words(const Recompute& recompute) {
     const std::string otherwise = module == Module::experts ? "moe" : "core_attn";
     add(word_of(kMegatronModules, module, otherwise));
   }
-  if (std::find(out.begin(), out.end(), "moe") != out.end())  // which has these in it
+  if (std::find(out.begin(), out.end(), "moe") != out.end())  // it includes the two below
     std::erase_if(out, [](const std::string& word) { return word == "moe_act" || word == "shared_experts"; });
   return out;
 }
 
-/// The number n where exactly the first n layers of each chunk recompute everything, else 0.
+/// The n for which exactly the first n layers of each chunk recompute everything, else 0.
 std::int64_t first_blocks(const Layout& layout) {
   using Which = Recompute::Blocks::Which;
   const auto& rules = layout.recompute.rules();
@@ -39,7 +40,7 @@ std::int64_t first_blocks(const Layout& layout) {
   return first ? blocks.a : 0;
 }
 
-/// The first n layers of each chunk.
+/// Recompute of the first n layers of each chunk.
 Recompute first_of_chunks(const Layout& layout, std::int64_t n) {
   using Which = Recompute::Blocks::Which;
   Recompute out;
@@ -47,7 +48,7 @@ Recompute first_of_chunks(const Layout& layout, std::int64_t n) {
   return out;
 }
 
-/// Megatron-Core leaves out what a model has not; a run file refuses it.
+/// Megatron-Core ignores modules that a model does not have; a run file refuses them.
 bool has_module(const RunSpec& run, Module module) {
   const ModelSpec& m = run.model;
   const bool experts = m.moe_layers() > 0;

@@ -1,4 +1,4 @@
-// Batches, steps, optimizer and saves in the fields of Megatron's trainers.
+// Batches, steps, optimizer and saves as fields of Megatron's trainers.
 
 #include <algorithm>
 #include <cmath>
@@ -31,7 +31,7 @@ void read_batch(RecipeReading& reading, MegatronKeys& keys) {
   if (run.seq < 1) keys.fail("seq_length", "found none, needs tokens a sequence");
 }
 
-/// Lengths in samples, which scripts also give; and a warm-up that is a share of the run.
+/// Reads lengths in samples, an alternative to steps, and a warm-up as a share of the run.
 void read_samples(RecipeReading& reading, MegatronKeys& keys) {
   if (!keys.flags()) return;
   RunSpec& run = reading.run;

@@ -45,7 +45,7 @@ std::string shape_of(const ModelSpec& model) {
   return out.c_str();
 }
 
-/// A repository's name without its owner and without the ending of a sibling with the same shape.
+/// A repository's name without its owner, and without the suffix of a variant with the same shape.
 std::string bare(const std::string& repository) {
   std::string out = lower(repository.substr(repository.rfind('/') + 1));
   for (const char* ending : {"-base", "-instruct", "-chat", "-0924", "-hf"})

@@ -1,4 +1,4 @@
-// What other frameworks call the models of configs/models.
+// Names of the models in configs/models in other frameworks.
 #pragma once
 #include <string>
 
@@ -7,14 +7,14 @@
 namespace wt {
 
 struct ModelNames {
-  const char* preset;        ///< of configs/models
-  const char* torchtitan;    ///< "name/flavor", or nothing
-  const char* bridge;        ///< pretraining recipe of Megatron-Bridge, or nothing
+  const char* preset;        ///< file name in configs/models
+  const char* torchtitan;    ///< "name/flavor", or nullptr
+  const char* bridge;        ///< pretraining recipe of Megatron-Bridge, or nullptr
   const char* hugging_face;  ///< repository
 };
-/// By the model's name, if its shape is the preset's, too; nullptr for another model.
+/// Looks up the model's name and compares its shape; nullptr if no preset has both.
 const ModelNames* names_of(const ModelSpec& model);
-/// The preset that a name of one kind means; nothing for an unknown name. The owner of a repository may be left out.
+/// The preset with this name in one framework; "" if unknown. The owner of a repository is optional.
 std::string preset_named(const char* ModelNames::*kind, const std::string& name);
 
 }  // namespace wt

@@ -37,7 +37,7 @@ std::string as_comments(const std::vector<std::string>& lines) {
   return out;
 }
 
-/// What stands above the settings: where the file is from, what it leaves out, what to do with it.
+/// The comments above the settings: origin, omissions, next step.
 std::string head_of(const RunSpec& run, const Recipe& recipe) {
   std::vector<std::string> lines{fmt::format("{} on {} GPUs ({}), for {}; written by windtunnel export.", run.name,
                                              run.layout.world(), run.layout.name(), recipe.version)};
@@ -58,7 +58,7 @@ Recipe export_to_us(const RunSpec& run) {
   return out;
 }
 
-/// Reasons that hold for every other trainer, where the format has none of its own.
+/// Adds reasons that hold for all other trainers, if the format has none of its own.
 void add_common_reasons(RecipeDraft& draft) {
   for (const auto& [key, reason] :
        {std::pair{"device", "it trains on GPUs"},
@@ -112,7 +112,7 @@ RecipeFormat format_of_yaml(const std::string& text, const std::string& origin) 
   return RecipeFormat::windtunnel;
 }
 
-/// What the lines of a text without a telling ending look like.
+/// What the lines of a text look like, if its file name does not tell the format.
 struct LooksLike {
   bool section = false;  ///< [training]
   bool flag = false;     ///< --num-layers

@@ -1,7 +1,6 @@
-// A run in the format of another trainer, and the other way round: the layout that a plan chose goes to the framework
-// that trains it, and a job that runs already becomes a run file that can be simulated. The same code reads and writes
-// a key of a format. What a format cannot say is found by reading the written text back: everything that then differs
-// is named.
+// Translates runs to and from the formats of other trainers. A planned layout goes to the framework that trains it, and
+// an existing job becomes a run file for simulation. The same code reads and writes each key. To find out what a format
+// cannot express, the written text is read back, and every difference is listed.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -12,39 +11,39 @@
 
 namespace wt {
 
-/// torchtitan 0.2.2 (TOML), Megatron-LM core_v0.16.1 (flags), Megatron-Bridge 0.3.1 (a recipe and overrides), NeMo
-/// Automodel 0.7.0 (YAML), LLM Foundry 0.22.0 (YAML), and our own run file.
+/// torchtitan 0.2.2 (TOML), Megatron-LM core_v0.16.1 (flags), Megatron-Bridge 0.3.1 (recipe and overrides), NeMo
+/// Automodel 0.7.0 (YAML), LLM Foundry 0.22.0 (YAML), and our run file.
 enum class RecipeFormat { torchtitan, megatron_core, megatron_bridge, automodel, llm_foundry, windtunnel };
 std::string to_string(RecipeFormat format);
 /// "torchtitan", "megatron-core", "megatron-bridge", "automodel", "llm-foundry", "windtunnel".
 const std::vector<std::string>& recipe_format_names();
-/// Throws Error{usage} naming `where` and the nearest format.
+/// `where` is for the error. Throws Error{usage} with the nearest format.
 RecipeFormat recipe_format_from_string(const std::string& word, const std::string& where);
 
 struct Recipe {
-  std::string text;       ///< the file; what it leaves out stands in comments at its head
-  std::string file_name;  ///< that `next_step` calls it by
+  std::string text;       ///< the file; comments at its top list what it leaves out
+  std::string file_name;  ///< the name used in `next_step`
   std::string version;    ///< of the format: "torchtitan 0.2.2"
-  std::string next_step;  ///< a command that takes it
-  /// "KEY: found VALUE, ...", by the run file's keys.
+  std::string next_step;  ///< a command that uses the file
+  /// "KEY: found VALUE, ...", with keys of the run file.
   std::vector<std::string> not_expressed;
 };
-/// Throws Error{usage} where the target cannot run it at all, or the run is impossible itself.
+/// Throws Error{usage} if the target cannot run it at all, or if the run itself is impossible.
 Recipe export_run(const RunSpec& run, RecipeFormat target);
 
 struct RecipeSource {
-  std::optional<RecipeFormat> format;  ///< none: what the text looks like
-  std::string model;                   ///< what read_model takes, where the text names no model that is known here
-  std::int64_t gpus = 0;               ///< where the text does not say; 0 = not given
+  std::optional<RecipeFormat> format;  ///< empty: recognise it from the text
+  std::string model;                   ///< as for read_model, used if the text names no known model
+  std::int64_t gpus = 0;               ///< used if the text does not say; 0 = not given
 };
 struct ImportedRun {
   RunSpec run;
   RecipeFormat format = RecipeFormat::windtunnel;
-  std::vector<std::string> dropped;  ///< what the text says and no run of ours has
-  std::vector<std::string> assumed;  ///< what the run says and the text does not, or says otherwise
+  std::vector<std::string> dropped;  ///< settings of the text that our runs do not have
+  std::vector<std::string> assumed;  ///< settings of the run that the text lacks or has differently
 };
-/// `origin`, a file's name, is for errors and for the run's name. Throws Error{usage}: broken text, unknown values, no
-/// model, no number of GPUs, an impossible layout.
+/// `origin`, a file name, is for errors and the run's name. Throws Error{usage} for invalid text, unknown values, a
+/// missing model or number of GPUs, and an impossible layout.
 ImportedRun import_run(const std::string& text, const std::string& origin, const RecipeSource& source);
 
 }  // namespace wt

@@ -84,7 +84,7 @@ std::vector<std::string> Settings::texts(const std::string& key) {
 }
 
 Settings::Value Settings::resolved(const Value& value, int depth) {
-  constexpr std::int64_t kMostFollowed = 1 << 16;  // a few lists of references stand for as many values as one likes
+  constexpr std::int64_t kMostFollowed = 1 << 16;  // a few lists of references can stand for any number of values
   if (depth > 0 && ++followed_ > kMostFollowed)
     throw_error(Code::usage, "{}: found references that stand for more than {} values", origin_, kMostFollowed);
   if (value.is_array()) {
@@ -94,7 +94,7 @@ Settings::Value Settings::resolved(const Value& value, int depth) {
   }
   if (!value.is_string()) return value;
   std::string text = value.get<std::string>();
-  constexpr int kDeepest = 16;  // references that go round in a circle
+  constexpr int kDeepest = 16;  // limit for circular references
   for (std::size_t begin; (begin = text.find("${")) != std::string::npos;) {
     const std::size_t end = text.find('}', begin);
     const std::string key = end == std::string::npos ? "" : text.substr(begin + 2, end - begin - 2);
@@ -111,7 +111,7 @@ Settings::Value Settings::resolved(const Value& value, int depth) {
                  there.is_null()     ? ""
                  : there.is_string() ? there.get<std::string>()
                                      : there.dump());
-    constexpr std::size_t kLongest = 1 << 16;  // each of a few may stand for two of the next
+    constexpr std::size_t kLongest = 1 << 16;  // each reference may stand for two of the next
     if (text.size() > kLongest)
       throw_error(Code::usage, "{}: found references that stand for a text of more than {} bytes", origin_, kLongest);
   }

@@ -1,5 +1,5 @@
-// Command lines. Of the shell's language this reads what launch scripts are made of: quotes, comments, continued lines,
-// variables with and without defaults, and lists (ARGS=(...) and "${ARGS[@]}"). It runs nothing.
+// Command lines. Reads the parts of the shell's language that launch scripts use: quotes, comments, continued lines,
+// variables with and without defaults, and lists (ARGS=(...) and "${ARGS[@]}"). Runs nothing.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ class Script {
  public:
   Script(const std::string& text, const std::string& origin) : text_(text), origin_(origin) {}
 
-  /// The words of the command that has the most flags.
+  /// The words of the command with the most flags.
   Words command() {
     Words best;
     std::ptrdiff_t most = -1;
@@ -37,7 +37,7 @@ class Script {
   }
 
  private:
-  /// Up to the end of the line or a separator; remembers what it sets.
+  /// Reads up to the end of the line or a separator. Remembers assignments.
   Words statement() {
     Words words;
     while (at_ < text_.size()) {
@@ -58,7 +58,7 @@ class Script {
     return words;
   }
 
-  /// 2>&1, >> file and the like, which say nothing.
+  /// Skips redirections such as 2>&1 and >> file.
   bool redirection() {
     std::size_t end = at_;
     while (end < text_.size() && std::isdigit(static_cast<unsigned char>(text_[end])) != 0) ++end;
@@ -70,7 +70,7 @@ class Script {
     return true;
   }
 
-  /// NAME=value, NAME=(list) or NAME+=(list) before any other word than export and the like.
+  /// NAME=value, NAME=(list) or NAME+=(list), before any word other than export and similar.
   bool assignment(const Words& words) {
     if (!words.empty() && words != Words{"export"} && words != Words{"local"} && words != Words{"declare"})
       return false;
@@ -85,7 +85,7 @@ class Script {
       ++at_, list(values);
     else
       add_word(values, false);
-    variables_[name] = std::move(values);  // only now: X=${X:-1}
+    variables_[name] = std::move(values);  // after the value is read: X=${X:-1}
     return true;
   }
 
@@ -103,7 +103,7 @@ class Script {
     ++at_;
   }
 
-  /// One word with its quotes taken off and its variables filled in: several words where these hold several.
+  /// Reads one word, removes its quotes and expands its variables. May add several words.
   void add_word(Words& out, bool splits = true) {
     std::string word;
     bool quoted = false;
@@ -142,8 +142,8 @@ class Script {
       if (part != "\\") out.push_back(part);
   }
 
-  /// From a $ on; leaves at_ at its last character. What the script does not set stays as it is written, and so does
-  /// what a shell would run or compute: $(...).
+  /// Reads a variable at `$`; leaves at_ at its last character. Variables that the script does not set, and $(...),
+  /// stay as written.
   Words variable() {
     const std::size_t begin = at_;
     if (text_.compare(at_ + 1, 1, "(") == 0) {
@@ -173,7 +173,7 @@ class Script {
     return {text_.substr(begin, at_ + 1 - begin)};
   }
 
-  static constexpr std::size_t kMostMade = 1 << 22;  // A="$A $A" is short, and soon as large as the memory
+  static constexpr std::size_t kMostMade = 1 << 22;  // A="$A $A" is short, and soon fills the memory
 
   const std::string& text_;
   const std::string& origin_;
@@ -199,7 +199,7 @@ std::string shell_word(const Settings::Value& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-/// Letters, digits, _ and the others alone.
+/// Only letters, digits, _ and `others`.
 bool is_plain(const std::string& word, const std::string& others) {
   return !word.empty() && std::all_of(word.begin(), word.end(),
                                       [&](char c) { return is_name(c) || others.find(c) != std::string::npos; });
@@ -212,7 +212,7 @@ std::string in_quotes(const std::string& word) {
   return out + "'";
 }
 
-/// A list of an override: [a,b].
+/// A list as an override: [a,b].
 std::string override_value(const Settings::Value& value) {
   if (value.is_string() && !is_plain(value.get<std::string>(), "./:+@%-")) return value.dump();
   if (!value.is_array()) return value.is_null() ? "null" : shell_word(value);

@@ -1,4 +1,4 @@
-// TOML by toml++, which is included here alone: its headers cost seconds of compiler time.
+// TOML with toml++. Only this file includes it, because its headers take seconds to compile.
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
@@ -37,7 +37,7 @@ void add_table(const toml::table& table, const std::string& prefix, Settings& ou
 
 std::string toml_text(const Settings::Value& value) {
   if (value.is_number()) return plain_number(value);
-  if (!value.is_array()) return value.dump();  // of texts and booleans both write the same
+  if (!value.is_array()) return value.dump();  // texts and booleans are written alike
   std::string out;
   for (const Settings::Value& one : value) out += (out.empty() ? "" : ", ") + toml_text(one);
   return "[" + out + "]";

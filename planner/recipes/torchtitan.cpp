@@ -1,6 +1,6 @@
-// torchtitan 0.2.2, the last release that takes TOML: torchtitan/config/job_config.py, distributed/parallel_dims.py and
-// distributed/pipeline_parallel.py. Its shard degree does not count context parallelism; its expert degree divides
-// shard x context x tensor, as ours does.
+// torchtitan 0.2.2, the last release with TOML: torchtitan/config/job_config.py, distributed/parallel_dims.py and
+// distributed/pipeline_parallel.py. Its shard degree excludes context parallelism. Its expert degree divides shard x
+// context x tensor, as ours does.
 
 #include <algorithm>
 #include <cmath>
@@ -36,13 +36,13 @@ const std::vector<RecipeRow>& titan_rows() {
 
 const RecipeWords<Dispatcher> kTitanDispatchers{{"standard", Dispatcher::alltoall}, {"deepep", Dispatcher::deepep}};
 
-/// What job_config.py says where a file says nothing.
+/// The defaults of job_config.py.
 void set_titan_defaults(RunSpec& run) {
   run.seq = 2048, run.steps = 10000;
   run.optimizer = {.lr = 8e-4, .warmup_steps = 200, .final_lr_fraction = 0};
 }
 
-/// Recompute of every n-th layer of a rank, the n-th first, through all its chunks (activation_checkpoint.py,
+/// Recompute of layers n, 2n, ... of a rank, counted through all its chunks (activation_checkpoint.py,
 /// _apply_layer_sac).
 Recompute titan_layers(std::int64_t n, const Layout& l, std::int64_t layers) {
   using Which = Recompute::Blocks::Which;
@@ -64,7 +64,7 @@ Recompute titan_layers(std::int64_t n, const Layout& l, std::int64_t layers) {
   return out;
 }
 
-/// The n of every n-th layer, else 0.
+/// The n of such a policy, else 0.
 std::int64_t titan_step(const RunSpec& run) {
   for (std::int64_t n = 2; n <= run.model.layers; ++n)
     if (run.layout.recompute == titan_layers(n, run.layout, run.model.layers))
@@ -135,7 +135,7 @@ void write_titan_pipeline(RecipeDraft& draft) {
   draft.why["fsdp_config.pipeline_schedule"] = "it has no ZB-H1";
 }
 
-/// As generate_llm_fqn_per_model_part deals layers to stages; embedding and head stand for layers.
+/// Distributes layers over stages as generate_llm_fqn_per_model_part does. Embedding and head count as layers.
 std::vector<std::int64_t> titan_chunks(std::int64_t layers, std::int64_t stages, std::int64_t first_less,
                                        std::int64_t last_less) {
   const std::int64_t all = layers + first_less + last_less;
@@ -195,7 +195,7 @@ void read_titan_pipeline(RecipeReading& reading) {
   read_titan_chunks(reading);
 }
 
-/// Sequences of a step and of a microbatch. Under pipeline parallelism a local batch is all of a rank's microbatches.
+/// Sequences per step and per microbatch. With pipeline parallelism, a local batch contains all microbatches of a rank.
 void write_titan_batch(RecipeDraft& draft) {
   const Layout& l = draft.run.layout;
   const std::int64_t all = draft.run.global_batch / l.data_ranks();
@@ -225,7 +225,7 @@ void write_titan_saves(RecipeDraft& draft) {
   draft.out.put("checkpoint.enable", run.save);
   draft.out.put("checkpoint.interval",
                 run.save_interval > 0 ? run.save_interval : std::max<std::int64_t>(1, run.steps));
-  // 0 keeps all; 1 is refused, since the only checkpoint would be deleted while it is written.
+  // 0 keeps all. torchtitan refuses 1, because it would delete the only checkpoint while it writes the next.
   draft.out.put("checkpoint.keep_latest_k",
                 run.keep_checkpoints < 0 ? 0 : std::max<std::int64_t>(2, run.keep_checkpoints));
   draft.out.put("checkpoint.async_mode", "async");

@@ -73,7 +73,7 @@ void read_rows(const std::vector<RecipeRow>& rows, RecipeReading& reading) {
           }
         },
         row.field);
-  // Before anything counts them: a list of that many stages takes minutes.
+  // Checked before anything counts layers: a list of that many stages takes minutes.
   if (reading.run.model.layers > limits::kLayers)
     reading.in.fail(layers_key,
                     fmt::format("found {} layers, needs at most {}", reading.run.model.layers, limits::kLayers));
@@ -143,7 +143,7 @@ void flatten(const YAML::Node& node, const std::string& prefix, Flat& out) {
   }
 }
 
-/// Keys that a run file has only where it needs them, with what they mean where they are missing.
+/// Adds the default values of keys that a run file only has if needed.
 void add_defaults(Flat& flat) {
   for (const auto& [key, value] : {std::pair{"context_parallel_ring", "false"},
                                    {"tensor_parallel_degree", "1"},
@@ -159,7 +159,7 @@ void add_defaults(Flat& flat) {
     flat.try_emplace(std::string("fsdp_config.") + key, value);
 }
 
-/// Layers with experts and with a window one by one: patterns say the same in several ways.
+/// Replaces layer patterns by one value per layer, because patterns have several spellings.
 void spell_out_layers(const ModelSpec& model, Flat& flat) {
   std::string experts, windows;
   for (std::int64_t layer = 0; layer < model.layers; ++layer) {
@@ -171,15 +171,15 @@ void spell_out_layers(const ModelSpec& model, Flat& flat) {
   if (model.attention.any_local()) flat["model.attn_config.sliding_window_layers"] = windows;
 }
 
-/// Without what its sets do not depend on: their order, and batches where all samples are taken.
+/// Removes what does not matter: the order of sets, and batch sizes if all samples are used.
 void plain_evaluation(RunSpec& run) {
   EvaluationSpec& spec = run.evaluation;
-  if (spec.interval >= run.steps) spec.interval = 0;  // at the end, where there is one in any case
+  if (spec.interval >= run.steps) spec.interval = 0;  // the run's end has an evaluation in any case
   if (spec.subset_batches < 0 || spec.device_batch == run.layout.microbatch) spec.device_batch = 0;
   for (EvalSet& set : spec.sets) set.dataset.shuffle = true, set.dataset.num_canonical_nodes = 1;
 }
 
-/// A run file's values by dotted key; recompute is one of them. Names are nobody's business.
+/// A run file's values by dotted key, with recompute as one value. Without names.
 Flat flat_run(RunSpec run) {
   plain_evaluation(run);
   Flat out;
@@ -197,7 +197,7 @@ Flat flat_run(RunSpec run) {
   return out;
 }
 
-/// As text, or as numbers that differ in their last digits, which products and quotients lose.
+/// Equal as text, or as numbers up to the last digits, which products and quotients lose.
 bool same_value(const std::string& a, const std::string& b) {
   const Settings::Value x = scalar_of_word(a), y = scalar_of_word(b);
   if (!x.is_number() || !y.is_number()) return a == b;
@@ -205,7 +205,7 @@ bool same_value(const std::string& a, const std::string& b) {
   return std::abs(x.get<double>() - y.get<double>()) <= kDigits * std::abs(x.get<double>());
 }
 
-/// Long lists, such as a placement, by their beginning.
+/// Abbreviates long lists, such as a placement.
 std::string short_text(const Flat& flat, const std::string& key) {
   constexpr std::size_t kShown = 60;
   const auto found = flat.find(key);
@@ -215,7 +215,7 @@ std::string short_text(const Flat& flat, const std::string& key) {
   return text.empty() ? "nothing" : text.size() > kShown ? text.substr(0, kShown) + "..." : text;
 }
 
-/// Of the key itself, or of the nearest map around it.
+/// The reason for the key, or for the innermost map around it.
 std::string reason_of(std::string key, const std::map<std::string, std::string>& why) {
   while (true) {
     if (const auto found = why.find(key); found != why.end()) return "; " + found->second;

@@ -1,4 +1,4 @@
-// What every format has: a way to say a run in its keys, and a way to read them. recipe.cpp does the rest.
+// The parts of every format: writing a run with its keys, and reading them. recipe.cpp does the rest.
 #pragma once
 #include <functional>
 #include <map>
@@ -13,42 +13,42 @@
 
 namespace wt {
 
-/// A run on its way into a format.
+/// A run that is being written.
 struct RecipeDraft {
   const RunSpec& run;
   Settings out = {};
-  std::string command = {};                     ///< of formats that are command lines
+  std::string command = {};                     ///< for formats that are command lines
   std::string next_step = {};                   ///< Recipe::next_step
-  bool names_no_model = false;                  ///< whoever reads it must be told the model
-  std::map<std::string, std::string> why = {};  ///< run file's key: why the format cannot say it
-  std::vector<std::string> not_expressed = {};  ///< what reading back cannot find
+  bool names_no_model = false;                  ///< the reader must be told the model
+  std::map<std::string, std::string> why = {};  ///< by the run file's key: why the format cannot express it
+  std::vector<std::string> not_expressed = {};  ///< losses that reading back cannot detect
 };
 
-/// A run on its way out of one. `run` starts with what a run on GPUs has if nothing is said.
+/// A run that is being read. `run` starts with the defaults of a run on GPUs.
 struct RecipeReading {
   Settings& in;
   RunSpec run;
-  std::optional<ModelSpec> model;  ///< given by the caller; goes before what the text says
-  std::int64_t gpus = 0;           ///< given by the caller; 0 = not
+  std::optional<ModelSpec> model;  ///< from the caller; overrides that of the text
+  std::int64_t gpus = 0;           ///< from the caller; 0 = not given
   std::vector<std::string> dropped = {}, assumed = {};
 
-  /// The given model, or that of a name known by the format; sets run.model. Throws Error{usage} naming `key`.
+  /// Sets run.model to the caller's model, or to the format's known model. Throws Error{usage} naming `key`.
   void set_model(const std::string& preset, const std::string& key, const std::string& found);
-  /// World size: what the text says (0 = nothing), checked against what is given. Throws Error{usage}.
+  /// World size: that of the text (0 = none), checked against the caller's. Throws Error{usage}.
   std::int64_t world(std::int64_t said, const std::string& key) const;
-  /// Data ranks: world / `others`. Throws Error{usage} where it is no whole number.
+  /// Data ranks: world / `others`. Throws Error{usage} if that is not a whole number.
   std::int64_t data_ranks(std::int64_t world, std::int64_t others, const std::string& key) const;
   void assume(std::string what) { assumed.push_back(std::move(what)); }
 };
 
 struct RecipeTranslator {
-  const char* version;  ///< of the package whose keys these are
+  const char* version;  ///< of the package that defines the keys
   const char* file_name;
-  bool shell;  ///< a command line, which starts with RecipeDraft::command
-  /// Throws Error{usage} for what the framework cannot run at all. What it runs otherwise is left to reading back.
+  bool shell;  ///< a command line that starts with RecipeDraft::command
+  /// Throws Error{usage} for runs that the framework cannot run at all. Other differences are found by reading back.
   void (*write)(RecipeDraft&);
   void (*read)(RecipeReading&);
-  std::string (*print)(const Settings&);  ///< nullptr: a command line
+  std::string (*print)(const Settings&);  ///< nullptr for a command line
   Settings (*parse)(const std::string& text, const std::string& origin);
 };
 const RecipeTranslator& torchtitan_translator();
@@ -57,9 +57,9 @@ const RecipeTranslator& megatron_bridge_translator();
 const RecipeTranslator& automodel_translator();
 const RecipeTranslator& llm_foundry_translator();
 
-/// A key that is one number or flag of a run: the same row writes and reads it.
+/// A key for one number or flag of a run, for writing and reading.
 struct RecipeRow {
-  /// Batches, which only LLM Foundry counts in parts: whole numbers here.
+  /// Batches. Only LLM Foundry counts parts of them; here they are whole numbers.
   struct Steps {
     double* (*field)(RunSpec&);
   };
@@ -67,13 +67,13 @@ struct RecipeRow {
                              bool* (*)(RunSpec&), Steps>;
   std::string key;
   Field field;
-  std::int64_t least = 0;  ///< of whole numbers
+  std::int64_t least = 0;  ///< minimum of whole numbers
 };
 void write_rows(const std::vector<RecipeRow>& rows, RecipeDraft& draft);
-/// A key without a value leaves the run as it is.
+/// A key without a value changes nothing.
 void read_rows(const std::vector<RecipeRow>& rows, RecipeReading& reading);
 
-/// Words of a format and what they mean; the first word of a meaning is the one that is written.
+/// Words of a format with their meanings. The first word of a meaning is written.
 template <typename Meaning>
 using RecipeWords = std::vector<std::pair<std::string, Meaning>>;
 template <typename Meaning>
@@ -89,28 +89,29 @@ std::optional<Meaning> meaning_of(const RecipeWords<Meaning>& words, const std::
   return std::nullopt;
 }
 
-/// `precision` of a run file: amp_bf16 and the like. Fields that a recipe leaves alone keep its values.
+/// Sets the formats of a `precision` in a run file, such as amp_bf16. Fields that a recipe leaves out keep these.
 void set_precision(RunSpec& run, const std::string& recipe);
-/// The word that a run's formats are nearest to.
+/// The `precision` nearest to the run's formats.
 std::string precision_word(const RunSpec& run);
-/// The microbatch, or the largest below it that divides a rank's sequences: no other framework has a smaller last one.
+/// The largest microbatch, at most the run's, that divides a rank's sequences: other frameworks have no smaller last
+/// one.
 std::int64_t even_microbatch(const RunSpec& run);
-/// Every block, of some modules.
+/// A policy that recomputes these modules in every block.
 Recompute recompute_of(const std::vector<Module>& modules);
-/// The modules that rules name, whichever their blocks.
+/// The modules in a policy's rules, for any blocks.
 std::vector<Module> modules_of(const Recompute& recompute);
-/// Without the last digits, which a product or a quotient has lost: 0.0002 of 0.002 * 0.1.
+/// Rounded to twelve digits, because products and quotients lose the last ones: 0.0002 for 0.002 * 0.1.
 double twelve_digits(double value);
-/// smaller / larger to twelve digits; 0 of nothing.
+/// smaller / larger to twelve digits; 0 if larger is 0.
 double recipe_ratio(double smaller, double larger);
-/// Nodes of 8 GPUs, or of all: what torchrun is started with.
+/// Nodes of 8 GPUs, or one node with all: the arguments of torchrun.
 std::pair<std::int64_t, std::int64_t> nodes_and_gpus(std::int64_t world);
 
-/// Chunk layers that say nothing new become empty: those that the layout has without them.
+/// Sets the layers of chunks; leaves them empty if they equal the layout's default.
 void set_chunks(Layout& layout, std::vector<std::int64_t> chunks, std::int64_t layers);
 
-/// What differs between two runs, "KEY: found A, the file says B; reason" by the keys of their run files. `why` has the
-/// reason for the key or for a map around it. Names do not count.
+/// The differences between two runs, "KEY: found A, the file says B; reason", with keys of run files. `why` has reasons
+/// by key, or by the map that contains it. Names are not compared.
 std::vector<std::string> run_differences(const RunSpec& wanted, const RunSpec& found,
                                          const std::map<std::string, std::string>& why);
 

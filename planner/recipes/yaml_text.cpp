@@ -1,4 +1,4 @@
-// YAML as PyYAML and OmegaConf read it: words such as 1e-5 and 12_000 are numbers, yes and off are not texts.
+// YAML as PyYAML and OmegaConf read it: 1e-5 and 12_000 are numbers; yes and off are not texts.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,14 +15,14 @@ namespace {
 
 Settings::Value value_of_scalar(const YAML::Node& node) {
   const std::string text = node.Scalar(), word = lower(text);
-  if (node.Tag() == "!") return text;  // in quotes
+  if (node.Tag() == "!") return text;  // quoted
   if (text.empty() || word == "null" || text == "~") return nullptr;
   if (word == "true" || word == "yes" || word == "on") return true;
   if (word == "false" || word == "no" || word == "off") return false;
   return scalar_of_word(text);
 }
 
-/// The entries of a map, with those of the maps under "<<" that it has not itself, as YAML 1.1 merges them.
+/// The entries of a map. Maps under "<<" add entries that it does not have, as in YAML 1.1.
 std::vector<std::pair<std::string, YAML::Node>> entries_of(const YAML::Node& map) {
   constexpr const char* kMerge = "<<";
   std::vector<std::pair<std::string, YAML::Node>> out;
@@ -117,7 +117,7 @@ void print_tree(const Tree& tree, const std::string& indent, std::string& out) {
   }
 }
 
-/// The names of a dotted key; a number stands for the place in a list.
+/// The parts of a dotted key. A number is a position in a list.
 using KeyPath = std::vector<std::variant<std::string, std::size_t>>;
 
 KeyPath path_of(const std::string& key) {
@@ -152,7 +152,7 @@ Tree& child_of(Tree& tree, const KeyPath::value_type& step) {
 Settings::Value value_from_yaml(const std::string& text) {
   try {
     Settings::Value value = value_of_yaml(YAML::Load(text));
-    (void)value.dump();  // refuses what is no UTF-8
+    (void)value.dump();  // throws for invalid UTF-8
     return value;
   } catch (const YAML::Exception&) {
     return text;

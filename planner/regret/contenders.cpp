@@ -14,15 +14,15 @@ namespace {
 
 constexpr std::size_t kMostLayouts = 8, kFewestLayouts = 4;
 
-/// Layouts that move alike with prices: one of each kind is compared, and the most robust that is a tie with it.
+/// Layouts that react alike to prices. One of each kind is compared, and its most robust tie.
 using LayoutKind = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, int, std::string>;
 LayoutKind kind_of(const Layout& l) {
   return {
       l.expert, l.tensor, l.pipeline, l.context, l.microbatch, static_cast<int>(l.schedule), to_string(l.recompute)};
 }
 
-/// A step whose computation and communication take that many times as long, by what its critical rank did: to find out
-/// who is worth simulating.
+/// An estimate of the step with scaled computation and communication, from the critical rank's totals. It only selects
+/// layouts for simulation.
 double guessed_s(const Simulated& step, double computation, double communication) {
   std::map<Lane, double> busy_s;
   for (const OpClassTotal& t : step.totals)
@@ -76,7 +76,7 @@ std::vector<std::size_t> contenders(const SearchProblem& p, const SearchResult& 
     add(alike.front());
     add(robust);
   }
-  for (const std::size_t i : simulated)  // of few kinds, those that differ in how they keep and send
+  for (const std::size_t i : simulated)  // if kinds are few: layouts that differ in how they keep and send
     if (out.size() < kFewestLayouts) add(i);
   return out;
 }

@@ -1,4 +1,4 @@
-// Which of a search's layouts are worth comparing where prices are off.
+// Selects the layouts of a search that are worth comparing with varied prices.
 #pragma once
 #include <cstddef>
 #include <vector>
@@ -7,9 +7,9 @@
 
 namespace wt {
 
-/// Of SearchResult::candidates, the most important first: the search's fastest, its choice and one of another kind;
-/// then, of each kind of layout that is the fastest under some prices, or next in line, the fastest and the most robust
-/// of its ties.
+/// Indices into SearchResult::candidates, the most important first: the fastest, the search's choice and one of another
+/// kind. Then, for each kind of layout that is fastest or second under some prices, the fastest and its most robust
+/// tie.
 std::vector<std::size_t> contenders(const SearchProblem& problem, const SearchResult& search);
 
 }  // namespace wt

@@ -7,7 +7,7 @@
 namespace wt {
 namespace {
 
-/// Of a time with such a half width; a wide one stays above 0.
+/// Factor at an end of the interval. A very wide interval keeps it above 0.
 double at_end(double relative_spread, IntervalEnd end) {
   constexpr double kLeast = 0.1;
   return end == IntervalEnd::low ? std::max(kLeast, 1 - relative_spread) : 1 + relative_spread;
@@ -44,7 +44,7 @@ CollectivePrice ClassAtEnd::collective(OpKind kind, double bytes, std::int64_t r
   const double factor = at_end(price.relative_spread, end_);
   price.latency_s *= factor;
   price.cpu_s *= factor;
-  price.efficiency = std::min(1.0, price.efficiency / factor);  // the pools give no more than they have
+  price.efficiency = std::min(1.0, price.efficiency / factor);  // pools have no more than their capacity
   return price;
 }
 

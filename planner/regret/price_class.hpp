@@ -1,5 +1,5 @@
-// Prices that are off together: one kind of kernel, one kind of collective within or between nodes, or several of
-// these. A class at an end of its interval is the same prices with this one moved there.
+// Prices that have their error in common: one kind of kernel, one kind of collective within or between nodes, or
+// several of these. A scenario moves one class to an end of its interval and leaves the other prices.
 #pragma once
 #include <set>
 #include <string>
@@ -13,16 +13,16 @@ namespace wt {
 struct PriceClass {
   std::string name;  ///< "grouped_gemm", "all_gather between nodes", "all kernels"
   std::set<Kernel> kernels = {};
-  std::set<std::pair<OpKind, bool>> collectives = {};  ///< with whether the group spans nodes
-  bool slowdown = false;                               ///< what communication takes from the computation beside it
+  std::set<std::pair<OpKind, bool>> collectives = {};  ///< second: whether the group spans nodes
+  bool slowdown = false;                               ///< the slowdown of computation by communication
   bool empty() const { return kernels.empty() && collectives.empty() && !slowdown; }
   bool single() const { return kernels.size() + collectives.size() + (slowdown ? 1 : 0) == 1; }
 };
 
-/// Of a price's 80 % interval.
+/// An end of a price's 80 % interval.
 enum class IntervalEnd { low, high };
 
-/// A step's prices with one class at an end of its interval. A segment moves by its items' shares.
+/// Prices with one class at an end of its interval. A segment changes by the shares of its items.
 class ClassAtEnd : public WrappedCost {
  public:
   /// `cost` must outlive it.
@@ -45,7 +45,7 @@ class ClassAtEnd : public WrappedCost {
   IntervalEnd end_;
 };
 
-/// Writes down which prices are asked for.
+/// Records which prices are asked for.
 class AskedPrices : public WrappedCost {
  public:
   /// Both must outlive it.
@@ -63,9 +63,9 @@ class AskedPrices : public WrappedCost {
   PriceClass& asked_;
 };
 
-/// Each kind of kernel and collective of `all` by itself.
+/// Each kind of kernel and collective in `all` as a class of its own.
 std::vector<PriceClass> single_classes(const PriceClass& all);
-/// All kernels; all collectives within a node; all between nodes: where there are several of each.
+/// All kernels, all collectives within a node, and all between nodes, as far as each has several kinds.
 std::vector<PriceClass> joint_classes(const PriceClass& all);
 
 }  // namespace wt

@@ -33,9 +33,9 @@ std::size_t least_regret(const RegretTable& table, double tie,
   return chosen;
 }
 
-Knowing knowing(const std::vector<std::vector<double>>& steps_s, const std::vector<double>& probability,
-                std::size_t chosen, double tie, double given_up) {
-  Knowing out;
+ValueOfKnowing value_of_knowing(const std::vector<std::vector<double>>& steps_s, const std::vector<double>& probability,
+                                std::size_t chosen, double tie, double given_up) {
+  ValueOfKnowing out;
   for (std::size_t c = 0; c < steps_s.size(); ++c) {
     const double best_s = least_of(steps_s[c]), behind = steps_s[c][chosen] / best_s - 1;
     if (behind <= std::max(tie, given_up)) continue;
@@ -45,9 +45,9 @@ Knowing knowing(const std::vector<std::vector<double>>& steps_s, const std::vect
   return out;
 }
 
-Knowing knowing(const std::array<std::vector<double>, 3>& ends_and_middle_s, std::size_t chosen, double tie,
-                double given_up) {
-  constexpr std::size_t kCases = 200;  // of equal probability: what changes is told to half a percent
+ValueOfKnowing value_of_knowing(const std::array<std::vector<double>, 3>& ends_and_middle_s, std::size_t chosen,
+                                double tie, double given_up) {
+  constexpr std::size_t kCases = 200;  // of equal probability: resolves `changes` to half a percent
   static const boost::math::normal kStandard;
   static const double kEnd = quantile(kStandard, 0.9);
   std::vector<std::vector<double>> steps_s;
@@ -58,7 +58,7 @@ Knowing knowing(const std::array<std::vector<double>, 3>& ends_and_middle_s, std
     std::vector<double>& at = steps_s.emplace_back(middle);
     for (std::size_t l = 0; l < at.size(); ++l) at[l] += way * (end[l] - middle[l]);
   }
-  return knowing(steps_s, std::vector<double>(kCases, 1.0 / kCases), chosen, tie, given_up);
+  return value_of_knowing(steps_s, std::vector<double>(kCases, 1.0 / kCases), chosen, tie, given_up);
 }
 
 }  // namespace wt

@@ -18,11 +18,11 @@
 namespace wt {
 namespace {
 
-constexpr std::int64_t kBudget = 96 * kOpsOfSimulation;  // of Simulated::work
+constexpr std::int64_t kBudget = 96 * kOpsOfSimulation;  // in units of Simulated::work
 constexpr std::size_t kFewestCompared = 3;               // the best, the chosen one and one of another kind
-constexpr std::int64_t kScenarios = 40;                  // two of each class of usual prices
+constexpr std::int64_t kScenarios = 40;                  // two for each usual class of prices
 
-/// The same question at other prices and loads; without any, even ones.
+/// The problem at other prices and loads; no loads = even ones.
 SearchProblem question(const SearchProblem& p, const OpCost& cost, const OpCost* staged,
                        std::vector<LoadScenario> loads) {
   SearchProblem out = p;
@@ -30,19 +30,19 @@ SearchProblem question(const SearchProblem& p, const OpCost& cost, const OpCost*
   return out;
 }
 
-/// Of the layouts [first, last) that are compared.
-struct Some {
+/// The compared layouts [first, last).
+struct LayoutRange {
   std::size_t first, last;
 };
 
-/// Some layouts with a class at an end of its interval.
+/// Step times of some layouts with a class at an end of its interval.
 struct MovedSteps {
   const PriceClass& prices;
   IntervalEnd end;
-  Some layouts;
+  LayoutRange layouts;
 };
 
-/// A class, and what is known of the steps with it at its slow end: those of the first layouts.
+/// A class, and the step times of the first layouts at its slow end.
 struct SlowClass {
   PriceClass prices;
   std::vector<double> steps_s = {};
@@ -66,7 +66,8 @@ class Comparison {
   }
 
  private:
-  /// As many as can be compared in all scenarios: with their own loads, if that is enough of them, else with even ones.
+  /// Takes as many layouts as the budget allows in all scenarios: at their own loads if that is enough of them, else at
+  /// even ones.
   void take_layouts() {
     out_.layouts = contenders(p_, search_);
     const std::size_t fewest = std::min(kFewestCompared, out_.layouts.size());
@@ -83,20 +84,20 @@ class Comparison {
     std::ranges::stable_sort(out_.layouts, {}, [&](std::size_t i) { return search_.candidates[i].value; });
   }
 
-  /// Of simulating a layout once more; with even loads one rank of each stage stands for all.
+  /// Work of another simulation of a layout. At even loads one rank stands for its stage.
   std::int64_t expected_work(std::size_t layout, bool even) const {
     const Simulated& step = *candidate(layout).result;
     return even ? step.work / step.ranks * candidate(layout).layout.pipeline + 2 * kOpsOfStart : step.work;
   }
 
-  /// The step, or the search's objective in the proportion that the best layout's step has to its own.
+  /// The step time. For another objective: its value, scaled to the best layout's step time.
   double in_seconds(const Layout& layout, const Simulated& step) const {
     const Candidate& best = search_.candidates[search_.best];
     return p_.objective ? p_.objective->of(layout, step) * best.result->step_s / best.value : step.step_s;
   }
 
   const Candidate& candidate(std::size_t layout) const { return search_.candidates[out_.layouts[layout]]; }
-  Some all() const { return {0, out_.layouts.size()}; }
+  LayoutRange all() const { return {0, out_.layouts.size()}; }
 
   std::size_t add(std::string scenario, std::vector<double> steps_s) {
     out_.table.scenarios.push_back(std::move(scenario));
@@ -114,7 +115,7 @@ class Comparison {
     if (out_.even_loads) compare_loads();
   }
 
-  /// What any of the layouts asks for, in the step at central prices that moved ones are compared with.
+  /// All prices that a layout asks for, collected in a step at central prices, with which varied ones are compared.
   PriceClass asked_prices() {
     PriceClass asked;
     asked.slowdown = p_.cost.get().communication_slowdown().share > 0;
@@ -130,15 +131,15 @@ class Comparison {
     return asked;
   }
 
-  /// Where prices are moved.
+  /// The loads at which prices are varied.
   std::vector<LoadScenario> loads() const { return out_.even_loads ? std::vector<LoadScenario>{} : p_.scenarios; }
 
-  std::int64_t work(Some layouts) const {
+  std::int64_t work(LayoutRange layouts) const {
     return std::accumulate(work_.begin() + static_cast<std::ptrdiff_t>(layouts.first),
                            work_.begin() + static_cast<std::ptrdiff_t>(layouts.last), std::int64_t{0});
   }
 
-  /// Whether the budget has it, too: it is spent then.
+  /// Spends the work if the budget has it.
   bool spend(std::int64_t work, const std::string& what) {
     if (spent_ + work <= kBudget) return spent_ += work, true;
     out_.not_reached.push_back(what);
@@ -152,20 +153,20 @@ class Comparison {
     std::vector<const LoadScenario*> reached;
     for (const LoadScenario& load : p_.scenarios)
       if (spend(each, "loads of " + load.name)) reached.push_back(&load);
-    std::vector<std::vector<double>> steps_s = beside_each_other(
+    std::vector<std::vector<double>> steps_s = concurrently(
         reached.size(), [&](std::size_t i) { return "loads of " + reached[i]->name; },
         [&](std::size_t i) { return steps(question(p_, p_.cost, p_.staged_cost, {*reached[i]}), all()); });
     for (std::size_t i = 0; i < reached.size(); ++i)
       out_.loads.push_back(add("with loads of " + reached[i]->name + " alone", std::move(steps_s[i])));
   }
 
-  /// Those first that move the fastest layout most. All layouts compute with the same kernels: those that do not move
-  /// the fastest move none.
+  /// Classes by decreasing effect on the fastest layout. Layouts use the same kernels, so a class without effect on the
+  /// fastest has none on the others.
   std::vector<SlowClass> by_effect(std::vector<PriceClass> classes) {
     std::vector<SlowClass> out;
     for (PriceClass& prices : classes) out.push_back({std::move(prices)});
     const std::int64_t work = static_cast<std::int64_t>(out.size()) * work_[0];
-    if (work > (kBudget - spent_) / 2) return out;  // too little would be left for the others
+    if (work > (kBudget - spent_) / 2) return out;  // too little would be left for the other scenarios
     spent_ += work;
     extend(out, 1);
     std::erase_if(out, [&](const SlowClass& each) {
@@ -198,7 +199,7 @@ class Comparison {
     }
   }
 
-  /// Steps of the first so many layouts at each class's slow end.
+  /// Simulates the first `layouts` layouts at each class's slow end.
   void extend(std::vector<SlowClass>& classes, std::size_t layouts) const {
     std::vector<MovedSteps> slow;
     for (const SlowClass& each : classes)
@@ -208,7 +209,7 @@ class Comparison {
       classes[i].steps_s.insert(classes[i].steps_s.end(), more[i].begin(), more[i].end());
   }
 
-  /// Of a layout's step, the part by which it is another.
+  /// Relative change of a layout's step.
   double effect(const std::vector<double>& steps_s, std::size_t layout) const {
     return std::abs(steps_s[layout] / out_.table.steps_s[0][layout] - 1);
   }
@@ -220,7 +221,7 @@ class Comparison {
   }
 
   std::vector<std::vector<double>> moved_steps(const std::vector<MovedSteps>& moved) const {
-    return beside_each_other(
+    return concurrently(
         moved.size(), [&](std::size_t i) { return moved[i].prices.name; },
         [&](std::size_t i) {
           const MovedSteps& m = moved[i];
@@ -235,17 +236,17 @@ class Comparison {
         });
   }
 
-  std::vector<double> steps(const SearchProblem& p, Some layouts) const {
+  std::vector<double> steps(const SearchProblem& p, LayoutRange layouts) const {
     std::vector<double> out;
     for (std::size_t i = layouts.first; i < layouts.last; ++i)
       out.push_back(in_seconds(candidate(i).layout, simulate_layout(p, candidate(i).layout)));
     return out;
   }
 
-  /// steps_of(i) for each of so many, which do not wait for each other.
-  std::vector<std::vector<double>> beside_each_other(
-      std::size_t count, const std::function<std::string(std::size_t)>& name_of,
-      const std::function<std::vector<double>(std::size_t)>& steps_of) const {
+  /// Calls steps_of(i) for each i concurrently.
+  std::vector<std::vector<double>> concurrently(std::size_t count,
+                                                const std::function<std::string(std::size_t)>& name_of,
+                                                const std::function<std::vector<double>(std::size_t)>& steps_of) const {
     std::vector<std::function<std::string()>> works;
     for (std::size_t i = 0; i < count; ++i)
       works.emplace_back([&steps_of, i] {
@@ -268,8 +269,8 @@ class Comparison {
   const SearchResult& search_;
   const SearchProgress& progress_;
   RobustChoice out_;
-  std::vector<std::int64_t> work_;  ///< of simulating each layout where prices are moved
-  std::vector<double> central_s_;   ///< its step there at central prices
+  std::vector<std::int64_t> work_;  ///< of simulating each layout with varied prices
+  std::vector<double> central_s_;   ///< the layout's step at central prices in that setting
   std::int64_t spent_ = 0;          ///< of kBudget
   mutable std::int64_t said_ = 0;
 };
@@ -280,7 +281,7 @@ std::string name_of(const Layout& l) {
   return fmt::format("{} ({}, microbatch {})", l.name(), to_string(l.recompute), l.microbatch);
 }
 
-/// Why it, and what it gives up.
+/// The reason for the choice, and its loss.
 std::string sentence_of(const SearchProblem& p, const SearchResult& search, const RobustChoice& r) {
   if (r.layouts.size() == 1) return "";
   const std::string compared = fmt::format("{} layouts compared in {}{}", r.layouts.size(),

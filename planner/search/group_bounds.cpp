@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kMostPairs = 20'000;
 
-/// Whose ranks compute one microbatch of one layer as the layout's do.
+/// A layout whose ranks compute one microbatch of one layer as those of the given layout.
 Layout without_pipeline(Layout layout, std::int64_t microbatch) {
   layout.pipeline = layout.virtual_stages = 1;
   layout.schedule = Schedule::one_f_one_b;
@@ -65,7 +65,7 @@ std::vector<double> saved_bytes(const Program& program, double rows, double& hea
   return out;
 }
 
-/// Microbatches that the first stage holds at once of each of its chunks, before its first backward pass is through.
+/// By chunk: microbatches that the first stage holds when its first backward pass ends.
 std::vector<std::int64_t> in_flight(const Layout& l, std::int64_t microbatches) {
   const std::int64_t p = l.pipeline, v = l.virtual_stages, all = microbatches * v;
   if (p == 1) return {1};
@@ -85,8 +85,8 @@ const GroupBounds::OneMicrobatch& GroupBounds::of(const Layout& layout, std::int
   if (!layout.recompute.all_layers_alike()) return one = layer_by_layer(layout, microbatch, exchanges);
   const SearchProblem& p = problem_;
   const Layout simple = without_pipeline(layout, microbatch);
-  Layout folded =
-      simple;  // copies alike in all layers, so that these are one loop: what copies send is no part of this
+  // Equal copies in all layers make one loop of the layers. Transfers of copies are not part of this.
+  Layout folded = simple;
   for (auto& slots : folded.placement) slots = simple.placement.front();
   const ProgramSet set =
       build_program_set(p.model, folded, program_options(p, Microbatches(1, microbatch, microbatch)));
@@ -97,7 +97,7 @@ const GroupBounds::OneMicrobatch& GroupBounds::of(const Layout& layout, std::int
   const OpCost& cost = p.cluster.others.empty() ? p.cost.get() : p.cost.get().on(kind);
   one.seconds = layer_seconds(set.programs[0], simple, cluster, cost, busiest.loads, rank);
   if (exchanges == Exchanges::counted) return one;
-  // Where gradients are reduced once a step, the head's is no buffer of its own: what comes with it is in resident().
+  // If gradients are reduced once a step, the head's gradient has no buffer here; resident() counts it.
   folded.reduce_every_microbatch = false;
   const std::vector<Program> once =
       build_stages(p.model, folded, program_options(p, Microbatches(1, microbatch, microbatch)), 0, 1);
@@ -118,7 +118,7 @@ const GroupBounds::BusiestRank& GroupBounds::busiest_of(const Layout& layout, co
   const SearchProblem& p = problem_;
   const RoutingSource& rows = routing(layout);
   out.rank = busiest_rank(p, l, rows) * (l.whole_experts ? 1 : l.tensor);
-  const double share = as_double(l.microbatch) / as_double(layout.microbatch);  // of a smaller last microbatch
+  const double share = as_double(l.microbatch) / as_double(layout.microbatch);  // for a smaller last microbatch
   if (!counted) {
     out.loads = own_loads(p.model, l, rows, out.rank).times(share);
     if (counts_computing())
@@ -145,7 +145,7 @@ const RoutingSource& GroupBounds::routing(const Layout& l) {
 GroupBounds::OneMicrobatch GroupBounds::layer_by_layer(const Layout& layout, std::int64_t microbatch,
                                                        Exchanges exchanges) {
   const std::int64_t layers = problem_.model.layers;
-  std::map<std::int64_t, const OneMicrobatch*> alike;  // by what every layer computes again
+  std::map<std::int64_t, const OneMicrobatch*> alike;  // by what a layer recomputes
   const auto of_layer = [&](std::int64_t layer) -> const OneMicrobatch& {
     const LayerRecompute again = layout.recompute.of(layer, layers, chunks_of(layout));
     const auto [entry, fresh] = alike.try_emplace(mask_of(again), nullptr);
@@ -177,23 +177,23 @@ GroupBounds::Key GroupBounds::key_of_one(const Layout& l, std::int64_t microbatc
           l.context,
           l.context_ring,
           l.expert,
-          l.slots(problem_.model),  // of placements with copies, one for each number
+          l.slots(problem_.model),  // placements with copies differ in their number of slots
           microbatch,
           exchanges == Exchanges::counted ? static_cast<std::int64_t>(l.dispatcher) : -1,
           policy - policies_.begin(),
-          l.recompute.counts_in_chunks() ? l.pipeline : 1,  // which have the blocks counted anew
+          l.recompute.counts_in_chunks() ? l.pipeline : 1,  // blocks are counted per chunk
           l.recompute.counts_in_chunks() ? l.virtual_stages : 1,
           l.recompute.counts_in_chunks() ? static_cast<std::int64_t>(l.schedule) : 0,
           static_cast<std::int64_t>(l.cuda_graphs),
-          sequences_of(problem_, l).each};  // whose tokens trained loads follow
+          sequences_of(problem_, l).each};  // trained loads depend on the tokens
 }
 
 double GroupBounds::step_s(const LayoutGroup& group) { return summed_s(group.layout, Exchanges::left_out); }
 
 double GroupBounds::summed_s(const Layout& given, Exchanges exchanges) {
-  if (given.pipeline > 1 && !problem_.cluster.others.empty()) return 0;  // stages on nodes of another kind
+  if (given.pipeline > 1 && !problem_.cluster.others.empty()) return 0;  // stages may be on nodes of another kind
   Layout layout = given;
-  if (exchanges == Exchanges::left_out) layout.exchange_overlap = false;  // nothing is exchanged here
+  if (exchanges == Exchanges::left_out) layout.exchange_overlap = false;  // no exchanges here
   const Microbatches all = sequences_of(problem_, layout);
   const std::vector<std::int64_t>& chunks = chunks_of(layout);
   const auto least = [&](std::int64_t size, std::int64_t count) {
@@ -229,7 +229,7 @@ double GroupBounds::computing_s(const Layout& layout) {
 }
 
 double GroupBounds::scheduled_s(const Layout& layout) {
-  // Ranks that share cores, or groups over nodes of several kinds, do not wait for the fullest alone.
+  // Ranks with shared cores, or in groups over several kinds of nodes, do not wait only for the fullest.
   if (problem_.cluster.shared_cores() || !problem_.cluster.others.empty()) return summed_s(layout, Exchanges::left_out);
   if (layout.pipeline == 1 || layout.schedule != Schedule::one_f_one_b) return summed_s(layout, Exchanges::counted);
   const double bytes = 2 * as_double(layout.microbatch * problem_.seq / layout.context * problem_.model.d_model) /
@@ -273,13 +273,13 @@ double GroupBounds::path_s(const Layout& member) {
   const bool staged = member.pipeline > 1;
   if (!uniform(member)) return staged ? 0 : path_bound(p, member, routing(member));
   const BusiestRank& busiest = busiest_of(member);
-  const Layout layout = dealt(p, member);
+  const Layout layout = with_stack_chunks(p, member);
   const std::vector<Program> programs = build_stages(p.model, layout, program_options(p, layout), 0, layout.pipeline);
   const double walked_s = pipeline_path_s(programs, layout, p.cluster, p.cost, busiest.loads,
                                           of(member, member.microbatch, Exchanges::counted).seconds, busiest.rank) +
                           p.cost.get().once_a_step().seconds;
-  // Bound to all of its prices it is sharper by what hosts and fullest links add. The pairs of ranks that exchange rows
-  // are then asked one by one, which takes as long as a simulation where they are many.
+  // path_bound() is sharper if bound to all prices, because it includes hosts and fullest links. But it asks for each
+  // pair of ranks that exchange rows. With many pairs that takes as long as a simulation.
   const double pairs = as_double(member.expert * member.expert * p.model.blocks() * sequences_of(p, member).count);
   return staged || pairs > kMostPairs ? walked_s : std::max(walked_s, path_bound(p, member, routing(member)));
 }
@@ -293,7 +293,7 @@ const LiveMemory& GroupBounds::resident(const Layout& l, std::int64_t stage) {
   LiveMemory& out = entry->second;
   if (!fresh) return out;
   const SearchProblem& p = problem_;
-  for (const Buffer& buffer : resident_buffers(p.model, dealt(p, l), program_options(p, l), stage))
+  for (const Buffer& buffer : resident_buffers(p.model, with_stack_chunks(p, l), program_options(p, l), stage))
     (buffer.comes_and_goes ? out.dynamic : out.kept) += buffer.bytes.at(0);
   return out;
 }
@@ -303,7 +303,7 @@ LiveMemory GroupBounds::live_on(const Layout& l, std::int64_t microbatches, std:
   const std::vector<std::int64_t>& chunks = chunks_of(l);
   const std::vector<std::int64_t> held = in_flight(l, microbatches);
   const bool heads = stage == l.stage_of(std::ssize(chunks) - 1);
-  double full = 0, at_head = heads ? one.head_bytes : 0;  // before its first backward pass; at the first head
+  double full = 0, at_head = heads ? one.head_bytes : 0;  // before the first backward pass; at the first head
   std::size_t layer = 0, own = 0;
   for (std::size_t chunk = 0; chunk < chunks.size(); layer += static_cast<std::size_t>(chunks[chunk++])) {
     if (l.stage_of(static_cast<std::int64_t>(chunk)) != stage) continue;

@@ -8,9 +8,10 @@
 namespace wt {
 namespace {
 
-constexpr std::int64_t kEnds = 2;         ///< embedding and output projection, which may stand for a layer each
-constexpr std::int64_t kMostMissing = 3;  ///< layers at the ends of chunks that are equal otherwise: 61 stand for 64
-constexpr std::int64_t kParts = 4;        ///< of a chunk, one to three of which are recomputed; or every n-th up to it
+constexpr std::int64_t kEnds = 2;         ///< embedding and output projection, each may replace a layer
+constexpr std::int64_t kMostMissing = 3;  ///< layers missing in the first and last chunk: 61 layers are split like 64
+/// Policies recompute one to three quarters of a chunk, or every n-th layer, n <= kParts.
+constexpr std::int64_t kParts = 4;
 
 std::vector<std::int64_t> divisors(std::int64_t n) {
   std::vector<std::int64_t> out;
@@ -19,7 +20,7 @@ std::vector<std::int64_t> divisors(std::int64_t n) {
   return out;
 }
 
-/// What the study names, else `usual`; each once, in order.
+/// The values that the study names, else `usual`; sorted, without repeats.
 std::vector<std::int64_t> choices(std::vector<std::int64_t> wanted, std::vector<std::int64_t> usual) {
   if (wanted.empty()) return usual;
   std::sort(wanted.begin(), wanted.end());
@@ -35,7 +36,7 @@ std::vector<T> choices(const std::vector<T>& wanted, const std::vector<T>& usual
   return out;
 }
 
-/// Sizes of microbatches: for each number of them the smallest, so that the last is no smaller than it has to be.
+/// Sizes of microbatches: the smallest for each number of them, so that the last microbatch is as full as possible.
 std::vector<std::int64_t> microbatch_sizes(std::int64_t sequences, bool smaller_last) {
   if (!smaller_last) return divisors(sequences);
   std::vector<std::int64_t> out;
@@ -46,7 +47,7 @@ std::vector<std::int64_t> microbatch_sizes(std::int64_t sequences, bool smaller_
   return out;
 }
 
-/// With each compression of the stack where inputs of blocks are kept.
+/// Where inputs of blocks are kept, with each compression of the stack.
 std::vector<Recompute> policies(const StackLayouts& stack) {
   std::vector<Recompute> out = stack.recompute;
   for (const Recompute& policy : stack.recompute)
@@ -58,7 +59,7 @@ std::vector<Recompute> policies(const StackLayouts& stack) {
   return out;
 }
 
-/// Every value that the study names, alone in a layout.
+/// Checks every value that the study names, each alone in a layout.
 void check_asked(const SearchProblem& p) {
   const StackLayouts& stack = p.stack.layouts;
   const auto check = [&](const auto& values, const auto& set) {
@@ -73,7 +74,7 @@ void check_asked(const SearchProblem& p) {
   };
   const SearchSpec& s = p.space;
   const Schedule usual = stack.schedules.empty() ? Schedule::one_f_one_b : stack.schedules.front();
-  const bool parallel = p.model.attention.parallel != AttentionSpec::Parallel::none;  // which has no norms to cut
+  const bool parallel = p.model.attention.parallel != AttentionSpec::Parallel::none;  // it has no norms to split
   check(s.tensor_degrees,
         [&](Layout& l, std::int64_t v) { l.tensor = v, l.sequence_parallel = stack.sequence_parallel.front(); });
   check(s.sequence_parallel, [&](Layout& l, bool v) {
@@ -130,7 +131,8 @@ std::vector<Recompute> LayoutSpace::recompute_of(const Layout& l) const {
   std::vector<Recompute> out = recompute_;
   if (!problem_.space.recompute.empty()) return out;
   const std::vector<std::int64_t>& chunks = chunks_.of(l);
-  std::int64_t least = problem_.model.layers, most = 0;  // layers of the emptiest chunk that has some, and the fullest
+  std::int64_t least = problem_.model.layers,
+               most = 0;  // layers of the emptiest chunk that is not empty, and of the fullest
   for (const std::int64_t chunk : chunks)
     if (chunk > 0) least = std::min(least, chunk), most = std::max(most, chunk);
   const auto add = [&](Which which, std::int64_t n) {
@@ -179,7 +181,7 @@ void LayoutSpace::each_keeping(const Layout& l, std::int64_t microbatches,
       staged ? std::vector<bool>{false} : choices(s.reshard_after_forward, stack.reshard_after_forward);
   std::vector<bool> reduce =
       staged ? std::vector<bool>{false} : choices(s.reduce_every_microbatch, stack.reduce_every_microbatch);
-  if (microbatches == 1 && l.tensor == 1) reduce.resize(1);  // one reduction either way
+  if (microbatches == 1 && l.tensor == 1) reduce.resize(1);  // there is only one reduction
   const std::vector<Dispatcher> dispatchers =
       l.expert > 1 ? choices(s.dispatchers, problem_.stack.dispatchers) : std::vector{Dispatcher::alltoall};
   for (const std::int64_t shard : choices(s.shard_sizes, divisors(data))) {
@@ -296,7 +298,7 @@ std::vector<LayoutGroup> LayoutSpace::groups() const {
   std::vector<LayoutGroup> out;
   std::vector<std::int64_t> tensors{1}, stages{1};
   if (stack.tensor) tensors = divisors(std::min(p.gpus, p.cluster.gpus_per_node));
-  if (!stack.schedules.empty() && p.cluster.others.empty()) {  // else stages on other nodes have no bound yet
+  if (!stack.schedules.empty() && p.cluster.others.empty()) {  // else stages on other nodes have no bound
     stages = divisors(p.gpus);
     std::erase_if(stages, [&](std::int64_t n) { return n > p.model.layers; });
   }

@@ -1,6 +1,6 @@
-// The layouts that a search chooses from: everything that divides, that the study allows and that the stack's trainer
-// runs. They come in groups whose ranks compute the same; the members of a group differ in how weights, gradients and
-// optimizer state are kept and sent.
+// The layouts that a search chooses from: all divisions that the study allows and the stack's trainer can run. They
+// come in groups whose ranks compute the same. Members of a group differ in how weights, gradients and optimizer state
+// are kept and sent.
 #pragma once
 #include <functional>
 #include <map>
@@ -11,35 +11,35 @@
 
 namespace wt {
 
-/// Tokens of a sequence on each context rank at least, where the study names no degrees: no published run has fewer
+/// Least tokens of a sequence on each context rank, if the study names no degrees: the least of any published run
 /// (configs/measurements).
 inline constexpr std::int64_t kFewestContextTokens = 4096;
 
-/// How members exchange rows, and who launches what.
+/// How members exchange rows and launch kernels.
 struct Exchange {
   Dispatcher dispatcher = Dispatcher::alltoall;
-  bool overlap = false;  ///< beside another microbatch
+  bool overlap = false;  ///< with another microbatch's computation
   CudaGraphs graphs = CudaGraphs::none;
   friend bool operator==(const Exchange&, const Exchange&) = default;
 };
 
 struct LayoutGroup {
-  Layout layout;  ///< the member that needs the least memory
+  Layout layout;  ///< the member with the least memory
   std::int64_t microbatches = 0;
   std::int64_t members = 0;
-  std::vector<Exchange> exchanges = {};  ///< of members, each once
+  std::vector<Exchange> exchanges = {};  ///< of members, without repeats
 };
 
 class LayoutSpace {
  public:
-  /// The problem must outlive it. Throws Error{usage} where the study asks for what the stack does not run.
+  /// `problem` must outlive this. Throws Error{usage} if the study asks for something the stack cannot run.
   explicit LayoutSpace(const SearchProblem& problem);
-  /// In a fixed order; each layout of the space is a member of one group. Throws Error{finding} where no layout takes a
-  /// recompute that the study names.
+  /// In a fixed order. Each layout of the space is a member of exactly one group. Throws Error{finding} if no layout
+  /// allows a recompute that the study names.
   std::vector<LayoutGroup> groups() const;
   std::vector<Layout> members(const LayoutGroup& group) const;
-  /// Those of them that may need the least memory: more ranks that share weights and states never need more, whatever
-  /// the dispatcher and whoever launches.
+  /// The members that may need the least memory. Sharing weights and states among more ranks never needs more;
+  /// dispatcher and launches do not matter.
   std::vector<Layout> narrowest(const LayoutGroup& group) const;
 
  private:
@@ -55,28 +55,28 @@ class LayoutSpace {
   void each_keeping(const Layout& computes, std::int64_t microbatches,
                     const std::function<void(const Keeping&)>& take) const;
   void add_groups(Layout layout, std::vector<LayoutGroup>& out) const;
-  /// Of this layout, whatever is recomputed; none where nothing keeps it.
+  /// The group of this layout, for any recompute; empty if it has no members.
   std::optional<LayoutGroup> group_of(Layout layout, const Microbatches& sequences) const;
   std::vector<std::int64_t> virtual_stages(std::int64_t pipeline, Schedule schedule) const;
   std::vector<std::int64_t> context_degrees(std::int64_t data) const;
   std::vector<bool> sequence_parallel(std::int64_t tensor) const;
-  /// And whether tensor ranks have experts of their own.
+  /// Second: whether tensor ranks have experts of their own.
   std::vector<std::pair<std::int64_t, bool>> expert_degrees(std::int64_t tensor) const;
-  /// Of an expert degree: with the experts that every layout has, and with copies.
+  /// Placements of an expert degree: the usual one and those with copies.
   std::vector<Placement> placements(std::int64_t expert, bool whole) const;
-  /// Why the model, or the chunks that the stack deals it to, do not take the layout; empty = they do.
+  /// Why the model, or the stack's chunks, cannot use the layout; empty = they can.
   std::string refusal(const Layout& layout) const;
   void check_recompute(const std::vector<LayoutGroup>& groups) const;
-  /// Policies for all layers, and for some of them where the study names none.
+  /// Policies for all layers; if the study names none, also for some of them.
   std::vector<Recompute> recompute_of(const Layout& layout) const;
 
   const SearchProblem& problem_;
   std::vector<Recompute> recompute_;
-  mutable DealtChunks chunks_{problem_};
-  mutable std::map<std::string, std::string> refused_;  ///< recompute, and the first refusal of a layout with it
+  mutable StackChunks chunks_{problem_};
+  mutable std::map<std::string, std::string> refused_;  ///< by recompute: the first refusal of a layout with it
 };
 
-/// Every member of every group: for small spaces, which tests search by brute force.
+/// Every member of every group: for tests, which search small spaces by brute force.
 std::vector<Layout> all_layouts(const SearchProblem& problem);
 
 }  // namespace wt

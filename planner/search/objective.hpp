@@ -1,4 +1,4 @@
-// What a search makes smallest. It grows with the step, so that a bound of the step bounds it, too.
+// The objective of a search. It increases with the step time, so a bound on the step time bounds it, too.
 #pragma once
 #include <string>
 
@@ -8,10 +8,10 @@ namespace wt {
 
 struct Simulated;
 
-/// What a step takes at least.
+/// Lower bounds of a step.
 struct LeastStep {
   double step_s = 0;
-  double computing_s = 0;  ///< of it, seconds in which the kernels of each rank's compute lane run
+  double computing_s = 0;  ///< part of step_s: kernels run on each rank's compute lane
 };
 
 class Objective {
@@ -19,11 +19,11 @@ class Objective {
   virtual ~Objective() = default;
   virtual std::string unit() const = 0;
   virtual double of(const Layout& layout, const Simulated& step) const = 0;
-  /// No more than of() says of this layout with such a step or a longer one.
+  /// Lower bound of of() for this layout, given lower bounds of its step.
   virtual double least(const Layout& layout, const LeastStep& step) const = 0;
-  /// The same of any layout of the space.
+  /// The same for any layout of the space.
   virtual double least_of_any(const LeastStep& step) const = 0;
-  /// Whether LeastStep::computing_s says anything to it; else nobody needs to find it out.
+  /// Whether LeastStep::computing_s matters. If not, it is not computed.
   virtual bool counts_computing() const { return false; }
 };
 

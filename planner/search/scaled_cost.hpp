@@ -1,4 +1,4 @@
-// Prices with a factor on them: the "what if the GPUs were slower, the network further away" of sensitivities.
+// Prices scaled by factors, for sensitivities such as slower GPUs or a slower network.
 #pragma once
 #include <memory>
 
@@ -7,8 +7,8 @@
 
 namespace wt {
 
-/// Computation at scale.compute_rate times the speed, products and attention that arithmetic limits also at scale.clock
-/// times, latencies of collectives times scale.network_latency. Bandwidths are the cluster's: search_problem scales
+/// Divides computing times by scale.compute_rate, also by scale.clock if arithmetic limits a product or attention.
+/// Multiplies collective latencies by scale.network_latency. Bandwidths belong to the cluster: search_problem scales
 /// them.
 class ScaledCost : public WrappedCost {
  public:

@@ -14,7 +14,7 @@
 namespace wt {
 namespace {
 
-constexpr double kMostAbove = 10;  ///< of a simulated step over its bound, as far as the order of work goes
+constexpr double kMostAbove = 10;  ///< largest assumed ratio of a simulated step to its bound, for the order of work
 
 void choose(const SearchProblem& p, SearchResult& r) {
   const double best = r.candidates[r.best].value;
@@ -42,14 +42,14 @@ class Search {
       if (top.stage == Stage::path && spent_ >= p_.space.simulations * kOpsOfSimulation) break;
       open_.pop();
       const double guess = top.least * above_bound(top);
-      if (guess > top.guess)  // learned since
+      if (guess > top.guess)  // the estimate has improved since
         open_.push({top.least, guess, top.stage, top.at});
       else if (top.least <= incumbent_ * (1 + p_.space.tie))
         advance(top);
       else if (top.stage <= Stage::scheduled)
         leave(top);
     }
-    for (; !open_.empty(); open_.pop())  // what is left is neither better nor a tie
+    for (; !open_.empty(); open_.pop())  // the rest is neither better nor a tie
       if (open_.top().stage <= Stage::scheduled) leave(open_.top());
     if (simulated_ == 0) nothing_fits();
     if (std::isinf(incumbent_)) endless();
@@ -59,23 +59,23 @@ class Search {
   }
 
  private:
-  /// What is known of a group or a candidate: each is advanced to the next one when its bound is the smallest.
+  /// How far a group or candidate has been evaluated. The one with the smallest estimate advances to the next stage.
   enum class Stage { group, scheduled, opened, lanes, path };
   struct Entry {
-    double least;  ///< no member has less
-    double guess;  ///< what it may turn out to be: bounds of some kinds of layouts are further off than of others
+    double least;  ///< lower bound for all members
+    double guess;  ///< estimate of the value: the bounds of some kinds of layouts are less tight
     Stage stage;
-    std::size_t at;                             ///< in groups_ or the result's candidates
-    bool operator<(const Entry& other) const {  // the smallest first; of equals the first counted
+    std::size_t at;                             ///< index into groups_ or the result's candidates
+    bool operator<(const Entry& other) const {  // smallest first; equal ones in the order counted
       return std::tie(guess, at) > std::tie(other.guess, other.at);
     }
   };
-  /// Of a layout, as far as its bound's sharpness goes.
+  /// Kinds of layouts whose bounds differ in tightness.
   static std::size_t kind_of(const Layout& l) {
     return l.pipeline == 1 ? 0 : 1 + static_cast<std::size_t>(l.schedule) + (l.exchange_overlap ? 3 : 0);
   }
-  /// The least that simulated layouts of its kind were above their bounds, and those of its group that exchange rows as
-  /// it does.
+  /// The smallest ratio of value to bound among simulated layouts of its kind, and of its group with the same
+  /// exchanges.
   double above_bound(const Entry& entry) const {
     if (entry.stage <= Stage::scheduled) return 1;
     return std::max(above_bound_[kind_of(result_.candidates[entry.at].layout)].value_or(1),
@@ -138,7 +138,7 @@ class Search {
     c.least = std::max(c.least, least(c));
   }
 
-  /// Sharper: pass by pass. Groups that do not fit whatever their members do are dropped first.
+  /// Sharpens the bound, pass by pass. First drops groups without a member that can fit.
   void schedule(const Entry& entry) {
     const LayoutGroup& g = groups_[entry.at];
     if (const double bytes = bounds_.memory_bytes(g); bytes > p_.memory_limit_bytes) return drop(entry, bytes);
@@ -152,7 +152,7 @@ class Search {
     result_.groups.push_back({g.layout, g.members, Fate::infeasible, group_[entry.at].step_s, entry.least, bytes});
   }
 
-  /// Its members become candidates, unless the one that needs least does not fit.
+  /// Turns a group's members into candidates, unless even the smallest does not fit.
   void open(const Entry& entry) {
     const LayoutGroup& g = groups_[entry.at];
     if (const double bytes = least_needed(g); bytes > p_.memory_limit_bytes) return drop(entry, bytes);
@@ -177,7 +177,7 @@ class Search {
     result_.groups.push_back({g.layout, g.members, Fate::bounded, group_[entry.at].step_s, entry.least, 0});
   }
 
-  /// Of a group's members, as far as one that fits.
+  /// The least memory of a group's members; stops at one that fits.
   double least_needed(const LayoutGroup& group) {
     double least = std::numeric_limits<double>::infinity();
     for (const Layout& layout : space_.narrowest(group))
@@ -185,7 +185,7 @@ class Search {
     return least;
   }
 
-  /// The same whatever the dispatcher and whoever launches.
+  /// Cached, because dispatcher and launches do not change it.
   double needed(Layout layout) {
     layout.dispatcher = Dispatcher::alltoall, layout.cuda_graphs = CudaGraphs::none;
     double& known = (*known_memory_)[key_of(layout)];
@@ -226,7 +226,7 @@ class Search {
         format_bytes(p_.memory_limit_bytes));
   }
 
-  /// What is made smallest is infinite for all that is left.
+  /// The objective is infinite for all remaining layouts.
   [[noreturn]] void endless() const {
     throw_error(Code::finding,
                 "search: found no layout with which the run ends: it fails so often that no work is saved in between; "
@@ -237,7 +237,7 @@ class Search {
     Certificate& out = result_.certificate;
     if (p_.objective) out.unit = p_.objective->unit();
     out.incumbent = incumbent_;
-    double rest = std::numeric_limits<double>::infinity();  // smallest bound among those not simulated
+    double rest = std::numeric_limits<double>::infinity();  // smallest bound among layouts not simulated
     const auto count = [&](Fate fate, std::int64_t layouts, double least, const std::string& reason) {
       out.enumerated += layouts;
       if (fate == Fate::infeasible) out.infeasible[reason] += layouts;
@@ -263,13 +263,14 @@ class Search {
   GroupBounds bounds_;
   std::shared_ptr<std::map<std::string, double>> known_memory_;  ///< by key_of
   std::vector<LayoutGroup> groups_;
-  std::vector<LeastStep> group_;  ///< by group: of any member
+  std::vector<LeastStep> group_;  ///< by group: bounds for its members
   std::priority_queue<Entry> open_;
-  std::array<std::optional<double>, 7> above_bound_;   ///< by kind_of
-  std::vector<std::size_t> sibling_of_;                ///< of candidates: those of a group with the same exchanges
-  std::vector<std::optional<double>> siblings_above_;  ///< by that number
+  std::array<std::optional<double>, 7> above_bound_;  ///< by kind_of()
+  /// By candidate: number of its siblings, members of a group with the same exchanges.
+  std::vector<std::size_t> sibling_of_;
+  std::vector<std::optional<double>> siblings_above_;  ///< by index of siblings: value over bound
   double incumbent_ = std::numeric_limits<double>::infinity();
-  std::int64_t simulated_ = 0, spent_ = 0;  ///< layouts; ops of the budget
+  std::int64_t simulated_ = 0, spent_ = 0;  ///< simulated layouts; spent ops of the budget
   SearchResult result_;
 };
 

@@ -19,14 +19,14 @@
 namespace wt {
 namespace {
 
-/// Max/mean over the expert ranks of one layer's shares, experts in their slots.
+/// Max/mean of one layer's shares over the expert ranks.
 double imbalance(const std::vector<double>& shares, const Layout& layout, std::int64_t layer) {
   const std::vector<double> rows = rows_received({shares}, layout, layer);
   return *std::max_element(rows.begin(), rows.end()) * as_double(layout.expert) /
          std::accumulate(rows.begin(), rows.end(), 0.0);
 }
 
-/// The first rank on nodes of each kind that is the busiest of its expert group.
+/// On each kind of node, the first rank that is the busiest of its expert group.
 std::vector<std::int64_t> bounding_ranks(const SearchProblem& problem, const Layout& layout,
                                          const RoutingSource& routing) {
   const std::int64_t busiest = busiest_rank(problem, layout, routing), expert = layout.expert;
@@ -45,16 +45,16 @@ Microbatches sequences_of(const SearchProblem& problem, const Layout& layout) {
   return Microbatches::split(problem.global_batch / layout.data_ranks(), layout.microbatch);
 }
 
-Layout dealt(const SearchProblem& problem, Layout layout) {
+Layout with_stack_chunks(const SearchProblem& problem, Layout layout) {
   ProgramOptions unused;
   take_stack(problem.stack, problem.model, layout, unused);
   return layout;
 }
 
-const std::vector<std::int64_t>& DealtChunks::of(const Layout& layout) {
+const std::vector<std::int64_t>& StackChunks::of(const Layout& layout) {
   const auto [entry, fresh] =
       known_.try_emplace({layout.pipeline, layout.virtual_stages, static_cast<std::int64_t>(layout.schedule)});
-  if (fresh) entry->second = dealt(problem_, layout).layers_of_chunks(problem_.model.layers);
+  if (fresh) entry->second = with_stack_chunks(problem_, layout).layers_of_chunks(problem_.model.layers);
   return entry->second;
 }
 
@@ -120,7 +120,7 @@ double p99_imbalance(const SearchProblem& problem, const Layout& layout) {
 }
 
 double even_rows(const SearchProblem& problem, const Layout& layout, std::int64_t sequences) {
-  const std::int64_t senders = layout.whole_experts ? layout.tensor : 1;  // that share a data rank's tokens
+  const std::int64_t senders = layout.whole_experts ? layout.tensor : 1;  // share a data rank's tokens
   return as_double(sequences * problem.seq / layout.context * problem.model.top_k) / as_double(senders);
 }
 
@@ -130,10 +130,11 @@ MemoryForecast process_of(const SearchProblem& problem, const LiveMemory& live) 
   return problem.memory ? problem.memory->process(live) : as_live(live);
 }
 
-/// Of the stage whose process needs most; `enough` of the highest peak so far ends it there.
+/// Memory of the stage whose process needs the most. Stops early once `enough` returns true for the highest peak so
+/// far.
 StepMemory live_step_memory(const SearchProblem& problem, const Layout& given,
                             const std::function<bool(double peak_bytes)>& enough) {
-  const Layout layout = dealt(problem, given);
+  const Layout layout = with_stack_chunks(problem, given);
   const Microbatches all = sequences_of(problem, layout);
   const Microbatches some = all.at_most(microbatches_to_peak(layout) + (all.even() ? 0 : 1));
   ProgramOptions options = program_options(problem, some);
@@ -177,8 +178,8 @@ StepMemory step_memory(const SearchProblem& problem, const Layout& layout) {
 
 double needed_bytes(const SearchProblem& problem, const Layout& layout) {
   const double probability = 1 - problem.space.memory_risk;
-  // What a process needs, and how sure that is, grow with what is kept and with what comes and goes: no way to divide a
-  // peak has less of either than the lesser of both ends.
+  // A process's need and its uncertainty increase with kept and with temporary memory. For any split of the peak, each
+  // is at least the smaller of the two extremes.
   const auto least = [&](double peak) {
     const MemoryForecast kept = process_of(problem, {peak, 0}), dynamic = process_of(problem, {0, peak});
     return std::min(kept.bytes, dynamic.bytes) +
@@ -214,8 +215,8 @@ Simulated simulate_layout(const SearchProblem& problem, const Layout& layout, bo
   how.replay.timelines = timeline;
   how.replay.critical_alone = true;
   const ReplayResult replayed =
-      simulated_step(problem.model, dealt(problem, layout), program_options(problem, layout), problem.cluster,
-                     cost_of(problem, layout), *routing_of(problem, layout), how)
+      simulated_step(problem.model, with_stack_chunks(problem, layout), program_options(problem, layout),
+                     problem.cluster, cost_of(problem, layout), *routing_of(problem, layout), how)
           .replay;
   Simulated out;
   out.step_s = replayed.step_s;
@@ -238,7 +239,7 @@ Simulated simulate_layout(const SearchProblem& problem, const Layout& layout, bo
 }
 
 double restore_broadcast_s(const SearchProblem& problem, const Layout& layout, double bytes_per_parameter) {
-  const Layout staged = dealt(problem, layout);
+  const Layout staged = with_stack_chunks(problem, layout);
   const ProgramSet set = restore_programs(problem.model, staged, bytes_per_parameter);
   const ReplayOptions options{0, true, false, {}};
   return replay(set, staged, problem.model, problem.cluster, problem.cost, *balanced_routing(problem.model, 1), options)

@@ -1,4 +1,4 @@
-// Internals that the search and its evaluation share.
+// Shared by the search and its evaluation of layouts.
 #pragma once
 #include <memory>
 
@@ -6,39 +6,40 @@
 
 namespace wt {
 
-/// Sequences of a rank in the microbatches of a step.
+/// Sequences per rank in the microbatches of a step.
 Microbatches sequences_of(const SearchProblem& problem, const Layout& layout);
 ProgramOptions program_options(const SearchProblem& problem, const Microbatches& sequences);
 ProgramOptions program_options(const SearchProblem& problem, const Layout& layout);
-/// As the stack deals its layers to stages.
-Layout dealt(const SearchProblem& problem, Layout layout);
-/// Rows that the experts of a rank receive of so many sequences, where all ranks receive as many.
+/// The layout with its layers distributed to stages by the stack's rule.
+Layout with_stack_chunks(const SearchProblem& problem, Layout layout);
+/// Rows that a rank's experts receive from so many sequences per rank, if all ranks receive equally many.
 double even_rows(const SearchProblem& problem, const Layout& layout, std::int64_t sequences);
-/// Layers of each chunk, as the stack deals them to stages: of each pipeline once.
-class DealtChunks {
+/// Layers of each chunk, by the stack's rule. Cached by pipeline.
+class StackChunks {
  public:
-  explicit DealtChunks(const SearchProblem& problem) : problem_(problem) {}
+  explicit StackChunks(const SearchProblem& problem) : problem_(problem) {}
   const std::vector<std::int64_t>& of(const Layout& layout);
 
  private:
   const SearchProblem& problem_;
   std::map<std::array<std::int64_t, 3>, std::vector<std::int64_t>> known_;  ///< by pipeline, virtual stages, schedule
 };
-/// StepMemory::needed(); of a layout that does not fit, what the first of its stages that shows it needs at least.
+/// StepMemory::needed(). For a layout that does not fit: a lower bound, from the first stage that proves it.
 double needed_bytes(const SearchProblem& problem, const Layout& layout);
-/// The mean of the scenarios, each with equal weight, per layer.
+/// The mean of the scenarios with equal weights, by layer.
 std::unique_ptr<RoutingSource> routing_of(const SearchProblem& problem, const Layout& layout);
-/// The expert coordinate that receives most rows over all layers: its bound is the tightest.
+/// The expert coordinate with the most rows over all layers: its bound is the tightest.
 std::int64_t busiest_rank(const SearchProblem& problem, const Layout& layout, const RoutingSource& routing);
-/// Prices of the layout's family.
+/// Prices for the layout's family.
 const OpCost& cost_of(const SearchProblem& problem, const Layout& layout);
-/// Seconds that its step takes at least: of lanes and, sharper, of the critical path. Of layouts without a pipeline.
+/// Lower bounds of the step in seconds, from lanes and, sharper, from the critical path. Only for layouts without a
+/// pipeline.
 double lane_bound(const SearchProblem& problem, const Layout& layout, const RoutingSource& routing);
 double path_bound(const SearchProblem& problem, const Layout& layout, const RoutingSource& routing);
-/// More robust first: the smaller failure domain (the ranks whose state a lost node takes along), then less of the
+/// Whether `a` is more robust: a smaller failure domain (the ranks that lose their state with a node), then a smaller
 /// objective.
 bool more_robust(const Candidate& a, const Candidate& b);
-/// Words for a layout with its recompute policy and microbatch: no two layouts of a space have the same.
+/// A unique text for each layout of a space, with its recompute policy and microbatch.
 std::string key_of(const Layout& layout);
 
 }  // namespace wt

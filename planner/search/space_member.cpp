@@ -14,7 +14,7 @@ struct SearchAxis {
 
 std::string word(bool value) { return value ? "true" : "false"; }
 
-/// `products` says `block`, too.
+/// `products` includes `block`.
 std::string words(const Recompute& recompute) {
   Recompute out;
   for (const Recompute::Rule& rule : recompute.rules())
@@ -23,7 +23,7 @@ std::string words(const Recompute& recompute) {
   return to_string(out);
 }
 
-/// What all members of a group share.
+/// Axes that are the same for all members of a group.
 const std::vector<SearchAxis>& computing_axes() {
   static const std::vector<SearchAxis> axes{
       {"tensor_parallel_degree", [](const Layout& l) { return std::to_string(l.tensor); }},
@@ -41,7 +41,7 @@ const std::vector<SearchAxis>& computing_axes() {
   return axes;
 }
 
-/// What they differ in.
+/// Axes in which members of a group differ.
 const std::vector<SearchAxis>& keeping_axes() {
   static const std::vector<SearchAxis> axes{
       {"shard_sizes", [](const Layout& l) { return std::to_string(l.shard); }},

@@ -1,4 +1,4 @@
-// Whether a space has a layout, axis by axis: for runs whose layout somebody else chose.
+// Whether a space contains a layout that someone else chose, axis by axis.
 #pragma once
 #include <optional>
 #include <string>
@@ -14,14 +14,15 @@ struct AxisDifference {
 };
 
 struct SpaceMember {
-  std::int64_t layouts = 0;            ///< of the space
-  std::optional<Layout> nearest = {};  ///< the layout of the space that differs in fewest axes; none: an empty space
-  std::vector<AxisDifference> differences = {};  ///< of that one; empty = the space has the layout
+  std::int64_t layouts = 0;  ///< size of the space
+  /// The layout of the space that differs in the fewest axes; empty for an empty space.
+  std::optional<Layout> nearest = {};
+  std::vector<AxisDifference> differences = {};  ///< between `nearest` and the layout; empty = the space has the layout
   bool inside() const { return nearest && differences.empty(); }
 };
 
-/// Compares every axis that a search chooses. How layers are dealt to the chunks of a pipeline is the stack's rule and
-/// no axis; nor is the placement of experts. Takes as long as counting the space.
+/// Compares every axis that a search chooses. The distribution of layers over chunks (a rule of the stack) and the
+/// placement of experts are not axes. Takes as long as counting the space.
 SpaceMember find_in_space(const SearchProblem& problem, const Layout& layout);
 
 }  // namespace wt

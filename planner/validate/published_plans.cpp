@@ -15,7 +15,7 @@
 namespace wt {
 namespace {
 
-/// Of a GPU, as a shipped cluster says it.
+/// Of a GPU, from the shipped cluster that has it.
 double usable_memory_bytes(const std::string& gpu) {
   const auto wanted = data_sheet(gpu);
   if (wanted)
@@ -110,7 +110,8 @@ SearchProblem question_of(const PublishedPlan& plan, const RunFiles& files, cons
           .precisions = files.run.precisions};
 }
 
-PlanBeside judge_plan(const PublishedPlan& plan, const PublishedTimes& published, const SearchProgress& progress) {
+PublishedComparison judge_plan(const PublishedPlan& plan, const PublishedTimes& published,
+                               const SearchProgress& progress) {
   const RunRow& run = plan.run;
   const std::string& origin = published.stack_fit().origin_of(run);
   RunFiles files = files_of(plan, published.stacks());
@@ -128,13 +129,13 @@ PlanBeside judge_plan(const PublishedPlan& plan, const PublishedTimes& published
   problem.scenarios = read_scenarios(files.routing, run.model);
   problem.peak_flops = data_sheet(run.gpu)->flops;
   problem.staged_cost = &staged_cost;
-  PlanBeside out{.plan = plan, .stack = files.stack.name, .memory_limit_bytes = problem.memory_limit_bytes};
+  PublishedComparison out{.plan = plan, .stack = files.stack.name, .memory_limit_bytes = problem.memory_limit_bytes};
   out.member = find_in_space(problem, files.run.layout);
   out.published = predicted(problem, files.run.layout);
   Layout even = files.run.layout;
   even.chunk_layers.clear();
-  out.deals_otherwise = dealt(problem, even).layers_of_chunks(run.model.layers) !=
-                        dealt(problem, files.run.layout).layers_of_chunks(run.model.layers);
+  out.deals_layers_differently = with_stack_chunks(problem, even).layers_of_chunks(run.model.layers) !=
+                                 with_stack_chunks(problem, files.run.layout).layers_of_chunks(run.model.layers);
   problem.memory_limit_bytes = std::max(problem.memory_limit_bytes, out.published.memory_bytes);
   SearchResult found = search_layouts(problem, progress);
   Candidate& chosen = found.candidates[found.chosen];

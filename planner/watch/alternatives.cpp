@@ -11,7 +11,7 @@ namespace {
 
 using Known = std::optional<double>;
 
-/// "needs restart time, repair time" of those that nobody gave.
+/// "needs restart time, repair time", for the inputs that are missing.
 std::string missing(std::initializer_list<std::pair<const char*, Known>> inputs) {
   std::vector<std::string> names;
   for (const auto& [name, value] : inputs)
@@ -20,7 +20,7 @@ std::string missing(std::initializer_list<std::pair<const char*, Known>> inputs)
 }
 
 Alternative go_on(const LossFigures& f) {
-  Alternative out{.way = Way::go_on};
+  Alternative out{.option = RecoveryOption::go_on};
   if (f.remaining_s && f.slow_factor) out.lost_s = *f.remaining_s * (*f.slow_factor - 1);
   out.note = missing({{"remaining time", f.remaining_s}, {"slowdown", f.slow_factor}});
   if (!out.lost_s && f.slow_factor && f.restart_s && *f.slow_factor > 1)
@@ -30,13 +30,13 @@ Alternative go_on(const LossFigures& f) {
 }
 
 Alternative spare(const LossFigures& f) {
-  Alternative out{.way = Way::spare, .possible = f.spare, .lost_s = f.restart_s};
+  Alternative out{.option = RecoveryOption::spare, .possible = f.spare, .lost_s = f.restart_s};
   out.note = f.spare ? missing({{"restart time", f.restart_s}}) : "no spare is left";
   return out;
 }
 
 Alternative shrink(const LossFigures& f) {
-  Alternative out{.way = Way::shrink, .possible = f.shrunk_factor.has_value()};
+  Alternative out{.option = RecoveryOption::shrink, .possible = f.shrunk_factor.has_value()};
   out.note = missing(
       {{"a layout of the planner", f.shrunk_factor}, {"restart time", f.restart_s}, {"remaining time", f.remaining_s}});
   if (!f.shrunk_factor || !f.restart_s) return out;
@@ -52,7 +52,7 @@ Alternative shrink(const LossFigures& f) {
 }
 
 Alternative wait(const LossFigures& f) {
-  Alternative out{.way = Way::wait};
+  Alternative out{.option = RecoveryOption::wait};
   if (f.repair_s && f.restart_s) out.lost_s = *f.repair_s + *f.restart_s;
   out.note = missing({{"repair time", f.repair_s}, {"restart time", f.restart_s}});
   return out;
@@ -60,23 +60,24 @@ Alternative wait(const LossFigures& f) {
 
 }  // namespace
 
-std::string to_string(Way way) {
-  switch (way) {
-    case Way::go_on:
+std::string to_string(RecoveryOption option) {
+  switch (option) {
+    case RecoveryOption::go_on:
       return "go on as it is";
-    case Way::spare:
+    case RecoveryOption::spare:
       return "spare";
-    case Way::shrink:
+    case RecoveryOption::shrink:
       return "shrink";
-    case Way::wait:
+    case RecoveryOption::wait:
       return "wait for repair";
   }
   return "";
 }
 
-std::optional<Way> way_from(const std::string& words) {
-  for (const Way way : {Way::go_on, Way::spare, Way::shrink, Way::wait})
-    if (to_string(way) == words) return way;
+std::optional<RecoveryOption> recovery_option_from(const std::string& words) {
+  for (const RecoveryOption option :
+       {RecoveryOption::go_on, RecoveryOption::spare, RecoveryOption::shrink, RecoveryOption::wait})
+    if (to_string(option) == words) return option;
   return {};
 }
 
@@ -88,11 +89,11 @@ std::vector<Alternative> alternatives(const LossFigures& figures) {
   return out;
 }
 
-std::optional<Way> least_lost(const std::vector<Alternative>& alternatives) {
+std::optional<RecoveryOption> cheapest_option(const std::vector<Alternative>& alternatives) {
   const Alternative* best = nullptr;
   for (const Alternative& each : alternatives)
     if (each.possible && each.lost_s && (!best || *each.lost_s < *best->lost_s)) best = &each;
-  return best ? std::optional(best->way) : std::nullopt;
+  return best ? std::optional(best->option) : std::nullopt;
 }
 
 }  // namespace wt

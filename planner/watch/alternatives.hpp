@@ -1,5 +1,5 @@
-// What can be done about nodes that are to be excluded, and what each way costs: the closed forms of one loss. A cost
-// whose inputs nobody gave is UNKNOWN, never a guess.
+// Options for a run that must exclude nodes, and the time that each loses: closed forms of one loss. A loss with
+// missing inputs is UNKNOWN, never a guess.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -9,44 +9,46 @@
 
 namespace wt {
 
-/// What the costs are computed from. Times in seconds of wall time.
+/// The inputs. All times are wall seconds.
 struct LossFigures {
-  std::optional<double> restart_s =
-      {};  ///< from the stop to the first new step; a save before it leaves no work to redo
-  std::optional<double> repair_s = {};       ///< until an excluded node is back
-  std::optional<double> remaining_s = {};    ///< of the run at its usual pace
-  std::optional<double> slow_factor = {};    ///< step time as it is now over the usual one
-  std::optional<double> shrunk_factor = {};  ///< step time on what is left over the usual one; none where nothing fits
-  std::string shrunk_layout = {};            ///< the run file of that
-  bool spare = false;                        ///< enough nodes stand by
+  /// From the stop to the first new step; there is no work to redo, because a save comes before.
+  std::optional<double> restart_s = {};
+  std::optional<double> repair_s = {};     ///< until an excluded node is back
+  std::optional<double> remaining_s = {};  ///< of the run at its normal pace
+  std::optional<double> slow_factor = {};  ///< current step time over the normal one
+  /// Step time on the remaining nodes over the normal one; empty if no layout fits.
+  std::optional<double> shrunk_factor = {};
+  std::string shrunk_layout = {};  ///< run file of that layout
+  bool spare = false;              ///< enough standby nodes
 };
 
-enum class Way { go_on, spare, shrink, wait };
-std::string to_string(Way way);
-std::optional<Way> way_from(const std::string& words);
+enum class RecoveryOption { go_on, spare, shrink, wait };
+std::string to_string(RecoveryOption option);
+std::optional<RecoveryOption> recovery_option_from(const std::string& words);
 
 struct Alternative {
-  Way way = Way::go_on;
+  RecoveryOption option = RecoveryOption::go_on;
   bool possible = true;
-  std::optional<double> lost_s = {};   ///< of wall time, until the run's end; none = UNKNOWN
-  std::optional<double> goodput = {};  ///< remaining / (remaining + lost); none = UNKNOWN
-  std::string note = {};               ///< what is missing, and when this way would pay
+  std::optional<double> lost_s = {};   ///< wall time lost until the run's end; empty = UNKNOWN
+  std::optional<double> goodput = {};  ///< remaining / (remaining + lost); empty = UNKNOWN
+  std::string note = {};               ///< missing inputs, and when this option would pay
 };
 
-/// All four, in the order of Way. With R remaining, r restart, t repair, a slow and f shrunk factor:
-///   go on   R (a - 1): nobody repairs a node that is in use
+/// All four, in the order of RecoveryOption. With R remaining, r restart, t repair, a slow and f shrunk factor, the
+/// lost time is
+///   go on   R (a - 1): nobody repairs a node in use
 ///   spare   r
-///   shrink  r + R (f - 1): nothing lets it grow again by itself; where a human does, 2 r + t (1 - 1/f)
+///   shrink  r + R (f - 1), as the run does not grow by itself; if a human makes it grow, 2 r + t (1 - 1/f)
 ///   wait    t + r
 std::vector<Alternative> alternatives(const LossFigures& figures);
 
-/// The possible one that is known to lose least; none where no cost is known.
-std::optional<Way> least_lost(const std::vector<Alternative>& alternatives);
+/// The possible option with the least known loss; empty if no loss is known.
+std::optional<RecoveryOption> cheapest_option(const std::vector<Alternative>& alternatives);
 
-/// Answers for a run that is to go on without so many of its nodes from this step on.
+/// Asks for the figures of a run that continues without some of its nodes.
 struct LossQuestion {
   std::int64_t nodes_lost = 0;
-  std::int64_t step = 0;  ///< done
+  std::int64_t step = 0;  ///< last step done
   std::optional<double> slow_factor = {};
 };
 using AskPlanner = std::function<LossFigures(const LossQuestion&)>;

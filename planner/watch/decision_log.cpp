@@ -16,7 +16,7 @@ using nlohmann::json;
 constexpr const char* kSchema = "windtunnel.decision/1";
 
 json alternative_json(const Alternative& a) {
-  return {{"way", to_string(a.way)},
+  return {{"way", to_string(a.option)},
           {"possible", a.possible},
           {"lost_s", or_unknown(a.lost_s)},
           {"goodput", or_unknown(a.goodput)},
@@ -49,7 +49,7 @@ json decision_json(const std::string& run, const WatchVerdict& verdict, const Ho
               {"signals", json::array()},
               {"diagnosis", nullptr},
               {"alternatives", json::array()},
-              {"way", verdict.way ? json(to_string(*verdict.way)) : json()},
+              {"way", verdict.option ? json(to_string(*verdict.option)) : json()},
               {"action", verdict.action ? action_json(*verdict.action) : json()},
               {"outcome", end ? end_json(*end) : json()},
               {"ledger", ledger ? to_json(*ledger) : json()}};
@@ -60,7 +60,7 @@ json decision_json(const std::string& run, const WatchVerdict& verdict, const Ho
   return out;
 }
 
-/// Also of a file that is empty or not there.
+/// Also true for an empty or missing file.
 bool ends_line(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary | std::ios::ate);
   if (!in || in.tellg() == 0) return true;
@@ -71,7 +71,7 @@ bool ends_line(const std::filesystem::path& file) {
 void append_decision(const std::filesystem::path& run_folder, const json& decision) {
   const std::filesystem::path file = run_folder / "decisions.jsonl";
   std::ofstream out(file, std::ios::app);
-  if (!ends_line(file)) out << "\n";  // what a watch that died has begun stays a line of its own
+  if (!ends_line(file)) out << "\n";  // an incomplete line of a watch that died stays a line of its own
   out << decision.dump() << std::endl;
   if (!out) throw_error(Code::runtime, "{}: could not be written; free space, or give write access", file.string());
 }
@@ -80,7 +80,7 @@ NodeLedger read_ledger(const std::filesystem::path& run_folder) {
   const std::filesystem::path file = run_folder / "decisions.jsonl";
   if (!std::filesystem::exists(file)) return {};
   const std::string all = read_file(file, "the decisions of an earlier watch");
-  std::size_t end = all.find_last_of('\n');  // what follows is half a line
+  std::size_t end = all.find_last_of('\n');  // an incomplete line may follow
   for (std::int64_t number = std::count(all.begin(), all.end(), '\n'); number > 0; --number) {
     const std::size_t before = end == 0 ? std::string::npos : all.find_last_of('\n', end - 1);
     const std::size_t begin = before == std::string::npos ? 0 : before + 1;

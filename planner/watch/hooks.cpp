@@ -28,7 +28,7 @@ std::set<std::string> placeholders_of(HookKind kind) {
   return out;
 }
 
-/// Names in braces: "nodename={node}" has "node".
+/// Names of placeholders: "nodename={node}" has "node".
 std::vector<std::string> names_in(const std::string& word) {
   std::vector<std::string> out;
   for (std::size_t open = 0; (open = word.find('{', open)) != std::string::npos;) {
@@ -43,26 +43,26 @@ std::vector<std::string> names_in(const std::string& word) {
   return out;
 }
 
-/// "/usr/bin/python3.11" is python.
+/// "/usr/bin/python3.11" gives "python".
 std::string name_of(const std::string& program) {
   const std::string name = std::filesystem::path(program).filename().string();
   return name.substr(0, name.find_first_of("0123456789."));
 }
-/// Programs that read a script among their arguments.
+/// Programs that may get a script as an argument.
 bool interprets(const std::string& program) {
   static const std::set<std::string> kNames{"sh",   "bash", "dash", "ash",  "zsh",     "ksh",  "mksh",
                                             "fish", "csh",  "tcsh", "su",   "runuser", "perl", "python",
                                             "ruby", "node", "awk",  "gawk", "mawk"};
   return kNames.contains(name_of(program));
 }
-/// Programs that give their words to a shell on another machine, or to one on this.
+/// Programs that pass their arguments to a shell, on this or another machine.
 bool gives_to_shell(const std::string& program) {
   static const std::set<std::string> kNames{"ssh", "rsh", "pdsh", "clush", "eval", "watch"};
   return kNames.contains(name_of(program));
 }
 
-/// Where the script of an interpreter ends: behind its options the first word, which is the script itself (-c, -lc,
-/// -ce, -e) or its file. What follows is its arguments.
+/// Index after an interpreter's script: the first argument that is no option is the script (-c, -lc, -ce, -e) or its
+/// file. Its arguments follow.
 std::size_t script_end(const std::vector<std::string>& words, std::size_t interpreter) {
   std::size_t i = interpreter + 1;
   for (; i < words.size() && (words[i].starts_with('-') || words[i].starts_with('+')); ++i)
@@ -73,8 +73,8 @@ bool asks_for_script(const std::string& option) {
   return option.starts_with('-') && !option.starts_with("--") && (option.ends_with('c') || option.ends_with('e'));
 }
 
-/// What is put there is read as commands. Behind the first interpreter's script there are only its arguments, unless
-/// one of them asks for a script again (su user -c).
+/// Whether a shell reads words[index] as commands. After the first interpreter's script come its arguments, unless one
+/// of these starts a script again (su user -c).
 bool is_script(const std::vector<std::string>& words, std::size_t index) {
   const auto before = words.begin() + static_cast<std::ptrdiff_t>(index);
   if (std::any_of(words.begin(), before, gives_to_shell)) return true;
@@ -139,7 +139,7 @@ WatchHooks read_watch_hooks(const std::string& name_or_file) {
 }
 
 void check_start(const WatchHooks& hooks, const WatchRules& rules) {
-  const auto lost = std::ranges::find_if(rules.signals, tells_of_loss, &SignalRule::metric);
+  const auto lost = std::ranges::find_if(rules.signals, is_loss_metric, &SignalRule::metric);
   if (lost == rules.signals.end()) return;
   for (const std::string& word : hooks.commands.at(HookKind::start).words)
     if (std::ranges::count(names_in(word), "layout") > 0) return;

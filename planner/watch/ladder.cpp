@@ -12,57 +12,57 @@
 namespace wt {
 namespace {
 
-/// What restarts are counted by.
+/// Restarts are counted by cause.
 std::string cause_of(const WatchSignal& signal) {
   if (signal.metric == WatchedMetric::silence) return "silence";
-  return tells_of_loss(signal.metric) ? "loss" : "pace";
+  return is_loss_metric(signal.metric) ? "loss" : "pace";
 }
 
 }  // namespace
 
 Ladder::Ladder(WatchRules rules, std::int64_t spares, bool acts, AskPlanner ask, NodeLedger ledger)
     : rules_(std::move(rules)), spares_(spares), acts_(acts), ask_(std::move(ask)), ledger_(std::move(ledger)) {
-  if (!acts_) ledger_.trial.reset();  // another's
-  if (!ledger_.trial) return;         // which an earlier watch has begun
-  sight_.signals = {ledger_.trial->signal};
-  excluded_now_ = ledger_.trial->excluded, taken_ = ledger_.trial->way;
+  if (!acts_) ledger_.trial.reset();  // the trial belongs to the watch that acts
+  if (!ledger_.trial) return;         // an earlier watch began it
+  problem_.signals = {ledger_.trial->signal};
+  excluded_now_ = ledger_.trial->excluded, option_taken_ = ledger_.trial->option;
   before_ = {ledger_.trial->layout, ledger_.trial->step_factor};
 }
 
-std::optional<WatchVerdict> Ladder::look(const Sight& sight) {
+std::optional<WatchVerdict> Ladder::look(const RunSnapshot& snapshot) {
   if (running_)
     throw_error(Code::runtime, "watch: found a run to look at while {} goes on, needs its end first",
                 to_string(running_->hook));
-  forget_causes(sight);
-  if (ledger_.trial) return verify(sight);
-  // Who has started the job meanwhile has decided from where.
+  forget_causes(snapshot);
+  if (ledger_.trial) return verify(snapshot);
+  // If someone has started the job meanwhile, they have decided about the checkpoint.
   const auto lost = ledger_.causes.find("loss");
-  if (!acts_ || lost == ledger_.causes.end() || sight.step > lost->second.step) ledger_.rollback.reset();
-  if (sight.ended || sight.signals.empty()) {
-    if (held_.empty()) return {};
-    sight_ = sight;
-    held_.clear();
-    return note(sight.ended ? "the run has ended" : "nothing is wrong any more");
+  if (!acts_ || lost == ledger_.causes.end() || snapshot.step > lost->second.step) ledger_.rollback.reset();
+  if (snapshot.ended || snapshot.signals.empty()) {
+    if (handled_rules_.empty()) return {};
+    problem_ = snapshot;
+    handled_rules_.clear();
+    return note(snapshot.ended ? "the run has ended" : "nothing is wrong any more");
   }
-  if (!is_new(sight.signals)) return {};
-  sight_ = sight;
-  std::stable_partition(sight_.signals.begin(), sight_.signals.end(),
+  if (!is_new(snapshot.signals)) return {};
+  problem_ = snapshot;
+  std::stable_partition(problem_.signals.begin(), problem_.signals.end(),
                         [gravest = cause()](const WatchSignal& signal) { return cause_of(signal) == gravest; });
-  for (const WatchSignal& signal : sight.signals) held_.insert(signal.rule);
+  for (const WatchSignal& signal : snapshot.signals) handled_rules_.insert(signal.rule);
   before_ = {ledger_.layout, ledger_.step_factor};
-  excluded_now_.clear(), reasons_.clear(), taken_.reset(), first_sweep_.reset();
+  excluded_now_.clear(), reasons_.clear(), option_taken_.reset(), first_sweep_.reset();
   return begin();
 }
 
 bool Ladder::is_new(const std::vector<WatchSignal>& signals) const {
   return std::any_of(signals.begin(), signals.end(),
-                     [&](const WatchSignal& signal) { return !held_.contains(signal.rule); });
+                     [&](const WatchSignal& signal) { return !handled_rules_.contains(signal.rule); });
 }
 
 std::optional<WatchVerdict> Ladder::ended(const ActionEnd& end) {
   if (!running_) throw_error(Code::runtime, "watch: found the end of an action, needs one that goes on");
   const WatchAction action = *std::exchange(running_, {});
-  sight_.now_unix_s = end.unix_s;
+  problem_.now_unix_s = end.unix_s;
   if (end.end.how == HookEnd::How::ok)
     succeeded(action, end);
   else
@@ -75,22 +75,22 @@ std::optional<std::pair<WatchSignal, double>> Ladder::verifies() const {
   return std::pair{ledger_.trial->signal, ledger_.trial->unix_s};
 }
 
-/// Silence counts anew once a step is beyond the last one. Else a restart has to help, too, and the run to be beyond
-/// the step at which the cause was seen: steps before it say nothing of a loss that is lost at the same place each
-/// time.
-void Ladder::forget_causes(const Sight& sight) {
+/// Drops the counts of causes that are over. Silence: once a further step is done. Other causes: once a restart has
+/// helped and the run is beyond the step of the signal. Earlier steps say nothing about a loss that diverges at the
+/// same step each time.
+void Ladder::forget_causes(const RunSnapshot& snapshot) {
   std::erase_if(ledger_.causes, [&](const auto& entry) {
     const auto& [cause, count] = entry;
-    if (sight.step <= count.step) return false;
+    if (snapshot.step <= count.step) return false;
     if (cause == "silence") return true;
-    return count.helped && std::ranges::none_of(sight.signals, [&](const WatchSignal& signal) {
+    return count.helped && std::ranges::none_of(snapshot.signals, [&](const WatchSignal& signal) {
              return cause_of(signal) == entry.first;
            });
   });
 }
 
 std::optional<WatchVerdict> Ladder::begin() {
-  const Diagnosis& d = sight_.diagnosis;
+  const Diagnosis& d = problem_.diagnosis;
   if (!ledger_.breaker.empty())
     return note("nothing is done until a human closes the circuit breaker (--reset): " + ledger_.breaker);
   switch (d.ailment) {
@@ -112,28 +112,29 @@ std::optional<WatchVerdict> Ladder::begin() {
 
 std::optional<WatchVerdict> Ladder::begin_slow() {
   ask(static_cast<std::int64_t>(ledger_.excluded().size()) + 1);
-  if (least_lost(alternatives_) == Way::go_on) {
-    way_ = Way::go_on;
+  if (cheapest_option(alternatives_) == RecoveryOption::go_on) {
+    option_ = RecoveryOption::go_on;
     return note("nobody is touched: to stop costs more than to go on as it is");
   }
-  return restart("slow hardware: " + sight_.diagnosis.reason, true, true);
+  return restart("slow hardware: " + problem_.diagnosis.reason, true, true);
 }
 
-/// Silence is cured by a restart at first; the second time hardware is looked at.
+/// The first silence gets only a restart. The second time the hardware is checked.
 std::optional<WatchVerdict> Ladder::begin_silent() {
-  return restart(sight_.diagnosis.reason, false, known_of_cause().restarts > 0);
+  return restart(problem_.diagnosis.reason, false, known_of_cause().restarts > 0);
 }
 
-/// What was learnt since the loss was lost is not worth a save. Each time that it is lost again at the same place the
-/// run goes further back.
+/// Steps since the loss diverged are not worth a save. If it diverges again at the same step, the rollback goes further
+/// back.
 std::optional<WatchVerdict> Ladder::begin_lost() {
   const CauseCount known = known_of_cause();
-  if (sight_.way_back && known.restarts < rules_.restarts) {
-    ledger_.rollback = roll_back(*sight_.way_back, first_bad_step(), rules_.rollback, known.back_to);
+  if (problem_.rollback_targets && known.restarts < rules_.restarts) {
+    ledger_.rollback = choose_rollback(*problem_.rollback_targets, first_bad_step(), rules_.rollback, known.back_to);
     if (!ledger_.rollback)
-      return leave_to_human(why_no_way(*sight_.way_back, first_bad_step(), rules_.rollback, known.back_to));
+      return leave_to_human(
+          why_no_rollback(*problem_.rollback_targets, first_bad_step(), rules_.rollback, known.back_to));
   }
-  return restart(sight_.diagnosis.reason, false, true);
+  return restart(problem_.diagnosis.reason, false, true);
 }
 
 std::optional<WatchVerdict> Ladder::restart(const std::string& why, bool save, bool sweep) {
@@ -146,34 +147,35 @@ std::optional<WatchVerdict> Ladder::restart(const std::string& why, bool save, b
     open_breaker(fmt::format("{} restarts for one cause ({}) without progress", count.restarts, cause()));
     return next();
   }
-  ++count.restarts, count.step = sight_.step, count.helped = false;
+  ++count.restarts, count.step = problem_.step, count.helped = false;
   if (save) plan(HookKind::save, why);
   plan(HookKind::stop, save ? "it is saved" : why);
   sweep ? plan(HookKind::sweep, "which node is it?") : plan_start(before_, "from the newest checkpoint");
   return next();
 }
 
-std::optional<WatchVerdict> Ladder::verify(const Sight& sight) {
-  const bool late = sight.now_unix_s > ledger_.trial->unix_s + rules_.verify_s;
-  if (!sight.mended && !sight.ended && !late) return {};
+std::optional<WatchVerdict> Ladder::verify(const RunSnapshot& snapshot) {
+  const bool late = snapshot.now_unix_s > ledger_.trial->unix_s + rules_.verify_s;
+  if (!snapshot.recovered && !snapshot.ended && !late) return {};
   ledger_.trial.reset();
-  sight_.now_unix_s = sight.now_unix_s, sight_.step = sight.step;
-  const std::string rule = sight_.signals.front().rule;
-  if (sight.mended.value_or(false)) {
-    held_.clear();
+  problem_.now_unix_s = snapshot.now_unix_s, problem_.step = snapshot.step;
+  const std::string rule = problem_.signals.front().rule;
+  if (snapshot.recovered.value_or(false)) {
+    handled_rules_.clear();
     if (const auto known = ledger_.causes.find(cause()); known != ledger_.causes.end()) known->second.helped = true;
-    forget_causes(sight);
+    forget_causes(snapshot);
     return note(fmt::format("it helped: '{}' no longer holds", rule));
   }
-  if (!sight.mended && sight.ended) return note("the run ended before it could be verified");
-  const std::string why =
-      sight.mended ? fmt::format("it did not help: '{}' still holds", rule)
-                   : fmt::format("no {} steps came within {}", rules_.verify_steps, format_seconds(rules_.verify_s));
+  if (!snapshot.recovered && snapshot.ended) return note("the run ended before it could be verified");
+  const std::string why = snapshot.recovered ? fmt::format("it did not help: '{}' still holds", rule)
+                                             : fmt::format("no {} steps came within {}", rules_.verify_steps,
+                                                           format_seconds(rules_.verify_s));
   if (!excluded_now_.empty()) {
     undo(why);
     return next();
   }
-  if (!sight.mended || cause() == "loss") held_.clear();  // so that its silence is seen, or it goes further back
+  if (!snapshot.recovered || cause() == "loss")
+    handled_rules_.clear();  // so that silence is noticed, or the rollback goes further back
   return note(why);
 }
 
@@ -188,11 +190,11 @@ std::optional<WatchVerdict> Ladder::next() {
   return out;
 }
 
-/// With the alternatives, if they are new.
+/// With the alternatives of the current problem, if not reported yet.
 WatchVerdict Ladder::note(std::string why) {
-  WatchVerdict out{sight_.now_unix_s, std::move(why), sight_.signals, {}, std::move(alternatives_), way_, {}};
-  if (!sight_.signals.empty()) out.diagnosis = sight_.diagnosis;
-  alternatives_.clear(), way_.reset();
+  WatchVerdict out{problem_.now_unix_s, std::move(why), problem_.signals, {}, std::move(alternatives_), option_, {}};
+  if (!problem_.signals.empty()) out.diagnosis = problem_.diagnosis;
+  alternatives_.clear(), option_.reset();
   return out;
 }
 
@@ -240,7 +242,7 @@ void Ladder::swept(const HealthVerdict& verdict) {
     if (const auto known = ledger_.cordoned.find(node.node); known != ledger_.cordoned.end()) known->second.back = true;
   nodes_ = static_cast<std::int64_t>(verdict.nodes.size() + ledger_.excluded().size());
   const std::set<std::string> guilty = guilty_in(verdict);
-  // A node that came back gets no second chance.
+  // One sweep is enough for a node that was cordoned before.
   const auto certain = [&](const std::string& node) { return ledger_.cordoned.contains(node); };
   if (!first_sweep_) {
     if (guilty.empty()) return start_as_it_was("the sweep holds nothing against any node");
@@ -257,7 +259,7 @@ void Ladder::swept(const HealthVerdict& verdict) {
 }
 
 void Ladder::ask(std::int64_t nodes_lost) {
-  LossFigures figures = ask_({nodes_lost, sight_.step, slow_factor()});
+  LossFigures figures = ask_({nodes_lost, problem_.step, slow_factor()});
   figures.spare = spares_ - ledger_.spares_used >= nodes_lost - static_cast<std::int64_t>(ledger_.excluded().size());
   shrunk_ = {figures.shrunk_layout, figures.shrunk_factor.value_or(1)};
   alternatives_ = wt::alternatives(figures);
@@ -265,7 +267,7 @@ void Ladder::ask(std::int64_t nodes_lost) {
 
 void Ladder::conclude(const std::set<std::string>& guilty) {
   const auto excluded = static_cast<std::int64_t>(ledger_.excluded().size() + guilty.size());
-  std::set<std::string> ever = guilty;  // also who came back since: nobody says that a human was there
+  std::set<std::string> ever = guilty;  // returned nodes count, too: a human may not have looked at them
   for (const auto& [node, state] : ledger_.cordoned) ever.insert(node);
   if (static_cast<double>(ever.size()) > rules_.most_excluded * static_cast<double>(nodes_)) {
     const std::string why = fmt::format("{} of {} nodes would be excluded, without a human {:.0f} % may be: {}",
@@ -274,37 +276,39 @@ void Ladder::conclude(const std::set<std::string>& guilty) {
     return open_breaker(why);
   }
   ask(excluded);
-  const bool spare = alternatives_[static_cast<std::size_t>(Way::spare)].possible;
-  way_ = taken_ = spare ? Way::spare : least_lost(alternatives_);
-  if (!taken_) return start_as_it_was("no spare is left, and what else it would cost is UNKNOWN");
-  if (*taken_ == Way::go_on) return start_as_it_was("no spare is left, and to go on as it is loses least");
+  const bool spare = alternatives_[static_cast<std::size_t>(RecoveryOption::spare)].possible;
+  option_ = option_taken_ = spare ? RecoveryOption::spare : cheapest_option(alternatives_);
+  if (!option_taken_) return start_as_it_was("no spare is left, and what else it would cost is UNKNOWN");
+  if (*option_taken_ == RecoveryOption::go_on)
+    return start_as_it_was("no spare is left, and to go on as it is loses least");
   exclude(guilty);
 }
 
 void Ladder::exclude(const std::set<std::string>& guilty) {
   for (const std::string& node : guilty) plan(HookKind::cordon, reasons_[node], node);
   const std::string names = fmt::format("{}", fmt::join(guilty, ", "));
-  if (*taken_ == Way::wait)
+  if (*option_taken_ == RecoveryOption::wait)
     return open_breaker(fmt::format("the job stands until {} is repaired{}", names,
                                     ledger_.rollback ? "; then start it " + to_string(*ledger_.rollback) : ""));
-  plan_start(*taken_ == Way::shrink ? shrunk_ : before_, fmt::format("{}, without {}", to_string(*taken_), names));
+  plan_start(*option_taken_ == RecoveryOption::shrink ? shrunk_ : before_,
+             fmt::format("{}, without {}", to_string(*option_taken_), names));
 }
 
 void Ladder::cordoned(const std::string& node) {
-  ledger_.cordoned[node] = {sight_.now_unix_s, false};
+  ledger_.cordoned[node] = {problem_.now_unix_s, false};
   excluded_now_.push_back(node);
-  ledger_.spares_used += taken_ == Way::spare;
+  ledger_.spares_used += option_taken_ == RecoveryOption::spare;
 }
 
-/// Who was excluded by the present trouble is not any more.
-void Ladder::take_back() {
+/// Uncordons the nodes that were excluded for the current problem.
+void Ladder::uncordon_excluded() {
   for (const std::string& node : excluded_now_) plan(HookKind::uncordon, "undo: " + reasons_[node], node);
   excluded_now_.clear();
 }
 
 void Ladder::undo(const std::string& why) {
-  take_back();
-  if (taken_ == Way::shrink) {
+  uncordon_excluded();
+  if (option_taken_ == RecoveryOption::shrink) {
     if (cause() != "loss") plan(HookKind::save, "undo: back to all nodes");
     plan(HookKind::stop, "undo: back to all nodes");
     plan_start(before_, "undo: back to all nodes");
@@ -320,11 +324,12 @@ void Ladder::succeeded(const WatchAction& action, const ActionEnd& end) {
       return cordoned(action.node);
     case HookKind::uncordon:
       ledger_.cordoned.erase(action.node);
-      ledger_.spares_used -= taken_ == Way::spare;
+      ledger_.spares_used -= option_taken_ == RecoveryOption::spare;
       return;
     case HookKind::start:
       start_failed_ = false;
-      ledger_.trial = {sight_.signals.front(), end.unix_s, excluded_now_, taken_, before_.file, before_.step_factor};
+      ledger_.trial = {problem_.signals.front(), end.unix_s, excluded_now_, option_taken_, before_.file,
+                       before_.step_factor};
       ledger_.layout = action.layout, ledger_.step_factor = action.step_factor;
       ledger_.skipped = action.skipped, ledger_.rollback.reset();
       if (action.rollback) ledger_.causes["loss"].back_to = action.rollback->step;
@@ -336,7 +341,7 @@ void Ladder::succeeded(const WatchAction& action, const ActionEnd& end) {
   }
 }
 
-/// Whatever cannot be done leaves the nodes as they are.
+/// An action that fails leaves the nodes as they were.
 void Ladder::failed(const WatchAction& action, const HookEnd& end) {
   switch (action.hook) {
     case HookKind::save:
@@ -349,8 +354,8 @@ void Ladder::failed(const WatchAction& action, const HookEnd& end) {
       return start_as_it_was("the sweep cannot answer: " + end.said);
     case HookKind::cordon: {
       planned_.clear();
-      if (end.how == HookEnd::How::timed_out) cordoned(action.node);  // it may be
-      take_back();
+      if (end.how == HookEnd::How::timed_out) cordoned(action.node);  // it may be cordoned
+      uncordon_excluded();
       return start_as_it_was(fmt::format("{} could not be cordoned: {}", action.node, end.said));
     }
     case HookKind::uncordon:
@@ -364,14 +369,14 @@ void Ladder::failed(const WatchAction& action, const HookEnd& end) {
       return open_breaker(fmt::format("the job could not be started{}: {}",
                                       action.rollback ? " " + to_string(*action.rollback) : "", end.said));
     case HookKind::tell:
-      return;  // it stands in the decisions
+      return;  // the decision says so
   }
 }
 
-/// Of several the gravest.
+/// The most severe cause of the signals.
 std::string Ladder::cause() const {
   for (const char* cause : {"silence", "loss"})
-    if (std::any_of(sight_.signals.begin(), sight_.signals.end(),
+    if (std::any_of(problem_.signals.begin(), problem_.signals.end(),
                     [&](const WatchSignal& signal) { return cause_of(signal) == cause; }))
       return cause;
   return "pace";
@@ -384,14 +389,14 @@ CauseCount Ladder::known_of_cause() const {
 
 std::int64_t Ladder::first_bad_step() const {
   std::int64_t first = std::numeric_limits<std::int64_t>::max();
-  for (const WatchSignal& signal : sight_.signals)
-    if (tells_of_loss(signal.metric)) first = std::min(first, signal.first_step);
+  for (const WatchSignal& signal : problem_.signals)
+    if (is_loss_metric(signal.metric)) first = std::min(first, signal.first_step);
   return first;
 }
 
 std::optional<double> Ladder::slow_factor() const {
-  if (cause() != "pace" || !(sight_.diagnosis.relative_pace > 0)) return {};
-  return 1 / sight_.diagnosis.relative_pace;
+  if (cause() != "pace" || !(problem_.diagnosis.relative_pace > 0)) return {};
+  return 1 / problem_.diagnosis.relative_pace;
 }
 
 }  // namespace wt

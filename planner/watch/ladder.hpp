@@ -1,6 +1,6 @@
-// What to do about a run in trouble, one action after the other: save, stop, sweep, sweep again, cordon, start, verify,
-// undo. Pure: what was seen and how each action ended go in, the next action comes out; the time is given. It asks for
-// an action and waits for its end (ended()) before it is shown the run again (look()).
+// The escalation ladder for a run in trouble, one action after the other: save, stop, sweep, sweep again, cordon,
+// start, verify, undo. Pure: observations and results of actions go in, the next action comes out; time is an input.
+// After it returned an action, ended() must be called before the next look().
 #pragma once
 #include <deque>
 #include <map>
@@ -19,59 +19,59 @@
 
 namespace wt {
 
-/// A run as it is at one time.
-struct Sight {
+/// The state of a run at one time.
+struct RunSnapshot {
   double now_unix_s = 0;
   std::vector<WatchSignal> signals = {};
-  Diagnosis diagnosis = {};  ///< of interest where there are signals
-  std::int64_t step = 0;     ///< the last one that is done
+  Diagnosis diagnosis = {};  ///< used only with signals
+  std::int64_t step = 0;     ///< last step done
   bool ended = false;
-  std::optional<WayBack> way_back = {};  ///< of interest where the loss is lost; none = not known any more
-  std::optional<bool> mended = {};       ///< while it is verified: RunSignals::mended of verifies()
+  std::optional<RollbackTargets> rollback_targets = {};  ///< used only if the loss diverged; empty = unknown
+  std::optional<bool> recovered = {};  ///< while a start is verified: RunSignals::recovered for verifies()
 };
 
-/// One action, with what it stands for.
+/// One action with its arguments.
 struct WatchAction {
   HookKind hook = HookKind::tell;
   std::string node = {};
-  std::string layout = {};  ///< of a start: its run file, "" = the run's own
+  std::string layout = {};  ///< of a start: the run file, "" = the run's own
   double step_factor = 1;   ///< of that layout
   std::vector<std::string> excluded = {};
-  std::optional<Rollback> rollback = {};  ///< of a start that goes back
-  std::vector<BatchRange> skipped = {};   ///< of a start: all batches that the watch has it leave out
+  std::optional<Rollback> rollback = {};  ///< of a start that goes back to an older checkpoint
+  std::vector<BatchRange> skipped = {};   ///< of a start: all batches that the watch skips
 };
 
-/// What was decided. Without an action nobody is touched.
+/// A decision. Without an action nothing is changed.
 struct WatchVerdict {
   double unix_s = 0;
   std::string why = {};
   std::vector<WatchSignal> signals = {};
   std::optional<Diagnosis> diagnosis = {};
   std::vector<Alternative> alternatives = {};
-  std::optional<Way> way = {};  ///< that of them which is taken
+  std::optional<RecoveryOption> option = {};  ///< the chosen alternative
   std::optional<WatchAction> action = {};
 };
 
-/// How an action ended.
+/// The result of an action.
 struct ActionEnd {
   double unix_s = 0;
   HookEnd end = {};
-  HealthVerdict sweep = {};  ///< of a sweep that answered
+  HealthVerdict sweep = {};  ///< of a sweep that gave an answer
 };
 
 class Ladder {
  public:
-  /// `acts`: else it says what it would do.
+  /// `acts`: false = it only says what it would do.
   Ladder(WatchRules rules, std::int64_t spares, bool acts, AskPlanner ask, NodeLedger ledger);
 
-  std::optional<WatchVerdict> look(const Sight& sight);
-  /// The action of the last verdict has ended. The next one, if there is any.
+  std::optional<WatchVerdict> look(const RunSnapshot& snapshot);
+  /// To be called when the action of the last verdict has ended. Returns the next verdict, if any.
   std::optional<WatchVerdict> ended(const ActionEnd& end);
 
-  /// The signal whose end is waited for, and since when; none unless a start is to be verified.
+  /// The signal that must end, and the time of the start that is verified; empty if no start is being verified.
   std::optional<std::pair<WatchSignal, double>> verifies() const;
   const NodeLedger& ledger() const { return ledger_; }
-  /// Whether one of them was not dealt with yet: then look() wants a diagnosis.
+  /// Whether a signal is not handled yet. Then look() needs a diagnosis.
   bool is_new(const std::vector<WatchSignal>& signals) const;
 
  private:
@@ -88,8 +88,8 @@ class Ladder {
   std::optional<WatchVerdict> begin_slow();
   std::optional<WatchVerdict> begin_silent();
   std::optional<WatchVerdict> begin_lost();
-  std::optional<WatchVerdict> verify(const Sight& sight);
-  void forget_causes(const Sight& sight);
+  std::optional<WatchVerdict> verify(const RunSnapshot& snapshot);
+  void forget_causes(const RunSnapshot& snapshot);
   std::optional<WatchVerdict> next();
   WatchVerdict note(std::string why);
   void plan(HookKind hook, std::string why, std::string node = "");
@@ -101,7 +101,7 @@ class Ladder {
   void conclude(const std::set<std::string>& guilty);
   void exclude(const std::set<std::string>& guilty);
   void cordoned(const std::string& node);
-  void take_back();
+  void uncordon_excluded();
   void undo(const std::string& why);
   void failed(const WatchAction& action, const HookEnd& end);
   void succeeded(const WatchAction& action, const ActionEnd& end);
@@ -119,18 +119,18 @@ class Ladder {
   AskPlanner ask_;
   NodeLedger ledger_;
 
-  Sight sight_;                 ///< what the present trouble began with
-  std::set<std::string> held_;  ///< rules that were dealt with and have not gone silent since
+  RunSnapshot problem_;                  ///< the observation that began the current problem
+  std::set<std::string> handled_rules_;  ///< rules whose signal was handled and has not ended since
   std::deque<Planned> planned_;
   std::optional<WatchAction> running_;
-  std::vector<Alternative> alternatives_;  ///< of the next verdict
-  std::optional<Way> way_;
-  std::optional<std::set<std::string>> first_sweep_;  ///< guilty in the first of two
-  std::int64_t nodes_ = 0;                            ///< of the run, with those that are excluded; 0 = not known yet
-  std::vector<std::string> excluded_now_;             ///< by the present trouble
-  std::map<std::string, std::string> reasons_;        ///< what is held against a node
-  std::optional<Way> taken_;                          ///< how the present trouble was met
-  StartLayout before_, shrunk_;                       ///< what the job ran with, what the planner has for fewer nodes
+  std::vector<Alternative> alternatives_;  ///< for the next verdict
+  std::optional<RecoveryOption> option_;
+  std::optional<std::set<std::string>> first_sweep_;  ///< nodes at fault in the first of two sweeps
+  std::int64_t nodes_ = 0;                            ///< of the run, excluded ones included; 0 = unknown
+  std::vector<std::string> excluded_now_;             ///< for the current problem
+  std::map<std::string, std::string> reasons_;        ///< why a node is at fault
+  std::optional<RecoveryOption> option_taken_;        ///< for the current problem
+  StartLayout before_, shrunk_;                       ///< the job's layout before; the planner's layout for fewer nodes
   bool start_failed_ = false;
 };
 

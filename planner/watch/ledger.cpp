@@ -29,7 +29,7 @@ json to_json(const StartedTrial& trial) {
   return {{"signal", wt::to_json(trial.signal)},
           {"unix_s", trial.unix_s},
           {"excluded", trial.excluded},
-          {"way", trial.way ? json(to_string(*trial.way)) : json()},
+          {"way", trial.option ? json(to_string(*trial.option)) : json()},
           {"layout", trial.layout},
           {"step_factor", trial.step_factor}};
 }
@@ -40,7 +40,7 @@ CauseCount count_from(const JsonReader& in) {
   return out;
 }
 
-/// Ascending, as united() leaves them.
+/// Throws unless ascending, as united() returns them.
 std::vector<BatchRange> ranges_from(const JsonReader& in) {
   std::vector<BatchRange> out;
   for (const JsonReader& each : in.elements()) {
@@ -65,8 +65,8 @@ StartedTrial trial_from(const JsonReader& in) {
   out.signal = signal_from(in.at("signal")), out.unix_s = in.at("unix_s").non_negative();
   for (const JsonReader& node : in.at("excluded").elements()) out.excluded.push_back(node.string());
   if (const JsonReader way = in.at("way"); !way.value().is_null()) {
-    out.way = way_from(way.string());
-    if (!out.way) way.fail(way.string(), "one of the alternatives");
+    out.option = recovery_option_from(way.string());
+    if (!out.option) way.fail(way.string(), "one of the alternatives");
   }
   out.layout = in.at("layout").string(), out.step_factor = in.at("step_factor").non_negative();
   return out;

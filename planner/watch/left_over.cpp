@@ -17,7 +17,7 @@ namespace wt {
 namespace {
 
 struct Shrunk {
-  std::optional<double> step_s;  ///< none = nothing fits
+  std::optional<double> step_s;  ///< empty = no layout fits
   std::string layout;
 };
 
@@ -68,7 +68,7 @@ class LeftOver {
     return out;
   }
 
-  /// Data, optimizer and saves are the run's own, as our trainer wrote them down; of another trainer's run the plan's.
+  /// Data, optimizer and saves are those of the run's run.yaml, if our trainer wrote one; else the plan's.
   RunSpec in_layout_of(const RunSpec& planned) const {
     const std::filesystem::path own = folder_ / "run.yaml";
     if (!std::filesystem::exists(own)) return planned;

@@ -1,4 +1,4 @@
-// What the planner says of a run that lost nodes: the study that lies beside plan.json, planned again on what is left.
+// The planner's figures for a run that lost nodes: the study next to plan.json, planned again on the remaining nodes.
 #pragma once
 #include <filesystem>
 #include <functional>
@@ -8,11 +8,11 @@
 
 namespace wt {
 
-/// Answers from study.yaml beside the plan: restart time from its failure preset (reschedule, restart) and the plan's
-/// reload, repair time, remaining time, and the best layout on the most nodes left that the global batch divides among.
-/// Each number of GPUs is planned once, which takes as long as windtunnel plan. `folder`/layout-GPUS.yaml is then
-/// `folder`/run.yaml, the run as it is, in that layout; without one, the plan's run. What cannot be planned is UNKNOWN;
-/// `said` is told why. Throws Error{usage} for a plan without its study.
+/// Answers from study.yaml next to the plan: the restart time (reschedule and restart of its failure preset, reload of
+/// the plan), the repair time, the remaining time, and the best layout on as many of the remaining nodes as divide the
+/// global batch. Plans once for each number of GPUs, which takes as long as windtunnel plan. Writes that layout as
+/// `folder`/layout-GPUS.yaml: `folder`/run.yaml in the new layout, or without that file the plan's run. Figures that
+/// cannot be planned are UNKNOWN, and `said` gets the reason. Throws Error{usage} for a plan without its study.
 AskPlanner planner_of(const std::filesystem::path& plan_json, const std::filesystem::path& folder,
                       const std::function<void(const std::string&)>& said);
 

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Median over the last steps; none unless all of them have it.
+/// Median over the last steps; empty unless all have the value.
 std::optional<double> last_median(const std::vector<TrainingStep>& steps, std::size_t window,
                                   std::optional<double> TrainingStep::*member) {
   std::vector<double> values;
@@ -22,7 +22,7 @@ std::optional<double> last_median(const std::vector<TrainingStep>& steps, std::s
   return values.size() == window ? std::optional(median(values)) : std::nullopt;
 }
 
-/// What the ranks wait for input in the median step, their mean.
+/// Mean over ranks of the wait for input in the median step.
 std::optional<double> read_load_batch(const std::filesystem::path& file) {
   if (!std::filesystem::exists(file)) return {};
   const json document = read_json(file);

@@ -15,7 +15,7 @@ namespace {
 
 std::optional<std::int64_t> step_of(const std::filesystem::path& checkpoint) try {
   return read_manifest(checkpoint).at("step").get<std::int64_t>();
-} catch (const std::exception&) {  // the trainer passes it over, too
+} catch (const std::exception&) {  // the trainer ignores it, too
   return {};
 }
 
@@ -23,8 +23,8 @@ std::int64_t count(const BatchRange& range) { return range.last - range.first + 
 
 }  // namespace
 
-WayBack read_way_back(const std::filesystem::path& run_folder) try {
-  WayBack out;
+RollbackTargets read_rollback_targets(const std::filesystem::path& run_folder) try {
+  RollbackTargets out;
   out.skipped = read_run(run_folder / "run.yaml").resilience.skipped;
   for (const auto& folder : checkpoint_folders(run_folder / "checkpoints"))
     if (const auto step = step_of(folder)) out.checkpoints.push_back(*step);
@@ -33,39 +33,40 @@ WayBack read_way_back(const std::filesystem::path& run_folder) try {
   return {.missing = e.what()};
 }
 
-std::string keeps_too_few(const std::filesystem::path& run_folder, const RollbackRule& rule) {
+std::string too_few_checkpoints(const std::filesystem::path& run_folder, const RollbackRule& rule) {
   const auto file = run_folder / "run.yaml";
   if (!std::filesystem::exists(file)) return "";
   RunSpec run;
   try {
     run = read_run(file);
-  } catch (const Error&) {  // another trainer's
+  } catch (const Error&) {  // not written by our trainer
     return "";
   }
   const bool saves = run.save && run.save_interval > 0;
   if (saves && (run.keep_checkpoints < 0 || (run.keep_checkpoints - 1) * run.save_interval >= rule.margin)) return "";
   const std::string kept =
       saves ? fmt::format("{} checkpoints, one every {} steps", run.keep_checkpoints, run.save_interval)
-            : "no checkpoints on the way";
-  return fmt::format("{}: keeps {}; a way back of {} steps (rollback.margin) needs more", file.string(), kept,
+            : "no checkpoints during the run";
+  return fmt::format("{}: keeps {}; a rollback of {} steps (rollback.margin) needs more", file.string(), kept,
                      rule.margin);
 }
 
-std::optional<Rollback> roll_back(const WayBack& way, std::int64_t bad_step, const RollbackRule& rule,
-                                  std::optional<std::int64_t> before) {
-  const auto found = std::ranges::find_if(way.checkpoints, [&](std::int64_t step) {
+std::optional<Rollback> choose_rollback(const RollbackTargets& targets, std::int64_t bad_step, const RollbackRule& rule,
+                                        std::optional<std::int64_t> before) {
+  const auto found = std::ranges::find_if(targets.checkpoints, [&](std::int64_t step) {
     return step <= bad_step - rule.margin && (!before || step < *before);
   });
-  if (found == way.checkpoints.end()) return {};
-  const std::int64_t first = batch_of(*found + 1, way.skipped);
-  const std::int64_t last = rule.skip ? std::max(first + *rule.skip - 1, batch_of(bad_step, way.skipped)) : first;
+  if (found == targets.checkpoints.end()) return {};
+  const std::int64_t first = batch_of(*found + 1, targets.skipped);
+  const std::int64_t last = rule.skip ? std::max(first + *rule.skip - 1, batch_of(bad_step, targets.skipped)) : first;
   return Rollback{*found, bad_step, {first, last}};
 }
 
-std::string why_no_way(const WayBack& way, std::int64_t bad_step, const RollbackRule& rule,
-                       std::optional<std::int64_t> before) {
-  if (!way.missing.empty()) return "there is no way back from the lost loss: " + way.missing;
-  return fmt::format("no checkpoint is kept that is {} steps before step {}, where the loss was lost{}", rule.margin,
+std::string why_no_rollback(const RollbackTargets& targets, std::int64_t bad_step, const RollbackRule& rule,
+                            std::optional<std::int64_t> before) {
+  if (!targets.missing.empty())
+    return "there is no checkpoint to go back to after the loss diverged: " + targets.missing;
+  return fmt::format("no checkpoint is kept that is {} steps before step {}, where the loss diverged{}", rule.margin,
                      bad_step, before ? fmt::format(", and older than step {}", *before) : "");
 }
 

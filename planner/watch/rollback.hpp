@@ -1,6 +1,6 @@
-// Going back once the loss is lost: from which checkpoint a run goes on, and which batches it leaves out from there on
-// (PaLM, Chowdhery et al. 2022, section 5.1). The trainer goes back by itself to before what a run file says it skips
-// (trainer/data/skipped_batches.hpp).
+// Rollback after the loss diverged: the checkpoint that a run continues from, and the batches it skips from there on
+// (PaLM, Chowdhery et al. 2022, section 5.1). The trainer itself goes back to before the skipped batches of its run
+// file (trainer/data/skipped_batches.hpp).
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -13,45 +13,45 @@
 
 namespace wt {
 
-/// What a run has to go back to.
-struct WayBack {
-  std::vector<std::int64_t> checkpoints = {};  ///< steps of those in storage, newest first
-  std::vector<BatchRange> skipped = {};        ///< batches that its run file leaves out
-  std::string missing = {};                    ///< why nothing is known; "" = it is
+/// What a rollback is chosen from.
+struct RollbackTargets {
+  std::vector<std::int64_t> checkpoints = {};  ///< steps of the checkpoints in storage, newest first
+  std::vector<BatchRange> skipped = {};        ///< batches that the run file skips already
+  std::string missing = {};                    ///< why nothing is known; "" = known
 };
 
-/// Of an output folder: checkpoints with a manifest, and run.yaml, which the trainer writes.
-WayBack read_way_back(const std::filesystem::path& run_folder);
+/// Reads an output folder: checkpoints with a manifest, and run.yaml, which the trainer writes.
+RollbackTargets read_rollback_targets(const std::filesystem::path& run_folder);
 
-/// Why a run may have no checkpoint to go back to, in a sentence; "" = it keeps old enough ones, or nobody knows.
-std::string keeps_too_few(const std::filesystem::path& run_folder, const RollbackRule& rule);
+/// A sentence why a rollback may find no checkpoint; "" = old enough ones are kept, or unknown.
+std::string too_few_checkpoints(const std::filesystem::path& run_folder, const RollbackRule& rule);
 
 struct Rollback {
-  std::int64_t step = 0;      ///< that the run goes on after
-  std::int64_t bad_step = 0;  ///< the first at which the loss was lost
-  BatchRange skipped = {};    ///< from the first batch after `step` on
+  std::int64_t step = 0;      ///< the checkpoint's step
+  std::int64_t bad_step = 0;  ///< the first step with a bad loss
+  BatchRange skipped = {};    ///< starts with the first batch after `step`
 };
 
-/// To the newest checkpoint that is older than the bad step by the margin, and older than `before`, where that is
-/// given; none where none is kept.
-std::optional<Rollback> roll_back(const WayBack& way, std::int64_t bad_step, const RollbackRule& rule,
-                                  std::optional<std::int64_t> before);
-/// Where there is none: why, in a sentence.
-std::string why_no_way(const WayBack& way, std::int64_t bad_step, const RollbackRule& rule,
-                       std::optional<std::int64_t> before);
+/// The newest checkpoint that is older than the bad step by the margin, and older than `before` if that is set. Empty
+/// if there is none.
+std::optional<Rollback> choose_rollback(const RollbackTargets& targets, std::int64_t bad_step, const RollbackRule& rule,
+                                        std::optional<std::int64_t> before);
+/// A sentence why choose_rollback() found none.
+std::string why_no_rollback(const RollbackTargets& targets, std::int64_t bad_step, const RollbackRule& rule,
+                            std::optional<std::int64_t> before);
 /// "from step 800, 107 steps before step 907, leaving out batches 801-1000"
 std::string to_string(const Rollback& rollback);
 
-/// The batch that a step trains on, counted from 1, where ascending ranges of them are left out.
+/// The batch of a step, counted from 1, if these ascending ranges are skipped.
 std::int64_t batch_of(std::int64_t step, const std::vector<BatchRange>& skipped);
-/// Both together, ascending, no batch in two ranges.
+/// The union, ascending, in disjoint ranges.
 std::vector<BatchRange> united(std::vector<BatchRange> ranges, const std::vector<BatchRange>& more);
 
-/// Batches that are in both; each in ascending ranges.
+/// The intersection of ascending ranges.
 std::vector<BatchRange> common(const std::vector<BatchRange>& ranges, const std::vector<BatchRange>& others);
 
-/// Writes a run file that leaves these batches out, too, and goes on from what its folder holds. Throws Error for a
-/// file that cannot be read or written.
+/// Writes a copy of a run file that skips these batches, too, and resumes from its folder. Throws Error for a file that
+/// cannot be read or written.
 void write_skipping(const std::filesystem::path& run_file, const std::vector<BatchRange>& skipped,
                     const std::filesystem::path& to);
 

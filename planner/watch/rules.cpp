@@ -28,7 +28,7 @@ double time_above_0(YamlMap& map, const std::string& key) {
   return seconds;
 }
 
-/// Loss and gradients have no best and no plan; a plan knows no silence either.
+/// Loss and gradients have neither a best value nor a plan; silence has no plan.
 void check_reference(YamlMap& map, const SignalRule& rule) {
   const bool pace = rule.metric == WatchedMetric::mfu || rule.metric == WatchedMetric::tokens_per_s ||
                     rule.metric == WatchedMetric::step_s;
@@ -57,7 +57,7 @@ SignalRule read_rule(YamlMap map) {
   return out;
 }
 
-/// `skip: least` is the one batch by which the trainer knows how far to go back.
+/// `skip: least` skips one batch, which tells the trainer how far to go back.
 RollbackRule read_rollback(YamlMap map) {
   RollbackRule out;
   out.margin = map.integer("margin", 1, kMostSteps);
@@ -86,7 +86,9 @@ std::vector<SignalRule> read_signals(YamlMap& map) {
 }  // namespace
 
 std::string to_string(WatchedMetric metric) { return kMetrics[static_cast<std::size_t>(metric)]; }
-bool tells_of_loss(WatchedMetric metric) { return metric == WatchedMetric::loss || metric == WatchedMetric::grad_norm; }
+bool is_loss_metric(WatchedMetric metric) {
+  return metric == WatchedMetric::loss || metric == WatchedMetric::grad_norm;
+}
 std::optional<WatchedMetric> metric_from(const std::string& word) {
   const auto found = std::ranges::find(kMetrics, word);
   return found == kMetrics.end() ? std::nullopt : std::optional(static_cast<WatchedMetric>(found - kMetrics.begin()));

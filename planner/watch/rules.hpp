@@ -1,5 +1,5 @@
-// What `windtunnel watch` takes for trouble, and how far it may go without a human. A strict YAML file; presets in
-// configs/watch.
+// The rules of `windtunnel watch`: what counts as a problem, and how far the watch may go without a human. A strict
+// YAML file; presets in configs/watch.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -9,56 +9,56 @@
 
 namespace wt {
 
-/// What is watched: columns of metrics.jsonl, and the time since its last line.
+/// Columns of metrics.jsonl, and the time since its last line.
 enum class WatchedMetric { mfu, tokens_per_s, step_s, loss, grad_norm, silence };
 std::string to_string(WatchedMetric metric);
 
-/// Loss and gradients: what is lost with them is lost from a step on.
-bool tells_of_loss(WatchedMetric metric);
+/// Loss and gradients: a bad value stays in the state from then on.
+bool is_loss_metric(WatchedMetric metric);
 std::optional<WatchedMetric> metric_from(const std::string& word);
 
-/// The value that a metric is compared with.
+/// The reference of a metric's limit.
 enum class WatchReference {
-  value,   ///< none: the limit is given as it is
+  value,   ///< none: `factor` is the limit
   best,    ///< the run's best median over `window` steps
-  recent,  ///< the median of the `window` steps before those that are judged
-  plan,    ///< what plan.json says; no signal where there is no plan
+  recent,  ///< the median of the `window` steps before the judged ones
+  plan,    ///< the value in plan.json; no signal without a plan
 };
 std::string to_string(WatchReference reference);
 
-/// A metric is on the wrong side of its limit for `steps` steps.
+/// A signal fires when a metric is beyond its limit for `steps` steps.
 struct SignalRule {
   std::string name;
   WatchedMetric metric = WatchedMetric::step_s;
-  bool above = true;  ///< wrong above the limit, else below it
+  bool above = true;  ///< bad above the limit, else below it
   double factor = 1;  ///< limit = factor x reference
   WatchReference of = WatchReference::best;
-  std::int64_t steps = 1;  ///< of silence always 1
-  double least_s = 0;      ///< of silence: so long at least; before the first step ten times as long
+  std::int64_t steps = 1;  ///< always 1 for silence
+  double least_s = 0;      ///< silence: the smallest limit; before the first step ten times as long
 };
 
-/// How far a restart goes back once the loss is lost. PaLM went back about 100 steps and left out 200 to 500 batches
+/// How far a restart goes back after the loss diverged. PaLM went back about 100 steps and skipped 200 to 500 batches
 /// (Chowdhery et al. 2022, section 5.1).
 struct RollbackRule {
-  std::int64_t margin = 100;               ///< steps that the checkpoint is older than the first bad one, at least
-  std::optional<std::int64_t> skip = 200;  ///< batches left out after it, or up to the bad step's; none = one
+  std::int64_t margin = 100;               ///< least steps between the checkpoint and the first bad step
+  std::optional<std::int64_t> skip = 200;  ///< batches skipped after it, at least up to the bad step; empty = one batch
 };
 
 struct WatchRules {
-  double every_s = 5;       ///< between two looks
-  std::int64_t window = 8;  ///< steps of a median
+  double every_s = 5;       ///< between looks
+  std::int64_t window = 8;  ///< steps in a median
   std::vector<SignalRule> signals;
-  bool sweep_undecided = false;  ///< slower steps that nothing explains: stop and sweep, else tell a human
-  double sure = 0.99;            ///< a node is cordoned from this confidence on
-  double most_excluded = 0.25;   ///< share of the nodes that may be cordoned without a human
-  std::int64_t restarts = 3;     ///< for one cause, without progress between them
+  bool sweep_undecided = false;  ///< for slower steps without an explanation: stop and sweep; else tell a human
+  double sure = 0.99;            ///< least confidence for cordoning a node
+  double most_excluded = 0.25;   ///< largest share of nodes cordoned without a human
+  std::int64_t restarts = 3;     ///< most restarts for one cause without progress
   RollbackRule rollback;
-  std::int64_t verify_steps = 16;  ///< after a start, before the metric is judged
-  double verify_s = 1800;          ///< they must be done in this time
+  std::int64_t verify_steps = 16;  ///< steps after a start before the metric is judged
+  double verify_s = 1800;          ///< the time in which they must be done
 };
 
-/// A preset of configs/watch or a file. Throws Error{usage} with file, line, found and allowed: unknown keys, two rules
-/// of one name, rules for metrics that a plan does not have.
+/// Reads a preset of configs/watch or a file. Throws Error{usage} with file, line, found and allowed: for unknown keys,
+/// two rules with one name, and rules whose metric has no such reference.
 WatchRules read_watch_rules(const std::string& name_or_file);
 
 }  // namespace wt

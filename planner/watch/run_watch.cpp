@@ -24,7 +24,7 @@ const WatchSignal* signal_of(const std::vector<WatchSignal>& signals, std::initi
   return found == signals.end() ? nullptr : &*found;
 }
 
-/// Names become arguments of commands, some of which read lists of hosts ("n[1-8]", "ALL").
+/// Names become arguments of commands, some of which expand lists of hosts ("n[1-8]", "ALL").
 void check_names(const FleetObservation& fleet) {
   for (const NodeObservation& node : fleet.nodes) {
     const bool word = std::all_of(node.name.begin(), node.name.end(),
@@ -43,7 +43,7 @@ bool has_fewer_ranks(const std::filesystem::path& run, const std::filesystem::pa
   return read_run(run).layout.world() < read_run(than).layout.world();
 }
 
-/// Empty where nothing in the fleet could be judged.
+/// Whether nothing in the fleet could be judged.
 bool says_nothing(const HealthVerdict& verdict) {
   return verdict.comparisons == 0 && verdict.shared.empty() &&
          std::all_of(verdict.nodes.begin(), verdict.nodes.end(),
@@ -61,9 +61,9 @@ Diagnosis diagnosis_of(TrainingObservation run, const std::vector<WatchSignal>& 
   run.utilisation = utilisation;
   DiagnosisOptions options;
   options.window = static_cast<std::size_t>(rules.window);
-  options.mfu_below = 1;  // that it is slow was decided before
+  options.mfu_below = 1;  // the signal has decided that the run is slow
   const bool silent = signal_of(signals, {WatchedMetric::silence});
-  options.least_stall_s = silent ? 0 : kLongest_s, options.stall_factor = 0;  // so was that it is silent
+  options.least_stall_s = silent ? 0 : kLongest_s, options.stall_factor = 0;  // and whether it is silent
   if (silent) return diagnose(run, options);
   if (const WatchSignal* lost = signal_of(signals, {WatchedMetric::loss, WatchedMetric::grad_norm}))
     return {Ailment::silent_failure,
@@ -88,20 +88,21 @@ bool RunWatch::look() {
   const TrainingObservation& run = seen();
   options_.baseline.step_factor = ladder_.ledger().step_factor;
   const RunSignals signals(run, options_.rules, options_.baseline);
-  Sight sight{.now_unix_s = run.now_unix_s, .ended = run.ended};
-  sight.step = run.steps.empty() ? 0 : run.steps.back().step;
-  sight.signals = signals.now();
+  RunSnapshot snapshot{.now_unix_s = run.now_unix_s, .ended = run.ended};
+  snapshot.step = run.steps.empty() ? 0 : run.steps.back().step;
+  snapshot.signals = signals.now();
   for (const WatchSignal& lost : signals.lost_since(looked_unix_s_))
-    if (std::ranges::count(sight.signals, lost.rule, &WatchSignal::rule) == 0) sight.signals.push_back(lost);
-  if (!ladder_.verifies()) looked_unix_s_ = run.last_sign_unix_s;  // what is lost meanwhile is dealt with afterwards
-  if (ladder_.is_new(sight.signals)) {
-    sight.diagnosis = diagnosis_of(run, sight.signals, options_.rules, options_.utilisation());
-    if (std::ranges::any_of(sight.signals, tells_of_loss, &WatchSignal::metric))
-      sight.way_back = read_way_back(folder_);
+    if (std::ranges::count(snapshot.signals, lost.rule, &WatchSignal::rule) == 0) snapshot.signals.push_back(lost);
+  if (!ladder_.verifies())
+    looked_unix_s_ = run.last_sign_unix_s;  // so that a diverged loss is handled after the verification
+  if (ladder_.is_new(snapshot.signals)) {
+    snapshot.diagnosis = diagnosis_of(run, snapshot.signals, options_.rules, options_.utilisation());
+    if (std::ranges::any_of(snapshot.signals, is_loss_metric, &WatchSignal::metric))
+      snapshot.rollback_targets = read_rollback_targets(folder_);
   }
   if (const auto verified = ladder_.verifies())
-    sight.mended = signals.mended(verified->first, verified->second, options_.rules.verify_steps);
-  follow(ladder_.look(sight));
+    snapshot.recovered = signals.recovered(verified->first, verified->second, options_.rules.verify_steps);
+  follow(ladder_.look(snapshot));
   return !run.ended;
 }
 
@@ -111,15 +112,15 @@ void RunWatch::replay() {
   recorded_ = false;
   ladder_ = Ladder(options_.rules, 0, false, options_.ask, {});
   const auto look_at = [&](std::size_t steps, double now_unix_s) {
-    Sight sight{.now_unix_s = now_unix_s, .step = whole.steps[steps - 1].step};
-    sight.signals = signals.after(steps, now_unix_s);
-    if (ladder_.is_new(sight.signals)) {
+    RunSnapshot snapshot{.now_unix_s = now_unix_s, .step = whole.steps[steps - 1].step};
+    snapshot.signals = signals.after(steps, now_unix_s);
+    if (ladder_.is_new(snapshot.signals)) {
       TrainingObservation then = whole;
       then.steps.resize(steps), then.now_unix_s = now_unix_s, then.ended = false;
       then.last_sign_unix_s = then.steps.back().unix_s;
-      sight.diagnosis = diagnosis_of(std::move(then), sight.signals, options_.rules, {});
+      snapshot.diagnosis = diagnosis_of(std::move(then), snapshot.signals, options_.rules, {});
     }
-    follow(ladder_.look(sight));
+    follow(ladder_.look(snapshot));
   };
   for (std::size_t steps = 1; steps <= whole.steps.size(); ++steps) {
     look_at(steps, whole.steps[steps - 1].unix_s);
@@ -171,9 +172,9 @@ ActionEnd RunWatch::perform(const WatchVerdict& verdict) {
   return out;
 }
 
-/// With a run file of its own where batches are left out. It is made of the one that the job has: run.yaml is of
-/// another layout while the job runs with that. Without a way back, batches that the job itself does not leave out (any
-/// more) stay in: it was begun anew, or a human has decided so.
+/// A start that skips batches needs its own run file. It is made from the job's own one, because run.yaml has the
+/// shrunk layout while the job runs with that. Without a rollback, only batches that run.yaml still skips are skipped:
+/// otherwise the job was begun anew, or a human decided so.
 HookEnd RunWatch::start(const HookCommand& command, HookValues values, const WatchAction& action) {
   const auto now = folder_ / kRunFile, own = folder_ / "run-own.yaml", skipping = folder_ / "run-skipping.yaml";
   const auto skipped = action.rollback || action.skipped.empty()
@@ -191,7 +192,7 @@ HookEnd RunWatch::start(const HookCommand& command, HookValues values, const Wat
 
 ActionEnd RunWatch::sweep(const HookCommand& command, HookValues values) {
   const std::filesystem::path file = folder_ / fmt::format("sweep-{}.json", ++sweeps_);
-  std::filesystem::remove(file);  // an old one would answer for it
+  std::filesystem::remove(file);  // an old file would be taken for the answer
   values.output = file.string();
   ActionEnd out;
   out.end = run_hook({filled_in(command, values)}, command.timeout_s, folder_ / "hooks.log");
@@ -215,11 +216,11 @@ void RunWatch::record(const WatchVerdict& verdict, const HookEnd* end, bool with
   if (recorded_) try {
       append_decision(folder_, decision);
     } catch (const std::exception& e) {
-      print_error("{}\n", e.what());  // it is said, and the next is no less needed
+      print_error("{}\n", e.what());  // continue: the following decisions are still needed
     }
   try {
-    options_.said(decision);
-  } catch (const std::system_error&) {  // nobody reads it any more
+    options_.on_decision(decision);
+  } catch (const std::system_error&) {  // the reader has gone
   }
 }
 

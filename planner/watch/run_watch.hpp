@@ -1,5 +1,5 @@
-// Watching one run folder: reads what the trainer wrote, shows it to the ladder, does what that asks for, and writes
-// every decision down.
+// Watches one run folder: reads what the trainer wrote, passes it to the ladder, performs the ladder's actions, and
+// logs every decision.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -17,17 +17,18 @@ namespace wt {
 
 struct RunWatchOptions {
   WatchRules rules;
-  std::optional<WatchHooks> hooks = {};  ///< given: it acts
+  std::optional<WatchHooks> hooks = {};  ///< if set, the watch acts
   WatchBaseline baseline = {};
   AskPlanner ask = {};
-  /// Median utilisation of the devices, 0..1, asked for where something is wrong; none = not known.
+  /// Returns the median utilisation of the devices, 0..1, for a diagnosis; empty = unknown.
   std::function<std::optional<double>()> utilisation = {};
   std::function<double()> clock = {};  ///< unix time [s]
-  std::function<void(const nlohmann::json& decision)> said =
-      {};  ///< each decision, also those that were not written down
+  /// Called for each decision, also those not logged.
+  std::function<void(const nlohmann::json& decision)> on_decision = {};
 };
 
-/// Why signals are there: silence and slowness as windtunnel health says; a lost loss by its signal. Pure.
+/// The cause of the signals. Silence and slowness: as windtunnel health diagnoses them. A diverged loss: from its
+/// signal. Pure.
 Diagnosis diagnosis_of(TrainingObservation run, const std::vector<WatchSignal>& signals, const WatchRules& rules,
                        std::optional<double> utilisation);
 
@@ -36,19 +37,19 @@ std::unique_ptr<FolderLock> watch_lock(const std::filesystem::path& run);
 
 class RunWatch {
  public:
-  /// Throws Error{usage} where the folder has no metrics, its decisions cannot be read, or this one acts and another
-  /// one does so, too.
+  /// Throws Error{usage} if the folder has no metrics, if its decisions cannot be read, or if this watch and another
+  /// would both act.
   RunWatch(const std::filesystem::path& folder, RunWatchOptions options);
 
-  /// One look, with all actions that follow from it. False once the run has ended.
+  /// One look at the run, with all actions that follow. False once the run has ended.
   bool look();
-  /// The decisions that a watch which only logs would have come to while the run went on. Nothing is written down.
+  /// The decisions that a logging watch would have made while the run went on. Writes nothing.
   void replay();
-  /// A human closes the circuit breaker: causes count from 0, and who is back is as new. Throws Error{usage} while
-  /// another watch acts.
+  /// A human closes the circuit breaker: restarts count from 0, and returned nodes count as new. Throws Error{usage}
+  /// while another watch acts.
   void reset();
   std::int64_t decisions() const { return decisions_; }
-  /// Its steps as they are now.
+  /// The run's steps so far.
   const TrainingObservation& seen() { return follower_.look(options_.clock()); }
   const std::filesystem::path& folder() const { return folder_; }
 
@@ -61,12 +62,12 @@ class RunWatch {
 
   std::filesystem::path folder_;
   RunWatchOptions options_;
-  std::unique_ptr<FolderLock> lock_;  ///< where it acts
+  std::unique_ptr<FolderLock> lock_;  ///< held if the watch acts
   TrainingFollower follower_;
   Ladder ladder_;
-  double looked_unix_s_ = 0;    ///< end of the last step that was there at the last look
-  bool recorded_ = true;        ///< decisions go into the file
-  std::int64_t decisions_ = 0;  ///< since it was made
+  double looked_unix_s_ = 0;    ///< end of the last step seen in the last look
+  bool recorded_ = true;        ///< log decisions to the file
+  std::int64_t decisions_ = 0;  ///< since construction
   int sweeps_ = 0;
 };
 

@@ -30,7 +30,7 @@ std::optional<double> value_of(const TrainingStep& step, WatchedMetric metric) {
   return {};
 }
 
-/// Median of values[from, until); none unless all are known, NaN where one is no number.
+/// Median of values[from, until). Empty unless all are known; NaN if one is not finite.
 std::optional<double> median_of(const Values& values, std::size_t from, std::size_t until) {
   std::vector<double> known;
   for (std::size_t i = from; i < until; ++i) {
@@ -41,7 +41,7 @@ std::optional<double> median_of(const Values& values, std::size_t from, std::siz
   return known.empty() ? std::nullopt : std::optional(median(known));
 }
 
-/// The best median of a window that ends at or before each step.
+/// For each step, the best median of a window up to it.
 Values best_windows(const Values& values, std::size_t window, bool least) {
   Values out(values.size());
   for (std::size_t end = window; end <= values.size(); ++end) {
@@ -52,8 +52,8 @@ Values best_windows(const Values& values, std::size_t window, bool least) {
   return out;
 }
 
-/// From the front of the values that are no number and end right before `at`.
-std::size_t lost_before(const Values& values, std::size_t at) {
+/// The first of the consecutive non-finite values that end right before `at`.
+std::size_t first_bad_before(const Values& values, std::size_t at) {
   while (at > 0 && values[at - 1] && !std::isfinite(*values[at - 1])) --at;
   return at;
 }
@@ -78,7 +78,7 @@ RunSignals::RunSignals(const TrainingObservation& run, const WatchRules& rules, 
   }
 }
 
-/// Of the steps before `before`, the suspects; the best may be among those until `until`.
+/// `before`: the first suspect step. The best may be among the steps up to `until`.
 std::optional<double> RunSignals::reference(std::size_t rule, std::size_t before, std::size_t until) const {
   const SignalRule& r = rules_.signals[rule];
   switch (r.of) {
@@ -96,7 +96,7 @@ std::optional<double> RunSignals::reference(std::size_t rule, std::size_t before
   return {};
 }
 
-/// What the limit of a rule is to be multiplied with on fewer nodes.
+/// Factor on a rule's limit while the run has fewer nodes.
 double RunSignals::expected(const SignalRule& rule) const {
   if (rule.of != WatchReference::best && rule.of != WatchReference::plan) return 1;
   return rule.metric == WatchedMetric::step_s         ? baseline_.step_factor
@@ -118,17 +118,17 @@ std::optional<WatchSignal> RunSignals::silence(const SignalRule& rule, std::size
   return WatchSignal{rule.name, rule.metric, silent_s, reference, limit, last, last};
 }
 
-/// At the step after these; a first time may be a fault that passes, and a restart does the step again.
+/// Whether the next step diverged twice. The first time may be a transient fault, and a restart repeats the step.
 bool RunSignals::diverged(std::size_t steps) const {
   return steps == run_.steps.size() && run_.diverged && run_.diverged->times > 1;
 }
 
 std::optional<WatchSignal> RunSignals::judged(std::size_t i, std::size_t steps) const {
   const SignalRule& rule = rules_.signals[i];
-  const bool diverged = tells_of_loss(rule.metric) && this->diverged(steps);
+  const bool diverged = is_loss_metric(rule.metric) && this->diverged(steps);
   const std::size_t needed = diverged ? 0 : static_cast<std::size_t>(rule.steps);
   if (steps < needed) return {};
-  std::size_t first = lost_before(values_[i], steps - needed);
+  std::size_t first = first_bad_before(values_[i], steps - needed);
   const auto reference = this->reference(i, first, steps);
   if (!reference || !std::isfinite(*reference)) return {};
   const double limit = rule.factor * *reference, now = limit * expected(rule);
@@ -150,7 +150,7 @@ std::vector<WatchSignal> RunSignals::after(std::size_t steps, double now_unix_s)
     const auto found = rule.metric == WatchedMetric::silence ? silence(rule, steps, now_unix_s) : judged(i, steps);
     if (found) out.push_back(*found);
   }
-  if (diverged(steps) && std::ranges::any_of(out, tells_of_loss, &WatchSignal::metric))
+  if (diverged(steps) && std::ranges::any_of(out, is_loss_metric, &WatchSignal::metric))
     std::erase_if(out, [](const WatchSignal& signal) { return signal.metric == WatchedMetric::silence; });
   return out;
 }
@@ -158,7 +158,7 @@ std::vector<WatchSignal> RunSignals::after(std::size_t steps, double now_unix_s)
 std::vector<WatchSignal> RunSignals::lost_since(double unix_s) const {
   std::vector<WatchSignal> out;
   for (std::size_t i = 0; i < rules_.signals.size(); ++i)
-    for (std::size_t steps = 1; tells_of_loss(rules_.signals[i].metric) && steps <= run_.steps.size(); ++steps)
+    for (std::size_t steps = 1; is_loss_metric(rules_.signals[i].metric) && steps <= run_.steps.size(); ++steps)
       if (run_.steps[steps - 1].unix_s > unix_s)
         if (const auto found = judged(i, steps)) {
           out.push_back(*found);
@@ -167,13 +167,13 @@ std::vector<WatchSignal> RunSignals::lost_since(double unix_s) const {
   return out;
 }
 
-std::optional<bool> RunSignals::mended(const WatchSignal& signal, double since_unix_s, std::int64_t steps) const {
+std::optional<bool> RunSignals::recovered(const WatchSignal& signal, double since_unix_s, std::int64_t steps) const {
   const auto fresh = std::find_if(run_.steps.begin(), run_.steps.end(),
                                   [&](const TrainingStep& s) { return s.unix_s > since_unix_s; });
   const std::size_t all = run_.steps.size(), judged = static_cast<std::size_t>(steps);
   const auto count = static_cast<std::size_t>(run_.steps.end() - fresh);
   if (signal.metric == WatchedMetric::silence) return count > 0 ? std::optional(true) : std::nullopt;
-  if (tells_of_loss(signal.metric) && diverged(all) && run_.diverged->unix_s > since_unix_s) return false;
+  if (is_loss_metric(signal.metric) && diverged(all) && run_.diverged->unix_s > since_unix_s) return false;
   const auto rule = std::find_if(rules_.signals.begin(), rules_.signals.end(),
                                  [&](const SignalRule& r) { return r.name == signal.rule; });
   if (rule == rules_.signals.end() || count < judged) return {};

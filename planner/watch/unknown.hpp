@@ -1,4 +1,4 @@
-// How a figure that nobody knows is written down.
+// Writes an unknown figure as "UNKNOWN".
 #pragma once
 #include <nlohmann/json.hpp>
 #include <optional>

@@ -1,4 +1,4 @@
-// Swept keys as axes: their values as numbers where they are, and how days go with them.
+// Swept keys as axes: numeric values where possible, and their correlation with the days.
 #pragma once
 #include <optional>
 #include <string>
@@ -9,10 +9,10 @@ namespace wt {
 struct SweptAxis {
   std::string key;
   std::vector<std::string> values;  ///< as given
-  std::vector<double> numbers;      ///< one a value; empty where a value is no number, or units differ
-  std::string unit;                 ///< behind all of the numbers: "Gb/s", "T"; may be ""
-  /// Spearman's rank correlation with the days of the rows that have a plan; empty below three rows, where one of the
-  /// two does not vary, and without numbers.
+  std::vector<double> numbers;      ///< by value; empty if a value is not a number, or units differ
+  std::string unit;                 ///< common unit of the numbers: "Gb/s", "T"; may be ""
+  /// Spearman's rank correlation with the days of the rows that have a plan. Empty below three rows, if one of the two
+  /// is constant, and without numbers.
   std::optional<double> rank_correlation = {};
 
   bool numeric() const { return !numbers.empty(); }

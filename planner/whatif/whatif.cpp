@@ -28,7 +28,7 @@ std::vector<std::vector<std::string>> combinations(const std::vector<KeyValuesOf
   return rows;
 }
 
-/// "gpus=7, search.tie=0.1", for people.
+/// "gpus=7, search.tie=0.1".
 std::string values_text(const std::vector<KeyValuesOf>& sweeps, const std::vector<std::string>& values) {
   std::string out;
   for (std::size_t k = 0; k < sweeps.size(); ++k)
@@ -36,7 +36,7 @@ std::string values_text(const std::vector<KeyValuesOf>& sweeps, const std::vecto
   return out;
 }
 
-/// How the days of the planned rows go with each axis of numbers.
+/// Correlates the days of the planned rows with each numeric axis.
 void correlate(WhatIf& result) {
   for (std::size_t k = 0; k < result.axes.size(); ++k) {
     SweptAxis& axis = result.axes[k];

@@ -1,4 +1,4 @@
-// What if: the same study planned again with other values of its keys.
+// What-if: plans the same study with other values of its keys.
 #pragma once
 #include <optional>
 #include <string>
@@ -12,27 +12,27 @@
 namespace wt {
 
 struct WhatIfRow {
-  std::vector<std::string> values;  ///< of the swept keys, in their order
+  std::vector<std::string> values;  ///< of the swept keys, in order
   PlanInputs inputs;
-  std::optional<Plan> plan;      ///< nothing: does not fit
-  std::string misfit;            ///< why
-  Code failure = Code::finding;  ///< of a row without a plan; else than finding, something in it is refused
+  std::optional<Plan> plan;      ///< empty: no layout fits
+  std::string misfit;            ///< why none fits
+  Code failure = Code::finding;  ///< of a row without a plan; any other code = a value is refused
 
   double days() const { return plan->cost.days.p50; }
 };
 
 struct WhatIf {
-  std::vector<std::string> settings;  ///< of every row: "search.tie=0.1"
+  std::vector<std::string> settings;  ///< the same in every row: "search.tie=0.1"
   std::vector<SweptAxis> axes;
-  std::vector<WhatIfRow> rows;  ///< one or more
-  /// With one row of each combination: that of these places on the axes.
+  std::vector<WhatIfRow> rows;  ///< at least one
+  /// The row at these positions on the axes, if there is one row per combination.
   const WhatIfRow& at(const std::vector<std::size_t>& places) const;
 };
 
-/// Plans every combination of the swept values (the last key fastest); without any, one row. Throws Error{usage} for
-/// keys that study, cluster and model do not have (with the nearest one and its file) and for values that they do not
-/// take, before anything is planned and with the row's values; what only shows while a row is planned is that row's
-/// misfit. At most 200 rows.
+/// Plans every combination of the swept values (the last key fastest); without any, one row. Throws Error{usage} before
+/// anything is planned for keys that study, cluster and model do not have (with the nearest key and its file), and for
+/// values that a key does not allow. An error that only shows while a row is planned is that row's misfit. At most 200
+/// rows.
 WhatIf what_if(const std::string& study_text, const std::string& origin, const std::vector<KeyValuesOf>& settings,
                const std::vector<KeyValuesOf>& sweeps, bool allow_assumed, const SearchProgress& progress = {});
 

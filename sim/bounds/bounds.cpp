@@ -24,7 +24,7 @@ RoutingFloor lower(const RoutingFloor& a, const RoutingFloor& b) {
 
 class LaneSums {
  public:
-  /// `cluster` has nodes of one kind, the rank's; `mixed`, where there is one, is the cluster with all kinds.
+  /// `cluster` has nodes of one kind, the rank's. `mixed` is the cluster with all kinds, or nullptr.
   LaneSums(const Layout& layout, const ClusterSpec& cluster, const OpCost& cost,
            const std::vector<RoutingFloor>& floors, std::int64_t rank, const ClusterSpec* mixed)
       : cluster_(cluster), cost_(cost), floors_(floors), seconds_(layout, cluster, cost, rank, mixed) {}
@@ -54,7 +54,7 @@ class LaneSums {
         std::span(floors_).subspan(static_cast<std::size_t>(loop.first), static_cast<std::size_t>(loop.count())));
   }
 
-  /// Share of a loop's rounds in which the op's layer exists: a prefetch of the next one is void in the last.
+  /// Share of a loop's rounds in which the op's layer exists. The last round prefetches nothing.
   double within(const Op& op, const Loop& loop) const {
     const auto is_there = [&](int layer) { return layer_of(op, layer, layers_).has_value(); };
     if (is_there(loop.first) && is_there(loop.last)) return 1;  // and so between them
@@ -71,11 +71,11 @@ class LaneSums {
   const ClusterSpec& cluster_;
   const OpCost& cost_;
   const std::vector<RoutingFloor>& floors_;
-  RoutingFloor floor_;  ///< of the microbatches that are visited
+  RoutingFloor floor_;  ///< of the current microbatches
   OpSeconds seconds_;
   int layers_ = 0;
   LaneSeconds lane_s_{};
-  double blocking_s_ = 0;  ///< of the compute lane, a tensor group's collectives
+  double blocking_s_ = 0;  ///< collectives of a tensor group on the compute lane
   double cpu_s_ = 0;       ///< of all ranks of the stage, on shared cores
 };
 

@@ -10,15 +10,15 @@
 namespace wt {
 namespace {
 
-/// Rows that each rank of an expert group sends to each expert rank: every source sends alike.
+/// Rows that each rank of an expert group sends to each expert rank. Every source sends the same.
 std::vector<double> rows_sent(const Layout& layout, const RoutingSource& routing, std::int64_t layer) {
   std::vector<double> rows = rows_received({routing.counts(0, 0, layer, 0)}, layout, layer);
-  if (layout.whole_experts)  // each of the data rank's tensor ranks has its share of the tokens
+  if (layout.whole_experts)  // each tensor rank of a data rank has its share of the tokens
     for (double& each : rows) each /= as_double(layout.tensor);
   return rows;
 }
 
-/// What exchanges of rows put on a member's ports: of its own rows on the way out, of all others' on the way in.
+/// Rows of an exchange through a member's ports: its own on the way out, all others' on the way in.
 class Ports {
  public:
   Ports(const Layout& layout, const ClusterSpec& cluster, std::int64_t rank, std::int64_t rows_of_token)
@@ -31,7 +31,7 @@ class Ports {
     for (const std::size_t node : node_of_) members_on_[node] += 1;
   }
 
-  /// `sent`: rows from each member to every other. Towards the experts, or `back`: as many the other way.
+  /// `sent`: rows from each member to every other. Towards the experts, or `back`: the reverse.
   PortRows of(std::size_t own, const std::vector<double>& sent, bool back) const {
     const std::size_t here = node_of_[own];
     const double all = back ? as_double(std::ssize(sent)) : std::accumulate(sent.begin(), sent.end(), 0.0);
@@ -57,11 +57,11 @@ class Ports {
   }
 
  private:
-  /// Of a row to a place that gets this share of a member's.
+  /// Messages per row to a destination that gets the share `place` of a member's rows: each token is sent once.
   double sent_once(double place) const { return rows_of_token_ > 0 ? share_sent_once(place, rows_of_token_) : 1; }
 
   std::int64_t rows_of_token_;
-  std::vector<std::size_t> node_of_;  ///< by member, nodes numbered from 0
+  std::vector<std::size_t> node_of_;  ///< by member; nodes count from 0
   std::vector<double> members_on_;    ///< by node
 };
 

@@ -13,7 +13,7 @@
 namespace wt {
 namespace {
 
-/// Whatever keeps and sends weights and gradients is left out: it depends on more than what a rank computes.
+/// Excludes what keeps and sends weights and gradients, which depends on more than a rank's computation.
 bool of_every_layout(const Op& op) {
   switch (op.action) {
     case Action::embed:
@@ -42,7 +42,7 @@ void operator+=(PassSeconds& sum, const PassSeconds& more) {
 
 void operator+=(PassSeconds& sum, double compute_s) { sum.compute += compute_s, sum.path += compute_s; }
 
-/// An op of a pass through a layer, and which of the pass's ops it waits for.
+/// An op of a pass through a layer, and the ops of the pass that it waits for.
 struct PassOp {
   const Op* op;
   double launch_s;
@@ -50,19 +50,19 @@ struct PassOp {
   bool gathers_keys() const { return op->action == Action::gather_kv; }
 };
 
-/// One pass through one layer: its ops in their order on their lanes.
+/// One pass through one layer: its ops in order on their lanes.
 class LayerPass {
  public:
   explicit LayerPass(const std::vector<PassOp>& ops) : ops_(ops) {
     with_keys_.done_s.reserve(ops.size()), without_keys_.done_s.reserve(ops.size());
   }
-  /// The next one. `own_s`: what the rank itself takes for it, `all_s`: until the last of its group is through.
+  /// Adds the next op. `own_s`: seconds of the rank's own part; `all_s`: until the last rank of its group is done.
   void add(double own_s, double all_s) {
     const PassOp& next = ops_[with_keys_.done_s.size()];
     const Op& op = *next.op;
     with_keys_.add(next, all_s);
     if (op.direction == Direction::recompute) out_.again += all_s + (next.gathers_keys() ? 0 : next.launch_s);
-    if (next.gathers_keys()) {  // no host waits for it, and it does not count as an exchange of rows
+    if (next.gathers_keys()) {  // no host waits for it, and it is no exchange of rows
       without_keys_.done_s.push_back(0);
       return;
     }
@@ -74,7 +74,7 @@ class LayerPass {
     (computes ? launch_s_ : exchange_launch_s_) += next.launch_s;
   }
   PassSeconds take(const OpCost& cost) {
-    // What a slow host adds may hide rows that travel, where anything is computed beside them.
+    // Delays by a slow host may hide travelling rows, if anything is computed meanwhile.
     const double beside = without_keys_.compute_s() < sum_s_ * (1 - 1e-12) ? exchange_s_ : 0;
     out_.path = std::max(with_keys_.compute_s(), cost.issued_s(sum_s_, launch_s_ + exchange_launch_s_) - beside);
     out_.compute = cost.issued_s(out_.compute, launch_s_);
@@ -98,7 +98,7 @@ class LayerPass {
   };
 
   const std::vector<PassOp>& ops_;
-  Lanes with_keys_, without_keys_;  ///< that context parallelism gathers
+  Lanes with_keys_, without_keys_;  ///< with and without the gathers of context parallelism
   double sum_s_ = 0, launch_s_ = 0, exchange_launch_s_ = 0, exchange_s_ = 0;
   PassSeconds out_;
 };
@@ -136,7 +136,7 @@ class LayerSums {
     }
   }
 
-  /// Of a layer's body, the ops of one direction.
+  /// The ops of one direction in a layer's body.
   std::vector<PassOp> pass_of(const std::vector<Node>& body, bool forward) const {
     std::vector<PassOp> out;
     std::map<std::string_view, std::size_t> numbers;
@@ -168,7 +168,7 @@ class LayerSums {
     return pass.take(cost_);
   }
 
-  /// Outside of the layers: an op of the embedding or of the head.
+  /// An op of the embedding or of the head.
   void add_around(const Op& op) {
     if (op.lane != Lane::compute || (op.collective_kind() && loads_.kernels_alone)) return;
     const double seconds = seconds_.of(op, {}).seconds;
@@ -185,7 +185,7 @@ class LayerSums {
   LayerSeconds out_;
 };
 
-/// What a stage has to do for one microbatch, its shortest passes, and what must come before and after it.
+/// A stage's work for one microbatch, its shortest passes, and the work that must come before and after it.
 struct StageSeconds {
   PassSeconds work;
   PassSeconds shortest_forward, shortest_backward;
@@ -200,10 +200,10 @@ PassSeconds shorter(const PassSeconds& a, const PassSeconds& b) {
 
 std::vector<StageSeconds> stage_seconds(const LayerSeconds& s, const Layout& layout,
                                         const std::vector<std::int64_t>& chunk_layers) {
-  // Where gradients of weights are apart, they fill the time in which the last gradients of inputs travel on.
+  // Where weight gradients are computed separately, they fill the time until the last input gradients arrive.
   const bool drains = layout.schedule == Schedule::one_f_one_b;
   std::vector<StageSeconds> out(static_cast<std::size_t>(layout.pipeline));
-  double passed = 0;  // of the chunks before, both ways
+  double passed = 0;  // of earlier chunks, forward and backward
   std::int64_t number = 0;
   for (const ChunkSeconds& chunk : chunk_seconds(s, layout, chunk_layers)) {
     StageSeconds& stage = out[static_cast<std::size_t>(layout.stage_of(number++))];
@@ -219,7 +219,7 @@ std::vector<StageSeconds> stage_seconds(const LayerSeconds& s, const Layout& lay
   return out;
 }
 
-/// Of a stage's forward passes, as many as of its backward ones: those beside which no other microbatch's rows travel
+/// The number of a stage's forward passes (equally many backward) that overlap no other microbatch's exchange
 /// (stage_schedule).
 std::int64_t passes_alone(const Layout& l, std::int64_t stage, std::int64_t microbatches) {
   const std::int64_t p = l.pipeline, v = l.virtual_stages, all = microbatches * v;
@@ -230,7 +230,7 @@ std::int64_t passes_alone(const Layout& l, std::int64_t stage, std::int64_t micr
   return std::min(all, (p - stage - 1) * (v > 1 ? 2 : 1) + (v - 1) * p + 1);
 }
 
-/// The stage's own passes, some alone and the others in pairs, one each way.
+/// The stage's own passes: some alone, the others in pairs of a forward and a backward pass.
 double beside_each_other_s(const StageSeconds& s, const Layout& layout, std::int64_t stage, std::int64_t microbatches) {
   const double times = as_double(microbatches), alone = as_double(passes_alone(layout, stage, microbatches)),
                pairs = times * as_double(s.chunks) - alone;

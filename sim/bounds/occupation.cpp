@@ -7,7 +7,7 @@ namespace {
 
 constexpr auto kCompute = static_cast<std::size_t>(Lane::compute);
 
-/// What the rank's collectives put on the link that is longest at it, alone and at its full rate.
+/// Least time of the rank's busiest link, at its full rate.
 double fullest_link_s(const StepTasks& step, const RankTasks& rank) {
   std::vector<double> carried_s(step.capacity.size(), 0.0);
   for (int c : rank.collective) {
@@ -61,7 +61,7 @@ void Occupation::add(int op, double seconds) {
 
 double Occupation::bound_s(const StepTasks& step, const RankTasks& rank) const {
   if (slowdown_ <= 0) return 0;
-  double after_s = 0;  // what the compute lane's last op lets begin
+  double after_s = 0;  // what depends on the compute lane's last op
   for (const Reach& each : reach_)
     if (each.op == last_) after_s = std::max(after_s, each.seconds);
   return slowed_step_s(lane_s_[kCompute], still_s_ + after_s,

@@ -9,7 +9,7 @@
 namespace wt {
 namespace {
 
-/// How many of the ranks surely do as much: copies of experts make expert ranks differ.
+/// The number of ranks that certainly do the same work: copies of experts make expert ranks differ.
 double equal_ranks(const Op& op, std::int64_t ranks) {
   return op.action == Action::exchange_copies || op.action == Action::add_copies ? 1 : as_double(ranks);
 }
@@ -91,12 +91,12 @@ OpSeconds::Of OpSeconds::collective(const Op& op, const RoutingFloor& floor) {
   const bool routed = op.exchanges_rows();
   if (const PortRows& rows = op.collective.bytes.per_row != 0 ? floor.collected : floor.dispatched;
       routed && rows.nic + rows.nvlink > 0) {
-    // The group's largest transfer decides how well links are used: all of its rows at most.
+    // The group's largest transfer decides how well links are used. It has at most all of the group's rows.
     const CollectivePrice fullest =
         cost_.row_exchange(cost_.collective(op.kind, bytes * as_double(group->size), group->size, group->nodes),
                            layout_.dispatcher, op.collective.row_bytes, group->nodes);
     const double wire_s = std::max(rows.nic / cluster_.nic_per_gpu_Bps(), rows.nvlink / cluster_.nvswitch_Bps);
-    // Ranks that share a token's rows send a part of them.
+    // Ranks that share a token's rows each send a part of them.
     const bool back = op.collective.bytes.per_row != 0;
     const double row_bytes = back ? op.collective.bytes.per_row : op.collective.bytes.fixed / floor.sent_rows;
     return {price.latency_s + row_bytes * wire_s / fullest.efficiency};
@@ -104,14 +104,14 @@ OpSeconds::Of OpSeconds::collective(const Op& op, const RoutingFloor& floor) {
   const double leaving = !routed ? bytes * as_double(group->size - 1) / as_double(group->size)
                          : op.collective.bytes.per_row != 0 ? op.collective.bytes.per_row * floor.returned_rows
                                                             : op.collective.bytes.fixed * floor.sent_share;
-  // Whichever port they leave by, at its full rate; of a token one row at least.
+  // Time at the full rate of the port used. Each token sends at least one row.
   const double efficiency =
       routed ? cost_.row_exchange({}, layout_.dispatcher, op.collective.row_bytes, group->nodes).efficiency : 1;
   const double factor = 1 / efficiency / as_double(std::max<std::int64_t>(1, op.collective.rows_of_token));
   return {price.latency_s + factor * leaving / (cluster_.nvswitch_Bps + cluster_.nic_per_gpu_Bps())};
 }
 
-/// Where nodes are of several kinds, another's algorithm may be taken.
+/// In a cluster of mixed nodes the algorithm may be that of another kind.
 double OpSeconds::reduce_s_per_byte(const GroupShape& group, AllReduce algorithm) const {
   return mixed_ ? *std::ranges::min_element(group.reduce_s_per_byte)
                 : group.reduce_s_per_byte[static_cast<std::size_t>(algorithm)];

@@ -1,4 +1,4 @@
-// Seconds that one op takes at least on a rank: alone, with the cluster to itself and every link at its full rate.
+// Least time of one op on a rank: the op runs alone, and every link has its full rate.
 #pragma once
 #include <array>
 #include <optional>
@@ -9,11 +9,13 @@
 
 namespace wt {
 
-/// The rank's expert group stands for the cluster. Uplinks are left out: alone, a ring has a whole leaf's.
+/// The rank's expert group stands for the cluster. Uplinks are left out, because a ring that runs alone has those of a
+/// whole leaf.
 Representatives neighbours(const Layout& layout, const ClusterSpec& cluster, std::int64_t rank);
 ClusterSpec without_uplinks(ClusterSpec cluster);
 
-/// Of a message to the rank `distance` ranks away: inside a node or across nodes, whichever is faster and possible.
+/// Time of a message to the rank `distance` ranks away, inside a node or across nodes: whichever is possible and
+/// faster.
 double least_message_s(const ClusterSpec& cluster, const OpCost& cost, double bytes, std::int64_t distance);
 
 class OpSeconds {
@@ -22,12 +24,12 @@ class OpSeconds {
     double seconds = 0;
     double cpu_s = 0;  ///< of all ranks of the stage, on shared cores
   };
-  /// `cluster` has nodes of one kind, the rank's; `mixed`, where there is one, is the cluster with all kinds. Referred
-  /// objects must outlive it.
+  /// `cluster` has nodes of one kind, the rank's. `mixed` is the cluster with all kinds, or nullptr. All arguments must
+  /// outlive this.
   OpSeconds(const Layout& layout, const ClusterSpec& cluster, const OpCost& cost, std::int64_t rank,
             const ClusterSpec* mixed);
-  /// Nothing for ops of the host. What routing does not change is remembered by the op's address: programs must outlive
-  /// this.
+  /// 0 for ops of the host. Results that routing does not change are cached by the op's address, so programs must
+  /// outlive this.
   Of of(const Op& op, const RoutingFloor& floor);
 
  private:

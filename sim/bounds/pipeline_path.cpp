@@ -18,16 +18,16 @@ namespace {
 
 constexpr double kNotYet = -1;
 constexpr std::size_t kDirections = 3;
-constexpr std::size_t kOwn = 0;  ///< communicator of ops that share theirs with no other lane's
+constexpr std::size_t kOwn = 0;  ///< communicator of ops that share theirs with no other lane
 
-/// When messages are through at the earliest, by sender, receiver and way.
+/// Earliest ends of messages, by sender, receiver and direction.
 class Messages {
  public:
   explicit Messages(std::size_t stages) : stages_(stages), sent_(stages * stages * kDirections) {}
   void send(std::size_t from, std::size_t to, Direction way, double done_s) {
     sent_[at(from, to, way)].push_back(done_s);
   }
-  /// The receiver's message of that number; kNotYet where it has not been sent.
+  /// End of the receiver's `number`-th message; kNotYet if it has not been sent.
   double done_s(std::size_t from, std::size_t to, Direction way, std::size_t number) const {
     const std::vector<double>& sent = sent_[at(from, to, way)];
     return number < sent.size() ? sent[number] : kNotYet;
@@ -41,31 +41,31 @@ class Messages {
   std::vector<std::vector<double>> sent_;
 };
 
-/// An op of one layer, ready to be walked over for any microbatch.
+/// An op of one layer, ready to be replayed for any microbatch.
 struct TimedOp {
   const Op* op;
   std::size_t name;
   int layer;
-  double own_s;        ///< what the rank itself takes
-  double fullest_s;    ///< the fullest rank of its group, for which an exchange of rows waits
+  double own_s;        ///< seconds of the rank's own part
+  double fullest_s;    ///< seconds of the fullest rank of its group, for which an exchange of rows waits
   bool routed;         ///< computes rows that an exchange brought
-  std::size_t waits;   ///< the first of them
-  std::size_t behind;  ///< the last of them
+  std::size_t waits;   ///< the first op it waits for
+  std::size_t behind;  ///< one past the last op it waits for
   std::size_t communicator = kOwn;
   bool begins_layer = false;
-  double least_s = 0;  ///< since the op that began the layer
+  double least_s = 0;  ///< least seconds since the op that began the layer
 };
-/// What an op needs of the compute lane at the latest, and for how long it is in flight behind that.
+/// The last compute-lane op that an op depends on, and how long the op is in flight after it.
 struct Reach {
-  int computed = -1;  ///< number of the compute lane's op; -1: none
+  int computed = -1;  ///< index of the compute lane's op; -1 = none
   double in_flight_s = 0;
   auto operator<=>(const Reach&) const = default;
 };
-/// Of the compute lane, op by op.
+/// The compute lane up to one of its ops.
 struct Computed {
   double done_s = 0;
-  double busy_s = 0;   ///< of this op and those before
-  double still_s = 0;  ///< of it, collectives, which nothing slows
+  double busy_s = 0;   ///< of this op and all before
+  double still_s = 0;  ///< part of busy_s: collectives, which nothing slows
 };
 struct Wait {
   std::size_t name;
@@ -104,7 +104,7 @@ class StageWalk {
     received_.assign(stages_ * kDirections, 0);
   }
 
-  /// False where it stands before a message that has not been sent, or at its end.
+  /// False if it waits for a message that has not been sent, or is at its end.
   bool advance(Messages& messages) {
     const std::size_t from = at_, from_op = op_;
     for (; at_ < work_.size(); ++at_, op_ = 0)
@@ -136,7 +136,7 @@ class StageWalk {
     end_layer();
   }
 
-  /// Of a layer's whole pass, which a slow host may make longer than its ops.
+  /// A slow host may make a layer's pass longer than its ops.
   void add_least(int layer, std::span<TimedOp> ops) const {
     const auto computes = [](const TimedOp& timed) {
       return timed.op->lane == Lane::compute && timed.op->kind != OpKind::host;
@@ -169,7 +169,7 @@ class StageWalk {
     out.push_back(timed);
   }
 
-  /// Of shard groups of the same ranks, the same one.
+  /// Shard groups of the same ranks have the same communicator.
   std::size_t communicator_of(Axis axis) const {
     const auto same = [&](auto of) { return of(axis) == of(Axis::shard); };
     const bool shards = same([&](Axis a) { return mesh_.size(a); }) && same([&](Axis a) { return mesh_.stride(a); });
@@ -188,15 +188,15 @@ class StageWalk {
     return place == Places::kNone ? kNothing : done_[place];
   }
 
-  /// When the compute lane has done what it had to since the op that `since` reaches back to, slowed while that is in
-  /// flight: with C seconds of computation, S of standstill and F in flight no less than C + S + slowdown (F - S).
+  /// Earliest end of the compute lane's work since the op that `since` depends on, slowed while `since` is in flight: C
+  /// + S + slowdown (F - S), see occupation.hpp.
   double slowed_s(const Reach& since) const {
     const Computed &from = computed_[static_cast<std::size_t>(since.computed)], &now = computed_.back();
     return from.done_s + (now.busy_s - from.busy_s) +
            slowdown_ * std::max(0.0, since.in_flight_s - (now.still_s - from.still_s));
   }
 
-  /// The same, where nobody waits for the end of the flight: no more than computation since then can be slowed.
+  /// The same for a message whose end is not awaited: at most the computation since then can be slowed.
   double slowed_by_message_s() const {
     if (sent_.computed < 0) return 0;
     const Computed &from = computed_[static_cast<std::size_t>(sent_.computed)], &now = computed_.back();
@@ -230,7 +230,7 @@ class StageWalk {
           (stage_ + stages_ + static_cast<std::size_t>(op.collective.stages + static_cast<int>(stages_))) % stages_;
       if (op.kind == OpKind::send) {
         messages.send(stage_, other, op.direction, done);
-        // Those of a tied matrix have other messages before them on the receiver's lane.
+        // Messages of a tied matrix follow other messages on the receiver's lane.
         if (reach.computed >= 0 && reach.in_flight_s == 0 && op.direction != Direction::recompute)
           sent_ = {reach.computed, timed.own_s};
       } else {
@@ -275,20 +275,20 @@ class StageWalk {
   Places places_;
   std::size_t stage_, stages_;
   std::set<std::size_t> exchanges_;                              ///< names of ops that exchange rows
-  std::unordered_map<const void*, std::vector<TimedOp>> timed_;  ///< by body, or node
+  std::unordered_map<const void*, std::vector<TimedOp>> timed_;  ///< by body or node
   std::vector<Wait> waits_;
   std::vector<Work> work_;
-  std::size_t at_ = 0, op_ = 0;  ///< where the walk stands
+  std::size_t at_ = 0, op_ = 0;  ///< position of the walk
   std::vector<Done> done_;       ///< by place
   std::vector<Computed> computed_;
-  /// The last message: it leaves as soon as the compute lane has made it, or behind one that is on its way.
+  /// The last message sent. It leaves once the compute lane has made it, or after a message before it.
   Reach sent_;
   std::vector<std::size_t> received_;
   LaneClock clock_;
   std::array<double, 3> communicator_s_{};
-  std::array<Reach, kLanes> lane_reach_{};  ///< of what was last on it
+  std::array<Reach, kLanes> lane_reach_{};  ///< of the last op on each lane
   std::array<Reach, 3> communicator_reach_{};
-  /// When the fullest rank of the expert group has computed what the last exchange brought: forward, and backward.
+  /// When the expert group's fullest rank has computed the rows of the last exchange: forward, and backward.
   std::array<double, 2> others_s_{};
   double layer_s_ = 0;  ///< when the layer began
 };
@@ -297,7 +297,7 @@ class StageWalk {
 
 double pipeline_path_s(const std::vector<Program>& programs, const Layout& layout, const ClusterSpec& cluster,
                        const OpCost& cost, const LayerLoads& loads, const LayerSeconds& layers, std::int64_t rank) {
-  // Elsewhere passes are cut, have another beside them, or compute with gradients of other layers.
+  // Otherwise passes are split, overlap with another, or compute with gradients of other layers.
   const bool whole_passes = layout.pipeline > 1 && layout.schedule == Schedule::one_f_one_b && !layout.exchange_overlap;
   const std::size_t stages = programs.size();
   std::vector<StageWalk> walks;

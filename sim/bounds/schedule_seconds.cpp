@@ -50,7 +50,7 @@ class Passes {
   std::size_t at(std::size_t chunk, const StageWork& work) const {
     return chunk * microbatches_ + static_cast<std::size_t>(work.microbatch);
   }
-  /// When a pass may begin; kNotYet where what it waits for has no end yet.
+  /// Earliest begin of a pass; kNotYet while the end of a pass that it waits for is unknown.
   double ready_s(std::size_t stage, const StageWork& work) const {
     const std::size_t chunk = chunk_of(stage, work);
     const bool forward = work.pass == StageWork::Pass::forward;
@@ -94,7 +94,8 @@ class Passes {
     return true;
   }
 
-  /// The forward pass of a pair whose backward pass waits for what that one lets begin elsewhere: its end is known.
+  /// In a pair, the backward pass may wait for passes that this forward pass starts elsewhere. So the forward pass's
+  /// end is set alone.
   bool start_alone(std::size_t s, const StageWork& one, double ready) {
     double& end = forward_[at(chunk_of(s, one), one)];
     if (end != kNotYet) return false;

@@ -17,12 +17,12 @@
 namespace wt {
 namespace {
 
-constexpr unsigned kMostChildren = 16;  ///< at a time: each has memory of its own
+constexpr unsigned kMostChildren = 16;  ///< at a time, because each has its own memory
 
 void write_all(int file, const std::string& bytes) {
   for (std::size_t done = 0; done < bytes.size();) {
     const ssize_t wrote = ::write(file, bytes.data() + done, bytes.size() - done);
-    if (wrote < 0 && errno != EINTR) _exit(3);  // the parent is gone: nobody to tell
+    if (wrote < 0 && errno != EINTR) _exit(3);  // the parent has gone
     if (wrote > 0) done += static_cast<std::size_t>(wrote);
   }
 }
@@ -38,15 +38,15 @@ std::string read_all(int file) {
   }
 }
 
-/// First byte: 0 = a result follows, else an exit code and its message. What it throws ends the process: nothing of the
-/// parent's may go on in it.
+/// First byte of the answer: 0 = a result follows, else an exit code and its message. noexcept: an exception must not
+/// continue into the parent's code.
 [[noreturn]] void child(int file, const std::function<std::string()>& work) noexcept {
   for (int number : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTERM})
-    std::signal(number, SIG_DFL);        // the parent's are not ours
+    std::signal(number, SIG_DFL);        // the parent's handlers do not apply
   ::dup2(STDERR_FILENO, STDOUT_FILENO);  // standard output is for results
   std::string answer(1, '\0');
-  // A thread has a heap of its own: in the parent's, malloc would tidy up what is free there, and the system would copy
-  // each page that it touches.
+  // A new thread has a heap of its own. In the parent's heap, malloc would consolidate free memory, and copy-on-write
+  // would copy every page it touches.
   std::thread([&] {
     try {
       answer += work();
@@ -57,10 +57,10 @@ std::string read_all(int file) {
     }
   }).join();
   write_all(file, answer);
-  _exit(0);  // no destructors: SimGrid's engine would complain about what is still running
+  _exit(0);  // no destructors: SimGrid's engine would complain about running activities
 }
 
-/// A child at work, and where its answer comes out.
+/// A running child and the pipe that its answer comes from.
 struct Child {
   pid_t pid;
   int answer;
@@ -70,7 +70,7 @@ Child start(const std::function<std::string()>& work) {
   int ends[2];
   if (::pipe(ends) != 0)
     throw_error(Code::runtime, "simulation: no pipe: {}; raise the limit on open files", std::strerror(errno));
-  std::fflush(nullptr);  // what is buffered would be written by the child too
+  std::fflush(nullptr);  // else the child would write buffered output again
   const pid_t pid = ::fork();
   if (pid < 0) {
     ::close(ends[0]);
@@ -86,7 +86,7 @@ Child start(const std::function<std::string()>& work) {
   return {pid, ends[0]};
 }
 
-/// What it answered, when it has ended.
+/// Waits for the child's end.
 std::string answer_of(const Child& child) {
   std::string answer = read_all(child.answer);
   ::close(child.answer);
@@ -110,7 +110,7 @@ std::vector<std::string> run_in_children(const std::vector<std::function<std::st
   std::size_t most = std::clamp(std::thread::hardware_concurrency(), 1U, kMostChildren);
   std::deque<Child> running;
   std::vector<std::string> answers;
-  std::exception_ptr error;  // the first one; children that have been started are waited for
+  std::exception_ptr error;  // the first error; started children are waited for
   while (answers.size() < works.size()) {
     try {
       while (!error && running.size() < most && answers.size() + running.size() < works.size())
@@ -119,7 +119,7 @@ std::vector<std::string> run_in_children(const std::vector<std::function<std::st
       if (running.empty())
         error = std::current_exception();
       else
-        most = running.size();  // as many as the system has room for
+        most = running.size();  // the system has no room for more
     }
     if (running.empty()) break;
     const Child first = running.front();

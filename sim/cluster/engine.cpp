@@ -19,8 +19,9 @@ namespace sg = simgrid::s4u;
 
 namespace {
 
-// CM02 without cross traffic, factors or TCP window: SimGrid's defaults make an H100 rail look 3-9 % slower and give it
-// 13 times the latency. L07 replaces network and CPU models, these settings keep its remains from interfering.
+// CM02 without cross traffic, factors or TCP window: SimGrid's defaults make an H100 rail look 3-9 % slower, with 13
+// times the latency. L07 replaces the network and CPU models; these settings keep remaining parts of CM02 from
+// interfering.
 const char* const kArguments[] = {"windtunnel",
                                   "--log=root.thresh:critical",
                                   "--cfg=network/model:CM02",
@@ -28,11 +29,10 @@ const char* const kArguments[] = {"windtunnel",
                                   "--cfg=network/TCP-gamma:1e15",
                                   "--cfg=host/model:ptask_L07"};
 
-// maxmin/precision is 1e-5 absolute, in units/s: CPU seconds are counted in nanoseconds so that it stays relative to
-// 1e9.
+// maxmin/precision is 1e-5 units/s absolute. CPU seconds are counted in nanoseconds, so that it is relative to 1e9.
 constexpr double kSmallCapacity = 1e6, kScale = 1e9;
 
-// Ends that rounding alone tells apart: a step of hours has an ulp of 1e-12 s.
+// Ends that differ by rounding alone: in a step of hours one ulp is 1e-12 s.
 constexpr double kSameTime_s = 1e-12;
 
 }  // namespace
@@ -52,17 +52,17 @@ struct Engine::Impl {
   /// A load in progress.
   struct Running {
     const PoolLoad* load = nullptr;
-    double scale = 0;  ///< of what was left when it began to have its pools to itself, or to share them
+    double scale = 0;  ///< share that was left when it last changed between alone and shared
     std::int64_t token = 0;
-    double alone_s = 0, due_s = -1;   ///< while it has its pools to itself: seconds in all, and its end; else due_s < 0
+    double alone_s = 0, due_s = -1;   ///< while alone: duration and end; due_s < 0 while it shares
     sg::ExecPtr exec;                 ///< while it shares pools
-    std::vector<std::size_t> listed;  ///< which of its pools SimGrid knows of
-    bool to_share = false;            ///< what it shares has changed
+    std::vector<std::size_t> listed;  ///< indices of its pools that SimGrid knows of
+    bool to_share = false;            ///< its sharing has changed
   };
 
   static double now() { return sg::Engine::get_clock(); }
 
-  /// SimGrid's clock stops at the next event; it may have been told to stop earlier than an event added before.
+  /// SimGrid's clock stops at the next event. An earlier stop may be pending from events added before.
   void add_event(double time_s, std::int64_t event) {
     events.add(time_s, event);
     arm();
@@ -88,7 +88,7 @@ struct Engine::Impl {
     arm();
   }
 
-  /// The load runs from now on, though what it shares is settled once all is known that happens now.
+  /// The load runs from now on. Its sharing is settled once all loads that start now are known.
   void start(const PoolLoad& load, double scale, std::int64_t token) {
     const std::size_t slot = take_slot();
     running[slot] = {&load, scale, token, 0, -1, {}, {}, false};
@@ -96,7 +96,7 @@ struct Engine::Impl {
     fresh.emplace_back(slot, meets);
   }
 
-  /// What has started gets its pools to itself, or it and those that it meets share them.
+  /// Decides for the loads that started now: alone, or shared with those they meet.
   void settle() {
     for (const auto& [slot, meets] : fresh)
       if (solver == Solver::always || (meets && ask_to_share(slot)) || several_cores(*running[slot].load))
@@ -107,7 +107,7 @@ struct Engine::Impl {
     for (const std::size_t slot : marked) share(slot);
     marked.clear();
   }
-  /// Whether there is anyone: one that ends right now does not count.
+  /// Whether it meets another load. A load that ends right now does not count.
   bool ask_to_share(std::size_t slot) {
     bool any = false;
     users.each_other(static_cast<int>(slot), *running[slot].load, [&](int other) {
@@ -118,7 +118,7 @@ struct Engine::Impl {
     });
     return any;
   }
-  /// Which SimGrid shares out, however many loads there are.
+  /// SimGrid always solves pools with several cores.
   bool several_cores(const PoolLoad& load) const {
     return std::ranges::any_of(load.pools, [this](int pool) { return cores[at(pool)] > 1; });
   }
@@ -126,7 +126,7 @@ struct Engine::Impl {
     if (!std::exchange(running[slot].to_share, true)) marked.push_back(slot);
   }
 
-  /// At the rate that SimGrid would find, without asking it.
+  /// Runs a load alone, at the rate that SimGrid would find.
   void start_alone(std::size_t slot) {
     Running& r = running[slot];
     double rate = std::numeric_limits<double>::infinity();  // of the whole load, 1/s
@@ -138,12 +138,12 @@ struct Engine::Impl {
     add_event(r.due_s, -1 - static_cast<std::int64_t>(slot));
   }
 
-  /// Nothing for an event of a load that shares its pools since, or of an earlier one in this slot.
+  /// Ignores events of a load that shares since, and of an earlier load in this slot.
   void end_alone(std::size_t slot) {
     if (running[slot].due_s >= 0 && running[slot].due_s <= now()) end(slot);
   }
 
-  /// Hands SimGrid what is left of a load, unless SimGrid has it and knows of all pools that matter.
+  /// Hands SimGrid the rest of a load, unless SimGrid has the load with all pools that matter.
   void share(std::size_t slot) {
     Running& r = running[slot];
     r.to_share = false;
@@ -152,7 +152,7 @@ struct Engine::Impl {
     if (r.exec) {
       const double left = r.exec->get_remaining_ratio();
       if (left <= 0) return;  // it ends now
-      // Those that it knows of stay: other loads rely on them.
+      // Pools that SimGrid knows of stay, because other loads rely on them.
       std::vector<std::size_t> both;
       std::ranges::set_union(r.listed, pools, std::back_inserter(both));
       pools = std::move(both);
@@ -197,7 +197,7 @@ struct Engine::Impl {
   void completed(const sg::Activity& activity) {
     const auto number = reinterpret_cast<std::uintptr_t>(activity.get_data<void>());
     if (number == 0) return;  // withdrawn
-    // SimGrid still touches the activity after this callback: it is let go once time has moved on.
+    // SimGrid still touches the activity after this callback, so it is released once time has moved on.
     bury();
     ended.emplace_back(now(), std::move(running[number - 1].exec));
     end(number - 1);
@@ -241,16 +241,16 @@ struct Engine::Impl {
   int argc = 0;
   std::unique_ptr<sg::Engine> engine;
   sg::NetZone* zone = nullptr;
-  EventQueue events;             ///< tokens of delays; below 0 the ends of loads that have their pools to themselves
-  std::vector<double> stops;     ///< of SimGrid's clock, the next one last
-  std::vector<sg::Host*> hosts;  ///< by pool, as are
+  EventQueue events;             ///< tokens of delays; numbers below 0 are ends of loads that run alone
+  std::vector<double> stops;     ///< pending stops of SimGrid's clock, the next one last
+  std::vector<sg::Host*> hosts;  ///< by pool, as the next three
   std::vector<double> capacity, scales;
   std::vector<int> cores;
   PoolUsers users;
-  std::vector<std::int64_t> batch;                  ///< events of now
-  std::vector<std::pair<std::size_t, bool>> fresh;  ///< loads that started now, and whether they met another then
-  std::vector<std::size_t> marked;                  ///< those to share
-  bool settles = false;                             ///< SimGrid will call settle() before its clock goes on
+  std::vector<std::int64_t> batch;                  ///< events of the current time
+  std::vector<std::pair<std::size_t, bool>> fresh;  ///< loads that started now, and whether they met another
+  std::vector<std::size_t> marked;                  ///< loads to share
+  bool settles = false;                             ///< SimGrid will call settle() before its clock advances
   std::vector<Running> running;
   std::vector<std::size_t> free_slots;
   std::deque<std::pair<double, sg::ExecPtr>> ended;

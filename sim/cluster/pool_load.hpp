@@ -1,10 +1,10 @@
-// What a piece of work puts on pools.
+// What a transfer or computation takes of pools.
 #pragma once
 #include <vector>
 
 namespace wt {
 
-/// Amounts on pools; the unit is that of the pools. No pool twice.
+/// Amounts on distinct pools, in each pool's unit.
 struct PoolLoad {
   std::vector<int> pools;
   std::vector<double> amounts;

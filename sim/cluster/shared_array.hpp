@@ -1,5 +1,4 @@
-// An array that a process and the children that it forks afterwards both see: for results that are too large for a
-// pipe.
+// An array in memory shared with children that are forked later: for results too large for a pipe.
 #pragma once
 #include <cstddef>
 #include <span>
@@ -7,7 +6,7 @@
 
 namespace wt {
 
-/// Bytes, all 0. Throws Error{runtime} where memory is short.
+/// Zeroed bytes. Throws Error{runtime} if memory is short.
 class SharedBytes {
  public:
   explicit SharedBytes(std::size_t size);

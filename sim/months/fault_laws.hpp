@@ -1,5 +1,5 @@
-// The laws by which a trace strikes: from a failure preset, from a study's maintenance and slow nodes, and from the
-// events of a fault scenario.
+// The laws and scheduled faults of a trace. They come from a failure preset, from a study's maintenance and slow nodes,
+// or from the events of a fault scenario.
 #pragma once
 #include <vector>
 
@@ -11,25 +11,29 @@
 namespace wt {
 
 struct FaultLaws {
-  std::vector<StrikeLaw> laws;
-  std::vector<GivenStrike> given;
-  std::vector<std::size_t> event_of;  ///< of each law of a scenario: its event, from 0
+  std::vector<FaultLaw> laws;
+  std::vector<ScheduledFault> scheduled;
+  std::vector<std::size_t> event_of;  ///< index of the scenario event that each law comes from
 };
 
-/// Mean time between the strikes of one whole entity, seconds, where the domain's are so many per 1000 node-days of the
-/// job: those of a rack are 1/1000 of its nodes' days apart. 0 = never. Throws Error{usage} as EntityTree::count.
+/// Mean seconds between faults of one whole entity, given the domain's fault rate per 1000 node-days of the job. 0 =
+/// never. A larger entity fails more often, in proportion to its nodes. Throws Error{usage} as EntityTree::count.
 double entity_mean_s(const EntityTree& tree, FaultDomain domain, double per_1000_node_days);
 
-/// The preset's failures and planned stops; times between failures times `mtbf`.
+/// The preset's failures and planned stops. `mtbf` multiplies the mean times between failures.
 FaultLaws preset_laws(const FailurePreset& preset, const EntityTree& tree, double mtbf = 1);
-/// The run's maintenance windows, and its slow nodes as often as its StragglerLaw says, one node at a time.
+/// Adds the run's maintenance windows, and its slow nodes at the rate of its StragglerLaw, one node at a time.
 void add_run_laws(const RunScenario& run, const EntityTree& tree, FaultLaws& laws);
-/// The scenario's events. One at a step strikes in the middle of that step of an undisturbed run, in a later generation
-/// of the run that recovered from the strike before, once the save before it is whole where it waits for that; one at
-/// restart or reload in the middle of that. A damaged file of storage is a save less, a full disk or a file that is too
-/// large a failure with one save less. Corrupted numbers are a silent error, or a failure where a gradient is not
-/// finite. Throws Error{usage}, naming file and event, for other events of the storage than damage and for a trace file
-/// that cannot be read.
+/// Adds the scenario's events. When they happen:
+///   - at a step: in the middle of that step of the undisturbed run. In a later generation, of the run that recovered
+///     from the fault before. An event that waits for a save comes once the save before that step is complete.
+///   - at restart or reload: halfway through it.
+/// How they are modelled:
+///   - a damaged file in storage loses the newest save.
+///   - a full disk or a file that is too large is a failure that also loses the newest save.
+///   - corrupted numbers are a silent error, or a failure where they make the gradient norm not finite.
+/// Throws Error{usage}, naming file and event, for storage events other than damage, and for a trace file that cannot
+/// be read.
 void add_scenario(const Scenario& scenario, const RunScenario& run, const EntityTree& tree, FaultLaws& laws);
 
 }  // namespace wt

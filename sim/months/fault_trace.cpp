@@ -27,23 +27,23 @@ std::uint64_t key_of(std::uint64_t seed, std::int64_t law, std::int64_t entity, 
   return key;
 }
 
-constexpr std::int64_t kIsBad = -1, kLast = -2;  // counts that are no strikes
+constexpr std::int64_t kIsBad = -1, kLast = -2;  // counts that are no faults
 
-/// Mean time between strikes of one entity, seconds: a share b of bad ones at f times the rate of the others, and the
+/// Mean seconds between faults of one entity. A share b of bad entities has f times the rate of the others, and the
 /// mean rate of all is 1 / mean_s.
-double mean_of(const StrikeLaw& law, std::uint64_t seed, std::int64_t index, std::int64_t entity) {
+double mean_of(const FaultLaw& law, std::uint64_t seed, std::int64_t index, std::int64_t entity) {
   if (law.bad_share <= 0) return law.mean_s;
   const double good_s = law.mean_s * (1 - law.bad_share + law.bad_share * law.bad_factor);
   const bool bad = uniform_of(key_of(seed, index, entity, kIsBad), TraceDraw::gap) < law.bad_share;
   return bad ? good_s / law.bad_factor : good_s;
 }
 
-/// What is left of a gap when somebody begins to look (the forward recurrence time of a renewal process), by inversion
-/// of P(1/shape, (t/scale)^shape), P the regularized incomplete gamma function; exponential gaps have no memory.
+/// The residual of a gap at a random time (forward recurrence time of a renewal process), by inversion of P(1/shape,
+/// (t/scale)^shape), P the regularized incomplete gamma function. Exponential gaps have no memory.
 std::int64_t rest_of_gap_ns(double mean_s, double shape, double u) {
   const double scale_ns = detail::weibull_scale_ns(mean_s, shape);
   if (shape == 1) return detail::weibull_ns(scale_ns, 1, u);
-  // Not in long double, which takes several times as long: a trace has one such gap of each entity.
+  // In double, because long double is several times slower and a trace has one such gap per entity.
   const boost::math::policies::policy<boost::math::policies::promote_double<false>> in_double;
   const double t = scale_ns * std::pow(boost::math::gamma_p_inv(1 / shape, u, in_double), 1 / shape);
   return t < static_cast<double>(detail::kNever) ? std::llround(t) : detail::kNever;
@@ -114,8 +114,8 @@ EntityTree entity_tree(const ClusterSpec& c, std::int64_t spares) {
   return {c.nodes, spares, c.gpus_per_node, c.nodes_per_rack, c.nodes_per_leaf, c.nic_count};
 }
 
-FaultTrace::FaultTrace(const EntityTree& tree, const std::vector<StrikeLaw>& laws,
-                       const std::vector<GivenStrike>& given, std::uint64_t seed)
+FaultTrace::FaultTrace(const EntityTree& tree, const std::vector<FaultLaw>& laws,
+                       const std::vector<ScheduledFault>& scheduled, std::uint64_t seed)
     : tree_(tree), laws_(laws), seed_(seed) {
   for (std::size_t law = 0; law < laws.size(); ++law) {
     if (laws[law].mean_s <= 0) continue;
@@ -123,19 +123,19 @@ FaultTrace::FaultTrace(const EntityTree& tree, const std::vector<StrikeLaw>& law
     for (std::int64_t entity = 0; entity < entities; ++entity)
       push(static_cast<std::int32_t>(law), static_cast<std::int32_t>(entity), 0, 0);
   }
-  for (const GivenStrike& strike : given) {
-    const StrikeLaw& law = laws.at(static_cast<std::size_t>(strike.law));
+  for (const ScheduledFault& fault : scheduled) {
+    const FaultLaw& law = laws.at(static_cast<std::size_t>(fault.law));
     const std::int64_t entities = tree.count(law.domain);
-    if (strike.entity < 0 || strike.entity >= entities)
+    if (fault.entity < 0 || fault.entity >= entities)
       throw_error(Code::usage, "faults: found {} {} struck at {}, needs a number below {}", to_string(law.domain),
-                  strike.entity, format_seconds(strike.at_s), entities);
-    const std::int64_t at = detail::ns(strike.at_s);
-    next_.push({{at, strike.law, strike.entity, key_of(seed, strike.law, strike.entity, at)}, kLast});
+                  fault.entity, format_seconds(fault.at_s), entities);
+    const std::int64_t at = detail::ns(fault.at_s);
+    next_.push({{at, fault.law, fault.entity, key_of(seed, fault.law, fault.entity, at)}, kLast});
   }
 }
 
 void FaultTrace::push(std::int32_t index, std::int32_t entity, std::int64_t from, std::int64_t count) {
-  const StrikeLaw& law = laws_[static_cast<std::size_t>(index)];
+  const FaultLaw& law = laws_[static_cast<std::size_t>(index)];
   const std::uint64_t key = key_of(seed_, index, entity, count);
   const double u = uniform_of(key, TraceDraw::gap);
   const double part = as_double(tree_.nodes_of(law.domain, entity).count) / as_double(tree_.nodes_of_whole(law.domain));

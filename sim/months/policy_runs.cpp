@@ -21,18 +21,18 @@ double deviation(const std::vector<double>& values) {
   return values.size() > 1 ? std::sqrt(squares / static_cast<double>(values.size() - 1)) : 0;
 }
 
-/// What is planned alone, at the same times: laws keep their numbers, which the draws depend on.
+/// The planned stops alone, at the same times. Laws keep their numbers, because the draws depend on them.
 FaultTraces without_failures(FaultTraces faults) {
-  const auto planned = [](const StrikeLaw& law) { return law.what == StrikeLaw::Strikes::planned; };
-  std::erase_if(faults.given, [&](const GivenStrike& strike) {
-    return !planned(faults.laws.at(static_cast<std::size_t>(strike.law)));
+  const auto planned = [](const FaultLaw& law) { return law.effect == FaultLaw::Effect::planned; };
+  std::erase_if(faults.scheduled, [&](const ScheduledFault& fault) {
+    return !planned(faults.laws.at(static_cast<std::size_t>(fault.law)));
   });
-  for (StrikeLaw& law : faults.laws)
+  for (FaultLaw& law : faults.laws)
     if (!planned(law)) law.mean_s = 0;
   return faults;
 }
 
-/// The run takes longer, by steps that were done for nothing, until its goodput is this.
+/// Adds wasted steps to the run, until its goodput is `goodput`.
 void lose_down_to(RunOutcome& run, double goodput) {
   constexpr double kLongest_ns = 1e9 * kLongest_s;
   const double wall_ns = static_cast<double>(run.wall_ns) * run.goodput() / goodput;
@@ -44,7 +44,7 @@ void lose_down_to(RunOutcome& run, double goodput) {
 
 RunOutcome replay(const TracedPolicy& policy, const RunScenario& scenario, FaultTrace& trace) {
   RunOutcome out = replay_trace(scenario, policy.continuation, trace);
-  if (policy.left && out.goodput() > 0) lose_down_to(out, policy.left(out.goodput()));
+  if (policy.after_further_losses && out.goodput() > 0) lose_down_to(out, policy.after_further_losses(out.goodput()));
   return out;
 }
 
@@ -56,7 +56,7 @@ double PolicyOutcome::cv() const { return deviation(goodputs) / mean(goodputs); 
 double PolicyOutcome::median_s() const { return median(wall_s); }
 
 NumberedRun traced_runs(FaultTraces faults, TracedPolicy policy) {
-  if (!policy.fails) faults = without_failures(std::move(faults));
+  if (!policy.with_failures) faults = without_failures(std::move(faults));
   return [faults = std::move(faults), policy = std::move(policy)](const RunScenario& scenario, std::int64_t run) {
     FaultTrace trace = faults.trace(run);
     return replay(policy, scenario, trace);
@@ -73,7 +73,7 @@ std::vector<PolicyOutcome> replay_policies(const FaultTraces& faults, const std:
     FaultTrace trace = faults.trace(run), planned = planned_faults.trace(run);
     for (std::size_t i = 0; i < policies.size(); ++i) {
       const TracedPolicy& p = policies[i];
-      const RunOutcome one = replay(p, p.scenario, p.fails ? trace : planned);
+      const RunOutcome one = replay(p, p.scenario, p.with_failures ? trace : planned);
       out[i].goodputs.push_back(one.goodput());
       out[i].wall_s.push_back(one.wall_s());
       out[i].finished += one.finished;

@@ -1,8 +1,8 @@
-// A training run on a given trace of faults: what it comes to under one recovery policy. The uptimes are those of
-// simulate_run; what strikes is read from the trace by wall clock, so that policies meet the same events.
+// A training run on a given fault trace, under one recovery policy. Uptimes are modelled as in simulate_run. Faults
+// come from the trace by wall clock, so that all policies meet the same events.
 //
-// Nodes fail whether they train, stand by or wait, and whether the job runs. A node that is struck is in repair from
-// then on. What strikes a node of the job while it is down is found and replaced likewise, from the strike on.
+// Nodes fail at any time: in training, on standby, and while the job is down. A failed node is in repair from then on.
+// A failure of one of the job's nodes while the job is down is detected and recovered from in the same way.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -12,20 +12,22 @@
 
 namespace wt {
 
-/// How a run goes on without some of its nodes. By default it stops, takes nodes that stand by, and waits for repairs
-/// where too few do.
+/// How a run continues without some of its nodes. By default it stops, takes standby nodes, and waits for repairs if
+/// there are too few.
 struct Continuation {
-  double activate_s = -1;  ///< >= 0: nodes that stand by are hot; this in place of reschedule and restart
-  std::int64_t units = 1;  ///< equal parts of the nodes (replicas) in which the job can shrink
-  std::int64_t least = 1;  ///< it stops and waits below so many; = units: it never shrinks
-  std::vector<double> step_factor{1, 1};  ///< of a step with so many units there, at index 0 to units; the last is 1
-  bool restarts = false;  ///< tolerant: with fewer than `least` all nodes are there again, and start from a checkpoint
+  /// >= 0: standby nodes are hot, and taking over needs this in place of reschedule and restart.
+  double activate_s = -1;
+  std::int64_t units = 1;                 ///< equal parts of the nodes (replicas) by which the job can shrink
+  std::int64_t min_units = 1;             ///< with fewer units the job stops and waits; = units: the job never shrinks
+  std::vector<double> step_factor{1, 1};  ///< relative step time with 0 to `units` units; the last is 1
+  /// With tolerance: below `min_units` all nodes are replaced at once and restart from a checkpoint.
+  bool restart_all = false;
 };
 
-/// One run on the trace. Of the scenario the laws of failures, planned stops, maintenance and slow nodes do not count:
-/// those of the trace do. With scenario.tolerance the loss of a unit stops the others for the stall alone. Silent
-/// errors are drawn in the time of steps, by the trace's seed. Throws Error{usage} as simulate_run, for spares that the
-/// trace has not or units that do not divide the nodes.
+/// One run on the trace. The trace replaces the scenario's failures, planned stops, maintenance and slow nodes. With
+/// scenario.tolerance the loss of a unit stops the others only for the stall. Silent errors are drawn in step time, by
+/// the trace's seed. Throws Error{usage} as simulate_run, for more spares than the trace has, and for units that do not
+/// divide the nodes.
 RunOutcome replay_trace(const RunScenario& scenario, const Continuation& policy, FaultTrace& trace);
 
 }  // namespace wt

@@ -16,7 +16,7 @@ void check_scenario(const RunScenario& s) {
     if (!(value >= 0 && value < kLongest_s))
       throw_error(Code::usage, "run scenario: {}: found {} s, needs 0 to {:.3g} s (70 years)", what, value, kLongest_s);
   };
-  // Of times that are drawn: one that lies behind the run's end never comes.
+  // A drawn time beyond the run's end never comes, so means have no upper limit.
   const auto mean = [](const char* what, double value) {
     if (!(value >= 0))
       throw_error(Code::usage, "run scenario: {}: found {} s, needs a mean >= 0, or 0 for none", what, value);

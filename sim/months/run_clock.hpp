@@ -1,4 +1,4 @@
-// A scenario checked and put into whole nanoseconds. Only for simulate_run and replay_trace.
+// A checked scenario in whole nanoseconds. Only for simulate_run and replay_trace.
 #pragma once
 #include "sim/months/simulate_run.hpp"
 
@@ -7,7 +7,7 @@ namespace wt::detail {
 /// Throws as simulate_run.
 void check_scenario(const RunScenario& scenario);
 RunClock run_clock(const RunScenario& scenario);
-/// Nothing fails, slows or stops it.
+/// The run's time without failures, slow nodes and stops.
 std::int64_t undisturbed_ns(const RunClock& clock);
 
 }  // namespace wt::detail

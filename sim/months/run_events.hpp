@@ -1,4 +1,4 @@
-// What happens to a run: random draws, failing nodes, spare nodes, slow nodes, lost replicas. Only for simulate_run.
+// The random events of a run: failing nodes, spare nodes, slow nodes, lost replicas. Only for simulate_run.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -16,7 +16,7 @@ namespace wt::detail {
 
 inline std::int64_t ns(double seconds) { return std::llround(seconds * 1e9); }
 
-/// Of a Weibull law, by inversion: `scale_ns` = mean / Gamma(1 + 1/shape), u from [0, 1).
+/// A Weibull time by inversion. `scale_ns` = mean / Gamma(1 + 1/shape), u from [0, 1).
 inline std::int64_t weibull_ns(double scale_ns, double inverse_shape, double u) {
   const double e = -std::log1p(-u);
   const double t = scale_ns * (inverse_shape == 1 ? e : std::pow(e, inverse_shape));
@@ -24,7 +24,8 @@ inline std::int64_t weibull_ns(double scale_ns, double inverse_shape, double u) 
 }
 inline double weibull_scale_ns(double mean_s, double shape) { return mean_s * 1e9 / std::tgamma(1 + 1 / shape); }
 
-/// Draws by inversion: the standard library's distributions differ between implementations, its engines do not.
+/// Draws by inversion, because distributions of the standard library differ between implementations. Its engines do
+/// not.
 class Draw {
  public:
   Draw(double mean_s, double shape, std::uint64_t seed)
@@ -39,10 +40,10 @@ class Draw {
  private:
   bool never_;
   double inverse_shape_, scale_ns_;
-  std::optional<std::mt19937_64> engine_;  ///< seeding one takes longer than an uptime
+  std::optional<std::mt19937_64> engine_;  ///< seeding an engine takes longer than simulating an uptime
 };
 
-/// Nodes that fail by clocks of their own, in the running time of the job. A failed one is replaced by a new one.
+/// Nodes that each fail by a clock of their own, which runs while the job runs. A failed node is replaced by a new one.
 class NodeFailures {
  public:
   NodeFailures(const FailureLaw& law, std::uint64_t seed)
@@ -62,7 +63,7 @@ class NodeFailures {
   std::priority_queue<std::int64_t, std::vector<std::int64_t>, std::greater<>> due_;
 };
 
-/// Yes with a probability; says no without a draw where that is 0.
+/// True with this probability. Probability 0 needs no draw.
 class Chance {
  public:
   Chance(double probability, std::uint64_t seed) : probability_(probability) {
@@ -75,11 +76,11 @@ class Chance {
   std::optional<std::mt19937_64> engine_;
 };
 
-/// Failed nodes on their way back; the job may run while no more of them are away than there are spares.
+/// Failed nodes in repair. The job can run while at most `spares` of them are away.
 class Spares {
  public:
   Spares(std::int64_t spares, std::int64_t repair) : spares_(spares), repair_(repair) {}
-  /// Waiting time of a job that lost a node at `failed` and is otherwise ready at `ready`.
+  /// How long a job waits that lost a node at `failed` and is otherwise ready at `ready`.
   std::int64_t wait(std::int64_t failed, std::int64_t ready) {
     if (spares_ < 0) return 0;
     back_.push_back(failed + repair_);
@@ -93,13 +94,13 @@ class Spares {
   std::deque<std::int64_t> back_;  ///< in order, as all repairs take equally long
 };
 
-/// Slow nodes in the running time of the job. Phases may overlap; all last equally long, so that they end in order.
+/// Slow nodes, by the running time of the job. Phases may overlap. All last equally long, so they end in order.
 class Stragglers {
  public:
   Stragglers(const StragglerLaw& law, std::uint64_t seed)
       : gap_(law.mean_s, 1.0, seed), duration_(ns(law.duration_s)), exchanged_(law.exchanged), onset_(gap_()) {}
 
-  /// Whether a node of the job is slow, and until when that stays so; kNever = for good.
+  /// Whether a node of the job is slow, and until when that holds; kNever = for good.
   struct Phase {
     bool slow;
     std::int64_t until;
@@ -110,10 +111,10 @@ class Stragglers {
     if (time < onset_) return {false, onset_};
     return {true, exchanged_ ? kNever : onset_ + duration_};
   }
-  /// When the next slow node is found, if found ones are exchanged.
+  /// When the next slow node is detected, if detected ones are exchanged; else kNever.
   std::int64_t found() const { return exchanged_ ? onset_ + duration_ : kNever; }
   void exchange(std::int64_t time) { next(time); }
-  /// Nodes that became slow before `time`; others in a phase that ends with an exchange do not count.
+  /// Nodes that became slow before `time`. Several in one phase that ends with an exchange count once.
   std::int64_t count(std::int64_t time) {
     at(time);
     return before_ + (onset_ < time);
@@ -130,7 +131,7 @@ class Stragglers {
   std::int64_t onset_, before_ = 0;
 };
 
-/// Replicas that are lost and come back while the job runs on. Inside, times are of the wall.
+/// Replicas that are lost and rejoin while the job runs on. Internal times are wall times.
 class Replicas {
  public:
   Replicas(const ReplicaTolerance& t, const Draw& gap, Spares& spares)
@@ -141,21 +142,21 @@ class Replicas {
         gap_(gap),
         spares_(spares) {}
 
-  /// An uptime begins: with who is there, and the clock of losses anew.
+  /// An uptime begins at `wall`. The clock of losses starts anew.
   void restart(std::int64_t wall) {
     wall_ = wall;
     losses_ = 0;
     stall_due_ = false;
     loss_ = std::min(wall + gap_(), kNever);
   }
-  /// Puts losses and returns until `time` of the uptime on what slow nodes leave of the job's health.
+  /// Adds the losses and returns up to `time` of the uptime to the job's health, which holds the effect of slow nodes.
   void at(std::int64_t time, Health& h) {
     const std::int64_t now = wall_ + time;
     lose_until(now);
     while (!back_.empty() && back_.front() <= now) back_.pop_front();
     const auto away = static_cast<std::int64_t>(back_.size());
-    h.gone = 2 * away > count_;
-    if (stall_due_ && !h.gone && stall_ > 0) {
+    h.too_few = 2 * away > count_;
+    if (stall_due_ && !h.too_few && stall_ > 0) {
       h.pause = stall_;
       lose_until(now + stall_);
     }
@@ -167,13 +168,13 @@ class Replicas {
     h.redo = loss_ < kNever && loss_ - wall_ <= h.until;
     if (h.redo) h.until = loss_ - wall_;
   }
-  /// How many the uptime lost that ends after `length`.
+  /// Losses in the uptime, which ends after `length`.
   std::int64_t lost(std::int64_t length) {
     lose_until(wall_ + length);
     return losses_;
   }
-  /// When all are back.
-  std::int64_t whole() const { return back_.empty() ? 0 : back_.back(); }
+  /// When all replicas are back.
+  std::int64_t all_back() const { return back_.empty() ? 0 : back_.back(); }
 
  private:
   void lose_until(std::int64_t time) {
@@ -189,7 +190,7 @@ class Replicas {
   Spares& spares_;
   std::int64_t wall_ = 0, loss_ = kNever, losses_ = 0;
   bool stall_due_ = false;
-  std::deque<std::int64_t> back_;  ///< in order
+  std::deque<std::int64_t> back_;  ///< rejoin times, in order
 };
 
 }  // namespace wt::detail

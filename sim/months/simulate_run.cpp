@@ -17,7 +17,7 @@ namespace {
 
 using namespace detail;
 
-/// A run as a sequence of uptimes and of what is between them. Each kind of event draws from a seed of its own.
+/// A run as a sequence of uptimes and downtimes. Each kind of event has a seed of its own.
 class Run {
  public:
   Run(const RunScenario& s, std::uint64_t seed, const RunExecution& execution)
@@ -48,7 +48,7 @@ class Run {
         out_.finished = true;
         return out_;
       }
-      if (stragglers_.found() <= ran_) stragglers_.exchange(ran_);  // whatever the stop is for
+      if (stragglers_.found() <= ran_) stragglers_.exchange(ran_);  // at a stop for any reason
       stand_still(how, stops);
       if (out_.wall_ns >= window_) maintain();
       if (out_.wall_ns >= give_up_) return out_;
@@ -67,7 +67,7 @@ class Run {
     std::uint64_t failures, planned, stragglers, silent, survival, recovery;
   };
 
-  /// Running time of the next uptime until each kind of planned stop.
+  /// Running time until each kind of planned stop.
   struct Stops {
     std::int64_t planned, window, found;
     std::int64_t first() const { return std::min({planned, window, found}); }
@@ -79,7 +79,6 @@ class Run {
             .found = stragglers_.found() < kNever ? stragglers_.found() - ran_ : kNever};
   }
 
-  /// One uptime.
   UptimeEnd train(bool first, const Stops& stops) {
     const HealthAt health = [this](std::int64_t time) {
       const Stragglers::Phase phase = stragglers_.at(ran_ + time);
@@ -103,7 +102,7 @@ class Run {
     return up.how;
   }
 
-  /// What follows an uptime that ended so, or for the first of the planned stops.
+  /// The downtime after an uptime: its cause is `how`, or the first of the planned stops.
   void stand_still(UptimeEnd how, const Stops& stops) {
     if (how == UptimeEnd::failed) {
       fail();
@@ -122,8 +121,8 @@ class Run {
 
   void fail() {
     const std::int64_t down = drawn(scenario_.detect_s, scenario_.spread.detect, TraceDraw::detect) + reschedule();
-    if (tolerant_) {  // the losses are counted and have their spares: all replicas come back together
-      spend(Bucket::infrastructure_recovery, std::max(down, replicas_.whole() - out_.wall_ns));
+    if (tolerant_) {  // losses are counted already, and spares assigned: all replicas come back together
+      spend(Bucket::infrastructure_recovery, std::max(down, replicas_.all_back() - out_.wall_ns));
     } else {
       ++out_.failures;
       if (nodes_.any()) nodes_.replace();
@@ -131,7 +130,7 @@ class Run {
     }
   }
 
-  /// A time of the recovery that follows the last uptime, or begins the next.
+  /// A time of the recovery after this uptime.
   std::int64_t drawn(double mean_s, double sigma, TraceDraw draw) const {
     return lognormal_ns(mean_s, sigma, splitmix64(seeds_.recovery + uptimes_), draw);
   }
@@ -172,7 +171,7 @@ class Run {
   Saved saved_;
   std::int64_t ran_ = 0;
   std::uint64_t uptimes_ = 0;
-  std::int64_t window_;  ///< the next one, wall time
+  std::int64_t window_;  ///< wall time of the next window
 };
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace {
 
 bool does(const Scenario& s, Recovery recovery) { return std::ranges::count(s.policy.on_loss, recovery) > 0; }
 
-/// The nodes of the drill; who goes on without a replica has replicas of whole ones.
+/// The drill's nodes. With without_replica, a replica must be whole nodes.
 EntityTree drill_tree(const Scenario& s, std::int64_t ranks, std::int64_t replicas) {
   if (ranks < 1 || ranks % s.nodes.ranks != 0)
     throw_error(Code::usage, "{}: found {} ranks on nodes of {}, needs whole nodes", s.file.string(), ranks,
@@ -36,18 +36,18 @@ Continuation drill_policy(const Scenario& s, const EntityTree& tree, std::int64_
   if (!does(s, Recovery::shrink) && tree.replicas == 0) return out;
   const std::int64_t units = tree.replicas > 0 ? tree.replicas : tree.nodes;
   out = {.units = units,
-         .least = std::min(units, s.policy.min_replicas),
+         .min_units = std::min(units, s.policy.min_replicas),
          .step_factor = {1},
-         .restarts = does(s, Recovery::restart)};
+         .restart_all = does(s, Recovery::restart)};
   for (std::int64_t k = 1; k <= units; ++k)
     out.step_factor.push_back(replica_step_factor(units, k, tree.replicas > 0 ? microbatches : 0));
   return out;
 }
 
-SimulatedStrike difference(const RunOutcome& with, const RunOutcome& without, const RunScenario& run) {
+SimulatedFault difference(const RunOutcome& with, const RunOutcome& without, const RunScenario& run) {
   const auto more = [&](Bucket b) { return with.bucket_s(b) - without.bucket_s(b); };
-  SimulatedStrike out;
-  out.struck = with.wall_ns != without.wall_ns || with.failures != without.failures;
+  SimulatedFault out;
+  out.took_effect = with.wall_ns != without.wall_ns || with.failures != without.failures;
   const auto starts = [](const RunOutcome& r) { return r.failures + r.planned_stops + r.silent_errors; };
   out.restarts = starts(with) - starts(without);
   out.down_s = more(Bucket::infrastructure_recovery);
@@ -63,12 +63,12 @@ SimulatedStrike difference(const RunOutcome& with, const RunOutcome& without, co
   return out;
 }
 
-/// With the nodes that the strike leaves; where those are too few, with all.
-double first_step_s(const RunScenario& run, const Continuation& policy, const EntityTree& tree, const StrikeLaw& law,
-                    const GivenStrike& strike) {
-  const bool fewer = law.what == StrikeLaw::Strikes::failure && (run.tolerance.replicas > 0 || law.loses_nodes);
-  const std::int64_t lost = ceil_div(tree.nodes_of(law.domain, strike.entity).count, tree.nodes / policy.units);
-  const std::int64_t left = fewer && policy.units - lost >= policy.least ? policy.units - lost : policy.units;
+/// With the nodes that the fault leaves, or with all if too few are left.
+double first_step_s(const RunScenario& run, const Continuation& policy, const EntityTree& tree, const FaultLaw& law,
+                    const ScheduledFault& fault) {
+  const bool fewer = law.effect == FaultLaw::Effect::failure && (run.tolerance.replicas > 0 || law.nodes_to_repair);
+  const std::int64_t lost = ceil_div(tree.nodes_of(law.domain, fault.entity).count, tree.nodes / policy.units);
+  const std::int64_t left = fewer && policy.units - lost >= policy.min_units ? policy.units - lost : policy.units;
   return run.step_s * policy.step_factor[static_cast<std::size_t>(left)];
 }
 
@@ -87,33 +87,34 @@ SimulatedScenario simulate_scenario(const Scenario& scenario, const RunScenario&
   run.tolerance.stall_s = run.detect_s + run.reschedule_s;
   run.tolerance.recover_s = run.restart_s + run.reload_s;
   run.spares = does(scenario, Recovery::spare) ? scenario.nodes.spares : 0;
-  // A restart has all nodes again; where the run goes on with fewer first, those that are lost stay away.
+  // A restart has all nodes again. But if the run first continues with fewer, lost nodes stay away.
   run.repair_s = does(scenario, Recovery::restart) && policy.units == 1 ? 0 : kLongest_s / 4;
   FaultLaws laws;
   add_scenario(scenario, run, tree, laws);
-  std::ranges::stable_sort(laws.given, {}, &GivenStrike::at_s);
-  const auto replayed = [&](std::size_t strikes) {
-    const std::vector<GivenStrike> first(laws.given.begin(), laws.given.begin() + static_cast<std::ptrdiff_t>(strikes));
+  std::ranges::stable_sort(laws.scheduled, {}, &ScheduledFault::at_s);
+  const auto replayed = [&](std::size_t faults) {
+    const std::vector<ScheduledFault> first(laws.scheduled.begin(),
+                                            laws.scheduled.begin() + static_cast<std::ptrdiff_t>(faults));
     FaultTrace trace(tree, laws.laws, first, 1);
     return replay_trace(run, policy, trace);
   };
   SimulatedScenario out;
   out.undisturbed = out.run = replayed(0);
-  double recovered_s = 0;  // when the first step after a recovery is done
-  for (std::size_t i = 0; i < laws.given.size(); ++i) {
+  double recovered_s = 0;  // end of the first step after a recovery
+  for (std::size_t i = 0; i < laws.scheduled.size(); ++i) {
     const RunOutcome with = replayed(i + 1);
-    SimulatedStrike strike = difference(with, out.run, run);
-    strike.at_s = laws.given[i].at_s;
-    const StrikeLaw& law = laws.laws[static_cast<std::size_t>(laws.given[i].law)];
-    const bool recovers = strike.at_s < recovered_s;  // from the one before
-    if (!recovers) strike.first_step_s = first_step_s(run, policy, tree, law, laws.given[i]);
-    if (law.what == StrikeLaw::Strikes::failure)
-      strike.detect_s = std::min(strike.down_s, law.detect_s >= 0 ? law.detect_s : run.detect_s);
-    if (strike.restarts > 0)
-      recovered_s = (recovers ? recovered_s : strike.at_s) + strike.down_s + strike.start_s + strike.load_s +
-                    strike.planned_s + strike.first_step_s;
-    strike.event = laws.event_of[static_cast<std::size_t>(laws.given[i].law)];
-    out.strikes.push_back(strike);
+    SimulatedFault fault = difference(with, out.run, run);
+    fault.at_s = laws.scheduled[i].at_s;
+    const FaultLaw& law = laws.laws[static_cast<std::size_t>(laws.scheduled[i].law)];
+    const bool recovers = fault.at_s < recovered_s;  // from the previous fault
+    if (!recovers) fault.first_step_s = first_step_s(run, policy, tree, law, laws.scheduled[i]);
+    if (law.effect == FaultLaw::Effect::failure)
+      fault.detect_s = std::min(fault.down_s, law.detect_s >= 0 ? law.detect_s : run.detect_s);
+    if (fault.restarts > 0)
+      recovered_s = (recovers ? recovered_s : fault.at_s) + fault.down_s + fault.start_s + fault.load_s +
+                    fault.planned_s + fault.first_step_s;
+    fault.event = laws.event_of[static_cast<std::size_t>(laws.scheduled[i].law)];
+    out.faults.push_back(fault);
     out.run = with;
   }
   return out;

@@ -12,7 +12,7 @@ namespace wt::detail {
 class SlowPhases {
  public:
   explicit SlowPhases(FaultTrace& trace) : trace_(trace) {
-    for (const StrikeLaw& law : trace.laws()) {
+    for (const FaultLaw& law : trace.laws()) {
       if (!slows(law)) continue;
       any_ = true;
     }
@@ -21,26 +21,26 @@ class SlowPhases {
   double factor() const { return factor_; }
   std::int64_t count() const { return count_; }
   std::int64_t lasts(const TraceEvent& e) const {
-    const StrikeLaw& law = trace_.law(e);
+    const FaultLaw& law = trace_.law(e);
     return lognormal_ns(law.lasts_s, law.sigma, e.key, TraceDraw::lasts);
   }
-  /// A node that it makes slow trains, and was not repaired or replaced since.
-  bool strikes(const TraceEvent& e, const NodePool& pool) const {
+  /// A node that the event slows trains, and was neither repaired nor replaced since.
+  bool affects_job(const TraceEvent& e, const NodePool& pool) const {
     const EntityTree::Nodes nodes = trace_.nodes_of(e);
     for (std::int64_t node = nodes.first; node < nodes.first + nodes.count; ++node)
       if (pool.trains_since(node, e.at)) return true;
     return false;
   }
 
-  /// Time passes to `now`; returns until when the factor stays as it is then. A phase ends at the latest when none of
-  /// its slow nodes trains any more.
+  /// Advances to `now`. Returns until when the factor stays the same. A phase ends at the latest when none of its slow
+  /// nodes trains any more.
   std::int64_t pass(std::int64_t now, const NodePool& pool) {
     if (!any_) return kNever;
     std::int64_t until = kNever;
     for (;; ++passed_) {
       const TraceEvent* e = trace_.event(passed_);
       if (!e) break;
-      if (!slows(trace_.law(*e)) || !strikes(*e, pool)) {
+      if (!slows(trace_.law(*e)) || !affects_job(*e, pool)) {
         if (e->at > now) break;
         continue;
       }
@@ -49,10 +49,10 @@ class SlowPhases {
         break;
       }
       ++count_;
-      const bool found = trace_.law(*e).what == StrikeLaw::Strikes::found;
+      const bool found = trace_.law(*e).effect == FaultLaw::Effect::slow_replaced;
       phases_.push_back({trace_.law(*e).factor, e->at + lasts(*e), found, *e});
     }
-    std::erase_if(phases_, [&](const Phase& p) { return (!p.found && p.until <= now) || !strikes(p.event, pool); });
+    std::erase_if(phases_, [&](const Phase& p) { return (!p.found && p.until <= now) || !affects_job(p.event, pool); });
     factor_ = 1;
     for (const Phase& p : phases_) {
       factor_ = std::max(factor_, p.factor);
@@ -62,14 +62,14 @@ class SlowPhases {
     return until;
   }
 
-  /// When the first of the slow nodes that are exchanged is found.
+  /// When the first of the nodes to be replaced is detected.
   std::int64_t found() const {
     std::int64_t out = kNever;
     for (const Phase& p : phases_)
       if (p.found) out = std::min(out, p.until);
     return out;
   }
-  /// All that are to be exchanged leave; `leaves(event)` is told of each.
+  /// Ends the phases of all nodes that are to be replaced. Calls `leaves(event)` for each.
   template <typename Leaves>
   void exchange(const Leaves& leaves) {
     for (const Phase& p : phases_)
@@ -84,8 +84,8 @@ class SlowPhases {
     bool found;
     TraceEvent event;
   };
-  static bool slows(const StrikeLaw& law) {
-    return law.what == StrikeLaw::Strikes::slow || law.what == StrikeLaw::Strikes::found;
+  static bool slows(const FaultLaw& law) {
+    return law.effect == FaultLaw::Effect::slow || law.effect == FaultLaw::Effect::slow_replaced;
   }
 
   FaultTrace& trace_;

@@ -1,6 +1,6 @@
-// The uptime in closed form: while the step time stays the same, every chunk but the first takes the same cycle, so a
-// division finds where a time falls. Chunks end with a save that persists; inside them lie pieces that end with a local
-// one, by the same arithmetic. A change of the step time begins a new stretch.
+// The uptime in closed form. While the step time is constant, every chunk but the first takes the same time, so a
+// division finds the chunk of any time. A chunk ends with a save that persists. It consists of pieces, which end with a
+// local save, by the same arithmetic. A change of the step time begins a new stretch.
 #include "sim/months/uptime.hpp"
 
 #include <algorithm>
@@ -38,18 +38,18 @@ const char* to_string(Bucket bucket) {
 namespace detail {
 namespace {
 
-/// What is known at the start of a step.
+/// The state at the start of a step.
 struct Progress {
   std::int64_t now;
   Work done, saved, secured,
-      local;  ///< so far; at the last save; in the last persisted one known; at the last of any level
-  std::int64_t persist_ends = 0;  ///< of the last save; 0 = there was none
-  std::int64_t checks = 0;        ///< verifications
+      local;  ///< so far; at the last save; at the last save known to be persisted; at the last save of either level
+  std::int64_t persist_ends = 0;  ///< of the last save; 0 = no save yet
+  std::int64_t checks = 0;        ///< verifications so far
 };
 
-/// Spans of time with steps at their beginning, numbered from 1: all but the first are alike.
+/// Spans of time that begin with steps, numbered from 1. All but the first are alike.
 struct Spans {
-  std::int64_t first_steps, steps;  ///< in the first, in each other
+  std::int64_t first_steps, steps;  ///< in the first span; in each other
   std::int64_t first_time, time;
 
   std::int64_t starts(std::int64_t j) const { return j == 1 ? 0 : first_time + (j - 2) * time; }
@@ -58,17 +58,17 @@ struct Spans {
   std::int64_t at(std::int64_t t) const { return t < first_time ? 1 : 2 + (t - first_time) / time; }
 };
 
-/// Where chunks lie from there on. Chunk 1 is what is left of the one under way, chunk j >= 2 starts when the save of
-/// chunk j - 1 ended.
+/// Where chunks lie from `begin` on. Chunk 1 is the rest of the current chunk. Chunk j >= 2 starts when the save of
+/// chunk j - 1 has ended.
 struct Stretch {
   const RunClock& clock;
   const Progress& begin;
   std::int64_t step;
-  bool pieced = clock.local_interval > 0;  ///< else each chunk is one piece, and no division is spent on it
+  bool pieced = clock.local_interval > 0;  ///< else each chunk is one piece, which saves the divisions
   std::int64_t local = pieced ? clock.local_interval : clock.interval;
-  std::int64_t pieces_in_chunk = pieced ? clock.interval / local : 1;  ///< but the first
+  std::int64_t pieces_in_chunk = pieced ? clock.interval / local : 1;  ///< except in chunk 1
   std::int64_t local_save = clock.verify + clock.local_blocking;
-  std::int64_t offset = begin.done.steps % local;  ///< of chunk 1 into its first piece
+  std::int64_t offset = begin.done.steps % local;  ///< steps of chunk 1's first piece that are done already
   Spans chunks = lay_out();
 
   Spans lay_out() const {
@@ -82,17 +82,17 @@ struct Stretch {
   std::int64_t starts(std::int64_t j) const { return begin.now + chunks.starts(j); }
   std::int64_t at(std::int64_t time) const { return chunks.at(time - begin.now); }
 
-  /// Steps to the next local save, then pieces of `local` steps, each with that save behind it.
+  /// Steps up to the next local save, then pieces of `local` steps, each followed by a local save.
   Spans pieces(std::int64_t j) const {
     const std::int64_t first = local - (j == 1 ? offset : 0);
     return {first, local, first * step + local_save, local * step + local_save};
   }
-  /// The piece of chunk j that holds its n-th step, counted from 1, and where in it that step is.
+  /// The piece of chunk j that holds the chunk's n-th step; both count from 1.
   std::int64_t piece_of(std::int64_t j, std::int64_t n) const {
     return pieced ? 1 + ((j == 1 ? offset : 0) + n - 1) / local : 1;
   }
   std::int64_t last_steps(std::int64_t j, std::int64_t n) const { return n - pieces(j).steps_before(piece_of(j, n)); }
-  /// The piece at a time of the chunk that has these pieces; counts on beyond its last one.
+  /// The piece at time t of the chunk. The number may exceed that of the chunk's last piece.
   std::int64_t piece_at(const Spans& pieces, std::int64_t t) const { return pieced ? pieces.at(t) : 1; }
 
   /// The step count at the end of the first step that ends at or after `time`.
@@ -107,17 +107,17 @@ struct Stretch {
                     begin.done.steps + chunks.steps_before(j) + std::min(in_chunk, chunks.steps_in(j) + 1));
   }
 
-  /// The step count at which a silent error is found that strikes after `more` ns of steps.
+  /// The step count at which a silent error is found that occurs after `more` ns of step time.
   std::int64_t step_finding(std::int64_t more) const {
     return check_after(begin.done.steps + (more < 0 ? 1 : more / step + 1));
   }
-  /// The step count at the next save of either level after a step.
+  /// The step count at the next save of either level.
   std::int64_t check_after(std::int64_t count) const { return ceil_div(count, local) * local; }
 
-  /// The step count at the end of the step that a time falls into, or that follows; none: the run is over by then.
-  std::optional<std::int64_t> step_struck_at(std::int64_t time) const {
-    const std::int64_t struck = step_ending_after(time);
-    return at_step(struck).now + step < time ? std::nullopt : std::optional(struck);
+  /// The step count at the end of the step in progress at `time`, or of the next one. Empty: the run is over by then.
+  std::optional<std::int64_t> step_in_progress_at(std::int64_t time) const {
+    const std::int64_t wrong_step = step_ending_after(time);
+    return at_step(wrong_step).now + step < time ? std::nullopt : std::optional(wrong_step);
   }
 
   Work after(std::int64_t more) const { return begin.done.after(more, step - clock.step); }
@@ -157,8 +157,8 @@ struct Stretch {
     return into < chunks.steps_in(j) ? in_chunk(j, into) : in_chunk(j + 1, 0);
   }
 
-  /// At `time` where that cuts a step short, which then is to be done again: `done` does not count it, and `cut` gets
-  /// what was done of it. Else as at_step_after.
+  /// At `time`, if that interrupts a step, which must be repeated: `done` excludes it and `cut` is the time already
+  /// spent on it. Otherwise as at_step_after.
   Progress at_cut(std::int64_t time, std::int64_t& cut) const {
     const std::int64_t j = at(time), t = time - starts(j);
     const Spans piece = pieces(j);
@@ -171,7 +171,7 @@ struct Stretch {
   }
 };
 
-/// Fills `out`, which must be as made: returned from here it would be copied.
+/// Fills `out`, which must be newly made. An out-parameter, because a returned Uptime would be copied.
 void jump(const RunClock& clock, const Saved& from, bool first, const Events& events, const HealthAt& health,
           Uptime& out) {
   const std::int64_t failure = events.failure;
@@ -202,7 +202,7 @@ void jump(const RunClock& clock, const Saved& from, bool first, const Events& ev
     spend(Bucket::infrastructure_recovery) = stalled;
     spend(Bucket::checkpoint_save) = std::max<std::int64_t>(0, length - begin) - worked - redone - verified - stalled;
   };
-  /// A failure at `time`, with the checkpoints known at `p` and `local` copied since.
+  /// A failure at `time`, with the checkpoints of `p` and the local copy `local`.
   const auto fail = [&](std::int64_t time, const Progress& p, const Work& local, std::int64_t worked,
                         std::int64_t verified) {
     const Work secured = p.persist_ends > 0 && p.persist_ends <= time ? p.saved : p.secured;
@@ -220,7 +220,7 @@ void jump(const RunClock& clock, const Saved& from, bool first, const Events& ev
       if (passed < now.pause) return fail(failure, p, p.local, time_of(p.done), p.checks * clock.verify);
       now = health(p.now);
     }
-    if (now.gone) return fail(p.now, p, p.local, time_of(p.done), p.checks * clock.verify);
+    if (now.too_few) return fail(p.now, p, p.local, time_of(p.done), p.checks * clock.verify);
     const Stretch stretch{clock, p, now.step};
     std::int64_t target = events.stop >= kNever ? clock.steps : stretch.step_ending_after(events.stop);
     bool corrupted = false;
@@ -229,10 +229,10 @@ void jump(const RunClock& clock, const Saved& from, bool first, const Events& ev
       corrupted = more < (target - p.done.steps) * now.step;
       if (corrupted) target = std::min(target, found);
     }
-    if (events.wrong < kNever)
-      if (const auto struck = stretch.step_struck_at(events.wrong); struck && *struck <= target) {
+    if (events.silent_at < kNever)
+      if (const auto wrong_step = stretch.step_in_progress_at(events.silent_at); wrong_step && *wrong_step <= target) {
         corrupted = true;
-        target = std::min(target, stretch.check_after(*struck));
+        target = std::min(target, stretch.check_after(*wrong_step));
       }
     if (now.until < failure) {
       std::int64_t cut = 0;
@@ -250,7 +250,7 @@ void jump(const RunClock& clock, const Saved& from, bool first, const Events& ev
     const std::int64_t j = std::min(last, stretch.at(failure));
     bool all_copied = false;
     if (j == last) {
-      const Progress at_last = stretch.in_chunk(last, todo - chunks.steps_before(last) - 1);  // at the last step
+      const Progress at_last = stretch.in_chunk(last, todo - chunks.steps_before(last) - 1);  // start of the last step
       const std::int64_t all_checked = std::max(at_last.now + now.step + clock.verify, at_last.persist_ends);
       const std::int64_t copied = all_checked + clock.blocking, done = corrupted ? all_checked : copied + clock.persist;
       if (failure >= done) {

@@ -1,18 +1,18 @@
-// One uptime of a run: from the first process start after a stop to the next failure, planned stop or the end. Times
-// are whole nanoseconds, so that buckets sum to the wall time exactly and both implementations agree to the last digit.
+// One uptime of a run: from a process start to the next failure, planned stop or the end. Times are whole nanoseconds.
+// So buckets sum to the wall time exactly, and both implementations agree to the last digit.
 //
 // An uptime is: restart, reload (not the first time), start-up of the first step, then chunks of steps, each followed
-// by a save. A save blocks for `blocking`, then persists in the background; the next one waits until that is done. What
-// a failure leaves is the last checkpoint whose persist had ended. A planned stop takes effect at the end of the first
-// step that ends at or after its time: save, wait for the persist, stop. So does the end of the run. A step that starts
-// while a node of the job is slow takes longer, to its end. The loss of a replica cuts the step under way short, which
-// is done again by those that are left; one that is back joins at the start of a step.
+// by a save. A save blocks for `blocking`, then persists in the background. The next save waits for that. After a
+// failure, the last checkpoint that was persisted is left. A planned stop takes effect at the end of the first step
+// that ends at or after its time: save, wait for the persist, stop. The end of the run does the same. A step that
+// starts while a node is slow is slower to its end. The loss of a replica cuts the step in progress short, and the
+// surviving replicas repeat it. A returning replica joins at the start of a step.
 //
-// Local saves lie between these, every `local_interval` steps; they block for `local_blocking` and persist nothing. The
-// copy that a save of either level leaves in host memory is what a failure leaves where that memory survives (not the
-// copy of the run's last save: with that the run would have no step left, but is only done when it has persisted).
-// Before a save of either level its state is verified: after a silent error the uptime ends there, once the persist in
-// flight is done, and the last save is loaded again.
+// Local saves are `local_interval` steps apart. They block for `local_blocking` and persist nothing. Every save of
+// either level leaves a copy in host memory. After a failure that this memory survives, the copy is left too. (Except
+// the copy of the run's last save: no step is left after it, but the run is done only when it is persisted.) Before a
+// save of either level its state is verified. After a silent error the uptime ends there, once the persist in progress
+// is done, and the last save is loaded again.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -22,16 +22,15 @@ namespace wt {
 
 /// Google's goodput buckets (ML Goodput Measurement), as far as a run model can tell them apart.
 enum class Bucket {
-  productive,               ///< steps whose result was kept, as long as they take without a slow node
+  productive,               ///< kept steps, at their time without slow nodes
   accelerator_init,         ///< processes and communicators
-  program_startup,          ///< what the first step takes beyond an average one
-  checkpoint_save,          ///< blocking part, and waiting for an earlier or a last persist
+  program_startup,          ///< additional time of the first step
+  checkpoint_save,          ///< blocking, and waiting for a persist
   checkpoint_restore,       ///< reload
-  wasted_progress,          ///< steps done and lost to a failure
-  infrastructure_recovery,  ///< detect, reschedule, waiting for a spare, stalls after the loss of a replica
+  wasted_progress,          ///< steps lost to a failure
+  infrastructure_recovery,  ///< detection, rescheduling, waiting for a spare, stalls after the loss of a replica
   custom_events,            ///< planned stops, verification
-  other,  ///< what kept steps took longer because a node was slow or a replica away; Google's goodput does not charge
-          ///< it
+  other,  ///< additional time of kept steps, due to slow nodes or lost replicas; no bucket of Google's has it
 };
 inline constexpr std::size_t kBuckets = 9;
 const char* to_string(Bucket bucket);
@@ -40,7 +39,7 @@ using BucketTimes = std::array<std::int64_t, kBuckets>;  ///< ns, by Bucket
 
 namespace detail {
 
-inline constexpr std::int64_t kNever = INT64_MAX / 4;  ///< ns; room for sums
+inline constexpr std::int64_t kNever = INT64_MAX / 4;  ///< ns; leaves room for sums
 
 /// The scenario in whole nanoseconds and steps.
 struct RunClock {
@@ -50,38 +49,38 @@ struct RunClock {
   std::int64_t verify = 0;  ///< before each save
 };
 
-/// How the job is at a time, and until when that stays so (after the time asked for; kNever = for good).
+/// The job's health at a time, and until when it holds (later than that time; kNever = for good).
 struct Health {
-  std::int64_t step = 0;  ///< what a step takes that starts now, at least the clock's
+  std::int64_t step = 0;  ///< duration of a step that starts now, at least RunClock::step
   std::int64_t until = kNever;
-  std::int64_t pause = 0;  ///< the job stalls for so long before its next step; ask again then
-  bool gone = false;       ///< too few replicas are left: the uptime ends now, as by a failure
-  bool redo = false;       ///< at `until` a replica is lost: the step under way then is done again by the others
+  std::int64_t pause = 0;  ///< the job stalls this long before its next step; ask again then
+  bool too_few = false;    ///< too few replicas are left: the uptime ends now, as after a failure
+  bool redo = false;       ///< at `until` a replica is lost, and the survivors repeat the step in progress
 };
-/// At a time of the uptime. Times asked for never decrease, and none is later than the uptime's end.
+/// Health at a time of the uptime. Successive calls never go back in time, nor beyond the uptime's end.
 using HealthAt = std::function<Health(std::int64_t time)>;
 
-/// Steps done since the run began, and how much longer than usual they took.
+/// Steps done since the run began, and their time beyond the normal step time.
 struct Work {
   std::int64_t steps = 0;
-  std::int64_t longer = 0;  ///< ns, of all of them
+  std::int64_t longer = 0;  ///< ns, over all steps
   Work after(std::int64_t more, std::int64_t longer_each) const { return {steps + more, longer + more * longer_each}; }
 };
 
 /// Checkpoints between uptimes.
 struct Saved {
-  Work loaded;   ///< what the next uptime starts from: a local copy where that is newer than the persisted one
-  Work secured;  ///< the last one persisted
+  Work loaded;   ///< what the next uptime loads: the local copy if it is newer than the persisted one
+  Work secured;  ///< the last persisted checkpoint
 };
 
-/// What is in store for an uptime; kNever = does not happen.
+/// Coming events of an uptime; kNever = does not happen.
 struct Events {
   std::int64_t failure = kNever;  ///< ns into the uptime
-  std::int64_t stop = kNever;     ///< asked to stop then
-  std::int64_t silent = kNever;   ///< first silent error, in ns of time spent on steps in this uptime
-  bool local_lost = true;         ///< the failure takes local copies along
-  /// First silent error that is known, ns into the uptime: in the step under way then, or the next.
-  std::int64_t wrong = kNever;
+  std::int64_t stop = kNever;     ///< a stop is requested then, ns into the uptime
+  std::int64_t silent = kNever;   ///< first drawn silent error, in ns of step time in this uptime
+  bool local_lost = true;         ///< the failure also loses local copies
+  /// First silent error of a trace, ns into the uptime: in the step in progress then, or the next.
+  std::int64_t silent_at = kNever;
 };
 
 enum class UptimeEnd { failed, planned, finished, corrupted };
@@ -89,8 +88,8 @@ enum class UptimeEnd { failed, planned, finished, corrupted };
 struct Uptime {
   UptimeEnd how = UptimeEnd::failed;
   std::int64_t length = 0;  ///< ns
-  Saved saved;              ///< what it leaves
-  BucketTimes spent{};      ///< sums to length; falling back behind `from` takes from the productive time of before
+  Saved saved;              ///< the checkpoints after it
+  BucketTimes spent{};      ///< sums to length; work lost from before the uptime is subtracted from productive time
 };
 
 /// `first`: the run's first uptime, which loads nothing.
@@ -101,7 +100,7 @@ struct RunExecution {
   std::function<Uptime(const RunClock& clock, const Saved& from, bool first, const Events& events,
                        const HealthAt& health)>
       uptime;
-  std::function<void(std::int64_t span)> down = [](std::int64_t) {};  ///< between uptimes, ns
+  std::function<void(std::int64_t span)> down = [](std::int64_t) {};  ///< time between uptimes, ns
 };
 
 }  // namespace detail

@@ -61,7 +61,7 @@ class Binder {
     int microbatch = -1, layer = -1;
   };
 
-  /// An exchange's load, and what it rests on.
+  /// The load of an exchange, and the inputs it was made from.
   struct Exchange {
     int load;
     const std::vector<double>* sends;  ///< of the routing table
@@ -70,7 +70,7 @@ class Binder {
   };
 
   std::vector<std::int64_t> expert_groups(const Representatives& ranks) const {
-    std::set<std::int64_t> groups;  // those of several tensor ranks and stages route the same tokens
+    std::set<std::int64_t> groups;  // groups of different tensor ranks and stages route the same tokens
     for (std::int64_t rank : ranks.ranks) groups.insert(layout_.row_rank(rank) / layout_.expert);
     return {groups.begin(), groups.end()};
   }
@@ -82,7 +82,7 @@ class Binder {
     return it->second;
   }
 
-  /// Messages one way between two ranks, activations apart from gradients.
+  /// The channel between two ranks in one direction. Activations and gradients have separate ones.
   int channel_of(const Op& op, std::int64_t rank) {
     const std::int64_t other = mesh_.neighbour(op.collective.axis, rank, op.collective.stages);
     const bool sends = op.kind == OpKind::send;
@@ -126,10 +126,10 @@ class Binder {
     tasks.seconds.assign(n, 0.0);
     tasks.collective.assign(n, -1);
     bound_->evidence_of_op[index].assign(n, 0);
-    std::array<int, kAxes> group;  // of this rank on each axis
+    std::array<int, kAxes> group;  // groups of this rank by axis
     group.fill(-1);
     std::array<std::size_t, kAxes> sequence{};
-    std::map<int, std::size_t> messages;  // by channel
+    std::map<int, std::size_t> messages;  // messages so far, by channel
     const double speed = compute_speed(rank);
     PriceCache& prices = prices_[kind_of(rank)];
     for (int i = 0; i < program.size(); ++i) {
@@ -160,8 +160,8 @@ class Binder {
     return found.evidence;
   }
 
-  /// Of the experts' products; a split backward pass computes the weights' gradients elsewhere, where no rows are
-  /// rounded up.
+  /// Rows by expert, for the experts' products. A split backward pass computes weight gradients elsewhere, without
+  /// padding of rows.
   std::span<const double> groups_of(const OpInstance& instance, std::int64_t rank) const {
     if (instance.op->action != Action::experts) return {};
     const auto groups = bound_->routing->by_expert(instance.microbatch, instance.layer, rank);
@@ -206,14 +206,14 @@ class Binder {
           op.name, to_string(group.axis), task.members.size(), present_[static_cast<std::size_t>(pending.group)]);
     if (group.size == 1) return;
     std::vector<double>& bytes = bytes_;
-    std::vector<const Op*>& ops = ops_;  // by member: classes may send different amounts
+    std::vector<const Op*>& ops = ops_;  // by member, as classes may send different amounts
     bytes.clear(), ops.clear();
     for (const auto& [r, i] : task.members) {
       const std::size_t rank = static_cast<std::size_t>(r), at = static_cast<std::size_t>(i);
       ops.push_back(bound_->tasks.ranks[rank].program->ops[at].op);
       bytes.push_back(ops.back()->collective.bytes.at(bound_->rows(rank, at)));
     }
-    if (one_a_stage_ && op.kind == OpKind::all_to_all) {  // its twins send as much
+    if (one_a_stage_ && op.kind == OpKind::all_to_all) {  // its twins send equally much
       bytes.resize(static_cast<std::size_t>(group.size), bytes.front());
       ops.resize(bytes.size(), ops.front());
     }
@@ -263,7 +263,7 @@ class Binder {
     set_evidence(c, price, kind == OpKind::all_reduce ? std::optional(price.algorithm) : std::nullopt);
   }
 
-  /// At nominal rates, on nodes of that kind; of an all-reduce by the algorithm that they take.
+  /// At nominal rates on nodes of that kind, for an all-reduce with their algorithm.
   double wire_s_per_byte(std::size_t kind, OpKind op_kind, const CollectivePrice& price,
                          const GroupInstance& group) const {
     const NodeSpec& node = cluster_.of_kind(kind);
@@ -285,7 +285,7 @@ class Binder {
     return load;
   }
 
-  /// A load with other amounts on nodes of each kind: what less efficient ones take longer for.
+  /// The load scaled by a factor for each kind of node: the additional time of less efficient kinds.
   int by_kind(int load, const std::vector<double>& factors) {
     if (std::ranges::all_of(factors, [](double factor) { return factor == 1; })) return load;
     const auto [it, fresh] = loads_by_kind_.try_emplace({load, factors}, static_cast<int>(bound_->tasks.loads.size()));
@@ -302,8 +302,8 @@ class Binder {
                           : task.scale * traffic_.alone_s(bound_->tasks.loads[static_cast<std::size_t>(task.load)]));
   }
 
-  /// Layers and microbatches of equal routing repeat their exchanges: they have one load, unless kinds of nodes scale
-  /// each.
+  /// Layers and microbatches with equal routing have equal exchanges, which share one load. With kinds of nodes each is
+  /// scaled separately.
   int exchange_load(const Pending& pending, const std::vector<const Op*>& ops, const std::vector<double>& bytes) {
     const GroupInstance& group = groups_[static_cast<std::size_t>(pending.group)];
     if (static_cast<std::int64_t>(bytes.size()) != group.size)
@@ -330,7 +330,7 @@ class Binder {
         1 - price.relative_spread, 1 + price.relative_spread, only(price.root.value_or(price.evidence)), algorithm};
   }
 
-  /// Seconds of a collective's items: the cast of the own shard before a gather.
+  /// Seconds of a collective's own work items, such as the cast of a shard before its gather.
   double preparation(const Op& op, std::size_t kind) {
     double sum = 0;
     for (const WorkItem& item : op.work) {
@@ -355,17 +355,18 @@ class Binder {
   const bool one_a_stage_;
   std::unique_ptr<BoundStep> bound_;
   std::map<std::pair<Axis, std::int64_t>, int> group_index_;
-  std::map<std::tuple<std::int64_t, std::int64_t, Direction>, int> channel_index_;  ///< sender, receiver, way
+  /// By sender, receiver and direction.
+  std::map<std::tuple<std::int64_t, std::int64_t, Direction>, int> channel_index_;
   std::vector<GroupInstance> groups_;
-  std::vector<std::array<int, kAllReduces.size() + 1>> loads_;  ///< group -> all-reduces by algorithm, and the gather
+  std::vector<std::array<int, kAllReduces.size() + 1>> loads_;  ///< by group: all-reduces by algorithm, then the gather
   std::map<std::pair<int, std::vector<double>>, int> loads_by_kind_;
   std::map<std::pair<int, const Op*>, std::vector<Exchange>> exchanges_;  ///< by group and op
-  std::vector<std::int64_t> present_;                                     ///< simulated members of each group
-  std::vector<std::vector<std::size_t>> kinds_;                           ///< group -> kinds of its members' nodes
-  std::vector<std::vector<int>> instances_;                               ///< group -> call number -> collective
+  std::vector<std::int64_t> present_;                                     ///< by group: number of simulated members
+  std::vector<std::vector<std::size_t>> kinds_;                           ///< by group: kinds of its members' nodes
+  std::vector<std::vector<int>> instances_;                               ///< by group and call number: collective
   std::vector<Pending> pending_;                                          ///< by collective
-  std::map<std::pair<const WorkItem*, std::size_t>, double> items_;       ///< on a kind of node
-  std::vector<double> bytes_;  ///< of the members of the collective being priced, and their ops
+  std::map<std::pair<const WorkItem*, std::size_t>, double> items_;       ///< by item and kind of node
+  std::vector<double> bytes_;                                             ///< scratch, of the collective being priced
   std::vector<const Op*> ops_;
 };
 
@@ -388,7 +389,8 @@ std::vector<double> exchange_bytes(const std::vector<const Op*>& ops, const std:
   const Op& op = *ops.at(0);
   const std::size_t n = bytes.size();
   const bool routed = !sends.empty() && op.exchanges_rows();
-  const bool back = op.collective.bytes.per_row != 0;  // this rank sends what it received from the routed tokens' ranks
+  // On the way back a rank returns what it received from the tokens' ranks.
+  const bool back = op.collective.bytes.per_row != 0;
   std::vector<double> out(n * n, 0.0);
   for (std::size_t i = 0; i < n; ++i) {
     if (const auto& known = ops[i]->collective.sent; !known.empty()) {

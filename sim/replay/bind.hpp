@@ -1,4 +1,4 @@
-// Binds a step to its sizes and prices: programs + layout + cluster + routing + prices -> tasks to execute.
+// Binds a step to sizes and prices: programs + layout + cluster + routing + prices -> tasks to execute.
 #pragma once
 #include <memory>
 #include <vector>
@@ -13,7 +13,7 @@
 
 namespace wt {
 
-/// What an op's seconds rest on.
+/// The evidence for an op's seconds.
 struct OpEvidence {
   double low = 1, high = 1;                         ///< the 80 % interval, relative to the price
   EvidenceShares shares = only(Evidence::derived);  ///< by root
@@ -25,34 +25,35 @@ struct BoundStep {
   std::vector<RankProgram> programs;  ///< by class; tasks point into it
   std::unique_ptr<RoutingTable> routing;
   std::vector<std::int64_t> ranks;  ///< world rank of each simulated rank
-  CommunicationSlowdown slowdown;   ///< what the tasks' slowdown rests on
-  /// Ranks repeat a few prices millions of times, so each op has the number of its evidence.
-  std::vector<OpEvidence> different_evidence;      ///< of ops that are no collectives; the first one of no price
+  CommunicationSlowdown slowdown;   ///< with the evidence for tasks.slowdown
+  /// Ranks repeat a few prices millions of times, so an op has only an index of its evidence.
+  /// Of ops that are not collectives; the first is for ops without a price.
+  std::vector<OpEvidence> different_evidence;
   std::vector<std::vector<int>> evidence_of_op;    ///< by rank and op: index into different_evidence
   std::vector<OpEvidence> evidence_of_collective;  ///< by collective
 
   const OpEvidence& evidence(std::size_t rank, std::size_t op) const;
-  /// That are bound where the op depends on them, else 0.
+  /// The rows that the op was bound with; 0 if it does not depend on rows.
   double rows(std::size_t rank, std::size_t op) const;
 };
 
-/// A step whose sizes and prices are not known yet, and who knows them.
+/// A step before binding, with the sources of its sizes and prices.
 struct UnboundStep {
   const ProgramSet& programs;
   const Layout& layout;
   const ClusterSpec& cluster;
   const OpCost& cost;
   const RoutingSource& routing;
-  std::int64_t number = 0;  ///< for which the routing is asked
+  std::int64_t number = 0;  ///< the step number, for the routing
 };
 
-/// Matches collectives by (axis, group instance, order of issue). Throws Error{usage} where members disagree, and what
-/// OpCost throws. The programs must outlive the result.
+/// Matches collectives by (axis, group instance, order of issue). Throws Error{usage} if members disagree, and as
+/// OpCost. The programs must outlive the result.
 std::unique_ptr<BoundStep> bind_step(const UnboundStep& step, const Representatives& ranks,
                                      const std::vector<NodeHealth>& health = {});
 
-/// Bytes from member to member of an expert group in an all-to-all op of a rank that sends `bytes[member]` in all:
-/// towards the experts by the routed rows, back from them transposed, counts evenly.
+/// Bytes from member to member of an expert group in an all-to-all. Each rank sends bytes[member] in total. Towards the
+/// experts they are split by the routed rows, and back by the transpose; exchanges of counts are split evenly.
 std::vector<double> exchange_bytes(const std::vector<const Op*>& ops, const std::vector<double>& sends,
                                    const std::vector<double>& bytes);
 

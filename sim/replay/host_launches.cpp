@@ -13,10 +13,10 @@ double HostLaunches::launch_s(const Op& op) {
 
 void HostLaunches::add_to(RankTasks& rank) {
   struct Sum {
-    double gpu_s = 0, launch_s = 0, segments_s = 0;  ///< segments_s: of launch_s
+    double gpu_s = 0, launch_s = 0, segments_s = 0;  ///< segments_s: the segments' part of launch_s
     std::vector<std::pair<std::size_t, double>> segments;
   };
-  std::map<std::tuple<int, int, bool>, Sum> layers;  // microbatch, layer, forward
+  std::map<std::tuple<int, int, bool>, Sum> layers;  // key: microbatch, layer, forward
   const RankProgram& program = *rank.program;
   for (int i = 0; i < program.size(); ++i) {
     const std::size_t at = static_cast<std::size_t>(i);

@@ -1,4 +1,4 @@
-// What a host that issues ops more slowly than the GPU does them adds to a rank's segments.
+// Delays by a host that issues ops more slowly than the GPU runs them.
 #pragma once
 #include <functional>
 #include <map>
@@ -11,17 +11,18 @@ namespace wt {
 
 class HostLaunches {
  public:
-  /// `alone_s`: seconds of a collective with nothing beside it, by its number; 0 of -1.
+  /// `alone_s`: seconds of a collective (by index; 0 for -1) that has the cluster to itself.
   HostLaunches(const OpCost& cost, const Layout& layout, std::function<double(int)> alone_s)
       : cost_(cost), layout_(layout), alone_s_(std::move(alone_s)) {}
 
-  /// The host runs ahead over all ops of a layer in one direction: what counts is their sum, with the collectives that
-  /// the compute lane waits for. Lengthens the segments by what is more, in proportion to their launches.
+  /// The host runs ahead within all ops of a layer in one direction. So only the sums count: if launches take longer
+  /// than the segments and the collectives that the compute lane waits for, the segments are lengthened by the
+  /// difference, in proportion to their launches.
   void add_to(RankTasks& rank);
 
  private:
   double launch_s(const Op& op);
-  /// Rows that travel beside another microbatch keep no host waiting.
+  /// If exchanges overlap another microbatch, no host waits for them.
   bool awaited(const Op& op) const {
     return op.lane == Lane::compute || (op.exchanges_rows() && !layout_.exchange_overlap);
   }
@@ -29,7 +30,7 @@ class HostLaunches {
   const OpCost& cost_;
   const Layout& layout_;
   std::function<double(int)> alone_s_;
-  std::map<const Op*, double> launches_;  ///< seconds, of ops asked for before
+  std::map<const Op*, double> launches_;  ///< cached seconds
 };
 
 }  // namespace wt

@@ -1,5 +1,5 @@
-// Numbers of the ops of all simulated ranks. Ranks of one program go through it side by side, so the same op of each
-// has the next number: what an executor knows of ops lies in memory in the order in which it is asked for.
+// Numbers for the ops of all simulated ranks. Ranks of one program advance together, so the same op of each rank gets
+// consecutive numbers. An executor's data on ops is then in memory in the order of access.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -10,14 +10,14 @@ namespace wt {
 
 class OpNumbers {
  public:
-  /// Ranks of one program.
+  /// The ranks of one program.
   struct Group {
     const RankProgram* program;
     std::size_t first;               ///< number of the first rank's first op
-    std::vector<std::size_t> ranks;  ///< of op i of ranks[k] the number is first + i * ranks.size() + k
+    std::vector<std::size_t> ranks;  ///< op i of ranks[k] has the number first + i * ranks.size() + k
   };
 
-  /// The program of each rank.
+  /// `programs`: one for each rank.
   explicit OpNumbers(const std::vector<const RankProgram*>& programs);
 
   std::size_t size() const { return size_; }

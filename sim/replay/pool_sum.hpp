@@ -1,4 +1,4 @@
-// Adds up amounts on pools of which there are tens of thousands, a few at a time.
+// Sums amounts on tens of thousands of pools, a few at a time.
 #pragma once
 #include <vector>
 
@@ -19,8 +19,8 @@ class PoolSum {
   PoolLoad take();
 
  private:
-  std::vector<double> amounts_;  ///< by pool; 0 of those that are not touched
-  std::vector<int> touched_;     ///< one may stand there twice
+  std::vector<double> amounts_;  ///< by pool; 0 for untouched ones
+  std::vector<int> touched_;     ///< a pool may occur twice
 };
 
 }  // namespace wt

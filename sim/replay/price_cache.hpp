@@ -1,4 +1,4 @@
-// Asks OpCost once for each different question: layers and ranks repeat the same ones.
+// Caches OpCost: layers and ranks repeat the same questions.
 #pragma once
 #include <algorithm>
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace wt {
 
-/// A segment's price, and a number that the binder gives to what it rests on.
+/// A segment's price, and the binder's index of its evidence.
 struct SegmentPrice {
   Price price;
   int evidence = -1;

@@ -1,4 +1,5 @@
-// The unrolled program of one rank class as flat arrays: what an op depends on and who depends on it, without strings.
+// The unrolled program of one rank class as flat arrays, without strings: the ops that each op depends on, and its
+// dependents.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -7,31 +8,31 @@
 
 namespace wt {
 
-/// Price or bytes change with the rows received.
+/// Whether its price or bytes change with the rows received.
 bool depends_on_rows(const Op& op);
-/// Gathers and reductions that share a communicator (OpCost::separate_reduce_group) with the others of their group.
+/// Whether the op is a gather or reduction of a shard group. They share a communicator unless
+/// OpCost::separate_reduce_group.
 bool of_shard_group(const Op& op);
 
 struct RankProgram {
-  /// `shared`: the mesh whose shard groups have one communicator for gathers and reductions
-  /// (OpCost::separate_reduce_group); none = every lane its own. The program must outlive it. Throws what unroll()
-  /// throws.
+  /// `shared`: the mesh whose shard groups use one communicator for gathers and reductions (see
+  /// OpCost::separate_reduce_group); nullptr = a communicator for each lane. `program` must outlive this. Throws as
+  /// unroll().
   explicit RankProgram(const Program& program, const Mesh* shared = nullptr);
 
   int size() const { return static_cast<int>(ops.size()); }
   bool collective(int i) const;
-  /// True where the issuing host itself does the op (segments, host ops, copies on the compute lane).
+  /// Whether the issuing host itself does the op (segments, host ops, copies on the compute lane).
   bool on_host(int i) const { return !ops[static_cast<std::size_t>(i)].op->asynchronous(); }
 
   const Program* source;
   std::vector<OpInstance> ops;
   std::vector<int> lane_previous, lane_next;  ///< -1 at the ends
-  std::vector<int> communicator_previous;     ///< where it is on another lane, else -1
-  /// What each op's start depends on when issue order binds only within a lane and a communicator: its waits, and the
-  /// previous op of both.
-  std::vector<int> depends;                     ///< how many
-  std::vector<int> dependent_first, dependent;  ///< ops to tell when op i is done: dependent[first[i] .. first[i + 1])
-  std::vector<bool> row_dependent;              ///< price or bytes change with the rows received
+  std::vector<int> communicator_previous;     ///< previous op of the communicator if it is on another lane, else -1
+  /// Dependencies of each op's start: its waits, and the previous ops of its lane and communicator.
+  std::vector<int> depends;                     ///< number of dependencies
+  std::vector<int> dependent_first, dependent;  ///< dependents of op i: dependent[first[i] .. first[i + 1])
+  std::vector<bool> row_dependent;              ///< by op: depends_on_rows
 };
 
 }  // namespace wt

@@ -23,7 +23,7 @@ void execute_in_child(const StepTasks& tasks, std::span<OpTimes> times) {
   });
 }
 
-/// Of the ops of one rank.
+/// The times of one rank's ops.
 struct RankTimes {
   std::span<const OpTimes> all;
   const OpNumbers& number;
@@ -34,7 +34,7 @@ struct RankTimes {
   }
 };
 
-/// When each rank was through: the last of its ops.
+/// When each rank ended its last op.
 std::vector<double> ends_of(std::span<const OpTimes> times, const OpNumbers& numbers, std::size_t ranks) {
   std::vector<double> ends(ranks, 0.0);
   for (const OpNumbers::Group& group : numbers.groups()) {
@@ -45,14 +45,14 @@ std::vector<double> ends_of(std::span<const OpTimes> times, const OpNumbers& num
   return ends;
 }
 
-/// Where the compute lane of a rank stood still, and for which collectives.
+/// How long a rank's compute lane stood still, and for which collectives.
 struct Exposure {
   std::vector<double> waited;  ///< by op
   double total = 0;
 };
 
-/// The lane's clock: it is free at the end of its last op (and, where the host is the lane, no earlier than it issued
-/// the last asynchronous one); a wait that is done later holds it until then.
+/// Follows the lane's clock. The lane is free at the end of its last op (if the host is the lane: not before it issued
+/// the last asynchronous op). A wait that ends later blocks the lane until then.
 Exposure expose(const RankProgram& program, const RankTimes& times, bool synchronous_host) {
   Exposure e;
   e.waited.assign(static_cast<std::size_t>(program.size()), 0.0);
@@ -70,7 +70,7 @@ Exposure expose(const RankProgram& program, const RankTimes& times, bool synchro
     const OpInstance& instance = program.ops[static_cast<std::size_t>(i)];
     if (!synchronous_host && instance.op->lane != Lane::compute) continue;
     for (int w : instance.waits) wait_for(w);
-    if (program.on_host(i) && program.collective(i)) wait_for(i);  // a tensor group's
+    if (program.on_host(i) && program.collective(i)) wait_for(i);  // a collective of a tensor group
     free = std::max(free, program.on_host(i) ? times[i].done : times[i].issued);
   }
   for (int i = 0; i < program.size(); ++i) wait_for(i);
@@ -105,7 +105,7 @@ StepTimeline timeline(const BoundStep& bound, const RankTimes& times, const Expo
   return out;
 }
 
-/// Sums over the critical rank: by class of op, by lane, by evidence, and the interval.
+/// Sums over the critical rank by class of op, lane and evidence, and the step's interval.
 void summarize(const BoundStep& bound, const RankTimes& times, const Exposure& exposure, ReplayResult& result) {
   const std::size_t r = times.rank;
   const RankProgram& program = *bound.tasks.ranks[r].program;
@@ -118,7 +118,7 @@ void summarize(const BoundStep& bound, const RankTimes& times, const Exposure& e
     const auto [it, fresh] = classes.try_emplace({op.action, op.direction, op.group}, result.totals.size());
     if (fresh) result.totals.push_back({op.action, op.direction, op.group, op.lane});
     OpClassTotal& total = result.totals[it->second];
-    if (op.asynchronous()) total.lane = op.lane;  // some of the class may have nothing to move and be the host's
+    if (op.asynchronous()) total.lane = op.lane;  // ops of the class with nothing to move may be the host's
     ++total.count;
     if (evidence.algorithm) total.algorithm = evidence.algorithm;
     total.busy_s += busy;
@@ -126,8 +126,8 @@ void summarize(const BoundStep& bound, const RankTimes& times, const Exposure& e
     const bool stood_still = op.asynchronous() || op.collective_kind();
     result.lane_busy_s[static_cast<std::size_t>(stood_still && op.lane == Lane::compute ? Lane::tensor : op.lane)] +=
         busy;
-    // Time on the critical rank is what its compute lane did, and what it stood still for; of what it did, part is what
-    // communication in flight took.
+    // Time on the critical rank is its compute lane's work plus its standstill. Part of the work's time is the slowdown
+    // by communication in flight.
     const CommunicationSlowdown& slowdown = bound.slowdown;
     const bool slowed = !stood_still && slowdown.share > 0;
     const double taken = slowed ? std::max(0.0, busy - bound.tasks.ranks[r].seconds[i]) : 0;
@@ -143,10 +143,10 @@ void summarize(const BoundStep& bound, const RankTimes& times, const Exposure& e
     }
     explained += share + taken;
   }
-  const double rest = std::max(0.0, result.step_s - explained);  // stood still for another lane's copy
+  const double rest = std::max(0.0, result.step_s - explained);  // standstill for a copy on another lane
   result.low_s += rest;
   result.high_s += rest;
-  if (explained > 0)  // it waited for what the others cost
+  if (explained > 0)  // waiting for other ranks has the evidence of the rest
     for (double& seconds : result.evidence_s) seconds *= 1 + rest / explained;
   else
     result.evidence_s[static_cast<std::size_t>(Evidence::derived)] = rest;
@@ -163,7 +163,7 @@ void vary(BoundStep& bound, double deviation, std::int64_t step) {
     std::seed_seq seed{step, bound.ranks[r]};
     std::mt19937_64 random(seed);
     for (double& seconds : bound.tasks.ranks[r].seconds) {
-      double normal = -6;  // of twelve uniform numbers: the same everywhere, and never beyond 6 deviations
+      double normal = -6;  // sum of twelve uniform numbers: the same on every machine, within 6 standard deviations
       for (int i = 0; i < 12; ++i) normal += static_cast<double>(random() >> 11) * 0x1p-53;
       seconds *= std::max(0.0, 1 + deviation * normal);
     }

@@ -1,6 +1,6 @@
-// Replays one training step on a simulated cluster: the ops of the step program spend their predicted time, collectives
-// share the cluster's pools, and ranks wait for each other as they do in the trainer. One step of 3,072 GPUs costs well
-// under half a second, because ranks that are twins are simulated once.
+// Replays one training step on a simulated cluster. Ops take their predicted time, collectives share the cluster's
+// pools, and ranks wait for each other as in the trainer. One step of 3,072 GPUs costs well under half a second,
+// because twins are simulated once.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -20,16 +20,16 @@ namespace wt {
 
 struct ReplayOptions {
   std::int64_t step = 0;           ///< which step of the routing source
-  bool fold = true;                ///< simulate twins once
-  bool timelines = true;           ///< give op records; without them only the sums
-  std::vector<NodeHealth> health;  ///< further ones than ClusterSpec::degraded
-  /// Draw every op's seconds around its price by OpCost::variation, so that ranks wait for whoever is slow by chance.
-  /// By step, rank and op: the same step gives the same draws. Error{usage} with fold.
+  bool fold = true;                ///< simulate twins only once
+  bool timelines = true;           ///< return op records; else only sums
+  std::vector<NodeHealth> health;  ///< in addition to ClusterSpec::degraded
+  /// Draw every op's seconds around its price by OpCost::variation, so that ranks wait for ranks that are slow by
+  /// chance. Draws depend on step, rank and op alone. Error{usage} with fold.
   bool vary = false;
-  bool critical_alone = false;  ///< of the timelines give the critical rank's
+  bool critical_alone = false;  ///< return only the critical rank's timeline
 };
 
-/// Work of a replay's start, in ops: its process, its pools.
+/// The start of a replay (process, pools) as a number of ops.
 inline constexpr std::int64_t kOpsOfStart = 8'000;
 
 /// Ops of one kind of work on the critical rank.
@@ -39,38 +39,37 @@ struct OpClassTotal {
   Group group = Group::none;
   Lane lane = Lane::compute;
   std::int64_t count = 0;
-  double busy_s = 0;                        ///< from start to end
-  double exposed_s = 0;                     ///< that the compute lane stood still for them
-  std::optional<AllReduce> algorithm = {};  ///< of all-reduces over GPUs: the last one's
+  double busy_s = 0;                        ///< sum of their durations
+  double exposed_s = 0;                     ///< time in which the compute lane stood still for them
+  std::optional<AllReduce> algorithm = {};  ///< of all-reduces over GPUs: of the last one
 };
 
 struct ReplayResult {
   double step_s = 0;
-  double low_s = 0, high_s = 0;    ///< 80 % interval: the critical rank's prices all low, all high
+  double low_s = 0, high_s = 0;    ///< 80 % interval: all prices of the critical rank low, or all high
   double exposed_s = 0;            ///< of the critical rank
-  double slowed_s = 0;             ///< by which its computation took longer beside communication
-  std::int64_t critical_rank = 0;  ///< the last to end
+  double slowed_s = 0;             ///< additional time of its computation due to communication
+  std::int64_t critical_rank = 0;  ///< the last rank to end
   bool folded = false;
-  bool uplink_shares = false;  ///< folded with approximate uplinks: see representatives.hpp
+  bool uplink_shares = false;  ///< folded, with approximate uplinks: see representatives.hpp
   std::int64_t simulated_ranks = 0;
-  std::int64_t work = 0;                ///< ops of the simulated ranks, and kOpsOfStart: the same on every machine
+  std::int64_t work = 0;                ///< ops of the simulated ranks, plus kOpsOfStart: the same on every machine
   std::vector<StepTimeline> timelines;  ///< of the simulated ranks, ascending
   std::vector<OpClassTotal> totals;     ///< of the critical rank, in order of first issue
-  std::array<double, kLanes>
-      lane_busy_s{};  ///< of the critical rank, by Lane; a tensor group's collectives all as `tensor`
-  /// Seconds of the critical rank's step by the root of their evidence: what follows from a published figure counts as
-  /// published; derived is only what has no root. They sum to step_s.
+  /// Of the critical rank, by Lane; a tensor group's collectives count as `tensor`.
+  std::array<double, kLanes> lane_busy_s{};
+  /// Seconds of the critical rank's step by the root of their evidence. A number that follows from a published figure
+  /// counts as published; `derived` counts only numbers without a root. They sum to step_s.
   std::array<double, 4> evidence_s{};
   std::uint64_t digest = 0;  ///< of all simulated times, bit by bit
-  double wall_s = 0;         ///< what the replay took
+  double wall_s = 0;         ///< wall time of the replay
 };
 
-/// Throws Error{usage} where the prices are of a host whose ranks share cores and the cluster is of GPUs, or the other
-/// way round.
+/// Throws Error{usage} if the prices are for shared cores and the cluster has GPUs, or vice versa.
 void check_same_machine(const ClusterSpec& cluster, const OpCost& cost);
 
-/// Throws Error{usage}: prices of another kind of machine than the cluster, the layout does not fit the cluster, ranks
-/// disagree on collectives, prices that are missing; Error{runtime}: the simulation failed.
+/// Throws Error{usage} if prices are for the other kind of machine or missing, if the layout does not fit the cluster,
+/// or if ranks disagree on collectives; Error{runtime} if the simulation fails.
 ReplayResult replay(const ProgramSet& programs, const Layout& layout, const ModelSpec& model,
                     const ClusterSpec& cluster, const OpCost& cost, const RoutingSource& routing,
                     const ReplayOptions& options = {});

@@ -48,19 +48,19 @@ class Executor {
   }
 
  private:
-  /// An op that a GPU works on, and when it ends at the present rate.
+  /// An op in progress on a GPU, and its end at the current rate.
   struct Computing {
     int op;
     double due;
   };
 
-  /// What a rank's GPU works on: no more than an op on each lane.
+  /// Ops in progress on a rank's GPU: at most one per lane.
   struct Busy {
     std::size_t count = 0;
     std::array<Computing, kLanes> ops;
   };
 
-  // Tokens: a rank and its op while it computes; or a collective, and whether its latency is over or a load is done.
+  // Tokens: a rank and its op, while the op computes; or a collective, and whether a load or the latency has ended.
   static constexpr std::int64_t kCollective = std::int64_t{1} << 62;
   static std::int64_t op_token(int rank, int i) { return (static_cast<std::int64_t>(rank) << 32) | i; }
   static std::int64_t collective_token(int c, int part) {
@@ -89,7 +89,7 @@ class Executor {
       finish_collective(c);
   }
 
-  /// The op's turn has come and its waits are done.
+  /// The op's dependencies are done.
   void issue(int rank, int i) {
     times(rank, i).issued = engine_.now();
     if (program(rank).collective(i))
@@ -116,8 +116,8 @@ class Executor {
     end_at(rank, computing, seconds / rate(rank));
   }
 
-  /// Of a GPU's computation. Kernels of collectives that are in flight together take no more than those of one: they
-  /// share the same links, and the published share is a mean over steps in which they ran together, too.
+  /// Rate of a GPU's computation. Several collectives in flight slow it no more than one: they share the same links,
+  /// and the published share is a mean over steps in which they also overlapped.
   double rate(int rank) const { return in_flight_[static_cast<std::size_t>(rank)] > 0 ? 1 - tasks_.slowdown : 1; }
 
   void end_at(int rank, Computing& computing, double seconds) {
@@ -125,7 +125,7 @@ class Executor {
     engine_.delay(seconds, op_token(rank, computing.op));
   }
 
-  /// False for an event whose op has been given another end since.
+  /// False for a stale event: the op has got another end since.
   bool computed(int rank, int i) {
     Busy& busy = computing_[static_cast<std::size_t>(rank)];
     const auto end = busy.ops.begin() + static_cast<std::ptrdiff_t>(busy.count);
@@ -135,9 +135,9 @@ class Executor {
     return true;
   }
 
-  /// A collective of GPUs is in flight from the moment all have issued it, latency included: its kernels then hold
-  /// their multiprocessors. Those that wait for others are left out: receives that are posted long before their message
-  /// hold one or two.
+  /// A collective of GPUs is in flight once all members have issued it, latency included, because its kernels then
+  /// occupy multiprocessors. Kernels that wait for other members do not count: receives posted long before their
+  /// message occupy only one or two.
   void fly(const CollectiveTask& task, int change) {
     if (tasks_.slowdown <= 0 || (task.latency_s <= 0 && (task.load < 0 || task.scale <= 0))) return;
     for (const auto& [rank, op] : task.members) {
@@ -178,7 +178,8 @@ class Executor {
   void finish_collective(int c) {
     const auto& members = tasks_.collectives[static_cast<std::size_t>(c)].members;
     fly(tasks_.collectives[static_cast<std::size_t>(c)], -1);
-    for (const auto& [rank, i] : members) times(rank, i).done = engine_.now();  // for all at once, then tell them
+    for (const auto& [rank, i] : members)
+      times(rank, i).done = engine_.now();  // set all times before finish() starts dependents
     for (const auto& [rank, i] : members) finish(rank, i);
   }
 
@@ -199,14 +200,14 @@ class Executor {
     advance(rank);
   }
 
-  /// The synchronous host walks on in issue order until it computes, waits, or has issued everything.
+  /// Advances the synchronous host in issue order until it computes, waits, or has issued everything.
   void advance(int rank) {
     const RankProgram& p = program(rank);
     int& position = position_[static_cast<std::size_t>(rank)];
     std::size_t& next_wait = next_wait_[static_cast<std::size_t>(rank)];
     while (position < p.size()) {
       const int i = position;
-      if (times(rank, i).issued >= 0) return;  // computing
+      if (times(rank, i).issued >= 0) return;  // in progress
       const std::vector<int>& waits = p.ops[static_cast<std::size_t>(i)].waits;
       while (next_wait < waits.size() && times(rank, waits[next_wait]).done >= 0) ++next_wait;
       if (next_wait < waits.size()) return;
@@ -217,7 +218,7 @@ class Executor {
           join(rank, i);
         else
           compute(rank, i);
-        return;  // finish() walks on
+        return;  // finish() continues
       }
       ++position;
       start_asynchronous(rank, i);
@@ -226,7 +227,7 @@ class Executor {
 
   void start_asynchronous(int rank, int i) {
     const int previous = program(rank).lane_previous[static_cast<std::size_t>(i)];
-    if (previous >= 0 && times(rank, previous).done < 0) return;  // finish() of the lane's previous op comes back here
+    if (previous >= 0 && times(rank, previous).done < 0) return;  // finish() of the lane's previous op calls this again
     if (std::exchange(entered_[number(rank, i)], char{1})) return;
     if (program(rank).collective(i))
       join(rank, i);
@@ -253,13 +254,13 @@ class Executor {
   const StepTasks& tasks_;
   Engine engine_;
   const OpNumbers number_;
-  std::span<OpTimes> times_;         ///< by op's number
-  std::vector<int> pending_;         ///< the same: ops that it still waits for
-  std::vector<char> entered_;        ///< the same, of synchronous hosts: the asynchronous op has been handed over
-  std::vector<int> joined_, parts_;  ///< by collective: members, loads that are not done
-  std::vector<int> position_;        ///< synchronous hosts: the next op to issue, or the one computing
+  std::span<OpTimes> times_;         ///< by op number
+  std::vector<int> pending_;         ///< by op number: dependencies that are not done
+  std::vector<char> entered_;        ///< by op number, for synchronous hosts: the asynchronous op has started
+  std::vector<int> joined_, parts_;  ///< by collective: members that joined, loads in progress
+  std::vector<int> position_;        ///< synchronous hosts: the next op to issue, or the one in progress
   std::vector<std::size_t> next_wait_;
-  std::vector<int> in_flight_;   ///< collectives of each rank
+  std::vector<int> in_flight_;   ///< collectives in flight, by rank
   std::vector<Busy> computing_;  ///< by rank
 };
 

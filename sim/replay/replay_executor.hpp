@@ -1,5 +1,4 @@
-// Executes a plan of ops and collectives on SimGrid: when does each op start and end. It knows nothing of models,
-// layouts or prices; everything is bound beforehand.
+// Executes bound ops and collectives on SimGrid: when each op starts and ends. It knows no models, layouts or prices.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -12,18 +11,18 @@
 
 namespace wt {
 
-/// One collective of one group instance, with those of its members that are simulated.
+/// One collective of one group instance, with its simulated members.
 struct CollectiveTask {
   double latency_s = 0;
   int load = -1;                             ///< index into StepTasks::loads, -1 = none
-  double scale = 0;                          ///< times the load's amounts
-  std::vector<double> cpu_s;                 ///< of each member, on pool 0 (ranks that communicate by CPU)
+  double scale = 0;                          ///< multiplies the load's amounts
+  std::vector<double> cpu_s;                 ///< of each member, on pool 0 (for ranks that communicate by CPU)
   std::vector<std::pair<int, int>> members;  ///< (rank, op)
 };
 
 struct RankTasks {
   const RankProgram* program = nullptr;
-  std::vector<double> seconds;  ///< of ops that are no collectives
+  std::vector<double> seconds;  ///< of ops that are not collectives
   std::vector<int> collective;  ///< index into StepTasks::collectives, -1 = none
 };
 
@@ -33,22 +32,23 @@ struct StepTasks {
   std::vector<PoolLoad> loads;
   std::vector<CollectiveTask> collectives;
   std::vector<RankTasks> ranks;
-  bool synchronous_host = false;  ///< ops of a rank are issued by a host that computes and waits itself
-  bool compute_on_pool = false;   ///< seconds are CPU seconds on pool 0, shared by the ranks; else a GPU's own
-  double slowdown = 0;  ///< share of its rate that a GPU computes less by while collectives of its rank are in flight
+  bool synchronous_host = false;  ///< the host that issues a rank's ops also computes and waits
+  bool compute_on_pool = false;   ///< seconds are CPU seconds on pool 0, shared by the ranks; else each rank has a GPU
+  double slowdown = 0;  ///< relative loss of a GPU's computing rate while collectives of its rank are in flight
 };
 
 struct OpTimes {
-  double issued = 0;   ///< its waits were done and its turn had come
-  double started = 0;  ///< of a collective: all members had issued it
+  double issued = 0;   ///< its dependencies were done
+  double started = 0;  ///< of a collective: when all members had issued it
   double done = 0;
 };
 
-/// The program of each of the tasks' ranks.
+/// The program of each rank in `tasks`.
 std::vector<const RankProgram*> programs_of(const StepTasks& tasks);
 
-/// Seconds of every op of every rank, by OpNumbers of programs_of(tasks), into `times`, which has one for each. Runs
-/// SimGrid in this process (see run_in_child). Throws Error{runtime} naming the first op of a deadlock.
+/// Writes the times of every op of every rank, in seconds, to `times`, which has an element for each number of
+/// OpNumbers(programs_of(tasks)). Runs SimGrid in this process (see run_in_child). Throws Error{runtime} naming the
+/// first op of a deadlock.
 void execute(const StepTasks& tasks, std::span<OpTimes> times);
 
 }  // namespace wt

@@ -11,7 +11,7 @@
 namespace wt {
 namespace {
 
-/// Every group of every axis lies inside one block, or repeats in all the blocks it passes.
+/// Every group of every axis lies inside one block, or repeats in all blocks that it spans.
 bool groups_nest(const Layout& layout, std::int64_t block) {
   const Mesh mesh(layout);
   const auto nests = [&](std::int64_t ranks) { return ranks % block == 0 || block % ranks == 0; };
@@ -22,7 +22,7 @@ bool groups_nest(const Layout& layout, std::int64_t block) {
   return true;
 }
 
-/// Ranks [0, block) of a stage and every later block have the same classes and the same routing.
+/// Ranks [0, block) of a stage have the same classes and routing as every later block.
 bool blocks_are_twins(const ProgramSet& programs, const Layout& layout, const RoutingSource& routing, std::int64_t step,
                       std::int64_t block) {
   const std::int64_t stage = layout.stage_ranks();
@@ -43,7 +43,7 @@ bool blocks_are_twins(const ProgramSet& programs, const Layout& layout, const Ro
   return true;
 }
 
-/// All ranks of a stage run one program, get as many rows, and lie alike on healthy nodes of one kind.
+/// All ranks of a stage run one program, receive equally many rows, and are placed alike on healthy nodes of one kind.
 bool stages_are_twins(const ProgramSet& programs, const Layout& layout, const ClusterSpec& cluster,
                       const RoutingSource& routing, std::int64_t step, const std::vector<NodeHealth>& health) {
   if (cluster.shared_cores() || cluster.uplinks_matter() || !cluster.others.empty() || !health.empty()) return false;
@@ -66,8 +66,8 @@ bool stages_are_twins(const ProgramSet& programs, const Layout& layout, const Cl
   return true;
 }
 
-/// What tells a node from others: its kind, its compute, NIC and NVSwitch health, and itself behind slow uplinks (else
-/// -1), which take the traffic of each node apart.
+/// The properties that distinguish nodes: kind, compute, NIC and NVSwitch health. Behind slow uplinks also the node
+/// itself (else -1), because traffic of such nodes differs from node to node.
 using Colour = std::tuple<std::size_t, double, double, double, std::int64_t>;
 
 std::vector<Colour> colours(const ClusterSpec& cluster, const std::vector<NodeHealth>& health, std::int64_t nodes) {
@@ -117,11 +117,12 @@ Representatives representatives(const ProgramSet& programs, const Layout& layout
     else
       some.uplink_shares = true;
   }
-  // What a node slows before its replica meets the others: one replica of each sequence of nodes, in all stages.
+  // Different nodes delay a replica before it meets the others. So one replica of each sequence of nodes is simulated,
+  // in all stages.
   const std::vector<Colour> nodes = colours(cluster, health, world / node);
   const bool uniform = std::ranges::all_of(nodes, [&](const Colour& each) { return each == nodes.front(); });
   const std::int64_t span = uniform ? block : std::lcm(layout.shard * layout.optimizer_shard * layout.tensor, block);
-  std::map<std::vector<Colour>, std::int64_t> spans;  // their first ranks of a stage
+  std::map<std::vector<Colour>, std::int64_t> spans;  // value: the first rank of the sequence in a stage
   for (std::int64_t start = 0; start < (uniform ? span : stage); start += span) {
     std::vector<Colour> sequence;
     for (std::int64_t first = 0; first < world; first += stage)

@@ -1,14 +1,14 @@
-// Which ranks are simulated. Ranks that do the same at the same time are represented once: with equal programs, equal
-// routing and healthy nodes, all shard groups are twins, and inside a shard group all blocks of nodes that close the
-// expert axis are twins. The representative set is one such block: max(1, expert x tensor / gpus_per_node) nodes,
-// of every pipeline stage the same.
+// Which ranks are simulated. Twins, ranks that do the same at the same time, are simulated once. With equal programs,
+// equal routing and healthy nodes, all shard groups are twins. Inside a shard group, all blocks of nodes that close the
+// expert axis are twins. One such block represents all: max(1, expert x tensor / gpus_per_node) nodes, the same in
+// every pipeline stage.
 //
-// Where every expert gets as many rows and no node or uplink differs, all ranks of a stage are twins, and one of each
-// stage is simulated.
+// If every expert gets equally many rows and all nodes and uplinks are alike, all ranks of a stage are twins, and one
+// of each stage is simulated.
 //
-// A node of another kind than the others, slower, or behind slow uplinks is no twin of theirs. Then of the shard groups
-// with the same sequence of nodes one is simulated, in full: groups of healthy nodes run ahead of one with a slow node,
-// and their traffic meets it where replicas exchange gradients.
+// A node that is slower, of another kind, or behind slow uplinks is no twin of the others. Then one of all shard groups
+// with the same sequence of nodes is simulated, in full. Groups of healthy nodes run ahead of a group with a slow node,
+// and their traffic meets where replicas exchange gradients.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -20,18 +20,19 @@
 
 namespace wt {
 
-inline constexpr std::int64_t kLargestBlock = 512;  ///< ranks simulated to keep uplinks exact; a step costs about 0.2 s
+/// Most ranks simulated to keep uplinks exact; a step of so many costs about 0.2 s.
+inline constexpr std::int64_t kLargestBlock = 512;
 
 struct Representatives {
   bool folded = false;
   bool uplink_shares = false;
-  bool one_a_stage = false;  ///< all ranks of a stage do the same
-  std::vector<std::int64_t>
-      ranks;  ///< world ranks, ascending; unless one a stage, closed under the expert, tensor and pipeline axes
+  bool one_a_stage = false;  ///< one rank stands for each stage
+  /// World ranks, ascending; closed under the expert, tensor and pipeline axes, except with one_a_stage.
+  std::vector<std::int64_t> ranks;
 };
 
 Representatives every_rank(const Layout& layout);
-/// `step` says which routing is compared. Falls back to every rank where there is no symmetry.
+/// `step`: the step whose routing is compared. Without symmetry, every rank.
 Representatives representatives(const ProgramSet& programs, const Layout& layout, const ClusterSpec& cluster,
                                 const RoutingSource& routing, std::int64_t step, const std::vector<NodeHealth>& health);
 

@@ -26,7 +26,7 @@ RoutingTable::RoutingTable(const RoutingSource& routing, const Layout& layout, i
           auto slots = rows_per_slot(
               layout, layer,
               routing.counts(step, microbatch, layer, layout.whole_experts ? row_rank / layout.tensor : row_rank));
-          if (layout.whole_experts)  // each of the data rank's tensor ranks has its share of the tokens
+          if (layout.whole_experts)  // each tensor rank of a data rank has its share of the tokens
             for (double& rows : slots) rows /= static_cast<double>(layout.tensor);
           received.resize(slots.size());
           for (std::size_t slot = 0; slot < slots.size(); ++slot) {

@@ -1,4 +1,4 @@
-// Routing of one step bound to the simulated expert groups: rows from each source rank to each expert rank.
+// Routing of one step for the simulated expert groups: rows from each source rank to each expert rank.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -15,11 +15,11 @@ class RoutingTable {
   RoutingTable(const RoutingSource& routing, const Layout& layout, int layers, int microbatches, std::int64_t step,
                std::vector<std::int64_t> groups);
 
-  /// Rows that a rank receives; 0 where the expert axis is 1 or the op is outside the layers.
+  /// Rows that a rank receives; 0 if the expert axis is 1 or the op is outside the layers.
   double rows(int microbatch, int layer, std::int64_t rank) const;
-  /// The same by the slots of its experts, in their order; none of a model without experts.
+  /// The same by the slots of its experts, in slot order; empty for a model without experts.
   std::span<const double> by_expert(int microbatch, int layer, std::int64_t rank) const;
-  /// [source coordinate * expert + expert coordinate], of the rank's expert group.
+  /// [source coordinate * expert + expert coordinate] of the rank's expert group.
   const std::vector<double>& sends(int microbatch, int layer, std::int64_t rank) const;
 
  private:
@@ -28,11 +28,11 @@ class RoutingTable {
   Layout layout_;
   std::int64_t expert_;
   int layers_;
-  int last_;    ///< microbatch, which may have fewer tokens than the others
-  bool alike_;  ///< those others are routed alike: the first stands for all
+  int last_;    ///< last microbatch, which may have fewer tokens than the others
+  bool alike_;  ///< all others are routed alike, so the first stands for them
   std::vector<std::int64_t> groups_;
-  std::vector<std::vector<double>> sends_, slots_;  ///< of a microbatch, layer and group
-  std::vector<double> rows_;                        ///< of a microbatch, layer, group and expert coordinate
+  std::vector<std::vector<double>> sends_, slots_;  ///< by microbatch, layer and group
+  std::vector<double> rows_;                        ///< by microbatch, layer, group and expert coordinate
 };
 
 }  // namespace wt

@@ -13,7 +13,7 @@ std::optional<GroupShape> group_shape(const ClusterSpec& cluster, const Layout& 
   GroupShape shape;
   shape.size = Mesh(layout).size(axis);
   if (cluster.shared_cores() || shape.size == 1) return shape;
-  const std::int64_t span = stride * shape.size;  // ranks from the first member to the last, and those between
+  const std::int64_t span = stride * shape.size;  // ranks from the first member to the last, others included
   if ((node % span != 0 && span % node != 0) || (node % stride != 0 && stride % node != 0)) return std::nullopt;
   const std::int64_t members = std::min(shape.size, std::max<std::int64_t>(1, node / stride));
   shape.nodes = shape.size / members;
@@ -53,10 +53,11 @@ Traffic::Traffic(const ClusterSpec& cluster, const Layout& layout, const Represe
   sum_ = PoolSum(capacity_.size());
 }
 
-/// Uplink pools of whole leaves, or of each rank its share; of a degraded leaf always whole, as all of its ranks are
-/// simulated.
+/// Uplink pools of whole leaves, or a share for each rank. A degraded leaf always has whole ones, as all of its ranks
+/// are simulated.
 void Traffic::add_uplinks(const std::vector<std::int64_t>& ranks) {
-  const auto leaf_Bps = [&](std::int64_t leaf) {  // of one rail; nodes that the cluster has no more are as its last one
+  // Of one rail; missing nodes of the last leaf count like the last node.
+  const auto leaf_Bps = [&](std::int64_t leaf) {
     double sum = 0;
     for (std::int64_t i = 0; i < cluster_.nodes_per_leaf; ++i) {
       const std::int64_t node = std::min(leaf * cluster_.nodes_per_leaf + i, cluster_.nodes - 1);
@@ -64,7 +65,7 @@ void Traffic::add_uplinks(const std::vector<std::int64_t>& ranks) {
     }
     return sum / cluster_.oversubscription;
   };
-  std::map<std::int64_t, int> first;  // pool of a leaf
+  std::map<std::int64_t, int> first;  // first pool of each leaf
   const auto add = [&](std::int64_t rails, double Bps) {
     const int pool = static_cast<int>(capacity_.size());
     capacity_.insert(capacity_.end(), static_cast<std::size_t>(2 * rails), Bps);
@@ -156,13 +157,13 @@ GroupInstance Traffic::channel(std::int64_t from, std::int64_t to) const {
   return g;
 }
 
-/// The ring visits the nodes in order; each hop between leaves loads the sender's uplinks and the receiver's downlinks.
+/// The ring visits the nodes in order. Each hop between leaves loads the sender's uplinks and the receiver's downlinks.
 void Traffic::ring_uplinks(const GroupInstance& g, const Ports& ports) const {
   const std::int64_t all_nodes = (mesh_.world() + cluster_.gpus_per_node - 1) / cluster_.gpus_per_node;
   const auto leaf = [&](std::int64_t node) { return cluster_.leaf_of(node); };
   const std::size_t nodes = g.on_nodes.size();
-  std::map<std::int64_t, double> out, in, here;                // by leaf: crossings of this ring, nodes of this ring
-  std::vector<double> leaves_node(nodes), enters_node(nodes);  // crossings
+  std::map<std::int64_t, double> out, in, here;  // by leaf: hops of this ring out and in, nodes of this ring
+  std::vector<double> leaves_node(nodes), enters_node(nodes);  // hops between leaves
   for (std::size_t i = 0; i < nodes; ++i) {
     const std::size_t next = (i + 1) % nodes;
     const std::int64_t from = leaf(g.on_nodes[i].node), to = leaf(g.on_nodes[next].node);
@@ -172,7 +173,7 @@ void Traffic::ring_uplinks(const GroupInstance& g, const Ports& ports) const {
     out[from] += 1;
     in[to] += 1;
   }
-  // Shares: what all twins of this ring put on the fullest leaf, divided by the nodes that share its uplinks.
+  // A share is the load of all twins of this ring on the fullest leaf, divided by the nodes that share its uplinks.
   double up = 0, down = 0;
   if (shares_)
     for (const auto& [l, count] : here) {
@@ -192,7 +193,7 @@ void Traffic::ring_uplinks(const GroupInstance& g, const Ports& ports) const {
 PoolLoad Traffic::all_to_all(const GroupInstance& g, const std::vector<double>& bytes,
                              std::int64_t rows_of_token) const {
   const std::size_t n = g.members.size();
-  std::vector<std::size_t> node_of(n);  // index into g.on_nodes
+  std::vector<std::size_t> node_of(n);  // index into g.on_nodes, by member
   for (std::size_t node = 0, member = 0; node < g.on_nodes.size(); ++node)
     for (std::int64_t k = 0; k < g.on_nodes[node].count; ++k) node_of[member++] = node;
   const auto simulated = [&](std::size_t member) { return local_[static_cast<std::size_t>(g.members[member])] >= 0; };
@@ -203,14 +204,15 @@ PoolLoad Traffic::all_to_all(const GroupInstance& g, const std::vector<double>& 
     for (std::size_t j = 0; j < n; ++j) all += bytes[i * n + j], to_node[node_of[j]] += bytes[i * n + j];
     const auto sent = [&](double there) { return rows_of_token > 0 ? share_sent_once(there / all, rows_of_token) : 1; };
     for (std::size_t j = 0; j < n; ++j) {
-      if (i == j || bytes[i * n + j] <= 0) continue;  // a rank's own rows move in its memory
+      if (i == j || bytes[i * n + j] <= 0) continue;  // a rank's own rows stay in its memory
       const std::int64_t from = g.members[i], to = g.members[j];
       const std::int64_t a = cluster_.node_of(from), b = cluster_.node_of(to);
       const double amount = bytes[i * n + j] * sent(a == b ? bytes[i * n + j] : to_node[node_of[j]]);
       if (simulated(i)) sum_.add(port(from, a == b ? nvlink_out : nic_out), amount);
       if (!simulated(j)) continue;
       sum_.add(port(to, a == b ? nvlink_in : nic_in), amount);
-      if (rows_of_token > 0 && a != b) {  // from the member that received it; all of the node's do it alike
+      // The member that received it passes it on; all members of the node do so alike.
+      if (rows_of_token > 0 && a != b) {
         const double passed =
             bytes[i * n + j] * sent(bytes[i * n + j]) * (1 - 1 / as_double(g.on_nodes[node_of[j]].count));
         sum_.add(port(to, nvlink_out), passed);

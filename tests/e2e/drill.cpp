@@ -50,7 +50,7 @@ const std::string kFaulted = "if [ \"$5\" = --faults ]; then ";
 TEST_CASE("untouched, the drill through a script passes: what follows fails for its own reason") {
   const DrillCase c = tampered("untouched", "exec $real \"$@\"\n");
   CHECK((c.passed() && all_equal(c) && c.restarts.size() == 1 && c.steps_lost == 1));
-  CHECK(c.struck == std::vector<std::string>{"kill of rank 1 at optimizer of step 4"});
+  CHECK(c.proofs == std::vector<std::string>{"kill of rank 1 at optimizer of step 4"});
   CHECK((c.restarts[0].rank == 1 && c.restarts[0].cause == "signal 9 (Killed)" && c.restarts[0].resumed_after == 2));
   REQUIRE(c.restarts[0].phases);
   CHECK((c.restarts[0].phases->detect_s && c.restarts[0].phases->recovery_s() > 0));
@@ -59,7 +59,7 @@ TEST_CASE("untouched, the drill through a script passes: what follows fails for 
 TEST_CASE("a fault that never strikes fails the drill, though all is equal") {
   const DrillCase c = tampered("never", "exec $real train \"$2\" -o \"$4\"\n");
   CHECK_FALSE(c.passed());
-  CHECK((all_equal(c) && c.restarts.empty() && c.struck.empty()));
+  CHECK((all_equal(c) && c.restarts.empty() && c.proofs.empty()));
   CHECK(c.differences == std::vector<std::string>{"kill of rank 1 at optimizer of step 4 never struck"});
 }
 
@@ -223,7 +223,7 @@ TEST_CASE("the same faults twice, the same decisions") {
   };
   for (std::size_t i = 0; i < inputs.size(); i += 2) {
     CHECK(decisions(result.cases[i]) == decisions(result.cases[i + 1]));
-    CHECK(result.cases[i].struck == result.cases[i + 1].struck);
+    CHECK(result.cases[i].proofs == result.cases[i + 1].proofs);
     CHECK(result.cases[i].steps_lost == result.cases[i + 1].steps_lost);
   }
 }

@@ -1,4 +1,4 @@
-// windtunnel watch over real training whose loss is lost: it goes back to before it, leaves batches out, and ends as a
+// windtunnel watch over real training whose loss diverges: it goes back to before it, leaves batches out, and ends as a
 // run that has left the same ones out from the beginning.
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
@@ -80,7 +80,7 @@ class Site {
   TempDirectory folder_;
 };
 
-/// The loss is lost at step 13. Four steps before it step 8 is the newest checkpoint, and eight batches from there on
+/// The loss diverges at step 13. Four steps before it step 8 is the newest checkpoint, and eight batches from there on
 /// are more than those until step 13.
 void check_went_back(Site& site) {
   const Ended ended = site.watch();

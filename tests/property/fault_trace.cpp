@@ -14,9 +14,9 @@ using namespace wt::test;
 
 TEST_CASE("a trace's events come in order and the same seed gives the same ones") {
   const EntityTree tree{.nodes = 40, .spares = 3, .ranks_per_node = 8, .nodes_per_rack = 4, .nodes_per_leaf = 16};
-  const std::vector<StrikeLaw> laws{node_failures(1e6, 0.7),
-                                    {.domain = FaultDomain::rack, .mean_s = 5e6},
-                                    {.what = StrikeLaw::Strikes::planned, .domain = FaultDomain::all, .mean_s = 4e5}};
+  const std::vector<FaultLaw> laws{node_failures(1e6, 0.7),
+                                   {.domain = FaultDomain::rack, .mean_s = 5e6},
+                                   {.effect = FaultLaw::Effect::planned, .domain = FaultDomain::all, .mean_s = 4e5}};
   FaultTrace one(tree, laws, {{1234, 0, 7}}, 5), again(tree, laws, {{1234, 0, 7}}, 5), other(tree, laws, {}, 6);
   const auto a = events_until(one, 1e6), b = events_until(again, 1e6), c = events_until(other, 1e6);
   REQUIRE(a.size() == b.size());

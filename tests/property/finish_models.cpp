@@ -77,13 +77,13 @@ class RandomSettings {
 };
 
 /// The setting on traces: its failures are of nodes.
-FaultTraces traces_of(const Setting& setting, StrikeLaw failures = node_failures(0)) {
+FaultTraces traces_of(const Setting& setting, FaultLaw failures = node_failures(0)) {
   const RunScenario& s = setting.run;
   const EntityTree tree{.nodes = setting.nodes, .spares = s.spares};
   failures.mean_s = s.failures.mean_s * static_cast<double>(setting.nodes);
-  FaultLaws laws{.laws = {failures}, .given = {}, .event_of = {}};
+  FaultLaws laws{.laws = {failures}, .scheduled = {}, .event_of = {}};
   if (s.planned_mean_s > 0)
-    laws.laws.push_back({.what = StrikeLaw::Strikes::planned,
+    laws.laws.push_back({.effect = FaultLaw::Effect::planned,
                          .domain = FaultDomain::all,
                          .mean_s = s.planned_mean_s,
                          .lasts_s = s.planned_stop_s});
@@ -113,7 +113,7 @@ TEST_CASE("with bad nodes they do not: the test above can tell") {
   Setting setting = settings.next();
   setting.run.spares += 3;
   const RunDistribution by_time = simulate_runs(setting.run, kRuns, 29);
-  const StrikeLaw bad{.bad_share = 0.05, .bad_factor = 100};
+  const FaultLaw bad{.bad_share = 0.05, .bad_factor = 100};
   const RunDistribution traced = simulate_runs(setting.run, kRuns, traced_runs(traces_of(setting, bad), {}));
   CHECK(largest_gap(by_time.wall_s, traced.wall_s) > kGap);
 }
@@ -123,7 +123,7 @@ TEST_CASE("runs of a policy on traces are those of the comparison, less what it 
   const Setting setting = settings.next();
   const FaultTraces faults = traces_of(setting);
   TracedPolicy policy{"a", setting.run, {}}, charged = policy;
-  charged.left = [](double goodput) { return goodput / 2; };
+  charged.after_further_losses = [](double goodput) { return goodput / 2; };
   const std::vector<PolicyOutcome> compared = replay_policies(faults, {policy, charged}, 20);
   const RunDistribution runs = simulate_runs(setting.run, 60, traced_runs(faults, policy)),
                         less = simulate_runs(setting.run, 60, traced_runs(faults, charged));
@@ -132,6 +132,6 @@ TEST_CASE("runs of a policy on traces are those of the comparison, less what it 
   CHECK(less.mean_s == Approx(2 * runs.mean_s));
   const auto lost = static_cast<std::size_t>(Bucket::wasted_progress);
   CHECK(less.bucket_mean_s[lost] - runs.bucket_mean_s[lost] == Approx(runs.mean_s));
-  policy.fails = false;
+  policy.with_failures = false;
   CHECK(simulate_runs(setting.run, 60, traced_runs(faults, policy)).failures == 0);
 }

@@ -13,8 +13,8 @@ using namespace wt::test;
 
 TEST_CASE("policies on the same traces: paired, repeatable, and what does not fail is the bound") {
   const EntityTree tree{.nodes = 16, .spares = 4};
-  const std::vector<StrikeLaw> laws{node_failures(3e5),
-                                    {.what = StrikeLaw::Strikes::planned, .domain = FaultDomain::all, .mean_s = 3e4}};
+  const std::vector<FaultLaw> laws{node_failures(3e5),
+                                   {.effect = FaultLaw::Effect::planned, .domain = FaultDomain::all, .mean_s = 3e4}};
   RunScenario s = busy();
   s.steps = 5000, s.spares = 0;
   RunScenario spared = s;

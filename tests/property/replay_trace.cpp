@@ -27,7 +27,7 @@ struct MeanGoodput {
   double mean, error;
 };
 MeanGoodput mean_goodput(const RunScenario& s, const Continuation& policy, const EntityTree& tree,
-                         const std::vector<StrikeLaw>& laws, int runs) {
+                         const std::vector<FaultLaw>& laws, int runs) {
   std::vector<double> goodputs;
   for (int i = 0; i < runs; ++i) {
     FaultTrace trace(tree, laws, {}, run_seed(11, i));
@@ -50,7 +50,7 @@ RunScenario free_saves(double step_s, std::int64_t steps) {
 }
 
 Continuation units(std::int64_t count, std::int64_t least) {
-  Continuation out{.units = count, .least = least, .step_factor = {1}};
+  Continuation out{.units = count, .min_units = least, .step_factor = {1}};
   for (std::int64_t k = 1; k <= count; ++k) out.step_factor.push_back(replica_step_factor(count, k, 0));
   return out;
 }
@@ -114,7 +114,7 @@ TEST_CASE("an uptime with a known error and lost replicas: jumped as it is stepp
     const detail::Events events{.failure = draw(3) ? detail::kNever : draw(6000),
                                 .stop = draw(3) ? detail::kNever : draw(6000),
                                 .local_lost = draw(2) == 0,
-                                .wrong = draw(2) ? detail::kNever : draw(6000)};
+                                .silent_at = draw(2) ? detail::kNever : draw(6000)};
     const detail::Uptime jumped = detail::jump_uptime(clock, {}, true, events, health()),
                          stepped = counted_steps().uptime(clock, {}, true, events, health());
     REQUIRE(jumped.how == stepped.how);
@@ -131,12 +131,12 @@ TEST_CASE("an uptime with a known error and lost replicas: jumped as it is stepp
 
 TEST_CASE("the same trace gives the same run bit by bit, and buckets sum to the wall time") {
   const EntityTree tree{.nodes = 24, .spares = 2, .nodes_per_rack = 4, .nodes_per_leaf = 8};
-  const std::vector<StrikeLaw> laws{
+  const std::vector<FaultLaw> laws{
       node_failures(3e5, 0.8),
       {.domain = FaultDomain::rack, .mean_s = 2e6},
-      {.what = StrikeLaw::Strikes::planned, .domain = FaultDomain::all, .mean_s = 5e4, .lasts_s = 600, .sigma = 1},
-      {.what = StrikeLaw::Strikes::slow, .mean_s = 4e5, .lasts_s = 3000, .factor = 1.4},
-      {.what = StrikeLaw::Strikes::found, .mean_s = 9e5, .lasts_s = 2000, .factor = 1.2}};
+      {.effect = FaultLaw::Effect::planned, .domain = FaultDomain::all, .mean_s = 5e4, .lasts_s = 600, .sigma = 1},
+      {.effect = FaultLaw::Effect::slow, .mean_s = 4e5, .lasts_s = 3000, .factor = 1.4},
+      {.effect = FaultLaw::Effect::slow_replaced, .mean_s = 9e5, .lasts_s = 2000, .factor = 1.2}};
   RunScenario s = busy();
   s.spread = {.detect = 1, .reschedule = 0.5, .restart = 0.3, .reload = 0.2, .repair = 1.5};
   s.local = {10, 1, 4, 0.7};
@@ -156,7 +156,7 @@ TEST_CASE("a spare more never hurts where no spare fails") {
   // Repair takes longer than finding and replacing a node; strikes of nodes 0 to 23 alone.
   RunScenario s = busy();
   s.steps = 5000;
-  std::vector<GivenStrike> strikes;
+  std::vector<ScheduledFault> strikes;
   FaultTrace drawn({.nodes = 24}, {node_failures(2e5)}, {}, 21);
   for (const TraceEvent& e : events_until(drawn, 1e6))
     strikes.push_back({static_cast<double>(e.at) * 1e-9, 0, e.entity});
@@ -253,7 +253,7 @@ TEST_CASE("O21: a rack of one replica takes that replica alone") {
   RunScenario s = free_saves(3, 100000);
   s.tolerance = {4, 600, 0}, s.repair_s = 0;
   const EntityTree tree{.nodes = 32, .nodes_per_rack = 8};
-  const StrikeLaw rack{.domain = FaultDomain::rack, .mean_s = 0}, node{.mean_s = 0};
+  const FaultLaw rack{.domain = FaultDomain::rack, .mean_s = 0}, node{.mean_s = 0};
   FaultTrace racks(tree, {rack, node}, {{5000, 0, 2}}, 1), nodes(tree, {rack, node}, {{5000, 1, 17}}, 1);
   const RunOutcome a = replay_trace(s, units(4, 2), racks), b = replay_trace(s, units(4, 2), nodes);
   check_equal(a, b);
@@ -275,9 +275,9 @@ TEST_CASE("hot spares restart nothing, and are used up") {
 TEST_CASE("times of starts are drawn anew at each stop, whatever brings it") {
   RunScenario s = free_saves(10, 1000);
   s.restart_s = 100, s.spread.restart = 0.5;
-  const std::vector<StrikeLaw> laws{node_failures(0),
-                                    {.what = StrikeLaw::Strikes::planned, .domain = FaultDomain::all, .lasts_s = 60}};
-  const auto starts = [&](const std::vector<GivenStrike>& strikes, std::uint64_t seed) {
+  const std::vector<FaultLaw> laws{node_failures(0),
+                                   {.effect = FaultLaw::Effect::planned, .domain = FaultDomain::all, .lasts_s = 60}};
+  const auto starts = [&](const std::vector<ScheduledFault>& strikes, std::uint64_t seed) {
     FaultTrace trace({.nodes = 4, .spares = 1}, laws, strikes, seed);
     RunScenario spared = s;
     spared.spares = 1;
@@ -316,9 +316,9 @@ TEST_CASE("a node that fails during a recovery has a recovery of its own, not th
 TEST_CASE("a slow phase ends with the node that is slow") {
   RunScenario s = free_saves(10, 2000);
   s.spares = 1, s.repair_s = 1e5;
-  const std::vector<StrikeLaw> laws{{.what = StrikeLaw::Strikes::slow, .lasts_s = 5000, .factor = 2},
-                                    node_failures(0),
-                                    {.domain = FaultDomain::rank}};
+  const std::vector<FaultLaw> laws{{.effect = FaultLaw::Effect::slow, .lasts_s = 5000, .factor = 2},
+                                   node_failures(0),
+                                   {.domain = FaultDomain::rank}};
   const auto slower_s = [&](std::int32_t failure, std::int32_t member, bool tolerant) {
     FaultTrace trace({.nodes = 4, .spares = 1}, laws, {{1005, 0, 2}, {1505, failure, member}}, 1);
     RunScenario run = s;
@@ -334,9 +334,9 @@ TEST_CASE("a slow phase ends with the node that is slow") {
 TEST_CASE("a planned stop that comes due just before another stop takes effect is held") {
   RunScenario s = free_saves(10, 1000);
   s.spares = 1, s.repair_s = 1e5;
-  const std::vector<StrikeLaw> laws{{.what = StrikeLaw::Strikes::found, .lasts_s = 500, .factor = 2},
-                                    {.what = StrikeLaw::Strikes::planned, .domain = FaultDomain::all, .lasts_s = 1000}};
-  const auto run = [&](const std::vector<GivenStrike>& strikes) {
+  const std::vector<FaultLaw> laws{{.effect = FaultLaw::Effect::slow_replaced, .lasts_s = 500, .factor = 2},
+                                   {.effect = FaultLaw::Effect::planned, .domain = FaultDomain::all, .lasts_s = 1000}};
+  const auto run = [&](const std::vector<ScheduledFault>& strikes) {
     FaultTrace trace({.nodes = 4, .spares = 1}, laws, strikes, 1);
     return replay_trace(s, {}, trace);
   };

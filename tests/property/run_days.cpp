@@ -57,8 +57,8 @@ TEST_CASE("one uptime: jumping equals stepping at every time of failure, stop an
         const auto next = std::upper_bound(changes.begin(), changes.end(), time) - changes.begin();
         detail::Health h{c.step + static_cast<std::int64_t>(bits >> (2 * next) & 3)};
         if (next < static_cast<std::ptrdiff_t>(changes.size())) h.until = changes[static_cast<std::size_t>(next)];
-        h.gone = (rare >> next & 1) == 1;
-        if (next > paused && !h.gone) h.pause = static_cast<std::int64_t>(bits >> (20 + 3 * next) & 7);
+        h.too_few = (rare >> next & 1) == 1;
+        if (next > paused && !h.too_few) h.pause = static_cast<std::int64_t>(bits >> (20 + 3 * next) & 7);
         paused = next;
         return h;
       };

@@ -35,7 +35,7 @@ DemoResult demo_of(const std::vector<RunComparison>& comparisons) {
   demo.cores = 2;
   demo.comparisons = comparisons;
   DrillCase exact;
-  exact.struck = {"kill of rank 1 at optimizer of step 6"};
+  exact.proofs = {"kill of rank 1 at optimizer of step 6"};
   exact.losses_equal = exact.samples_equal = exact.parameters_equal = exact.optimizer_equal = true;
   demo.drill.cases = {exact};
   return demo;

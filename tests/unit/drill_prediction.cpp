@@ -22,8 +22,8 @@ double typical_s(const SourcedTime& time) { return time.median > 0 ? time.median
 TEST_CASE("without-replica: no step is lost, and nothing is loaded") {
   const SimulatedScenario out = simulated("without-replica");
   const MeasuredRecovery m = read_measured_recovery("tiny-moe");
-  REQUIRE(out.strikes.size() == 1);
-  const SimulatedStrike& s = out.strikes[0];
+  REQUIRE(out.faults.size() == 1);
+  const SimulatedFault& s = out.faults[0];
   CHECK(s.restarts == 1);
   CHECK(s.steps_lost == 0);
   CHECK((s.start_s == 0 && s.load_s == 0));
@@ -38,8 +38,8 @@ TEST_CASE("maintenance: notice, save, end, start of another launch and load, and
   m.notice_s = 1.5, m.relaunch_s = 2.5;
   for (const char* name : {"maintenance", "preemption"}) {
     const SimulatedScenario out = simulated(name, m);
-    REQUIRE(out.strikes.size() == 1);
-    const SimulatedStrike& s = out.strikes[0];
+    REQUIRE(out.faults.size() == 1);
+    const SimulatedFault& s = out.faults[0];
     CHECK(s.restarts == 1);
     CHECK(s.steps_lost == 0);
     CHECK(s.replay_s == 0);
@@ -49,14 +49,14 @@ TEST_CASE("maintenance: notice, save, end, start of another launch and load, and
     CHECK(total_recovery_s(out) == Approx(1.5 + s.start_s + s.load_s + m.step_s));
   }
   // A launch that ended otherwise starts as slowly; its agent stops nobody.
-  CHECK(simulated("agent-lost", m).strikes.at(0).start_s == Approx(2.5 + m.first_step_s));
-  CHECK(simulated("kill", m).strikes.at(0).start_s == Approx(typical_s(m.times.restart_s) + m.first_step_s));
+  CHECK(simulated("agent-lost", m).faults.at(0).start_s == Approx(2.5 + m.first_step_s));
+  CHECK(simulated("kill", m).faults.at(0).start_s == Approx(typical_s(m.times.restart_s) + m.first_step_s));
 }
 
 TEST_CASE("damaged files, failed saves and corrupted numbers: the steps that each drill loses") {
   const auto lost = [](const char* name) {
     std::int64_t steps = 0;
-    for (const SimulatedStrike& s : simulated(name).strikes) steps += s.steps_lost;
+    for (const SimulatedFault& s : simulated(name).faults) steps += s.steps_lost;
     return steps;
   };
   CHECK(lost("flipped-bit") == 5);  // saved after step 4 and 8, struck in step 10
@@ -81,18 +81,18 @@ TEST_CASE("a failed last save costs the steps since the one before, or since the
   const DrillInput last = read_drill_input("last-save-fails");
   MeasuredRecovery m = read_measured_recovery(last.run.name);
   const SimulatedScenario copied = simulate_drill(last, m);
-  REQUIRE(copied.strikes.size() == 1);
-  CHECK(copied.strikes[0].restarts == 1);
-  CHECK(copied.strikes[0].steps_lost == 2);  // copied after step 10 of 12
+  REQUIRE(copied.faults.size() == 1);
+  CHECK(copied.faults[0].restarts == 1);
+  CHECK(copied.faults[0].steps_lost == 2);  // copied after step 10 of 12
   DrillInput stored = last;
   stored.run.resilience.local = {};
-  CHECK(simulate_drill(stored, m).strikes.at(0).steps_lost == 4);  // saved after step 8
+  CHECK(simulate_drill(stored, m).faults.at(0).steps_lost == 4);  // saved after step 8
 }
 
 TEST_CASE("kill-in-reload: two recoveries, and the lost steps are done again once") {
   const MeasuredRecovery m = read_measured_recovery("tiny-moe");
   const SimulatedScenario out = simulated("kill-in-reload", m);
-  REQUIRE(out.strikes.size() == 2);
+  REQUIRE(out.faults.size() == 2);
   const double down_s = typical_s(m.times.detect_s) + typical_s(m.times.reschedule_s),
                start_s = typical_s(m.times.restart_s), load_s = typical_s(m.times.reload_s);
   CHECK(total_recovery_s(out) == Approx(2 * (down_s + start_s) + 1.5 * load_s + m.first_step_s + 2 * m.step_s));
@@ -101,11 +101,11 @@ TEST_CASE("kill-in-reload: two recoveries, and the lost steps are done again onc
 TEST_CASE("a recovery that another fault cuts short counts from its strike to the end of the next one") {
   const RecoveryPhases phases{.detect_s = 7, .stop_s = 1, .start_s = 2, .load_s = 3, .first_step_s = 4, .replay_s = 5};
   DrillRestart cut, whole;
-  cut.struck_unix_s = 100, cut.detected_unix_s = 102;
-  whole.struck_unix_s = 103, whole.detected_unix_s = 110, whole.phases = phases;
+  cut.fault_unix_s = 100, cut.detected_unix_s = 102;
+  whole.fault_unix_s = 103, whole.detected_unix_s = 110, whole.phases = phases;
   CHECK(total_recovery_s(std::vector{cut, whole}) == 10 + 15);
   CHECK(total_recovery_s(std::vector{whole}) == 7 + 15);
-  whole.struck_unix_s.reset();
+  whole.fault_unix_s.reset();
   CHECK(total_recovery_s(std::vector{whole}) == 15);
   CHECK(total_recovery_s(std::vector{cut}) == 0);
 }

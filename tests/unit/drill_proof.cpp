@@ -43,8 +43,8 @@ DrillCase judged_lines(const std::string& event, const std::vector<Line>& lines,
   run.layout.replicate = 2, run.layout.shard = 2;
   DrillCase out;
   out.restarts = restarts;
-  prove_strikes(scenario, run, folder.path(), out);
-  CHECK((out.struck.size() == 1 || !out.differences.empty()));
+  prove_faults(scenario, run, folder.path(), out);
+  CHECK((out.proofs.size() == 1 || !out.differences.empty()));
   return out;
 }
 
@@ -69,7 +69,7 @@ void fails(const DrillCase& c, const std::string& why) {
   CHECK_THAT(c.differences.front(), Catch::Contains(why));
 }
 
-bool passes(const DrillCase& c) { return c.differences.empty() && c.struck.size() == 1; }
+bool passes(const DrillCase& c) { return c.differences.empty() && c.proofs.size() == 1; }
 
 }  // namespace
 

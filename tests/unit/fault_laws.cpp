@@ -32,7 +32,7 @@ std::string class_of(const std::string& more) {
   return "failures: [{class: a, per_1000_node_days: 10, evidence: assumed, source: a" + more + "}]\n";
 }
 
-std::int64_t strikes_within(const StrikeLaw& law, const EntityTree& tree, double seconds) {
+std::int64_t strikes_within(const FaultLaw& law, const EntityTree& tree, double seconds) {
   FaultTrace trace(tree, {law}, {}, 9);
   std::int64_t n = 0;
   while (const TraceEvent* e = trace.event(static_cast<std::size_t>(n))) {
@@ -49,7 +49,7 @@ TEST_CASE("Llama 3's classes are one law of all failures, and its planned stops 
   const FaultLaws laws = preset_laws(read_failures("llama3"), tree);
   REQUIRE(laws.laws.size() == 2);
   CHECK(laws.laws[0].mean_s == Approx(2048 * 54 * kDay_s / 419));
-  CHECK(laws.laws[1].what == StrikeLaw::Strikes::planned);
+  CHECK(laws.laws[1].effect == FaultLaw::Effect::planned);
   CHECK(laws.laws[1].mean_s == Approx(54 * kDay_s / 47));
   CHECK(preset_laws(read_failures("llama3"), tree, 2).laws[0].mean_s == Approx(2 * laws.laws[0].mean_s));
 }
@@ -59,7 +59,7 @@ TEST_CASE("events per 1000 node-days are as many of every domain") {
   const double seconds = 1000 * kDay_s;  // 10 per 1000 node-days on 64 nodes: 640 events, standard deviation 25
   using enum FaultDomain;
   for (const FaultDomain domain : {rank, node, rack, leaf, rail, all}) {
-    const StrikeLaw law{.domain = domain, .mean_s = entity_mean_s(tree, domain, 10)};
+    const FaultLaw law{.domain = domain, .mean_s = entity_mean_s(tree, domain, 10)};
     INFO(to_string(domain));
     CHECK(static_cast<double>(strikes_within(law, tree, seconds)) == Approx(640).margin(4 * 25.3));
   }
@@ -68,7 +68,7 @@ TEST_CASE("events per 1000 node-days are as many of every domain") {
   for (const std::int64_t nodes : {std::int64_t{8}, std::int64_t{200}}) {
     const EntityTree part{.nodes = nodes, .nodes_per_rack = 3, .nodes_per_leaf = 32};
     for (const FaultDomain domain : {rack, leaf}) {
-      const StrikeLaw law{.domain = domain, .mean_s = entity_mean_s(part, domain, 5)};
+      const FaultLaw law{.domain = domain, .mean_s = entity_mean_s(part, domain, 5)};
       const double expected = 5 * as_double(nodes);
       CHECK(static_cast<double>(strikes_within(law, part, seconds)) ==
             Approx(expected).margin(4 * std::sqrt(expected)));
@@ -126,10 +126,10 @@ TEST_CASE("events of a study's scenario join the laws: rates, shares, times and 
   REQUIRE(out.laws.size() == 5);
   CHECK(out.laws[0].shape == 0.78);
   CHECK(out.laws[0].mean_s == Approx(1000 * kDay_s / (0.05 * 4)));
-  REQUIRE(out.given.size() == 3);
-  CHECK(out.given[0].at_s == 3 * 3600);
-  CHECK(out.given[0].entity == 1);
-  CHECK(out.given[1].entity == 4);
+  REQUIRE(out.scheduled.size() == 3);
+  CHECK(out.scheduled[0].at_s == 3 * 3600);
+  CHECK(out.scheduled[0].entity == 1);
+  CHECK(out.scheduled[1].entity == 4);
   CHECK(out.laws[3].lasts_s == 86400);
   CHECK(out.laws[4].lasts_s == 0);
   // A twentieth of the nodes has all of its events: 64 in 1000 days, standard deviation 8, and of the share itself.
@@ -175,9 +175,9 @@ TEST_CASE("damage and corruption in a study's faults: by the rate of the storage
                   "weight, layer: 0, element: 0, bit: 9}}\n"),
       seconds(), tree, out);
   REQUIRE(out.laws.size() == 2);
-  CHECK(out.laws[0].what == StrikeLaw::Strikes::damage);
-  CHECK(out.laws[0].spoils_save);
-  CHECK(out.given.at(0).at_s == 3600);
-  CHECK(out.laws[1].what == StrikeLaw::Strikes::silent);
+  CHECK(out.laws[0].effect == FaultLaw::Effect::damage);
+  CHECK(out.laws[0].loses_newest_save);
+  CHECK(out.scheduled.at(0).at_s == 3600);
+  CHECK(out.laws[1].effect == FaultLaw::Effect::silent);
   CHECK(out.laws[1].mean_s == Approx(1000 * kDay_s / (2 / 8.0)));
 }

@@ -79,28 +79,28 @@ TEST_CASE("the smallest largest regret of two layouts in two scenarios") {
 TEST_CASE("what knowing a price of two values is worth") {
   const std::vector<std::vector<double>> steps_s{{10, 11}, {14, 12}};
   // With the second chosen, knowing the first case takes the first layout and saves 1 s of 11.
-  const Knowing even = knowing(steps_s, {0.5, 0.5}, 1, 0);
+  const ValueOfKnowing even = value_of_knowing(steps_s, {0.5, 0.5}, 1, 0);
   CHECK(even.changes == 0.5);
   CHECK(even.saves_s == Approx(0.5));
-  const Knowing rare = knowing(steps_s, {0.1, 0.9}, 1, 0);
+  const ValueOfKnowing rare = value_of_knowing(steps_s, {0.1, 0.9}, 1, 0);
   CHECK(rare.changes == 0.1);
   CHECK(rare.saves_s == Approx(0.1));
   // 10 % behind is not worth a change within a tie of 20 %, and of it 4 % were given up already.
-  CHECK(knowing(steps_s, {0.5, 0.5}, 1, 0.2).changes == 0);
-  CHECK(knowing(steps_s, {0.5, 0.5}, 1, 0, 0.04).saves_s == Approx(0.5 * 0.06 * 10));
+  CHECK(value_of_knowing(steps_s, {0.5, 0.5}, 1, 0.2).changes == 0);
+  CHECK(value_of_knowing(steps_s, {0.5, 0.5}, 1, 0, 0.04).saves_s == Approx(0.5 * 0.06 * 10));
   // A layout that is the best whatever the price: knowing it is worth nothing.
-  CHECK(knowing({{10, 11}, {11, 12}}, {0.5, 0.5}, 0, 0).saves_s == 0);
+  CHECK(value_of_knowing({{10, 11}, {11, 12}}, {0.5, 0.5}, 0, 0).saves_s == 0);
 }
 
 TEST_CASE("what knowing a log-normal price is worth, by the normal's partial expectation") {
   // The chosen layout takes 10 s whatever the price, the other 9 s at its low end and 11 s at its high end.
-  const Knowing known = knowing({std::vector<double>{10, 9}, {10, 10}, {10, 11}}, 0, 0);
+  const ValueOfKnowing known = value_of_knowing({std::vector<double>{10, 9}, {10, 10}, {10, 11}}, 0, 0);
   // E[min(1, -z / c)] over z < 0 with c the 90 % quantile: (density(0) - density(c)) / c + 0.1.
   constexpr double kEnd = 1.2815516, kDensityAt0 = 0.3989423, kDensityAtEnd = 0.1754983;
   CHECK(known.saves_s == Approx((kDensityAt0 - kDensityAtEnd) / kEnd + 0.1).epsilon(0.003));
   CHECK(known.changes == Approx(0.5));
   // More than 5 % behind: the price is below half of the way to the low end, z < -c / 2.
-  CHECK(knowing({std::vector<double>{10, 9}, {10, 10}, {10, 11}}, 0, 1 / 0.95 - 1).changes ==
+  CHECK(value_of_knowing({std::vector<double>{10, 9}, {10, 10}, {10, 11}}, 0, 1 / 0.95 - 1).changes ==
         Approx(0.2608).margin(0.005));
 }
 

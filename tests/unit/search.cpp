@@ -190,7 +190,7 @@ TEST_CASE("the blocks that are searched hold some of every chunk") {
   s.problem.space.pipeline_degrees = {3};
   std::set<std::string> words;
   for (const Layout& layout : all_layouts(s.problem)) {
-    CHECK_NOTHROW(dealt(s.problem, layout).check(s.model, "dealt"));
+    CHECK_NOTHROW(with_stack_chunks(s.problem, layout).check(s.model, "dealt"));
     words.insert(to_string(layout.recompute));
   }
   CHECK(words.count("block:every-2") == 1);

@@ -21,7 +21,7 @@ double of_all_stages(const SearchProblem& p, const Layout& layout) {
   ProgramOptions options = program_options(p, some);
   options.step_microbatches = all.count;
   const double imbalance = p99_imbalance(p, layout);
-  return live_memory(build_program_set(p.model, dealt(p, layout), options),
+  return live_memory(build_program_set(p.model, with_stack_chunks(p, layout), options),
                      [&](int microbatch, int) {
                        return static_cast<double>(some.of(microbatch) * p.seq / layout.context * p.model.top_k) /
                               static_cast<double>(layout.whole_experts ? layout.tensor : 1) * imbalance;
@@ -208,8 +208,8 @@ TEST_CASE("layouts of every kind take no less than their bounds, all microbatche
       const Layout layout = draw.of(space.members(group));
       StepOptions all;
       all.every_microbatch = true;
-      const double step_s = simulated_step(p.model, dealt(p, layout), program_options(p, layout), p.cluster, cost,
-                                           *routing_of(p, layout), all)
+      const double step_s = simulated_step(p.model, with_stack_chunks(p, layout), program_options(p, layout), p.cluster,
+                                           cost, *routing_of(p, layout), all)
                                 .replay.step_s;
       INFO("seed " << seed << ": " << key_of(layout) << ", " << group.microbatches << " microbatches");
       const double needed = step_memory(p, layout).needed();

@@ -14,9 +14,9 @@ using namespace wt::test;
 TEST_CASE("a killed rank costs the steps since the save and the phases of a recovery") {
   const Scenario s = scenario_of("events:\n" + kill_of("{domain: rank, index: 1}", "{step: 7}"));
   const SimulatedScenario out = simulate_scenario(s, seconds(), 4);
-  REQUIRE(out.strikes.size() == 1);
-  const SimulatedStrike& strike = out.strikes[0];
-  CHECK(strike.struck);
+  REQUIRE(out.faults.size() == 1);
+  const SimulatedFault& strike = out.faults[0];
+  CHECK(strike.took_effect);
   CHECK(strike.at_s == Approx(2 + 6.5 + 0.125));  // start, steps 1 to 6 and half of 7, one save
   CHECK(strike.restarts == 1);
   CHECK(strike.replay_s == Approx(2.5));  // steps 5, 6 and half of 7
@@ -34,8 +34,8 @@ TEST_CASE("a strike that waits for the save before it loses what was done since"
     const SimulatedScenario out = simulate_scenario(
         scenario_of("events:\n" + kill_of("{domain: rank, index: 1}", saved ? "{step: 5, saved: true}" : "{step: 5}")),
         slow, 4);
-    CHECK(out.strikes.at(0).steps_lost == (saved ? 0 : 4));
-    CHECK(out.strikes[0].replay_s == Approx(saved ? 0.75 : 4.5));
+    CHECK(out.faults.at(0).steps_lost == (saved ? 0 : 4));
+    CHECK(out.faults[0].replay_s == Approx(saved ? 0.75 : 4.5));
   }
 }
 
@@ -45,20 +45,20 @@ TEST_CASE("a second strike during the recovery from the first, and one that is r
     const Scenario s = scenario_of(
         "events:\n" + first + kill_of("{domain: rank, index: 0}", fmt::format("{{at: {}}}", at), ", generation: 1"));
     const SimulatedScenario out = simulate_scenario(s, seconds(), 4);
-    REQUIRE(out.strikes.size() == 2);
-    CHECK(out.strikes[1].struck);
-    CHECK(out.strikes[1].event == 1);
-    CHECK(out.strikes[1].replay_s == Approx(0).margin(1e-9));  // nothing was done since
-    CHECK(out.strikes[1].load_s == Approx(load_s).margin(1e-6));
-    CHECK(out.strikes[0].first_step_s == 1);
-    CHECK(out.strikes[0].under_way_s == Approx(0.5));
-    CHECK(out.strikes[1].first_step_s == 0);  // the same one
+    REQUIRE(out.faults.size() == 2);
+    CHECK(out.faults[1].took_effect);
+    CHECK(out.faults[1].event == 1);
+    CHECK(out.faults[1].replay_s == Approx(0).margin(1e-9));  // nothing was done since
+    CHECK(out.faults[1].load_s == Approx(load_s).margin(1e-6));
+    CHECK(out.faults[0].first_step_s == 1);
+    CHECK(out.faults[0].under_way_s == Approx(0.5));
+    CHECK(out.faults[1].first_step_s == 0);  // the same one
     CHECK(out.run.failures == 2);
   }
   const Scenario repeated = scenario_of("events:\n" + kill_of("{domain: rank, index: 1}", "{step: 7}", ", repeats: 3"));
   const SimulatedScenario out = simulate_scenario(repeated, seconds(), 4);
-  REQUIRE(out.strikes.size() == 3);
-  for (const SimulatedStrike& strike : out.strikes) {
+  REQUIRE(out.faults.size() == 3);
+  for (const SimulatedFault& strike : out.faults) {
     CHECK(strike.restarts == 1);
     CHECK(strike.first_step_s == 1);
     CHECK(strike.replay_s == Approx(2.5));
@@ -83,12 +83,12 @@ TEST_CASE("a lost node is replaced by a spare, or the run goes on with fewer") {
                         seconds(), 4);
   CHECK(twice.run.finished);
   CHECK(twice.run.failures == 2);
-  CHECK(twice.strikes[1].down_s == Approx(0.75));
+  CHECK(twice.faults[1].down_s == Approx(0.75));
   const SimulatedScenario waits =
       simulate_scenario(scenario_of("nodes: {ranks: 2}\npolicy: {on_loss: [wait]}\nevents:\n" +
                                     kill_of("{domain: node, index: 0}", "{step: 6}", ", lasts: 100s")),
                         seconds(), 4);
-  CHECK(waits.strikes[0].down_s == Approx(100));
+  CHECK(waits.faults[0].down_s == Approx(100));
 }
 
 TEST_CASE("a lost replica and a disk that is full stop every rank, and no node is gone") {
@@ -98,10 +98,10 @@ TEST_CASE("a lost replica and a disk that is full stop every rank, and no node i
         scenario_of(fmt::format("policy: {{on_loss: [wait]}}\nevents:\n  - {{who: {}, when: {{step: 7}}, what: {}}}\n",
                                 kill ? "{domain: replica, index: 0}" : "{domain: rank, index: 1}", what)),
         seconds(), 4);
-    REQUIRE(out.strikes.size() == 1);
-    CHECK(out.strikes[0].restarts == 1);
-    CHECK(out.strikes[0].replay_s == Approx(kill ? 2.5 : 6.5));  // the save of step 4 failed
-    CHECK(out.strikes[0].down_s == Approx(0.75));
+    REQUIRE(out.faults.size() == 1);
+    CHECK(out.faults[0].restarts == 1);
+    CHECK(out.faults[0].replay_s == Approx(kill ? 2.5 : 6.5));  // the save of step 4 failed
+    CHECK(out.faults[0].down_s == Approx(0.75));
     CHECK(out.run.without_spare == 0);
   }
 }
@@ -110,9 +110,9 @@ TEST_CASE("announced maintenance loses no step") {
   const Scenario s = scenario_of(
       "events:\n  - {who: {domain: node, index: 0}, when: {step: 7}, what: {kind: maintenance}, lasts: 30s}\n");
   const SimulatedScenario out = simulate_scenario(s, seconds(), 4);
-  CHECK(out.strikes.at(0).steps_lost == 0);
-  CHECK(out.strikes[0].planned_s == Approx(30.125));  // with the save
-  CHECK(out.run.wall_s() == Approx(out.undisturbed.wall_s() + out.strikes[0].total_s()));
+  CHECK(out.faults.at(0).steps_lost == 0);
+  CHECK(out.faults[0].planned_s == Approx(30.125));  // with the save
+  CHECK(out.run.wall_s() == Approx(out.undisturbed.wall_s() + out.faults[0].total_s()));
 }
 
 TEST_CASE("O17: going on without a replica loses no step, and whole microbatches are dealt out anew until it is back") {
@@ -123,8 +123,8 @@ TEST_CASE("O17: going on without a replica loses no step, and whole microbatches
     const Scenario lost = scenario_of("nodes: {ranks: 2}\npolicy: {on_loss: [without_replica]}\nevents:\n" +
                                       kill_of("{domain: node, index: 1}", "{step: 7}", ", lasts: 12s"));
     const SimulatedScenario out = simulate_scenario(lost, s, 8);
-    REQUIRE(out.strikes.size() == 1);
-    const SimulatedStrike& strike = out.strikes[0];
+    REQUIRE(out.faults.size() == 1);
+    const SimulatedFault& strike = out.faults[0];
     INFO("microbatches " << microbatches);
     CHECK(out.run.finished);
     CHECK(strike.restarts == 1);
@@ -150,9 +150,9 @@ TEST_CASE("a replica whose node lives is back after its start, and one that is l
         simulate_scenario(scenario_of("nodes: {ranks: 2}\npolicy: {on_loss: [without_replica, restart]}\nevents:\n" +
                                       kill_of(who, "{step: 7}")),
                           s, 4);
-    CHECK(out.strikes.at(0).steps_lost == 0);
+    CHECK(out.faults.at(0).steps_lost == 0);
     CHECK(out.run.finished);
-    return out.strikes[0].slower_s;
+    return out.faults[0].slower_s;
   };
   CHECK(slower_s("{domain: node, index: 1}") == Approx(14));  // steps 7 to 20 take 2 s
   CHECK(slower_s("{domain: replica, index: 0}") == Approx(14));
@@ -167,18 +167,18 @@ TEST_CASE("who goes on without a replica restarts after a second loss, a hang, a
       simulate_scenario(scenario_of(policy + kill_of("{domain: node, index: 1}", "{time: 8.5s}") +
                                     kill_of("{domain: node, index: 0}", "{time: 20.0s}")),
                         s, 4);
-  REQUIRE(twice.strikes.size() == 2);
-  CHECK(twice.strikes[0].steps_lost == 0);
-  CHECK(twice.strikes[1].load_s == Approx(0.75));
-  CHECK(twice.strikes[1].down_s == Approx(0.75));
+  REQUIRE(twice.faults.size() == 2);
+  CHECK(twice.faults[0].steps_lost == 0);
+  CHECK(twice.faults[1].load_s == Approx(0.75));
+  CHECK(twice.faults[1].down_s == Approx(0.75));
   CHECK(twice.run.finished);
   const SimulatedScenario hang = simulate_scenario(
       scenario_of(policy + "  - {who: {domain: rank, index: 1}, when: {step: 7}, what: {kind: hang, of: process}, "
                            "detect: {by: watchdog, within: 10s}}\n"),
       s, 4);
-  CHECK(hang.strikes.at(0).down_s == Approx(10.25));
-  CHECK(hang.strikes[0].load_s == Approx(0.75));
-  CHECK(hang.strikes[0].replay_s == Approx(2.5));
+  CHECK(hang.faults.at(0).down_s == Approx(10.25));
+  CHECK(hang.faults[0].load_s == Approx(0.75));
+  CHECK(hang.faults[0].replay_s == Approx(2.5));
   s.tolerance.replicas = 1;
   const Scenario alone = scenario_of(policy + kill_of("{domain: node, index: 1}", "{step: 7}"));
   CHECK_THAT(usage_error([&] { simulate_scenario(alone, s, 4); }), Catch::Contains("without_replica with 1 replicas"));
@@ -207,11 +207,11 @@ TEST_CASE("a damaged file costs a save where that save is loaded") {
         scenario_of("events:\n  - {who: {domain: storage}, when: {step: 10}, what: {kind: damage, how: " + how +
                     "}}\n" + kill),
         run, 4);
-    CHECK(out.strikes.at(0).total_s() == 0);
+    CHECK(out.faults.at(0).total_s() == 0);
     CHECK(out.run.finished);
-    if (out.strikes.size() == 1) return 0.0;
-    CHECK(out.run.wall_s() == Approx(out.undisturbed.wall_s() + out.strikes[1].total_s()));
-    return out.strikes[1].replay_s;
+    if (out.faults.size() == 1) return 0.0;
+    CHECK(out.run.wall_s() == Approx(out.undisturbed.wall_s() + out.faults[1].total_s()));
+    return out.faults[1].replay_s;
   };
   const std::string rank = "{domain: rank, index: 1}";
   CHECK(replayed_s("flip_bit", "") == 0);
@@ -226,9 +226,9 @@ TEST_CASE("a damaged file costs a save where that save is loaded") {
                     kill_of(rank, "{step: 11}") + "  - {who: " + rank + ", when: {time: 17.0s}, what: {kind: kill" +
                     (survives ? "" : ", takes: [local_copies]") + "}}\n"),
         run, 4);
-    REQUIRE(twice.strikes.size() == 3);
-    CHECK(twice.strikes[1].replay_s == Approx(0.5));                   // from the copy of step 10
-    CHECK(twice.strikes[2].replay_s == Approx(survives ? 1.5 : 7.5));  // the same, or from step 4 instead of 8
+    REQUIRE(twice.faults.size() == 3);
+    CHECK(twice.faults[1].replay_s == Approx(0.5));                   // from the copy of step 10
+    CHECK(twice.faults[2].replay_s == Approx(survives ? 1.5 : 7.5));  // the same, or from step 4 instead of 8
   }
   run.local = {};
   // Nothing else was saved: from the start.
@@ -236,7 +236,7 @@ TEST_CASE("a damaged file costs a save where that save is loaded") {
       scenario_of("events:\n  - {who: {domain: storage}, when: {step: 6}, what: {kind: damage, how: truncate}}\n" +
                   kill_of(rank, "{step: 6}")),
       seconds(), 4);
-  CHECK(early.strikes.at(1).replay_s == Approx(5.5));
+  CHECK(early.faults.at(1).replay_s == Approx(5.5));
 }
 
 TEST_CASE("a corrupted number is found at the next save where state is verified, else lived through") {
@@ -246,11 +246,11 @@ TEST_CASE("a corrupted number is found at the next save where state is verified,
   };
   RunScenario s = seconds();
   const SimulatedScenario lived = simulate_scenario(corrupt("weight, layer: 0, element: 5, bit: 3"), s, 4);
-  CHECK(lived.strikes.at(0).total_s() == 0);
+  CHECK(lived.faults.at(0).total_s() == 0);
   CHECK(lived.run.wall_ns == lived.undisturbed.wall_ns);
   s.silent.verified = true, s.silent.verify_s = 0.0625;
   const SimulatedScenario found = simulate_scenario(corrupt("weight, layer: 0, element: 5, bit: 3"), s, 4);
-  const SimulatedStrike& strike = found.strikes.at(0);
+  const SimulatedFault& strike = found.faults.at(0);
   CHECK(strike.restarts == 1);
   CHECK(strike.steps_lost == 4);  // 5 to 8, verified before the save of step 8
   CHECK(strike.down_s == Approx(0.25));
@@ -258,5 +258,5 @@ TEST_CASE("a corrupted number is found at the next save where state is verified,
   CHECK(found.run.silent_errors == 1);
   s.silent = {};
   const SimulatedScenario infinite = simulate_scenario(corrupt("gradient, layer: 0, element: 5, bit: 30"), s, 4);
-  CHECK(infinite.strikes.at(0).replay_s == Approx(1.5));  // the norm is not finite, and the step is not taken
+  CHECK(infinite.faults.at(0).replay_s == Approx(1.5));  // the norm is not finite, and the step is not taken
 }

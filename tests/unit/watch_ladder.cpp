@@ -17,7 +17,7 @@ TEST_CASE("a slow node is found twice, excluded, replaced by a spare, and the ru
   CHECK(script.did == Names{"save", "stop", "sweep", "sweep", "cordon n2", "start"});
   CHECK(script.verdicts[4].why == "compute: GPU-0: 50 % slower");
   CHECK(script.verdicts[5].action->excluded == Names{"n2"});
-  CHECK(script.verdicts[4].way == Way::spare);
+  CHECK(script.verdicts[4].option == RecoveryOption::spare);
   CHECK(script.ladder.ledger().spares_used == 1);
   REQUIRE(script.ladder.verifies());
   CHECK(script.ladder.verifies()->first.metric == WatchedMetric::step_s);
@@ -32,10 +32,10 @@ TEST_CASE("a slow node is found twice, excluded, replaced by a spare, and the ru
 TEST_CASE("an uneven router and missing input touch nobody") {
   for (const Ailment ailment : {Ailment::imbalanced_router, Ailment::starved_input}) {
     Script script(1);
-    script.look(sight_of(WatchedMetric::step_s, ailment));
+    script.look(snapshot_of(WatchedMetric::step_s, ailment));
     CHECK(script.did.empty());
     CHECK_THAT(script.why(), Contains("nobody is touched"));
-    script.look(sight_of(WatchedMetric::step_s, ailment));
+    script.look(snapshot_of(WatchedMetric::step_s, ailment));
     CHECK(script.verdicts.empty());  // said once
     script.look({});
     CHECK(script.why() == "nothing is wrong any more");
@@ -44,12 +44,12 @@ TEST_CASE("an uneven router and missing input touch nobody") {
 
 TEST_CASE("what nothing explains is a human's, unless the rules say sweep") {
   Script script(1);
-  script.look(sight_of(WatchedMetric::step_s, Ailment::undecided));
+  script.look(snapshot_of(WatchedMetric::step_s, Ailment::undecided));
   CHECK(script.did == Names{"tell"});
   WatchRules rules = short_rules();
   rules.sweep_undecided = true;
   Ladder sweeping(rules, 1, true, hour_left, {});
-  const auto verdict = sweeping.look(sight_of(WatchedMetric::step_s, Ailment::undecided));
+  const auto verdict = sweeping.look(snapshot_of(WatchedMetric::step_s, Ailment::undecided));
   REQUIRE(verdict->action);
   CHECK(verdict->action->hook == HookKind::save);
 }
@@ -121,7 +121,7 @@ TEST_CASE("a loss that is lost at the same step each time is not restarted for e
 
 TEST_CASE("of several signals the gravest says what is done and what has to be mended") {
   Script script(0);
-  Sight both = silent();
+  RunSnapshot both = silent();
   both.signals.insert(both.signals.begin(), slow().signals.front());
   script.look(both);
   CHECK(script.did == Names{"stop", "start"});
@@ -129,7 +129,7 @@ TEST_CASE("of several signals the gravest says what is done and what has to be m
   CHECK(script.ladder.verifies()->first.metric == WatchedMetric::silence);
 }
 
-TEST_CASE("a lost loss is not saved") {
+TEST_CASE("a diverged loss is not saved") {
   Script script(1);
   script.sweeps = {kThird, kThird};
   script.look(lost());
@@ -218,7 +218,7 @@ TEST_CASE("what did not help is undone") {
   CHECK(shrunk.ladder.ledger().step_factor == 1);
 }
 
-TEST_CASE("without a spare the way that loses least is taken, and none where costs are unknown") {
+TEST_CASE("without a spare the option that loses least is taken, and none where costs are unknown") {
   Script unknown(0, nothing_known);
   unknown.sweeps = {kThird, kThird};
   unknown.look(slow());
@@ -332,7 +332,7 @@ TEST_CASE("a verification goes on where the watch that began it died, and what d
 
 TEST_CASE("a watch that only logs leaves another's verification alone") {
   NodeLedger ledger;
-  ledger.trial = {slow().signals.front(), 123, {"n2"}, Way::spare, "", 1};
+  ledger.trial = {slow().signals.front(), 123, {"n2"}, RecoveryOption::spare, "", 1};
   Script script(1, hour_left, ledger, false);
   CHECK_FALSE(script.ladder.verifies());
   script.verify(false);
@@ -348,11 +348,11 @@ TEST_CASE("what a watch knows outlives it") {
   ledger.causes["silence"] = {2, 77, true};
   ledger.causes["loss"] = {1, 99, false, 80};
   ledger.skipped = {{3, 3}, {81, 100}};
-  ledger.trial = {slow().signals.front(), 123, {"n2"}, Way::shrink, "b.yaml", 1.5};
+  ledger.trial = {slow().signals.front(), 123, {"n2"}, RecoveryOption::shrink, "b.yaml", 1.5};
   ledger.spares_used = 1, ledger.layout = "a.yaml", ledger.step_factor = 1.25, ledger.breaker = "because";
   CHECK(to_json(ledger_from_json(to_json(ledger), "test")) == to_json(ledger));
   ledger.trial->signal.value = std::nan("");  // of a loss
-  ledger.trial->way.reset();
+  ledger.trial->option.reset();
   CHECK(to_json(ledger_from_json(to_json(ledger), "test")) == to_json(ledger));
   nlohmann::json wrong = to_json(ledger);
   wrong["trial"]["way"] = "sideways";

@@ -1,4 +1,4 @@
-// A loss that is lost again after the way back: found in the metrics, by the watch itself.
+// A loss that diverges again after the rollback: found in the metrics, by the watch itself.
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
@@ -56,7 +56,7 @@ TEST_CASE("a finite loss that jumps again is met from the next older checkpoint,
   options.ask = [](const auto&) { return LossFigures{}; };
   options.utilisation = [] { return std::optional<double>(); };
   options.clock = [&] { return now; };
-  options.said = [&](const json& decision) {
+  options.on_decision = [&](const json& decision) {
     if (decision["action"].is_object() && decision["action"]["hook"] == "start") starts.push_back(decision);
   };
   metrics(rows(1, 12, 11, 1001));

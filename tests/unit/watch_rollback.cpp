@@ -1,4 +1,4 @@
-// Behind a lost loss: which checkpoint a run goes back to, which batches it leaves out, and how often.
+// Behind a diverged loss: which checkpoint a run goes back to, which batches it leaves out, and how often.
 #include <catch2/catch.hpp>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -46,9 +46,9 @@ TEST_CASE("ranges together are ascending, and none holds a batch of another") {
 }
 
 TEST_CASE("back to the newest checkpoint that is old enough, and from there on batches are left out over the bad one") {
-  const WayBack way{.checkpoints = {120, 100, 91, 90, 80}};
+  const RollbackTargets targets{.checkpoints = {120, 100, 91, 90, 80}};
   const auto back = [&](std::int64_t margin, std::optional<std::int64_t> skip, std::optional<std::int64_t> before) {
-    return roll_back(way, 100, {margin, skip}, before);
+    return choose_rollback(targets, 100, {margin, skip}, before);
   };
   CHECK(back(10, 1, {})->step == 90);
   CHECK(back(9, 1, {})->step == 91);
@@ -60,20 +60,20 @@ TEST_CASE("back to the newest checkpoint that is old enough, and from there on b
   CHECK(back(10, 30, {})->skipped == BatchRange{91, 120});
   CHECK(back(10, std::nullopt, {})->skipped == BatchRange{91, 91});
   // What the run leaves out already shifts its batches: step 90 had batch 95, and the next six were none.
-  const WayBack shifted{.checkpoints = {90}, .skipped = {{11, 15}, {96, 101}}};
-  CHECK(roll_back(shifted, 100, {10, 1}, {})->skipped == BatchRange{102, 111});
+  const RollbackTargets shifted{.checkpoints = {90}, .skipped = {{11, 15}, {96, 101}}};
+  CHECK(choose_rollback(shifted, 100, {10, 1}, {})->skipped == BatchRange{102, 111});
   CHECK(to_string(*back(10, 30, {})) == "from step 90, 10 steps before step 100, leaving out batches 91-120");
   CHECK(to_string(*back(10, std::nullopt, {})) == "from step 90, 10 steps before step 100, leaving out batch 91");
 }
 
-TEST_CASE("a lost loss: the start goes back to before it, whatever the sweep says") {
+TEST_CASE("a diverged loss: the start goes back to before it, whatever the sweep says") {
   for (const std::vector<HealthVerdict>& sweeps : {std::vector{kHealthy}, {kThird, kThird}}) {
     Script script(1);
     script.sweeps = sweeps;
     script.look(lost());
     const WatchAction& start = start_of(script);
     REQUIRE(start.rollback);
-    CHECK(start.rollback->step == 80);  // the loss is lost since step 97, the margin is 10
+    CHECK(start.rollback->step == 80);  // the loss has diverged since step 97, the margin is 10
     CHECK(start.rollback->bad_step == 97);
     CHECK(start.skipped == Ranges{{81, 100}});
     CHECK(script.ladder.ledger().skipped == start.skipped);
@@ -92,13 +92,13 @@ TEST_CASE("a lost loss: the start goes back to before it, whatever the sweep say
 TEST_CASE("gradients alone go back, too; slow and silent runs do not") {
   Script script(1);
   script.sweeps = {kHealthy};
-  Sight gradients = lost();
+  RunSnapshot gradients = lost();
   gradients.signals[0].metric = WatchedMetric::grad_norm;
   gradients.signals.push_back(slow().signals[0]);
-  gradients.signals[1].first_step = 50;  // is no sign of when the loss was lost
+  gradients.signals[1].first_step = 50;  // is no sign of when the loss diverged
   script.look(gradients);
   CHECK(start_of(script).rollback->bad_step == 97);
-  for (const Sight& other : {slow(), silent()}) {
+  for (const RunSnapshot& other : {slow(), silent()}) {
     Script no(1);
     no.sweeps = {kHealthy};
     no.look(other);
@@ -156,25 +156,25 @@ TEST_CASE("what was left out stays left out when the job is started for another 
 
 TEST_CASE("without a checkpoint that is old enough the job is left as it is and a human is told") {
   Script script(1);
-  Sight young = lost();
-  young.way_back->checkpoints = {100, 90};
+  RunSnapshot young = lost();
+  young.rollback_targets->checkpoints = {100, 90};
   script.look(young);
   CHECK(script.did == Names{"tell"});
-  CHECK(script.why() == "no checkpoint is kept that is 10 steps before step 97, where the loss was lost");
+  CHECK(script.why() == "no checkpoint is kept that is 10 steps before step 97, where the loss diverged");
   CHECK(script.ladder.ledger().causes.empty());
   Script again(1);
   again.sweeps = {kHealthy};
-  young.way_back->checkpoints = {80};
+  young.rollback_targets->checkpoints = {80};
   again.look(young);
   again.verify(true, 90);
   again.look(young);
   CHECK(again.did == Names{"tell"});
   CHECK_THAT(again.why(), Contains("10 steps before step 97") && Contains("and older than step 80"));
   Script unreadable(1);
-  young.way_back = WayBack{.missing = "run.yaml: cannot be read"};
+  young.rollback_targets = RollbackTargets{.missing = "run.yaml: cannot be read"};
   unreadable.look(young);
   CHECK(unreadable.did == Names{"tell"});
-  CHECK_THAT(unreadable.why(), Contains("no way back") && Contains("run.yaml: cannot be read"));
+  CHECK_THAT(unreadable.why(), Contains("no checkpoint to go back to") && Contains("run.yaml: cannot be read"));
 }
 
 TEST_CASE("without permission to act it says how far it would go back") {
@@ -183,8 +183,8 @@ TEST_CASE("without permission to act it says how far it would go back") {
   CHECK(script.did.empty());
   CHECK_THAT(script.why(), Contains("start from step 80, 17 steps before step 97, leaving out batches 81-100"));
   Script over(1, hour_left, {}, false);  // of a run that has ended nobody knows what was kept then
-  Sight past = lost();
-  past.way_back.reset();
+  RunSnapshot past = lost();
+  past.rollback_targets.reset();
   over.look(past);
   CHECK_THAT(over.why(), Contains("sweep twice, cordon what both sweeps find, start and verify"));
 }
@@ -286,13 +286,13 @@ TEST_CASE("a run that ends at the same step twice, its gradients no numbers, has
   CHECK(signals[1].first_step == 35);
   CHECK(std::isnan(signals[1].value));
   CHECK(RunSignals(run, rules, {}).after(33, run.now_unix_s).at(0).metric == WatchedMetric::silence);
-  CHECK(RunSignals(run, rules, {}).mended(signals[1], run.now_unix_s - 1, 4) == std::optional(false));
-  CHECK_FALSE(RunSignals(run, rules, {}).mended(signals[1], run.now_unix_s, 4));  // that was before the start
+  CHECK(RunSignals(run, rules, {}).recovered(signals[1], run.now_unix_s - 1, 4) == std::optional(false));
+  CHECK_FALSE(RunSignals(run, rules, {}).recovered(signals[1], run.now_unix_s, 4));  // that was before the start
   Script script(0);
   script.sweeps = {kHealthy};
-  Sight sight = lost(34);
-  sight.signals = signals;
-  script.look(sight);
+  RunSnapshot snapshot = lost(34);
+  snapshot.signals = signals;
+  script.look(snapshot);
   CHECK(start_of(script).rollback->bad_step == 34);
 }
 
@@ -311,32 +311,32 @@ TEST_CASE("a run file that leaves batches out is the run's own but for them, and
 
 TEST_CASE("what is no checkpoint is none to go back to") {
   const TempDirectory folder;
-  CHECK_THAT(read_way_back(folder.path()).missing, Contains("run.yaml"));
+  CHECK_THAT(read_rollback_targets(folder.path()).missing, Contains("run.yaml"));
   write_bytes(folder / "run.yaml", read_bytes("configs/runs/tiny-moe.yaml"));
-  CHECK(read_way_back(folder.path()).missing.empty());
-  CHECK(read_way_back(folder.path()).checkpoints.empty());
+  CHECK(read_rollback_targets(folder.path()).missing.empty());
+  CHECK(read_rollback_targets(folder.path()).checkpoints.empty());
   std::filesystem::create_directories(folder / "checkpoints" / "step-00000004");
   std::filesystem::create_directories(folder / "checkpoints" / "step-00000008.skipped-batches");
-  CHECK(read_way_back(folder.path()).checkpoints.empty());
+  CHECK(read_rollback_targets(folder.path()).checkpoints.empty());
 }
 
-TEST_CASE("a run that keeps too few checkpoints for the way back is known before") {
+TEST_CASE("a run that keeps too few checkpoints for a rollback is warned about at the start") {
   const TempDirectory folder;
   const auto said = [&](const std::function<void(RunSpec&)>& change) {
     RunSpec run = read_run("configs/runs/tiny-moe.yaml");
     run.save_interval = 4, run.keep_checkpoints = 3;
     change(run);
     write_bytes(folder / "run.yaml", run_to_yaml(run));
-    return keeps_too_few(folder.path(), {8, 1});
+    return too_few_checkpoints(folder.path(), {8, 1});
   };
-  CHECK(keeps_too_few(folder.path(), {8, 1}).empty());  // nobody knows
+  CHECK(too_few_checkpoints(folder.path(), {8, 1}).empty());  // nobody knows
   CHECK(said([](RunSpec&) {}).empty());
   CHECK_THAT(said([](RunSpec& run) { run.keep_checkpoints = 2; }),
-             Contains("keeps 2 checkpoints, one every 4 steps; a way back of 8 steps"));
+             Contains("keeps 2 checkpoints, one every 4 steps; a rollback of 8 steps"));
   CHECK_THAT(said([](RunSpec& run) { run.save_interval = 3; }), Contains("one every 3 steps"));
   CHECK(said([](RunSpec& run) { run.save_interval = 1, run.keep_checkpoints = -1; }).empty());
-  CHECK_THAT(said([](RunSpec& run) { run.save_interval = 0; }), Contains("keeps no checkpoints on the way"));
-  CHECK_THAT(said([](RunSpec& run) { run.save = false; }), Contains("keeps no checkpoints on the way"));
+  CHECK_THAT(said([](RunSpec& run) { run.save_interval = 0; }), Contains("keeps no checkpoints during the run"));
+  CHECK_THAT(said([](RunSpec& run) { run.save = false; }), Contains("keeps no checkpoints during the run"));
 }
 
 TEST_CASE("rules that go back nowhere, and hooks that cannot") {

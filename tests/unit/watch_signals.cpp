@@ -114,21 +114,21 @@ TEST_CASE("whether it helped is judged by the steps since the start, against the
   const WatchRules rules = short_rules();
   const TrainingObservation sick = made_up_run(34, half_speed);
   const WatchSignal signal = RunSignals(sick, rules, {}).now().at(0);
-  const auto mended = [&](double factor, int since) {
+  const auto recovered = [&](double factor, int since) {
     TrainingObservation run = sick;
     for (int i = 0; i < 6; ++i) {
       TrainingStep next = run.steps.back();
       ++next.step, next.step_s = factor, next.unix_s += factor;
       run.steps.push_back(next);
     }
-    return RunSignals(run, rules, {}).mended(signal, run.steps[static_cast<std::size_t>(since)].unix_s, 4);
+    return RunSignals(run, rules, {}).recovered(signal, run.steps[static_cast<std::size_t>(since)].unix_s, 4);
   };
-  CHECK(mended(1, 33) == std::optional(true));
-  CHECK(mended(2, 33) == std::optional(false));
-  CHECK_FALSE(mended(1, 36));  // three steps since
+  CHECK(recovered(1, 33) == std::optional(true));
+  CHECK(recovered(2, 33) == std::optional(false));
+  CHECK_FALSE(recovered(1, 36));  // three steps since
 }
 
-TEST_CASE("what each way loses is its closed form, and UNKNOWN without its inputs") {
+TEST_CASE("what each option loses is its closed form, and UNKNOWN without its inputs") {
   LossFigures f{.restart_s = 60, .repair_s = 1000, .remaining_s = 3600, .slow_factor = 1.5, .shrunk_factor = 1.25};
   f.spare = true;
   const auto all = alternatives(f);
@@ -139,11 +139,11 @@ TEST_CASE("what each way loses is its closed form, and UNKNOWN without its input
   CHECK_THAT(all[2].note, Contains("5.33 min where a human lets it grow again"));  // 2 r + t (1 - 1/f)
   CHECK(*all[3].lost_s == Approx(1060));
   CHECK(*all[1].goodput == Approx(3600.0 / 3660));
-  CHECK(least_lost(all) == Way::spare);
+  CHECK(cheapest_option(all) == RecoveryOption::spare);
   f.remaining_s = 200;
   CHECK(*alternatives(f)[2].lost_s == Approx(60 + 50));
   f.spare = false;
-  CHECK(least_lost(alternatives(f)) == Way::go_on);  // 100 s
+  CHECK(cheapest_option(alternatives(f)) == RecoveryOption::go_on);  // 100 s
   f.repair_s.reset();
   CHECK_THAT(alternatives(f)[2].note, Contains("pays against waiting for a repair that takes longer than 50.0 s"));
   f.remaining_s.reset();
@@ -153,7 +153,7 @@ TEST_CASE("what each way loses is its closed form, and UNKNOWN without its input
              Contains("UNKNOWN without remaining time; pays against a spare with less than 2.00 min left"));
   CHECK_FALSE(some[2].lost_s);
   CHECK_THAT(some[2].note, Contains("UNKNOWN without remaining time"));
-  CHECK_FALSE(least_lost(alternatives({})));
+  CHECK_FALSE(cheapest_option(alternatives({})));
 }
 
 TEST_CASE("the most GPUs on whole nodes that the batch divides among") {

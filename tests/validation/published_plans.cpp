@@ -73,7 +73,7 @@ TEST_CASE("the terms of a step sum to it") {
 }
 
 TEST_CASE("no published layout is predicted below the bound of its search") {
-  const PlanBeside judged = judge_plan(plan("r00424"), PublishedTimes::get());
+  const PublishedComparison judged = judge_plan(plan("r00424"), PublishedTimes::get());
   REQUIRE(judged.member.inside());
   CHECK(judged.certificate.bound <= judged.published.step.step_s * (1 + 1e-9));
   CHECK(judged.certificate.violations == 0);

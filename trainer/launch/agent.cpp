@@ -19,7 +19,7 @@
 namespace wt {
 namespace {
 
-/// The ranks' own limit comes first; until they first publish, a machine that is busy may take some time.
+/// The ranks' own limit should come first. Before they first publish, a busy machine may take some time.
 constexpr double kSilenceMore_s = 30;
 
 std::string who_and_how(const GenerationEnd& end) { return fmt::format("rank {} ended with {}", end.rank, end.cause); }
@@ -78,18 +78,18 @@ class Agent {
     return wt::run_generation(generation, grace_);
   }
 
-  /// Only where the ranks lose nothing by it: what they end with is saved.
+  /// Only if the ranks lose nothing: their state is saved when they end.
   bool can_grow() {
     if (fleet_.missing_replicas() > 0) return false;
     growing_ = fleet_.take_back(steady_s()) && options_.run.save && fleet_.can_grow();
     return growing_;
   }
 
-  /// Of this generation the ranks that go on without the replicas that have lost some.
+  /// The ranks of this generation that go on, without replicas that lost ranks.
   std::vector<std::int64_t> go_on_without(const GenerationEnd& loss) {
     RestartRecord record = record_of(loss);
-    // After a silent error the others' memory is wrong as well: only what was compared is not. Ranks that were asked to
-    // end for a larger world do not wait, nor do those that have no step left to go on with.
+    // After a silent error the others' memory is wrong as well: only compared state is known to be right. Ranks that
+    // were asked to end for a larger world do not wait, and neither do ranks without steps left.
     if (refused(loss) || ended_as(loss, Code::silent) || growing_ || stop_requested() != 0 ||
         record.reached.steps_done == options_.run.steps || failures_ >= options_.max_restarts)
       return {};
@@ -174,7 +174,7 @@ class Agent {
     if (stop_requested() != 0)
       throw_error(Code::runtime, "stopped by signal {}; {} meanwhile, the newest checkpoint stays", stop_requested(),
                   who_and_how(end));
-    // Who ends before all train again mostly ends by what the others regrouped for.
+    // A rank that ends before all train again mostly ends for the same cause.
     const bool another = !std::exchange(regrouping_, false);
     if (another && failures_ >= options_.max_restarts)
       give_up(record, ended_as(end, Code::silent) ? Code::silent : Code::runtime,
@@ -193,7 +193,7 @@ class Agent {
     return {record.end.ranks, record.end.cause, lost_nodes(record), record.reached.safe_step};
   }
 
-  /// Those whose ranks were all killed from outside.
+  /// Nodes whose ranks were all killed from outside.
   Fleet::Losses lost_nodes(const RestartRecord& record) const {
     std::map<std::int64_t, std::int64_t> taken;
     for (const std::int64_t rank : record.end.taken) ++taken[fleet_.node_of(rank)];
@@ -249,7 +249,7 @@ class Agent {
   AgentResult result_;
   int failures_ = 0;
   int number_ = -1;                   ///< of the newest generation
-  std::set<std::int64_t> rejoining_;  ///< replicas, as they are numbered then
+  std::set<std::int64_t> rejoining_;  ///< replicas, by their current number
   bool growing_ = false;
   bool regrouping_ = false;  ///< after a loss, until all train again
   double begin_ = steady_s();

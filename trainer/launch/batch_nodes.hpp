@@ -1,5 +1,5 @@
-// The nodes that batches are dealt to. Batches of device_per_stream alone depend on them: as in Streaming, every node
-// deals samples of its own to its ranks.
+// The nodes that batches are assigned to. Only batches of device_per_stream depend on them: as in Streaming, each node
+// has its own samples for its ranks.
 #pragma once
 #include <optional>
 
@@ -13,11 +13,11 @@ class Store;
 
 namespace wt {
 
-/// Collective where the run's batches depend on nodes. None: they do, and by what the launcher says ranks are dealt
-/// unevenly to nodes, or this rank knows of other nodes than the first. A run that goes on keeps the nodes of its
-/// beginning; one that begins cannot.
+/// Collective if the run's batches depend on nodes. Empty if they do, and ranks are spread unevenly over nodes
+/// according to the launcher, or this rank sees other nodes than the first rank. A run that resumes keeps the nodes of
+/// its first start, but one that begins needs them.
 std::optional<BatchWorld> batch_world(const RunSpec& run, const RankEnvironment& environment, c10d::Store& store);
-/// Throws Error{usage} where there is none.
+/// Throws Error{usage} if `world` is empty.
 void check_batch_world(const std::optional<BatchWorld>& world, const RunSpec& run, std::int64_t rank);
 
 }  // namespace wt

@@ -41,7 +41,7 @@ EvaluationLine Evaluator::evaluate(std::size_t set, std::int64_t step, const Run
   const std::int64_t batch = (spec_.device_batch > 0 ? spec_.device_batch : run.layout.microbatch) * ranks;
   const std::int64_t samples = spec_.subset_batches < 0 ? size : std::min(size, spec_.subset_batches * batch);
   const std::int64_t microbatches = ceil_div(ceil_div(samples, ranks), each);
-  RunSpec of_set = run;  // its samples may have a target for the last token although the run's have none
+  RunSpec of_set = run;  // its samples may have a target for the last token, unlike the run's
   of_set.dataset = spec_.sets[set].dataset;
   std::optional<ExampleBatches> examples;
   if (of_set.dataset.finetuning)

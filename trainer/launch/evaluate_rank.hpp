@@ -1,4 +1,5 @@
-// Evaluation while training: cross-entropy over the sets of `eval_loader`, each sample once, the same in any layout.
+// Evaluation during training: the cross-entropy on the sets of `eval_loader`. Each sample counts once, and the result
+// is the same in any layout.
 #pragma once
 #include <memory>
 #include <span>
@@ -14,13 +15,13 @@ namespace wt {
 
 class Evaluator {
  public:
-  /// Opens the sets. Throws as ShardCache does.
+  /// Opens the sets. Throws as ShardCache.
   explicit Evaluator(const EvaluationSpec& spec);
-  /// Reads the first sample of each set. Throws Error{usage} where it is too short for the run.
+  /// Reads the first sample of each set. Throws Error{usage} if it is too short for the run.
   void check(const RunSpec& run) const;
 
-  /// Collective, where it is due after `step` steps. Samples go to the ranks in turn; where they do not come out even,
-  /// ranks fill up with sequences without a target. Sums are fp64, added in the order of the ranks.
+  /// Collective. Evaluates if due after `step` steps. Samples go to the ranks in turn; ranks without one get sequences
+  /// without targets. Sums are fp64, added in rank order.
   void after_step(std::int64_t step, const RunSpec& run, Executor& executor, Communicators& communicators,
                   std::span<const std::int64_t> positions, Recorder& recorder) const;
 

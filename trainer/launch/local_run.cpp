@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-/// "step-00000005" -> 5; 0 when it names no checkpoint.
+/// "step-00000005" -> 5; 0 if the name is not a checkpoint's.
 std::int64_t step_of(const std::string& checkpoint) {
   std::int64_t step = 0;
   if (checkpoint.starts_with("step-"))
@@ -38,7 +38,8 @@ RunProgress progress_of(const std::filesystem::path& folder) {
   return progress;
 }
 
-/// How long a node stays away by the event that struck it there (strikes.jsonl); none: it was another one, or forever.
+/// How long a node stays away after the event of strikes.jsonl that hit it in this generation; empty: no such event, or
+/// forever.
 std::optional<double> repair_s(const LocalRun& local, int generation, std::int64_t node) {
   std::optional<double> out;
   std::ifstream in(local.folder / kStrikesFile);
@@ -86,7 +87,7 @@ void write_record(const std::filesystem::path& folder, const AgentResult& result
       json{{"wall_s", result.wall_s}, {"restarts", restarts}, {"excluded", result.excluded}}.dump(1) + "\n");
 }
 
-/// The run in another layout is a file of its own, which the ranks read in place of the run file.
+/// A run in another layout gets its own file, which the ranks read in place of the run file.
 std::vector<std::string> rank_command(const LocalRun& local, const RunSpec& run) {
   std::string file = local.run_file;
   if (run.layout.name() != local.run.layout.name()) {

@@ -1,4 +1,4 @@
-// A run whose ranks are all on this machine, as windtunnel train starts it: the agent with the run's files.
+// A run with all ranks on this machine, as windtunnel train starts it: the agent with the run's files.
 #pragma once
 #include <filesystem>
 #include <optional>
@@ -20,8 +20,8 @@ struct LocalRun {
   int held = -1;                       ///< see RankProcesses
 };
 
-/// Trains, and writes folder/agent.json at each restart and at the end. False: it was asked to end before, and has
-/// saved. Throws what train_with_agent throws.
+/// Trains. Writes folder/agent.json at each restart and at the end. False: a notice ended the run early, and it has
+/// saved. Throws as train_with_agent.
 bool train_on_this_machine(const LocalRun& local);
 
 }  // namespace wt

@@ -1,5 +1,5 @@
-// A notice to end: SIGTERM or SIGUSR1, as schedulers send it before maintenance and preemption. The agent passes it on;
-// the ranks agree on a step, save after it and end with kEndedOnRequest, so that no step is lost. A second signal ends
+// A notice to end: SIGTERM or SIGUSR1, which schedulers send before maintenance and preemption. The agent passes it on.
+// The ranks agree on a step, save after it and end with kEndedOnRequest, so no step is lost. A second signal ends them
 // at once.
 #pragma once
 #include <signal.h>
@@ -10,29 +10,29 @@
 
 namespace wt {
 
-/// Exit status of ranks and agent that were asked to end and have saved: EX_TEMPFAIL of sysexits.h, "try again later".
-/// Slurm queues such a job again where RequeueExit lists it.
+/// Exit status of ranks and agent after a notice and a save: EX_TEMPFAIL of sysexits.h, "try again later". Slurm
+/// requeues such a job if RequeueExit lists the status.
 inline constexpr int kEndedOnRequest = 75;
 
-/// SIGINT, SIGTERM and SIGUSR1 no longer end this process: run_ranks stops its ranks, and stop_requested() tells
-/// others.
+/// SIGINT, SIGTERM and SIGUSR1 no longer end this process. run_ranks stops its ranks, and stop_requested() reports the
+/// signal.
 void catch_stop_signals();
-/// SIGTERM and SIGUSR1. The agent starts ranks with them blocked, so that a notice waits until they can take it.
+/// SIGTERM and SIGUSR1. The agent starts ranks with them blocked, so that a notice waits until the ranks can handle it.
 sigset_t notice_signals();
-/// In a rank, before it starts threads: SIGTERM and SIGUSR1 are a notice from now on, also one that came before. A
-/// second one ends the process, unless it comes within two seconds: a scheduler and the launcher that it asks both tell
-/// the ranks.
+/// To be called in a rank before it starts threads. From now on SIGTERM and SIGUSR1 are a notice, also one that came
+/// before. A second signal ends the process, unless it comes within two seconds: a scheduler and a launcher may both
+/// signal the ranks.
 void take_notice();
-/// The signal that came first, 0 = none.
+/// The first signal, 0 = none.
 int stop_requested();
 
 /// The agent's side of a notice.
 class GracePeriod {
  public:
-  /// From the notice on; 0: there is none, the ranks are killed at once.
+  /// `seconds` from the notice on. 0: no grace period; ranks are killed at once.
   explicit GracePeriod(double seconds) : seconds_(seconds) {}
-  /// Passes a notice that has come on to the ranks (process ids), once, unless they `know` of one already. True when
-  /// they have to be killed: their time is over, or the signal was SIGINT or came again.
+  /// Passes a notice on to the ranks (process ids) once, unless they `know` of one. True if they must be killed: the
+  /// time is over, or the signal was SIGINT or a repeated one.
   bool over(const std::map<pid_t, std::int64_t>& ranks, bool know);
 
  private:

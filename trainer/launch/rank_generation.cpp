@@ -22,12 +22,12 @@
 namespace wt {
 namespace {
 
-/// Ranks that report an error themselves end within this time of each other; the first one seen may be a victim.
+/// Ranks that report an error themselves end within this time of each other. The first one seen may be a victim.
 constexpr double kGrace_s = 0.3;
-/// Between two looks at what the ranks publish.
+/// Interval between polls of what the ranks publish.
 constexpr double kLook_s = 0.5;
 
-/// Else somebody else sent it: the system, or whoever ends a machine.
+/// Otherwise someone else sent it: the system, or a shutdown of the machine.
 bool is_raised_by_itself(int signal) {
   return std::ranges::count(std::array{SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGXCPU, SIGXFSZ},
                             signal) > 0;
@@ -47,11 +47,11 @@ std::vector<std::int64_t> ranks_between(std::int64_t first, std::int64_t end) {
   return out;
 }
 
-/// How long a text has been the same.
+/// For how long a text has not changed.
 struct Stillness {
   std::string last;
   double since_s = 0;
-  /// Told of the text now; at_least_s of 0: never.
+  /// To be called with the current text; at_least_s = 0: never.
   bool lasts(const std::string& text, double now, double at_least_s) {
     if (std::exchange(last, text) != text) since_s = now;
     return at_least_s > 0 && now - since_s >= at_least_s;
@@ -91,7 +91,7 @@ class Watched {
     return c10::make_intrusive<c10d::PrefixStore>(store_prefix(number), store_);
   }
 
-  /// Until all have ended, or a failure is clear; what came of the last change is told before.
+  /// Until all have ended or a failure is clear. Reports the outcome of the last change before that.
   void watch() {
     while (!processes_.running().empty() && !failure_is_clear()) {
       if (const auto ended = processes_.next_ended()) {
@@ -113,7 +113,7 @@ class Watched {
     joining_ == 0 ? look_for_more_ranks() : look_at_joining();
   }
 
-  /// Whether all ranks of the next membership train.
+  /// Reports when all ranks of the next membership train.
   void look_at_change() {
     if (regrouping_ && in_training(*of_ranks_).ranks == world_) tell_regrouped(*std::exchange(regrouping_, {}));
     if (joining_ == 0 || in_training(*store_of(next_)).ranks < world_ + joining_) return;
@@ -121,7 +121,7 @@ class Watched {
     tell_regrouped(joined_);
   }
 
-  /// The replicas of the failed ranks end; the others, which wait for it, go on.
+  /// Ends the replicas of the failed ranks. The others, which wait for it, go on.
   bool go_on_without() {
     if (!silent_.empty() || joining_ > 0 || !generation_.go_on || in_training(*of_ranks_).ranks < world_) return false;
     const std::vector<std::int64_t> ranks = generation_.go_on(end_);
@@ -146,7 +146,7 @@ class Watched {
     }
   }
 
-  /// Once they have all that they need, the ranks that train are told.
+  /// Tells the training ranks once all joining ranks are ready.
   void look_at_joining() {
     if (!joining_told_ && ready_ranks(*store_of(next_)) == joining_) {
       joining_told_ = true;
@@ -157,10 +157,10 @@ class Watched {
     if (!joining_told_ && generation_.silence_s > 0 && waited_s > generation_.silence_s) return give_up_joining();
     if (std::none_of(processes_.running().begin(), processes_.running().end(),
                      [&](const auto& process) { return process.second < world_; }))
-      processes_.kill_all();  // the run ended before they came
+      processes_.kill_all();  // the run ended before they joined
   }
 
-  /// Of this membership, or of the next one once they are told of it.
+  /// Ranks of this membership, or of the next one once they have been told.
   std::int64_t told_ranks() const { return world_ + (joining_told_ ? joining_ : 0); }
 
   void give_up_joining() {
@@ -213,7 +213,7 @@ class Watched {
                                                         (node_goes() ? generation_.node_goes_s : kGrace_s));
   }
 
-  /// Some of a node's ranks were killed, others still run: it is not known yet whether the node is lost.
+  /// Some of a node's ranks were killed and others run, so it is not known yet whether the node is lost.
   bool node_goes() const {
     const auto node_of = [&](std::int64_t rank) { return rank / generation_.ranks_per_node; };
     return std::any_of(processes_.running().begin(), processes_.running().end(), [&](const auto& process) {
@@ -261,17 +261,17 @@ class Watched {
     for (const auto& [pid, rank] : processes_.running()) kill(pid, SIGTERM);
   }
 
-  /// Ranks that still start would end without a save.
+  /// Whether all ranks train. Ranks that are still starting would end without a save.
   bool in_steps() {
     for (std::int64_t rank = 0; rank < world_; ++rank)
       if (last_progress(*of_ranks_, rank).find(" of step ") == std::string::npos) return false;
     return true;
   }
 
-  /// Ranks miss one another; nobody misses them all.
+  /// Ranks detect silent peers, but not the silence of all.
   void look_for_silence() {
     if (generation_.silence_s == 0 && generation_.still_s == 0) return;
-    const auto of_ranks = joining_told_ ? store_of(next_) : of_ranks_;  // which they go over to
+    const auto of_ranks = joining_told_ ? store_of(next_) : of_ranks_;  // the ranks move to it
     std::string heard, moved;
     for (std::int64_t rank = 0; rank < told_ranks(); ++rank) {
       heard += last_progress(*of_ranks, rank);
@@ -286,14 +286,14 @@ class Watched {
     if (!silent_.empty()) detect();
   }
 
-  /// Ranks that join tell it in the next generation, as do the others once they have gone over to it.
+  /// Joining ranks report in the next generation's store, as do the others once they have moved to it.
   std::optional<Failure> told_failure() const {
     const auto next = joining_ > 0 ? first_failure(*store_of(next_)) : std::nullopt;
     return next ? next : first_failure(*of_ranks_);
   }
 
-  /// A rank that was killed, or refused its configuration, explains more than one that lost its peer; so does one that
-  /// ended with a status of its own. Else the first failure is the one that the ranks have agreed on.
+  /// The best explanation of a failure, in this order: a killed rank, a rank that refused its configuration, a rank
+  /// with an exit status of its own. Otherwise the first failure, which the ranks have agreed on.
   void blame() {
     for (auto* ranks : {&end_.killed, &end_.taken}) std::sort(ranks->begin(), ranks->end());
     std::sort(end_.gone.begin(), end_.gone.end());
@@ -329,7 +329,7 @@ class Watched {
   GracePeriod& grace_;
   c10::intrusive_ptr<c10d::TCPStore> store_;
   int number_;
-  int next_ = 0;  ///< of the next generation
+  int next_ = 0;  ///< number of the next generation
   std::int64_t world_;
   c10::intrusive_ptr<c10d::PrefixStore> of_ranks_;
   double started_, looked_;
@@ -337,10 +337,10 @@ class Watched {
   RankProcesses processes_{generation_.held};
   std::vector<RankProcesses::Ended> failed_;
   bool asked_ = false;
-  std::string silent_;  ///< why nothing comes of the generation any more, where no rank can tell
+  std::string silent_;  ///< why the generation makes no progress, if no rank can tell
   GenerationEnd end_;
   std::optional<Regrouped> regrouping_;  ///< after a loss, until all train again
-  std::int64_t joining_ = 0;             ///< ranks that were started behind the others
+  std::int64_t joining_ = 0;             ///< number of ranks started to join
   bool joining_told_ = false;
   Regrouped joined_;
 };

@@ -1,4 +1,4 @@
-// The processes of one generation on this machine: started, seen to end, killed.
+// The processes of one generation on this machine: starts, reaps and kills them.
 #pragma once
 #include <sys/types.h>
 
@@ -20,7 +20,7 @@ class RankProcesses {
   RankProcesses(const RankProcesses&) = delete;
   RankProcesses& operator=(const RankProcesses&) = delete;
 
-  /// `command`: program and arguments; `own` on top of this process's environment. Throws Error{runtime}.
+  /// `command`: program and arguments. `own`: variables added to this process's environment. Throws Error{runtime}.
   void start(std::int64_t rank, std::vector<std::string> command, std::map<std::string, std::string> own);
   /// By process id.
   const std::map<pid_t, std::int64_t>& running() const { return running_; }
@@ -29,17 +29,17 @@ class RankProcesses {
     std::int64_t rank = 0;
     int status = 0;  ///< as wait_for_end gives it
   };
-  /// One that has ended since the last call.
+  /// A process that has ended since the last call.
   std::optional<Ended> next_ended();
-  /// SIGKILL to all. Throws Error{runtime} naming those that are still there after `patience_s`: they may still write,
-  /// so that nothing may be started in their place.
+  /// Sends SIGKILL to all. Throws Error{runtime} naming those that still exist after `patience_s`. They may still
+  /// write, so nothing may be started in their place.
   void kill_all(double patience_s = kPatience_s);
-  /// The same with all but these ranks, which are renumbered in this order from 0.
+  /// Kills all except these ranks, which are renumbered in this order from 0.
   void keep(const std::vector<std::int64_t>& ranks);
   /// Process ids in the order of the ranks.
   std::vector<std::int64_t> in_order() const;
 
-  /// Slurm drains a node whose processes outlive a kill by as much (UnkillableStepTimeout).
+  /// Like Slurm's UnkillableStepTimeout: it drains a node whose processes outlive a kill for so long.
   static constexpr double kPatience_s = 60;
 
  private:

@@ -12,7 +12,7 @@ namespace {
 
 using at::Tensor;
 
-/// Done when issued; the transport's scratch lives until somebody waits, as in the memory replay.
+/// Done when issued. The transport's scratch lives until someone waits, as in the memory replay.
 class Faked : public PendingWork {
  public:
   explicit Faked(Tensor scratch = {}) : scratch_(std::move(scratch)) {}
@@ -23,7 +23,7 @@ class Faked : public PendingWork {
   Tensor scratch_;
 };
 
-/// Of a single rank: nobody else writes, so a key that is missing stays missing.
+/// The store of a single rank: a missing key stays missing, because no other rank writes.
 class OwnStore : public SharedStore {
  public:
   void set(const std::string& key, const std::string& value) override { (*values_)[key] = value; }
@@ -39,7 +39,7 @@ class OwnStore : public SharedStore {
   std::shared_ptr<std::map<std::string, std::string>> values_ = std::make_shared<std::map<std::string, std::string>>();
 };
 
-/// `to` from `from`, repeated along dim 0; zero where there is nothing to repeat.
+/// Fills `to` with `from`, repeated along dim 0; with zeros if `from` is empty.
 void copy_cyclically(Tensor to, const Tensor& from) {
   const at::NoGradGuard no_grad;
   if (from.size(0) == 0)
@@ -91,7 +91,7 @@ const OpInstance& RehearsalCommunicators::next(OpKind kind, Axis axis, const Ten
                 step_, to_string(kind), to_string(axis),
                 collectives_.empty() ? "which has none" : collectives_.back().id());
   const OpInstance& op = collectives_[issued_++];
-  const Amount& bytes = op.op->collective.bytes;  // what depends on rows is checked by the executor, which knows them
+  const Amount& bytes = op.op->collective.bytes;  // bytes that depend on rows are checked by the executor
   if (op.op->kind != kind || op.op->collective.axis != axis ||
       (bytes.per_row == 0 && bytes.fixed != static_cast<double>(last_.bytes)))
     throw_error(

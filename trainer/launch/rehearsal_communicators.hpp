@@ -1,10 +1,10 @@
-// The communicators of a rehearsal: one real rank of a planned mesh, every other rank faked. A faked rank holds what
-// this rank holds, so sums are this rank's values times the ranks of the group; weights gathered from others are drawn
-// as initial weights are; rows from other ranks are copies of this rank's, exactly as many as the routing says.
+// The communicators of a rehearsal: one real rank of a planned mesh; all other ranks are faked. A faked rank holds the
+// same as this rank. So sums are this rank's values times the ranks of the group. Weights gathered from others are
+// drawn like initial weights. Rows from other ranks are copies of this rank's, as many as the routing says.
 //
-// Every call is checked against the step program: kind, axis, bytes, and its place in the order of issue. Memory is
-// that of the transport it stands for: with `transport_scratch` (Gloo) a gather and a reduce-scatter hold a full-size
-// copy until they are waited for; NCCL works in place. Nothing moves between machines, so waits take no time.
+// Every call is checked against the step program: kind, axis, bytes and order of issue. Memory use is that of the
+// replaced transport. With `transport_scratch` (Gloo), a gather and a reduce-scatter hold a full-size copy until they
+// are waited for; NCCL works in place. Nothing is transferred, so waits take no time.
 #pragma once
 #include <map>
 #include <vector>
@@ -19,12 +19,12 @@ namespace wt {
 
 class RehearsalCommunicators : public Communicators {
  public:
-  /// `run` and `routing` must outlive it; the rank is run.rehearsal.rank.
+  /// `run` and `routing` must outlive this. The rank is run.rehearsal.rank.
   RehearsalCommunicators(const RunSpec& run, const RoutingSource& routing);
 
-  /// Which step of the routing the next calls belong to.
+  /// Sets the routing's step for the next calls.
   void begin_step(std::int64_t step);
-  /// Throws Error{runtime} when the step issued fewer collectives than its program has.
+  /// Throws Error{runtime} if the step issued fewer collectives than its program has.
   void end_step() const;
 
   const IssuedCollective& last_issued() const override { return last_; }
@@ -39,7 +39,7 @@ class RehearsalCommunicators : public Communicators {
   void barrier() override {}
 
  private:
-  /// The program's next collective. Throws Error{runtime} when this call is another one.
+  /// The program's next collective. Throws Error{runtime} if this call is not that one.
   const OpInstance& next(OpKind kind, Axis axis, const at::Tensor& tensor);
   Pending done(const at::Tensor& full) const;
   /// Rows that each rank of the expert group sends to each of this rank's experts.
@@ -52,7 +52,7 @@ class RehearsalCommunicators : public Communicators {
   bool transport_scratch_;
   Program program_;
   std::vector<OpInstance> collectives_;  ///< of one step, in order of issue
-  std::size_t issued_ = 0;               ///< of them, in this step
+  std::size_t issued_ = 0;               ///< issued so far in this step
   std::int64_t step_ = 0;
   PlausibleWeights weights_;
   IssuedCollective last_;

@@ -32,7 +32,7 @@ std::unique_ptr<RoutingSource> routing_of(const RunSpec& run) {
 
 }  // namespace
 
-/// The tokens of this rank, from the data set or drawn.
+/// This rank's tokens, from the data set or drawn.
 class RehearsedBatches {
  public:
   RehearsedBatches(const RunSpec& run, const ShardCache* data)
@@ -43,7 +43,7 @@ class RehearsedBatches {
       sampler_ = std::make_unique<Sampler>(run.dataset, data_->shard_sizes(), BatchWorld{1, run.layout.data_ranks()});
     if (data_ && run.dataset.finetuning) examples_.emplace(*data_, run.dataset, run);
   }
-  /// Tokens of the step that are learned, where that is not said by their number.
+  /// Number of tokens with a target in the step, if it cannot be derived from the number of tokens.
   std::optional<std::int64_t> begin_step(std::int64_t step) {
     step_ = step;
     if (sampler_) samples_ = sampler_->next_batch(run_.samples_per_step());
@@ -66,7 +66,7 @@ class RehearsedBatches {
 
  private:
   const RunSpec& run_;
-  const ShardCache* data_;  ///< none: tokens are drawn
+  const ShardCache* data_;  ///< nullptr: tokens are drawn
   std::vector<std::int64_t> positions_;
   std::unique_ptr<Sampler> sampler_;
   std::vector<std::int64_t> samples_;
@@ -75,7 +75,7 @@ class RehearsedBatches {
   std::int64_t step_ = 0;
 };
 
-/// This rank's own choices of one step, as the routing has them. Kept outside tensor memory, of which it is no part.
+/// This rank's choices in one step, from the routing. Kept outside of tensor memory, because they are not part of it.
 class RehearsedChoices {
  public:
   RehearsedChoices(const RunSpec& run, const RoutingSource& routing) : run_(run), routing_(routing) {}

@@ -1,5 +1,5 @@
-// A rehearsal: one rank of a planned layout runs its step program for real, with the other ranks faked, so that one
-// device measures the compute time of every op and the peak memory of a rank of thousands.
+// A rehearsal runs the step program of one rank of a planned layout, with the other ranks faked. So one device measures
+// every op's compute time and the peak memory of a rank among thousands.
 #pragma once
 #include <filesystem>
 
@@ -8,16 +8,16 @@
 
 namespace wt {
 
-/// Steps before those that are measured: first-touch memory, caches.
+/// Unmeasured steps at the start: first-touch memory, caches.
 inline constexpr std::int64_t kRehearsalWarmUp = 2;
 
-/// One rank that computes by itself.
+/// One rank that computes alone.
 class RehearsedRank {
  public:
-  /// After prepare_rank_process; both must outlive it. Throws as rehearse().
+  /// To be called after prepare_rank_process; both must outlive this. Throws as rehearse().
   RehearsedRank(const RunSpec& run, StepClock& clock);
   ~RehearsedRank();
-  /// Steps are numbered from 1 and come one after another.
+  /// Steps are consecutive, from 1.
   StepResult run_step(std::int64_t step);
   const Executor& executor() const;
   std::string routing() const;  ///< in words
@@ -32,8 +32,7 @@ class RehearsedRank {
 ///   profile.json    op times for calibration
 ///   trace.json      Chrome trace of the last step
 /// run.rehearsal.routing: a recording (routing.csv) of the ranks of its expert group; "" or "balanced" = even. Tokens
-/// are those of run.dataset, or drawn evenly where that is empty. Throws Error{usage} on what read_run and the readers
-/// refuse.
+/// are those of run.dataset, or drawn uniformly if it is empty. Throws Error{usage} as read_run and the other readers.
 void rehearse(const RunSpec& run, const std::filesystem::path& folder);
 
 }  // namespace wt

@@ -37,7 +37,7 @@
 namespace wt {
 namespace {
 
-/// Where each stream's tokenizer would be: beside its shards, or where these were fetched from.
+/// Possible folders of each stream's tokenizer: next to its shards, or where they were fetched from.
 std::vector<std::filesystem::path> tokenizer_folders(const DatasetSpec& dataset) {
   std::vector<std::filesystem::path> out;
   for (const StreamSpec& stream : dataset.streams) {
@@ -47,13 +47,13 @@ std::vector<std::filesystem::path> tokenizer_folders(const DatasetSpec& dataset)
   return out;
 }
 
-/// cuBLAS keeps a workspace for every thread that calls it, out of the allocator that tensors come from.
+/// cuBLAS keeps a workspace for every thread that calls it, allocated by the tensors' allocator.
 void make_workspaces(at::Device device) {
   const at::AutoGradMode recording(true);
   for (const auto type : {at::kFloat, at::kBFloat16}) {
     const at::Tensor a = at::ones({16, 16}, at::TensorOptions(device).dtype(type)).requires_grad_(true);
     const at::Tensor bias = at::ones({16}, at::TensorOptions(device).dtype(type));
-    at::addmm(bias, a, a).sum().backward();  // this thread's, and that of the device's autograd thread
+    at::addmm(bias, a, a).sum().backward();  // for this thread, and for the device's autograd thread
   }
   wait_for_device(device);
 }
@@ -76,8 +76,8 @@ std::vector<std::int64_t> processes_of(Communicators& communicators, std::int64_
   return {begin, begin + world};
 }
 
-/// Collective: what the first rank does alone, however long it takes, while it tells of its progress (wait_for()).
-/// Throws Error{runtime} on every rank where it failed.
+/// Collective. Runs `act` on the first rank alone, for any time, while it reports progress (wait_for()). Throws
+/// Error{runtime} on every rank if it failed.
 void on_first_rank(Communicators& communicators, const std::string& key,
                    const std::function<void(const std::function<void()>& moves)>& act) {
   if (communicators.rank() == 0) {
@@ -93,7 +93,7 @@ void on_first_rank(Communicators& communicators, const std::string& key,
   if (const std::string wrong = wait_for(communicators.store(), key); !wrong.empty()) throw Error(Code::runtime, wrong);
 }
 
-/// Whether the first rank has evaluations of the step that the run goes on from; the same on every rank.
+/// Whether the first rank has evaluations of the step that the run resumes from. The same on every rank.
 bool was_evaluated(const Recorder& recorder, Communicators& communicators, int generation) {
   const std::string key = fmt::format("worker/evaluated/{}", generation);
   if (communicators.rank() == 0) communicators.store().set(key, recorder.evaluated() ? "yes" : "no");
@@ -116,9 +116,10 @@ RunSpec in_world(RunSpec run, const RankEnvironment& environment) {
 
 at::Device prepare_rank_process(const RunSpec& run, std::int64_t local_rank) {
   const at::Device device = open_device(to_string(run.device), local_rank);
-  at::set_num_threads(1);  // ranks share cores; one thread each keeps op times and sums reproducible
-  at::globalContext().setDeterministicAlgorithms(true,
-                                                 /*warn_only=*/false);  // warning only would also choose other kernels
+  at::set_num_threads(1);  // ranks share cores; one thread keeps op times and sums reproducible
+  at::globalContext().setDeterministicAlgorithms(
+      true,
+      /*warn_only=*/false);  // with warnings only, other kernels would be chosen
   at::globalContext().setDeterministicFillUninitializedMemory(false);
   if (!device.is_cpu()) make_workspaces(device);
   install_memory_counter(device);
@@ -133,7 +134,7 @@ RunSpec fit_to_world(RunSpec run, const RankEnvironment& environment, const std:
     store.set(kSaved, std::string(checkpoint_folders(folder / kCheckpointsFolder).empty() ? "no" : "yes"));
   if (store.get_to_str(kSaved) == "no") return run;
   const auto layouts = remaining_layouts(run, environment.world);
-  if (layouts.empty() || layouts.front().layout.world() != environment.world) return run;  // which is refused
+  if (layouts.empty() || layouts.front().layout.world() != environment.world) return run;  // the caller refuses it
   if (environment.rank == 0)
     print_error("{} ranks in place of the {} of {}: going on as {}\n", environment.world, run.layout.world(),
                 run.layout.name(), layouts.front().layout.name());
@@ -153,12 +154,12 @@ Worker::Worker(RunSpec run, WorkerOptions options)
       sampler_(run_.dataset, data_.shard_sizes(), options_.batch_world.value_or(BatchWorld{}), data_.identity()),
       evaluator_(run_.evaluation) {}
 
-/// A rank that is left out of the next membership ends nothing: the run goes on without it.
+/// A rank that is not in the next membership does not end trackers: the run goes on without it.
 Worker::~Worker() {
   if (std::uncaught_exceptions() > 0) end_trackers(TrackedEnd::failed);
 }
 
-/// From one membership to the next they stay.
+/// Trackers stay from one membership to the next.
 void Worker::start_trackers(const RunSpec& run, Recorder& recorder) {
   if (!run.loggers.any()) return;
   if (trackers_)
@@ -168,7 +169,7 @@ void Worker::start_trackers(const RunSpec& run, Recorder& recorder) {
   recorder.tell_lines_to([this](const nlohmann::json& line) { trackers_->step(line); });
 }
 
-/// A start that failed is to be followed by the next one soon.
+/// After a failure, the next start should follow soon.
 void Worker::end_trackers(TrackedEnd how) {
   if (trackers_) trackers_->end(how, how == TrackedEnd::finished ? Trackers::kTrackerEnd_s : 3);
   trackers_.reset();
@@ -222,8 +223,7 @@ void Worker::load(RunSpec& run, Executor& executor, Communicators& communicators
   if (first_rank) write_file_atomically(options_.folder / kRunFile, run_to_yaml(run));
 }
 
-/// Ranks of one membership are at most one step apart: a step ends with a sum over all of them, which needs every rank
-/// to have come to that end.
+/// Ranks of a membership are at most one step apart, because a step ends with a sum over all of them.
 void Worker::agree(const RunSpec& run, Executor& executor, Communicators& communicators, bool joins) {
   constexpr double kJoins = -1;
   const at::Tensor all =

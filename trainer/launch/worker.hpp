@@ -25,53 +25,53 @@ namespace wt {
 
 struct WorkerOptions {
   std::filesystem::path folder;
-  std::optional<Scenario> faults;  ///< that are to strike
-  /// That a run which begins draws its batches for; see batch_nodes.hpp.
+  std::optional<Scenario> faults;  ///< faults to inject
+  /// The nodes that batches of a new run are assigned to; see batch_nodes.hpp.
   std::optional<BatchWorld> batch_world = BatchWorld{};
 };
 
-/// Opens the run's device (the local_rank-th of its kind), counts tensor memory, one thread, deterministic kernels:
-/// what every process that executes steps begins with.
+/// Prepares a process for executing steps: opens the run's device (the local_rank-th of its kind), counts tensor
+/// memory, uses one thread and deterministic kernels.
 at::Device prepare_rank_process(const RunSpec& run, std::int64_t local_rank);
 
-/// torchrun --nnodes=MIN:MAX starts fewer ranks, or more again: a run that has saved goes on in the best layout for
-/// them. Collective: rank 0 looks whether it has, and tells the others through the store of this generation. Throws
-/// Error{usage} where the folder of checkpoints cannot be listed.
+/// torchrun --nnodes=MIN:MAX may start fewer ranks, or more again. A run with a checkpoint continues in the best layout
+/// for them. Collective: rank 0 looks for a checkpoint and tells the others through this generation's store. Throws
+/// Error{usage} if the folder of checkpoints cannot be listed.
 RunSpec fit_to_world(RunSpec run, const RankEnvironment& environment, const std::filesystem::path& folder,
                      c10d::Store& store);
 
-/// Ranks on machines of unequal memory find unequal microbatches (device_train_microbatch_size: auto): all take the
-/// first rank's. Collective.
+/// With device_train_microbatch_size: auto, ranks on machines with different memory find different microbatches. All
+/// take the first rank's. Collective.
 void take_microbatch_of_first(RunSpec& run, const RankEnvironment& environment, c10d::Store& store);
 
 /// How a rank's part in a membership ended.
 struct RankEnd {
-  bool finished = true;            ///< false: asked to end before run.steps (trainer/launch/notice.hpp), all have saved
-  std::optional<Membership> next;  ///< the run goes on in another membership
+  bool finished = true;  ///< false: a notice ended it before run.steps (trainer/launch/notice.hpp), and all have saved
+  std::optional<Membership> next;  ///< the run continues in another membership
 };
 
-/// A rank's process. Where the run goes on without a replica its state stays in memory from one membership to the next.
+/// A rank's process. If the run goes on without a replica, the state stays in memory between memberships.
 class Worker {
  public:
   Worker(RunSpec run, WorkerOptions options);
   ~Worker();
 
-  /// Trains to run.steps, or to the end of the membership: from the newest valid checkpoint in folder/checkpoints, or
-  /// from the step that all ranks of the membership before have done. A step that only some of them have done is taken
-  /// back; ranks that join get the state of the first replica. Throws Error{usage} where the world does not fit the
-  /// run's layout.
+  /// Trains to run.steps, or to the end of the membership. Starts from the newest valid checkpoint in
+  /// folder/checkpoints, or from the step that all ranks of the previous membership have done: a step that only some
+  /// have done is undone, and joining ranks get the state of the first replica. Throws Error{usage} if the world does
+  /// not fit the run's layout.
   RankEnd train(const RankEnvironment& environment, RankWatch& watch);
 
  private:
-  /// How far the rank is.
+  /// The rank's progress.
   struct Position {
-    std::int64_t done = 0;  ///< steps
+    std::int64_t done = 0;  ///< steps done
     SamplerState sampler;
   };
   void prepare(const RunSpec& run, const RankEnvironment& environment, int generation);
-  /// run.adapter_base becomes that of the checkpoint.
+  /// Sets run.adapter_base to that of the checkpoint.
   void load(RunSpec& run, Executor& executor, Communicators& communicators, CheckpointLevels& checkpoints);
-  /// The folder of load_path; the first rank fetches it where it is at a store.
+  /// The folder of load_path. The first rank fetches it from an object store.
   std::filesystem::path pretrained(const RunSpec& run, Communicators& communicators) const;
   void start_trackers(const RunSpec& run, Recorder& recorder);
   void end_trackers(TrackedEnd how);
@@ -90,9 +90,9 @@ class Worker {
   const Evaluator evaluator_;
   std::unique_ptr<StoreLease> lease_;  ///< of the save_folder, on rank 0
   std::unique_ptr<StepClock> clock_;
-  std::optional<LoadedCheckpoint> loaded_;  ///< by this membership; none where it goes on from memory
+  std::optional<LoadedCheckpoint> loaded_;  ///< by this membership; empty if the state was in memory
   Position now_, before_last_;
-  // From one membership to the next:
+  // Kept between memberships:
   std::vector<ShardedGroup> groups_;
   StateBefore before_;
   std::string last_line_;               ///< of metrics.jsonl

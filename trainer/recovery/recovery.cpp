@@ -7,7 +7,7 @@
 namespace wt {
 namespace {
 
-/// Of the same places on the same nodes: ranks that come back have other numbers.
+/// Identifies places by node, because ranks that come back have other numbers.
 std::string kind_of(const RankFailure& failure, const Fleet& fleet) {
   std::string kind = failure.cause;
   for (const std::int64_t rank : failure.ranks)
@@ -15,7 +15,7 @@ std::string kind_of(const RankFailure& failure, const Fleet& fleet) {
   return kind;
 }
 
-/// When all are back; none = one of them never is.
+/// When all nodes are back; empty = one never is.
 std::optional<double> back_at(const Fleet::Losses& lost) {
   double at = 0;
   for (const auto& [node, back] : lost) {
@@ -42,7 +42,7 @@ std::optional<RecoveryDecision> Recoveries::possible(Recovery recovery, const Fl
     case Recovery::wait:
       if (const auto back = back_at(lost)) return RecoveryDecision{true, "wait", std::max(0.0, *back - now)};
       return std::nullopt;
-    case Recovery::without_replica:  // see go_on_without: here all ranks have ended
+    case Recovery::without_replica:  // see go_on_without(); here all ranks have ended
       break;
   }
   return std::nullopt;

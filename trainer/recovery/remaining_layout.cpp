@@ -10,7 +10,7 @@
 namespace wt {
 namespace {
 
-/// Of the bytes that Collective counts, those that a rank sends.
+/// The share of the bytes counted by Collective that a rank sends.
 double sent_share(OpKind kind, double members) {
   return (kind == OpKind::all_reduce ? 2 : 1) * (members - 1) / members;
 }

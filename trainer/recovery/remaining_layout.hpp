@@ -1,4 +1,4 @@
-// The layout in which a run goes on when fewer ranks are left than its own layout needs, or more again.
+// The layout of a run when it has fewer ranks than its own layout needs, or more ranks again.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -8,15 +8,14 @@
 
 namespace wt {
 
-/// Every arrangement of replicas, shards, experts and context that the run's model and global batch allow on `ranks`
-/// ranks or fewer, a multiple of `unit`, with `min_replicas` at least. Everything else of the layout stays. The best
-/// first: more ranks leave fewer tokens to each. Of equally many the run's smaller_layouts, which a planner chose by
-/// prices, come before the others, in whole and in their order; without prices, fewer bytes have to be sent
-/// (step_traffic_bytes).
+/// All combinations of replicas, shards, experts and context that the model and global batch allow on at most `ranks`
+/// ranks, a multiple of `unit`, with at least `min_replicas`. The rest of the layout is kept. The best comes first:
+/// more ranks, with fewer tokens each. Among equally many ranks, the run's smaller_layouts come first, in their order,
+/// because a planner chose them by prices. The others follow by bytes sent (step_traffic_bytes), fewest first.
 std::vector<RunSpec> remaining_layouts(const RunSpec& run, std::int64_t ranks, std::int64_t unit = 1,
                                        std::int64_t min_replicas = 1);
 
-/// Bytes that rank 0 sends in all collectives of a step: each by a ring, rows of tokens spread evenly over experts.
+/// Bytes that rank 0 sends in all collectives of a step, as rings, with rows of tokens spread evenly over experts.
 double step_traffic_bytes(const RunSpec& run);
 
 }  // namespace wt

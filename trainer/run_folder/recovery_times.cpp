@@ -14,18 +14,18 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// When the last event struck that did so in the ended generation, before its end was noticed.
-std::optional<double> strike_before(const std::vector<json>& strikes, const DrillRestart& r) {
-  std::map<std::size_t, double> first;  // by event: later lines complete the proof of the first
-  for (const json& strike : strikes)
-    if (const double time = strike.at("unix_s"); strike.at("generation") == r.generation && time <= r.detected_unix_s)
-      first.emplace(strike.at("event").get<std::size_t>(), time);
+/// Time of the last fault in the ended generation before its end was detected.
+std::optional<double> fault_before(const std::vector<json>& lines, const DrillRestart& r) {
+  std::map<std::size_t, double> first;  // by event; later lines only complete the proof
+  for (const json& line : lines)
+    if (const double time = line.at("unix_s"); line.at("generation") == r.generation && time <= r.detected_unix_s)
+      first.emplace(line.at("event").get<std::size_t>(), time);
   std::optional<double> last;
   for (const auto& [event, time] : first) last = std::max(last.value_or(time), time);
   return last;
 }
 
-/// When the step was done first after `from`; none where it was not.
+/// When the step was first done after `from`; empty if it was not.
 std::optional<double> done_after(const std::vector<json>& steps, std::int64_t step, double from) {
   std::optional<double> at;
   for (const json& row : steps)
@@ -73,7 +73,7 @@ void measure_recoveries(const fs::path& folder, std::vector<DrillRestart>& resta
   for (json& row : read_lines(folder / kMetricsFile)) steps.push_back(std::move(row));
   for (std::size_t i = 0; i < restarts.size(); ++i) {
     DrillRestart& r = restarts[i];
-    r.struck_unix_s = strike_before(strikes, r);
+    r.fault_unix_s = fault_before(injected, r);
     const double next =
         i + 1 < restarts.size() ? restarts[i + 1].detected_unix_s : std::numeric_limits<double>::infinity();
     const auto start = std::find_if(starts.begin(), starts.end(), [&](const json& s) {
@@ -87,7 +87,7 @@ void measure_recoveries(const fs::path& folder, std::vector<DrillRestart>& resta
     if (!first || *first > next) continue;
     const auto again = done_after(steps, last_done_before(steps, r.detected_unix_s), loaded);
     RecoveryPhases phases;
-    if (r.struck_unix_s) phases.detect_s = r.detected_unix_s - *r.struck_unix_s;
+    if (r.fault_unix_s) phases.detect_s = r.detected_unix_s - *r.fault_unix_s;
     phases.stop_s = r.stopped_unix_s - r.detected_unix_s;
     phases.start_s = connected - r.stopped_unix_s;
     phases.load_s = loaded - connected;

@@ -28,10 +28,10 @@ void for_lines(const fs::path& file, std::vector<std::string>& torn, Each each) 
   }
 }
 
-/// The line behind a torn one: the longest end of `text` that is an object, or "". Of objects inside of it the
-/// outermost counts.
+/// The complete line after an incomplete one: the longest suffix of `text` that is a JSON object (so the outermost
+/// one), or "".
 std::string whole_behind(const std::string& text) {
-  constexpr int kMostObjects = 64;  // a line of ours has a few; each try reads to the end
+  constexpr int kMostObjects = 64;  // our lines have a few; each try parses to the end
   std::string out;
   std::size_t at = text.size();
   for (int tried = 0; tried < kMostObjects && at > 0; ++tried) {
@@ -42,7 +42,7 @@ std::string whole_behind(const std::string& text) {
   return out;
 }
 
-/// The same of a file that starts only append to: a line may be torn anywhere, with a whole one behind it.
+/// The same for a file that starts append to: any line may be incomplete, with a complete one after it.
 template <class Each>
 void for_appended_lines(const fs::path& file, std::vector<std::string>& torn, Each each) {
   for_lines(file, torn, [&](const std::string& text, const std::string& where) {
@@ -77,7 +77,7 @@ std::vector<RunStart> read_starts(const fs::path& file, std::vector<std::string>
   return out;
 }
 
-/// Of both files together, in order of time.
+/// Steps of both files, in time order.
 std::vector<const StepLine*> in_time(const RunHistory& run) {
   std::vector<const StepLine*> out;
   for (const auto* lines : {&run.steps, &run.lost})
@@ -86,7 +86,7 @@ std::vector<const StepLine*> in_time(const RunHistory& run) {
   return out;
 }
 
-/// What each start but the first lost.
+/// Finds the steps that each later start lost.
 void find_losses(RunHistory& run) {
   const auto lines = in_time(run);
   const auto after = [&](double time) {
@@ -98,7 +98,7 @@ void find_losses(RunHistory& run) {
     const auto first = after(start.connected_unix_s);
     const auto since = after(run.starts[i - 1].connected_unix_s);
     start.reached = run.starts[i - 1].resumed_after;
-    for (auto it = since; it < first; ++it)  // none where the starts' times fall
+    for (auto it = since; it < first; ++it)  // no steps between the two starts
       start.reached = std::max(start.reached, (*it)->step);
     start.lost = std::max<std::int64_t>(0, start.reached - start.resumed_after);
     if (first != lines.begin() && first != lines.end())
@@ -106,7 +106,7 @@ void find_losses(RunHistory& run) {
   }
 }
 
-/// An agent.json is of the last launch into the folder alone: each of its restarts is told by the next start.
+/// An agent.json belongs to the last launch only. Each of its restarts belongs to the next start.
 void match_agent(const fs::path& file, std::vector<RunStart>& starts) {
   if (!fs::exists(file)) return;
   for (const DrillRestart& restart : restarts_in(file)) {
@@ -116,7 +116,7 @@ void match_agent(const fs::path& file, std::vector<RunStart>& starts) {
   }
 }
 
-/// A file of another version may have keys that are not known here: then the report does without.
+/// A run file of another version may have unknown keys. Then the report has no figures from it.
 void read_run_file(const fs::path& file, RunHistory& out) try {
   if (!fs::exists(file)) return;
   const RunSpec run = read_run(file);

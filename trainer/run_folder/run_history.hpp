@@ -1,6 +1,5 @@
-// What a run has done, from the files of its folder (docs/train.md): steps as they were done last, steps that were lost
-// and done again, starts, saves. For runs of 1e6 steps and more: a line's sample ids are skipped, a step takes 72
-// bytes.
+// The history of a run, from the files of its folder (docs/train.md): steps in their last version, steps lost and
+// repeated, starts, saves. Made for runs of 1e6 steps and more: sample ids are skipped, and a step takes 72 bytes.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -23,32 +22,32 @@ struct RunStart : StartLine {
 };
 
 struct RunHistory {
-  std::string name, layout, device;  ///< empty: the folder does not say
-  std::int64_t planned_steps = 0;    ///< 0: not known
-  std::int64_t tokens_per_step = 0;  ///< 0: not known
+  std::string name, layout, device;  ///< "" = not in the folder
+  std::int64_t planned_steps = 0;    ///< 0 = unknown
+  std::int64_t tokens_per_step = 0;  ///< 0 = unknown
   std::vector<StepLine> steps;       ///< in order, each once
-  std::vector<StepLine> lost;        ///< done again since, in order of time
-  std::vector<RunStart> starts;      ///< in order of time; the first is the run's own
+  std::vector<StepLine> lost;        ///< steps that were repeated, in time order
+  std::vector<RunStart> starts;      ///< in time order; the first is the run's begin
   std::vector<SaveLine> saves;       ///< of steps that count
   std::vector<EvaluationLine> evaluations;
-  std::vector<std::string> torn;         ///< lines that a rank was killed while it wrote, "generations.jsonl:3"
-  std::optional<std::int64_t> diverged;  ///< a step whose gradients were no numbers, where the run ended
-  bool ended = false;                    ///< it wrote its summary
+  std::vector<std::string> torn;         ///< incomplete lines of killed ranks, "generations.jsonl:3"
+  std::optional<std::int64_t> diverged;  ///< the step whose gradients were not finite, where the run ended
+  bool ended = false;                    ///< the summary was written
 };
 
-/// A half-written last line is left out, and so is any line but those of metrics.jsonl that is no JSON: a later start
-/// writes on behind a line that was torn, and what stands whole behind it is taken. Throws Error{usage} naming file and
-/// line: no metrics.jsonl, a line of it that is no JSON, one of any file that lacks a key, steps that do not rise.
+/// Ignores an incomplete last line. In files other than metrics.jsonl, also ignores incomplete lines elsewhere: a later
+/// start may append a complete line to one, which is read. Throws Error{usage} naming file and line: no metrics.jsonl,
+/// invalid JSON in it, a missing key in any file, steps that do not increase.
 RunHistory read_run_history(const std::filesystem::path& folder);
 
-/// Where the wall time from the first start to the last step went, seconds.
+/// Wall time from the first start to the last step by use, in seconds.
 struct RunTimes {
   double wall_s = 0;
   double counted_s = 0;   ///< steps that count
-  double lost_s = 0;      ///< steps that were done again
-  double away_s = 0;      ///< between the last step before a start and the first after it
-  double saving_s = 0;    ///< training stood still for saves that count
-  double rest_s() const;  ///< the first start, pauses between steps, saves that were lost
+  double lost_s = 0;      ///< steps that were repeated
+  double away_s = 0;      ///< from the last step before each later start to the first step after it
+  double saving_s = 0;    ///< blocking time of saves that count
+  double rest_s() const;  ///< first start, pauses between steps, saves that were lost
   double goodput() const { return wall_s > 0 ? counted_s / wall_s : 0; }
 };
 RunTimes run_times(const RunHistory& run);

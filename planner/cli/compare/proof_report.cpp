@@ -212,7 +212,7 @@ Table drawn_table(const std::vector<DrillInput>& inputs, const DrillResult& resu
     for (const FaultEvent& e : inputs[i].scenario.events)
       own.insert(to_string(e.what.kind)), ++kinds[to_string(e.what.kind)].events;
     for (const std::string& kind : own) ++kinds[kind].scenarios, kinds[kind].failed += !c.passed();
-    strikes += static_cast<std::int64_t>(c.struck.size());
+    strikes += static_cast<std::int64_t>(c.proofs.size());
     restarts += static_cast<std::int64_t>(c.restarts.size());
     lost += c.steps_lost;
   }
@@ -238,7 +238,7 @@ Table predicted_recovery_table(const DrillResult& result) {
   for (const DrillCase& c : result.cases) {
     if (!c.predicted) continue;
     std::int64_t restarts = 0, lost = 0;
-    for (const SimulatedStrike& strike : c.predicted->strikes) restarts += strike.restarts, lost += strike.steps_lost;
+    for (const SimulatedFault& strike : c.predicted->faults) restarts += strike.restarts, lost += strike.steps_lost;
     const double measured_s = total_recovery_s(c.restarts), predicted_s = total_recovery_s(*c.predicted);
     if (measured_s > 0) off.push_back(predicted_s / measured_s - 1);
     const auto measured = std::ranges::count_if(c.restarts, [](const DrillRestart& r) { return !r.takes_back(); });
@@ -300,7 +300,7 @@ Table simulated_recovery_table(const std::vector<std::pair<std::string, Simulate
                {"replay", "s", Align::right},  {"notice", "s", Align::right},   {"slower", "s", Align::right},
                {"total", "s", Align::right}};
   for (const auto& [name, scenario] : simulated)
-    for (const SimulatedStrike& s : scenario.strikes)
+    for (const SimulatedFault& s : scenario.faults)
       t.rows.push_back({name, whole(static_cast<std::int64_t>(s.event) + 1), seconds(s.at_s), whole(s.restarts),
                         whole(s.steps_lost), seconds(s.detect_s), seconds(s.down_s - s.detect_s), seconds(s.start_s),
                         seconds(s.load_s), seconds(s.replay_s), seconds(s.planned_s), seconds(s.slower_s),

@@ -22,14 +22,14 @@ std::string words(const Layout& l) {
 
 Cell percent(double fraction) { return {100 * fraction, fmt::format("{:+.1f}", 100 * fraction)}; }
 
-std::string missing(const PlanBeside& p) {
+std::string missing(const PublishedComparison& p) {
   std::string out;
   for (const AxisDifference& d : p.member.differences)
     out += fmt::format("{}{}: {}, nearest {}", out.empty() ? "" : "; ", d.axis, d.found, d.nearest);
   return out;
 }
 
-double error_of(const PlanBeside& p) { return p.published.step.step_s / p.plan.run.step_s - 1; }
+double error_of(const PublishedComparison& p) { return p.published.step.step_s / p.plan.run.step_s - 1; }
 
 nlohmann::json plan_json(const PredictedPlan& p) {
   const StepTerms t = terms_of(p.step);
@@ -52,7 +52,7 @@ struct Summary {
   Accuracy steps;  ///< of the published layouts
 };
 
-Summary summary_of(const std::vector<PlanBeside>& plans) {
+Summary summary_of(const std::vector<PublishedComparison>& plans) {
   Summary out;
   std::vector<double> faster;
   std::vector<Judged> steps;
@@ -75,7 +75,7 @@ Summary summary_of(const std::vector<PlanBeside>& plans) {
   return out;
 }
 
-Table steps_table(const std::vector<PlanBeside>& plans) {
+Table steps_table(const std::vector<PublishedComparison>& plans) {
   Table table{.columns = {{"run"},
                           {"layouts", "", Align::right},
                           {"in the space"},
@@ -89,7 +89,7 @@ Table steps_table(const std::vector<PlanBeside>& plans) {
               .note =
                   "Predicted: the published layout. Ours: what the planner chooses for the same model, machine and "
                   "batch. Beyond the interval: our step is below the low end of the published layout's."};
-  for (const PlanBeside& p : plans) {
+  for (const PublishedComparison& p : plans) {
     const Simulated& step = p.published.step;
     table.rows.push_back({name_of(p.plan.run),
                           {static_cast<double>(p.member.layouts), fmt::format("{}", p.member.layouts)},
@@ -105,7 +105,7 @@ Table steps_table(const std::vector<PlanBeside>& plans) {
   return table;
 }
 
-Table why_table(const std::vector<PlanBeside>& plans) {
+Table why_table(const std::vector<PublishedComparison>& plans) {
   Table table{
       .columns = {{"run"},
                   {"published layout"},
@@ -123,7 +123,7 @@ Table why_table(const std::vector<PlanBeside>& plans) {
           "which needs more with a probability of 10 %. Where the published layout is predicted above the limit "
           "although it ran, ours may take as much."};
   constexpr double kGiB = 1 << 30;
-  for (const PlanBeside& p : plans) {
+  for (const PublishedComparison& p : plans) {
     const StepTerms theirs = terms_of(p.published.step), ours = terms_of(p.ours.step);
     const auto term = [&](double StepTerms::*which) {
       return percent((ours.*which - theirs.*which) / p.published.step.step_s);
@@ -143,16 +143,16 @@ Table why_table(const std::vector<PlanBeside>& plans) {
   return table;
 }
 
-Table outside_table(const std::vector<PlanBeside>& plans) {
+Table outside_table(const std::vector<PublishedComparison>& plans) {
   Table table{.title = "Layouts that the space does not have", .columns = {{"run"}, {"stack"}, {"what it has not"}}};
-  for (const PlanBeside& p : plans)
+  for (const PublishedComparison& p : plans)
     if (!p.member.inside()) table.rows.push_back({name_of(p.plan.run), p.stack, missing(p)});
   return table;
 }
 
-Table sources_table(const std::vector<PlanBeside>& plans) {
+Table sources_table(const std::vector<PublishedComparison>& plans) {
   Table table{.columns = {{"run"}, {"row"}, {"source"}, {"stack"}, {"why its layout counts as good"}, {"search"}}};
-  for (const PlanBeside& p : plans)
+  for (const PublishedComparison& p : plans)
     table.rows.push_back({name_of(p.plan.run), p.plan.run.id, p.plan.run.source, p.stack, p.plan.good,
                           p.certificate.proved ? "proved" : fmt::format("gap {:.1f} %", 100 * p.certificate.gap)});
   return table;
@@ -160,9 +160,9 @@ Table sources_table(const std::vector<PlanBeside>& plans) {
 
 }  // namespace
 
-nlohmann::json published_plans_json(const std::vector<PlanBeside>& plans, const std::string& file) {
+nlohmann::json published_plans_json(const std::vector<PublishedComparison>& plans, const std::string& file) {
   nlohmann::json out{{"schema", "windtunnel.published-plans/1"}, {"file", file}, {"plans", nlohmann::json::array()}};
-  for (const PlanBeside& p : plans) {
+  for (const PublishedComparison& p : plans) {
     nlohmann::json differences = nlohmann::json::array();
     for (const AxisDifference& d : p.member.differences)
       differences.push_back({{"axis", d.axis}, {"found", d.found}, {"nearest", d.nearest}});
@@ -175,7 +175,7 @@ nlohmann::json published_plans_json(const std::vector<PlanBeside>& plans, const 
                             {"layouts", p.member.layouts},
                             {"inside", p.member.inside()},
                             {"differences", differences},
-                            {"chunks_dealt_otherwise", p.deals_otherwise},
+                            {"chunks_dealt_otherwise", p.deals_layers_differently},
                             {"published_s", p.plan.run.step_s},
                             {"fits", p.fits()},
                             {"memory_limit_bytes", p.memory_limit_bytes},
@@ -202,7 +202,7 @@ nlohmann::json published_plans_json(const std::vector<PlanBeside>& plans, const 
   return out;
 }
 
-Report published_plans_report(const std::vector<PlanBeside>& plans, const std::string& file) {
+Report published_plans_report(const std::vector<PublishedComparison>& plans, const std::string& file) {
   const Summary s = summary_of(plans);
   Report report{.title = "Published plans beside ours"};
   report.answer = fmt::format(

@@ -12,8 +12,8 @@ namespace wt {
 /// found, nearest}], published_s, step: {...}, ours: {...}, faster, clearly_faster, proved, gap}], summary}. `step` and
 /// `ours`: layout, recompute, microbatch, predicted_s, interval80_s, memory_bytes and terms_s. Times in seconds, shares
 /// as fractions.
-nlohmann::json published_plans_json(const std::vector<PlanBeside>& plans, const std::string& file);
+nlohmann::json published_plans_json(const std::vector<PublishedComparison>& plans, const std::string& file);
 
-Report published_plans_report(const std::vector<PlanBeside>& plans, const std::string& file);
+Report published_plans_report(const std::vector<PublishedComparison>& plans, const std::string& file);
 
 }  // namespace wt

@@ -33,7 +33,7 @@ void add_validate_plans(const Command& validate) {
     const std::string file =
         o->file.empty() ? (configs_folder() / "measurements" / "published_plans.yaml").string() : o->file;
     const std::vector<PublishedPlan> plans = read_published_plans(file);
-    std::vector<PlanBeside> judged;
+    std::vector<PublishedComparison> judged;
     {
       Progress bar("searching layouts", static_cast<std::int64_t>(plans.size()));
       for (const PublishedPlan& plan : plans) {

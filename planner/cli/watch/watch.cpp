@@ -68,7 +68,7 @@ RunWatchOptions options_of(const Options& o, const std::string& run, const std::
       return {};
     }
   };
-  out.said = [json = o.json, run](const nlohmann::json& decision) {
+  out.on_decision = [json = o.json, run](const nlohmann::json& decision) {
     fmt::print("{}\n", json ? decision.dump() : run + ": " + decision_line(decision));
     std::fflush(stdout);
   };
@@ -120,10 +120,10 @@ void put_result(const Options& o, const std::optional<PlannedRun>& planned, RunW
   if (watch.decisions() > 0) set_status(static_cast<int>(Code::finding));
 }
 
-void warn_of_no_way_back(const std::string& run, const std::string& rules_file) {
+void warn_of_too_few_checkpoints(const std::string& run, const std::string& rules_file) {
   const WatchRules rules = read_watch_rules(rules_file);
-  if (std::ranges::none_of(rules.signals, tells_of_loss, &SignalRule::metric)) return;
-  if (const std::string why = keeps_too_few(run, rules.rollback); !why.empty()) fmt::print(stderr, "{}\n", why);
+  if (std::ranges::none_of(rules.signals, is_loss_metric, &SignalRule::metric)) return;
+  if (const std::string why = too_few_checkpoints(run, rules.rollback); !why.empty()) fmt::print(stderr, "{}\n", why);
 }
 
 void watch(const Options& o) {
@@ -134,7 +134,7 @@ void watch(const Options& o) {
     auto one = std::make_unique<RunWatch>(run, options_of(o, run, planned));
     if (o.reset) one->reset();
     const bool over = one->seen().ended;
-    if (o.act && !over) warn_of_no_way_back(run, o.rules);
+    if (o.act && !over) warn_of_too_few_checkpoints(run, o.rules);
     if (over) one->replay();
     (over ? all : live).push_back(std::move(one));
   }
