@@ -26,7 +26,7 @@ constexpr double kGrace_s = 5;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-/// The log, with a line that says what comes next.
+/// Opens the log and writes a line with the command that follows.
 int open_log(const std::filesystem::path& log, const std::vector<std::string>& words) {
   const int file = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   const std::string line = fmt::format("$ {}\n", fmt::join(words, " "));
@@ -35,7 +35,7 @@ int open_log(const std::filesystem::path& log, const std::vector<std::string>& w
   return file;
 }
 
-/// As execve(2) takes them; `words` must outlive it.
+/// The argument array of execve(2); `words` must outlive it.
 std::vector<char*> pointers(std::vector<std::string>& words) {
   std::vector<char*> out;
   for (std::string& word : words) out.push_back(word.data());
@@ -43,7 +43,7 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   return out;
 }
 
-/// In a process group of its own; 0 or the error.
+/// Starts the command in its own process group. Returns 0 or the errno.
 int start(const std::vector<std::string>& words, const std::optional<std::vector<std::string>>& environment, int log,
           pid_t& pid) {
   std::vector<std::string> owned = words, variables = environment.value_or(std::vector<std::string>());
@@ -62,7 +62,7 @@ int start(const std::vector<std::string>& words, const std::optional<std::vector
   return failed;
 }
 
-/// Its wait status, if it ends within that time.
+/// The wait status of `pid`, if it ends within the limit.
 std::optional<int> wait_for(pid_t pid, double limit_s) {
   const auto from = Clock::now();
   for (int status = 0;;) {
@@ -78,14 +78,14 @@ std::optional<int> wait_for(pid_t pid, double limit_s) {
 void end_group(pid_t pid) {
   kill(-pid, SIGTERM);
   const bool ended = wait_for(pid, kGrace_s).has_value();
-  kill(-pid, SIGKILL);  // also what it had started
+  kill(-pid, SIGKILL);  // also its children
   if (!ended) waitpid(pid, nullptr, 0);
 }
 
 std::atomic<pid_t> group_of_signals = 0;
 
-/// SIGINT and SIGTERM end the group, and then this process as they would have; one at a time. An ignored signal stays
-/// so.
+/// Passes SIGINT and SIGTERM on to the process group, then ends this process by the same signal. Only one such object
+/// may exist at a time. Ignored signals stay ignored.
 class SignalsToGroup {
  public:
   explicit SignalsToGroup(pid_t group) {
