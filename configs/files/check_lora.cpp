@@ -13,7 +13,7 @@
 namespace wt {
 namespace {
 
-/// What of the run is found, in the words of its file, and what is allowed; empty = nothing.
+/// The refused setting of the run in its file's words, and what is allowed; empty = none.
 std::pair<std::string, const char*> refused(const RunSpec& run) {
   const Layout& l = run.layout;
   if (l.tensor > 1) return {fmt::format("tensor_parallel_degree {}", l.tensor), "1"};
@@ -33,7 +33,7 @@ std::pair<std::string, const char*> refused(const RunSpec& run) {
   return {};
 }
 
-/// The first value that is not allowed, in words; empty = none is.
+/// The first value that is not allowed, as text; empty = all are allowed.
 template <class T, class Allowed>
 std::string first_refused(const std::vector<T>& values, const Allowed& allowed) {
   for (const T& value : values) {
@@ -73,7 +73,7 @@ void check_lora(const RunSpec& run, const std::string& where) {
   if (const auto [found, allowed] = refused(run); !found.empty())
     throw_error(Code::usage, "{}: model.peft_config: found it with {}, allowed with adapters is {}", where, found,
                 allowed);
-  adapter_shape(run.model, *run.lora);  // throws
+  adapter_shape(run.model, *run.lora);  // for its checks
 }
 
 }  // namespace wt

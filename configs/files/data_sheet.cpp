@@ -12,7 +12,7 @@ namespace wt {
 namespace {
 
 struct Known {
-  std::array<std::string_view, 3> words;  ///< all of them must be in the name, in lower case
+  std::array<std::string_view, 3> words;  ///< the lower-case name must contain all of them
   DataSheet sheet;
 };
 
@@ -52,7 +52,7 @@ const std::array<Known, 46> kSheets = {{
     {{"h100", "pci"}, {"H100-PCIe", 9, 114, 756e12, 51e12, 2.0e12, 50e6, kGen5}},
     {{"h100", "nvl"}, {"H100-NVL", 9, 132, 835e12, 60e12, 3.9e12, 50e6, kGen5}},
     {{"h100", "80g", "hbm2e"}, {"H100-PCIe", 9, 114, 756e12, 51e12, 2.0e12, 50e6, kGen5}},
-    {{"h100", "hbm2e"}, {"H100-SXM-96G", 9, 132, 886e12, 60e12, 2.46e12, 50e6, 450e9}},  // the card was caught above
+    {{"h100", "hbm2e"}, {"H100-SXM-96G", 9, 132, 886e12, 60e12, 2.46e12, 50e6, 450e9}},  // PCIe cards matched above
     {{"h100", "96g"}, {"H100-SXM-96G", 9, 132, 886e12, 60e12, 2.46e12, 50e6, 450e9}},
     {{"h100"}, {"H100-SXM", 9, 132, 989e12, 67e12, 3.35e12, 50e6, 450e9}},
     {{"h800", "pci"}, {"H800-PCIe", 9, 114, 756e12, 51e12, 2.0e12, 50e6, kGen5}},
@@ -106,8 +106,8 @@ bool has(const std::string& name, std::string_view word) {
 
 std::optional<DataSheet> data_sheet(const std::string& gpu) {
   static const std::regex spaced(R"((\d) (?=(?:gb?|w)\b))");    // "40 GB", "750 W"
-  if (gpu.size() > 200) return std::nullopt;                    // no GPU's, and std::regex recurses by character
-  if (gpu.find('+') != std::string::npos) return std::nullopt;  // "2 RTX-3090+2 Titan-RTX": no one GPU's
+  if (gpu.size() > 200) return std::nullopt;                    // std::regex recurses by character
+  if (gpu.find('+') != std::string::npos) return std::nullopt;  // several GPUs: "2 RTX-3090+2 Titan-RTX"
   const std::string name = std::regex_replace(lower(gpu), spaced, "$1");
   for (const Known& known : kSheets)
     if (std::all_of(known.words.begin(), known.words.end(),

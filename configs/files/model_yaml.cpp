@@ -1,4 +1,4 @@
-// A model in our YAML: LLM Foundry's keys where it has them, Hugging Face's (DeepSeek, Falcon) where it has not.
+// A model in our YAML: LLM Foundry's keys where it has them, otherwise Hugging Face's (DeepSeek, Falcon).
 #include "configs/base/error.hpp"
 #include "configs/base/yaml.hpp"
 #include "configs/files/limits.hpp"
@@ -12,8 +12,8 @@ using Parallel = AttentionSpec::Parallel;
 using Bias = AttentionSpec::Bias;
 using GroupWorth = RouterSpec::GroupWorth;
 
-/// A list of 0 and 1 that repeats over the layers. Megatron's moe_layer_freq may also be a number n: the first layer of
-/// every n.
+/// A list of 0 and 1 that repeats over the layers. Megatron's moe_layer_freq may also be a number n: the first of every
+/// n layers.
 LayerPattern read_pattern(YamlMap& map, const char* key, bool number_allowed) {
   LayerPattern out;
   if (!map.has(key)) return out;
@@ -115,7 +115,7 @@ const std::vector<std::pair<std::string, Activation>>& activation_words() {
   return words;
 }
 
-/// mptmlp has those without a gate, mptglu those with one, experts all.
+/// mptmlp allows activations without a gate, mptglu those with one, experts all.
 void read_activation(YamlMap& map, const std::string& kind, ModelSpec& m) {
   std::vector<std::string> allowed;
   for (const auto& [word, activation] : activation_words()) {
@@ -160,7 +160,7 @@ ModelSpec model_from_yaml(YamlMap& map) {
   m.norm_bias = map.boolean("norm_bias", false);
   m.norm_eps = map.number_or("norm_eps", m.norm_eps, 0.0, 1.0);
   m.tied = map.boolean("tie_word_embeddings", false);
-  // LLM Foundry's two keys; max_seq_len says nothing where positions are not learned.
+  // LLM Foundry's two keys; without learned positions max_seq_len has no effect.
   const std::int64_t longest = map.integer_or("max_seq_len", 0, 1);
   if (map.boolean("learned_pos_emb", false)) {
     if (longest == 0) map.fail("max_seq_len", "found none with learned_pos_emb, needs the longest sequence in tokens");
