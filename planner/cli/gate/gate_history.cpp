@@ -70,14 +70,14 @@ void add_record(const Command& gate) {
     const bool fresh = record_run(run, o->history);
     const History history = read_history(o->history);
     const HistoryJudgement judgement = judge_history(history);
-    std::vector<AlertRecord> news = judgement.news;
+    std::vector<AlertRecord> new_alerts = judgement.new_alerts;
     const std::string date = now();  // not the commit's: many runs may be of one commit
-    for (AlertRecord& each : news) each.date = date;
-    record_alerts(news, o->history);
+    for (AlertRecord& each : new_alerts) each.date = date;
+    record_alerts(new_alerts, o->history);
     fmt::print("{} run {} of commit {}: {} in {}{}.\n{}", fresh ? "Recorded" : "Already there:", run.id,
                run.commit.empty() ? "unknown" : run.commit,
                counted(static_cast<std::int64_t>(run.values.size()), "benchmark"), run.environment,
-               run.left_out == 0 ? "" : fmt::format(", {} left out", run.left_out), history_news(judgement));
+               run.left_out == 0 ? "" : fmt::format(", {} left out", run.left_out), new_alerts_text(judgement));
     for (const auto& [benchmark, error] : run.failed) fmt::print("{} failed: {}\n", benchmark, shortened(error));
     if (judgement.has_regression()) set_status(static_cast<int>(Code::finding));
   });

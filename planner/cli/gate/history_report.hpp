@@ -14,7 +14,7 @@ namespace wt {
 Report history_report(const History& history, const HistoryJudgement& judgement, std::size_t most_charts = 40);
 
 /// What is new, one line each: "slower  +5.2 %  gemm/...  behind a1b2c3..d4e5f6 (2026-11-02)".
-std::string history_news(const HistoryJudgement& judgement);
+std::string new_alerts_text(const HistoryJudgement& judgement);
 
 std::string history_selftest_text(const HistorySelftest& result);
 nlohmann::json history_selftest_json(const HistorySelftest& result);
