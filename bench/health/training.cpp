@@ -24,14 +24,14 @@ constexpr std::pair<const char*, Optional> kOptional[] = {
     {"tokens_per_s", &TrainingStep::tokens_per_s},
     {"peak_tensor_bytes", &TrainingStep::peak_tensor_bytes}};
 
-/// JSON has no NaN.
+/// null stands for NaN, which JSON lacks.
 double number_or_nan(const JsonReader& r) {
   return r.value().is_null() ? std::numeric_limits<double>::quiet_NaN() : r.finite();
 }
 
 json null_for_nan(double value) { return std::isfinite(value) ? json(value) : json(); }
 
-/// Other keys are the trainer's own business.
+/// Reads the keys below and ignores the trainer's other keys.
 TrainingStep step_from(const JsonReader& r) {
   TrainingStep out;
   out.step = r.at("step").integer();
@@ -59,7 +59,7 @@ std::optional<DivergedStep> read_diverged(const std::filesystem::path& file) {
   return DivergedStep{r.at("step").integer(), r.at("times").integer(), r.at("unix_s").non_negative()};
 }
 
-/// When ranks were last connected; 0: never, or nobody knows.
+/// When the ranks last connected; 0: never, or unknown.
 double last_start_unix_s(const std::filesystem::path& folder) {
   std::ifstream in(folder / "generations.jsonl");
   double last = 0;
@@ -90,7 +90,7 @@ const TrainingObservation& TrainingFollower::look(double now_unix_s) {
   if (!known) open_anew();
   number_ = now.st_ino;
   in_.clear(), in_.seekg(read_);
-  // A line that does not end yet is being written.
+  // A last line without a newline is still being written.
   for (std::string text; std::getline(in_, text) && !in_.eof();
        read_ += static_cast<std::int64_t>(text.size()) + 1, ++lines_) {
     const std::string where = file_.string() + ":" + std::to_string(lines_ + 1);
