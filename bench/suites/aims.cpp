@@ -16,9 +16,9 @@ namespace {
 using at::Tensor;
 
 constexpr double kOfCopy = 0.85, kRouter_s = 10e-6, kOfDense = 0.90;
-constexpr double kInt8 = 1.0 / 254 + 1e-4, kFp8 = 1.0 / 16 + 1e-4;  // of a block's largest value (kernels.h)
+constexpr double kInt8 = 1.0 / 254 + 1e-4, kFp8 = 1.0 / 16 + 1e-4;  // relative to a block's largest value (kernels.h)
 
-/// A row of a kernel of the C API in bf16 on `rows` rows of `width`.
+/// A row for a kernel of the C API, in bf16 on `rows` rows of `width`.
 BenchCase kernel_case(const char* kernel, const char* pass, std::int64_t rows, std::int64_t width, double bytes,
                       double largest_error, at::Device device, std::function<KernelProblem(NormalPool&)> make) {
   BenchCase out;
@@ -31,7 +31,7 @@ BenchCase kernel_case(const char* kernel, const char* pass, std::int64_t rows, s
   return out;
 }
 
-/// Where a token's rows are after they were sorted by random experts.
+/// The position of each token's rows after sorting by random experts.
 struct Order {
   Tensor order, inverse;
   Order(std::int64_t tokens, std::int64_t k, NormalPool& normal) {
@@ -44,7 +44,7 @@ struct Order {
 
 const std::int64_t* indices(const Tensor& t) { return t.data_ptr<std::int64_t>(); }
 
-// Bytes: inputs read once, outputs written once, as in bench/studies/kernels/bandwidth.cpp.
+// Bytes: inputs are read once, outputs written once, as in bench/studies/kernels/bandwidth.cpp.
 void add_moves(std::vector<BenchCase>& out, std::int64_t T, std::int64_t k, std::int64_t D, at::Device device) {
   const std::int64_t N = T * k;
   const double t = 2.0 * static_cast<double>(T * D), n = 2.0 * static_cast<double>(N * D),
@@ -156,7 +156,7 @@ void add_swiglu(std::vector<BenchCase>& out, std::int64_t R, std::int64_t F, at:
   }));
 }
 
-/// The values of codes: blocks of a row are of one scale.
+/// Decodes values, with one scale per block of a row.
 Tensor decoded(const Tensor& codes, const Tensor& scales, WtBlockFormat format) {
   const Tensor values = codes.view(format == WT_INT8 ? at::kChar : at::kFloat8_e4m3fn).to(at::kFloat);
   return (values.view({codes.size(0), -1, WT_QUANTIZE_BLOCK}) * scales.unsqueeze(2)).view(codes.sizes());
@@ -205,7 +205,7 @@ void add_quantise(std::vector<BenchCase>& out, WtBlockFormat format, std::int64_
       }));
 }
 
-/// Logits to choices, weights, counts and what the balancing losses are made of, in one call.
+/// Logits to choices, weights, counts and the sums for balancing losses, in one call.
 BenchCase router_case(WtRouterScore score, std::int64_t T, std::int64_t E, std::int64_t k, at::Device device) {
   BenchCase out;
   out.row.kernel = score == WT_SOFTMAX ? "router_softmax" : "router_sigmoid", out.row.dtype = "fp32";
@@ -236,7 +236,7 @@ BenchCase router_case(WtRouterScore score, std::int64_t T, std::int64_t E, std::
     p.verify = [=](const Tensors& in, const Tensors& got) {
       const Tensor x = in[0].to(at::kDouble), s = score == WT_SOFTMAX ? x.softmax(1) : x.sigmoid();
       const Tensor best = std::get<0>(s.topk(k, 1)),
-                   own = s.gather(1, index);  // by value: fp32 may see a tie where fp64 has none
+                   own = s.gather(1, index);  // compares values, because fp32 may have ties where fp64 has none
       double worst = worse(error_of(own, best), error_of(got[0], best / best.sum(1, true)));
       worst = worse(worst, error_of(shares, (s / s.sum(1, true)).sum(0, true)));
       worst = worse(worst, error_of(squares, x.logsumexp(1).square().sum().view({1})));
@@ -247,7 +247,7 @@ BenchCase router_case(WtRouterScore score, std::int64_t T, std::int64_t E, std::
   return out;
 }
 
-/// Rows of all products by everybody; the names of the forward ones.
+/// Adds rows for all products by every implementation. Returns the names of the forward rows.
 std::map<ProductBy, std::string> add_grouped(Aims& out, const GroupedShape& s, at::Device device) {
   std::map<ProductBy, std::string> forward;
   for (GroupedPass pass : {GroupedPass::forward, GroupedPass::rows, GroupedPass::weight})
@@ -267,7 +267,7 @@ Aims kernel_aims(at::Device device, bool small) {
   const std::int64_t T = small ? 512 : 8192, D = small ? 256 : 6144, F = small ? 384 : 10752, k = 4;
   for (BenchCase& copy : machine_cases(device, true))
     if (copy.row.kernel == "device_to_device") out.cases.push_back(std::move(copy));
-  const std::string copied = out.cases.back().row.name();  // the largest
+  const std::string copied = out.cases.back().row.name();  // the largest copy
 
   std::vector<BenchCase> moving;
   add_moves(moving, T, k, D, device);
@@ -293,7 +293,7 @@ Aims kernel_aims(at::Device device, bool small) {
   out.cases.push_back(dense_case(coarse, device));
   const std::string dense = out.cases.back().row.name();
   const auto row_named =
-      [](const std::map<ProductBy, std::string>& rows) {  // without our kernel here its row is missed, not missing
+      [](const std::map<ProductBy, std::string>& rows) {  // without our kernel the aim is "missed", not "not measured"
         const auto own = rows.find(ProductBy::own);
         return own == rows.end() ? "grouped_gemm_own: this device has none" : own->second;
       };
@@ -302,7 +302,7 @@ Aims kernel_aims(at::Device device, bool small) {
        row_named(add_grouped(out, coarse, device)),
        {dense},
        kOfDense});
-  // Experts' first products (gate and up) of OLMoE, Qwen3-30B-A3B and DeepSeek-V3.
+  // The first product of experts (gate and up) of OLMoE, Qwen3-30B-A3B and DeepSeek-V3.
   const std::vector<GroupedShape> fine =
       small ? std::vector<GroupedShape>{{8, 4, 64, 64}}
             : std::vector<GroupedShape>{{64, 128, 2048, 2048},  {64, 256, 2048, 2048},  {64, 512, 2048, 2048},

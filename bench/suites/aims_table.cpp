@@ -32,7 +32,7 @@ std::string why_missing(const Profile& profile, const std::string& name) {
 
 struct Reached {
   double value = 0;
-  std::string why_not;  ///< it cannot be said
+  std::string why_not;  ///< reason for which the aim cannot be judged
 };
 
 Reached reached(const Aim& aim, const Profile& profile) {
@@ -47,7 +47,7 @@ Reached reached(const Aim& aim, const Profile& profile) {
     best = std::max(best, other.rate);
   }
   if (!aim.beside.empty() && !(best > 0)) return {0, "no rate"};
-  const bool failed = why_missing(profile, aim.row) == "failed";  // after some samples
+  const bool failed = why_missing(profile, aim.row) == "failed";  // possibly after some samples
   return {aim.beside.empty() ? own.found->median() : own.rate / best, failed ? "failed" : throttled ? "throttled" : ""};
 }
 
