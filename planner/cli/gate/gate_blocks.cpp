@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// As a regular expression that finds `text` and nothing else.
+/// A regular expression that matches only `text`.
 std::string escaped(const std::string& text) {
   std::string out;
   for (char c : text) {
@@ -37,7 +37,7 @@ Profile merged(const std::vector<Profile>& processes) {
   Profile all = merge(processes, {});
   all.fingerprint.erase(kMergedFrom);
   const auto date = processes[0].fingerprint.find("date");
-  if (date != processes[0].fingerprint.end()) all.fingerprint["date"] = date->second;  // not one a process
+  if (date != processes[0].fingerprint.end()) all.fingerprint["date"] = date->second;  // instead of one per process
   return all;
 }
 
@@ -79,7 +79,7 @@ Profile GateBlocks::run(bool is_new, const std::string& filter, double limit_s) 
     try {
       profile = read();
     } catch (const Error&) {
-      if (ended_well && filter.empty()) throw;  // else the failed process, or the filter, is the reason
+      if (ended_well && filter.empty()) throw;  // otherwise the failed process, or the filter, is the reason
       ended_well = false;
     }
   }
@@ -92,7 +92,7 @@ Profile GateBlocks::run(bool is_new, const std::string& filter, double limit_s) 
     return run(is_new, "", limit_s);
   }
   for (Measurement& m : profile.measurements) m.samples = {m.median()};
-  // What was built, whatever is committed or edited while it is measured.
+  // The commit that was built, whatever is committed or edited during the measurement.
   if (const auto commit = profile.fingerprint.find("commit"); commit != profile.fingerprint.end())
     commit->second = tree.commit + (tree.is_clean ? "" : "-dirty");
   return profile;
@@ -104,7 +104,7 @@ void GateBlocks::block(const std::string& filter, double limit_s) {
 }
 
 std::string GateBlocks::filter(const std::vector<std::string>& names) const {
-  if (!filters()) return "";  // a filter in the command measured these names or more: the last one counts
+  if (!filters()) return "";  // a filter of the command itself selects a superset; the last filter counts
   std::vector<std::string> patterns;
   for (const std::string& name : names)
     if (const auto found = filter_names_.find(name); found != filter_names_.end())

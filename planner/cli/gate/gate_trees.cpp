@@ -29,8 +29,7 @@ fs::path cache_of_trees() {
   throw_error(Code::usage, "gate run: found no folder for the trees; set WINDTUNNEL_CACHE");
 }
 
-/// The trees that were used last stay, with all that was built in them: those of a comparison and of the ones before
-/// it.
+/// Most recently used trees that are kept with their builds: those of the current and of the previous comparisons.
 constexpr std::size_t kTreesKept = 6;
 
 void remove_old_trees(const fs::path& cache) {
@@ -38,17 +37,17 @@ void remove_old_trees(const fs::path& cache) {
   for (const auto& entry : fs::directory_iterator(cache))
     if (entry.is_directory()) trees.emplace_back(entry.last_write_time(), entry.path());
   std::sort(trees.rbegin(), trees.rend());
-  std::error_code error;  // what cannot be removed is no reason not to measure
+  std::error_code error;  // failing to remove an old tree does not prevent measuring
   for (std::size_t i = kTreesKept; i < trees.size(); ++i) fs::remove_all(trees[i].second, error);
 }
 
-/// Standard output of a command of bash without the last line's end; nothing where it fails.
+/// Standard output of a bash command without the final newline; nothing where it fails.
 std::string output_of(const std::string& command, const fs::path& folder) {
   const ScratchFolder scratch("wt-gate-git");
   const fs::path out = scratch.path() / "out";
   const std::vector<std::string> words = {
       "bash", "-c", fmt::format("cd {} && {} > {}", shell_word(folder.string()), command, shell_word(out.string()))};
-  constexpr double kPatience_s = 600;  // a worktree of a large repository on a slow disk
+  constexpr double kPatience_s = 600;  // enough for a worktree of a large repository on a slow disk
   if (run_hook(words, kPatience_s, scratch.path() / "log").how != HookEnd::How::ok) return "";
   std::string text = read_file(out, "git's answer");
   while (text.ends_with('\n')) text.pop_back();
@@ -73,7 +72,7 @@ GateTrees::GateTrees() {
   log_ = cache_ / "log";
   std::error_code error;
   fs::create_directories(cache_, error);
-  const fs::path lock = cache_.parent_path() / "lock";  // of all repositories: they share the machine
+  const fs::path lock = cache_.parent_path() / "lock";  // one for all repositories, which share the machine
   lock_ = open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (lock_ < 0) throw_error(Code::runtime, "{}: cannot be written; set WINDTUNNEL_CACHE", lock.string());
   if (flock(lock_, LOCK_EX | LOCK_NB) != 0) {
@@ -81,7 +80,7 @@ GateTrees::GateTrees() {
     throw_error(Code::undecided, "gate run: another one holds {}; two at once spoil one another, wait for its end",
                 lock.string());
   }
-  std::ofstream(log_).flush();  // anew
+  std::ofstream(log_).flush();  // empties the log
 }
 
 GateTrees::~GateTrees() { close(lock_); }
@@ -97,7 +96,7 @@ GateTree GateTrees::tree(const std::string& revision) {
                 here ? "HEAD" : revision, repository_.string());
   if (here) return {repository_, commit, git("status --porcelain").empty()};
   const fs::path folder = cache_ / commit.substr(0, 12);
-  // Of an earlier clone at the same path, the folder may be a worktree that this repository does not know.
+  // The folder may be a worktree of an earlier clone at the same path, which this repository does not know.
   const bool is_ours =
       fs::exists(folder / ".git") && output_of("git rev-parse --path-format=absolute --git-common-dir", folder) ==
                                          git("rev-parse --path-format=absolute --git-common-dir");

@@ -20,7 +20,7 @@ std::string short_commit(const std::string& commit) {
   return commit.empty() ? "unknown" : commit.substr(0, 9) + (dirty == std::string::npos ? "" : commit.substr(dirty));
 }
 
-/// As `git log` takes it: the commits that may have made the change.
+/// The commits that may have caused the change, as `git log` accepts them.
 std::string commit_range(const SeriesShift& s) {
   if (same_commit(s.before, s.commit)) return fmt::format("none: {} before and after", short_commit(s.commit));
   return fmt::format("{}..{}", short_commit(s.before), short_commit(s.commit));
@@ -35,7 +35,7 @@ struct ShiftRow {
   const SeriesShift* shift;
 };
 
-/// New ones first, then worse ones, then the larger change.
+/// New ones first, then worse ones, then by size.
 std::vector<ShiftRow> shift_rows(const HistoryJudgement& judgement) {
   std::vector<ShiftRow> rows;
   for (const JudgedSeries& judged : judgement.series)
@@ -82,7 +82,7 @@ Table changes_table(const std::vector<ShiftRow>& rows) {
   return table;
 }
 
-/// Of three runs on there is a scatter.
+/// Needs three runs.
 Cell scatter_cell(const JudgedSeries& judged) {
   const auto& points = judged.series->points;
   if (points.size() < 3 || points.back().median == 0) return "-";
