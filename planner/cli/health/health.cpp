@@ -1,4 +1,4 @@
-// windtunnel health: is this node well? health judge: which node of a fleet is not? health --watch: why is a run slow?
+// windtunnel health: checks a node; health judge: finds the bad nodes of a fleet; health --watch: why a run is slow.
 #include <unistd.h>
 
 #include <chrono>
@@ -46,17 +46,17 @@ std::string read_text(const std::string& flag, const std::string& file) {
                 (file.starts_with("http") ? "; pipe it: curl -s " + file + " | windtunnel health --dcgm -" : ""));
 }
 
-/// What the driver and the exporter say of this node. Read before anything is measured, so that a wrong file costs
-/// nothing.
+/// What the driver and the exporter report of this node. Read before any measurement, so that a wrong file costs no
+/// time.
 struct Told {
   std::vector<XidEvent> xids;
   std::optional<NodeObservation> dcgm;
 };
 
-/// What the exporter says of the node of this name.
+/// The exporter's values of the node with this name.
 NodeObservation read_dcgm(const std::string& file, const std::string& node) {
   const std::vector<NodeObservation> seen = nodes_from_dcgm(read_text("--dcgm", file), file, node);
-  // In a container the exporter has a name of its own; several nodes are somebody else's.
+  // In a container the exporter has its own host name. Several nodes: the file is not of this node alone.
   for (const NodeObservation& each : seen)
     if (seen.size() == 1 || each.name == node) return each;
   throw_error(Code::usage, "--dcgm {}: found {} nodes, none of them {}; needs the metrics of this node's exporter",
@@ -69,13 +69,13 @@ Told read_told(const Options& o) {
   return told;
 }
 
-/// Puts it beside what was measured.
+/// Adds them to the node's measurements.
 void add_told(NodeObservation& node, const Told& told) {
   node.xids = told.xids;
   if (told.dcgm) merge_node(node, *told.dcgm);
 }
 
-/// `watched`: what the run says is the answer, and a run that is not fine a finding.
+/// `watched`: the run's diagnosis is the answer, and any problem is a finding.
 void put_verdict(const FleetObservation& fleet, const JudgeOptions& options, bool json, bool watched = false) {
   const HealthVerdict verdict = judge(fleet, options);
   Report report = health_report(verdict, options);
@@ -107,7 +107,7 @@ void check_node(const Options& o) {
   put_verdict(fleet, {}, o.json);
 }
 
-/// Under a launcher this is one rank of many. The one to which windtunnel-train leaves the fleet, rank 0, judges it.
+/// Under a launcher this is one rank of many. Rank 0, for which windtunnel-train writes the fleet, judges it.
 void check_fabric(const Options& o) {
   const ScratchFolder folder("windtunnel-health");
   const std::string seen = (folder.path() / "fleet.json").string();
@@ -121,7 +121,7 @@ void check_fabric(const Options& o) {
   put_verdict(fleet, {}, o.json);
 }
 
-/// The signals that can be had beside a running trainer. Computing beside it would measure the trainer.
+/// Collects the signals that do not disturb a running trainer: computing would slow it and measure the trainer.
 void look_at_node(FleetObservation& fleet, const Options& o) {
   constexpr double kSeconds = 2;
   const std::vector<NicObservation> before = read_nics("/sys");
