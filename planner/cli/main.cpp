@@ -24,7 +24,7 @@ constexpr const char* kFooter =
     "3 cannot be compared or decided; 4 device, file system or child process. Of train also: 5 a replica holds other\n"
     "numbers; 75 ended on request, start it again; 93 failed for good, do not start it again.";
 
-/// CLI11 says only that a word was not expected; name the subcommand that was probably meant.
+/// CLI11 only says that a word was not expected; this suggests the subcommand that was probably meant.
 std::string unknown_subcommand(const CLI::App& app, int argc, char** argv) {
   if (argc < 2 || argv[1][0] == '-') return "";
   std::vector<std::string> names;
