@@ -9,7 +9,7 @@
 namespace wt {
 namespace {
 
-/// Of one body: the ops of one layer, or those outside of layers.
+/// Copies in one body: the ops of one layer, or those outside layers.
 class Copies : OpFactory {
  public:
   using OpFactory::OpFactory;
@@ -46,7 +46,7 @@ class Copies : OpFactory {
       if (Op* o = std::get_if<Op>(&node); o && is(*o)) return o;
     return nullptr;
   }
-  /// `bytes`: read and written an element.
+  /// `bytes`: read and written per element.
   void add(Op* o, Group group, double bytes) const {
     if (o) o->work.push_back(move(padded(group), bytes));
   }
@@ -56,7 +56,7 @@ class Copies : OpFactory {
 
 void add_collective_copies(Nodes& nodes, const ModelSpec& model, const Layout& layout, const ProgramOptions& options,
                            std::int64_t expert_rank) {
-  std::set<const void*> done;  // bodies that loops share
+  std::set<const void*> done;  // bodies are shared between loops
   const auto add = [&](auto&& self, Nodes& body, std::optional<std::int64_t> layer) -> void {
     Copies(model, layout, options, layer.value_or(0), expert_rank).add_to(body, layer.has_value());
     for (Node& node : body)
