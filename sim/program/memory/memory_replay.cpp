@@ -9,7 +9,7 @@
 namespace wt {
 namespace {
 
-/// Buffers that an op names, by number.
+/// Numbers of the buffers that an op names.
 struct Numbered {
   std::vector<std::size_t> allocates, frees;
 };
@@ -18,7 +18,7 @@ class Replayer {
  public:
   Replayer(const Program& program, const RowsBound& rows)
       : program_(program), rows_(rows), ops_(unroll(program)), places_(program.microbatches, program.layers) {
-    number("transient");  // the first one: kTransient
+    number("transient");  // the first number: kTransient
     for (const OpInstance& instance : ops_) {
       places_.add_layer(instance.layer);
       const auto [entry, fresh] = numbered_.try_emplace(instance.op);
@@ -126,11 +126,11 @@ class Replayer {
   const RowsBound& rows_;
   std::vector<OpInstance> ops_;
   Places places_;
-  std::map<std::string, std::size_t> numbers_;        ///< of buffers' names
-  std::unordered_map<const Op*, Numbered> numbered_;  ///< its values stay where they are
+  std::map<std::string, std::size_t> numbers_;        ///< by buffer name
+  std::unordered_map<const Op*, Numbered> numbered_;  ///< its values have stable addresses
   std::vector<const Numbered*> numbered_of_;          ///< by instance
-  std::vector<double> live_of_;                       ///< bytes of the buffer at a place
-  std::vector<double> by_name_, at_peak_;             ///< live, by number
+  std::vector<double> live_of_;                       ///< bytes by place
+  std::vector<double> by_name_, at_peak_;             ///< live bytes, by number
   std::vector<char> running_;                         ///< issued and not known to be done
   double live_ = 0;
   MemoryReplay out_;
