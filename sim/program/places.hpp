@@ -1,5 +1,5 @@
-// Where things that a program names are kept in flat arrays: by the number of their name, their microbatch and their
-// layer. Of layers those alone count that ops act on: a stage has few of its model's.
+// Indices into flat arrays for things that a program names, by number of the name, microbatch and layer. Only layers
+// with ops count, because a pipeline stage has few of its model's layers.
 #pragma once
 #include <cstddef>
 #include <vector>
@@ -19,9 +19,9 @@ class Places {
     std::size_t& number = number_.at(static_cast<std::size_t>(layer + 1));
     if (number == kNone) number = layers_++;
   }
-  /// Places of so many names.
+  /// Number of places for that many names.
   std::size_t size(std::size_t names) const { return names * microbatches_ * layers_; }
-  /// -1: outside of microbatches, or of layers. kNone: nothing is there.
+  /// -1 means outside the microbatches, or outside the layers. Returns kNone for a layer without ops.
   std::size_t at(std::size_t name, int microbatch, int layer) const {
     const std::size_t m = static_cast<std::size_t>(microbatch + 1), l = static_cast<std::size_t>(layer + 1);
     if (m >= microbatches_ || l >= number_.size() || number_[l] == kNone) return kNone;
@@ -29,8 +29,8 @@ class Places {
   }
 
  private:
-  std::size_t microbatches_, layers_ = 1;  ///< with what is outside of them
-  std::vector<std::size_t> number_;        ///< by layer
+  std::size_t microbatches_, layers_ = 1;  ///< including one for "outside"
+  std::vector<std::size_t> number_;        ///< index: layer + 1
 };
 
 }  // namespace wt

@@ -112,7 +112,7 @@ class Unroller {
   }
 
  private:
-  /// An op's name and those that it waits for, numbered: ops are looked up for every wait of every instance.
+  /// Numbers of an op's name and of the names it waits for, because every wait of every instance is looked up.
   struct Names {
     int own = -1;
     std::vector<int> waits;
@@ -162,7 +162,7 @@ class Unroller {
   void add(const Op& op, int microbatch, int layer) {
     const bool layered = layer >= 0 && op.group != Group::embedding && op.group != Group::head;
     const int own_layer = layered ? layer + op.layer_delta : -1;
-    if (layered && (own_layer < 0 || own_layer >= program_.layers)) return;  // a neighbour that is not there
+    if (layered && (own_layer < 0 || own_layer >= program_.layers)) return;  // prefetch of a layer that does not exist
     OpInstance instance{&op, microbatch, own_layer, {}};
     if (microbatch >= program_.microbatches)
       throw_error(Code::usage,
@@ -188,7 +188,7 @@ class Unroller {
     out_.push_back(std::move(instance));
   }
 
-  /// The epilogue (microbatch -1) means the last microbatch; an op without a layer is found from inside a layer too.
+  /// The epilogue (microbatch -1) finds the last microbatch; a layer finds ops without a layer, too.
   int find(int number, int microbatch, int layer) const {
     if (number < 0) return -1;
     for (const int mb : {microbatch < 0 ? program_.microbatches - 1 : microbatch, -1})
@@ -200,10 +200,10 @@ class Unroller {
 
   const Program& program_;
   Places places_;
-  std::unordered_map<std::string_view, int> numbers_;  ///< of the ops' names
+  std::unordered_map<std::string_view, int> numbers_;  ///< by op name
   std::unordered_map<const Op*, Names> names_;
-  std::unordered_set<const void*> named_;  ///< bodies of loops over microbatches, which share them
-  std::vector<int> index_;                 ///< of instances by name, microbatch and layer, -1 = not yet
+  std::unordered_set<const void*> named_;  ///< visited bodies, which loops over microbatches share
+  std::vector<int> index_;                 ///< instances by name, microbatch and layer; -1 = not issued yet
   std::vector<OpInstance> out_;
 };
 
