@@ -26,12 +26,12 @@ void check(const PartitionShape& shape, std::int64_t drop_first) {
 
 bool divide(std::int64_t a, std::int64_t b) { return std::max(a, b) % std::min(a, b) == 0; }
 
-/// Columns of the canonical rows, each row filled up to `padded` with samples from its end: one from `stride` places
-/// earlier for each place, as Streaming does so that a physical node does not read the same sample again at once.
+/// Columns of the canonical rows. Each row is padded to `padded` with samples from its end, from `stride` places
+/// earlier each, so that a physical node does not read the same sample twice in succession (as in Streaming).
 std::vector<std::int64_t> padded_columns(const PartitionShape& shape, std::int64_t row_size, std::int64_t padding,
                                          std::int64_t stride) {
   const std::int64_t padded = row_size + padding;
-  const std::int64_t source = padded - 2 * padding - stride + 1;  // first column of the samples that are repeated
+  const std::int64_t source = padded - 2 * padding - stride + 1;  // first column of the repeated samples
   if (source < 0) {
     throw_error(
         Code::usage,
@@ -52,7 +52,7 @@ std::vector<std::int64_t> padded_columns(const PartitionShape& shape, std::int64
   return columns;
 }
 
-/// The canonical nodes column by column; the last id of shorter ones is repeated.
+/// The canonical nodes column by column; shorter ones repeat their last id.
 std::vector<std::int64_t> canonical_columns(const PartitionShape& shape) {
   std::vector<std::int64_t> order;
   order.reserve(static_cast<std::size_t>(shape.num_samples + shape.canonical_nodes));
@@ -75,7 +75,7 @@ std::vector<std::int64_t> global_sequence(const PartitionShape& shape) {
     if (padding > 0) return padded_columns(shape, row_size, padding, ratio);
     return canonical_columns(shape);
   }
-  // Too few samples to give each row its own: samples go round and round, row after row.
+  // Too few samples for each row: they repeat cyclically, row after row.
   const std::int64_t padded = row_size + padding;
   std::vector<std::int64_t> columns;
   for (std::int64_t column = 0; column < padded; ++column) {
@@ -86,7 +86,7 @@ std::vector<std::int64_t> global_sequence(const PartitionShape& shape) {
   return columns;
 }
 
-/// Fills a node's samples up to a multiple of its ranks with its own last ones (or all of them, if they are too few).
+/// Pads a node's samples to a multiple of its ranks with its own last ones (or all of them, if they are too few).
 void pad_for_ranks(std::vector<std::int64_t>& ids, std::int64_t ranks) {
   const auto size = static_cast<std::int64_t>(ids.size());
   const std::int64_t missing = (ranks - size % ranks) % ranks;
@@ -116,8 +116,7 @@ Partition partition_orig(const PartitionShape& shape, std::int64_t drop_first) {
   const std::vector<std::int64_t> sequence = global_sequence(shape);
   const std::int64_t nodes = shape.physical_nodes;
   const std::int64_t ranks = shape.ranks_per_node;
-  const std::int64_t turn =
-      shape.workers_per_rank * shape.batch_size;  // samples of one batch of every worker of a rank
+  const std::int64_t turn = shape.workers_per_rank * shape.batch_size;  // one batch of every worker of a rank
   Partition result{shape, 0, {}};
   for (std::int64_t node = 0; node < nodes; ++node) {
     std::vector<std::int64_t> mine;

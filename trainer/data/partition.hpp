@@ -1,6 +1,6 @@
 // Streaming's elastic partition (streaming/base/partition): which sample id each rank reads when. The trainer itself
-// deals whole global batches (sample_order.hpp); this reproduces Streaming's own dealing, so that its readers and ours
-// can be compared and a run can move between the two at a global-batch edge.
+// splits whole global batches (sample_order.hpp). This reproduces Streaming's own assignment, to compare its readers
+// with ours, and to move a run between the two at the end of a global batch.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -17,7 +17,7 @@ struct PartitionShape {
   std::int64_t batch_size = 1;  ///< samples of one rank's batch
 };
 
-/// Ids in row-major (physical node, rank, worker, batch, sample); -1 fills up the last batches.
+/// Ids in row-major order (physical node, rank, worker, batch, sample); -1 pads the last batches.
 struct Partition {
   PartitionShape shape;
   std::int64_t batches_per_worker = 0;
@@ -31,8 +31,8 @@ struct Partition {
 /// Throws Error{usage} when the node counts do not divide, counts are not positive, or drop_first >= num_samples.
 Partition partition_orig(const PartitionShape& shape, std::int64_t drop_first = 0);
 
-/// "relaxed": as orig where the node counts divide; else the order of a run that began on initial_physical_nodes is
-/// re-dealt in whole global batches, which must divide over the initial ranks too.
+/// "relaxed": like orig where the node counts divide. Otherwise the order of a run that began on initial_physical_nodes
+/// is split again in whole global batches, which must also divide by the initial ranks.
 Partition partition_relaxed(const PartitionShape& shape, std::int64_t drop_first = 0,
                             std::optional<std::int64_t> initial_physical_nodes = std::nullopt);
 

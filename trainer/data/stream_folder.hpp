@@ -1,6 +1,6 @@
-// The folder of one stream: a local data set, or the cache of a remote one. Shards come from the remote when they are
-// needed, are verified and decompressed, and appear under their names whole or not at all. Processes that share the
-// folder take turns shard by shard; one that is killed leaves a file with another name, which the next one replaces.
+// The folder of one stream: a local data set, or the cache of a remote one. Shards are fetched on demand, verified and
+// decompressed, and appear under their names atomically. Processes that share the folder lock it shard by shard; a
+// killed process leaves a file with a temporary name, which the next process replaces.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -21,48 +21,48 @@ using OpenStore = std::function<std::unique_ptr<Store>(const std::string& addres
 
 struct FetchOptions {
   OpenStore open = open_store;
-  /// Doubles with each further attempt; Streaming's.
+  /// Doubles with each further attempt, as in Streaming.
   double first_pause_s = 1;
-  /// Asked in pauses: whether to give up.
+  /// Checked between attempts: whether to give up.
   std::function<bool()> stopped = [] { return false; };
 };
 
-/// What hears of a shard that is being made, each while no other process can begin with it.
+/// Callbacks while a shard is being prepared, under its lock.
 struct ShardMaking {
   std::function<void()> begins = [] {};  ///< before anything is written
   std::function<void()> made = [] {};
-  std::function<void()> failed = [] {};  ///< nothing is left of it
+  std::function<void()> failed = [] {};  ///< its files have been removed
 };
 
 class StreamFolder {
  public:
-  /// Opens the index, which is fetched if it is not there. Throws Error{usage}: neither remote nor local, no or bad
-  /// index (mds_index.hpp), no sample, no column of tokens. Error{runtime}: the index cannot be fetched or written.
+  /// Opens the index, after fetching it if missing. Throws Error{usage}: neither remote nor local, no or bad index
+  /// (mds_index.hpp), no samples, no column of tokens. Error{runtime}: the index cannot be fetched or written.
   StreamFolder(const StreamSpec& spec, const std::string& column, FetchOptions options);
 
   const std::vector<MdsShard>& shards() const { return shards_; }
-  /// Whether shards can be fetched again: a remote that is not the folder itself.
+  /// Whether shards can be fetched again: there is a remote, and it is not this folder.
   bool has_remote() const { return store_ != nullptr; }
-  /// Whether a compressed file stays beside the shard.
+  /// Whether a compressed file is kept next to the shard.
   bool keeps_zip() const { return spec_.keep_zip || !has_remote(); }
   const std::filesystem::path& folder() const { return folder_; }
   std::uint64_t index_bytes() const { return index_bytes_; }
 
-  /// Whether the uncompressed file of a shard is there.
+  /// Whether a shard's uncompressed file exists.
   bool present(std::size_t shard) const;
   enum class Prepared { found, made, busy };
-  /// Makes the uncompressed file where it is missing. `busy`: another process is at it and `wait` is false. Only one
-  /// thread of this process may prepare a shard at a time. Throws Error{usage} when the shard is nowhere or not what
-  /// the index says, Error{runtime} when it cannot be fetched (naming file, remote and attempts) or written.
+  /// Creates the uncompressed file if it is missing. `busy`: another process is preparing it and `wait` is false. Only
+  /// one thread of this process may prepare a shard at a time. Throws Error{usage} when the shard does not exist or
+  /// does not match the index, Error{runtime} when it cannot be fetched (with file, remote and attempts) or written.
   Prepared prepare(std::size_t shard, bool wait, const ShardMaking& making = {});
-  /// Calls it unless another process is at the shard, and none can begin meanwhile.
+  /// Calls `act` under the shard's lock, unless another process is preparing the shard.
   void unless_in_work(std::size_t shard, const std::function<void()>& act);
-  /// Whether a process but this is preparing it.
+  /// Whether another process is preparing it.
   bool in_work_elsewhere(std::size_t shard);
-  /// Maps it; checks its hash unless this process has done so or made it: the one that validate_hash names, else an
-  /// xxHash (0.1 s a GB). Throws as MdsShardFile.
+  /// Maps the shard. Unless `verified` (checked or created by this process), it checks the hash that validate_hash
+  /// names, by default an xxHash (0.1 s per GB). Throws as MdsShardFile.
   std::shared_ptr<const MdsShardFile> open(std::size_t shard, bool verified) const;
-  /// The shard's files, and what a killed process left of them.
+  /// Removes the shard's files, and leftovers of a killed process.
   void remove(std::size_t shard) const;
 
  private:
@@ -79,10 +79,10 @@ class StreamFolder {
   FetchOptions options_;
   std::filesystem::path folder_;
   std::unique_ptr<Store> store_;
-  std::unique_ptr<detail::RangeLock> lock_;  ///< opened when it is first needed: a local data set is only read
+  std::unique_ptr<detail::RangeLock> lock_;  ///< opened on demand: a local data set is only read
   std::mutex lock_mutex_;
   std::vector<MdsShard> shards_;
-  std::vector<std::uint16_t> columns_;  ///< of the tokens, a shard each
+  std::vector<std::uint16_t> columns_;  ///< index of the token column, by shard
   std::uint64_t index_bytes_ = 0;
 };
 

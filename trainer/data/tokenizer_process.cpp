@@ -22,14 +22,14 @@ extern char** environ;
 namespace wt {
 namespace {
 
-constexpr time_t kPatience_s = 600;  // a batch takes a fraction of a second; a machine that swaps some more
+constexpr time_t kPatience_s = 600;  // a batch takes a fraction of a second, longer on a machine that swaps
 
 void append_count(std::string& bytes, std::size_t value) {
   const auto word = static_cast<std::uint32_t>(value);
   bytes.append(reinterpret_cast<const char*>(&word), sizeof word);
 }
 
-/// Reads an answer; what does not fit is the process's fault.
+/// Parses an answer; a malformed one is the process's fault.
 class Answer {
  public:
   Answer(std::string_view bytes, const std::string& who) : bytes_(bytes), who_(who) {}
@@ -80,7 +80,7 @@ std::vector<std::uint32_t> ids_of(const nlohmann::json& list) { return list.get<
 TokenizerProcess::TokenizerProcess(const TokenizerSettings& settings) : settings_(settings) {
   const char* const chosen = std::getenv("WINDTUNNEL_PYTHON");
   interpreter_ = chosen != nullptr && *chosen != '\0' ? chosen : "python3";
-  signal(SIGCHLD, SIG_DFL);  // ignored, as some launchers leave it, nobody would see how it ends
+  signal(SIGCHLD, SIG_DFL);  // some launchers ignore it, which would hide how the process ends
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     throw_error(Code::runtime, "tokenizer: no socket could be made: {}", std::strerror(errno));
@@ -103,13 +103,13 @@ TokenizerProcess::TokenizerProcess(const TokenizerSettings& settings) : settings
 TokenizerProcess::~TokenizerProcess() {
   ::close(socket_);
   if (pid_ < 0) return;
-  ::kill(pid_, SIGKILL);  // it holds nothing that could be lost
+  ::kill(pid_, SIGKILL);  // it has no state to lose
   while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }
 }
 
 void TokenizerProcess::lost(bool closed, const std::string& doing) {
-  // Its end of the socket closes before it can be waited for: a moment, on a machine with nothing else to do.
+  // Its socket closes shortly before the process can be waited for.
   for (int i = 0, status = 0; pid_ > 0 && closed && i < 6000; ++i, ::usleep(10'000)) {
     if (::waitpid(pid_, &status, WNOHANG) != pid_) continue;
     pid_ = -1;
