@@ -18,7 +18,7 @@ using at::Tensor;
 struct Executor::InFlight {
   Pending work;
   std::size_t record;
-  bool timed = false;  ///< when it was done is known
+  bool timed = false;  ///< the time of its end is known
 };
 
 Executor::Executor(const RunSpec& run, Communicators& communicators, StepClock& clock, std::vector<ShardedGroup> groups)
@@ -88,7 +88,7 @@ void Executor::give_tensor(const FaultEffect& what, const std::function<void(Hos
     throw_error(Code::usage, "rank {}: no {} of layer {} is there to be corrupted; name another op", rank_,
                 to_string(what.tensor), what.layer);
   const at::NoGradGuard no_grad;
-  Tensor host = tensor.detach().cpu().contiguous();  // the tensor itself on a CPU
+  Tensor host = tensor.detach().cpu().contiguous();  // on the CPU the tensor itself
   change({host.data_ptr(), host.numel(), static_cast<int>(host.element_size())});
   tensor.detach().copy_(host);
 }
@@ -233,7 +233,7 @@ void Executor::run_op(std::size_t index) {
   if (issued_)
     in_flight_[index] =
         std::make_unique<InFlight>(InFlight{std::move(issued_), marks_.size() - 1, on_lane.has_value()});
-  for (auto& flight : in_flight_)  // when a collective was over, as closely as op boundaries tell
+  for (auto& flight : in_flight_)  // records the end of collectives, as precisely as op boundaries allow
     if (flight && !flight->timed && flight->work->done()) {
       flight->timed = true;
       marks_[flight->record].done = clock_.mark();
@@ -259,7 +259,7 @@ StepResult Executor::attempt_step() {
 
 double Executor::evaluate(std::int64_t step, std::int64_t microbatches, const std::function<Microbatch(int)>& load) {
   const auto head = std::ranges::find_if(ops_, [](const OpInstance& i) { return i.op->action == Action::head_loss; });
-  const auto end = static_cast<std::size_t>(head - ops_.begin()) + 1;  // of the first microbatch: all before is forward
+  const auto end = static_cast<std::size_t>(head - ops_.begin()) + 1;  // the first microbatch's forward pass ends there
   step_ = step;
   evaluates_ = true;
   double sum = 0;
@@ -269,7 +269,7 @@ double Executor::evaluate(std::int64_t step, std::int64_t microbatches, const st
     begin_pass();
     for (std::size_t i = 0; i < end; ++i) run_op(i);
     wait_for_all();
-    // The head's op is its backward, too.
+    // The head's op includes its backward.
     if (run_.layout.reduce_every_microbatch)
       head_gradient_ = GradientBuffer{};
     else if (!frozen())
@@ -353,9 +353,9 @@ void Executor::execute(const OpInstance& instance) {
     case Action::orthogonalize:
     case Action::offload:
     case Action::share_tensor:
-    case Action::exchange_stages:  // of runs that are simulated alone, which check_model refuses
+    case Action::exchange_stages:  // only in simulated runs, which check_model refuses
     case Action::restore:
-      return;  // of no step
+      return;  // not part of a step
   }
 }
 

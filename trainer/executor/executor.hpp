@@ -1,5 +1,5 @@
-// The trainer's executor: walks the step program and does it. Collectives are issued where the program says and waited
-// for where an op needs them; what each op took is recorded under its id.
+// The trainer's executor: walks the step program and executes it. It issues collectives where the program says, waits
+// for them where an op needs them, and records each op's times under its id.
 #pragma once
 #include <functional>
 #include <map>
@@ -18,23 +18,23 @@
 
 namespace wt {
 
-/// What ranks are asked to do after a step; of several the last.
+/// What the ranks do after a step. If ranks ask for different things, the last one of this list counts.
 enum class AfterStep { go_on, regroup, end };
 
 struct StepResult {
   double loss = 0;  ///< mean cross-entropy over the global batch
-  /// The same of each module of multi-token prediction, over the tokens that have a target so far on.
+  /// The same for each module of multi-token prediction, over the tokens with a target that far ahead.
   std::vector<double> mtp_losses;
   double aux_loss = 0, z_loss = 0;
   double gradient_norm = 0;
-  std::vector<std::int64_t> repeated;  ///< ranks whose gradients were wrong once, for which the step was repeated
+  std::vector<std::int64_t> repeated;  ///< ranks with wrong gradients in the first attempt, if the step was repeated
   AfterStep after = AfterStep::go_on;  ///< the same on all ranks
   StepTimeline timeline;
   /// [microbatch][layer] -> rows per logical expert that this rank sent.
   std::vector<std::vector<std::vector<std::int64_t>>> routing;
 };
 
-/// The gradients of a step are no numbers, on every rank; runtime. Nothing of the state has changed.
+/// A step's gradients are not finite, on every rank; Code::runtime. The state has not changed.
 class Diverged : public Error {
  public:
   Diverged(std::int64_t rank, std::int64_t step, double norm)
@@ -50,68 +50,69 @@ class Diverged : public Error {
 
 class Executor {
  public:
-  /// Builds the program of this rank's class, the shards and the slots, on the clock's device. All but `run` outlive
-  /// it. `groups`: of an executor of this rank's part before, whose state goes on; empty: made anew.
+  /// Builds the program of this rank's class, the shards and the slots, on the clock's device. All arguments but `run`
+  /// must outlive it. `groups`: of a previous executor of this rank's part, whose state is kept; empty: created anew.
   Executor(const RunSpec& run, Communicators& communicators, StepClock& clock, std::vector<ShardedGroup> groups = {});
   ~Executor();
 
-  /// One optimizer step. `load` gives microbatch m of this step; `learning_rate` is that of this step (counted from 1).
+  /// One optimizer step. `load` returns microbatch m of this step; `learning_rate` is that of this step (counted from
+  /// 1).
   StepResult run_step(std::int64_t step, double learning_rate, const std::function<Microbatch(int)>& load);
 
-  /// Cross-entropy over the targets that are none of WT_IGNORED_TARGET, of this rank: the forward pass of a step, which
-  /// changes nothing of the state. Collective. `load` gives microbatch m, of as many sequences as a step's first.
-  /// Modules of multi-token prediction do not count.
+  /// The sum of this rank's cross-entropy over targets other than WT_IGNORED_TARGET, by a step's forward pass, without
+  /// changing the state. Collective. `load` returns microbatch m, with as many sequences as a step's first one. Modules
+  /// of multi-token prediction do not count.
   double evaluate(std::int64_t step, std::int64_t microbatches, const std::function<Microbatch(int)>& load);
 
-  /// From the next step on, the router's choice of experts (T, k) is what `experts` says, not what its scores say.
+  /// From the next step on, `experts` (T, k) replaces the router's choice of experts.
   void force_routing(std::function<at::Tensor(int microbatch, int layer)> experts) { forced_ = std::move(experts); }
 
-  /// From the next step on, the loss is the sum over targets divided by so many: those of the global batch, where not
+  /// From the next step on, the loss is the sum over targets divided by `tokens`: the global batch's targets, where not
   /// all tokens have one.
   void set_loss_tokens(std::int64_t tokens) { segments_.set_loss_tokens(static_cast<double>(tokens)); }
 
-  /// From the next step on, each asks this rank what is to follow it, and tells the others (StepResult::after).
+  /// From the next step on, each step asks this rank what should follow, and tells the others (StepResult::after).
   void ask_what_follows(std::function<AfterStep()> asked) { what_follows_ = std::move(asked); }
-  /// From the next step on, keeps there what it changes; `before` outlives this.
+  /// From the next step on, saves the state that a step changes in `before`, which must outlive this.
   void keep_state_in(StateBefore& before) { before_ = &before; }
 
-  /// From the next step on, asked before the optimizer takes the gradients; false: the step is done again from its
-  /// beginning, and then asked again.
+  /// From the next step on, calls `good` before the optimizer uses the gradients. False: the step is repeated from its
+  /// beginning, and `good` is called again.
   void check_gradients(std::function<bool(std::int64_t step)> good) { gradients_good_ = std::move(good); }
 
   const Program& program() const { return program_; }
-  /// All groups this rank owns shards of, in a fixed order.
+  /// All groups of which this rank owns shards, in a fixed order.
   std::vector<ShardedGroup>& groups() { return groups_; }
   at::Device device() const { return device_; }
-  /// Which kernel computes attention.
+  /// The kernel that computes attention.
   std::string attention_backend() const;
 
  private:
-  /// What a rank adds to the step's sum over all ranks; fewer than 2^16 of the smaller one do not make a larger one.
+  /// What a rank adds to a sum over all ranks; the smaller one cannot reach the larger one with fewer than 2^16 ranks.
   static constexpr float kAsksToEnd = 1, kAsksToRegroup = 0x1p-16F;
   struct InFlight;
   struct RepeatStep {};
-  /// A gradient, weight or moment of a layer's dense parameters, or what flows between layers: for faults.
+  /// Gives faults access to a gradient, weight or moment of a layer's dense parameters, or to an activation.
   void give_tensor(const FaultEffect& what, const std::function<void(HostNumbers)>& change);
   struct OpMarks {
     StepClock::Mark issued, done;
   };
-  /// The compute lane stood still for the collective of that record.
+  /// The compute lane waited for the collective of that record.
   struct Waited {
     std::size_t record;
     StepClock::Mark begin, end;
   };
-  /// Throws RepeatStep before anything of the state has changed.
+  /// Throws RepeatStep before the state has changed.
   StepResult attempt_step();
-  /// Forgets the step before.
+  /// Clears the state of the previous step.
   void begin_pass();
   void run_op(std::size_t index);
   void wait_for_all();
   void execute(const OpInstance& instance);
   void wait_for(int index);
-  /// The timeline's times from the marks, when the device has passed them all.
+  /// Computes the timeline's times from the marks, after the device has passed them all.
   void read_marks(StepClock::Mark end);
-  /// Throws Error{runtime} when the op issued another collective than the program says: kind, axis, bytes.
+  /// Throws Error{runtime} when the op issued another collective than the program says (kind, axis, bytes).
   void check_issued(const OpInstance& instance, double rows) const;
   ShardedGroup& group_of(const OpInstance& instance);
   Slot& slot_of(const OpInstance& instance);
@@ -119,14 +120,14 @@ class Executor {
   LayerRecompute recompute_of(const OpInstance& instance) const;
   void load_batch(int microbatch);
   void embed(bool backward);
-  /// The layer's input, and of a module of multi-token prediction the embeddings.
+  /// Takes the layer's input, and for a module of multi-token prediction the embeddings.
   void take_input(const OpInstance& instance, LayerState& s);
-  /// What backward of such a module gives beside the block's gradients; `module` as it was before that.
+  /// Handles the further gradients of such a module's backward; `module`: its state before that.
   void finish_module(const OpInstance& instance, const ModuleState& module);
-  /// Of the embedding: the head's where it is tied.
+  /// The embedding's slot: the head's where it is tied.
   Slot& embedding() { return run_.model.tied ? head_ : embedding_; }
   GradientBuffer& embedding_gradient();
-  /// The tokens that the module in that layer is given.
+  /// The input tokens of the module in that layer.
   at::Tensor module_tokens(std::int64_t layer) const;
   void project(const OpInstance& instance, LayerState& s);
   void attention(const OpInstance& instance, LayerState& s);
@@ -136,27 +137,27 @@ class Executor {
   void head_loss();
   void refresh(const OpInstance& instance);
   void unshard(const OpInstance& instance);
-  /// Beside an adapter all other groups are frozen.
+  /// With an adapter all other groups are frozen.
   bool frozen() const { return run_.lora.has_value(); }
-  /// The adapter's group; throws Error{runtime} where the run has none.
+  /// The adapter's group; throws Error{runtime} if the run has none.
   ShardedGroup& adapter_group();
-  /// Makes the adapter's leaves and puts them beside the layers' weights.
+  /// Creates the adapter's leaves and adds them to the layers' slots.
   void make_adapter();
-  /// The leaves as the masters are now, and gradients of zero.
+  /// Updates the leaves from the masters, and zeroes their gradients.
   void begin_adapter();
   void reduce_gradients(const OpInstance& instance);
   void accumulate(const OpInstance& instance);
   void reduce_replicas(const OpInstance& instance);
-  /// All groups of this rank, drawn by the run's seed.
+  /// All groups of this rank, initialised by the run's seed.
   std::vector<ShardedGroup> new_groups() const;
-  /// One slot and one gradient buffer a layer, `weights` and `gradients` of them with memory of their own. Frozen
-  /// groups have empty buffers.
+  /// One slot and one gradient buffer per layer; `weights` and `gradients` of them have their own memory. Buffers of
+  /// frozen groups are empty.
   void make_slots(Group group, std::int64_t weights, std::int64_t gradients, std::vector<Slot>& slots,
                   std::vector<GradientBuffer>& buffers);
-  /// (E,) fp32 of a layer, undefined without loss-free balancing.
+  /// A layer's (E,) fp32, undefined without loss-free balancing.
   at::Tensor router_bias(std::int64_t layer) const;
   void count_rows(const OpInstance& instance, const LayerState& s);
-  /// result_.routing from what count_rows kept.
+  /// Fills result_.routing from what count_rows kept.
   void read_counts();
   void update_bias();
   void exchange_copies(const OpInstance& instance);
@@ -181,7 +182,7 @@ class Executor {
   Program program_;
   std::vector<OpInstance> ops_;
   std::vector<ShardedGroup>
-      groups_;  ///< embedding, head, then dense and expert of each layer; adapter and router_bias last, where they are
+      groups_;  ///< embedding, head, then dense and expert of each layer; adapter and router_bias last, if present
   Slot embedding_, head_;
   Slot adapter_;                                  ///< leaves that the layers' slots share
   std::vector<Slot> dense_slots_, expert_slots_;  ///< by layer
@@ -195,10 +196,10 @@ class Executor {
   std::function<bool(std::int64_t)> gradients_good_;
   StateBefore* before_ = nullptr;
 
-  // of the step under way
+  // State of the current step.
   std::int64_t step_ = 0;
-  bool evaluates_ = false;              ///< faults strike training
-  Action action_ = Action::load_batch;  ///< of the op that is next
+  bool evaluates_ = false;              ///< no faults are injected in evaluations
+  Action action_ = Action::load_batch;  ///< of the next op
   double learning_rate_ = 0;
   const std::function<Microbatch(int)>* load_ = nullptr;
   Microbatch batch_;
@@ -207,8 +208,8 @@ class Executor {
   at::Tensor norm_, losses_;
   at::Tensor cross_entropy_;  ///< (1 + modules) fp64, summed over this rank's tokens
   at::Tensor
-      router_loads_;  ///< (MoE layers, E) rows of this step, on this rank and then on all; undefined without biases
-  at::Tensor copies_received_;  ///< gradients of experts that other ranks hold, too
+      router_loads_;  ///< (MoE layers, E) rows of this step, first of this rank, then of all; undefined without biases
+  at::Tensor copies_received_;  ///< gradients of experts that other ranks also hold
   RouterLoss router_loss_;
   StepResult result_;
   std::vector<std::unique_ptr<InFlight>> in_flight_;

@@ -1,5 +1,5 @@
-// The executor's exchange between ranks that hold copies of the same experts: whole gradients of those experts, summed
-// on every rank in the same order, so that all copies get the same bits.
+// The executor's exchange between ranks with copies of the same experts: whole gradients of these experts, summed on
+// every rank in the same order, so that all copies get the same bits.
 #include "sim/program/compose/expert_copies.hpp"
 #include "trainer/executor/executor.hpp"
 #include "trainer/pch.hpp"
@@ -10,7 +10,7 @@ using at::Tensor;
 
 namespace {
 
-/// Gradient of one slot, a view for each of the experts' tensors.
+/// Gradient of one slot, one view per tensor of an expert.
 std::vector<Tensor> slot_gradient(const GradientBuffer& gradient, std::int64_t slot) {
   std::vector<Tensor> out;
   for (const Tensor& leaf : gradient.leaves) out.push_back(leaf.select(0, slot).flatten());
@@ -19,7 +19,7 @@ std::vector<Tensor> slot_gradient(const GradientBuffer& gradient, std::int64_t s
 
 }  // namespace
 
-/// Own slots that hold a logical expert, ascending.
+/// Own slots with a logical expert, ascending.
 std::vector<std::int64_t> Executor::own_slots(std::int64_t layer, std::int64_t expert) const {
   const std::int64_t n = run_.layout.slots_per_rank(run_.model), first = mesh_.coordinate(Axis::expert, rank_) * n;
   std::vector<std::int64_t> out;
@@ -28,7 +28,7 @@ std::vector<std::int64_t> Executor::own_slots(std::int64_t layer, std::int64_t e
   return out;
 }
 
-/// Sum over own slots into `out`, (expert_parameters,) fp32.
+/// Sums the gradients of own slots with the expert into `out`, (expert_parameters,) fp32.
 void Executor::own_gradient(const OpInstance& instance, std::int64_t expert, Tensor out) {
   bool first = true;
   for (const std::int64_t slot : own_slots(instance.layer, expert)) {

@@ -1,5 +1,5 @@
-// The executor's exchanges of activations: keys and values between ranks that share sequences, rows between ranks that
-// hold different experts.
+// The executor's exchanges of activations: keys and values between ranks that share sequences, rows between ranks with
+// different experts.
 #include "trainer/executor/executor.hpp"
 #include "trainer/pch.hpp"
 

@@ -16,7 +16,7 @@ using at::Tensor;
 
 namespace {
 
-/// Of one thing for each group of parameters, the one that an op works on.
+/// The element for the op's group, among one element per parameter group.
 template <class T>
 T& of_group(const OpInstance& instance, T& embedding, T& head, std::vector<T>& dense, std::vector<T>& experts) {
   const std::size_t layer = static_cast<std::size_t>(std::max(instance.layer, 0));
@@ -155,16 +155,15 @@ void Executor::gradient_norm() {
 void Executor::optimizer_step() {
   const OptimizerSpec& o = run_.optimizer;
   communicators_.before_host_read();
-  const double norm =
-      std::sqrt(norm_.item<double>());  // the host needs it: to clip, and not to go on where it is not finite
+  const double norm = std::sqrt(norm_.item<double>());  // the host needs it, to clip and to check that it is finite
   result_.gradient_norm = norm;
   if (gradients_good_ && !gradients_good_(step_)) throw RepeatStep{};
-  if (!std::isfinite(norm))  // before the update: the masters and the checkpoints to come stay good
+  if (!std::isfinite(norm))  // checked before the update, so that masters and later checkpoints stay valid
     throw Diverged(rank_, step_, norm);
   if (before_) before_->keep(step_, groups_);
   const double scale = o.clip_norm > 0 && norm > o.clip_norm ? o.clip_norm / norm : 1.0;
   for (ShardedGroup& group : groups_) {
-    if (group.layout.group == Group::router_bias || group.frozen()) continue;  // that one is moved by update_bias
+    if (group.layout.group == Group::router_bias || group.frozen()) continue;  // update_bias handles router biases
     float *const p = group.master.data_ptr<float>(), *const m = group.exp_avg.data_ptr<float>();
     const float* const g = group.state_gradient().data_ptr<float>();
     const std::int64_t n = group.layout.state_elements;

@@ -38,7 +38,7 @@ double median_of(const std::vector<SaveTimes>& saves, double SaveTimes::*time) {
   return median_or_0(values);
 }
 
-/// What each rank says of its run in the summary.
+/// Columns of each rank's numbers in the summary.
 enum RankColumn : std::size_t {
   kStep_s,
   kExposed_s,
@@ -50,10 +50,10 @@ enum RankColumn : std::size_t {
   kLocalBlocking_s,
   kLocal_s,
   kProcessCpu_s,
-  kRankColumns  ///< how many there are
+  kRankColumns  ///< number of columns
 };
 
-/// Of the first rank, which has as many as any.
+/// Microbatches of the first rank, which has the most.
 std::int64_t most_microbatches(const RunSpec& run) {
   const Layout& l = run.layout;
   return Microbatches::split(share_of_batch(run.global_batch, 0, l.replicate, l.shard / l.context).count, l.microbatch)
@@ -117,7 +117,7 @@ void Recorder::started(int generation, double connected_unix_s, double loaded_un
 
 void Recorder::step(const StepResult& r, double learning_rate, const std::vector<std::int64_t>& samples,
                     const json& skipped, const ExampleStep* examples) {
-  if (diverged_ && r.timeline.step >= diverged_->step) {  // it was done now
+  if (diverged_ && r.timeline.step >= diverged_->step) {  // the step has succeeded now
     std::error_code gone;
     std::filesystem::remove(folder_ / "diverged.json", gone);
     diverged_.reset();
@@ -177,7 +177,7 @@ void Recorder::diverged(std::int64_t step) {
   try {
     write_file_atomically(file,
                           json{{"step", step}, {"times", times}, {"unix_s", clock_s(CLOCK_REALTIME)}}.dump() + "\n");
-  } catch (const Error& e) {  // the step's own failure ends the run
+  } catch (const Error& e) {  // the step's own failure will end the run
     print_error("{}\n", e.what());
   }
 }
@@ -243,7 +243,7 @@ void Recorder::write_timelines(Communicators& communicators, const StepTimeline&
   SharedStore& store = communicators.store();
   store.set(fmt::format("timeline/{}", rank_), to_json(own).dump());
   if (rank_ != 0) {
-    store.get("timelines/written");  // the store lives in rank 0 or the agent: leave only when it was read
+    store.get("timelines/written");  // rank 0 or the agent hosts the store: leave only after it was read
     return;
   }
   TraceGroup group{"measured", {}};
@@ -284,7 +284,7 @@ void Recorder::finish(const Executor& executor, Communicators& communicators) {
   own[kSaveBytes] = checkpoints_.empty() ? 0.0 : checkpoints_.back().bytes;
   own[kProcessCpu_s] = now.process_cpu_s - measured_from_.process_cpu_s;
   const at::Tensor all = numbers_of_ranks(communicators, run_.layout.world(), own);
-  // The step whose time is the median of rank 0 stands for the run; every rank shows the same one.
+  // The step with rank 0's median time represents the run; every rank shows the same step.
   std::size_t typical = 0;
   for (std::size_t i = 1; i < timelines_.size(); ++i)
     if (std::abs(timelines_[i].step_s - median_or_0(step_s)) <
