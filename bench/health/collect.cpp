@@ -151,21 +151,21 @@ StorageObservation try_storage(const std::filesystem::path& folder, std::size_t 
 
 }  // namespace
 
-NodeObservation collect_node(const CollectOptions& options, const std::function<void(const std::string&)>& said) {
+NodeObservation collect_node(const CollectOptions& options, const std::function<void(const std::string&)>& starting) {
   const int repetitions = stress_repetitions(options.quick);
   NodeObservation out;
   out.name = host_facts()["host"];
   const double begin = wall_s();
   const std::vector<NicObservation> before = read_nics(options.sysfs);
-  said("computing and copying on every core");
+  starting("computing and copying on every core");
   out.devices = stress_cores(repetitions);
-  said(fmt::format("writing and reading in {}", options.storage.string()));
+  starting(fmt::format("writing and reading in {}", options.storage.string()));
   try {
     out.storage = try_storage(options.storage, options.quick ? kFileBytes / 4 : kFileBytes);
   } catch (const Error& e) {
     out.failures.push_back(e.what());
   }
-  out.nics = risen(before, read_nics(options.sysfs), wall_s() - begin);
+  out.nics = increases_between(before, read_nics(options.sysfs), wall_s() - begin);
   return out;
 }
 

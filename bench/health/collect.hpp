@@ -20,16 +20,16 @@ struct CollectOptions {
 };
 
 /// The node is named after the host and has a device per usable core. Core times are CPU seconds of their thread, so
-/// that other programs on the core do not count. `said` is called as each part begins. If the folder cannot be written,
-/// or returns other bytes, `failures` says so.
-NodeObservation collect_node(const CollectOptions& options, const std::function<void(const std::string&)>& said);
+/// that other programs on the core do not count. `starting` is called as each part begins. If the folder cannot be
+/// written, or returns other bytes, `failures` says so.
+NodeObservation collect_node(const CollectOptions& options, const std::function<void(const std::string&)>& starting);
 
 /// Counters since boot and the current state, from /sys/class/net (physical devices that are up) and
 /// /sys/class/infiniband. `errors` has every error counter.
 std::vector<NicObservation> read_nics(const std::filesystem::path& sysfs);
 /// The increases between two readings; a NIC that is only in `after` counts from 0.
-std::vector<NicObservation> risen(const std::vector<NicObservation>& before, std::vector<NicObservation> after,
-                                  double seconds);
+std::vector<NicObservation> increases_between(const std::vector<NicObservation>& before,
+                                              std::vector<NicObservation> after, double seconds);
 
 /// The kernel's messages since boot; "" where this user may not read them.
 std::string kernel_log();

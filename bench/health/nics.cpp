@@ -77,8 +77,8 @@ std::vector<NicObservation> read_nics(const fs::path& sysfs) {
   return out;
 }
 
-std::vector<NicObservation> risen(const std::vector<NicObservation>& before, std::vector<NicObservation> after,
-                                  double seconds) {
+std::vector<NicObservation> increases_between(const std::vector<NicObservation>& before,
+                                              std::vector<NicObservation> after, double seconds) {
   for (NicObservation& nic : after) {
     nic.seconds = seconds;
     const auto was =

@@ -62,7 +62,7 @@ class TrainingFollower {
   const TrainingObservation& look(double now_unix_s);
 
  private:
-  void open_anew();
+  void reopen();
 
   std::filesystem::path folder_, file_;
   std::ifstream in_;                   ///< kept open, so that no other file gets its inode number

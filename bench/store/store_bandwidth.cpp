@@ -105,7 +105,7 @@ void add_series(Profile& out, const BenchedStore& of, StoreSeries series) {
 
 }  // namespace
 
-Profile bench_store(const StoreBenchOptions& options, const std::function<void(const std::string&)>& told) {
+Profile bench_store(const StoreBenchOptions& options, const std::function<void(const std::string&)>& starting) {
   const auto store = open_store(options.address);
   const ScratchFolder scratch(".windtunnel-bench", options.folder);
   FileStore disk(scratch.path() / "disk");
@@ -126,8 +126,8 @@ Profile bench_store(const StoreBenchOptions& options, const std::function<void(c
       const std::filesystem::path from = scratch.path() / fmt::format("{}-{}", options.bytes[b], sample);
       const std::string bytes = random_bytes(options.bytes[b], options.seed + static_cast<std::uint64_t>(sample));
       write_file_atomically(from, bytes);
-      told(fmt::format("{}, sample {} of {}", format_bytes(static_cast<double>(options.bytes[b])), sample + 1,
-                       options.samples));
+      starting(fmt::format("{}, sample {} of {}", format_bytes(static_cast<double>(options.bytes[b])), sample + 1,
+                           options.samples));
       for (std::size_t s = 0; s < stores.size(); ++s)
         if (series[s][b].error.empty())
           take_turn(stores[s], series[s][b], from, XXH3_64bits(bytes.data(), bytes.size()), scratch.path());

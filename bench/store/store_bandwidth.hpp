@@ -22,9 +22,9 @@ struct StoreBenchOptions {
 /// fsync), "client_write" and "client_read" against a LoopbackStore of this process, each of one rank. Sizes take
 /// turns, so that a slow phase of the network affects all. Every read goes to a file with fsync, from cold pages where
 /// there is a page cache. Bytes from the store and the disk are compared. The store's files are named
-/// "windtunnel-bench-..." and removed. An error is recorded as the failure of its row. `told` is called before each
+/// "windtunnel-bench-..." and removed. An error is recorded as the failure of its row. `starting` is called before each
 /// measurement.
-Profile bench_store(const StoreBenchOptions& options, const std::function<void(const std::string&)>& told);
+Profile bench_store(const StoreBenchOptions& options, const std::function<void(const std::string&)>& starting);
 
 /// Facts for the profile's fingerprint: the address, the endpoint's host, the memory of this machine.
 std::map<std::string, std::string> store_facts(const std::string& address);

@@ -20,7 +20,7 @@ inline double error_of(const at::Tensor& got, const at::Tensor& want) {
 /// The larger error. NaN counts as infinite (std::max would drop it).
 inline double worse(double a, double b) { return std::isnan(a) || std::isnan(b) ? INFINITY : std::max(a, b); }
 
-inline at::Tensor zeros_beside(const at::Tensor& like, std::vector<std::int64_t> shape, at::ScalarType type) {
+inline at::Tensor zeros_on_device_of(const at::Tensor& like, std::vector<std::int64_t> shape, at::ScalarType type) {
   return at::zeros(shape, like.options().dtype(type));
 }
 

@@ -53,7 +53,7 @@ void add_moves(std::vector<BenchCase>& out, std::int64_t T, std::int64_t k, std:
     const Order o(T, k, normal);
     KernelProblem p;
     p.inputs = {normal.take({T, D}, at::kBFloat16)};
-    const Tensor y = zeros_beside(p.inputs[0], {N, D}, at::kBFloat16);
+    const Tensor y = zeros_on_device_of(p.inputs[0], {N, D}, at::kBFloat16);
     p.run = [=](const Tensors& in) {
       check_kernel(
           wt_permute_forward(stream_of(in[0]), WT_BF16, in[0].data_ptr(), indices(o.order), T, k, D, y.data_ptr()));
@@ -68,7 +68,7 @@ void add_moves(std::vector<BenchCase>& out, std::int64_t T, std::int64_t k, std:
     const Order o(T, k, normal);
     KernelProblem p;
     p.inputs = {normal.take({N, D}, at::kBFloat16)};
-    const Tensor dx = zeros_beside(p.inputs[0], {T, D}, at::kBFloat16);
+    const Tensor dx = zeros_on_device_of(p.inputs[0], {T, D}, at::kBFloat16);
     p.run = [=](const Tensors& in) {
       check_kernel(wt_permute_backward(stream_of(in[0]), WT_BF16, in[0].data_ptr(), indices(o.inverse), T, k, D, 0,
                                        dx.data_ptr()));
@@ -85,7 +85,7 @@ void add_moves(std::vector<BenchCase>& out, std::int64_t T, std::int64_t k, std:
         KernelProblem p;
         p.inputs = {normal.take({N, D}, at::kBFloat16), normal.take({T, k}, at::kFloat),
                     normal.take({T, D}, at::kBFloat16)};
-        const Tensor y = zeros_beside(p.inputs[0], {T, D}, at::kBFloat16);
+        const Tensor y = zeros_on_device_of(p.inputs[0], {T, D}, at::kBFloat16);
         p.run = [=](const Tensors& in) {
           check_kernel(wt_combine_forward(stream_of(in[0]), WT_BF16, in[0].data_ptr(), indices(o.inverse),
                                           in[1].data_ptr<float>(), in[2].data_ptr(), T, k, D, y.data_ptr()));
@@ -103,8 +103,8 @@ void add_moves(std::vector<BenchCase>& out, std::int64_t T, std::int64_t k, std:
         KernelProblem p;
         p.inputs = {normal.take({T, D}, at::kBFloat16), normal.take({N, D}, at::kBFloat16),
                     normal.take({T, k}, at::kFloat)};
-        const Tensor drows = zeros_beside(p.inputs[0], {N, D}, at::kBFloat16),
-                     dweights = zeros_beside(p.inputs[0], {T, k}, at::kFloat);
+        const Tensor drows = zeros_on_device_of(p.inputs[0], {N, D}, at::kBFloat16),
+                     dweights = zeros_on_device_of(p.inputs[0], {T, k}, at::kFloat);
         p.run = [=](const Tensors& in) {
           check_kernel(wt_combine_backward(stream_of(in[0]), WT_BF16, in[0].data_ptr(), in[1].data_ptr(),
                                            indices(o.inverse), in[2].data_ptr<float>(), T, k, D, drows.data_ptr(),
@@ -126,7 +126,7 @@ void add_swiglu(std::vector<BenchCase>& out, std::int64_t R, std::int64_t F, at:
   out.push_back(kernel_case("swiglu", "forward", R, F, 3 * a, kRounded, device, [=](NormalPool& normal) {
     KernelProblem p;
     p.inputs = {normal.take({R, 2 * F}, at::kBFloat16)};
-    const Tensor act = zeros_beside(p.inputs[0], {R, F}, at::kBFloat16);
+    const Tensor act = zeros_on_device_of(p.inputs[0], {R, F}, at::kBFloat16);
     p.run = [=](const Tensors& in) {
       check_kernel(wt_swiglu_forward(stream_of(in[0]), WT_BF16, in[0].data_ptr(), R, F, act.data_ptr()));
       return Tensors{act};
@@ -140,7 +140,7 @@ void add_swiglu(std::vector<BenchCase>& out, std::int64_t R, std::int64_t F, at:
   out.push_back(kernel_case("swiglu", "backward", R, F, 5 * a, kRounded, device, [=](NormalPool& normal) {
     KernelProblem p;
     p.inputs = {normal.take({R, F}, at::kBFloat16), normal.take({R, 2 * F}, at::kBFloat16)};
-    const Tensor d = zeros_beside(p.inputs[0], {R, 2 * F}, at::kBFloat16);
+    const Tensor d = zeros_on_device_of(p.inputs[0], {R, 2 * F}, at::kBFloat16);
     p.run = [=](const Tensors& in) {
       check_kernel(
           wt_swiglu_backward(stream_of(in[0]), WT_BF16, in[0].data_ptr(), in[1].data_ptr(), R, F, d.data_ptr()));
@@ -171,8 +171,8 @@ void add_quantise(std::vector<BenchCase>& out, WtBlockFormat format, std::int64_
       int8 ? "quantize_int8" : "quantize_fp8", "", R, D, bytes, int8 ? kInt8 : kFp8, device, [=](NormalPool& normal) {
         KernelProblem p;
         p.inputs = {normal.take({R, D}, at::kBFloat16)};
-        const Tensor codes = zeros_beside(p.inputs[0], {R, D}, at::kByte),
-                     scales = zeros_beside(p.inputs[0], {R, blocks}, at::kFloat);
+        const Tensor codes = zeros_on_device_of(p.inputs[0], {R, D}, at::kByte),
+                     scales = zeros_on_device_of(p.inputs[0], {R, blocks}, at::kFloat);
         p.run = [=](const Tensors& in) {
           check_kernel(wt_quantize_blocks(stream_of(in[0]), WT_BF16, format, in[0].data_ptr(), R, D, codes.data_ptr(),
                                           scales.data_ptr<float>()));
@@ -189,10 +189,10 @@ void add_quantise(std::vector<BenchCase>& out, WtBlockFormat format, std::int64_
       int8 ? "dequantize_int8" : "dequantize_fp8", "", R, D, bytes, kRounded, device, [=](NormalPool& normal) {
         KernelProblem p;
         const Tensor values = normal.take({R, D}, at::kBFloat16);
-        p.inputs = {zeros_beside(values, {R, D}, at::kByte), zeros_beside(values, {R, blocks}, at::kFloat)};
+        p.inputs = {zeros_on_device_of(values, {R, D}, at::kByte), zeros_on_device_of(values, {R, blocks}, at::kFloat)};
         check_kernel(wt_quantize_blocks(stream_of(values), WT_BF16, format, values.data_ptr(), R, D,
                                         p.inputs[0].data_ptr(), p.inputs[1].data_ptr<float>()));
-        const Tensor x = zeros_beside(values, {R, D}, at::kBFloat16);
+        const Tensor x = zeros_on_device_of(values, {R, D}, at::kBFloat16);
         p.run = [=](const Tensors& in) {
           check_kernel(wt_dequantize_blocks(stream_of(in[0]), WT_BF16, format, in[0].data_ptr(),
                                             in[1].data_ptr<float>(), R, D, x.data_ptr()));
@@ -220,12 +220,12 @@ BenchCase router_case(WtRouterScore score, std::int64_t T, std::int64_t E, std::
     spec.normalize = 1, spec.scale = 1;
     KernelProblem p;
     p.inputs = {normal.take({T, E}, at::kFloat)};
-    const Tensor index = zeros_beside(p.inputs[0], {T, k}, at::kLong),
-                 scores = zeros_beside(p.inputs[0], {T, E}, at::kFloat),
-                 weights = zeros_beside(p.inputs[0], {T, k}, at::kFloat);
-    const Tensor counts = zeros_beside(p.inputs[0], {1, E}, at::kLong),
-                 shares = zeros_beside(p.inputs[0], {1, E}, at::kDouble),
-                 squares = zeros_beside(p.inputs[0], {1}, at::kDouble);
+    const Tensor index = zeros_on_device_of(p.inputs[0], {T, k}, at::kLong),
+                 scores = zeros_on_device_of(p.inputs[0], {T, E}, at::kFloat),
+                 weights = zeros_on_device_of(p.inputs[0], {T, k}, at::kFloat);
+    const Tensor counts = zeros_on_device_of(p.inputs[0], {1, E}, at::kLong),
+                 shares = zeros_on_device_of(p.inputs[0], {1, E}, at::kDouble),
+                 squares = zeros_on_device_of(p.inputs[0], {1}, at::kDouble);
     p.run = [=](const Tensors& in) {
       check_kernel(wt_router_forward(stream_of(in[0]), spec, in[0].data_ptr<float>(), nullptr,
                                      index.data_ptr<std::int64_t>(), scores.data_ptr<float>(),

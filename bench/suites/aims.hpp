@@ -11,9 +11,9 @@ namespace wt {
 /// A rate relative to the best other rate in the same profile, or a time.
 struct Aim {
   std::string what;
-  std::string row;                  ///< name of the row in the profile
-  std::vector<std::string> beside;  ///< rows to compare rates with; none: the aim is a time
-  double limit = 0;                 ///< smallest relative rate, or largest time in seconds
+  std::string row;                         ///< name of the row in the profile
+  std::vector<std::string> compared_with;  ///< rows to compare rates with; none: the aim is a time
+  double limit = 0;                        ///< smallest relative rate, or largest time in seconds
 };
 
 struct Aims {

@@ -40,15 +40,17 @@ Reached reached(const Aim& aim, const Profile& profile) {
   if (!own.found) return {0, why_missing(profile, aim.row)};
   bool throttled = !own.found->throttled.empty();
   double best = 0;
-  for (const std::string& name : aim.beside) {
+  for (const std::string& name : aim.compared_with) {
     const Row other = row_of(profile, name);
     if (!other.found) return {0, why_missing(profile, name)};
     throttled = throttled || !other.found->throttled.empty();
     best = std::max(best, other.rate);
   }
-  if (!aim.beside.empty() && !(best > 0)) return {0, "no rate"};
+  if (!aim.compared_with.empty() && !(best > 0)) return {0, "no rate"};
   const bool failed = why_missing(profile, aim.row) == "failed";  // possibly after some samples
-  return {aim.beside.empty() ? own.found->median() : own.rate / best, failed ? "failed" : throttled ? "throttled" : ""};
+  return {aim.compared_with.empty() ? own.found->median() : own.rate / best, failed      ? "failed"
+                                                                             : throttled ? "throttled"
+                                                                                         : ""};
 }
 
 }  // namespace
@@ -61,7 +63,7 @@ std::string aims_table(const std::vector<Aim>& aims, const Profile& profile, con
   std::string out = fmt::format("{:<{}}  {:>9}  {:>9}  verdict\n", "aim", width, "aim", "reached");
   for (const Aim& aim : aims) {
     const Reached r = reached(aim, profile);
-    const bool seconds = aim.beside.empty();
+    const bool seconds = aim.compared_with.empty();
     const auto shown = [&](double value) { return seconds ? format_seconds(value) : fmt::format("{:.2f}", value); };
     const bool met = seconds ? r.value <= aim.limit : r.value >= aim.limit;
     const std::string verdict = !r.why_not.empty() ? r.why_not

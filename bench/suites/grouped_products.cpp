@@ -117,8 +117,8 @@ BenchCase grouped_case(GroupedPass pass, ProductBy by, const GroupedShape& s, at
     Tensor to;
     if (by != ProductBy::library)
       to = pass == GroupedPass::weight
-               ? zeros_beside(ends, {s.groups, s.n, s.k}, at::kBFloat16)
-               : zeros_beside(ends, {s.rows(), pass == GroupedPass::forward ? s.n : s.k}, at::kBFloat16);
+               ? zeros_on_device_of(ends, {s.groups, s.n, s.k}, at::kBFloat16)
+               : zeros_on_device_of(ends, {s.rows(), pass == GroupedPass::forward ? s.n : s.k}, at::kBFloat16);
     p.run = [=](const Tensors& in) { return grouped(pass, by, in, ends, s, to); };
     p.verify = [=](const Tensors& in, const Tensors& got) { return grouped_error(pass, in, s, got[0]); };
     return p;
@@ -134,7 +134,7 @@ BenchCase dense_case(const GroupedShape& s, at::Device device) {
   out.make = [=](NormalPool& normal) {
     KernelProblem p;
     p.inputs = {normal.take({one.rows(), s.k}, at::kBFloat16), normal.take({1, s.n, s.k}, at::kBFloat16)};
-    const Tensor to = zeros_beside(p.inputs[0], {one.rows(), s.n}, at::kBFloat16);
+    const Tensor to = zeros_on_device_of(p.inputs[0], {one.rows(), s.n}, at::kBFloat16);
     p.run = [=](const Tensors& in) { return grouped(GroupedPass::forward, ProductBy::cublaslt, in, {}, one, to); };
     p.verify = [=](const Tensors& in, const Tensors& got) {
       return grouped_error(GroupedPass::forward, in, one, got[0]);

@@ -81,7 +81,7 @@ class RankCheck {
     }
     measure_links(own);
     if (first_of_node) {
-      node.nics = risen(nics, read_nics("/sys"), Clocks::now().wall_s - begin_s);
+      node.nics = increases_between(nics, read_nics("/sys"), Clocks::now().wall_s - begin_s);
       node.xids = xids_in(kernel_log());  // read last, to include XIDs caused by this check
     }
     node.failures = failures_;

@@ -149,7 +149,7 @@ KernelProblem rope(const WorkItem& item, const RunSpec& run, NormalPool& normal)
 Tensor of_best_groups(const Tensor& judged, const RouterSpec& spec) {
   if (spec.groups == 1) return judged;
   const std::int64_t each = judged.size(1) / spec.groups,
-                     best = spec.group_worth == RouterSpec::GroupWorth::best ? 1 : std::min<std::int64_t>(2, each);
+                     best = spec.group_score == RouterSpec::GroupScore::best ? 1 : std::min<std::int64_t>(2, each);
   const Tensor worth = std::get<0>(judged.view({-1, spec.groups, each}).topk(best, 2)).sum(2);
   const Tensor taken = at::zeros_like(worth, at::kBool).scatter_(1, std::get<1>(worth.topk(spec.top_groups, 1)), true);
   return judged.masked_fill(taken.logical_not().repeat_interleave(each, 1), -INFINITY);

@@ -16,6 +16,6 @@ void check_lora(const RunSpec& run, const std::string& where);
 /// where no gradient reaches the embedding.
 void check_lora(const SearchSpec& search, const std::string& where);
 /// Whether recompute names blocks only, no single modules.
-bool of_whole_blocks(const Recompute& recompute);
+bool recomputes_whole_blocks(const Recompute& recompute);
 
 }  // namespace wt

@@ -72,13 +72,13 @@ struct RouterSpec {
   /// For benchmarks: experts round robin, or drawn by Zipf's law (the same draw each step), independent of the scores.
   enum class Forced { none, balanced, zipf };
   /// The rank of a group of experts: the sum of its two best scores (DeepSeek-V3), or its best (DeepSeek-V2).
-  enum class GroupWorth { two_best, best };
+  enum class GroupScore { two_best, best };
   Score score = Score::softmax;
   bool normalize = true;    ///< divide the chosen weights by their sum
   double scale = 1.0;       ///< factor on the weights after normalisation
   std::int64_t groups = 1;  ///< groups of experts; only experts of the best top_groups groups can be chosen
   std::int64_t top_groups = 1;
-  GroupWorth group_worth = GroupWorth::two_best;
+  GroupScore group_score = GroupScore::two_best;
   double aux_loss_weight = 0.01;
   bool aux_of_microbatch = false;  ///< computed over a rank's microbatch (MegaBlocks), not over each sequence
   double z_loss_weight = 0.0;

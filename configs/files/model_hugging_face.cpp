@@ -229,7 +229,7 @@ void read_deepseek(const Config& c, ModelSpec& m) {
     r.groups = c.integer_or("n_group", 1);
     r.top_groups = c.integer_or("topk_group", r.groups);
   }
-  if (method == "group_limited_greedy") r.group_worth = RouterSpec::GroupWorth::best;
+  if (method == "group_limited_greedy") r.group_score = RouterSpec::GroupScore::best;
   if (method == "noaux_tc") r.bias_update_rate = 0.001;  // DeepSeek-V3 report, section 4.2
   r.normalize = c.flag("norm_topk_prob", v3);
   r.scale = c.number_or("routed_scaling_factor", v3 ? 2.5 : 1.0);

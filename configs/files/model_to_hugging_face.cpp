@@ -12,7 +12,7 @@ using nlohmann::json;
 using QkNorm = AttentionSpec::QkNorm;
 using Parallel = AttentionSpec::Parallel;
 using Bias = AttentionSpec::Bias;
-using GroupWorth = RouterSpec::GroupWorth;
+using GroupScore = RouterSpec::GroupScore;
 
 /// Adds "rope_scaling", and max_position_embeddings where the formula needs the stretched length.
 void add_rope_scaling(const RopeScaling& s, json& out) {
@@ -241,7 +241,7 @@ Family family(const ModelSpec& m) {
   if (llama_like && a.bias != Bias::qkv) {
     if (only_routed && a.qk_norm == QkNorm::full) return {"olmoe", "OlmoeForCausalLM", olmoe};
     const bool latent = a.mla.on() && m.experts > 0 && m.shared_ffn % m.ffn == 0 && m.moe_pattern.repeats.empty();
-    const bool two_best = r.group_worth == GroupWorth::two_best;
+    const bool two_best = r.group_score == GroupScore::two_best;
     if (latent && softmax && (r.groups == 1 || !two_best)) return {"deepseek_v2", "DeepseekV2ForCausalLM", deepseek};
     if (latent && r.score == RouterSpec::Score::sigmoid && r.bias_update_rate > 0 && (r.groups == 1 || two_best))
       return {"deepseek_v3", "DeepseekV3ForCausalLM", deepseek};

@@ -10,7 +10,7 @@ namespace {
 using QkNorm = AttentionSpec::QkNorm;
 using Parallel = AttentionSpec::Parallel;
 using Bias = AttentionSpec::Bias;
-using GroupWorth = RouterSpec::GroupWorth;
+using GroupScore = RouterSpec::GroupScore;
 
 /// A list of 0 and 1 that repeats over the layers. Megatron's moe_layer_freq may also be a number n: the first of every
 /// n layers.
@@ -93,8 +93,8 @@ void read_router(YamlMap& map, RouterSpec& r) {
   r.scale = map.number_or("moe_route_scale", r.scale, 0.0);
   r.groups = map.integer_or("moe_n_group", 1, 1);
   r.top_groups = map.integer_or("moe_topk_group", r.groups, 1);
-  r.group_worth = map.choice("moe_group_worth", {"two_best", "best"}, "two_best") == "best" ? GroupWorth::best
-                                                                                            : GroupWorth::two_best;
+  r.group_score = map.choice("moe_group_worth", {"two_best", "best"}, "two_best") == "best" ? GroupScore::best
+                                                                                            : GroupScore::two_best;
   r.aux_loss_weight = map.number_or("moe_loss_weight", r.aux_loss_weight, 0.0);
   r.aux_of_microbatch = map.choice("moe_loss_over", {"sequence", "microbatch"}, "sequence") == "microbatch";
   r.z_loss_weight = map.number_or("moe_zloss_weight", r.z_loss_weight, 0.0);
@@ -284,7 +284,7 @@ void model_to_yaml(const ModelSpec& m, YAML::Emitter& out, const LoraSpec* lora)
     beyond("moe_route_scale", r.scale, plain.scale);
     whole("moe_n_group", r.groups, 1);
     whole("moe_topk_group", r.top_groups, r.groups);
-    if (r.group_worth == GroupWorth::best) key("moe_group_worth") << "best";
+    if (r.group_score == GroupScore::best) key("moe_group_worth") << "best";
     number("moe_loss_weight", r.aux_loss_weight);
     if (r.aux_of_microbatch) key("moe_loss_over") << "microbatch";
     number("moe_zloss_weight", r.z_loss_weight);

@@ -86,7 +86,7 @@ StackLayouts StackLayouts::with_adapters() const {
   out.optimizer_shard = out.tensor = out.recompute_anywhere = false;
   out.interleaved = false;
   out.schedules.clear(), out.overlaps.clear(), out.recompute_also.clear();
-  std::erase_if(out.recompute, [](const Recompute& policy) { return !of_whole_blocks(policy); });
+  std::erase_if(out.recompute, [](const Recompute& policy) { return !recomputes_whole_blocks(policy); });
   if (out.recompute.empty()) out.recompute = {Recompute::none};
   if (placement == PlacementSupport::copies) out.placement = PlacementSupport::order;
   return out;

@@ -50,10 +50,10 @@ Assignments assignments_of(const std::vector<KeyValuesOf>& settings) {
 StudySpec assigned_study(const std::string& text, const std::string& origin, const Assignments& assignments) {
   const auto refuse = [&](const std::string& key, const std::string& unknown, const std::set<std::string>& asked) {
     const std::string base = set_study_keys(text, named_ones(assignments), origin);
-    std::optional<MeantKey> meant;
+    std::optional<SuggestedKey> meant;
     try {
-      meant = meant_key(key, base, origin, asked);
-      if (!meant) meant = meant_key(unknown, base, origin, asked);
+      meant = suggested_key(key, base, origin, asked);
+      if (!meant) meant = suggested_key(unknown, base, origin, asked);
     } catch (const Error&) {  // without the other assignments the study may be invalid: no hint
     }
     throw_error(Code::usage, "{}: unknown key{}", key,

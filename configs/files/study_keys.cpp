@@ -119,8 +119,8 @@ std::string set_study_key(const std::string& text, const std::string& key, const
   return set_study_keys(text, {{key, value}}, origin);
 }
 
-std::optional<MeantKey> meant_key(const std::string& key, const std::string& text, const std::string& origin,
-                                  const std::set<std::string>& more) {
+std::optional<SuggestedKey> suggested_key(const std::string& key, const std::string& text, const std::string& origin,
+                                          const std::set<std::string>& more) {
   YAML::Node root = load_yaml(text, origin);
   const std::map<std::string, std::string> files{{"cluster", named_file(root, "cluster")},
                                                  {"model", named_file(root, "model")}};
@@ -134,7 +134,7 @@ std::optional<MeantKey> meant_key(const std::string& key, const std::string& tex
   if (best.empty()) return {};
   const std::size_t dot = best.find('.');
   const auto of = dot == std::string::npos ? files.end() : files.find(best.substr(0, dot));
-  return MeantKey{best, of == files.end() || of->second.empty() ? origin : of->second};
+  return SuggestedKey{best, of == files.end() || of->second.empty() ? origin : of->second};
 }
 
 }  // namespace wt

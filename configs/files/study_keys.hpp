@@ -20,13 +20,13 @@ std::string set_study_keys(const std::string& text, std::vector<std::pair<std::s
                            const std::string& origin);
 
 /// The known key that a misspelt one probably means.
-struct MeantKey {
+struct SuggestedKey {
   std::string key;
   std::string file;  ///< the file that has, or could have, the key
 };
 /// The nearest of `more` and all keys that the readers of this study, its cluster and its model look up. A key without
 /// its section ("nic.bandwidth") matches the key that ends in it. Empty without a match. Throws what reading throws.
-std::optional<MeantKey> meant_key(const std::string& key, const std::string& text, const std::string& origin,
-                                  const std::set<std::string>& more = {});
+std::optional<SuggestedKey> suggested_key(const std::string& key, const std::string& text, const std::string& origin,
+                                          const std::set<std::string>& more = {});
 
 }  // namespace wt

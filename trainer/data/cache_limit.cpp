@@ -142,7 +142,7 @@ bool CacheLimit::remove_coldest(std::uint64_t& used) {
 bool CacheLimit::remove_abandoned(std::uint64_t& used) {
   bool found = false;
   for (std::size_t i = 0; i < shards_.size(); ++i) {
-    if ((states_[i] & kKind) != kInWork || files_.in_work(i)) continue;
+    if ((states_[i] & kKind) != kInWork || files_.being_prepared(i)) continue;
     files_.remove(i);
     states_[i] = kAway;
     used -= shards_[i].most;

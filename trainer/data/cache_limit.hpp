@@ -24,8 +24,8 @@ struct ShardRoom {
 /// Operations on the folders, called with CacheLimit's lock held.
 struct ShardFiles {
   std::function<bool(std::size_t)> present;
-  std::function<bool(std::size_t)> in_work;  ///< a process is preparing it
-  std::function<void(std::size_t)> remove;   ///< including leftovers of a killed process
+  std::function<bool(std::size_t)> being_prepared;  ///< a process is preparing it
+  std::function<void(std::size_t)> remove;          ///< including leftovers of a killed process
 };
 
 class CacheLimit {

@@ -140,9 +140,9 @@ void ShardCache::State::set_limit(std::uint64_t limit) {
     const auto [stream, at] = place_of(shard);
     return stream.present(at);
   };
-  files.in_work = [this](std::size_t shard) {
+  files.being_prepared = [this](std::size_t shard) {
     const auto [stream, at] = place_of(shard);
-    if (stream.in_work_elsewhere(at)) return true;
+    if (stream.prepared_elsewhere(at)) return true;
     const Lock lock(mutex_);
     return in_work_.contains(shard);
   };
@@ -189,7 +189,7 @@ Shard ShardCache::State::open(std::size_t shard, bool wait) {
     try {
       prepared = stream.prepare(at, wait, making);
       if (prepared == StreamFolder::Prepared::busy) return nullptr;
-      if (limit_ && !limit_->is_ready(shard)) stream.unless_in_work(at, making.made);
+      if (limit_ && !limit_->is_ready(shard)) stream.unless_being_prepared(at, making.made);
       Shard file = stream.open(at, verified || prepared == StreamFolder::Prepared::made);
       if (limit_) limit_->touch(shard);
       return file;

@@ -177,7 +177,7 @@ bool StreamFolder::present(std::size_t shard) const {
   return fs::exists(folder_ / shards_[shard].raw.basename, none);
 }
 
-bool StreamFolder::in_work_elsewhere(std::size_t shard) { return lock().held_elsewhere(shard); }
+bool StreamFolder::prepared_elsewhere(std::size_t shard) { return lock().held_elsewhere(shard); }
 
 void StreamFolder::fetch(const std::string& name, const fs::path& to,
                          const std::function<void(const fs::path&)>& check) const {
@@ -297,7 +297,7 @@ StreamFolder::Prepared StreamFolder::prepare(std::size_t shard, bool wait, const
   return Prepared::made;
 }
 
-void StreamFolder::unless_in_work(std::size_t shard, const std::function<void()>& act) {
+void StreamFolder::unless_being_prepared(std::size_t shard, const std::function<void()>& act) {
   if (!lock().try_lock(shard)) return;
   const Held held(lock(), shard);
   act();

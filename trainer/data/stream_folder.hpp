@@ -56,9 +56,9 @@ class StreamFolder {
   /// does not match the index, Error{runtime} when it cannot be fetched (with file, remote and attempts) or written.
   Prepared prepare(std::size_t shard, bool wait, const ShardMaking& making = {});
   /// Calls `act` under the shard's lock, unless another process is preparing the shard.
-  void unless_in_work(std::size_t shard, const std::function<void()>& act);
+  void unless_being_prepared(std::size_t shard, const std::function<void()>& act);
   /// Whether another process is preparing it.
-  bool in_work_elsewhere(std::size_t shard);
+  bool prepared_elsewhere(std::size_t shard);
   /// Maps the shard. Unless `verified` (checked or created by this process), it checks the hash that validate_hash
   /// names, by default an xxHash (0.1 s per GB). Throws as MdsShardFile.
   std::shared_ptr<const MdsShardFile> open(std::size_t shard, bool verified) const;

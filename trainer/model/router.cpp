@@ -22,7 +22,7 @@ WtRouterSpec kernel_spec(const RouterSpec& spec, std::int64_t tokens, std::int64
   out.T = tokens, out.E = experts, out.k = k, out.sequence = sequence, out.given = given;
   out.score = spec.score == RouterSpec::Score::softmax ? WT_SOFTMAX : WT_SIGMOID;
   out.groups = spec.groups, out.top_groups = spec.top_groups;
-  out.group_best = spec.group_worth == RouterSpec::GroupWorth::best ? 1 : 2;
+  out.group_best = spec.group_score == RouterSpec::GroupScore::best ? 1 : 2;
   out.normalize = spec.normalize, out.scale = static_cast<float>(spec.scale);
   return out;
 }

@@ -22,8 +22,8 @@ constexpr const char* kTensors = "adapter_model.safetensors";
 constexpr std::string_view kPrefix = "base_model.model.", kA = ".lora_A.weight", kB = ".lora_B.weight";
 
 /// Ignored keys: the adapter's origin, or details of features that our adapters do not have.
-constexpr const char* kOfNoMatter[] = {"base_model_name_or_path", "revision",         "inference_mode", "peft_version",
-                                       "megatron_core",           "qalora_group_size"};
+constexpr const char* kIgnoredKeys[] = {"base_model_name_or_path", "revision",         "inference_mode", "peft_version",
+                                        "megatron_core",           "qalora_group_size"};
 
 /// null, false, an empty map or list: PEFT's values for "not used".
 bool unused(const json& value) {
@@ -92,7 +92,7 @@ LoraSpec lora_of_adapter_config(const json& config, const std::string& origin) {
       // Other initialisations change the base's weights, so that the named base no longer fits.
       if (!value.value().is_boolean() && value.value() != "gaussian")
         value.fail(value.value().dump(), "true, false and \"gaussian\"");
-    } else if (std::find(std::begin(kOfNoMatter), std::end(kOfNoMatter), key) == std::end(kOfNoMatter) &&
+    } else if (std::find(std::begin(kIgnoredKeys), std::end(kIgnoredKeys), key) == std::end(kIgnoredKeys) &&
                !unused(value.value())) {
       value.fail(value.value().dump(), "nothing: adapters are factors of one rank and one alpha beside frozen weights");
     }

@@ -99,7 +99,7 @@ bool MlflowTracker::look_up(const std::string& run_id) {
   MlflowFault fault;
   const auto found = client_.try_get("runs/get", {{"run_id", run_id}}, fault);
   if (!found) {
-    if (fault.lasting() && !fault.code.empty()) return false;
+    if (fault.permanent() && !fault.code.empty()) return false;
     client_.fail("runs/get", fault);
   }
   const json& run = found->at("run");
@@ -109,7 +109,7 @@ bool MlflowTracker::look_up(const std::string& run_id) {
   return true;
 }
 
-bool MlflowTracker::take_up(const std::string& run_id) {
+bool MlflowTracker::resume_run(const std::string& run_id) {
   if (run_id.empty() || !look_up(run_id)) return false;
   client_.post("runs/update", {{"run_id", run_id}, {"status", "RUNNING"}});
   run_id_ = run_id;
@@ -183,10 +183,10 @@ void MlflowTracker::log_parameters(const TrackedRun& run) {
 
 void MlflowTracker::begin(const TrackedRun& run) try {
   if (experiment_id_.empty()) find_experiment();
-  if (run_id_.empty() && !take_up(known_id(run))) {
+  if (run_id_.empty() && !resume_run(known_id(run))) {
     std::string id = asked_to_create_ ? search(kStartTag, start_) : "";
     if (id.empty() && run.done > 0) id = search(kRunTag, identity(run));
-    if (!take_up(id)) create(run);
+    if (!resume_run(id)) create(run);
   }
   write_file_atomically(
       id_file(run),

@@ -27,7 +27,7 @@ class MlflowTracker : public Tracker {
   bool look_up_experiment();
   void find_experiment();
   bool look_up(const std::string& run_id);
-  bool take_up(const std::string& run_id);
+  bool resume_run(const std::string& run_id);
   std::string known_id(const TrackedRun& run) const;
   std::string search(const std::string& tag, const std::string& value);
   void create(const TrackedRun& run);

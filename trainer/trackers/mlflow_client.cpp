@@ -20,7 +20,7 @@ std::string as_line(std::string text) {
 
 }  // namespace
 
-bool MlflowFault::lasting() const {
+bool MlflowFault::permanent() const {
   return status / 100 == 4 && status != 401 && status != 403 && status != 408 && status != 429;
 }
 
@@ -92,7 +92,7 @@ json MlflowClient::post(const std::string& call, const json& body) {
 void MlflowClient::fail(const std::string& call, const MlflowFault& fault) const {
   const std::string said = fmt::format("{}: found status {}{}{}", call, fault.status,
                                        fault.code.empty() ? "" : " " + fault.code, ": " + fault.message);
-  if (fault.lasting()) throw TrackerRefused(said);
+  if (fault.permanent()) throw TrackerRefused(said);
   throw_error(Code::runtime, "{}, needs 200", said);
 }
 

@@ -14,7 +14,7 @@ struct MlflowFault {
   std::string code;     ///< error_code, such as RESOURCE_ALREADY_EXISTS; empty: the answer is not MLflow's
   std::string message;  ///< without secrets, in one line
   /// Whether a retry would fail as well: 4xx except login (401, 403), timeout (408) and too many requests (429).
-  bool lasting() const;
+  bool permanent() const;
 };
 
 class MlflowClient {
@@ -22,7 +22,7 @@ class MlflowClient {
   /// `timeout_s` limits each call.
   MlflowClient(std::string tracking_uri, MlflowLogin login, double timeout_s);
 
-  /// `call`: "runs/create". Throws TrackerRefused for lasting errors, Error{runtime} for temporary ones.
+  /// `call`: "runs/create". Throws TrackerRefused for permanent errors, Error{runtime} for temporary ones.
   nlohmann::json get(const std::string& call, const std::vector<std::pair<std::string, std::string>>& query);
   nlohmann::json post(const std::string& call, const nlohmann::json& body);
 

@@ -64,10 +64,10 @@ Profile GateBlocks::run(bool is_new, const std::string& filter, double limit_s) 
   const ScratchFolder scratch("wt-gate-run");
   const fs::path out = scratch.path() / "profile.json";
   const std::string file = shell_word(out.string());
-  std::string command = command_ + filter, said;
+  std::string command = command_ + filter, failure;
   command = command.find("{output}") == std::string::npos ? fmt::format("{{ {}\n}} > {}", command, file)
                                                           : replaced(command, "{output}", file);
-  bool ended_well = run_in_tree(tree, command, limit_s, log_, said);
+  bool ended_well = run_in_tree(tree, command, limit_s, log_, failure);
   Profile profile;
   if (ended_well || fs::exists(out)) {
     const auto read = [&] {
@@ -85,7 +85,7 @@ Profile GateBlocks::run(bool is_new, const std::string& filter, double limit_s) 
   }
   if (!ended_well && profile.failures.empty()) {
     if (filter.empty())
-      throw_error(Code::runtime, "gate run: {} could not be measured: {}", tree.commit.substr(0, 12), said);
+      throw_error(Code::runtime, "gate run: {} could not be measured: {}", tree.commit.substr(0, 12), failure);
     takes_filter_ = false;
     fmt::print(stderr, "gate run: the command fails with{} at its end; measuring everything each time\n",
                filter.substr(0, filter.find('=')));

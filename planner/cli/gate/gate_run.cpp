@@ -50,11 +50,11 @@ std::string command_line(const RunOptions& o, const GateTree& base, const GateTr
 
 void build(const GateTree& tree, const RunOptions& o, const std::filesystem::path& log) {
   fmt::print(stderr, "gate run: building {}{}\n", tree.commit.substr(0, 12), tree.is_clean ? "" : " with changes");
-  std::string said;
+  std::string failure;
   constexpr double kDay_s = 86400;
-  if (!run_in_tree(tree, o.build, kDay_s, log, said))
+  if (!run_in_tree(tree, o.build, kDay_s, log, failure))
     throw_error(Code::runtime, "gate run: {} could not be built in {}: {}", tree.commit.substr(0, 12),
-                tree.folder.string(), said);
+                tree.folder.string(), failure);
 }
 
 void run(const RunOptions& o) {

@@ -116,14 +116,14 @@ GateTree GateTrees::tree(const std::string& revision) {
 }
 
 bool run_in_tree(const GateTree& tree, const std::string& command, double limit_s, const fs::path& log,
-                 std::string& said) {
+                 std::string& failure) {
   std::vector<std::string> environment;
   for (char** variable = environ; *variable; ++variable) environment.emplace_back(*variable);
   environment.push_back("CCACHE_BASEDIR=" + tree.folder.string());
   environment.push_back("CCACHE_NOHASHDIR=true");
   const HookEnd end = run_hook({"bash", "-c", fmt::format("cd {} && {}", shell_word(tree.folder.string()), command)},
                                limit_s, log, environment, true);
-  said = end.said;
+  failure = end.said;
   return end.how == HookEnd::How::ok;
 }
 

@@ -40,8 +40,8 @@ class GateTrees {
 };
 
 /// Runs a bash command in the folder, up to the time limit, and appends its output to `log`. ccache is configured so
-/// that trees share objects. Returns whether it exited with status 0; `said` receives the reason if not.
+/// that trees share objects. Returns whether it exited with status 0; `failure` receives the reason if not.
 bool run_in_tree(const GateTree& tree, const std::string& command, double limit_s, const std::filesystem::path& log,
-                 std::string& said);
+                 std::string& failure);
 
 }  // namespace wt

@@ -48,7 +48,7 @@ std::string read_text(const std::string& flag, const std::string& file) {
 
 /// What the driver and the exporter report of this node. Read before any measurement, so that a wrong file costs no
 /// time.
-struct Told {
+struct DriverReports {
   std::vector<XidEvent> xids;
   std::optional<NodeObservation> dcgm;
 };
@@ -63,16 +63,16 @@ NodeObservation read_dcgm(const std::string& file, const std::string& node) {
               file, seen.size(), node);
 }
 
-Told read_told(const Options& o) {
-  Told told{xids_in(o.kernel_log.empty() ? kernel_log() : read_text("--kernel-log", o.kernel_log)), {}};
-  if (!o.dcgm.empty()) told.dcgm = read_dcgm(o.dcgm, host_facts()["host"]);
-  return told;
+DriverReports read_driver_reports(const Options& o) {
+  DriverReports reports{xids_in(o.kernel_log.empty() ? kernel_log() : read_text("--kernel-log", o.kernel_log)), {}};
+  if (!o.dcgm.empty()) reports.dcgm = read_dcgm(o.dcgm, host_facts()["host"]);
+  return reports;
 }
 
 /// Adds them to the node's measurements.
-void add_told(NodeObservation& node, const Told& told) {
-  node.xids = told.xids;
-  if (told.dcgm) merge_node(node, *told.dcgm);
+void add_driver_reports(NodeObservation& node, const DriverReports& reports) {
+  node.xids = reports.xids;
+  if (reports.dcgm) merge_node(node, *reports.dcgm);
 }
 
 /// `watched`: the run's diagnosis is the answer, and any problem is a finding.
@@ -94,7 +94,7 @@ void check_node(const Options& o) {
   CollectOptions options;
   options.quick = o.quick;
   options.storage = o.storage;
-  const Told told = read_told(o);
+  const DriverReports reports = read_driver_reports(o);
   const bool terminal = isatty(STDERR_FILENO) != 0;
   FleetObservation fleet;
   fleet.nodes = {collect_node(options, [&](const std::string& what) {
@@ -102,7 +102,7 @@ void check_node(const Options& o) {
   })};
   if (const auto& failures = fleet.nodes.front().failures; !failures.empty())
     throw Error(Code::runtime, failures.front());
-  add_told(fleet.nodes.front(), told);
+  add_driver_reports(fleet.nodes.front(), reports);
   if (!o.output.empty()) write_file_atomically(o.output, json_text(to_json(fleet)));
   put_verdict(fleet, {}, o.json);
 }
@@ -128,8 +128,8 @@ void look_at_node(FleetObservation& fleet, const Options& o) {
   std::this_thread::sleep_for(std::chrono::duration<double>(kSeconds));
   NodeObservation node;
   node.name = host_facts()["host"];
-  node.nics = risen(before, read_nics("/sys"), kSeconds);
-  add_told(node, read_told(o));
+  node.nics = increases_between(before, read_nics("/sys"), kSeconds);
+  add_driver_reports(node, read_driver_reports(o));
   std::vector<double> busy;
   for (const DeviceObservation& device : node.devices)
     if (device.utilisation) busy.push_back(*device.utilisation);
