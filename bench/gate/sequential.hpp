@@ -10,7 +10,6 @@
 // The error. Each of 16 looks at each of m benchmarks may spend alpha / (16 m) for "slower", and as much for "faster".
 // So a run calls any unchanged benchmark slower with probability at most alpha, however long it runs, whatever else
 // changed, and whichever benchmarks it continued to measure.
-// changed, and whichever benchmarks it chose to measure on.
 #pragma once
 #include <cstdint>
 #include <random>

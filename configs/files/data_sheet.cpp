@@ -16,27 +16,27 @@ struct Known {
   DataSheet sheet;
 };
 
-// NVIDIA's data sheets, dense figures with fp32 accumulation: of SXM parts, of PCIe cards (a bridge joins two or four
-// of them at most, so that their link is the bus: 16 lanes, one direction) and of workstation and game cards; L2 sizes
-// and processors from the architecture white papers. A800 and H800 are A100 and H100 with 400 GB/s of NVLink in both
-// directions together. GB200's 152 processors are VeOmni's (PR 986); how many of Blackwell Ultra's
-// "up to 160" B300 and GB300 have is not published: B200's 148 are assumed. B200 with 700 W is the B100 of NVIDIA's
-// HGX data sheet, whose processors are assumed to be B200's. B200 with 750 W, as PyTorch benchmarks it
-// (pytorch/ao#3566), is taken as linear in the power between them: 1,750 + (2,250 - 1,750) / 6. Four GH200 of a node
-// are joined directly, each pair by six links of 25 GB/s (HPE Cray EX254n, Alps); a GH200 NVL32 has a switch.
-// H100-SXM-96G is the part of torchtitan's benchmarks, which NVIDIA does not list: six stacks of HBM2e (6,144 bits
-// at 3.2 Gb/s each), limited to 500 W; its FLOP/s are taken as linear in the power between NVL's (400 W) and SXM's (700
-// W): 835 + (989 - 835) / 3. TITAN RTX's rate is that of its review at Tom's Hardware.
+// NVIDIA's data sheets: dense figures with fp32 accumulation of SXM parts, PCIe cards, and workstation and game cards.
+// A bridge joins at most two or four PCIe cards, so that their link is the bus: 16 lanes, one direction. L2 sizes and
+// processors come from the architecture white papers. A800 and H800 are A100 and H100 with 400 GB/s of NVLink in both
+// directions together. GB200's 152 processors are from VeOmni (PR 986). How many of Blackwell Ultra's "up to 160" B300
+// and GB300 have is not published: B200's 148 are assumed. B200 with 700 W is the B100 of NVIDIA's HGX data sheet, with
+// B200's processors assumed. B200 with 750 W, as PyTorch benchmarks it (pytorch/ao#3566), is interpolated linearly in
+// the power: 1,750 + (2,250 - 1,750) / 6. Four GH200 of a node are joined directly, each pair by six links of 25 GB/s
+// (HPE Cray EX254n, Alps); a GH200 NVL32 has a switch. H100-SXM-96G is the part of torchtitan's benchmarks, which
+// NVIDIA does not list: six stacks of HBM2e (6,144 bits at 3.2 Gb/s each), limited to 500 W; its FLOP/s are
+// interpolated linearly in the power between NVL (400 W) and SXM (700 W): 835 + (989 - 835) / 3. TITAN RTX's rate is
+// from its review at Tom's Hardware.
 //
-// AMD's data sheets of MI300X, MI325X, MI350X and MI355X: dense matrix figures at the highest clock, of which products
-// reach less than NVIDIA's do of theirs. Compute units and caches from rocm.docs.amd.com/en/latest/reference/gpu-specs.
-// Each of seven others has an Infinity Fabric (XGMI) link of its own: 64 GB/s in one direction, on MI350 76.8.
+// AMD's data sheets of MI300X, MI325X, MI350X and MI355X: dense matrix figures at the highest clock; products reach a
+// smaller share of them than on NVIDIA. Compute units and caches from rocm.docs.amd.com/en/latest/reference/gpu-specs.
+// Each GPU has an Infinity Fabric (XGMI) link to each of seven others: 64 GB/s in one direction, on MI350 76.8.
 //
-// fp32 without tensor cores is as these sheets say (AMD: vector); those of an H100-SXM-96G and a B200 with 750 W are
-// taken like their rates of bf16, an A10G's is taken for an A10's. NVFP4's dense rate over that of bf16: HGX B200 9 to
-// 2.25 PFLOP/s, GB200 NVL72 10 to 2.5, HGX B300 13.5 to 2.25 and GB300 NVL72 15 to 2.5.
+// fp32 rates without tensor cores are those of the sheets (AMD: vector). For an H100-SXM-96G and a B200 with 750 W they
+// are interpolated like bf16; an A10G's is assumed to be an A10's. NVFP4's dense rate over that of bf16, in PFLOP/s:
+// HGX B200 9 to 2.25, GB200 NVL72 10 to 2.5, HGX B300 13.5 to 2.25, GB300 NVL72 15 to 2.5.
 //
-// The first entry that matches counts.
+// The first matching entry counts.
 constexpr double kGen4 = 32e9, kGen5 = 64e9;
 const std::array<Known, 46> kSheets = {{
     {{"v100", "pci"}, {"V100-PCIe", 7, 80, 112e12, 14e12, 0.9e12, 6e6, 16e9}},

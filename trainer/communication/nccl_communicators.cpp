@@ -1,5 +1,5 @@
-// NCCL on the mesh: a stream for every lane, a communicator for every (axis, lane). A call starts when the stream it
-// was issued on has come so far, and whoever waits for it makes its own stream wait: the host is not held up.
+// NCCL on the mesh: one stream per lane, one communicator per (axis, lane). A call starts when the stream that issued
+// it reaches that point. A wait makes the current stream wait, not the host.
 #include "trainer/communication/gloo_communicators.hpp"
 
 #include "configs/base/error.hpp"

@@ -48,8 +48,6 @@ class CheckpointMirror {
   static void abandon_fetch(const std::filesystem::path& begun) noexcept;
   /// Fetches the newest complete step; calls `passed_over` for each incomplete one. None: there are no steps. Throws
   /// StoreFailed{damaged} where there are steps but none is complete.
-  /// The newest step that is whole; `passed_over` hears of each that is not. None: there is none at all. Throws
-  /// StoreFailed{damaged} where there are some and none is whole.
   std::optional<std::filesystem::path> fetch_newest(
       const std::filesystem::path& folder,
       const std::function<void(std::int64_t step, const std::string& why)>& passed_over);

@@ -26,7 +26,6 @@ std::string memory_sentence(const PlanInputs& inputs, const Plan& plan);
 /// The `rows` fastest simulated candidates, always including the chosen one, and how the others were decided.
 Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t rows);
 /// The regret of the chosen layout in its worst scenarios, and the compared layouts.
-/// What the layout's choice gives up, scenario by scenario where it is furthest behind; the compared layouts.
 Table regret_table(const Plan& plan);
 nlohmann::json robust_json(const Plan& plan);
 /// The `rows` most valuable measurements; 0 = all.
