@@ -55,10 +55,9 @@ struct RecordedSteps {
 /// `library` uses the defaults of DivisiveOptions, `ours` those of ShiftOptions.
 struct HistorySelftest {
   HistorySelftestOptions options;
-  std::size_t settings = 0,
-              settings_met = 0;            ///< lists of Otava's tests; those that change_points() reproduces exactly
-  std::size_t counts = 0, counts_met = 0;  ///< likewise for MongoDB's numbers of points
-  Agreement listed_ours, listed_library;   ///< Otava's list at p 0.001, with indices up to 2 values off
+  std::size_t settings = 0, settings_met = 0;  ///< lists of Otava's tests; those change_points() reproduces exactly
+  std::size_t counts = 0, counts_met = 0;      ///< likewise for MongoDB's numbers of points
+  Agreement listed_ours, listed_library;       ///< Otava's list at p 0.001, with indices up to 2 values off
   std::vector<NoiseStretch> noise;
   std::vector<PlantedSteps> planted;                                ///< one per step size and noise range
   std::size_t quiet_values = 0, quiet_ours = 0, quiet_library = 0;  ///< points found in noise without a step

@@ -82,8 +82,7 @@ struct RouterSpec {
   double aux_loss_weight = 0.01;
   bool aux_of_microbatch = false;  ///< computed over a rank's microbatch (MegaBlocks), not over each sequence
   double z_loss_weight = 0.0;
-  double bias_update_rate =
-      0;  ///< loss-free balancing: update step of the bias added to scores for the choice; 0 = off
+  double bias_update_rate = 0;  ///< loss-free balancing: update step of the router's bias; 0 = off
   /// Rows that an expert accepts from one microbatch of one rank, relative to the balanced number. Rows beyond are
   /// dropped: their weight is 0, but they are still moved and computed. 0 = dropless. Depends on the layout.
   double capacity_factor = 0;
@@ -101,9 +100,8 @@ struct ModelSpec {
   std::int64_t ffn = 0;       ///< hidden width of one expert; of the FFN in a model without experts
   std::int64_t experts = 0;   ///< routed experts a layer; 0 = dense model
   std::int64_t top_k = 0;
-  std::int64_t dense_layers =
-      0;                     ///< first layers of an MoE model that have an FFN of width dense_ffn instead of experts
-  LayerPattern moe_pattern;  ///< layers after these that have experts
+  std::int64_t dense_layers = 0;  ///< first layers of an MoE model, with an FFN of width dense_ffn and no experts
+  LayerPattern moe_pattern;       ///< layers after these that have experts
   std::int64_t dense_ffn = 0;
   LayerPattern ffn_layers;      ///< layers with an FFN or experts; the others consist of a mixer only (Nemotron-H)
   std::int64_t shared_ffn = 0;  ///< hidden width of all shared experts of a layer together; 0 = none

@@ -18,12 +18,11 @@ struct ProgramOptions {
   std::int64_t seq = 0;
   std::int64_t microbatches = 1;
   Precision precision = Precision::fp32;
-  bool transport_scratch = false;  ///< all-gather and reduce-scatter each hold a full-size copy in flight (c10d/Gloo)
-  std::int64_t last_microbatch =
-      0;                      ///< sequences of the step's last microbatch, 0 = Layout::microbatch like the others
-  double gradient_bytes = 4;  ///< per element that is reduced over ranks
-  double tensor_traffic = 1;  ///< share of a tensor group's collectives that the stack does not avoid
-  MemoryFacts memory = {};    ///< of the stack: what it keeps, and how it holds weights and gradients
+  bool transport_scratch = false;    ///< all-gather and reduce-scatter each hold a full-size copy in flight (c10d/Gloo)
+  std::int64_t last_microbatch = 0;  ///< sequences of the step's last microbatch; 0 = Layout::microbatch
+  double gradient_bytes = 4;         ///< per element that is reduced over ranks
+  double tensor_traffic = 1;         ///< share of a tensor group's collectives that the stack does not avoid
+  MemoryFacts memory = {};           ///< of the stack: what it keeps, and how it holds weights and gradients
   bool materialised_scores = false;  ///< attention without a fused kernel keeps its scores
   OptimizerKind optimizer = OptimizerKind::adamw;
   double offload_fraction = 0;         ///< share of the optimizer's state in host memory
