@@ -1,6 +1,6 @@
-// What a backend (CPU instruction set and dtype, or CUDA and dtype) provides: one function per API entry. dispatch.cpp
-// has checked the arguments and skipped empty work; on the CPU it has checked the values inside index arrays too.
-// Shapes and formulas: kernels.h.
+// The functions of a backend (CPU instruction set and dtype, or CUDA and dtype), one per API entry. Before a call,
+// dispatch.cpp has checked the arguments, and on the CPU the values of index arrays; empty work never reaches a
+// backend. Shapes and formulas: kernels.h.
 #pragma once
 #include "kernels/kernels.h"
 
@@ -10,7 +10,7 @@ struct RopeShape {
   int64_t B, S, H, KV, hd;
 };
 
-/// The products with x (rows,k), weight (groups,n,k), y (rows,n): y or dx from rows and weight, dweight from dy and x.
+/// Products with x (rows,k), weight (groups,n,k), y (rows,n): y from x, dx from dy, dweight from dy and x.
 enum class GroupedForm { forward, backward_rows, backward_weight };
 struct GroupedShape {
   int64_t groups, rows, n, k;
@@ -70,12 +70,12 @@ struct Backend {
 
 inline constexpr int64_t kIgnoredTarget = WT_IGNORED_TARGET;
 inline constexpr int64_t kQuantizeBlock = WT_QUANTIZE_BLOCK;
-inline constexpr float kQuantizeZero = 7.88860905e-31f;  // 2^-100: below, 127 / max could overflow, and nothing is lost
-inline constexpr float kRouterTiny = 1e-20f;             // what torchtitan adds to a sum that may be zero
+inline constexpr float kQuantizeZero = 7.88860905e-31f;  // 2^-100: for smaller values 127 / max could overflow
+inline constexpr float kRouterTiny = 1e-20f;             // torchtitan's guard against dividing by a sum of zero
 inline constexpr int32_t kRouterExcluded = INT32_MIN;    // below the order key of every number
 inline constexpr int64_t kMaxCudaRouterExperts = 1024;   // 32 registers a lane
 inline constexpr int64_t kMaxGroups = 1024;              // of a grouped GEMM: its schedule in shared memory, 8 KiB
-inline constexpr int64_t kMaxCudaExperts = 8192;  // per-expert int counters of a sorting block: 32 KiB of shared memory
+inline constexpr int64_t kMaxCudaExperts = 8192;  // a sorting block's int counters per expert: 32 KiB of shared memory
 
 /// Tables indexed by WtDtype.
 const Backend* cpu_baseline();
@@ -90,7 +90,8 @@ WtStatus cuda_backend(const char* function, int device, const Backend** table);
 
 /// Records the message of a failed call and returns its status.
 WtStatus fail(WtStatus status, const char* format, ...) __attribute__((format(printf, 2, 3)));
-/// WT_OUT_OF_MEMORY: `function` found no memory for `count` things; less of `argument` takes less.
+/// WT_OUT_OF_MEMORY: `function` could not allocate `count` things; the message says that a smaller `argument` needs
+/// less.
 WtStatus out_of_memory(const char* function, int64_t count, const char* things, const char* argument);
 
 }  // namespace wt::kernels

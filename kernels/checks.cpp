@@ -15,7 +15,7 @@ struct Isa {
   bool (*runs_here)();
 };
 
-// Best first.
+// Fastest first.
 const Isa kIsas[] = {
 #ifdef WT_KERNELS_X86
     {"avx512", cpu_avx512,
@@ -32,7 +32,7 @@ const Isa* best_isa() {
   for (const Isa& isa : kIsas) {
     if (isa.runs_here()) return &isa;
   }
-  return nullptr;  // not reached: the last one runs everywhere
+  return nullptr;  // unreachable: baseline runs everywhere
 }
 
 const Isa*& chosen_isa() {

@@ -1,4 +1,4 @@
-// The C API: checks arguments, then calls the backend that the stream names.
+// The C API: checks arguments, then calls the stream's backend.
 #include <cmath>
 
 #include "kernels/checks.hpp"
@@ -21,7 +21,7 @@ Checks router_checks(const char* function, WtStream stream, const WtRouterSpec& 
 
 constexpr int64_t kInt32Max = 2147483647;
 
-/// a, b and out are checked by the names that the form gives them.
+/// a_name and b_name are the operands' names in messages.
 WtStatus grouped_gemm(const char* function, GroupedForm form, WtStream stream, WtDtype dtype, const char* a_name,
                       const void* a, const char* b_name, const void* b, const int32_t* ends, GroupedShape s,
                       const char* out_name, void* out) {

@@ -1,15 +1,16 @@
-// The kernels that a mixture-of-experts layer needs beyond library GEMMs, as one C API on raw pointers: on the CPU
-// (vectorised, chosen by instruction set at run time; one thread unless more are set) and on CUDA devices (asynchronous
-// on the given stream).
+// The kernels that a mixture-of-experts layer needs beyond library GEMMs, as one C API on raw pointers. They run on the
+// CPU (vectorised, instruction set chosen at run time, one thread by default) and on CUDA devices (asynchronously on
+// the given stream).
 //
 // Promises. Activations are fp32 or bf16 (`dtype`); arithmetic is fp32; bf16 results round to nearest even. The same
-// arguments on the same device (and CPU instruction set) give the same bits: no floating-point atomics anywhere. All
-// arrays are contiguous and row-major, and live where `stream` says. Outputs must not overlap inputs unless a function
-// says so. An array of zero elements may be null. Sizes: T tokens, D width, E experts, k choices a token, N = T*k rows.
+// arguments on the same device (and CPU instruction set) give the same bits: there are no floating-point atomics. All
+// arrays are contiguous and row-major, and in the memory of the stream's device. Outputs must not overlap inputs unless
+// a function says so. An array of zero elements may be null. Sizes: T tokens, D width, E experts, k choices a token, N
+// = T*k rows.
 //
 // Errors. Every function returns a WtStatus; wt_kernel_error() then says what was found, what is allowed and what to
-// do. Index arrays are checked on the CPU before anything is written; on CUDA a bad index is undefined behaviour, and a
-// failure of the kernel itself shows up at the caller's next synchronisation.
+// do. On the CPU, index arrays are checked before anything is written. On CUDA a bad index is undefined behaviour, and
+// the caller's next synchronisation reports a failure of the kernel itself.
 #ifndef WT_KERNELS_KERNELS_H_
 #define WT_KERNELS_KERNELS_H_
 #include <stdint.h>
@@ -25,8 +26,8 @@ typedef enum {
   WT_INVALID_ARGUMENT = 1,  ///< a size, a null pointer, a dtype or an index
   WT_NO_CUDA = 2,           ///< device >= 0 in a build without WT_CUDA
   WT_CUDA_FAILURE = 3,      ///< the CUDA runtime refused a launch
-  WT_UNSUPPORTED = 4,       ///< right arguments, but this device has no kernel for them: use the library
-  WT_OUT_OF_MEMORY = 5      ///< right arguments, but no memory for what the kernel keeps meanwhile; nothing is written
+  WT_UNSUPPORTED = 4,       ///< valid arguments, but this device has no kernel for them: use the library
+  WT_OUT_OF_MEMORY = 5      ///< valid arguments, but no memory for temporary arrays; nothing is written
 } WtStatus;
 
 /// Where a kernel runs. device -1 = CPU (handle unused); device >= 0 = that CUDA device, which must be the calling
@@ -39,14 +40,14 @@ typedef struct {
 /// Message of this thread's last call that did not return WT_OK ("" before any).
 const char* wt_kernel_error(void);
 
-/// Instruction set of the CPU kernels: "avx512", "avx2" or "baseline"; the best one that this machine runs, unless set.
+/// Instruction set of the CPU kernels: "avx512", "avx2" or "baseline"; by default the best one of this machine.
 const char* wt_kernel_isa(void);
-/// Chooses it for the whole process (tests, comparisons); WT_INVALID_ARGUMENT if the machine or the build lacks it.
-/// Not to be called while another thread is inside a kernel.
+/// Sets it for the whole process (tests, comparisons); WT_INVALID_ARGUMENT if the machine or the build lacks it. Do not
+/// call it while another thread is inside a kernel.
 WtStatus wt_kernel_set_isa(const char* name);
 
-/// Threads that one call may use on the CPU, for the whole process; 1 at first, because the ranks of one machine share
-/// its cores: nothing in training sets it. The results have the same bits for any number.
+/// Threads that one call may use on the CPU, for the whole process. Default 1, because the ranks of one machine share
+/// its cores; training never sets it. The results have the same bits for any number.
 WtStatus wt_kernel_set_threads(int threads);
 
 // RMSNorm.
@@ -56,13 +57,13 @@ WtStatus wt_rmsnorm_forward(WtStream stream, WtDtype dtype, const void* x, const
                             int64_t D, void* y, float* rstd);
 /// h = dy * gain;  dx = rstd * (h - x * rstd^2 * mean_d(h * x));  dgain[d] += sum_t dy * x * rstd.
 /// dy, x, dx (T,D) dtype; gain (D) dtype; rstd (T) fp32; dgain (D) fp32, accumulated into. dx may be dy.
-/// On the CPU T / 256 rows of D floats are allocated meanwhile.
+/// The CPU kernel temporarily allocates T / 256 rows of D floats.
 WtStatus wt_rmsnorm_backward(WtStream stream, WtDtype dtype, const void* dy, const void* x, const void* gain,
                              const float* rstd, int64_t T, int64_t D, void* dx, float* dgain);
 
 // Rotary embedding.
-/// Tables in host memory: cos, sin (S, hd/2) fp32, amplitude times cosine and sine of angle s * frequency[i] (hd/2
-/// radians a position: theta^(-2i/hd), or what scaled positions make of it), computed in double.
+/// Tables in host memory: cos, sin (S, hd/2) fp32, amplitude times cosine and sine of angle s * frequency[i], computed
+/// in double. frequency (hd/2): radians per position, theta^(-2i/hd) unless positions are scaled.
 WtStatus wt_rope_table(int64_t S, int64_t hd, const double* frequency, double amplitude, float* cos, float* sin);
 /// Splits a fused projection and rotates queries and keys. qkv (B*S, (H+2*KV)*hd) dtype, heads in the order H queries,
 /// KV keys, KV values; cos, sin (S, hd/2) fp32; q (B,H,S,hd), k and v (B,KV,S,hd) dtype. Pairs are (i, i+hd/2), the
@@ -77,23 +78,23 @@ WtStatus wt_rope_split_backward(WtStream stream, WtDtype dtype, const void* dq, 
 // Router.
 typedef enum { WT_SOFTMAX = 0, WT_SIGMOID = 1 } WtRouterScore;
 
-/// How tokens choose their experts. S = T / sequence sequences; experts are in `groups` equal runs.
+/// How tokens choose their experts. There are S = T / sequence sequences; experts are in `groups` equal ranges.
 typedef struct {
   int64_t T, E, k;     ///< 1 <= k <= experts of top_groups groups
   int64_t sequence;    ///< tokens of a sequence, over which the statistics are summed; divides T
-  int score;           ///< a WtRouterScore, what a logit becomes: softmax over all experts, or its sigmoid
+  int score;           ///< a WtRouterScore: softmax of the logits over all experts, or sigmoid of each
   int64_t groups;      ///< divides E; 1 = no groups
   int64_t top_groups;  ///< experts of this many groups can be chosen
-  int group_best;      ///< a group is worth the sum of its this many best: 1 (DeepSeek-V2) or 2 (DeepSeek-V3)
+  int group_best;      ///< groups are ranked by the sum of their best 1 (DeepSeek-V2) or 2 (DeepSeek-V3) scores
   int normalize;       ///< divide the weights by their sum
-  float scale;         ///< of the weights, after that
-  int given;           ///< index is an input: routing that is forced, or was chosen before
+  float scale;         ///< factor on the weights after normalisation
+  int given;           ///< index is an input: forced routing, or a choice made before
 } WtRouterSpec;
 
-/// scores[t] = softmax(logits[t]) or sigmoid(logits[t]); index[t] = the k largest of scores[t] + bias in falling order,
-/// of the best groups alone; weights[t,c] = scale * scores[t,index[t,c]], divided by their sum over c + 1e-20 if
-/// normalize. Ties go to the lowest expert and group; a NaN counts as larger than any number, so that it shows in the
-/// weights. For the balancing losses, of every sequence: counts[s,e] = rows that chose e; share_sums[s,e] = sum of
+/// scores[t] = softmax(logits[t]) or sigmoid(logits[t]); index[t] = the k largest of scores[t] + bias in descending
+/// order, among the best groups only; weights[t,c] = scale * scores[t,index[t,c]], divided by their sum over c + 1e-20
+/// if normalize. Ties go to the lowest expert and group; a NaN counts as larger than any number, so that it reaches the
+/// weights. For the balancing losses, per sequence: counts[s,e] = rows that chose e; share_sums[s,e] = sum of
 /// scores[t,e], with sigmoid of scores[t,e] / (sum over e + 1e-20) (DeepSeek-V3 report, eq. 18); lse_squares[s] = sum
 /// of log(sum_e exp(logits[t,e]))^2. Overwritten; each may be null. logits, scores (T,E) fp32; bias (E) fp32 or null;
 /// weights (T,k) fp32; index (T,k); counts, share_sums (S,E); lse_squares (S). At most 1024 experts on CUDA.
@@ -118,8 +119,8 @@ WtStatus wt_permute_forward(WtStream stream, WtDtype dtype, const void* x, const
 /// dx[t] = sum_c dy[inverse[t*k+c]], summed in fp32 in the order of c; added to dx if accumulate. dy (T*k,D), dx (T,D).
 WtStatus wt_permute_backward(WtStream stream, WtDtype dtype, const void* dy, const int64_t* inverse, int64_t T,
                              int64_t k, int64_t D, int accumulate, void* dx);
-/// y[j] = x[index[j]]. x (rows,D), y (n,D) dtype; index (n) with values in [0, rows). Its own backward with the inverse
-/// index where index is a permutation.
+/// y[j] = x[index[j]]. x (rows,D), y (n,D) dtype; index (n) with values in [0, rows). If index is a permutation, the
+/// same function with the inverse index is the backward.
 WtStatus wt_gather_rows(WtStream stream, WtDtype dtype, const void* x, const int64_t* index, int64_t rows, int64_t n,
                         int64_t D, void* y);
 /// out[t] = residual[t] + sum_c weights[t,c] * rows[inverse[t*k+c]], summed in fp32 in the order of c.
@@ -139,11 +140,11 @@ WtStatus wt_swiglu_forward(WtStream stream, WtDtype dtype, const void* gate_up, 
 WtStatus wt_swiglu_backward(WtStream stream, WtDtype dtype, const void* dact, const void* gate_up, int64_t R, int64_t F,
                             void* dgate_up);
 
-// Grouped GEMM: one weight matrix for each group of consecutive rows, experts after a sort. ends (groups) int32, where
-// the stream says: group g has rows ends[g-1] (0 for g = 0) to ends[g] - 1; they do not fall, and the last is `rows`;
-// the tensor that LibTorch's _grouped_mm takes. Groups may be empty. x (rows,K), weight (groups,N,K), y (rows,N) dtype;
-// sums in fp32. 1 <= groups <= 1024, sizes below 2^31. On CUDA: compute capability 9.0, bf16, N and K multiples of 8,
-// arrays that start on 16 bytes; else WT_UNSUPPORTED and nothing is done.
+// Grouped GEMM: one weight matrix for each group of consecutive rows (experts, after a sort). ends (groups) int32 in
+// the memory of the stream's device, as for LibTorch's _grouped_mm: group g has rows ends[g-1] (0 for g = 0) to ends[g]
+// - 1; values do not fall, and the last is `rows`. Groups may be empty. x (rows,K), weight (groups,N,K), y (rows,N)
+// dtype; sums in fp32. 1 <= groups <= 1024, sizes below 2^31. CUDA requires compute capability 9.0, bf16, N and K
+// multiples of 8, and arrays aligned to 16 bytes; otherwise WT_UNSUPPORTED, and nothing is done.
 /// y[i] = weight[g] x[i] for the rows i of group g.
 WtStatus wt_grouped_gemm_forward(WtStream stream, WtDtype dtype, const void* x, const void* weight, const int32_t* ends,
                                  int64_t rows, int64_t groups, int64_t N, int64_t K, void* y);
@@ -156,25 +157,25 @@ WtStatus wt_grouped_gemm_backward_weight(WtStream stream, WtDtype dtype, const v
                                          const int32_t* ends, int64_t rows, int64_t groups, int64_t N, int64_t K,
                                          void* dweight);
 
-// Block quantisation: what is kept of an activation that only recompute reads.
+// Block quantisation, for activations that only recompute reads.
 typedef enum { WT_INT8 = 0, WT_FP8 = 1 } WtBlockFormat;  ///< FP8: 4 exponent and 3 mantissa bits (OCP E4M3), to 448
 enum { WT_QUANTIZE_BLOCK = 128 };
-/// Every row in blocks of 128 values, the last one shorter: scale = max |x| / top of the format (127 or 448), fp32;
-/// q = x / scale, rounded to nearest even. A block that holds a NaN or an infinity gets scale NaN, one below 2^-100
+/// Blocks of 128 values of a row; the last block may be shorter. scale = max |x| / top of the format (127 or 448),
+/// fp32; q = x / scale, rounded to nearest even. A block with a NaN or an infinity gets scale NaN, a block below 2^-100
 /// scale 0; both q = 0. x (T,D) dtype; q (T,D) bytes; scale (T, ceil(D/128)) fp32.
 WtStatus wt_quantize_blocks(WtStream stream, WtDtype dtype, WtBlockFormat format, const void* x, int64_t T, int64_t D,
                             void* q, float* scale);
-/// x = q * scale, rounded to dtype: within max |x| / 254 of the block of what was quantised (INT8), or within |x| / 16
-/// or max |x| / 448 / 1024 (FP8); all NaN for a block that held a NaN or an infinity.
+/// x = q * scale, rounded to dtype. Error up to max |x| / 254 of the block (INT8), or up to the larger of |x| / 16 and
+/// max |x| / 448 / 1024 (FP8). All NaN for a block that had a NaN or an infinity.
 WtStatus wt_dequantize_blocks(WtStream stream, WtDtype dtype, WtBlockFormat format, const void* q, const float* scale,
                               int64_t T, int64_t D, void* x);
 
 // Loss and optimiser.
-enum { WT_IGNORED_TARGET = -100 };  ///< a row without loss and gradient, the value that PyTorch ignores by default
+enum { WT_IGNORED_TARGET = -100 };  ///< a row without loss and gradient; PyTorch's default ignore_index
 /// loss_sum += sum_t -log softmax(logits[t])[target[t]] (not scaled);  logits <- scale * (softmax(logits) - onehot).
-/// logits (T,V) dtype, overwritten by its gradient; target (T), WT_IGNORED_TARGET or in [0, V); loss_sum one double,
-/// where the stream says. On CUDA a target outside turns loss_sum into NaN; on the CPU T doubles are allocated
-/// meanwhile.
+/// logits (T,V) dtype, overwritten by its gradient; target (T), WT_IGNORED_TARGET or in [0, V); loss_sum one double
+/// in the memory of the stream's device. On CUDA an invalid target makes loss_sum NaN. The CPU kernel temporarily
+/// allocates T doubles.
 WtStatus wt_cross_entropy_forward_backward(WtStream stream, WtDtype dtype, void* logits, const int64_t* target,
                                            int64_t T, int64_t V, float scale, double* loss_sum);
 /// AdamW with decoupled decay (Loshchilov and Hutter 2019, algorithm 2, decay scaled by lr as in PyTorch):

@@ -12,7 +12,7 @@ namespace wt::kernels {
 namespace {
 
 std::atomic<int> most_threads{1};
-constexpr int64_t kThreadBytes = 1 << 20;  // tens of microseconds at memory speed, about what starting a thread takes
+constexpr int64_t kThreadBytes = 1 << 20;  // tens of microseconds at memory speed, about the cost of starting a thread
 
 }  // namespace
 
@@ -29,7 +29,7 @@ void run_rows(int64_t rows, int64_t row_bytes, void (*body)(void*, int64_t, int6
       others.emplace_back(body, context, done, end);
       done = end;
     }
-  } catch (const std::exception&) {  // no more threads, or no memory, to be had: this one does the rest
+  } catch (const std::exception&) {  // no further thread, or no memory: the calling thread does the rest
   }
   body(context, 0, rows / threads);
   if (done < rows) body(context, done, rows);

@@ -71,7 +71,7 @@ bool is_counter(const std::string& key, const json& value) {
 
 bool is_set(const JsonReader& row, const char* key) { return row.has(key) && row.at(key).value() != false; }
 
-/// "L1 Data 32768 B, ...": what does not change from run to run.
+/// "L1 Data 32768 B, ...": the sizes, without values that change from run to run.
 std::string caches(const JsonReader& list) {
   std::string out;
   for (const JsonReader& cache : list.elements())
@@ -82,7 +82,7 @@ std::string caches(const JsonReader& list) {
 
 Fingerprint read_context(const JsonReader& context) {
   Fingerprint facts;
-  // Measured anew by every run, and never twice the same.
+  // Facts of the library's build, which say nothing about the measured machine.
   static const std::set<std::string> left_out = {"library_build_type", "library_version", "executable"};
   for (const auto& [key, value] : context.items()) {
     if (left_out.count(key)) continue;
@@ -123,9 +123,9 @@ Profile from_google_benchmark(const json& document, const std::string& origin) {
   const JsonReader in(document, origin);
   Profile profile;
   profile.fingerprint = read_context(in.at("context"));
-  std::map<std::string, std::size_t> place;      // run_name -> measurement
+  std::map<std::string, std::size_t> place;      // run_name -> index of the measurement
   std::map<std::string, std::string> full_name;  // measurement's name -> run_name
-  std::map<std::string, std::string> failures;   // measurement's name -> why
+  std::map<std::string, std::string> failures;   // measurement's name -> error
   for (const JsonReader& row : in.at("benchmarks").elements()) {
     if (row.has("run_type") && row.at("run_type").string() != "iteration") continue;
     if (is_set(row, "skipped")) continue;

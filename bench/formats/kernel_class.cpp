@@ -15,7 +15,7 @@ std::string to_string(KernelClass kind) {
 
 KernelClass kernel_class(const std::string& name) {
   using enum KernelClass;
-  // In this order: a fused attention is a CUTLASS kernel, too, and everything of PyTorch is at::native.
+  // The order matters: a fused attention is also a CUTLASS kernel, and everything in PyTorch is at::native.
   static const std::vector<std::pair<KernelClass, std::vector<const char*>>> kWords{
       {collective, {"nccl", "rccl", "nvshmem", "deep_ep", "all_reduce_kernel", "symm_mem"}},
       {attention, {"flash", "fmha", "attention", "mha_fwd", "mha_bwd"}},

@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-/// rows x k times k x n, as aten::mm and aten::addmm name their inputs.
+/// A product (rows x k) (k x n), from the inputs of aten::mm and aten::addmm.
 struct Product {
   std::int64_t rows = 0, n = 0, k = 0;
   std::string dtype;
@@ -43,7 +43,7 @@ std::optional<Product> product(const json& event) {
   if ((name != "aten::mm" && name != "aten::addmm") || !event.contains("args") || !event["args"].is_object())
     return std::nullopt;
   const json& args = event["args"];
-  const std::size_t first = name == "aten::mm" ? 0 : 1;  // addmm: the bias comes first
+  const std::size_t first = name == "aten::mm" ? 0 : 1;  // the first input of addmm is the bias
   const json dims = args.value("Input Dims", json::array()), type = args.value("Input type", json::array());
   if (!dims.is_array() || !type.is_array() || dims.size() < first + 2 || type.size() < first + 2 ||
       !type[first].is_string())
@@ -130,7 +130,7 @@ class KinetoReader {
       const Product& p = products_.at(id);
       Measurement m = measured("gemm", {0});
       m.pass = "forward", m.dtype = p.dtype, m.shape = {{"rows", p.rows}, {"n", p.n}, {"k", p.k}};
-      double sum = 0;  // a split-K product and its reduction are one
+      double sum = 0;  // a split-K product and its reduction count as one
       for (double s : seconds) sum += s;
       const auto [it, fresh] = gemms.try_emplace(m.name(), m);
       if (fresh) it->second.samples.clear();
@@ -142,7 +142,7 @@ class KinetoReader {
   const json& document_;
   const std::string origin_;
   KinetoTrace out_;
-  std::map<std::int64_t, Product> products_;  ///< by external id
+  std::map<std::int64_t, Product> products_;  ///< key: external id
   std::map<std::int64_t, std::vector<double>> executed_;
   std::set<std::int64_t> devices_;
   double first_us_ = std::numeric_limits<double>::max(), last_us_ = std::numeric_limits<double>::lowest();

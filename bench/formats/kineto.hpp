@@ -1,4 +1,4 @@
-// Reading a Chrome trace that PyTorch's profiler (Kineto) exported: what ran on the GPU, by kernel and by class.
+// Reads a Chrome trace exported by PyTorch's profiler (Kineto): GPU work by kernel and by class.
 #pragma once
 #include <array>
 #include <map>
@@ -13,27 +13,27 @@ namespace wt {
 
 struct TracedKernel {
   KernelClass kind = KernelClass::unknown;
-  std::vector<double> seconds;  ///< of every execution, in the trace's order
+  std::vector<double> seconds;  ///< one per execution, in the trace's order
   double total_s = 0;
 };
 
 struct KinetoTrace {
   std::map<std::string, TracedKernel> kernels;  ///< by name
-  std::array<double, 8> class_s{};              ///< by KernelClass; sums to kernel_s
-  double kernel_s = 0;                          ///< of all, overlapping ones each for itself
+  std::array<double, 8> class_s{};              ///< index: KernelClass; the sum is kernel_s
+  double kernel_s = 0;                          ///< sum over all kernels; overlapping ones count fully
   double span_s = 0;                            ///< from the first start to the last end
-  /// "trace/CLASS/NAME" for every kernel, clock `device`; beside them "gemm" with rows, n and k for products whose
-  /// operator was recorded with its shapes (torch.profiler's record_shapes), ready for `windtunnel calibrate`.
+  /// "trace/CLASS/NAME" for every kernel, with clock `device`. In addition "gemm" with rows, n and k for products whose
+  /// operator was recorded with shapes (torch.profiler's record_shapes), for `windtunnel calibrate`.
   Profile profile;
   double share(KernelClass kind) const { return kernel_s > 0 ? class_s[static_cast<std::size_t>(kind)] / kernel_s : 0; }
 };
 
-/// Reads events of category kernel, gpu_memcpy and gpu_memset (also as older releases spell them). One device alone: a
-/// trace is a rank's. Throws Error{usage} naming origin and event: no traceEvents, no GPU work, times that are missing,
-/// negative or no numbers, several devices.
+/// Reads events of category kernel, gpu_memcpy and gpu_memset (also in older spellings). A trace must be of one device,
+/// because it is one rank's. Throws Error{usage} with origin and event: no traceEvents, no GPU work, missing or invalid
+/// times, several devices.
 KinetoTrace from_kineto(const nlohmann::json& document, const std::string& origin);
 
-/// Whether the document looks like a Chrome trace: an object with traceEvents.
+/// Whether the document is a Chrome trace: an object with traceEvents.
 bool is_chrome_trace(const nlohmann::json& document);
 
 }  // namespace wt

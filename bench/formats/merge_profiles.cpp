@@ -6,7 +6,7 @@
 namespace wt {
 namespace {
 
-// "a" joined to "a + b" stays "a + b".
+// Appends a value to "a + b" unless it is already one of them.
 std::string joined(const std::string& values, const std::string& value) {
   if (values.empty() || value.empty()) return values + value;
   return (" + " + values + " + ").find(" + " + value + " + ") == std::string::npos ? values + " + " + value : values;
@@ -37,7 +37,7 @@ Profile merge(const std::vector<Profile>& profiles, const std::vector<std::strin
   for (std::size_t i = 0; i < profiles.size(); ++i) {
     const Fingerprint& facts = profiles[i].fingerprint;
     auto differing = differences(profiles[0].fingerprint, facts);
-    // Run facts may differ, but samples of two commits are two things.
+    // Run facts may differ, but samples of two commits must not be mixed.
     const auto commit = [](const Fingerprint& from) {
       return from.count("commit") ? from.at("commit") : std::string();
     };
@@ -64,7 +64,7 @@ Profile merge(const std::vector<Profile>& profiles, const std::vector<std::strin
     }
   }
   if (profiles.size() > 1)
-    all.fingerprint[kMergedFrom] = parts;  // so that a model made of `all` knows what it has seen
+    all.fingerprint[kMergedFrom] = parts;  // identifies the data that a machine model is made from
   return all;
 }
 

@@ -15,7 +15,7 @@
 namespace wt {
 namespace {
 
-/// The programs of nccl-tests, and what this project calls their collectives where that differs.
+/// The programs of nccl-tests, and this project's names of their collectives.
 const std::map<std::string, std::string> kTests{
     {"all_reduce", "all_reduce"}, {"all_gather", "all_gather"}, {"reduce_scatter", "reduce_scatter"},
     {"alltoall", "all_to_all"},   {"broadcast", "broadcast"},   {"reduce", "reduce"},
@@ -24,9 +24,9 @@ const std::map<std::string, std::string> kTests{
 const std::set<std::string> kTypes{"int8", "uint8", "int32",  "uint32",   "int64",  "uint64",
                                    "half", "float", "double", "bfloat16", "f8e4m3", "f8e5m2"};
 
-constexpr std::int64_t kLargeMessage = 1 << 20;  // smaller ones wait for the host, whose times differ
+constexpr std::int64_t kLargeMessage = 1 << 20;  // times of smaller messages depend on the host, and vary more
 constexpr double kApart = 2;
-constexpr std::size_t kLongestLine = 1024;  // more than the tests print; std::regex recurses by character
+constexpr std::size_t kLongestLine = 1024;  // longer than any line of the tests; std::regex recurses by character
 
 template <class T>
 bool parses(const std::string& word, T& value) {
@@ -76,10 +76,10 @@ class NcclTestsReader {
  private:
   struct Times {
     std::vector<double> out_of_place_s;
-    double in_place_s = 0;  ///< sum
+    double in_place_s = 0;  ///< sum over repetitions
   };
 
-  /// Runs in one text are pooled: they have to be of one machine in one state.
+  /// Runs in one text are merged, so they must come from one machine in one state.
   void check_alike(std::int64_t bytes, const Times& times) const {
     const auto [least, most] = std::minmax_element(times.out_of_place_s.begin(), times.out_of_place_s.end());
     if (bytes >= kLargeMessage && *most > kApart * *least)
@@ -107,7 +107,7 @@ class NcclTestsReader {
     if (line.find("Using devices") != std::string::npos) list_begins_ = true;
     if (line.find("device") == std::string::npos || !std::regex_search(line, found, rank)) return false;
     const std::string number = found[1], host = found[2], index = found[3], bus = found[4], gpu = found[5];
-    if (number == "0" && (list_begins_ || !sizes_.empty())) {  // the same test again
+    if (number == "0" && (list_begins_ || !sizes_.empty())) {  // the list of a further run
       if (!sizes_.empty()) before_ = {ranks_, hosts_.size()};
       ranks_ = 0, hosts_.clear(), devices_.clear();
     }
@@ -121,7 +121,7 @@ class NcclTestsReader {
     return true;
   }
 
-  /// size count type redop [root] time algbw busbw #wrong time algbw busbw #wrong; older tests have no root.
+  /// Columns: size count type redop [root] time algbw busbw #wrong time algbw busbw #wrong; older tests have no root.
   void row(const std::string& line) {
     std::istringstream in(line);
     std::vector<std::string> words;
@@ -150,9 +150,9 @@ class NcclTestsReader {
     if (!parses(words[at], us) || !parses(words[at + 1], algbw) || !(us > 0 && std::isfinite(us)))
       fail("'" + words[at] + " " + words[at + 1] + "'", "microseconds and GB/s");
     if (words[at + 3] != "N/A" &&
-        (!parses(words[at + 3], wrong) || !(wrong <= 1e-3)))  // older tests print the largest error
+        (!parses(words[at + 3], wrong) || !(wrong <= 1e-3)))  // older tests print the largest error instead
       fail(words[at + 3] + " wrong results", "0 or N/A; do not use this cluster's figures before it computes rightly");
-    // Both are printed with three digits or two decimals.
+    // Both are rounded, to three digits or two decimals.
     const double expected = static_cast<double>(bytes) / us * 1e-3;
     if (std::abs(algbw - expected) > 0.011 + 0.01 * expected)
       fail(fmt::format("algbw {} GB/s where size / time is {:.3g}", algbw, expected),
@@ -168,12 +168,12 @@ class NcclTestsReader {
   const std::string origin_;
   int line_ = 1;
   std::string test_, gpu_, nccl_;
-  bool list_begins_ = true;  ///< no line of the list of devices was read yet
+  bool list_begins_ = true;  ///< no line of the list of devices has been read yet
   std::int64_t ranks_ = 0;
   std::set<std::string> hosts_;
-  /// Host, index and bus id: where each task sees one GPU, all have index 0.
+  /// Host, index and bus id; the index alone is not unique, because it is 0 for all tasks that see one GPU each.
   std::set<std::array<std::string, 3>> devices_;
-  std::optional<std::pair<std::int64_t, std::size_t>> before_;  ///< ranks and hosts of the run before in this text
+  std::optional<std::pair<std::int64_t, std::size_t>> before_;  ///< ranks and hosts of the previous run in this text
   std::map<std::int64_t, Times> sizes_;
 };
 
@@ -185,7 +185,7 @@ Profile from_nccl_tests(const std::string& text, const std::string& origin) {
 
 namespace {
 
-/// Lines may begin with a bracket, too: OpenMPI's label "[1,0]<stdout>:", a host, a time.
+/// Lines of the tests may also begin with a bracket: OpenMPI's label "[1,0]<stdout>:", a host, a time.
 bool is_json_document(const std::string& text) {
   const char* const space = " \t\r\n";
   const std::size_t first = text.find_first_not_of(space);

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 static_assert(std::endian::native == std::endian::little, "nvbench's sample files are little-endian fp32");
 
-/// nvbench writes numbers as text ("256", "1.5e-05"), older files as numbers.
+/// A number; nvbench writes it as text ("256", "1.5e-05"), older files as a number.
 template <class T>
 T number(const JsonReader& in) {
   if (in.value().is_number()) {
@@ -38,7 +38,7 @@ T number(const JsonReader& in) {
   return value;
 }
 
-/// The value `name` of the summary `tag`; empty where there is none, or null (nvbench's word for infinity).
+/// The value `name` of the summary `tag`; empty where it is missing or null (nvbench's infinity).
 std::optional<JsonReader> summary(const JsonReader& state, const std::string& tag, const std::string& name = "value") {
   if (!state.has("summaries") || state.at("summaries").value().is_null()) return std::nullopt;
   for (const JsonReader& each : state.at("summaries").elements()) {
@@ -68,7 +68,7 @@ class NvbenchReader {
 
  private:
   void read_version() {
-    if (!in_.has("meta")) return;  // files before version 1.0 of the format have the same states
+    if (!in_.has("meta")) return;  // formats before 1.0 have no version, but the same states
     const JsonReader version = in_.at("meta").at("version");
     if (const JsonReader of_file = version.at("json"); number<std::int64_t>(of_file.at("major")) != 1)
       of_file.at("major").fail(fmt::format("version {}", number<std::int64_t>(of_file.at("major"))), "1");
@@ -134,13 +134,14 @@ class NvbenchReader {
                                                   count ? m.counters["cold_samples"] : 0, file_.string())};
   }
 
-  /// A file of fp32 seconds; its name is relative to the JSON's folder or, in older files, to where nvbench ran.
+  /// Reads a file of fp32 seconds. Its name is relative to the JSON's folder, in older files to nvbench's working
+  /// folder.
   std::vector<double> samples(const JsonReader& name, std::int64_t count) const {
     const fs::path given = name.string();
     std::string bytes;
     std::error_code none;
     for (const fs::path& path : {file_.parent_path() / given, file_.parent_path().parent_path() / given, given})
-      if (bytes.empty() && fs::is_regular_file(path, none)) {  // not /dev/zero, which has no end
+      if (bytes.empty() && fs::is_regular_file(path, none)) {  // not an endless device such as /dev/zero
         std::ifstream in(path, std::ios::binary);
         bytes.assign(std::istreambuf_iterator<char>(in), {});
       }
@@ -172,7 +173,7 @@ class NvbenchReader {
         if (device.has(theirs)) facts[key] = fmt::format("{:.0f}", number<double>(device.at(theirs)) * scale);
       };
       if (device.has("sm_version")) {
-        const std::int64_t version = number<std::int64_t>(device.at("sm_version"));  // 900 is 9.0
+        const std::int64_t version = number<std::int64_t>(device.at("sm_version"));  // 900 means 9.0
         facts["compute_capability"] = fmt::format("{}.{}", version / 100, version % 100 / 10);
       }
       fact("multiprocessors", "number_of_sms", 1);

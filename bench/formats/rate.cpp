@@ -21,7 +21,7 @@ std::optional<Rate> rate(const Measurement& m) {
                        m.kernel == "attention";
   double work = product ? counter("flops") : counter("bytes") > 0 ? counter("bytes") : size_of("bytes");
   if (m.kernel == "gemm" && work == 0)
-    work = 2 * size_of("rows") * size_of("n") * size_of("k");  // published times say no more
+    work = 2 * size_of("rows") * size_of("n") * size_of("k");  // published times have no FLOP counter
   if (!(work > 0)) return std::nullopt;
   // The aims of our own kernels count what moves, and no operations.
   const bool estimated = (m.kernel == "cross_entropy" || m.kernel == "permute") && counter("flops") > 0;

@@ -1,4 +1,4 @@
-// What a measurement's time means, for tables.
+// Converts a measurement's time to a rate, for tables.
 #pragma once
 #include <optional>
 #include <string>
@@ -8,7 +8,7 @@
 namespace wt {
 
 struct Rate {
-  double value = 0;  ///< a second
+  double value = 0;  ///< per second
   std::string unit;  ///< "FLOP/s" or "B/s"
   /// Bytes are those that a price counts and not those that moved: of cross_entropy fp32 logits in both passes, of
   /// permute a row read for each choice. Such a rate may be above what the memory can do.
@@ -17,13 +17,13 @@ struct Rate {
 constexpr const char* kEstimatedRates =
     "est.: bytes of cross_entropy and permute are an estimate, not what moved, and no bandwidth.";
 
-/// At the median: FLOP/s of products and attention (counter flops; of a gemm without it 2 rows n k), B/s of everything
-/// else (shape or counter bytes). Empty for what is not timed in seconds, took none, or says neither.
+/// Rate at the median time: FLOP/s of products and attention (counter `flops`; for a gemm without it 2 rows n k), B/s
+/// of everything else (`bytes` in shape or counters). Empty for other units, a time of 0, or unknown work.
 std::optional<Rate> rate(const Measurement& measurement);
 /// "99.8 GFLOP/s", "1.23 GB/s", "12190.38 GB/s est.".
 std::string to_string(const Rate& rate);
 
-/// Half of the range that holds the middle 80 % of the samples, over the median; 0 for a median of 0.
+/// Half the width of the range with the middle 80 % of the samples, over the median; 0 for a median of 0.
 double spread(const Measurement& measurement);
 
 }  // namespace wt

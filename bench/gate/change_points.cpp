@@ -13,7 +13,7 @@ namespace {
 
 using Values = std::vector<double>;
 
-/// A stretch [begin, end) of a series.
+/// A range [begin, end) of a series.
 struct Stretch {
   std::size_t begin, end;
 };
@@ -27,14 +27,14 @@ Values values_of(const Values& series, Stretch at) {
   return {series.begin() + static_cast<std::ptrdiff_t>(at.begin), series.begin() + static_cast<std::ptrdiff_t>(at.end)};
 }
 
-/// Matteson & James, eq. 7 with alpha = 1: of all t < k within the stretch, the t at which values before t and those
-/// from t to k are furthest apart. Sums of distances grow by one column and one row at a time.
+/// Matteson & James, eq. 7 with alpha = 1: over all t < k within the range, the t with the largest divergence between
+/// the values before t and those from t to k. Sums of distances grow by one column and one row at a time.
 Split best_split(const Values& series, Stretch at) {
   const std::size_t n = at.end - at.begin;
   const auto distance = [&](std::size_t i, std::size_t j) {
     return std::abs(series[at.begin + i] - series[at.begin + j]);
   };
-  // right[t][k]: distances among the values t..k-1; left[t]: among those before t; across[k] for the t at hand.
+  // right[t][k]: distances among the values t..k-1; left[t]: among those before t; across[k]: between both, for this t.
   std::vector<Values> right(n + 1, Values(n + 1, 0.0));
   Values left(n + 1, 0.0);
   for (std::size_t t = n; t-- > 0;) {
@@ -53,13 +53,13 @@ Split best_split(const Values& series, Stretch at) {
       double q = 2 / all * across;
       if (t > 1) q -= 2 * after / all / (before - 1) * left[t];
       if (k - t > 1) q -= 2 * before / all / (after - 1) * right[t][k];
-      // Sums in another order differ in the last bits: only what is clearly larger takes the place of an earlier one.
+      // Sums in another order differ in the last bits: a later split must be clearly better than an earlier one.
       if (q > best.divergence + 1e-12 * std::abs(best.divergence)) best = {at.begin + t, q};
     }
   return best;
 }
 
-/// A point and the stretches on either side of it, up to its neighbours.
+/// A change point with the ranges to its neighbours on either side.
 struct Judged {
   std::size_t index;
   double p, magnitude;
@@ -72,7 +72,7 @@ Judged judged(const Values& series, std::size_t begin, std::size_t index, std::s
   return {index, student_t_p(before, after), std::max(change(from, to), change(to, from))};
 }
 
-/// Points of one window: the most divergent split of any stretch first, until one is not significant.
+/// Change points of one window: splits the range with the largest divergence first, until a split is not significant.
 std::vector<std::size_t> window_points(const Values& series, Stretch window, double max_p) {
   std::vector<std::size_t> points;
   struct Candidate {
@@ -166,8 +166,8 @@ std::vector<ChangePoint> change_points(const Values& series, const DivisiveOptio
     }
     const auto i = static_cast<std::size_t>(weakest - points.begin());
     points.erase(weakest);
-    // Otava judges the two points behind the gap anew and leaves the one before it, whose stretch grew as well, as it
-    // was. The golden vectors hold with this alone.
+    // Like Otava, this judges again the two points after the removed one, but not the one before it, whose range grew
+    // as well. The golden vectors require it.
     if (i < points.size()) judge_at(i);
     if (i + 1 < points.size()) judge_at(i + 1);
   }

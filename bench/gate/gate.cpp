@@ -28,11 +28,11 @@ void check(const GateOptions& o) {
   if (!(o.absolute_floor_s >= 0 && std::isfinite(o.absolute_floor_s)))
     refuse("absolute_floor_s", o.absolute_floor_s, "0 or more");
   if (o.min_samples < 2) refuse("min_samples", static_cast<double>(o.min_samples), "2 or more");
-  // Below 7 a side, full separation alone is likelier than 1 in 1,000.
+  // Below 7 per side, full separation by chance is likelier than 1 in 1,000.
   if (o.separation_samples < 7) refuse("separation_samples", static_cast<double>(o.separation_samples), "7 or more");
 }
 
-// The absolute floor in the unit of the samples; 0 for units that are not of time.
+// The absolute floor in the unit of the samples; 0 for units other than time.
 double absolute_floor(const GateOptions& options, const std::string& unit) {
   static const std::map<std::string, double> per_second = {{"s", 1}, {"ms", 1e3}, {"us", 1e6}, {"ns", 1e9}};
   const auto found = per_second.find(unit);
@@ -45,7 +45,7 @@ bool fully_separated(const std::vector<double>& x, const std::vector<double>& y)
   return *x_high < *y_low || *y_high < *x_low;
 }
 
-/// Why the two cannot be compared, or "".
+/// The reason for which two measurements are not comparable, or "".
 std::string obstacle(const Measurement& base, const Measurement& current) {
   if (base.unit != current.unit) return fmt::format("units differ: {} and {}", base.unit, current.unit);
   if (base.smaller_is_better != current.smaller_is_better) return "directions differ: smaller and bigger is better";
@@ -91,7 +91,7 @@ GateRow measure(const Measurement& base, const Measurement& current, const GateO
 
 std::optional<std::size_t> samples_needed(const GateRow& row, const GateOptions& options) {
   if (!row.ratio_low || !(*row.ratio_low > 0) || options.relative_floor == 0) return std::nullopt;
-  // The interval's width falls with the root of the samples; half of it should be half the floor.
+  // The interval's width falls with the square root of the samples; half of it should be half the floor.
   const double half = 0.5 * std::log(*row.ratio_high / *row.ratio_low);
   const double factor = std::pow(half / (0.5 * std::log1p(options.relative_floor)), 2);
   const double n = std::ceil(static_cast<double>(std::min(row.base_n, row.current_n)) * std::max(1.0, factor));
@@ -101,7 +101,7 @@ std::optional<std::size_t> samples_needed(const GateRow& row, const GateOptions&
 void judge(GateRow& row, const GateOptions& options) {
   const bool enough = std::min(row.base_n, row.current_n) >= options.separation_samples;
   const bool significant = *row.p_adjusted < options.alpha || (row.separated && enough);
-  if (!row.ratio) {  // base median 0: counts such as errors or bytes
+  if (!row.ratio) {  // the base median is 0: counts, such as errors or bytes
     row.verdict = *row.delta == 0 ? Verdict::same : Verdict::inconclusive;
     row.reason = *row.delta == 0 ? "both medians are 0" : "the base's median is 0, so there is no ratio";
     return;
@@ -140,7 +140,7 @@ GateRow one_sided(const Measurement& m, Verdict verdict) {
   return row;
 }
 
-/// `base`: null where the base did not measure it; `before`: it failed there.
+/// `base`: null where the base did not measure it. `before`: it also failed in the base.
 GateRow failed(const FailedMeasurement& failure, const Measurement* base, bool before) {
   GateRow row;
   row.name = failure.name;
@@ -175,7 +175,7 @@ void sort_rows(std::vector<GateRow>& rows) { std::sort(rows.begin(), rows.end(),
 
 namespace {
 
-/// The dates of a profile, of each process that it was merged from ("a + b"), in order. ISO 8601, so that words sort.
+/// The dates of a profile, one for each process that was merged ("a + b"), sorted. ISO 8601 sorts as text.
 std::vector<std::string> dates(const Fingerprint& facts) {
   std::vector<std::string> out;
   const auto fact = facts.find("date");
@@ -228,14 +228,15 @@ GateResult compare(const Profile& base, const Profile& current, const GateOption
   std::map<std::string, const Measurement*> unmatched;
   for (const Measurement& m : base.measurements) unmatched[m.name()] = &m;
   const auto measured = [](const Measurement& m) { return m.evidence.kind == Evidence::measured; };
-  std::set<std::string> fell;  // a failed process is a failure, although others of the profile may have samples
+  std::set<std::string>
+      fell;  // a benchmark that failed in any process has failed, even if other processes have samples
   for (const FailedMeasurement& f : current.failures) {
     if (!fell.insert(f.name).second) continue;
     const auto match = unmatched.find(f.name);
     const auto is_it = [&](const auto& other) { return other.name == f.name; };
     const bool runs = std::any_of(current.measurements.begin(), current.measurements.end(),
                                   [&](const Measurement& m) { return m.name() == f.name; });
-    // One that failed in some of the base's processes, and in all new ones, did run before.
+    // If it failed in only some of the base's processes, and in all new ones, it did run before.
     const bool before =
         (match == unmatched.end() || runs) && std::any_of(base.failures.begin(), base.failures.end(), is_it);
     result.rows.push_back(failed(f, match == unmatched.end() ? nullptr : match->second, before));

@@ -1,4 +1,4 @@
-// What a history says to people: a change once, nothing twice, and a word when it was nothing after all.
+// Alerts from a history: each change is reported once, and withdrawn if later values contradict it.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,39 +8,39 @@
 
 namespace wt {
 
-/// A shift this many values or fewer from a known one of the same direction is the same one: more values move it.
+/// A shift at most this many values from a known one with the same direction is the same: further values move it.
 constexpr std::size_t kSameShift = 5;
 
 enum class ShiftState {
-  fresh,    ///< not said yet
-  known,    ///< said before
-  accepted  ///< wanted
+  fresh,    ///< not reported yet
+  known,    ///< already reported
+  accepted  ///< an intended change
 };
 std::string to_string(ShiftState state);  ///< "new", "known", "accepted"
 
 struct SeriesShift {
   LevelShift shift;
-  bool worse = false;          ///< in the direction of the benchmark
-  std::string before, commit;  ///< the change lies behind `before`, at `commit` at the latest
+  bool worse = false;          ///< by the benchmark's direction
+  std::string before, commit;  ///< the change is after commit `before` and not after `commit`
   ShiftState state = ShiftState::fresh;
-  std::string reason = {};  ///< of an accepted one
+  std::string reason = {};  ///< of an acceptance
 };
 
 struct JudgedSeries {
   const HistorySeries* series = nullptr;
   SeriesLevels levels;
-  std::vector<SeriesShift> shifts;  ///< as levels.shifts
+  std::vector<SeriesShift> shifts;  ///< one per levels.shifts
 };
 
 struct HistoryJudgement {
-  std::vector<JudgedSeries> series;  ///< as in the history
-  std::vector<AlertRecord> news;     ///< to be said and recorded: fresh shifts, and alerts that are withdrawn
-  /// Whether the news have a change for the worse.
+  std::vector<JudgedSeries> series;     ///< as in the history
+  std::vector<AlertRecord> new_alerts;  ///< to report and record: fresh shifts, and withdrawn alerts
+  /// Whether a new alert reports a change for the worse.
   bool has_regression() const;
 };
 
-/// An alert is withdrawn when there is no shift any more near its place, ShiftOptions::lasting values after it; of a
-/// change that is accepted none is raised. One that comes back after that is raised again. The history must outlive the
+/// An alert is withdrawn when ShiftOptions::lasting values after it there is no longer a shift near it. Accepted
+/// changes raise no alert. A shift that returns after a withdrawal is reported again. The history must outlive the
 /// judgement. Throws Error{usage} as level_shifts() does.
 HistoryJudgement judge_history(const History& history, const ShiftOptions& options = {});
 

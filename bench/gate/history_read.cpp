@@ -1,4 +1,4 @@
-// A history's folder, read into series.
+// Reads a history's folder into series.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ struct RecordLine {
   std::string origin;
 };
 
-/// The lines of a file; `torn` grows where its last one was cut off.
+/// The lines of a file. `torn` is incremented where the last line is truncated.
 std::vector<RecordLine> lines_of(const std::filesystem::path& file, std::size_t& torn) {
   const std::string text = read_file(file, "a file of a gate history");
   std::vector<RecordLine> lines;
@@ -55,7 +55,7 @@ std::vector<std::filesystem::path> record_files(const std::filesystem::path& fol
 
 using SeriesKey = std::tuple<std::string, std::string, std::string, bool>;
 
-/// Reads a run's file into the series; nothing of a run that is there already.
+/// Adds a run's file to the series, unless the run is already known.
 void read_run(const std::vector<RecordLine>& lines, std::set<std::string>& runs,
               std::map<SeriesKey, HistorySeries>& series, const std::string& environment) {
   if (lines.empty()) return;

@@ -37,7 +37,7 @@ Points places(const JsonReader& array) {
   return points;
 }
 
-/// The longest stretch between change points, over its median; empty where it is too short.
+/// The longest range between change points, over its median; empty where it is too short.
 std::vector<double> longest_stretch(const std::vector<double>& series, Points points, std::size_t least) {
   points.insert(points.begin(), 0);
   points.push_back(series.size());
@@ -101,7 +101,7 @@ void try_golden(HistorySelftest& result, const JsonReader& golden) {
   const JsonReader mongodb = golden.at("mongodb_series"), long_series = mongodb.at("long_series");
   count(long_series.at("values"), long_series.at("expected_count_p01_seed1234"));
 
-  // Not long_series: its values lie around 0, where a share of the level means nothing.
+  // long_series is not used: its values are around 0, where relative changes mean nothing.
   const auto take = [&](const char* name, const std::vector<double>& values, const Points& points) {
     const std::vector<double> stretch = longest_stretch(values, points, result.options.stretch);
     if (!stretch.empty()) result.noise.push_back({name, stretch});
@@ -115,18 +115,22 @@ void try_golden(HistorySelftest& result, const JsonReader& golden) {
 
 }  // namespace
 
-double Agreement::precision() const { return found == 0 ? 1 : static_cast<double>(right) / static_cast<double>(found); }
-double Agreement::recall() const { return there == 0 ? 1 : static_cast<double>(right) / static_cast<double>(there); }
+double Agreement::precision() const {
+  return found == 0 ? 1 : static_cast<double>(matched) / static_cast<double>(found);
+}
+double Agreement::recall() const {
+  return expected == 0 ? 1 : static_cast<double>(matched) / static_cast<double>(expected);
+}
 void Agreement::add(const Agreement& other) {
-  there += other.there;
+  expected += other.expected;
   found += other.found;
-  right += other.right;
+  matched += other.matched;
 }
 
-Agreement agreement(const Points& there, const Points& found, std::size_t margin) {
-  Agreement result{there.size(), found.size(), 0};
+Agreement agreement(const Points& expected, const Points& found, std::size_t margin) {
+  Agreement result{expected.size(), found.size(), 0};
   std::vector<bool> taken(found.size(), false);
-  for (std::size_t place : there) {
+  for (std::size_t place : expected) {
     std::size_t nearest = found.size(), least = margin + 1;
     for (std::size_t i = 0; i < found.size(); ++i) {
       const std::size_t off = found[i] < place ? place - found[i] : found[i] - place;
@@ -136,7 +140,7 @@ Agreement agreement(const Points& there, const Points& found, std::size_t margin
     }
     if (nearest == found.size()) continue;
     taken[nearest] = true;
-    ++result.right;
+    ++result.matched;
   }
   return result;
 }
@@ -178,7 +182,7 @@ HistorySelftest history_selftest(const std::filesystem::path& golden, const Reco
     }
   }
   constexpr double kQuiet = 0.01;
-  constexpr std::size_t kRoom = 8;  // runs on either side of a step
+  constexpr std::size_t kRoom = 8;  // minimum number of runs on either side of a step
   for (double step : {0.05, 0.10}) {
     RecordedSteps row{step, {}, {}, {}, {}};
     for (std::vector<double> times_s : recorded.times_s) {

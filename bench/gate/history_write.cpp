@@ -1,4 +1,4 @@
-// Records of a history as JSON Lines, each file named by its content.
+// Writes records of a history as JSON Lines, in files named by their content.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
@@ -27,7 +27,7 @@ std::string fact(const Fingerprint& facts, const char* key) {
 
 std::string short_hash(const std::string& text) { return fmt::format("{:016x}", hash_of(text)).substr(0, 8); }
 
-/// "nvidia-h100-80gb-hbm3-1a2b3c4d": for people, and for the names of files.
+/// "nvidia-h100-80gb-hbm3-1a2b3c4d": for people, and for file names.
 std::string environment_name(const Fingerprint& facts) {
   std::string all, name;
   for (const auto& [key, value] : facts) all += fmt::format("{}={}\n", key, value);
@@ -41,33 +41,33 @@ std::string environment_name(const Fingerprint& facts) {
   return fmt::format("{}-{}", name.empty() ? "machine" : name, short_hash(all));
 }
 
-/// The first of a merged profile's dates, "a + b", as UTC: Google Benchmark writes local times with their offset, and
-/// dates are compared as words. As it is where it is no date.
+/// The first of a merged profile's dates ("a + b"), converted to UTC: Google Benchmark writes local times with their
+/// offset, but dates are compared as text. Other text is returned unchanged.
 std::string first_of(const std::string& dates) {
   std::string date = dates.substr(0, dates.find(" + "));
   std::tm local{};
   const char* rest = strptime(date.c_str(), "%Y-%m-%dT%H:%M:%S%z", &local);
   if (rest == nullptr || *rest != '\0') return date;
-  const long east_s = local.tm_gmtoff;  // timegm() makes it 0
+  const long east_s = local.tm_gmtoff;  // timegm() resets it to 0
   const std::time_t utc = timegm(&local) - east_s;
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(utc));
 }
 
-/// The same for the same measurement, wherever its files lay.
+/// A hash of the measurements, independent of the location of their files.
 std::string run_id(Profile profile) {
   for (Measurement& m : profile.measurements) m.evidence.source.clear();
   profile.fingerprint.erase(kMergedFrom);
   return digest(profile);
 }
 
-/// `date` without what a file name should not hold, so that a folder lists records in order.
+/// `date` is reduced to characters for file names, so that a folder lists records in order.
 bool write_record(const std::filesystem::path& folder, const std::string& date, const std::string& lines) {
   std::filesystem::create_directories(folder);
   std::string day;
   for (char c : date)
     if (std::isdigit(static_cast<unsigned char>(c)) != 0) day += c;
   const auto file = folder / fmt::format("{}-{:016x}.jsonl", day.substr(0, 14), hash_of(lines));
-  // A file of this name holds these bytes, unless its end was lost: then it is made whole.
+  // A file with this name has these bytes, unless it was truncated: then it is written again.
   std::error_code absent;
   if (std::filesystem::file_size(file, absent) == lines.size() && !absent) return false;
   write_file_atomically(file, lines);

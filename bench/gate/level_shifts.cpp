@@ -15,8 +15,8 @@ std::vector<double> level(const std::vector<double>& series, std::size_t begin, 
   return {series.begin() + static_cast<std::ptrdiff_t>(begin), series.begin() + static_cast<std::ptrdiff_t>(end)};
 }
 
-/// The points that still stand, and what is known of each between its neighbours.
-struct StandingPoints {
+/// The change points that are not rejected yet, with the statistics of each between its neighbours.
+struct RemainingPoints {
   const std::vector<double>& series;
   const ShiftOptions& options;
   double spread;
@@ -34,7 +34,7 @@ struct StandingPoints {
     return found;
   }
 
-  /// The level that begins at point i was left again soon, for the one before it.
+  /// Whether the level that begins at point i soon returned to the level before it.
   bool went_back(std::size_t i) const {
     if (i + 1 >= at.size() || at[i + 1] - at[i] >= options.lasting || end(i + 1) - at[i + 1] < options.shortest)
       return false;
@@ -43,8 +43,8 @@ struct StandingPoints {
   }
 };
 
-/// How far a shift is from what the options ask; below 1 it is none, and `rejected` says why.
-double standing_of(LevelShift& shift, std::size_t before, std::size_t after, const ShiftOptions& options) {
+/// The size of a shift relative to what the options require. Below 1 it is rejected, and `rejected` says why.
+double relative_size(LevelShift& shift, std::size_t before, std::size_t after, const ShiftOptions& options) {
   if (std::min(before, after) < options.shortest) {
     shift.rejected =
         fmt::format("{} value{} {} it; {} are needed", std::min(before, after), std::min(before, after) == 1 ? "" : "s",
@@ -75,31 +75,32 @@ double scatter(const std::vector<double>& series) {
 SeriesLevels level_shifts(const std::vector<double>& series, const ShiftOptions& options) {
   SeriesLevels result;
   result.spread = scatter(series);
-  StandingPoints standing{series, options, result.spread, {}};
-  for (const ChangePoint& each : change_points(series, options.divisive)) standing.at.push_back(each.index);
+  RemainingPoints remaining{series, options, result.spread, {}};
+  for (const ChangePoint& each : change_points(series, options.divisive)) remaining.at.push_back(each.index);
   const auto reject = [&](std::size_t i, LevelShift shift) {
     result.rejected.push_back(std::move(shift));
-    standing.at.erase(standing.at.begin() + static_cast<std::ptrdiff_t>(i));
+    remaining.at.erase(remaining.at.begin() + static_cast<std::ptrdiff_t>(i));
   };
   for (bool changed = true; changed;) {
     changed = false;
-    for (std::size_t i = 0; i < standing.at.size() && !changed; ++i) {
-      if (!standing.went_back(i)) continue;
-      LevelShift there = standing.shift(i), back = standing.shift(i + 1);
-      there.rejected = back.rejected = fmt::format("went back after {} values", back.index - there.index);
+    for (std::size_t i = 0; i < remaining.at.size() && !changed; ++i) {
+      if (!remaining.went_back(i)) continue;
+      LevelShift away = remaining.shift(i), back = remaining.shift(i + 1);
+      away.rejected = back.rejected = fmt::format("went back after {} values", back.index - away.index);
       reject(i + 1, back);
-      reject(i, there);
+      reject(i, away);
       changed = true;
     }
     if (changed) continue;
     std::size_t weakest = 0;
     double least = 1;
     LevelShift out;
-    for (std::size_t i = 0; i < standing.at.size(); ++i) {
-      LevelShift shift = standing.shift(i);
-      const double stands = standing_of(shift, shift.index - standing.begin(i), standing.end(i) - shift.index, options);
-      if (stands < least) {
-        least = stands;
+    for (std::size_t i = 0; i < remaining.at.size(); ++i) {
+      LevelShift shift = remaining.shift(i);
+      const double size =
+          relative_size(shift, shift.index - remaining.begin(i), remaining.end(i) - shift.index, options);
+      if (size < least) {
+        least = size;
         weakest = i;
         out = shift;
       }
@@ -109,7 +110,7 @@ SeriesLevels level_shifts(const std::vector<double>& series, const ShiftOptions&
       changed = true;
     }
   }
-  for (std::size_t i = 0; i < standing.at.size(); ++i) result.shifts.push_back(standing.shift(i));
+  for (std::size_t i = 0; i < remaining.at.size(); ++i) result.shifts.push_back(remaining.shift(i));
   std::sort(result.rejected.begin(), result.rejected.end(),
             [](const LevelShift& a, const LevelShift& b) { return a.index < b.index; });
   return result;

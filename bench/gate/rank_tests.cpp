@@ -11,7 +11,7 @@
 namespace wt {
 namespace {
 
-// Twice the midranks of x then y, so that they are whole numbers.
+// Twice the midranks of x then y, which makes them whole numbers.
 std::vector<std::int64_t> doubled_ranks(const std::vector<double>& x, const std::vector<double>& y) {
   std::vector<double> all = x;
   all.insert(all.end(), y.begin(), y.end());
@@ -26,7 +26,7 @@ std::vector<std::int64_t> doubled_ranks(const std::vector<double>& x, const std:
   return ranks;
 }
 
-// ways[s]: how many subsets of `size` of the ranks have the sum s. Counts stay below 2^53, so doubles are exact.
+// ways[s]: number of subsets of `size` ranks with sum s. Counts stay below 2^53, so that doubles are exact.
 std::vector<double> subset_sums(const std::vector<std::int64_t>& ranks, std::size_t size) {
   const auto total = static_cast<std::size_t>(std::accumulate(ranks.begin(), ranks.end(), std::int64_t{0}));
   std::vector<std::vector<double>> ways(size + 1, std::vector<double>(total + 1, 0.0));
@@ -47,7 +47,7 @@ double exact_p(const std::vector<std::int64_t>& ranks, std::size_t n) {
   const std::int64_t observed =
       std::accumulate(ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(n), std::int64_t{0});
   const auto total = static_cast<std::int64_t>(ranks.size());
-  // |s - mean| in units of 1/total, so that ends of the distribution compare as whole numbers.
+  // |s - mean| in units of 1/total, so that equal distances compare exactly as whole numbers.
   const std::int64_t mean = std::accumulate(ranks.begin(), ranks.end(), std::int64_t{0}) * static_cast<std::int64_t>(n);
   const std::int64_t distance = std::abs(observed * total - mean);
   double extreme = 0, all = 0;
@@ -62,7 +62,7 @@ double approximate_p(const std::vector<std::int64_t>& ranks, std::size_t n) {
   const double total = static_cast<double>(ranks.size()), nx = static_cast<double>(n), ny = total - nx;
   std::vector<std::int64_t> sorted = ranks;
   std::sort(sorted.begin(), sorted.end());
-  double ties = 0;  // sum of t^3 - t over groups of equal values
+  double ties = 0;  // sum of t^3 - t over groups of t equal values
   for (auto first = sorted.begin(); first != sorted.end();) {
     const auto last = std::upper_bound(first, sorted.end(), *first);
     const double t = static_cast<double>(last - first);
@@ -70,14 +70,14 @@ double approximate_p(const std::vector<std::int64_t>& ranks, std::size_t n) {
     first = last;
   }
   const double variance = nx * ny / 12 * (total + 1 - ties / (total * (total - 1)));
-  if (variance <= 0) return 1;  // every value equal
+  if (variance <= 0) return 1;  // all values are equal
   const double sum = 0.5 * static_cast<double>(std::accumulate(
                                ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(n), std::int64_t{0}));
   const double distance = std::max(0.0, std::abs(sum - nx * (total + 1) / 2) - 0.5);
   return 2 * boost::math::cdf(boost::math::complement(boost::math::normal(), distance / std::sqrt(variance)));
 }
 
-// How many of the n*m sorted ratios lie outside the interval at each end: the largest c with P(U < c) <= tail.
+// Number of sorted ratios outside the interval at each end: the largest c with P(U < c) <= tail.
 std::size_t outside(std::size_t n, std::size_t m, double tail) {
   if (n + m > kExactSamples) {
     const double nx = static_cast<double>(n), ny = static_cast<double>(m);

@@ -48,7 +48,7 @@ std::vector<bool> find_quiet(const RecordedRuns& recorded, double spread) {
   return quiet;
 }
 
-// Sums first, shares at the end.
+// Adds sums; they become shares at the end.
 void add(FalseAlarms& sum, const GateResult& result) {
   sum.judged += result.rows.size();
   sum.slower += static_cast<double>(result.count(Verdict::slower));
@@ -77,7 +77,7 @@ Sides draw(std::size_t runs, std::size_t samples, std::mt19937_64& random) {
 
 Recall measure_recall(const RecordedRuns& recorded, const SelftestOptions& options, double step,
                       const std::vector<bool>& quiet) {
-  std::mt19937_64 random(options.seed);  // the same draws for every step size
+  std::mt19937_64 random(options.seed);  // every step size uses the same draws
   Recall recall;
   recall.step = step;
   const std::size_t count = recorded.benchmarks.size();

@@ -1,4 +1,4 @@
-// gate run tried on recorded timings: false alarms, and what it finds in the time given.
+// Simulates `gate run` on recorded timings: false alarms, and detections within the time limit.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -16,7 +16,7 @@ struct BlocksTrial {
   const SelftestOptions& options;
   const BlockTrials& what;
   std::vector<std::size_t> chosen;  ///< benchmarks of the run
-  std::vector<double> factors;      ///< what each is multiplied by on the new side
+  std::vector<double> factors;      ///< factor on each benchmark's times on the new side
 };
 
 struct BlocksEnd {

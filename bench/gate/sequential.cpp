@@ -14,19 +14,19 @@ namespace {
 
 constexpr std::size_t kPairs = kBlockSide * kBlockSide;  // of one block
 
-// 2, 3, 4, 6, 8, 12, ...: each look has a third to a half more blocks than the one before.
+// 2, 3, 4, 6, 8, 12, ...: each look has a third to a half more blocks than the previous one.
 bool is_look(std::size_t blocks) {
   while (blocks > 3 && blocks % 2 == 0) blocks /= 2;
   return blocks == 2 || blocks == 3;
 }
 
-// Of `miss` that look k may spend, most of it early: half of all benchmarks are quiet, and end there.
+// Share of `miss` spent at look k. Most is spent early, because half of all benchmarks are quiet and decided then.
 double share_of_miss(std::size_t k) {
   constexpr double kPi = boost::math::constants::pi<double>();
   return 6 / (kPi * kPi * static_cast<double>(k * k));  // the sum over all k is 1
 }
 
-// P(U <= u), kept: every benchmark of a run asks for the same ones.
+// P(U <= u), cached: every benchmark of a run needs the same ones.
 const std::vector<double>& distribution(std::size_t blocks) {
   thread_local std::map<std::size_t, std::vector<double>> known;
   std::vector<double>& found = known[blocks];
@@ -111,7 +111,7 @@ void SequentialGate::look(GateRow& row, State& state) {
   std::vector<double> sorted = state.ratios;
   std::sort(sorted.begin(), sorted.end());
   row.ratio = median(sorted);
-  // Half a pair is rounded to the middle: a tie never makes a finding likelier.
+  // Half a pair is rounded towards the middle: a tie never makes a finding likelier.
   const std::size_t fewer = std::min(pairs, (std::min(state.larger_twice, 2 * pairs - state.larger_twice) + 1) / 2);
   row.p = std::min(1.0, below[fewer]);
   row.p_adjusted = std::min(1.0, *row.p * static_cast<double>(rows_.size() * kLooks));

@@ -1,4 +1,4 @@
-// What a whole comparison comes to: counts, exit status, one sentence.
+// The summary of a whole comparison: counts, exit status, one sentence.
 #include <fmt/core.h>
 
 #include <algorithm>

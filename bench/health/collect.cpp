@@ -22,7 +22,7 @@ namespace wt {
 namespace {
 
 constexpr std::int64_t kSize = 256, kProducts = 24;        // 0.8 GFLOP a repetition: some 40 ms of a core
-constexpr std::size_t kCopyBytes = std::size_t{32} << 20;  // per core, past its share of the last cache
+constexpr std::size_t kCopyBytes = std::size_t{32} << 20;  // per core: larger than its share of the last-level cache
 constexpr std::size_t kFileBytes = std::size_t{64} << 20;
 constexpr int kFileRepetitions = 3;
 
@@ -39,18 +39,18 @@ std::vector<int> usable_cores() {
   return out;
 }
 
-/// Random values: constant ones take less power, and with it less of what a stress is for.
+/// Random values, because constant ones draw less power and so stress the device less.
 Eigen::MatrixXf random_matrix() {
   Eigen::MatrixXf out(kSize, kSize);
   std::mt19937 random(1);
   for (float& value : out.reshaped()) value = static_cast<float>(random() >> 8) / 8388608.0f - 1.0f;  // -1 to 1
-  return out / std::sqrt(static_cast<float>(kSize) / 3);  // so that products keep their scale
+  return out / std::sqrt(static_cast<float>(kSize) / 3);  // keeps the scale of repeated products
 }
 
 void stress(DeviceObservation& device, int repetitions, std::barrier<>& together) {
   const Eigen::MatrixXf a = random_matrix();
   Eigen::MatrixXf x, y(kSize, kSize), first;
-  for (int i = -1; i < repetitions; ++i) {  // -1 warms up
+  for (int i = -1; i < repetitions; ++i) {  // -1 = warm-up
     x.setIdentity(kSize, kSize);
     together.arrive_and_wait();
     const double begin = thread_cpu_s();
@@ -90,7 +90,7 @@ std::vector<DeviceObservation> stress_cores(int repetitions) {
       CPU_ZERO(&one);
       CPU_SET(cores[i], &one);
       pthread_setaffinity_np(pthread_self(), sizeof one,
-                             &one);  // fails where the core was taken away meanwhile: then any core
+                             &one);  // fails if the core is no longer available; then any core is used
       stress(devices[i], repetitions, together);
       copy(devices[i], repetitions, together);
     });
@@ -99,7 +99,7 @@ std::vector<DeviceObservation> stress_cores(int repetitions) {
   return devices;
 }
 
-/// A descriptor that closes and a file that goes, whatever happens.
+/// Closes the descriptor and removes the file in every case.
 struct ScratchFile {
   std::string name;
   int descriptor = -1;
@@ -119,8 +119,8 @@ struct ScratchFile {
   }
 };
 
-/// Writes with fsync and reads what was written from the disk (the page cache is asked to forget it; a file system that
-/// has no disk, as tmpfs, reads memory).
+/// Writes with fsync, then reads the file from disk: the kernel is asked to drop its pages (a file system without a
+/// disk, such as tmpfs, still reads memory).
 StorageObservation try_storage(const std::filesystem::path& folder, std::size_t bytes) {
   StorageObservation out;
   std::vector<char> pattern(bytes), back(bytes);
@@ -151,21 +151,21 @@ StorageObservation try_storage(const std::filesystem::path& folder, std::size_t 
 
 }  // namespace
 
-NodeObservation collect_node(const CollectOptions& options, const std::function<void(const std::string&)>& said) {
+NodeObservation collect_node(const CollectOptions& options, const std::function<void(const std::string&)>& starting) {
   const int repetitions = stress_repetitions(options.quick);
   NodeObservation out;
   out.name = host_facts()["host"];
   const double begin = wall_s();
   const std::vector<NicObservation> before = read_nics(options.sysfs);
-  said("computing and copying on every core");
+  starting("computing and copying on every core");
   out.devices = stress_cores(repetitions);
-  said(fmt::format("writing and reading in {}", options.storage.string()));
+  starting(fmt::format("writing and reading in {}", options.storage.string()));
   try {
     out.storage = try_storage(options.storage, options.quick ? kFileBytes / 4 : kFileBytes);
   } catch (const Error& e) {
     out.failures.push_back(e.what());
   }
-  out.nics = risen(before, read_nics(options.sysfs), wall_s() - begin);
+  out.nics = increases_between(before, read_nics(options.sysfs), wall_s() - begin);
   return out;
 }
 
@@ -173,10 +173,10 @@ std::string kernel_log() {
   std::string out;
   const int descriptor = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (descriptor < 0) return out;
-  std::array<char, 8192> record;  // the kernel's largest
+  std::array<char, 8192> record;  // the kernel's largest record
   for (;;) {
     const ssize_t n = read(descriptor, record.data(), record.size());
-    if (n < 0 && errno == EPIPE) continue;  // overwritten meanwhile: the next one
+    if (n < 0 && errno == EPIPE) continue;  // the record was overwritten; the next read continues after it
     if (n <= 0) break;
     out.append(record.data(), static_cast<std::size_t>(n));
   }

@@ -13,7 +13,7 @@ namespace {
 
 bool name_character(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == ':'; }
 
-/// One line, left to right.
+/// Parser of one line, left to right.
 class Line {
  public:
   Line(const std::string& text, std::string where) : text_(text), where_(std::move(where)) {}
@@ -24,7 +24,7 @@ class Line {
     if (peek() == '{') labels(out.labels);
     out.value = number();
     skip_blanks();
-    if (!ended()) number();  // the timestamp
+    if (!ended()) number();  // the optional timestamp
     skip_blanks();
     if (!ended()) fail("more behind the timestamp");
     return out;
@@ -85,7 +85,7 @@ class Line {
     skip_blanks();
     const char* from = text_.c_str() + at_;
     char* end = nullptr;
-    const double value = std::strtod(from, &end);  // NaN, +Inf and -Inf too, as the format has them
+    const double value = std::strtod(from, &end);  // also NaN, +Inf and -Inf, which the format allows
     if (end == from) fail(ended() ? "no value" : fmt::format("'{}' for a number", text_.substr(at_, 12)));
     at_ += static_cast<std::size_t>(end - from);
     return value;
@@ -96,7 +96,8 @@ class Line {
   std::size_t at_ = 0;
 };
 
-/// dcgm_fields.h: the blank values of int32, fp64 and int64 and the few above each, which say why there is none.
+/// Whether it is a "blank" of dcgm_fields.h: for int32, fp64 and int64, one value and a few above it that give a
+/// reason.
 bool is_blank(double value) {
   return !std::isfinite(value) || value >= 9.2e18 || (value >= 140737488355328.0 && value <= 140737488355344.0) ||
          (value >= 2147483632.0 && value <= 2147483647.0);
@@ -124,7 +125,7 @@ DeviceObservation& device_of(NodeObservation& node, const MetricSample& sample) 
   DeviceObservation device;
   device.id = id;
   device.model = label("modelName");
-  // "00000000:3B:00.0" here, "0000:3b:00" in the kernel log.
+  // The kernel log has "0000:3b:00" for "00000000:3B:00.0".
   std::string bus = label("pci_bus_id");
   std::transform(bus.begin(), bus.end(), bus.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -214,7 +215,7 @@ void merge_node(NodeObservation& into, const NodeObservation& seen) {
     if (same->pci_bus.empty()) same->pci_bus = device.pci_bus;
   }
   for (const XidEvent& event : seen.xids) {
-    // DCGM repeats the last XID of a device, which the kernel log told with its words.
+    // DCGM repeats the last XID of a device, which the kernel log may already have, with its text.
     const bool known = std::any_of(into.xids.begin(), into.xids.end(), [&](const XidEvent& x) {
       return x.code == event.code && x.pci_bus == event.pci_bus;
     });

@@ -20,7 +20,7 @@ double step_s(Window window) {
   return median(values);
 }
 
-/// Median of a signal; none unless every step of the window has it.
+/// Median of a signal; none if a step of the window lacks it.
 std::optional<double> of(Window window, std::optional<double> TrainingStep::*member) {
   std::vector<double> values;
   for (const TrainingStep& step : window)
@@ -28,7 +28,7 @@ std::optional<double> of(Window window, std::optional<double> TrainingStep::*mem
   return values.size() == window.size() ? std::optional(median(values)) : std::nullopt;
 }
 
-/// The fastest stretch of the run so far is what this run can do.
+/// The fastest window of the run so far, which the current one is compared with.
 Window best_window(Window steps, std::size_t window) {
   Window best = steps.first(window);
   for (std::size_t i = 1; i + window <= steps.size(); ++i)
@@ -42,7 +42,7 @@ double known(std::initializer_list<bool> signals) {
   return static_cast<double>(std::count(signals.begin(), signals.end(), true)) / static_cast<double>(signals.size());
 }
 
-/// Why the loss says by itself that the run is lost; "" where it does not.
+/// The reason for which the loss alone shows that the run is lost; "" otherwise.
 std::string lost_loss(Window last, Window best, const DiagnosisOptions& options) {
   for (const TrainingStep& step : last)
     if (!std::isfinite(step.loss))
@@ -94,7 +94,7 @@ void diagnose_slow(const TrainingObservation& t, Window last, Window best, const
       fmt::format("steps take {} instead of {}", format_seconds(step_s(last)), format_seconds(step_s(best)));
   out.confidence = known({true, counted || balanced_by_loss, t.utilisation.has_value(), t.network_Bps.has_value()});
 
-  if (out.relative_pace > 0.95) {  // low MFU, but no lower than this run ever had
+  if (out.relative_pace > 0.95) {  // MFU is low, but as high as it ever was in this run
     const bool starved = t.utilisation && *t.utilisation <= o.idle;
     out.ailment = starved ? Ailment::starved_input : Ailment::undecided;
     out.reason = starved ? fmt::format("devices are {} busy, from the first step on", share(*t.utilisation))
@@ -103,7 +103,7 @@ void diagnose_slow(const TrainingObservation& t, Window last, Window best, const
         starved ? "give the data path more workers, or put the data nearer" : "compare with windtunnel simulate";
     return;
   }
-  // Loads that grew by a factor make a step longer by at most that factor.
+  // Loads that grew by a factor lengthen a step by at most that factor.
   const bool explains = rise >= o.imbalance_rise && (!counted || 1 / out.relative_pace <= 1.1 * rise);
   if (explains) {
     out.ailment = Ailment::imbalanced_router;

@@ -15,10 +15,10 @@
 namespace wt {
 namespace {
 
-/// One value of a group, and whose it is.
+/// One value of a group, with its node and device.
 struct Member {
   std::string node, device;
-  double time;  ///< or seconds a byte: larger is worse
+  double time;  ///< or seconds per byte: larger is worse
   std::vector<std::string> throttle = {};
 };
 
@@ -28,12 +28,12 @@ struct Measure {
   std::vector<Member> members;
 };
 
-constexpr std::size_t kFewest = 3;          // that make a group: deviations()
-constexpr double kMeasurementFailed = 0.9;  // assumed: sure that it failed, less so that the node is to blame
+constexpr std::size_t kFewest = 3;          // values that deviations() needs
+constexpr double kMeasurementFailed = 0.9;  // assumed confidence: the failure is certain, the node's fault less so
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
-/// By device model; nodes in the order of the fleet, so that the verdict does not depend on maps of pointers.
+/// By device model. Nodes keep the order of the fleet, which makes the verdict deterministic.
 std::vector<Measure> measures_of(const FleetObservation& fleet, const JudgeOptions& options) {
   std::map<std::pair<std::string, std::string>, Measure> groups;
   const auto add = [&](const std::string& what, const std::string& group, const MeasureLimits& limits, Member member) {
@@ -57,7 +57,7 @@ std::vector<Measure> measures_of(const FleetObservation& fleet, const JudgeOptio
   return out;
 }
 
-/// A slow member of a measure, still without a judgement of its node.
+/// A slow member of a measure, before its node is judged.
 struct Slow {
   const Member* member;
   double slowdown, chance;
@@ -76,7 +76,7 @@ std::string action_for(const std::string& what, const std::vector<const Slow*>& 
   return "check disk, mount and path to the file system";
 }
 
-/// One finding a node: its slow devices together.
+/// One finding per node, with all of its slow devices.
 Finding finding_of(const Measure& measure, const std::string& node, const std::vector<const Slow*>& slow,
                    std::size_t of) {
   Finding out;
@@ -146,7 +146,7 @@ void judge_measure(const Measure& measure, double comparisons, std::size_t nodes
          .confidence = surest});
 }
 
-/// More nodes than a common cause explains are watched, as in judge_measure().
+/// If more nodes failed than a common cause allows, they are only watched, as in judge_measure().
 void judge_failures(const FleetObservation& fleet, const JudgeOptions& options, HealthVerdict& out,
                     std::vector<Finding>& findings) {
   const auto failed =

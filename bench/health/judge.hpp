@@ -1,6 +1,6 @@
-// The verdict of a health check: which node to cordon, why, how sure, and what to do with it. Measurements are compared
-// with the group (a slow fleet is nobody's fault); events of the driver are looked up in NVIDIA's catalog; pairs of
-// nodes are solved for the guilty end; a training run's signals tell routing from hardware.
+// The verdict of a health check: which nodes to cordon, why, with what confidence, and what to do next. Measurements
+// are compared with the group, so that a uniformly slow fleet blames no node. Driver events are looked up in NVIDIA's
+// catalog. From slow pairs the slow node is inferred. A training run's signals tell routing from hardware.
 #pragma once
 #include <optional>
 #include <string>
@@ -12,28 +12,28 @@
 
 namespace wt {
 
-/// What one kind of measurement must show to be held against a node, as a slowdown over the group's median, and how
-/// much healthy members usually differ (assumed; the group's own spread soon outweighs it).
+/// Thresholds of one kind of measurement as slowdowns over the group's median, and the usual spread of healthy members
+/// (assumed; the group's own spread soon outweighs it).
 struct MeasureLimits {
   double usual_spread, watch_floor, cordon_floor;
 };
 
 struct JudgeOptions {
-  /// Chance that a healthy fleet, whose values vary normally, loses any node to a cordon: Bonferroni over all
-  /// comparisons of the check. Real tails are heavier, so this is kept small; the floors do the rest.
+  /// Probability that any node of a healthy fleet with normal values is cordoned: Bonferroni over all comparisons of
+  /// the check. Real tails are heavier, so it is small, and the floors below apply in addition.
   double cordon_alpha = 2e-4;
   double watch_alpha = 1e-2;
-  MeasureLimits compute = {0.007, 0.02, 0.03};  ///< notes: one GPU that costs a job 5 % must be found
+  MeasureLimits compute = {0.007, 0.02, 0.03};  ///< a GPU that slows a job by 5 % must be found
   MeasureLimits memory = {0.01, 0.03, 0.05};
-  MeasureLimits all_reduce = {0.03, 0.20, 0.20};  ///< pairs are solved for what is sure alone
+  MeasureLimits all_reduce = {0.03, 0.20, 0.20};  ///< only certain slow pairs are used to infer nodes
   MeasureLimits storage = {0.10, 0.30, 1.0};      ///< file systems vary; half the rate is a fault
-  /// More than this share of the nodes, and more than one, slow in the same measurement have a cause in common (power
-  /// cap, cooling, a switch), which cordoning them one by one would not mend: they are watched.
+  /// If more than this share of the nodes, and more than one node, is slow in the same measurement, a common cause is
+  /// likely (power cap, cooling, a switch) and cordoning would not help: the nodes are watched.
   double common_cause_share = 0.25;
   DiagnosisOptions diagnosis;
 };
 
-/// One thing held against a node, or against what several share.
+/// One observation that counts against a node, or against something that several nodes share.
 struct Finding {
   NodeState state = NodeState::watch;
   std::string node = {};  ///< "" = the fabric or the fleet
@@ -42,8 +42,8 @@ struct Finding {
   std::string what = {};
   std::string reason = {};  ///< with device or rail and numbers
   std::string action = {};
-  /// Statistics (derived): 1 - the chance that a healthy fleet shows as much anywhere in this check. Events (assumed):
-  /// see events.hpp.
+  /// For statistics (derived): 1 - probability that a healthy fleet shows as much anywhere in this check. For events
+  /// (assumed): see node_events.hpp.
   double confidence = 0;
   Evidence evidence = Evidence::derived;
 };
@@ -51,21 +51,21 @@ struct Finding {
 struct NodeVerdict {
   std::string node;
   NodeState state = NodeState::healthy;
-  std::vector<Finding> findings;  ///< the worst first; empty for a healthy node without remarks
+  std::vector<Finding> findings;  ///< the worst first; empty for a healthy node without findings
 };
 
 struct HealthVerdict {
-  std::vector<NodeVerdict> nodes;  ///< cordon, watch, healthy; by name within
+  std::vector<NodeVerdict> nodes;  ///< cordon, watch, healthy; each by name
   std::vector<Finding> shared;     ///< rails, cables, common causes: no node's fault
   std::optional<Diagnosis> training;
-  std::size_t comparisons = 0;       ///< that the chances are corrected for
-  std::vector<std::string> missing;  ///< what could not be judged, and why
+  std::size_t comparisons = 0;       ///< for which probabilities are corrected
+  std::vector<std::string> missing;  ///< measurements that could not be judged, and why
   std::size_t count(NodeState state) const;
-  /// 1 where a node is to be cordoned or a shared finding is as grave, else 0. A diagnosis alone is no node's fault.
+  /// 1 where a node is to be cordoned or a shared finding is as severe, otherwise 0. A diagnosis alone blames no node.
   int exit_status() const;
 };
 
-/// Throws Error{usage} for options out of range. Pure: the same verdict for the same observation.
+/// Deterministic. Throws Error{usage} for options out of range.
 HealthVerdict judge(const FleetObservation& fleet, const JudgeOptions& options = {});
 
 }  // namespace wt

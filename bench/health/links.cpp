@@ -47,13 +47,13 @@ void solve_rail(const std::vector<JudgedPair>& pairs, std::vector<LinkFinding>& 
       else
         cleared.insert(node);
   }
-  // Two pairs at least: one pair that is a rail of its own says nothing of the rail.
+  // Requires two pairs: a single pair on a rail cannot distinguish the rail from its nodes.
   if (slow.size() > 1 && 2 * slow.size() > pairs.size()) {
     out.push_back(finding(Kind::rail, "", "", slow));
     return;
   }
-  // Guilty beyond doubt: a slow pair whose other end is cleared has no other explanation. One pair alone is a doubt,
-  // since the cable explains it as well.
+  // Certain: for a slow pair whose other end is cleared, the remaining node is the cause. A single such pair leaves a
+  // doubt, because its cable explains it as well.
   std::set<std::string> guilty;
   for (const auto& [node, own] : slow_of) {
     const auto fast = std::count_if(own.begin(), own.end(), [&, &of = node](const JudgedPair& pair) {
@@ -80,7 +80,7 @@ void solve_rail(const std::vector<JudgedPair>& pairs, std::vector<LinkFinding>& 
 
 std::vector<JudgedPair> judge_pairs(const std::vector<LinkObservation>& links, double usual_spread, double most_p,
                                     double floor) {
-  std::map<std::int64_t, std::map<PairKey, std::vector<double>>> groups;  // the same pair twice is one
+  std::map<std::int64_t, std::map<PairKey, std::vector<double>>> groups;  // by payload; repeated pairs are merged
   for (const LinkObservation& link : links) {
     auto& seconds = groups[link.bytes][key_of(link)];
     seconds.insert(seconds.end(), link.seconds.begin(), link.seconds.end());

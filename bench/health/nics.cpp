@@ -1,4 +1,4 @@
-// Counters of network devices as Linux shows them in /sys.
+// Counters of network devices from Linux's /sys.
 #include <algorithm>
 #include <fstream>
 
@@ -16,7 +16,7 @@ std::string first_line(const fs::path& file) {
   return line;
 }
 
-/// 0 where the file is not there or holds no number, as of drivers that do not count this.
+/// The file's number; 0 where it is missing or has none, as with drivers that lack the counter.
 double number(const fs::path& file) {
   std::ifstream in(file);
   double value = 0;
@@ -54,7 +54,7 @@ NicObservation infiniband(const fs::path& device, const fs::path& port) {
   out.infiniband = true;
   out.up = first_line(port / "state").find("ACTIVE") != std::string::npos;
   out.speed_Bps = number(port / "rate") * 1e9 / 8;  // "400 Gb/sec (4X NDR)"
-  // Counted in words of four bytes (InfiniBand specification, PortCounters).
+  // Unit: words of four bytes (InfiniBand specification, PortCounters).
   out.received_bytes = 4 * number(port / "counters" / "port_rcv_data");
   out.sent_bytes = 4 * number(port / "counters" / "port_xmit_data");
   for (const char* counter :
@@ -69,7 +69,7 @@ NicObservation infiniband(const fs::path& device, const fs::path& port) {
 
 std::vector<NicObservation> read_nics(const fs::path& sysfs) {
   std::vector<NicObservation> out;
-  // Bridges, loopback and the like have no device behind them.
+  // Virtual devices (bridges, loopback) have no "device" entry.
   for (const fs::path& device : entries(sysfs / "class" / "net"))
     if (fs::exists(device / "device") && first_line(device / "operstate") != "down") out.push_back(ethernet(device));
   for (const fs::path& device : entries(sysfs / "class" / "infiniband"))
@@ -77,8 +77,8 @@ std::vector<NicObservation> read_nics(const fs::path& sysfs) {
   return out;
 }
 
-std::vector<NicObservation> risen(const std::vector<NicObservation>& before, std::vector<NicObservation> after,
-                                  double seconds) {
+std::vector<NicObservation> increases_between(const std::vector<NicObservation>& before,
+                                              std::vector<NicObservation> after, double seconds) {
   for (NicObservation& nic : after) {
     nic.seconds = seconds;
     const auto was =

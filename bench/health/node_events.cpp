@@ -11,7 +11,7 @@
 namespace wt {
 namespace {
 
-constexpr double kSure = 0.99, kLikely = 0.9, kPossible = 0.5;  // events.hpp
+constexpr double kSure = 0.99, kLikely = 0.9, kPossible = 0.5;  // see node_events.hpp
 
 Finding event(NodeState state, const std::string& node, std::string what, std::string reason, std::string action,
               double confidence) {
@@ -25,7 +25,7 @@ Finding event(NodeState state, const std::string& node, std::string what, std::s
 }
 
 void judge_xids(const NodeObservation& node, std::vector<Finding>& out) {
-  std::map<std::pair<std::string, int>, std::vector<const XidEvent*>> same;  // the same code of the same GPU
+  std::map<std::pair<std::string, int>, std::vector<const XidEvent*>> same;  // by GPU and code
   std::map<std::string, std::vector<int>> codes;
   for (const XidEvent& x : node.xids) {
     same[{x.pci_bus, x.code}].push_back(&x);
@@ -80,7 +80,7 @@ void judge_throttle(const NodeObservation& node, std::vector<Finding>& out) {
 }
 
 void judge_nic(const NodeObservation& node, const NicObservation& nic, std::vector<Finding>& out) {
-  // A port of InfiniBand is there to be used; machines have Ethernet ports that never were.
+  // Only for InfiniBand: machines often have unused Ethernet ports.
   if (!nic.up && nic.infiniband)
     out.push_back(event(NodeState::cordon, node.name, "NIC", fmt::format("{}: the port is not active", nic.name),
                         "check cable, transceiver and switch port", kSure));
@@ -92,7 +92,7 @@ void judge_nic(const NodeObservation& node, const NicObservation& nic, std::vect
     flapped |= counter == "link_downed" || counter == "carrier_down_count";
   }
   if (rose.empty()) return;
-  // Carrier lost: critical on InfiniBand, a warning on Ethernet, as Meta's gcm has it.
+  // A lost carrier is critical on InfiniBand and a warning on Ethernet, as in Meta's gcm.
   const bool grave = flapped && nic.infiniband;
   out.push_back(
       event(grave ? NodeState::cordon : NodeState::watch, node.name, "NIC",
@@ -101,8 +101,8 @@ void judge_nic(const NodeObservation& node, const NicObservation& nic, std::vect
             grave ? kSure : kPossible));
 }
 
-/// Nodes that lack some devices of a model, or all devices, where nearly all others have the same number. Nodes of
-/// another model are other nodes; of nodes that could not be measured nobody knows.
+/// Nodes with fewer devices of a model than nearly all others, or none at all. Nodes with another model, and nodes that
+/// could not be measured, are not compared.
 void judge_counts(const FleetObservation& whole, std::vector<Finding>& out) {
   FleetObservation fleet;
   std::copy_if(whole.nodes.begin(), whole.nodes.end(), std::back_inserter(fleet.nodes),
@@ -136,8 +136,8 @@ void judge_counts(const FleetObservation& whole, std::vector<Finding>& out) {
                           to_string(Remedy::restart_node), kLikely));
 }
 
-/// Wrong sums between two nodes, rail by rail: the fault of a node that has them with all of its partners there and at
-/// least two; else either end's, or of what lies between.
+/// Wrong sums between two nodes, rail by rail. A node is at fault if its sums are wrong with all partners on the rail,
+/// and it has at least two; otherwise the fault is at either end or on the path between.
 void judge_sums(const FleetObservation& fleet, std::vector<Finding>& out) {
   using End = std::pair<std::string, std::string>;  // rail, node
   std::map<End, std::set<std::string>> partners, wrong;

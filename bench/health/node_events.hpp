@@ -1,5 +1,5 @@
-// What is held against a node without comparing times: errors of driver, memory and NICs, wrong results, devices that
-// are gone, clocks that hardware holds down.
+// Findings against a node that need no comparison of times: errors of driver, memory and NICs, wrong results, missing
+// devices, hardware throttling.
 #pragma once
 #include <vector>
 
@@ -8,7 +8,7 @@
 namespace wt {
 
 /// In the order of the fleet. Confidences are assumed: 0.99 where the driver's message names the fault, 0.9 where only
-/// DCGM's last XID does (it stays there after a repair), 0.5 where an application can be the cause as well.
+/// DCGM's last XID does (it stays after a repair), 0.5 where an application may be the cause as well.
 std::vector<Finding> event_findings(const FleetObservation& fleet);
 
 }  // namespace wt

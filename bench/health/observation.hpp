@@ -1,5 +1,5 @@
-// What a health check saw of a fleet, as data: collecting writes it, judging reads it, and both can be done elsewhere
-// and later. One JSON document, schema "windtunnel.health/1"; every field but names may be missing:
+// What a health check observed of a fleet, as data, so that judging can happen elsewhere and later. One JSON document,
+// schema "windtunnel.health/1"; only names are required:
 //   nodes[]     name
 //     devices[] id, model, pci_bus, stress_s[], wrong_results, memory_Bps[], utilisation (0..1), sm_clock_MHz,
 //               temperature_C, throttle[] (names of throttle_words()), ecc_double_bit, row_remap_failed
@@ -7,7 +7,7 @@
 //     nics[]    name, kind (ethernet | infiniband), up, rail, speed_Bps, seconds, received_bytes, sent_bytes,
 //               errors {counter: increase}
 //     xids[]    code, pci_bus, text
-//     failures[] why something of it could not be measured, in words
+//     failures[] texts: what could not be measured, and why
 //   links[]     a, b (nodes), rail, bytes, seconds[], wrong_results: all-reduces of that payload between two nodes
 //   training    see training.hpp
 #pragma once
@@ -28,31 +28,31 @@ namespace wt {
 struct DeviceObservation {
   std::string id = {};                     ///< "GPU-604ac76c-...", "core 3"
   std::string model = {};                  ///< "NVIDIA H100 80GB HBM3"
-  std::string pci_bus = {};                ///< "0000:3b:00", which XID lines name; "" where not known
-  std::vector<double> stress_s = {};       ///< one repetition of the compute stress each
+  std::string pci_bus = {};                ///< "0000:3b:00", as in XID lines; "" where unknown
+  std::vector<double> stress_s = {};       ///< one per repetition of the compute stress
   std::int64_t wrong_results = 0;          ///< repetitions of a product or copy that differ in some bit from the first
   std::vector<double> memory_Bps = {};     ///< copies; bytes read plus bytes written
-  std::optional<double> utilisation = {};  ///< 0..1, as the driver counts it: a kernel that spins is busy
+  std::optional<double> utilisation = {};  ///< 0..1, by the driver's definition: a spinning kernel is busy
   std::optional<double> sm_clock_MHz = {}, temperature_C = {};
-  std::vector<std::string> throttle = {};  ///< reasons that held while it was looked at
+  std::vector<std::string> throttle = {};  ///< reasons during the check
   std::int64_t ecc_double_bit = 0;         ///< uncorrectable memory errors since the driver was loaded
   bool row_remap_failed = false;
 };
 
 struct StorageObservation {
-  std::vector<double> write_Bps = {};  ///< until fsync returned
-  std::vector<double> read_Bps = {};   ///< with the pages dropped before
+  std::vector<double> write_Bps = {};  ///< including fsync
+  std::vector<double> read_Bps = {};   ///< after the pages were dropped
 };
 
 struct NicObservation {
   std::string name = {};
   bool infiniband = false;
   bool up = true;
-  std::string rail = {};                            ///< as links[].rail; "" where not known
-  double speed_Bps = 0;                             ///< a direction; 0 = not known
-  double seconds = 0;                               ///< that the counters were watched
-  double received_bytes = 0, sent_bytes = 0;        ///< meanwhile
-  std::map<std::string, std::int64_t> errors = {};  ///< counters that rose meanwhile, and by how much
+  std::string rail = {};                            ///< as in links[].rail; "" where unknown
+  double speed_Bps = 0;                             ///< per direction; 0 = unknown
+  double seconds = 0;                               ///< time between the two readings of the counters
+  double received_bytes = 0, sent_bytes = 0;        ///< in that time
+  std::map<std::string, std::int64_t> errors = {};  ///< increases in that time, without zeros
 };
 
 struct NodeObservation {
@@ -61,7 +61,7 @@ struct NodeObservation {
   StorageObservation storage;
   std::vector<NicObservation> nics;
   std::vector<XidEvent> xids;
-  std::vector<std::string> failures = {};  ///< why something of it could not be measured: "rank 3: ..."
+  std::vector<std::string> failures = {};  ///< what could not be measured, and why: "rank 3: ..."
 };
 
 struct LinkObservation {
@@ -69,7 +69,7 @@ struct LinkObservation {
   std::string rail = {};  ///< "" = over all rails at once
   std::int64_t bytes = 0;
   std::vector<double> seconds;
-  std::int64_t wrong_results = 0;  ///< repetitions whose sum was wrong somewhere
+  std::int64_t wrong_results = 0;  ///< repetitions with a wrong sum
 };
 
 struct FleetObservation {
@@ -80,15 +80,17 @@ struct FleetObservation {
 
 nlohmann::json to_json(const FleetObservation& fleet);
 /// Throws Error{usage} with origin and JSON pointer: unknown keys, no node, times and rates that are not positive,
-/// shares outside 0..1, unknown throttle words, two devices of a node or two nodes of one name, links of unknown nodes.
+/// shares outside 0..1, unknown throttle words, duplicate names of nodes or of a node's devices, links of unknown
+/// nodes.
 FleetObservation fleet_from_json(const nlohmann::json& document, const std::string& origin);
-/// Several files (a node each) are one fleet. Throws as above, and where two files name the same node or both training.
+/// Merges several files (one per node) into a fleet. Throws as above, and where two files have the same node or both
+/// have `training`.
 FleetObservation read_fleet(const std::vector<std::filesystem::path>& files);
 
 /// hw_slowdown, hw_thermal, hw_power_brake, sw_thermal (hardware protects itself); sw_power_cap, sync_boost,
 /// application_clocks (settings); idle.
 const std::vector<std::string>& throttle_words();
-/// The first four.
+/// Whether the word is one of the first four.
 bool is_hardware_throttle(const std::string& word);
 
 }  // namespace wt

@@ -33,7 +33,7 @@ std::vector<Deviation> deviations(const std::vector<double>& times, double usual
     return (degrees * variance + kUsualSpreadWeight * usual_spread * usual_spread) / (degrees + kUsualSpreadWeight);
   };
   const double rough = robust_spread(logs),
-               limit = 4 * std::sqrt(moderated(rough * rough, 0.37 * (n - 1)));  // 0.37: the MAD's efficiency
+               limit = 4 * std::sqrt(moderated(rough * rough, 0.37 * (n - 1)));  // 0.37 = efficiency of the MAD
   double squares = 0, kept = 0;
   for (double x : logs)
     if (std::abs(x - middle) <= limit) squares += (x - middle) * (x - middle), ++kept;
@@ -44,7 +44,7 @@ std::vector<Deviation> deviations(const std::vector<double>& times, double usual
     const double degrees = std::max(0.0, kept - own - 1);
     const double variance =
         moderated(degrees > 0 ? std::max(0.0, squares - own * distance * distance) / degrees : 0, degrees);
-    // The median itself is uncertain by pi / (2 n) of the variance.
+    // The median's own uncertainty is pi / (2 n) of the variance.
     const boost::math::students_t student(degrees + kUsualSpreadWeight);
     out[i].p = boost::math::cdf(boost::math::complement(student, distance / std::sqrt(variance * (1 + 1.5708 / n))));
   }

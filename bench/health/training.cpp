@@ -34,7 +34,7 @@ double last_start_unix_s(const std::filesystem::path& folder) {
 TrainingFollower::TrainingFollower(const std::filesystem::path& run_folder)
     : folder_(run_folder), file_(run_folder / kMetricsFile) {}
 
-void TrainingFollower::open_anew() {
+void TrainingFollower::reopen() {
   in_ = std::ifstream(file_, std::ios::binary);
   if (!in_ || !std::filesystem::is_regular_file(file_))
     throw_error(Code::usage,
@@ -47,10 +47,10 @@ void TrainingFollower::open_anew() {
 const TrainingObservation& TrainingFollower::look(double now_unix_s) {
   struct stat now {};
   const bool known = stat(file_.c_str(), &now) == 0 && in_.is_open() && now.st_ino == number_ && now.st_size >= read_;
-  if (!known) open_anew();
+  if (!known) reopen();
   number_ = now.st_ino;
   in_.clear(), in_.seekg(read_);
-  // A line that does not end yet is being written.
+  // A last line without a newline is still being written.
   for (std::string text; std::getline(in_, text) && !in_.eof();
        read_ += static_cast<std::int64_t>(text.size()) + 1, ++lines_) {
     const std::string where = file_.string() + ":" + std::to_string(lines_ + 1);

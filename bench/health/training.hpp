@@ -1,6 +1,6 @@
-// What a running trainer shows of its health: the last lines of its metrics, device utilisation and network throughput.
-// diagnose() tells a silent failure (everything looks busy, nothing is learnt) from slow hardware, from an imbalanced
-// router and from missing input. One signal alone cannot: a hung collective shows 100 % utilisation.
+// Health of a running training job, from the last lines of its metrics, device utilisation and network throughput.
+// diagnose() distinguishes silent failures (busy devices, no progress), slow hardware, an imbalanced router and missing
+// input. One signal is not enough: a hung collective shows 100 % utilisation.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -18,19 +18,19 @@ namespace wt {
 
 struct TrainingObservation {
   std::vector<TrainingStep> steps = {};       ///< in order
-  std::optional<DivergedStep> diverged = {};  ///< of a run folder, where nothing was done since
-  double now_unix_s = 0;                      ///< when it was looked at
-  double last_sign_unix_s = 0;                ///< end of the last step; without steps, when the run began
-  bool ended = false;                         ///< the run wrote its summary: no step is missing
+  std::optional<DivergedStep> diverged = {};  ///< set if it is the latest event in the run folder
+  double now_unix_s = 0;                      ///< time of the observation
+  double last_sign_unix_s = 0;                ///< end of the last step; without steps, begin of the run
+  bool ended = false;                         ///< the run wrote its summary: no further step is expected
   std::optional<double> utilisation = {};     ///< 0..1, median over the devices
-  std::optional<double> network_Bps = {};     ///< received plus sent, all NICs together
+  std::optional<double> network_Bps = {};     ///< received plus sent, over all NICs
 };
 
-/// metrics.jsonl of the folder as it is now: a half-written last line is left for later. Throws Error{usage} naming
-/// file and line for a missing file, broken lines, missing keys and steps that do not rise.
+/// Reads metrics.jsonl of the folder, without an incomplete last line. Throws Error{usage} with file and line: a
+/// missing file, broken lines, missing keys, steps that do not ascend.
 TrainingObservation read_training(const std::filesystem::path& run_folder, double now_unix_s);
 
-/// The same again and again, reading only what is new; all of it where the trainer has cut the file back.
+/// Follows a growing file and reads only new lines; starts over where the trainer has truncated it.
 class TrainingFollower {
  public:
   explicit TrainingFollower(const std::filesystem::path& run_folder);
@@ -38,12 +38,12 @@ class TrainingFollower {
   const TrainingObservation& look(double now_unix_s);
 
  private:
-  void open_anew();
+  void reopen();
 
   std::filesystem::path folder_, file_;
-  std::ifstream in_;                   ///< open, so that no other file gets its number
-  std::uint64_t number_ = 0;           ///< of the file that is open
-  std::int64_t read_ = 0, lines_ = 0;  ///< bytes and lines of it
+  std::ifstream in_;                   ///< kept open, so that no other file gets its inode number
+  std::uint64_t number_ = 0;           ///< inode number of the open file
+  std::int64_t read_ = 0, lines_ = 0;  ///< bytes and lines read from it
   TrainingObservation seen_;
 };
 
@@ -52,11 +52,11 @@ TrainingObservation training_from_json(const JsonReader& reader);
 
 enum class Ailment {
   fine,
-  silent_failure,     ///< no step ends, or the loss is lost, and no process has died
-  slow_hardware,      ///< devices or network; loads are even
+  silent_failure,     ///< no step ends, or the loss is lost, although no process has died
+  slow_hardware,      ///< devices or network, with balanced loads
   imbalanced_router,  ///< no hardware fault
-  starved_input,      ///< devices idle, no more waiting for collectives than before
-  undecided,          ///< slower, and the signals at hand do not say why
+  starved_input,      ///< devices are idle, and wait no more for collectives than before
+  undecided,          ///< slower, but the available signals do not explain it
 };
 std::string to_string(Ailment ailment);  ///< "silent failure"
 
@@ -64,25 +64,25 @@ struct Diagnosis {
   Ailment ailment = Ailment::fine;
   std::string reason;  ///< one sentence with the numbers
   std::string action;
-  /// Share of the signals that it needs which were known. A stall needs steps, utilisation and network; a slow run
-  /// needs the router's balance as well; a lost loss and a run that is fine need the steps alone.
+  /// Share of the needed signals that were available. A stall needs steps, utilisation and network; a slow run needs
+  /// the router's balance in addition; a lost loss and a healthy run need only the steps.
   double confidence = 1;
   double relative_pace = 1;        ///< of the last window, over the run's best window
-  std::optional<double> mfu = {};  ///< of the last window; without `mfu` in the metrics the pace stands for it
+  std::optional<double> mfu = {};  ///< of the last window; metrics without `mfu`: pace is used instead
 };
 
 struct DiagnosisOptions {
-  double mfu_below = 0.8;         ///< the run is slow below this: MFU where lines have one, else relative pace
+  double mfu_below = 0.8;         ///< the run is slow below this: MFU if recorded, otherwise relative pace
   std::size_t window = 8;         ///< steps in a median
-  double stall_factor = 10;       ///< no step for so many typical steps is a stall ...
-  double least_stall_s = 60;      ///< ... and for at least so long; ten times that before the first step
-  double busy = 0.8, idle = 0.3;  ///< utilisation above, below
-  double silent_Bps = 1e5;        ///< less is a network at rest: heartbeats and logs
+  double stall_factor = 10;       ///< a stall lasts at least this many typical steps
+  double least_stall_s = 60;      ///< and at least this long; ten times as long before the first step
+  double busy = 0.8, idle = 0.3;  ///< limits of utilisation
+  double silent_Bps = 1e5;        ///< below this a network is idle except for heartbeats and logs
   double imbalance_rise = 1.15;   ///< of the last window over the best window
-  double loss_jump = 5;           ///< notes: ByteRobust takes a 5-fold loss for a fault
+  double loss_jump = 5;           ///< ByteRobust treats a 5-fold loss as a fault
 };
 
-/// Needs `window` steps, else undecided; a stall is found with fewer. Pure.
+/// Needs `window` steps, otherwise undecided; a stall is found with fewer. Pure.
 Diagnosis diagnose(const TrainingObservation& training, const DiagnosisOptions& options = {});
 
 }  // namespace wt

@@ -15,7 +15,7 @@ struct Row {
   const char* meaning;
 };
 
-/// NVIDIA's catalog; codes that it lists together stand together.
+/// NVIDIA's catalog; codes with the same advice share a row.
 const std::map<int, Row>& table() {
   static const std::map<int, Row> rows = [] {
     std::map<int, Row> out;
@@ -73,7 +73,7 @@ NodeState state_of(Remedy action) {
   }
 }
 
-/// The recovery action that XID 154 changed to; drivers spell the last one in two ways.
+/// The recovery action in the text of XID 154; drivers spell the last action in two ways.
 Remedy recovery_action(const std::string& text) {
   const std::size_t to = text.rfind(" to ");
   const std::string verdict = to == std::string::npos ? text : text.substr(to);
@@ -93,15 +93,15 @@ Remedy recovery_action(const std::string& text) {
 std::vector<XidEvent> xids_in(const std::string& kernel_log) {
   static const std::regex numbered(
       R"(NVRM: Xid \((?:PCI:)?([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?:\.[0-9a-fA-F])?\): (\d{1,4})(?:, ?(.*))?$)");
-  // "NVRM: The NVIDIA GPU 0000:b3:00.0" and two lines further "NVRM: fallen off the bus and is not responding".
+  // "NVRM: The NVIDIA GPU 0000:b3:00.0", and two lines later "NVRM: fallen off the bus and is not responding".
   static const std::regex gone(R"(NVRM: The NVIDIA GPU ([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}))");
   std::vector<XidEvent> out;
   std::string lost;
   std::istringstream lines(kernel_log);
   for (std::string line; std::getline(lines, line);) {
-    if (line.find("NVRM") == std::string::npos) continue;  // the expressions are slow, kernel logs long
+    if (line.find("NVRM") == std::string::npos) continue;  // a cheap test first: regexes are slow, kernel logs long
     line.resize(
-        std::min<std::size_t>(line.size(), 1024));  // more than the kernel prints; std::regex recurses by character
+        std::min<std::size_t>(line.size(), 1024));  // longer than kernel lines; std::regex recurses by character
     while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
     std::smatch found;
     if (std::regex_search(line, found, numbered)) {

@@ -35,7 +35,7 @@ std::string ok(const std::string& headers, std::uint64_t bytes) {
 
 struct LoopbackStore::LoopbackRequest {
   std::string method, path, query;
-  std::uint64_t body_bytes = 0, first = 0, wanted = 0;  ///< wanted: of a range; 0 = all
+  std::uint64_t body_bytes = 0, first = 0, wanted = 0;  ///< wanted: bytes of a range; 0 = all
 };
 
 LoopbackStore::LoopbackStore() : listening_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -54,7 +54,7 @@ LoopbackStore::LoopbackStore() : listening_(socket(AF_INET, SOCK_STREAM | SOCK_C
 
 LoopbackStore::~LoopbackStore() {
   shutdown(listening_, SHUT_RDWR);
-  threads_.front().join();  // then no more are added
+  threads_.front().join();  // after this no more threads are added
   for (const int connection : connections_) shutdown(connection, SHUT_RDWR);
   for (std::size_t i = 1; i < threads_.size(); ++i) threads_[i].join();
   for (const int connection : connections_) close(connection);

@@ -1,5 +1,5 @@
-// An object store inside the process that measures: it takes what it is sent, forgets it, and gives as many bytes from
-// memory. What a client reaches with it is the client's own limit: signing, hashing, the loopback device, and the disk.
+// An object store inside the measuring process: it discards what it receives and returns as many bytes from memory. A
+// client's rate against it is the client's own limit: signing, hashing, the loopback device and the disk.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace wt {
 
 class LoopbackStore {
  public:
-  /// Listens at a free port of 127.0.0.1. Throws Error{runtime} where that cannot be.
+  /// Listens on a free port of 127.0.0.1. Throws Error{runtime} where that fails.
   LoopbackStore();
   ~LoopbackStore();
   LoopbackStore(const LoopbackStore&) = delete;
@@ -29,7 +29,7 @@ class LoopbackStore {
   int listening_ = -1;
   int port_ = 0;
   std::mutex mutex_;
-  std::map<std::string, std::uint64_t> bytes_;  ///< of files and of uploads under way, by path
+  std::map<std::string, std::uint64_t> bytes_;  ///< sizes of files and of unfinished uploads, by path
   std::vector<int> connections_;
   std::vector<std::thread> threads_;
 };

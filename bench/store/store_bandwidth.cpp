@@ -22,11 +22,11 @@ namespace {
 
 constexpr double kLongestFetch_s = 3600;
 
-/// Of one store: its rows' names, and what is known of it.
+/// A measured store and the names of its rows.
 struct BenchedStore {
-  std::string kernel;  ///< "checkpoint" of checkpoint_write and checkpoint_read
+  std::string kernel;  ///< "checkpoint" for the rows checkpoint_write and checkpoint_read
   Store& store;
-  bool gives_back;  ///< what it was given
+  bool returns_bytes;  ///< it returns the bytes that it was given
   std::string source;
 };
 
@@ -74,7 +74,7 @@ void take_turn(const BenchedStore& of, StoreSeries& series, const std::filesyste
     try {
       std::filesystem::remove(to);
       of.store.remove(name);
-    } catch (const std::exception&) {  // what failed before is said
+    } catch (const std::exception&) {  // the first error is reported
     }
   };
   try {
@@ -82,7 +82,7 @@ void take_turn(const BenchedStore& of, StoreSeries& series, const std::filesyste
     if (const auto* files = dynamic_cast<FileStore*>(&of.store))
       drop_cached(std::filesystem::path(files->address()) / name);
     series.read.samples.push_back(seconds_of([&] { of.store.fetch(name, to, kLongestFetch_s); }));
-    if (of.gives_back && hash_of_file(to) != hash)
+    if (of.returns_bytes && hash_of_file(to) != hash)
       throw_error(Code::runtime, "{}: gives back other bytes than it was given; this storage loses data",
                   of.store.address());
   } catch (const std::exception& e) {
@@ -97,7 +97,7 @@ void add_series(Profile& out, const BenchedStore& of, StoreSeries series) {
       out.failures.push_back({m->name(), series.error});
       continue;
     }
-    if (of.gives_back) m->counters["max_rel_error"] = 0;  // every sample was compared
+    if (of.returns_bytes) m->counters["max_rel_error"] = 0;  // every sample was compared with the original
     m->evidence = {Evidence::measured, fmt::format("{} samples, {}", m->samples.size(), of.source)};
     out.measurements.push_back(std::move(*m));
   }
@@ -105,7 +105,7 @@ void add_series(Profile& out, const BenchedStore& of, StoreSeries series) {
 
 }  // namespace
 
-Profile bench_store(const StoreBenchOptions& options, const std::function<void(const std::string&)>& told) {
+Profile bench_store(const StoreBenchOptions& options, const std::function<void(const std::string&)>& starting) {
   const auto store = open_store(options.address);
   const ScratchFolder scratch(".windtunnel-bench", options.folder);
   FileStore disk(scratch.path() / "disk");
@@ -126,8 +126,8 @@ Profile bench_store(const StoreBenchOptions& options, const std::function<void(c
       const std::filesystem::path from = scratch.path() / fmt::format("{}-{}", options.bytes[b], sample);
       const std::string bytes = random_bytes(options.bytes[b], options.seed + static_cast<std::uint64_t>(sample));
       write_file_atomically(from, bytes);
-      told(fmt::format("{}, sample {} of {}", format_bytes(static_cast<double>(options.bytes[b])), sample + 1,
-                       options.samples));
+      starting(fmt::format("{}, sample {} of {}", format_bytes(static_cast<double>(options.bytes[b])), sample + 1,
+                           options.samples));
       for (std::size_t s = 0; s < stores.size(); ++s)
         if (series[s][b].error.empty())
           take_turn(stores[s], series[s][b], from, XXH3_64bits(bytes.data(), bytes.size()), scratch.path());

@@ -16,9 +16,9 @@ namespace {
 using at::Tensor;
 
 constexpr double kOfCopy = 0.85, kRouter_s = 10e-6, kOfDense = 0.90;
-constexpr double kInt8 = 1.0 / 254 + 1e-4, kFp8 = 1.0 / 16 + 1e-4;  // of a block's largest value (kernels.h)
+constexpr double kInt8 = 1.0 / 254 + 1e-4, kFp8 = 1.0 / 16 + 1e-4;  // relative to a block's largest value (kernels.h)
 
-/// A row of a kernel of the C API in bf16 on `rows` rows of `width`.
+/// A row for a kernel of the C API, in bf16 on `rows` rows of `width`.
 BenchCase kernel_case(const char* kernel, const char* pass, std::int64_t rows, std::int64_t width, double bytes,
                       double largest_error, at::Device device, std::function<KernelProblem(NormalPool&)> make) {
   BenchCase out;
@@ -31,7 +31,7 @@ BenchCase kernel_case(const char* kernel, const char* pass, std::int64_t rows, s
   return out;
 }
 
-/// Where a token's rows are after they were sorted by random experts.
+/// The position of each token's rows after sorting by random experts.
 struct Order {
   Tensor order, inverse;
   Order(std::int64_t tokens, std::int64_t k, NormalPool& normal) {
@@ -44,7 +44,7 @@ struct Order {
 
 const std::int64_t* indices(const Tensor& t) { return t.data_ptr<std::int64_t>(); }
 
-// Bytes: inputs read once, outputs written once, as in bench/studies/kernels/bandwidth.cpp.
+// Bytes: inputs are read once, outputs written once, as in bench/studies/kernels/bandwidth.cpp.
 void add_moves(std::vector<BenchCase>& out, std::int64_t T, std::int64_t k, std::int64_t D, at::Device device) {
   const std::int64_t N = T * k;
   const double t = 2.0 * static_cast<double>(T * D), n = 2.0 * static_cast<double>(N * D),
@@ -53,7 +53,7 @@ void add_moves(std::vector<BenchCase>& out, std::int64_t T, std::int64_t k, std:
     const Order o(T, k, normal);
     KernelProblem p;
     p.inputs = {normal.take({T, D}, at::kBFloat16)};
-    const Tensor y = zeros_beside(p.inputs[0], {N, D}, at::kBFloat16);
+    const Tensor y = zeros_on_device_of(p.inputs[0], {N, D}, at::kBFloat16);
     p.run = [=](const Tensors& in) {
       check_kernel(
           wt_permute_forward(stream_of(in[0]), WT_BF16, in[0].data_ptr(), indices(o.order), T, k, D, y.data_ptr()));
@@ -68,7 +68,7 @@ void add_moves(std::vector<BenchCase>& out, std::int64_t T, std::int64_t k, std:
     const Order o(T, k, normal);
     KernelProblem p;
     p.inputs = {normal.take({N, D}, at::kBFloat16)};
-    const Tensor dx = zeros_beside(p.inputs[0], {T, D}, at::kBFloat16);
+    const Tensor dx = zeros_on_device_of(p.inputs[0], {T, D}, at::kBFloat16);
     p.run = [=](const Tensors& in) {
       check_kernel(wt_permute_backward(stream_of(in[0]), WT_BF16, in[0].data_ptr(), indices(o.inverse), T, k, D, 0,
                                        dx.data_ptr()));
@@ -85,7 +85,7 @@ void add_moves(std::vector<BenchCase>& out, std::int64_t T, std::int64_t k, std:
         KernelProblem p;
         p.inputs = {normal.take({N, D}, at::kBFloat16), normal.take({T, k}, at::kFloat),
                     normal.take({T, D}, at::kBFloat16)};
-        const Tensor y = zeros_beside(p.inputs[0], {T, D}, at::kBFloat16);
+        const Tensor y = zeros_on_device_of(p.inputs[0], {T, D}, at::kBFloat16);
         p.run = [=](const Tensors& in) {
           check_kernel(wt_combine_forward(stream_of(in[0]), WT_BF16, in[0].data_ptr(), indices(o.inverse),
                                           in[1].data_ptr<float>(), in[2].data_ptr(), T, k, D, y.data_ptr()));
@@ -103,8 +103,8 @@ void add_moves(std::vector<BenchCase>& out, std::int64_t T, std::int64_t k, std:
         KernelProblem p;
         p.inputs = {normal.take({T, D}, at::kBFloat16), normal.take({N, D}, at::kBFloat16),
                     normal.take({T, k}, at::kFloat)};
-        const Tensor drows = zeros_beside(p.inputs[0], {N, D}, at::kBFloat16),
-                     dweights = zeros_beside(p.inputs[0], {T, k}, at::kFloat);
+        const Tensor drows = zeros_on_device_of(p.inputs[0], {N, D}, at::kBFloat16),
+                     dweights = zeros_on_device_of(p.inputs[0], {T, k}, at::kFloat);
         p.run = [=](const Tensors& in) {
           check_kernel(wt_combine_backward(stream_of(in[0]), WT_BF16, in[0].data_ptr(), in[1].data_ptr(),
                                            indices(o.inverse), in[2].data_ptr<float>(), T, k, D, drows.data_ptr(),
@@ -126,7 +126,7 @@ void add_swiglu(std::vector<BenchCase>& out, std::int64_t R, std::int64_t F, at:
   out.push_back(kernel_case("swiglu", "forward", R, F, 3 * a, kRounded, device, [=](NormalPool& normal) {
     KernelProblem p;
     p.inputs = {normal.take({R, 2 * F}, at::kBFloat16)};
-    const Tensor act = zeros_beside(p.inputs[0], {R, F}, at::kBFloat16);
+    const Tensor act = zeros_on_device_of(p.inputs[0], {R, F}, at::kBFloat16);
     p.run = [=](const Tensors& in) {
       check_kernel(wt_swiglu_forward(stream_of(in[0]), WT_BF16, in[0].data_ptr(), R, F, act.data_ptr()));
       return Tensors{act};
@@ -140,7 +140,7 @@ void add_swiglu(std::vector<BenchCase>& out, std::int64_t R, std::int64_t F, at:
   out.push_back(kernel_case("swiglu", "backward", R, F, 5 * a, kRounded, device, [=](NormalPool& normal) {
     KernelProblem p;
     p.inputs = {normal.take({R, F}, at::kBFloat16), normal.take({R, 2 * F}, at::kBFloat16)};
-    const Tensor d = zeros_beside(p.inputs[0], {R, 2 * F}, at::kBFloat16);
+    const Tensor d = zeros_on_device_of(p.inputs[0], {R, 2 * F}, at::kBFloat16);
     p.run = [=](const Tensors& in) {
       check_kernel(
           wt_swiglu_backward(stream_of(in[0]), WT_BF16, in[0].data_ptr(), in[1].data_ptr(), R, F, d.data_ptr()));
@@ -156,7 +156,7 @@ void add_swiglu(std::vector<BenchCase>& out, std::int64_t R, std::int64_t F, at:
   }));
 }
 
-/// The values of codes: blocks of a row are of one scale.
+/// Decodes values, with one scale per block of a row.
 Tensor decoded(const Tensor& codes, const Tensor& scales, WtBlockFormat format) {
   const Tensor values = codes.view(format == WT_INT8 ? at::kChar : at::kFloat8_e4m3fn).to(at::kFloat);
   return (values.view({codes.size(0), -1, WT_QUANTIZE_BLOCK}) * scales.unsqueeze(2)).view(codes.sizes());
@@ -171,8 +171,8 @@ void add_quantise(std::vector<BenchCase>& out, WtBlockFormat format, std::int64_
       int8 ? "quantize_int8" : "quantize_fp8", "", R, D, bytes, int8 ? kInt8 : kFp8, device, [=](NormalPool& normal) {
         KernelProblem p;
         p.inputs = {normal.take({R, D}, at::kBFloat16)};
-        const Tensor codes = zeros_beside(p.inputs[0], {R, D}, at::kByte),
-                     scales = zeros_beside(p.inputs[0], {R, blocks}, at::kFloat);
+        const Tensor codes = zeros_on_device_of(p.inputs[0], {R, D}, at::kByte),
+                     scales = zeros_on_device_of(p.inputs[0], {R, blocks}, at::kFloat);
         p.run = [=](const Tensors& in) {
           check_kernel(wt_quantize_blocks(stream_of(in[0]), WT_BF16, format, in[0].data_ptr(), R, D, codes.data_ptr(),
                                           scales.data_ptr<float>()));
@@ -189,10 +189,10 @@ void add_quantise(std::vector<BenchCase>& out, WtBlockFormat format, std::int64_
       int8 ? "dequantize_int8" : "dequantize_fp8", "", R, D, bytes, kRounded, device, [=](NormalPool& normal) {
         KernelProblem p;
         const Tensor values = normal.take({R, D}, at::kBFloat16);
-        p.inputs = {zeros_beside(values, {R, D}, at::kByte), zeros_beside(values, {R, blocks}, at::kFloat)};
+        p.inputs = {zeros_on_device_of(values, {R, D}, at::kByte), zeros_on_device_of(values, {R, blocks}, at::kFloat)};
         check_kernel(wt_quantize_blocks(stream_of(values), WT_BF16, format, values.data_ptr(), R, D,
                                         p.inputs[0].data_ptr(), p.inputs[1].data_ptr<float>()));
-        const Tensor x = zeros_beside(values, {R, D}, at::kBFloat16);
+        const Tensor x = zeros_on_device_of(values, {R, D}, at::kBFloat16);
         p.run = [=](const Tensors& in) {
           check_kernel(wt_dequantize_blocks(stream_of(in[0]), WT_BF16, format, in[0].data_ptr(),
                                             in[1].data_ptr<float>(), R, D, x.data_ptr()));
@@ -205,7 +205,7 @@ void add_quantise(std::vector<BenchCase>& out, WtBlockFormat format, std::int64_
       }));
 }
 
-/// Logits to choices, weights, counts and what the balancing losses are made of, in one call.
+/// Logits to choices, weights, counts and the sums for balancing losses, in one call.
 BenchCase router_case(WtRouterScore score, std::int64_t T, std::int64_t E, std::int64_t k, at::Device device) {
   BenchCase out;
   out.row.kernel = score == WT_SOFTMAX ? "router_softmax" : "router_sigmoid", out.row.dtype = "fp32";
@@ -220,12 +220,12 @@ BenchCase router_case(WtRouterScore score, std::int64_t T, std::int64_t E, std::
     spec.normalize = 1, spec.scale = 1;
     KernelProblem p;
     p.inputs = {normal.take({T, E}, at::kFloat)};
-    const Tensor index = zeros_beside(p.inputs[0], {T, k}, at::kLong),
-                 scores = zeros_beside(p.inputs[0], {T, E}, at::kFloat),
-                 weights = zeros_beside(p.inputs[0], {T, k}, at::kFloat);
-    const Tensor counts = zeros_beside(p.inputs[0], {1, E}, at::kLong),
-                 shares = zeros_beside(p.inputs[0], {1, E}, at::kDouble),
-                 squares = zeros_beside(p.inputs[0], {1}, at::kDouble);
+    const Tensor index = zeros_on_device_of(p.inputs[0], {T, k}, at::kLong),
+                 scores = zeros_on_device_of(p.inputs[0], {T, E}, at::kFloat),
+                 weights = zeros_on_device_of(p.inputs[0], {T, k}, at::kFloat);
+    const Tensor counts = zeros_on_device_of(p.inputs[0], {1, E}, at::kLong),
+                 shares = zeros_on_device_of(p.inputs[0], {1, E}, at::kDouble),
+                 squares = zeros_on_device_of(p.inputs[0], {1}, at::kDouble);
     p.run = [=](const Tensors& in) {
       check_kernel(wt_router_forward(stream_of(in[0]), spec, in[0].data_ptr<float>(), nullptr,
                                      index.data_ptr<std::int64_t>(), scores.data_ptr<float>(),
@@ -236,7 +236,7 @@ BenchCase router_case(WtRouterScore score, std::int64_t T, std::int64_t E, std::
     p.verify = [=](const Tensors& in, const Tensors& got) {
       const Tensor x = in[0].to(at::kDouble), s = score == WT_SOFTMAX ? x.softmax(1) : x.sigmoid();
       const Tensor best = std::get<0>(s.topk(k, 1)),
-                   own = s.gather(1, index);  // by value: fp32 may see a tie where fp64 has none
+                   own = s.gather(1, index);  // compares values, because fp32 may have ties where fp64 has none
       double worst = worse(error_of(own, best), error_of(got[0], best / best.sum(1, true)));
       worst = worse(worst, error_of(shares, (s / s.sum(1, true)).sum(0, true)));
       worst = worse(worst, error_of(squares, x.logsumexp(1).square().sum().view({1})));
@@ -247,7 +247,7 @@ BenchCase router_case(WtRouterScore score, std::int64_t T, std::int64_t E, std::
   return out;
 }
 
-/// Rows of all products by everybody; the names of the forward ones.
+/// Adds rows for all products by every implementation. Returns the names of the forward rows.
 std::map<ProductBy, std::string> add_grouped(Aims& out, const GroupedShape& s, at::Device device) {
   std::map<ProductBy, std::string> forward;
   for (GroupedPass pass : {GroupedPass::forward, GroupedPass::rows, GroupedPass::weight})
@@ -267,7 +267,7 @@ Aims kernel_aims(at::Device device, bool small) {
   const std::int64_t T = small ? 512 : 8192, D = small ? 256 : 6144, F = small ? 384 : 10752, k = 4;
   for (BenchCase& copy : machine_cases(device, true))
     if (copy.row.kernel == "device_to_device") out.cases.push_back(std::move(copy));
-  const std::string copied = out.cases.back().row.name();  // the largest
+  const std::string copied = out.cases.back().row.name();  // the largest copy
 
   std::vector<BenchCase> moving;
   add_moves(moving, T, k, D, device);
@@ -293,7 +293,7 @@ Aims kernel_aims(at::Device device, bool small) {
   out.cases.push_back(dense_case(coarse, device));
   const std::string dense = out.cases.back().row.name();
   const auto row_named =
-      [](const std::map<ProductBy, std::string>& rows) {  // without our kernel here its row is missed, not missing
+      [](const std::map<ProductBy, std::string>& rows) {  // without our kernel the aim is "missed", not "not measured"
         const auto own = rows.find(ProductBy::own);
         return own == rows.end() ? "grouped_gemm_own: this device has none" : own->second;
       };
@@ -302,7 +302,7 @@ Aims kernel_aims(at::Device device, bool small) {
        row_named(add_grouped(out, coarse, device)),
        {dense},
        kOfDense});
-  // Experts' first products (gate and up) of OLMoE, Qwen3-30B-A3B and DeepSeek-V3.
+  // The first product of experts (gate and up) of OLMoE, Qwen3-30B-A3B and DeepSeek-V3.
   const std::vector<GroupedShape> fine =
       small ? std::vector<GroupedShape>{{8, 4, 64, 64}}
             : std::vector<GroupedShape>{{64, 128, 2048, 2048},  {64, 256, 2048, 2048},  {64, 512, 2048, 2048},

@@ -1,4 +1,4 @@
-// What our kernels are meant to reach on an H200, as rows to measure and a verdict on each.
+// Performance aims of our kernels on an H200: rows to measure, and a verdict on each.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,12 +8,12 @@
 
 namespace wt {
 
-/// A rate as a share of the best of others' in the same profile, or seconds.
+/// A rate relative to the best other rate in the same profile, or a time.
 struct Aim {
   std::string what;
-  std::string row;                  ///< of the profile, by name
-  std::vector<std::string> beside;  ///< rows whose rates it is held to; none: the aim is of seconds
-  double limit = 0;                 ///< least share, or most seconds
+  std::string row;                         ///< name of the row in the profile
+  std::vector<std::string> compared_with;  ///< rows to compare rates with; none: the aim is a time
+  double limit = 0;                        ///< smallest relative rate, or largest time in seconds
 };
 
 struct Aims {
@@ -21,14 +21,15 @@ struct Aims {
   std::vector<Aim> aims;
 };
 
-/// bf16, random data. Memory-bound kernels at DBRX's widths beside the copy of memory; the router of 8,192 tokens and
-/// 64 experts; grouped products by our kernel, LibTorch's _grouped_mm and a loop of cuBLASLt's, forward and both
-/// backward products each on its own, balanced: 16 experts of 2,048 rows beside one dense product of all rows, and 64
-/// to 256 experts of 128 to 512. `small`: the same rows of a size that a CPU computes in a second.
+/// bf16, random data. Memory-bound kernels at DBRX's widths are compared with a copy of memory. The router has 8,192
+/// tokens and 64 experts. Grouped products (forward and both backward products, balanced) are computed by our kernel,
+/// LibTorch's _grouped_mm and a loop over cuBLASLt: 16 experts of 2,048 rows, also compared with one dense product of
+/// all rows, and 64 to 256 experts of 128 to 512 rows. `small`: the same rows at a size that a CPU computes in a
+/// second.
 Aims kernel_aims(at::Device device, bool small);
 
-/// A line each: aim, what was reached, "met" or "missed"; "failed", "not measured" or "throttled" where the rows say no
-/// more, and "not judged" on another device than `judged_on`.
+/// One line each: aim, result, verdict. Verdicts are "met" or "missed"; "failed", "not measured" or "throttled" where
+/// the rows allow no judgement; "not judged" on a device other than `judged_on`.
 std::string aims_table(const std::vector<Aim>& aims, const Profile& profile, const std::string& judged_on = "H200");
 
 }  // namespace wt

@@ -32,7 +32,7 @@ std::string why_missing(const Profile& profile, const std::string& name) {
 
 struct Reached {
   double value = 0;
-  std::string why_not;  ///< it cannot be said
+  std::string obstacle;  ///< why the aim cannot be judged
 };
 
 Reached reached(const Aim& aim, const Profile& profile) {
@@ -40,15 +40,16 @@ Reached reached(const Aim& aim, const Profile& profile) {
   if (!own.found) return {0, why_missing(profile, aim.row)};
   bool throttled = !own.found->throttled.empty();
   double best = 0;
-  for (const std::string& name : aim.beside) {
+  for (const std::string& name : aim.compared_with) {
     const Row other = row_of(profile, name);
     if (!other.found) return {0, why_missing(profile, name)};
     throttled = throttled || !other.found->throttled.empty();
     best = std::max(best, other.rate);
   }
-  if (!aim.beside.empty() && !(best > 0)) return {0, "no rate"};
-  const bool failed = why_missing(profile, aim.row) == "failed";  // after some samples
-  return {aim.beside.empty() ? own.found->median() : own.rate / best, failed ? "failed" : throttled ? "throttled" : ""};
+  if (!aim.compared_with.empty() && !(best > 0)) return {0, "no rate"};
+  const bool failed = why_missing(profile, aim.row) == "failed";  // possibly after some samples
+  const double value = aim.compared_with.empty() ? own.found->median() : own.rate / best;
+  return {value, failed ? "failed" : throttled ? "throttled" : ""};
 }
 
 }  // namespace
@@ -61,13 +62,13 @@ std::string aims_table(const std::vector<Aim>& aims, const Profile& profile, con
   std::string out = fmt::format("{:<{}}  {:>9}  {:>9}  verdict\n", "aim", width, "aim", "reached");
   for (const Aim& aim : aims) {
     const Reached r = reached(aim, profile);
-    const bool seconds = aim.beside.empty();
+    const bool seconds = aim.compared_with.empty();
     const auto shown = [&](double value) { return seconds ? format_seconds(value) : fmt::format("{:.2f}", value); };
     const bool met = seconds ? r.value <= aim.limit : r.value >= aim.limit;
-    const std::string verdict = !r.why_not.empty() ? r.why_not
-                                : !judged          ? "not judged, the aims are of an " + judged_on
-                                : met              ? "met"
-                                                   : "missed";
+    const std::string verdict = !r.obstacle.empty() ? r.obstacle
+                                : !judged           ? "not judged, the aims are of an " + judged_on
+                                : met               ? "met"
+                                                    : "missed";
     out += fmt::format("{:<{}}  {:>9}  {:>9}  {}\n", aim.what, width, (seconds ? "<= " : ">= ") + shown(aim.limit),
                        r.value > 0 ? shown(r.value) : "-", verdict);
   }

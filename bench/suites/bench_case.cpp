@@ -10,7 +10,7 @@
 namespace wt {
 namespace {
 
-/// The item itself, or so few of its rows that the fp64 reference takes about a tenth of a second.
+/// The item itself, or with so few rows that the fp64 reference takes about a tenth of a second.
 WorkItem checked_item(const WorkItem& item) {
   WorkItem out = item;
   if (const double flops = item.flops(0); flops > kMostReferenceFlops)

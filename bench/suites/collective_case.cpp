@@ -14,7 +14,7 @@ using at::Tensor;
 
 constexpr std::int64_t kPeriod = 7, kChunk = kPeriod << 18;  // 7 MiB of fp32
 
-/// What `segment` holds of `count` elements from its `at`-th on.
+/// `count` elements of `segment`, from element `at` on.
 Tensor values_of(const Segment& segment, std::int64_t at, std::int64_t count, at::Device device) {
   static const Tensor pattern = at::arange(kChunk + kPeriod, at::TensorOptions().dtype(at::kFloat)).remainder_(kPeriod);
   const Tensor part = pattern.narrow(0, (segment.source + at) % kPeriod, count).to(device);
@@ -26,7 +26,7 @@ void in_chunks(const Segment& segment, Each&& each) {
   for (std::int64_t at = 0; at < segment.count; at += kChunk) each(at, std::min(kChunk, segment.count - at));
 }
 
-/// Where an op's group is: sums over the shard ranks have a lane of their own, exchanges an axis.
+/// The axis of an op's group. Sums over the shard ranks have their own communicator, and exchanges their own axis.
 Axis group_axis(CollectiveKind kind, Axis axis) {
   if (axis != Axis::shard) return axis;
   switch (kind) {
@@ -136,8 +136,8 @@ Pending CollectiveCase::issue() {
       return communicators_.all_reduce(axis, out_);
     case CollectiveKind::broadcast:
       return communicators_.broadcast(axis, out_);
-    case CollectiveKind::send_recv: {  // to the next rank and from the one before: an exchange with all rows in one
-                                       // place
+    case CollectiveKind::send_recv: {  // to the next rank and from the previous one: an exchange whose rows all go to
+                                       // one rank
       std::vector<std::int64_t> sent(shares_.size(), 0), received = sent;
       sent[static_cast<std::size_t>((own_ + 1) % ranks_)] =
           received[static_cast<std::size_t>((own_ + ranks_ - 1) % ranks_)] = part_ * ranks_;

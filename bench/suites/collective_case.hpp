@@ -1,5 +1,5 @@
-// A collective of one kind, size and mesh axis with its own buffers, and what its result must be. Sizes and bandwidths
-// are nccl-tests' (github.com/NVIDIA/nccl-tests, doc/PERFORMANCE.md).
+// A collective of one kind, size and mesh axis, with its buffers and its expected result. Sizes and bandwidths are
+// defined as in nccl-tests (github.com/NVIDIA/nccl-tests, doc/PERFORMANCE.md).
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -24,32 +24,33 @@ constexpr CollectiveKind kCollectiveKinds[] = {CollectiveKind::all_gather, Colle
                                                CollectiveKind::all_reduce, CollectiveKind::all_to_all,
                                                CollectiveKind::broadcast,  CollectiveKind::all_to_all_uneven,
                                                CollectiveKind::send_recv};
-/// "all_gather"; the kernel name of its measurements.
+/// "all_gather"; also the kernel name of its measurements.
 std::string to_string(CollectiveKind kind);
 
 /// Bus bandwidth over algorithm bandwidth: 2 (n-1)/n all-reduce, (n-1)/n all-gather, reduce-scatter and both
 /// all-to-alls, 1 broadcast and send/receive.
 double bus_factor(CollectiveKind kind, std::int64_t ranks);
 
-/// The suites' meshes have groups on these two axes: `shard` neighbours, and `replicate` ranks a shard apart.
+/// Whether the suites' meshes have groups for this kind on an axis: `shard` (neighbours) or `replicate` (a shard
+/// apart).
 bool has_group(CollectiveKind kind, Axis axis);
 
-/// Elements that a buffer holds from `begin` on: element i is scale * ((source + i) % 7) + shift. Whole numbers below
-/// 2^24, so that sums are exact in fp32.
+/// Expected elements of a buffer from `begin` on: element i is scale * ((source + i) % 7) + shift. Whole numbers below
+/// 2^24, so that fp32 sums are exact.
 struct Segment {
   std::int64_t begin = 0, count = 0, source = 0;
   double scale = 1, shift = 0;
 };
-/// Piece by piece: large buffers have no second copy.
+/// Works piece by piece, so that large buffers need no second copy.
 void fill(const at::Tensor& buffer, const std::vector<Segment>& segments);
-/// Index of the first element that is not what the segments say, -1 where all are.
+/// Index of the first element that differs from the segments; -1 where none does.
 std::int64_t first_wrong(const at::Tensor& buffer, const std::vector<Segment>& segments);
 
 class CollectiveCase {
  public:
-  /// `bytes`, rounded down to whole elements a rank: the buffer of all ranks' parts for gathers and scatters, what a
-  /// rank sends for the others. An uneven exchange gives ranks shares with the skew of recorded routing (skewed_rows),
-  /// `seed` says which the large ones.
+  /// `bytes` are rounded down to whole elements per rank. For gathers and scatters they are the buffer with all ranks'
+  /// parts, otherwise what a rank sends. An uneven exchange gives ranks shares with the skew of recorded routing
+  /// (skewed_rows); `seed` determines which shares are large.
   CollectiveCase(Communicators& communicators, const Mesh& mesh, Axis axis, CollectiveKind kind, std::int64_t bytes,
                  std::uint64_t seed, at::Device device);
 
@@ -60,7 +61,7 @@ class CollectiveCase {
 
   void prepare();
   Pending issue();
-  /// "" where every element is what the definition says; else what was found.
+  /// "" where every element is as expected; otherwise what was found.
   std::string wrong() const;
   void release() { in_ = out_ = at::Tensor(); }
 
@@ -74,7 +75,7 @@ class CollectiveCase {
   at::Device device_;
   std::int64_t ranks_, own_;          ///< of the group; this rank's coordinate in it
   std::int64_t part_;                 ///< elements
-  std::vector<std::int64_t> shares_;  ///< elements that a rank sends to each
+  std::vector<std::int64_t> shares_;  ///< elements that a rank sends to each other rank
   at::Tensor in_, out_;
 };
 

@@ -1,4 +1,4 @@
-// One collective after another over the trainer's own groups.
+// Measures collectives one after another over the trainer's own groups.
 #include <algorithm>
 #include <span>
 
@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kManySamples_bytes = 16 << 20;
 constexpr std::int64_t kLargest_bytes = std::int64_t{8} << 30;
 constexpr double kBuffers = 3;  // input, output, the transport's copy
-// A stop loses the block that it comes in: some half a minute over two cores.
+// A stop loses the current block: about half a minute on two cores.
 constexpr std::size_t kBlock = 32;
 constexpr std::int64_t kBlock_bytes = 1 << 30;
 
@@ -42,14 +42,14 @@ Profile measured(const RankSuite& suite, std::span<CollectiveCase> cases, const 
   const RankSuiteOptions& o = suite.options;
   const bool on_cpu = suite.clock.device().is_cpu();
   std::vector<RankCase> own(cases.size());
-  // A wrong result on one rank stops none: the others wait for it in the next collective.
+  // A wrong result on one rank does not end its loop, because the others wait for it in the next collective.
   const auto checked = [&](std::size_t i) {
     cases[i].prepare();
     take_sample(suite, cases[i], 1);
     if (own[i].error.empty()) own[i].error = cases[i].wrong();
   };
   for (std::size_t i = 0; i < cases.size();
-       ++i) {  // connections and buffers of every kind are there before time counts
+       ++i) {  // creates connections and buffers of every kind before timing starts
     checked(i);
     cases[i].release();
   }
@@ -92,9 +92,9 @@ RankSample take_sample(const RankSuite& suite, CollectiveCase& c, int calls) {
   suite.communicators.barrier();
   if (on_device) events.begin(), events.mark();
   const Clocks begin = Clocks::now();
-  for (int i = 0; i < calls; ++i) c.issue()->wait();  // on a device only its stream waits
+  for (int i = 0; i < calls; ++i) c.issue()->wait();  // on a device only the stream waits
   const StepClock::Mark done = on_device ? events.mark() : StepClock::Mark{};
-  suite.communicators.before_host_read();  // a link that delivers nothing ends in a time-out, not in a hang
+  suite.communicators.before_host_read();  // a dead link ends in a time-out instead of a hang
   wait_for_device(events.device());
   const Clocks end = Clocks::now();
   const double n = calls, seconds = on_device ? events.seconds(done) : end.wall_s - begin.wall_s;

@@ -1,4 +1,4 @@
-// What computation costs where ranks share cores: caches are refilled after each of the scheduler's slices.
+// The cost of sharing cores: computation must refill caches after each of the scheduler's time slices.
 #include "bench/suites/rank_suite.hpp"
 #include "configs/files/find.hpp"
 #include "trainer/launch/rehearse_rank.hpp"
@@ -23,23 +23,23 @@ void bench_crowding(const RankSuite& suite, RankRows& rows) {
   row.shape.erase("bytes");
   if (rows.has(row)) return;
   RunSpec run = read_run(find_config("runs", "demo"));
-  run.dataset.use_folder({});  // tokens are drawn
+  run.dataset.use_folder({});  // random tokens
   const auto clock = make_step_clock(prepare_rank_process(run, 0));
   RehearsedRank rank(run, *clock);
   std::int64_t step = 0;
   for (; step < kRehearsalWarmUp;) computed(rank, ++step);
   RankCase alone, together;
-  for (int i = 0; i < suite.options.samples; ++i) {  // in turns, so that a slow phase of the machine meets both
+  for (int i = 0; i < suite.options.samples; ++i) {  // alternates, so that a slow phase of the machine affects both
     suite.communicators.barrier();
     if (suite.communicators.rank() == 0) alone.samples.push_back(computed(rank, ++step));
     suite.communicators.barrier();
     together.samples.push_back(computed(rank, ++step));
   }
-  if (suite.communicators.rank() != 0) alone = together;  // the same number of samples; not used
+  if (suite.communicators.rank() != 0) alone = together;  // only to have as many samples; not used
   const auto all = gather_cases(suite, "crowding", {alone, together});
   if (all.empty()) return;
   Measurement m = rank_measurement(row, all[1]), single;
-  m.counters.erase("max_rel_error");  // rehearsed: nothing to compare with
+  m.counters.erase("max_rel_error");  // a rehearsal has no reference
   for (const RankSample& sample : all[0].front().samples) single.samples.push_back(sample.thread_cpu_s);
   m.counters["alone_cpu_s"] = single.median();
   rows.add({{}, {m}});

@@ -13,7 +13,7 @@ namespace {
 
 using at::Tensor;
 
-/// Until clocks and libraries have settled.
+/// Repetitions before timing, until clocks and libraries have settled.
 constexpr int kWarmUp = 3;
 
 template <typename Work>
@@ -26,8 +26,8 @@ double seconds_of(StepClock& clock, Work&& work) {
   return clock.seconds(end);
 }
 
-/// x = a x again and again, so that a wrong bit anywhere on the way is in the result. Random values: constant ones take
-/// less power. Scaled so that products keep their size.
+/// Computes x = a x repeatedly, so that a wrong bit anywhere shows in the result. Values are random, because constant
+/// ones draw less power, and scaled so that products keep their magnitude.
 void multiply(StepClock& clock, int repetitions, const StressSize& size, DeviceObservation& out) {
   const auto options = at::TensorOptions(clock.device()).dtype(clock.device().is_cpu() ? at::kFloat : at::kBFloat16);
   at::manual_seed(1);
@@ -85,7 +85,7 @@ DeviceObservation stress_device(StepClock& clock, int repetitions, const StressS
   if (!clock.device().is_cpu()) {
     Fingerprint facts = device_facts(clock.device());
     out.id = gpu_uuid(facts["gpu_uuid"]), out.model = facts["device"], out.pci_bus = facts["pci_bus_id"];
-    if (!facts.count("run.nvml"))  // else NVML has failed
+    if (!facts.count("run.nvml"))  // present only if NVML failed
       if (auto managed = open_nvml_device(facts["gpu_uuid"]))
         monitor = std::make_unique<DeviceMonitor>(*std::move(managed));
   }

@@ -5,7 +5,7 @@ namespace wt {
 std::unique_ptr<DeviceMonitor> watch_device(at::Device device) {
   if (device.is_cpu()) return nullptr;
   const Fingerprint facts = device_facts(device);
-  if (facts.count("run.nvml")) return nullptr;  // says why NVML failed
+  if (facts.count("run.nvml")) return nullptr;  // the fact says why NVML failed
   auto managed = open_nvml_device(facts.at("gpu_uuid"));
   return managed ? std::make_unique<DeviceMonitor>(std::move(*managed)) : nullptr;
 }

@@ -1,4 +1,4 @@
-// What the driver says of a rank's device while a suite's cases are timed on it.
+// NVML readings of a rank's device while a suite's cases are timed.
 #pragma once
 #include <memory>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace wt {
 
-/// Reads from now on; null for the CPU, and where there is no NVML or it fails.
+/// Starts reading; null for the CPU, and where NVML is missing or fails.
 std::unique_ptr<DeviceMonitor> watch_device(at::Device device);
 
 /// The windows in which each of a suite's cases was timed.
@@ -18,7 +18,7 @@ class CaseWindows {
   CaseWindows(at::Device device, std::size_t cases) : monitor_(watch_device(device)), windows_(cases) {}
   void begin(std::size_t i) { windows_[i].push_back({monotonic_s(), monotonic_s()}); }
   void end(std::size_t i) { windows_[i].back().end_s = monotonic_s(); }
-  /// Ends the reading. `throttled` of a case, and its lowest clock or 0 where nothing was read.
+  /// Ends the reading. For each case: throttling reasons, and its lowest clock or 0 where nothing was read.
   struct Conditions {
     std::vector<std::string> throttled;
     double min_clock_MHz = 0;

@@ -11,7 +11,7 @@
 namespace wt {
 namespace {
 
-/// `rows` by shares, rounded so that they sum to it.
+/// Splits `rows` by shares, rounded so that the parts sum to `rows`.
 std::vector<std::int64_t> split(std::int64_t rows, const std::vector<double>& share) {
   const double sum = std::accumulate(share.begin(), share.end(), 0.0);
   std::vector<std::int64_t> out;
@@ -25,7 +25,7 @@ std::vector<std::int64_t> split(std::int64_t rows, const std::vector<double>& sh
   return out;
 }
 
-/// The family in configs/routing of models with as many experts and choices; "" = there is none.
+/// The family in configs/routing of models with this number of experts and choices; "" = none.
 std::string recorded_family(const ModelSpec& model) {
   if (model.experts == 16 && model.top_k == 4) return "dbrx-proxy";
   if (model.experts == 8 && model.top_k == 2) return "mixtral";
@@ -33,7 +33,7 @@ std::string recorded_family(const ModelSpec& model) {
   return "";
 }
 
-/// Layers that were recorded of a model with as many experts and choices; none: no such model was.
+/// Recorded layers of a model with this number of experts and choices; empty: no such model was recorded.
 const std::vector<std::vector<double>>& recorded_layers(const ModelSpec& model) {
   static std::map<std::pair<std::int64_t, std::int64_t>, std::vector<std::vector<double>>> known;
   const auto [found, is_new] = known.try_emplace({model.experts, model.top_k});

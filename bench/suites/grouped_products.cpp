@@ -14,10 +14,10 @@ namespace {
 using at::Tensor;
 
 constexpr const char* kOf[] = {"", "_rows", "_weight"};
-// The kernel suite's loop is of the default library, results made in the call: another measurement, under another name.
+// Differs from the kernel suite's loop, which uses the default library and allocates its results: hence another name.
 constexpr const char* kBy[] = {"_own", "_library", "_cublaslt"};
 
-/// LibTorch's products by cuBLASLt while it is there; nothing on the CPU.
+/// Makes LibTorch use cuBLASLt for products during its lifetime; no effect on the CPU.
 class ByCublasLt {
  public:
   explicit ByCublasLt(const Tensor& on)
@@ -35,7 +35,7 @@ class ByCublasLt {
   at::BlasBackend before_;
 };
 
-/// in: x (rows, k) and weight (groups, n, k) forward, dy (rows, n) and weight for the rows, dy and x for the weight.
+/// in: forward x (rows, k) and weight (groups, n, k); for rows dy (rows, n) and weight; for the weight dy and x.
 void product_of_group(GroupedPass pass, const Tensors& in, const GroupedShape& s, std::int64_t g, Tensor out) {
   const auto part = [&](const Tensor& t) { return t.narrow(0, g * s.rows_each, s.rows_each); };
   Tensor to = pass == GroupedPass::weight ? out.select(0, g) : part(out);
@@ -71,7 +71,7 @@ Tensors grouped(GroupedPass pass, ProductBy by, const Tensors& in, const Tensor&
   return {out};
 }
 
-/// Group by group beside fp64, where the operands are: on a GPU the host would take minutes.
+/// Compares with fp64 group by group, on the operands' device: the host would take minutes for a GPU's sizes.
 double grouped_error(GroupedPass pass, const Tensors& in, const GroupedShape& s, const Tensor& got) {
   double worst = 0;
   for (std::int64_t g = 0; g < s.groups; ++g) {
@@ -117,8 +117,8 @@ BenchCase grouped_case(GroupedPass pass, ProductBy by, const GroupedShape& s, at
     Tensor to;
     if (by != ProductBy::library)
       to = pass == GroupedPass::weight
-               ? zeros_beside(ends, {s.groups, s.n, s.k}, at::kBFloat16)
-               : zeros_beside(ends, {s.rows(), pass == GroupedPass::forward ? s.n : s.k}, at::kBFloat16);
+               ? zeros_on_device_of(ends, {s.groups, s.n, s.k}, at::kBFloat16)
+               : zeros_on_device_of(ends, {s.rows(), pass == GroupedPass::forward ? s.n : s.k}, at::kBFloat16);
     p.run = [=](const Tensors& in) { return grouped(pass, by, in, ends, s, to); };
     p.verify = [=](const Tensors& in, const Tensors& got) { return grouped_error(pass, in, s, got[0]); };
     return p;
@@ -134,7 +134,7 @@ BenchCase dense_case(const GroupedShape& s, at::Device device) {
   out.make = [=](NormalPool& normal) {
     KernelProblem p;
     p.inputs = {normal.take({one.rows(), s.k}, at::kBFloat16), normal.take({1, s.n, s.k}, at::kBFloat16)};
-    const Tensor to = zeros_beside(p.inputs[0], {one.rows(), s.n}, at::kBFloat16);
+    const Tensor to = zeros_on_device_of(p.inputs[0], {one.rows(), s.n}, at::kBFloat16);
     p.run = [=](const Tensors& in) { return grouped(GroupedPass::forward, ProductBy::cublaslt, in, {}, one, to); };
     p.verify = [=](const Tensors& in, const Tensors& got) {
       return grouped_error(GroupedPass::forward, in, one, got[0]);

@@ -1,4 +1,4 @@
-// Grouped products of bf16 on balanced groups as rows of a bench, each of the three alone, by whoever computes it.
+// Bench rows for grouped products of bf16 on balanced groups: each of the three products, by each implementation.
 #pragma once
 #include <cstdint>
 
@@ -11,15 +11,15 @@ struct GroupedShape {
   std::int64_t rows() const { return groups * rows_each; }
 };
 
-enum class GroupedPass { forward, rows, weight };  ///< rows of the result, their gradients, the weights' gradients
+enum class GroupedPass { forward, rows, weight };  ///< the result's rows, the gradient of rows, that of the weights
 enum class ProductBy { own, library, cublaslt };  ///< our kernel, LibTorch's _grouped_mm, a loop of cuBLASLt's products
 
-/// Row "grouped_gemm_own", "grouped_gemm_library_rows", "grouped_gemm_cublaslt_weight", ...; each result compared with
-/// fp64 group by group.
+/// Row "grouped_gemm_own", "grouped_gemm_library_rows", "grouped_gemm_cublaslt_weight", ... Each result is compared
+/// with fp64 group by group.
 BenchCase grouped_case(GroupedPass pass, ProductBy by, const GroupedShape& shape, at::Device device);
-/// All rows times one weight, by cuBLASLt: row "gemm_cublaslt".
+/// All rows times one weight by cuBLASLt: row "gemm_cublaslt".
 BenchCase dense_case(const GroupedShape& shape, at::Device device);
-/// Whether our kernel serves this device; its CPU twin does.
+/// Whether our kernel supports this device; the CPU has its own version.
 bool has_own_product(at::Device device);
 
 }  // namespace wt

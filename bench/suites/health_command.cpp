@@ -1,4 +1,4 @@
-// `windtunnel-train health`: the half of `windtunnel health --fabric` that needs devices and process groups.
+// `windtunnel-train health`: the part of `windtunnel health --fabric` that needs devices and process groups.
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
@@ -15,7 +15,7 @@ namespace {
 
 struct Arguments {
   std::string output, storage = ".";
-  std::int64_t ranks = 0;  ///< 0: one a GPU
+  std::int64_t ranks = 0;  ///< 0: one per GPU
   HealthRankOptions options;
 };
 

@@ -26,12 +26,12 @@ namespace {
 
 using nlohmann::json;
 
-/// Messages of latency, of both, and of bandwidth.
+/// Payloads limited by latency, by both, and by bandwidth.
 constexpr std::int64_t kPayloads_bytes[] = {64 << 10, 1 << 20, 16 << 20};
-/// Longest wait for another rank: the first of each node writes and reads files meanwhile, and NCCL connects.
+/// Longest wait for another rank: meanwhile the first rank of each node tests its storage, and NCCL connects.
 constexpr double kTimeout_s = 300;
 
-const Mesh kTwo(2, 1, 1);  // its groups of the two: world and replicate
+const Mesh kTwo(2, 1, 1);  // a pair of ranks: its groups are world and replicate
 
 NodeObservation named(const std::string& name) {
   NodeObservation out;
@@ -39,7 +39,7 @@ NodeObservation named(const std::string& name) {
   return out;
 }
 
-/// The communicators of a pair that this rank is in.
+/// The communicators of a pair that includes this rank.
 struct OwnPair {
   FabricPair pair;
   std::size_t round = 0;
@@ -73,7 +73,7 @@ class RankCheck {
       });
       for (const std::string& failure : node.failures) note(failure);
     }
-    node.name = own_node().name;  // which may be another than the host's
+    node.name = own_node().name;  // may differ from the host's name
     world_->barrier();
     if (!clock_->device().is_cpu()) {
       say("computing and copying on every GPU");
@@ -81,29 +81,29 @@ class RankCheck {
     }
     measure_links(own);
     if (first_of_node) {
-      node.nics = risen(nics, read_nics("/sys"), Clocks::now().wall_s - begin_s);
-      node.xids = xids_in(kernel_log());  // of what has just been done, too
+      node.nics = increases_between(nics, read_nics("/sys"), Clocks::now().wall_s - begin_s);
+      node.xids = xids_in(kernel_log());  // read last, to include XIDs caused by this check
     }
     node.failures = failures_;
     write_fleet(std::move(own), output);
-    world_->barrier();  // the store may live in rank 0
+    world_->barrier();  // rank 0 may own the store, so that it must not end first
   }
 
  private:
-  /// What cannot be measured is held against the node, and the check goes on. Whether it could.
+  /// Runs a measurement. A failure is recorded against the node, and the check continues. Returns whether it succeeded.
   template <typename Work>
   bool noted(Work work) {
     try {
       work();
       return true;
-    } catch (const c10::Error& e) {  // its what() has a backtrace
+    } catch (const c10::Error& e) {  // not what(), which contains a backtrace
       note(e.what_without_backtrace());
     } catch (const std::exception& e) {
       note(e.what());
     }
     return false;
   }
-  /// CUDA's messages have lines of advice behind the first.
+  /// Keeps the first line only: CUDA's messages continue with general advice.
   void note(const std::string& failure) {
     failures_.push_back(fmt::format("rank {}: {}", environment_.rank, failure.substr(0, failure.find('\n'))));
   }
@@ -127,7 +127,7 @@ class RankCheck {
     return options_.rank_is_node ? fmt::format("{}/rank-{}", name, environment_.rank) : name;
   }
 
-  /// Puts `own` beside what the others put there; rank 0 has all of it, by rank.
+  /// Publishes `own` under the key. Rank 0 returns the values of all ranks, by rank.
   std::vector<json> gather(const std::string& key, const json& own) {
     SharedStore& store = world_->store();
     const auto key_of = [&](std::int64_t rank) { return fmt::format("health/{}/{}", key, rank); };
@@ -138,7 +138,8 @@ class RankCheck {
     return out;
   }
 
-  /// Who is on which node. Rank 0 asks all and tells all: everybody asking everybody would be too much for the store.
+  /// Finds the ranks of each node. Rank 0 collects and distributes, because all-to-all queries would overload the
+  /// store.
   void meet() {
     const auto all = gather("node", {{"node", node_name()}, {"cuda", !clock_->device().is_cpu()}});
     std::vector<std::string> nodes;
@@ -153,14 +154,14 @@ class RankCheck {
     }
   }
 
-  /// What rank 0 says, at every rank.
+  /// Broadcasts rank 0's value to every rank.
   json tell(const std::string& key, const json& of_rank_0) {
     SharedStore& store = world_->store();
     if (environment_.rank == 0) store.set("health/told/" + key, of_rank_0.dump());
     return json::parse(store.get("health/told/" + key));
   }
 
-  /// Nodes whose devices all work.
+  /// Nodes on which all devices work.
   std::vector<FabricNode> able_nodes() {
     const auto all = gather("able", device_works_);
     json unable = json::array();
@@ -169,7 +170,7 @@ class RankCheck {
     return nodes_without(nodes_, tell("unable", unable).get<std::vector<std::int64_t>>());
   }
 
-  /// All of this rank's, before any is used: see GlooCommunicators.
+  /// Creates all communicators of this rank before any is used: see GlooCommunicators.
   std::vector<OwnPair> connect(const std::vector<std::vector<FabricPair>>& rounds) {
     std::vector<OwnPair> out;
     for (std::size_t round = 0; round < rounds.size(); ++round)
@@ -185,7 +186,7 @@ class RankCheck {
     const RankSuite suite{*own.communicators, kTwo, *clock_, none};
     CollectiveCase c(*own.communicators, kTwo, Axis::replicate, CollectiveKind::all_reduce, bytes, 0, clock_->device());
     LinkObservation out{own.pair.a, own.pair.b, own.pair.rail, bytes, {}, 0};
-    for (int i = -1; i < repetitions(); ++i) {  // -1: connections and buffers
+    for (int i = -1; i < repetitions(); ++i) {  // -1 creates connections and buffers
       c.prepare();
       RankSample sample = take_sample(suite, c, 1);
       const bool wrong = !c.wrong().empty();
@@ -210,7 +211,7 @@ class RankCheck {
     world_->barrier();
   }
 
-  /// By rank 0, its nodes in the order of the ring.
+  /// Written by rank 0, with nodes in the order of the ring.
   void write_fleet(FleetObservation own, const std::filesystem::path& output) {
     std::set<std::string> ends;
     for (const LinkObservation& link : own.links) ends.insert({link.a, link.b});
@@ -225,7 +226,7 @@ class RankCheck {
   const HealthRankOptions& options_;
   const RankEnvironment& environment_;
   RankWatch& watch_;
-  std::vector<std::string> failures_;  ///< of what this rank was to measure
+  std::vector<std::string> failures_;  ///< of this rank's measurements
   bool device_works_ = true;
   std::unique_ptr<StepClock> clock_;
   std::unique_ptr<Communicators> world_;

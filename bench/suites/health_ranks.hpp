@@ -1,6 +1,6 @@
-// The fleet's own check, one rank a device: `windtunnel health --fabric`. Every node is looked at by its first rank,
-// every GPU is stressed by its own, and then neighbouring nodes make all-reduces, all rails of a pair at once and half
-// of the pairs at a time (bench/health/fabric.hpp). Rank 0 puts together what all ranks saw.
+// The check of a whole fleet, with one rank per device: `windtunnel health --fabric`. The first rank of every node
+// checks the node, every rank stresses its own GPU, and then neighbouring nodes run all-reduces: all rails of a pair at
+// once, half of the pairs at a time (bench/health/fabric.hpp). Rank 0 merges the observations.
 #pragma once
 #include <filesystem>
 
@@ -8,14 +8,13 @@ namespace wt {
 
 struct HealthRankOptions {
   bool quick = false;                   ///< seven repetitions instead of 15
-  std::filesystem::path storage = ".";  ///< folder that each node writes in
-  /// Every rank is a node of its own and on the CPU, and all-reduces alone are measured: to try the rest on one
-  /// machine.
+  std::filesystem::path storage = ".";  ///< folder that each node writes to
+  /// Treats every rank as a node on the CPU and measures only all-reduces, to test on one machine.
   bool rank_is_node = false;
 };
 
-/// In a rank of a launcher or of run_ranks(). A node is the ranks of one WINDTUNNEL_NODE, or of one host where that is
-/// not set. Rank 0 writes the fleet (windtunnel.health/1) to `output`.
+/// Runs in a rank of a launcher or of run_ranks(). A node is the ranks with one WINDTUNNEL_NODE, or of one host if that
+/// is not set. Rank 0 writes the fleet (windtunnel.health/1) to `output`.
 void check_as_rank(const HealthRankOptions& options, const std::filesystem::path& output);
 
 }  // namespace wt

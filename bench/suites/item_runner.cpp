@@ -51,7 +51,7 @@ void ItemRunner::touch() const {
   volatile double keep = 0;
   for (std::size_t input : problem.still_warm)
     if (const Tensor sum = problem.inputs[input].sum(); sum.is_cpu()) keep = sum.item<double>();
-  (void)keep;  // on a device nobody waits: the host's wait would be timed
+  (void)keep;  // no wait for the device: it would be timed
 }
 
 void ItemRunner::release() {

@@ -1,4 +1,4 @@
-// Runs one case again and again, and says whether what it computes is right.
+// Runs one case repeatedly and checks its result.
 #pragma once
 #include <memory>
 
@@ -12,27 +12,26 @@ class ItemRunner {
   /// Keeps a reference to `run`.
   ItemRunner(const WorkItem& item, const RunSpec& run, NormalPool& normal, GroupedAs as = GroupedAs::picked);
 
-  /// Fresh inputs and, for a backward pass through autograd, the graph. With sets > 1 that many of them, which the
-  /// calls take in turn, so that caches smaller than all together do not help.
+  /// Creates fresh inputs and, for a backward pass through autograd, the graph. With `sets` > 1, calls rotate through
+  /// that many sets of inputs, so that caches smaller than all sets together do not help.
   void prepare(int sets = 1);
-  /// Of the prepared inputs and incoming gradients of one set.
+  /// Bytes of the prepared inputs and incoming gradients of one set.
   std::int64_t input_bytes() const;
-  /// Once, as the trainer executes it; the results of the last call.
+  /// Runs the case once, as the trainer does. Returns its results.
   Tensors call();
-  /// Gives the inputs back.
+  /// Frees the inputs.
   void release();
 
-  /// prepare(), one call, and the comparison below.
+  /// prepare(), call() and compare(). Returns the error.
   double check();
-  /// Largest error over the largest value, against fp64 on the CPU, or for inputs beyond 32 MiB where they are. Throws
-  /// Error{runtime} beyond the case's limit, naming case, output, error and limit: times of a kernel that computes
-  /// something else are worth nothing.
+  /// Largest error relative to the largest value, against an fp64 reference on the CPU (inputs above 32 MiB: on their
+  /// device). Throws Error{runtime} with case, output, error and limit where the error is too large.
   double compare(const Tensors& outputs, const Tensors& expected) const;
-  /// What call() must give for the prepared inputs; they must not have been used yet.
+  /// The expected results for the prepared inputs, which must be unused.
   Tensors expected() const;
 
   bool cold() const { return sets_.front().problem.cold; }
-  /// Reads the inputs that are in the caches when the trainer comes to this item.
+  /// Reads the inputs that are in caches when the trainer reaches this item.
   void touch() const;
   double share() const { return sets_.front().problem.share; }
   const std::string& backend() const { return sets_.front().problem.backend; }

@@ -19,17 +19,18 @@
 namespace wt {
 namespace {
 
-// Inputs that take turns on a device hold this much together: more than four times 60 MB, which no L2 so far exceeds.
+// Size of all rotating inputs together: more than four times 60 MB, the largest L2 so far.
 constexpr std::int64_t kRotated_bytes = std::int64_t{256} << 20;
-/// Items whose samples are taken in one random order; on a device fewer, whose checks and samples take longer and whose
-/// time ends.
+/// Items whose samples are taken in one random order. Fewer on a device, where checks and samples take longer and time
+/// is limited.
 constexpr std::size_t kHostBlock = 256, kDeviceBlock = 64;
 constexpr double kSaveEvery_s = 5;
-/// Inputs below 256 KiB are flushed from the L2 instead, and then calls are timed one by one, which adds some
-/// microseconds: a router's product of 256 rows, 1 MiB, is not to be among them.
+/// More sets than this are replaced by flushing the L2 cache: inputs are then below 256 KiB. Flushing times calls one
+/// by one, which adds some microseconds, so that larger inputs (a router's product of 256 rows, 1 MiB) must not need
+/// it.
 constexpr std::int64_t kMostSets = 1024;
 
-/// Sets of inputs that outgrow a device's L2; 0 where that would be too many.
+/// Number of input sets that exceed a device's L2 cache; 0 where that would be too many.
 int sets_beyond_l2(ItemRunner& runner) {
   runner.prepare();
   const std::int64_t bytes = std::max<std::int64_t>(1, runner.input_bytes());
@@ -44,12 +45,12 @@ std::vector<BenchCase> all_cases(const KernelWork& work, at::Device device) {
   return out;
 }
 
-/// An item being measured. Stays where it is: cases refer to it.
+/// An item being measured. It must not move, because cases refer to it.
 struct Entry {
   Measurement measurement;
   std::unique_ptr<ItemRunner> runner;
   double share = 1;
-  std::vector<TimeWindow> windows;  ///< when samples were taken
+  std::vector<TimeWindow> windows;  ///< times of the samples
 };
 
 class KernelSuite {
@@ -95,7 +96,7 @@ class KernelSuite {
   }
 
  private:
-  /// Checks items and then takes their samples in random order: a stop loses no more than one block's checks.
+  /// Checks items, then takes their samples in random order. A stop loses only one block's checks.
   void measure(std::size_t begin, std::size_t end) {
     std::vector<TimedCase> cases;
     std::vector<Entry*> timed;
@@ -113,7 +114,7 @@ class KernelSuite {
         timed.push_back(&entry);
       } catch (...) {
         entry.runner.reset();
-        entry.measurement.samples.clear();  // known ones, of a kernel that is wrong now
+        entry.measurement.samples.clear();  // earlier samples of a kernel that is now wrong
         fail(entry, current_error());
       }
     }
@@ -131,7 +132,7 @@ class KernelSuite {
     if (save_) save();
   }
 
-  /// The case whose samples are to be taken, once one call was right.
+  /// Checks one call, then returns the case to be timed.
   TimedCase check(const BenchCase& what, Entry& entry) {
     BenchCase smaller = what;
     if (what.make_checked) smaller.make = what.make_checked;
@@ -159,7 +160,7 @@ class KernelSuite {
                   },
                   [&runner] { runner.call(); },
                   [&runner, &entry] {
-                    // none is open where preparing failed
+                    // no window is open if prepare() failed
                     if (!entry.windows.empty() && entry.windows.back().end_s == 0)
                       entry.windows.back().end_s = monotonic_s();
                     runner.release();
@@ -170,7 +171,7 @@ class KernelSuite {
     return out;
   }
 
-  /// Samples that were good before the error stay: on a device one kernel's error is that of all calls after it.
+  /// Keeps the samples before the error: on a device, an error of one kernel fails all later calls.
   void fail(Entry& entry, const std::string& error) {
     failures_.push_back({entry.measurement.name(), error});
     fmt::print(stderr, "windtunnel bench: {} failed: {}\n", failures_.back().name, error);
@@ -180,7 +181,7 @@ class KernelSuite {
     Profile out;
     for (const Entry& e : entries_)
       if (!e.measurement.samples.empty()) out.measurements.push_back(e.measurement);
-    for (std::size_t i = entries_.size(); i < timed_.size(); ++i)  // not yet come to, but known from before
+    for (std::size_t i = entries_.size(); i < timed_.size(); ++i)  // not reached yet, but known from an earlier bench
       if (const auto found = known_.find(timed_[i].row.name()); found != known_.end())
         out.measurements.push_back(*found->second);
     out.failures = failures_;
@@ -196,8 +197,8 @@ class KernelSuite {
   const std::function<void(const Profile&)>& save_;
   at::Device device_;
   std::vector<BenchCase> timed_;
-  /// Where our grouped kernels begin, on a device: last, as a kernel that traps or hangs there takes what comes after
-  /// it along.
+  /// Index of our grouped kernels. On a device they run last, because a kernel that traps or hangs prevents all later
+  /// measurements.
   std::size_t first_own_ = 0;
   NormalPool normal_;
   std::unique_ptr<Stopwatch> stopwatch_;
@@ -214,9 +215,9 @@ class KernelSuite {
 
 Profile bench_kernels(const KernelWork& work, const SuiteOptions& options, const Profile& known,
                       const std::function<void(const Profile&)>& save) {
-  at::set_num_threads(1);  // as in training: ranks share cores
+  at::set_num_threads(1);  // as in training, where ranks share cores
   open_device(options.device);
-  at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);  // the kernels that training takes
+  at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);  // the kernels that training uses
   at::globalContext().setDeterministicFillUninitializedMemory(false);
   return KernelSuite(work, options, known, save).run();
 }

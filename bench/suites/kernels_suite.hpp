@@ -18,8 +18,7 @@ struct SuiteOptions {
   std::string device = "cpu";  ///< or "cuda"; see device.hpp
 };
 
-/// What is measured: items, the run whose model, sequence and optimizer their inputs are made of, and cases of other
-/// kinds.
+/// What to measure: items, the run that defines the model, sequence and optimizer of their inputs, and other cases.
 struct KernelWork {
   RunSpec run;
   std::vector<WorkItem> items;
@@ -27,11 +26,11 @@ struct KernelWork {
 };
 
 /// One measurement per item and case: clock thread_cpu (device on cuda), one intra-op thread, counters max_rel_error,
-/// flops and bytes; on cuda also what the driver said of the device during the samples, whose facts of the whole timing
-/// are the fingerprint (configs/machine/device_monitor.hpp). An item whose result is wrong, or that throws, is a
-/// failure, beside the samples it gave before; the others go on. What `known` has of an item counts: only the samples
-/// that it lacks are taken. `save` is called every few seconds with all that was measured so far; a stop signal
-/// (trainer/launch/agent.hpp) ends the suite with that. Throws Error{runtime} when the device is not there.
+/// flops and bytes. On cuda also the driver's readings during the samples; those of the whole run go to the fingerprint
+/// (configs/machine/device_monitor.hpp). An item with a wrong result, or that throws, is recorded as a failure with its
+/// earlier samples, and the others continue. Samples in `known` count, and only missing ones are taken. `save` is
+/// called every few seconds with all measurements so far. A stop signal (trainer/launch/agent.hpp) ends the suite,
+/// which returns what it has. Throws Error{runtime} when the device is missing.
 Profile bench_kernels(const KernelWork& work, const SuiteOptions& options, const Profile& known = {},
                       const std::function<void(const Profile&)>& save = {});
 

@@ -1,4 +1,4 @@
-// What the machine itself does: copies, and launches of a kernel that does next to nothing.
+// Costs of the machine itself: copies, and launches of a nearly empty kernel.
 #include <cstring>
 
 #include "bench/suites/bench_case.hpp"
@@ -15,7 +15,7 @@ using at::Tensor;
 
 enum class Copy { host_to_device, device_to_host, device_to_device };
 
-/// Page-locked, so that the copy is one transfer and needs no staging of the driver's.
+/// Page-locked, so that a copy is one transfer without the driver's staging buffer.
 Tensor host_memory(std::int64_t count) {
   return at::empty({count}, at::TensorOptions().dtype(at::kFloat).pinned_memory(true));
 }
@@ -34,12 +34,12 @@ BenchCase copy_case(Copy kind, std::int64_t bytes, at::Device device) {
     KernelProblem p;
     Tensor from = normal.take({count}, at::kFloat);
     if (kind == Copy::host_to_device) from = host_memory(count).copy_(from);
-    // Zeros, as memory that comes back from an allocator may still hold what is about to be copied.
+    // Zeroed, because memory from the allocator may still contain the expected result.
     const Tensor to = kind == Copy::device_to_host
                           ? host_memory(count).zero_()
                           : at::zeros({count}, at::TensorOptions().dtype(at::kFloat).device(device));
     p.inputs = {from, to};
-    if (device.is_cpu())  // LibTorch's copy_ never goes past the caches, memcpy of this size does
+    if (device.is_cpu())  // memcpy of this size bypasses the caches, LibTorch's copy_ does not
       p.run = [](const Tensors& in) {
         std::memcpy(in[1].data_ptr(), in[0].data_ptr(), in[0].nbytes());
         return Tensors{in[1]};
@@ -55,11 +55,10 @@ BenchCase copy_case(Copy kind, std::int64_t bytes, at::Device device) {
   return out;
 }
 
-constexpr std::int64_t kRow = 16;  // floats that the kernel of a launch copies, by a single block
+constexpr std::int64_t kRow = 16;  // floats that the launched kernel copies, in a single block
 constexpr int kIssued = 200;
 
-/// Seconds from one launch to the next where they wait ready on the device; counter issue_s: what issuing one takes the
-/// host.
+/// Seconds between launches that are queued on the device. Counter issue_s: the host's time to issue one.
 BenchCase launch_case(at::Device device) {
   BenchCase out;
   out.row.kernel = "launch";

@@ -1,5 +1,4 @@
-// Products beside a collective in flight, and each of the two alone: what communication takes from computation and the
-// other way round.
+// Products during a collective, and each of the two alone: how much communication and computation slow each other.
 #include <algorithm>
 
 #include "bench/suites/collective_case.hpp"
@@ -17,11 +16,11 @@ using at::Tensor;
 
 constexpr std::int64_t kCpuWidth = 256,
                        kDeviceWidth = 4096;  // a product takes some 0.4 ms on a core, 0.2 ms on an H100
-/// Of the collective's time alone that the products take alone: it is in flight as long as they run, and longer.
+/// Time of the products relative to the collective's, each alone, so that the collective outlasts the products.
 constexpr double kShare = 0.5;
 constexpr int kProbes = 3;
 
-/// out = a b with square matrices of small whole numbers; the same operands every time, so that caches are warm.
+/// out = a b with square matrices of small whole numbers; always the same operands, so that caches are warm.
 struct Products {
   Tensor a, b, out;
   int calls = 1;
@@ -34,7 +33,7 @@ struct Products {
   void run() {
     for (int i = 0; i < calls; ++i) at::mm_out(out, a, b);
   }
-  /// Largest error over the largest value.
+  /// Largest error relative to the largest value.
   double error() const {
     const Tensor want = at::mm(a.to(at::kFloat), b.to(at::kFloat));
     return ((out.to(at::kFloat) - want).abs().max() / want.abs().max()).item<double>();
@@ -43,10 +42,10 @@ struct Products {
 
 struct Times {
   double gemm_s = 0;        ///< one product
-  double collective_s = 0;  ///< until it was waited for
+  double collective_s = 0;  ///< until its wait returned
 };
 
-/// One of the two, or both: the collective is issued first and waited for last.
+/// Times one of the two, or both: the collective is issued first and waited for last.
 Times take(const RankSuite& suite, Products* products, CollectiveCase* collective) {
   if (collective) collective->prepare();
   suite.communicators.barrier();
@@ -73,7 +72,7 @@ Measurement row_of(const RankSuite& suite, const Products& products, const Colle
   return m;
 }
 
-/// The same on every rank: rank 0 decides.
+/// Number of products per collective. Rank 0 decides for all ranks.
 int products_beside(const RankSuite& suite, Products& products, CollectiveCase& collective, const std::string& key) {
   std::vector<double> gemm, alone;
   products.calls = 1;

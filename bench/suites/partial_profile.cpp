@@ -9,9 +9,9 @@
 namespace wt {
 namespace {
 
-const char* const kDone = "run.done";  // suites, a blank behind each
+const char* const kDone = "run.done";  // finished suites, each followed by a blank
 
-/// Run facts that must agree all the same: of one machine and one build, and of what is asked.
+/// Run facts that must agree to continue a bench: machine, build, and the requested measurements.
 constexpr const char* kSame[] = {"commit",     "host",        "gpu_uuid",          "run.name",
                                  "run.models", "run.largest", "run.seed",          "run.samples",
                                  "run.quick",  "run.store",   "run.store_endpoint"};
@@ -62,7 +62,7 @@ void PartialProfile::put_kernels(const Profile& kernels) {
             std::back_inserter(all));
   kernels_ = kernels.measurements.size();
   profile_.measurements = std::move(all);
-  profile_.failures = kernels.failures;  // theirs come first
+  profile_.failures = kernels.failures;  // the kernels' failures come first
   save();
 }
 

@@ -1,5 +1,5 @@
-// What an interrupted bench has measured, in OUTPUT.partial (a profile like any other), and whether a later one may go
-// on from there.
+// Results of an interrupted bench in OUTPUT.partial (a normal profile), and whether a later bench may continue from
+// them.
 #pragma once
 #include <filesystem>
 #include <map>
@@ -11,31 +11,31 @@ namespace wt {
 
 class PartialProfile {
  public:
-  /// `facts`: fingerprint of this bench as it starts. Takes what OUTPUT.partial has where its machine, software,
-  /// commit, run, seed and sizes are the same; else starts anew. Both are said on stderr. An empty `output`: nothing is
-  /// kept.
+  /// `facts`: fingerprint of this bench at its start. Continues from OUTPUT.partial if its machine, software, commit,
+  /// run, seed and sizes are the same, otherwise starts over; either is reported on stderr. An empty `output`: nothing
+  /// is saved.
   PartialProfile(const std::filesystem::path& output, std::map<std::string, std::string> facts);
 
   const std::filesystem::path& file() const { return file_; }
-  /// What was measured so far, here or before.
+  /// Results so far, of this bench and earlier ones.
   const Profile& profile() const { return profile_; }
-  /// The kernel suite's measurements so far, in place of what there was of them.
+  /// Replaces the kernel suite's measurements.
   void put_kernels(const Profile& kernels);
-  /// All rows, to which the ranks of a suite have added.
+  /// Replaces the profile by one to which ranks of a suite have added rows.
   void put(Profile all);
-  /// Every row of this suite of several processes, "storage-4", was measured: the file says so.
+  /// Marks a suite of several processes ("storage-4") as finished, in the file as well.
   void set_done(const std::string& suite);
-  /// Here, or in the bench before.
+  /// Whether it is finished, in this bench or an earlier one.
   bool done(const std::string& suite) const;
   void add_facts(const std::map<std::string, std::string>& facts);
-  /// The profile as it is to be written; the file is removed.
+  /// Returns the final profile and removes the file.
   Profile finish();
 
  private:
   void save() const;
 
   std::filesystem::path file_;
-  Profile profile_;  ///< kernels first
+  Profile profile_;  ///< the kernel suite's measurements first
   std::size_t kernels_ = 0;
 };
 

@@ -35,7 +35,7 @@ KernelProblem gemm(const WorkItem& item, NormalPool& normal) {
   return p;
 }
 
-/// A library product a group, each into its rows of the output.
+/// One library product per group, written to the group's rows of the output.
 Tensor product_a_group(const Tensor& rows, const Tensor& weight, const std::vector<std::int64_t>& counts) {
   const at::NoGradGuard no_grad;
   Tensor out = at::empty({rows.size(0), weight.size(1)}, rows.options());
@@ -145,17 +145,17 @@ KernelProblem rope(const WorkItem& item, const RunSpec& run, NormalPool& normal)
   return p;
 }
 
-/// Scores that choices are made by: those of the best groups, -infinity in the others.
+/// Scores for the choice: unchanged in the best groups, -infinity in the others.
 Tensor of_best_groups(const Tensor& judged, const RouterSpec& spec) {
   if (spec.groups == 1) return judged;
   const std::int64_t each = judged.size(1) / spec.groups,
-                     best = spec.group_worth == RouterSpec::GroupWorth::best ? 1 : std::min<std::int64_t>(2, each);
+                     best = spec.group_score == RouterSpec::GroupScore::best ? 1 : std::min<std::int64_t>(2, each);
   const Tensor worth = std::get<0>(judged.view({-1, spec.groups, each}).topk(best, 2)).sum(2);
   const Tensor taken = at::zeros_like(worth, at::kBool).scatter_(1, std::get<1>(worth.topk(spec.top_groups, 1)), true);
   return judged.masked_fill(taken.logical_not().repeat_interleave(each, 1), -INFINITY);
 }
 
-/// The run's router, as no choice is forced and no row dropped.
+/// The run's router without forced choices and dropped rows.
 KernelProblem router(const WorkItem& item, const RunSpec& run, NormalPool& normal) {
   const std::int64_t rows = rows_of(item), experts = item.dims[0], k = item.dims[1];
   RouterSpec spec = run.model.router;
@@ -191,7 +191,7 @@ KernelProblem router(const WorkItem& item, const RunSpec& run, NormalPool& norma
 
 KernelProblem permute_rows(const WorkItem& item, const RunSpec& run, NormalPool& normal) {
   const std::int64_t rows = rows_of(item), k = rows % run.model.top_k == 0 ? run.model.top_k : 1;
-  RouterChoice choice;  // rows in the order that sorting random choices by expert gives
+  RouterChoice choice;  // rows in the order of random choices sorted by expert
   choice.index = random_integers(run.model.experts, rows, normal.seed());
   choice.order = at::empty({rows}, at::kLong);
   choice.inverse = at::empty({rows}, at::kLong);
@@ -246,14 +246,14 @@ KernelProblem bias(const WorkItem& item, NormalPool& normal) {
   return p;
 }
 
-/// The residual, gradient accumulation, and what autograd does for the residual's gradient: all in place.
+/// Residual addition, gradient accumulation, and autograd's sum for the residual's gradient: all in place.
 KernelProblem add(const WorkItem& item, NormalPool& normal) {
   KernelProblem p;
   for (int i = 0; i < 2; ++i) p.inputs.push_back(normal.take({rows_of(item), item.dims[0]}, type_of(item)));
   p.run = [](const Tensors& in) { return Tensors{in[0].add_(in[1])}; };
   p.reference = [](const Tensors& in) { return Tensors{in[0] + in[1]}; };
   p.cold = true;
-  p.still_warm = {1};  // what is added was just made; what it is added to is older
+  p.still_warm = {1};  // the addend was just computed; the other operand is older
   return p;
 }
 
@@ -262,7 +262,7 @@ KernelProblem embedding(const WorkItem& item, const RunSpec& run, NormalPool& no
   const Tensor tokens = random_integers(vocab, rows, normal.seed()).to(normal.device());
   KernelProblem p;
   p.cold = true;
-  if (item.pass == Pass::forward) p.still_warm = {0};  // gathered by the op before
+  if (item.pass == Pass::forward) p.still_warm = {0};  // gathered by the previous op
   if (item.pass == Pass::forward) {
     p.inputs = {normal.take({vocab, width}, type_of(item))};
     p.run = [tokens](const Tensors& in) { return Tensors{in[0].index_select(0, tokens)}; };
@@ -320,12 +320,12 @@ KernelProblem adamw(const WorkItem& item, const RunSpec& run, NormalPool& normal
   return p;
 }
 
-/// The cast of a master shard into the gathered buffer.
+/// Casts a master shard into the gathered buffer.
 KernelProblem copy(const WorkItem& item, NormalPool& normal) {
   KernelProblem p;
   p.inputs = {normal.take({rows_of(item)}, at::kFloat), normal.take({rows_of(item)}, type_of(item))};
   p.cold = true;
-  p.still_warm = {1};  // the slot that every layer is gathered into
+  p.still_warm = {1};  // the buffer that every layer is gathered into
   p.run = [](const Tensors& in) { return Tensors{in[1].copy_(in[0])}; };
   p.reference = [](const Tensors& in) { return Tensors{in[0]}; };
   return p;

@@ -78,7 +78,7 @@ Measurement rank_row(const std::string& kernel, std::int64_t bytes, std::int64_t
 }
 
 Measurement rank_measurement(Measurement m, const std::vector<RankCase>& by_rank) {
-  Measurement process, thread;  // means over the ranks
+  Measurement process, thread;  // CPU seconds, means over the ranks
   std::set<std::string> throttled;
   double clock_MHz = 0;
   for (const RankCase& rank : by_rank) {
@@ -98,7 +98,7 @@ Measurement rank_measurement(Measurement m, const std::vector<RankCase>& by_rank
     process.samples.push_back(process_s);
     thread.samples.push_back(thread_s);
   }
-  // Before every sample a result was compared bit for bit; where it was wrong the row is a failure.
+  // The result was compared bit for bit before every sample; a wrong one makes the row a failure.
   if (m.samples.empty()) return m;
   m.counters = {{"cpu_s", process.median()}, {"issuing_thread_cpu_s", thread.median()}, {"max_rel_error", 0}};
   if (clock_MHz > 0) m.counters["min_sm_clock_MHz"] = clock_MHz;
@@ -117,8 +117,8 @@ void bench_as_rank(const std::string& suite, const RankSuiteOptions& options, co
   const auto clock = make_step_clock(open_device(options.device, environment.local_rank));
   at::set_num_threads(1);
   run_watched(environment, 120, [&](RankWatch& watch) {
-    RankRows rows(file, options.folder);  // rank 0 adds none before all have taken part
-    // `shard` for gathers and sums, the same ranks as `expert` for exchanges.
+    RankRows rows(file, options.folder);  // all ranks read it before rank 0 writes
+    // Gathers and sums use axis `shard`, exchanges `expert`, which has the same ranks.
     const std::int64_t shard = environment.world / options.replicate;
     const Mesh mesh(options.replicate, shard, shard);
     const auto communicators = make_communicators(environment, mesh, watch, *clock);

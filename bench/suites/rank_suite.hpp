@@ -1,6 +1,6 @@
-// The suites that need several processes: collectives over the trainer's own process groups, alone and beside products,
-// and the files of a sharded checkpoint. Ranks are started by trainer/agent; each takes part in bench_as_rank(), rank 0
-// adds rows to the bench's profile.
+// The suites with several processes: collectives over the trainer's own process groups, alone and during products, and
+// files of a sharded checkpoint. trainer/launch/agent.hpp starts the ranks. Each runs bench_as_rank(); rank 0 adds rows
+// to the bench's profile.
 #pragma once
 #include <filesystem>
 #include <set>
@@ -16,25 +16,25 @@ namespace wt {
 
 struct RankSuiteOptions {
   int samples = 9;
-  std::uint64_t seed = 17;          ///< of the order of samples, the same on every rank
-  bool quick = false;               ///< collectives: only those that training calls
+  std::uint64_t seed = 17;          ///< for the order of samples, the same on every rank
+  bool quick = false;               ///< collectives: only the kinds that training uses
   std::vector<std::int64_t> bytes;  ///< sizes to measure
   std::int64_t replicate =
       1;  ///< collectives: groups on the axes of a mesh replicate x ranks / replicate; 1 = the world
-  std::string device = "cpu";  ///< or "cuda", one device a rank
+  std::string device = "cpu";  ///< or "cuda", one device per rank
   std::filesystem::path
-      folder;  ///< on the output's file system: storage's files, and the profile before it takes its place
+      folder;  ///< on the output's file system: for storage's files and for the profile before it is renamed
 };
 
-/// The bench's profile so far, in a file. The rows that it has as a suite begins are measured by no rank; rank 0 adds
-/// more as they are complete, so that a stop loses no others.
+/// The bench's profile so far, in a file. Rows that it has when a suite begins are not measured again. Rank 0 adds rows
+/// as they are complete, so that a stop loses only unfinished ones.
 class RankRows {
  public:
-  /// Reads the file. It is written by way of `folder`, on the same file system: a process that is killed leaves the
-  /// file whole and nothing beside it.
+  /// Reads the file. It is written through `folder` on the same file system, so that a killed process leaves the file
+  /// intact and no other file next to it.
   RankRows(std::filesystem::path file, std::filesystem::path folder);
   bool has(const Measurement& row) const { return names_.count(row.name()) > 0; }
-  /// Nothing where `rows` is empty, as on all ranks but 0.
+  /// Does nothing for empty `rows`, as on all ranks but 0.
   void add(const Profile& rows);
 
  private:
@@ -43,7 +43,7 @@ class RankRows {
   std::set<std::string> names_;
 };
 
-/// The ranks of this process's suite.
+/// What a suite uses on one rank.
 struct RankSuite {
   Communicators& communicators;
   const Mesh& mesh;
@@ -51,83 +51,83 @@ struct RankSuite {
   const RankSuiteOptions& options;
 };
 
-/// What one rank saw of one sample.
+/// One rank's times of one sample.
 struct RankSample {
-  double wall_s = 0;         ///< on a device its own time, by events around the calls
-  double process_cpu_s = 0;  ///< of all threads between issue and the end of wait
+  double wall_s = 0;         ///< on a device, its own time by events around the calls
+  double process_cpu_s = 0;  ///< of all threads, from issue to the end of the wait
   double thread_cpu_s = 0;   ///< of the thread that issued and waited
 };
 
-/// One case on one rank; `error` says why its times are worth nothing.
+/// One case on one rank; a non-empty `error` invalidates its times.
 struct RankCase {
   std::vector<RankSample> samples = {};
   std::string error = {};
-  CaseWindows::Conditions device = {};  ///< of this rank's, while samples were taken
+  CaseWindows::Conditions device = {};  ///< of this rank's device during the samples
 };
 
 /// Sizes of the collective suite, ascending: 1 KiB to `largest`, doubling; quick: 4 KiB to 16 MiB in steps of 8.
 std::vector<std::int64_t> collective_sizes(bool quick, std::int64_t largest);
-/// The largest power of two so that all ranks' buffers (input, output, and the transport's copy) fit into that many
-/// bytes, at most 8 GiB.
+/// The largest power of two, up to 8 GiB, for which all ranks' buffers (input, output, the transport's copy) fit into
+/// that many bytes.
 std::int64_t largest_collective(double available_bytes, std::int64_t ranks);
-/// Samples of one size: all of them up to 16 MiB, a quarter beyond (at least 3).
+/// Samples of one size: `samples` up to 16 MiB, a quarter of them above (at least 3).
 int samples_of(std::int64_t bytes, int samples);
-/// Where blocks of cases with messages of these sizes end. A block's samples are taken in one random order and its rows
-/// kept together: 32 cases, or fewer that have 1 GiB of messages, or one with more.
+/// Ends of blocks of cases with messages of these sizes. The samples of a block are taken in one random order, and its
+/// rows saved together. A block has up to 32 cases with at most 1 GiB of messages, or a single larger one.
 std::vector<std::size_t> block_ends(const std::vector<std::int64_t>& bytes);
 
-/// Every kind of collective_case.hpp, fp32, over all ranks, or over the two axes of a mesh (all groups of an axis at
-/// the same time), each result checked. Sample = the longest time among the ranks, after a barrier, of several calls
-/// (their mean), once one call was checked: wall time on the CPU (clock wall), the device's own between two events on
-/// CUDA (clock device), where a row is `throttled` by what any rank's device was, and min_sm_clock_MHz is the lowest of
-/// all. Counters algbw_Bps and busbw_Bps by nccl-tests' definitions; cpu_s = what the collective costs a rank in CPU:
-/// its whole process between issue and the end of wait, transport threads and the issuing thread's part, mean over
-/// ranks and median over samples; issuing_thread_cpu_s is that part alone. Shape: bytes, ranks and nodes; for axes also
-/// groups (at the same time) and stride (from one rank of a group to the next). A wrong result is a failure of its row.
+/// Every kind of collective_case.hpp in fp32, over all ranks, or over the two axes of a mesh (all groups of an axis at
+/// the same time). Each result is checked, first in one call before the samples. A sample is the mean time of several
+/// calls after a barrier, the longest among the ranks: wall time on the CPU (clock wall), time between two events on
+/// CUDA (clock device). On CUDA a row has the `throttled` reasons of all ranks and the lowest min_sm_clock_MHz.
+/// Counters: algbw_Bps and busbw_Bps by nccl-tests' definitions; cpu_s = CPU time of a rank's whole process from issue
+/// to the end of the wait, transport threads included (mean over ranks, median over samples); issuing_thread_cpu_s =
+/// the issuing thread's part. Shape: bytes, ranks and nodes; for axes also groups (at the same time) and stride
+/// (between neighbouring ranks of a group). A wrong result is a failure of its row.
 void bench_collectives(const RankSuite& suite, RankRows& rows);
 
-/// "gemm_beside_all_gather" and so on: products while a collective is in flight. Sample = seconds of one product, the
-/// longest among the ranks; counters gemm_alone_s (all ranks at it, nothing in flight), gemm_beside_s,
-/// collective_alone_s, collective_beside_s and lost_share = 1 - alone / beside of the products.
+/// "gemm_beside_all_gather" and others: products during a collective. A sample is the seconds of one product, the
+/// longest among the ranks. Counters: gemm_alone_s (on all ranks, without a collective), gemm_beside_s,
+/// collective_alone_s, collective_beside_s, and lost_share = 1 - alone / beside of the products.
 void bench_overlap(const RankSuite& suite, RankRows& rows);
 
-/// "step_computation": one rank's part of the run demo's step, the other ranks of the run faked
-/// (trainer/launch/rehearse_rank), by every rank of the suite at the same time. Sample = the longest step among them;
-/// counters cpu_s and issuing_thread_cpu_s of a rank's ops, and alone_cpu_s, the issuing thread's where rank 0 computes
-/// alone.
+/// "step_computation": one rank's part of a step of the run `demo`, with the other ranks faked
+/// (trainer/launch/rehearse_rank), computed by every rank of the suite at the same time. A sample is the longest step
+/// among them. Counters: cpu_s and issuing_thread_cpu_s of a rank's ops, and alone_cpu_s, the issuing thread's time
+/// where rank 0 computes alone.
 void bench_crowding(const RankSuite& suite, RankRows& rows);
 
-/// "checkpoint_write" (safetensors, checksum, fsync, rename) and "checkpoint_read", bytes / ranks on each rank. Sample
-/// = the longest among the ranks. Reads are cold: pages are dropped from the cache first, and counter cold says whether
-/// the kernel did so (tmpfs cannot).
+/// "checkpoint_write" (safetensors, checksum, fsync, rename) and "checkpoint_read", with bytes / ranks on each rank. A
+/// sample is the longest time among the ranks. Reads are cold: pages are dropped from the cache first; the counter
+/// `cold` says whether the kernel did so (tmpfs cannot).
 void bench_storage(const RankSuite& suite, RankRows& rows);
 
 class CollectiveCase;
-/// Calls of one sample on a device, where the host's wait would else be half of the time; as many as nccl-tests makes.
+/// Calls per sample on a device, where the host's wait would otherwise be half of the time; the default of nccl-tests.
 constexpr int kDeviceCalls = 20;
-/// The same on the CPU: ranks leave the barrier apart, by milliseconds where several share a core, and one call alone
-/// would count that.
+/// Calls per sample on the CPU. Ranks leave the barrier at different times, by milliseconds where they share a core;
+/// with a single call that would count.
 constexpr int host_calls(std::int64_t bytes) { return bytes <= (1 << 20) ? 8 : 2; }
-/// So many calls of a prepared case behind a barrier: the mean of one.
+/// Runs this many calls of a prepared case after a barrier. Returns the mean of one.
 RankSample take_sample(const RankSuite& suite, CollectiveCase& c, int calls);
 
-/// Shared by the suites: every rank's cases, on rank 0 by [case][rank]; empty elsewhere. No key twice.
+/// Collects every rank's cases on rank 0, by [case][rank]; empty on other ranks. A key must not be used twice.
 std::vector<std::vector<RankCase>> gather_cases(const RankSuite& suite, const std::string& key,
                                                 const std::vector<RankCase>& own);
-/// What a case's measurement is before it has samples.
+/// A case's measurement without samples.
 Measurement rank_row(const std::string& kernel, std::int64_t bytes, std::int64_t ranks);
-/// `row` with all ranks' samples of its case, and what was seen of their devices.
+/// `row` with all ranks' samples of its case and the conditions of their devices.
 Measurement rank_measurement(Measurement row, const std::vector<RankCase>& by_rank);
-/// `m`, or its failure where a rank has one.
+/// Adds `m`, or its failure where a rank has an error.
 void add_row(Profile& profile, Measurement m, const std::vector<RankCase>& by_rank);
 
-/// The order in which ranks take samples: every (case, sample) once, shuffled alike everywhere, sample by sample, so
-/// that a slow phase of the machine meets all cases. (Google Benchmark's own interleaving draws another order in each
-/// process.)
+/// The order in which ranks take samples: every (case, sample) once, shuffled sample by sample and equally on all
+/// ranks, so that a slow phase of the machine affects all cases. (Google Benchmark's interleaving differs between
+/// processes.)
 std::vector<std::size_t> sample_order(std::size_t cases, int samples, std::uint64_t seed);
 
-/// In a rank started by the agent: runs `suite` ("collectives" | "overlap" | "crowding" | "storage"), whose rows the
-/// profile in `file` lacks.
+/// Runs in a rank started by the agent: measures the rows of `suite` ("collectives" | "overlap" | "crowding" |
+/// "storage") that the profile in `file` lacks.
 void bench_as_rank(const std::string& suite, const RankSuiteOptions& options, const std::filesystem::path& file);
 
 }  // namespace wt

@@ -38,7 +38,7 @@ std::vector<std::int64_t> row_counts(bool quick) {
   return out;
 }
 
-/// The gradient of a product's rows, dy w, or of its weight, dy^T x, with dy (rows, n), x (rows, k) and w (n, k).
+/// The gradient of a product's rows (dy w) or of its weight (dy^T x), with dy (rows, n), x (rows, k) and w (n, k).
 KernelProblem gradient(bool of_weight, std::int64_t rows, std::int64_t n, std::int64_t k, at::ScalarType type,
                        NormalPool& normal) {
   KernelProblem p;
@@ -55,7 +55,7 @@ BenchCase backward_product(const WorkItem& forward, bool of_weight, const RunSpe
   out.row.pass = to_string(Pass::backward);
   const auto type = forward.precision == Precision::fp32 ? at::kFloat : at::kBFloat16;
   const std::int64_t rows = std::llround(forward.rows.fixed), n = forward.dims[0], k = forward.dims[1];
-  const auto shorter = [&](std::int64_t size) {  // fewer of the result's rows are compared, each as it is
+  const auto shorter = [&](std::int64_t size) {  // compares fewer rows of the result; each is computed in full
     return std::max<std::int64_t>(
         1, std::llround(static_cast<double>(size) * std::min(1.0, kMostReferenceFlops / forward.flops(0))));
   };
@@ -84,7 +84,7 @@ Staircase gemm_staircase(const std::vector<ModelSpec>& models, at::Device device
     }
     if (out.forward.size() == before) out.left_out.push_back(fmt::format("{} x {}", n, k));
   }
-  static const RunSpec kNone;  // products have no model: their inputs are matrices
+  static const RunSpec kNone;  // products need no model, only matrices
   for (const WorkItem& item : out.forward)
     for (bool of_weight : {false, true}) out.backward.push_back(backward_product(item, of_weight, kNone, device));
   return out;

@@ -13,13 +13,13 @@ namespace wt {
 #ifdef WT_CUDA
 namespace {
 
-constexpr std::int64_t kFlushed_floats = std::int64_t{64} << 20;  // 256 MiB, beyond any L2 so far
+constexpr std::int64_t kFlushed_floats = std::int64_t{64} << 20;  // 256 MiB, larger than any L2 cache so far
 
 class CudaEvents : public Stopwatch {
  public:
   explicit CudaEvents(at::Device device)
       : buffer_(at::zeros({kFlushed_floats}, at::TensorOptions().dtype(at::kFloat).device(device))) {
-    for (int i = 0; i < 3; ++i) {  // the last one counts: libraries load at the first
+    for (int i = 0; i < 3; ++i) {  // the last one counts; the first one loads libraries
       start();
       flush_caches();
       flush_s_ = stop();
@@ -31,7 +31,7 @@ class CudaEvents : public Stopwatch {
     end_.synchronize();
     return 1e-3 * static_cast<double>(begin_.elapsed_time(end_));
   }
-  /// Reads, not writes: writing back what a flush has left dirty would fall into the time of the call.
+  /// Reads instead of writing, because write-backs of dirty lines would be timed with the next call.
   void flush_caches() override { buffer_.sum(); }
   void cover(double issue_s) override {
     for (double covered_s = 0; covered_s < 1.5 * issue_s; covered_s += std::max(flush_s_, 1e-5)) flush_caches();

@@ -1,4 +1,4 @@
-// What the kernel suite times a device with.
+// The clock of the kernel suite.
 #pragma once
 #include <ATen/core/Tensor.h>
 

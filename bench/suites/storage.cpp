@@ -1,4 +1,4 @@
-// Files of a sharded checkpoint: written with fsync as the trainer does, and read back from the disk.
+// Files of a sharded checkpoint: written with fsync like the trainer's, and read back from disk.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -17,8 +17,8 @@ namespace {
 
 const std::size_t kPage_bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 
-/// Asks the kernel to forget a file's pages, none of which is dirty after fsync. False where some stay: tmpfs keeps
-/// them, and what another process maps.
+/// Asks the kernel to drop a file's pages, which are all clean after fsync. Returns false where some remain: on tmpfs,
+/// or if another process maps them.
 bool drop_from_cache(const std::filesystem::path& file) {
   const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) throw_error(Code::runtime, "{}: written a moment ago and cannot be opened", file.string());
@@ -58,7 +58,7 @@ void bench_storage(const RankSuite& suite, RankRows& rows) {
   if (bytes.empty()) return;
   const std::size_t sizes = bytes.size();
   std::vector<RankCase> own(2 * sizes);  // writes, then reads
-  std::vector<RankCase> cold(sizes);     // a sample each: seconds 1 where the read was cold
+  std::vector<RankCase> cold(sizes);     // one sample each: 1 s where the read was cold
   const std::int64_t largest = *std::max_element(bytes.begin(), bytes.end());
   const at::Tensor pattern = at::arange(largest / 4, at::TensorOptions().dtype(at::kFloat)).remainder_(1021);
   for (std::size_t i : sample_order(sizes, options.samples, options.seed)) {

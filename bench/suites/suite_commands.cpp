@@ -46,7 +46,7 @@ struct BenchOptions {
   SuiteOptions suite_options;
 };
 
-/// 1 and 8 MiB, and the run's whole checkpoint (fp32 masters and two moments) up to 256 MiB, 64 MiB if quick.
+/// 1 and 8 MiB, and the run's whole checkpoint (fp32 masters and two moments), up to 256 MiB (quick: 64 MiB).
 std::vector<std::int64_t> storage_sizes(const RunSpec& run, bool quick) {
   std::vector<std::int64_t> out{1 << 20, 8 << 20};
   if (!quick) out.push_back(64 << 20);
@@ -56,13 +56,13 @@ std::vector<std::int64_t> storage_sizes(const RunSpec& run, bool quick) {
   return out;
 }
 
-/// Suites of several processes, one after another.
+/// Runs the suites with several processes, one after another.
 class RankSuites {
  public:
   RankSuites(const BenchOptions& o, PartialProfile& partial, const RunSpec& run)
       : o_(o),
         partial_(partial),
-        scratch_(".windtunnel-bench", (fs::current_path() / o.output).parent_path()),  // here without an output
+        scratch_(".windtunnel-bench", (fs::current_path() / o.output).parent_path()),  // the working folder by default
         run_(run),
         quick_(o.suite_options.quick),
         cuda_(o.suite_options.device == "cuda") {}
@@ -73,7 +73,7 @@ class RankSuites {
     if (!cuda_)
       for (std::int64_t ranks : worlds) run("crowding", ranks, 1, {});
     if (quick_ || worlds.empty()) return;
-    // Groups of one axis at the same time take the bandwidth of one another: few sizes show by how much.
+    // Groups of one axis compete for bandwidth; a few sizes show by how much.
     if (worlds.back() % 4 == 0) run("axes", worlds.back(), 2, collective_sizes(true, largest(worlds.back())));
     for (std::int64_t ranks : worlds) run("overlap", ranks, 1, {1 << 20, 16 << 20});
   }
@@ -99,7 +99,7 @@ class RankSuites {
     return devices == 2 ? std::vector<std::int64_t>{2} : std::vector<std::int64_t>{2, devices};
   }
 
-  /// A quarter of the memory of all ranks on the CPU, half of the devices' otherwise.
+  /// For CPU ranks a quarter of the host's memory, otherwise half of the devices'.
   std::int64_t largest(std::int64_t ranks) const {
     const double host_bytes = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
     const double device_bytes =
@@ -116,7 +116,7 @@ class RankSuites {
     if (partial_.done(word) || stop_requested() != 0) return;
     const fs::path rows = partial_.file().empty() ? scratch_.path() / "partial.json" : partial_.file();
     write_profile(partial_.profile(), rows);
-    // A wake-up on shared cores takes microseconds or a scheduler's slice: twice the samples settle the median.
+    // A wake-up on shared cores takes microseconds or a time slice: twice the samples stabilise the median.
     const int samples =
         suite != "collectives" && suite != "axes" ? o_.suite_options.samples : 2 * o_.suite_options.samples + 1;
     if (!quick_)
@@ -142,7 +142,7 @@ class RankSuites {
     }
     Profile measured = read_profile(rows);
     if (!failure.empty() && stop_requested() == 0) {
-      measured.failures.push_back({word, failure});  // which of its rows are missing is not known, but that some are
+      measured.failures.push_back({word, failure});  // it is unknown which of its rows are missing
       fmt::print(stderr, "windtunnel bench: {} failed: {}\n", word, failure);
     }
     const bool all = failure.empty() && measured.failures.size() == partial_.profile().failures.size();
@@ -150,8 +150,8 @@ class RankSuites {
     if (all) partial_.set_done(word);
   }
 
-  /// Of every kind, with its barrier, inputs and check, on ranks that share cores: roughly, from all sizes over 2 and 4
-  /// ranks of two cores at 2.6 GHz.
+  /// Estimated time of all kinds with barrier, inputs and check, on ranks that share cores. A rough fit to all sizes
+  /// over 2 and 4 ranks on two cores at 2.6 GHz.
   static double gloo_estimate_s(const std::vector<std::int64_t>& bytes, std::int64_t ranks, int samples) {
     constexpr double kStart_s = 3, kCall_s = 1e-3, kPerByte_s = 0.5e-9;
     double seconds = kStart_s;
@@ -164,12 +164,12 @@ class RankSuites {
 
   const BenchOptions& o_;
   PartialProfile& partial_;
-  ScratchFolder scratch_;  ///< on the output's file system, which is meant
+  ScratchFolder scratch_;  ///< on the output's file system, because that is measured
   const RunSpec& run_;
   bool quick_, cuda_;
 };
 
-/// The sizes of the storage suite against the store of --to. Started again after a stop, they are measured anew.
+/// Measures the sizes of the storage suite against the store of --to. After a stop it starts over.
 void bench_to_store(const BenchOptions& o, PartialProfile& partial, const RunSpec& run) {
   if (partial.done("store")) return;
   const StoreBenchOptions options{o.to, (fs::current_path() / o.output).parent_path(),
@@ -178,7 +178,7 @@ void bench_to_store(const BenchOptions& o, PartialProfile& partial, const RunSpe
   const Profile rows = bench_store(
       options, [](const std::string& next) { fmt::print(stderr, "windtunnel bench: storage, {}\n", next); });
   Profile all = partial.profile();
-  for (const Measurement& row : rows.measurements)  // of a bench that was stopped as it wrote them
+  for (const Measurement& row : rows.measurements)  // rows of a bench that was stopped while it wrote them
     std::erase_if(all.measurements, [&](const Measurement& m) { return m.name() == row.name(); });
   all.measurements.insert(all.measurements.end(), rows.measurements.begin(), rows.measurements.end());
   all.failures.insert(all.failures.end(), rows.failures.begin(), rows.failures.end());
@@ -197,7 +197,7 @@ KernelWork staircase_work(const BenchOptions& o, const RunSpec& run, at::Device 
   return {run, std::move(stairs.forward), std::move(stairs.backward)};
 }
 
-/// The items of the run, or those that `windtunnel bench --for` found.
+/// The items of the run, or those chosen by `windtunnel bench --for`.
 KernelWork kernel_work(const BenchOptions& o, const RunSpec& run, const Fingerprint& facts, at::Device device,
                        const Aims& aims) {
   const bool quick = o.suite_options.quick;
@@ -212,7 +212,7 @@ KernelWork kernel_work(const BenchOptions& o, const RunSpec& run, const Fingerpr
   return {run, std::move(list.items)};
 }
 
-/// Ends as the signal would have, so that a shell sees it.
+/// Ends by the signal's default action, so that a shell sees it.
 [[noreturn]] void end_interrupted(const PartialProfile& partial) {
   if (partial.file().empty())
     fmt::print("{}", bench_table(partial.profile()));
@@ -293,7 +293,7 @@ void bench(const BenchOptions& o) {
     fmt::print("{}\n", to_json(profile).dump(1));
   else
     fmt::print("{}{}", bench_table(profile), of_aims ? "\n" + aims_table(aims.aims, profile) : "");
-  std::fflush(stdout);  // the last line of a log of both is the reason
+  std::fflush(stdout);  // before the error, so that it is the last line of a log of both streams
   if (!profile.failures.empty())
     throw_error(Code::runtime, "bench: {} of {} benchmarks failed; their rows say why, and the others stand",
                 profile.failures.size(), profile.failures.size() + profile.measurements.size());

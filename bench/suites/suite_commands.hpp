@@ -1,4 +1,4 @@
-// `windtunnel-train bench`, and the hidden `bench-rank` that it starts its ranks with; the hidden `health`.
+// `windtunnel-train bench`, the hidden `bench-rank` that it starts for its ranks, and the hidden `health`.
 #pragma once
 
 namespace CLI {
@@ -8,7 +8,7 @@ class App;
 namespace wt {
 
 void add_bench_command(CLI::App& app);
-/// What `windtunnel health --fabric` starts: one rank under a launcher, else local ranks.
+/// `windtunnel health --fabric` starts it: one rank under a launcher, otherwise local ranks.
 void add_health_command(CLI::App& app);
 
 }  // namespace wt

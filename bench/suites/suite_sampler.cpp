@@ -14,7 +14,7 @@
 namespace wt {
 namespace {
 
-constexpr double kColdIssue_s = 3e-4;  // to issue what warms inputs and one call
+constexpr double kColdIssue_s = 3e-4;  // host time to warm inputs and issue one call
 
 /// Writes twice the last-level cache (64 MiB where the system does not tell its size).
 void flush_caches() {
@@ -36,19 +36,19 @@ class ThreadCpu : public Stopwatch {
 };
 
 struct Batch {
-  std::int64_t calls = 1;  ///< in one sample
-  double issue_s = 0;      ///< wall time that the host takes to make them
+  std::int64_t calls = 1;  ///< per sample
+  double issue_s = 0;      ///< host's wall time to issue them
 };
 
-/// What a case that threw still holds; on a device that is lost this throws, too.
+/// Frees the inputs of a case that threw. On a lost device this throws, too.
 void release_after_error(const TimedCase& timed) noexcept {
   try {
     timed.release();
-  } catch (...) {  // the first error is the one to tell
+  } catch (...) {  // the first error is the one to report
   }
 }
 
-/// From a call that found its caches warm.
+/// Sizes a batch from a call with warm caches.
 Batch batch_of(const TimedCase& timed, const TimingOptions& options, Stopwatch& stopwatch) {
   if (timed.touch) return {options.cold_calls, kColdIssue_s};
   timed.prepare();
@@ -65,7 +65,7 @@ Batch batch_of(const TimedCase& timed, const TimingOptions& options, Stopwatch& 
   return {calls, issue_s * static_cast<double>(calls)};
 }
 
-/// Samples are kept as they are taken, so that an end before the last one loses none; the library only orders them.
+/// Reports nothing: samples are saved as they are taken, so that an early end loses none.
 class Silent : public benchmark::BenchmarkReporter {
  public:
   bool ReportContext(const Context&) override { return true; }
@@ -90,7 +90,7 @@ std::unique_ptr<Stopwatch> thread_cpu_stopwatch() { return std::make_unique<Thre
 std::string current_error() {
   try {
     throw;
-  } catch (const c10::Error& e) {  // its what() has a backtrace
+  } catch (const c10::Error& e) {  // not what(), which contains a backtrace
     return e.what_without_backtrace();
   } catch (const std::exception& e) {
     return e.what();
@@ -120,7 +120,7 @@ std::vector<CaseSamples> sample(const std::vector<TimedCase>& cases, const Timin
       double spent_s = 0;
       try {
         timed.prepare();
-        timed.call();  // warm
+        timed.call();  // warm-up
         for (std::int64_t left = timed.touch ? batch.calls : 1; left > 0; --left) {
           if (timed.touch) {
             stopwatch.flush_caches();
@@ -134,7 +134,7 @@ std::vector<CaseSamples> sample(const std::vector<TimedCase>& cases, const Timin
           spent_s += stopwatch.stop();
         }
         timed.release();
-      } catch (...) {  // the library's own threads and C callers know no exceptions
+      } catch (...) {  // must not propagate through the library's threads and C callers
         own.error = current_error();
         release_after_error(timed);
         return 0.0;
@@ -143,18 +143,18 @@ std::vector<CaseSamples> sample(const std::vector<TimedCase>& cases, const Timin
       ended = taken && !taken(i, own.seconds.back());
       return spent_s;
     };
-    // Where there are no more samples the rest of the repetitions pass empty: the library wants all alike.
+    // Cases with fewer remaining samples run empty repetitions, because the library needs the same number for all.
     const auto body = [take, batch](benchmark::State& state) {
       while (state.KeepRunningBatch(batch.calls)) state.SetIterationTime(take());
     };
-    // Manual time has no cap on wall time, so the number of calls is bounded here.
+    // Manual time has no limit on wall time, so the number of calls is bounded here.
     benchmark::RegisterBenchmark(timed.name.c_str(), body)
         ->UseManualTime()
         ->Iterations(batch.calls)
         ->Repetitions(options.samples - timed.already);
     any = true;
   }
-  if (!any) return out;  // the library would complain
+  if (!any) return out;  // the library rejects an empty set of benchmarks
   Silent reporter;
   benchmark::RunSpecifiedBenchmarks(&reporter);
   benchmark::ClearRegisteredBenchmarks();

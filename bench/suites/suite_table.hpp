@@ -6,12 +6,12 @@
 
 namespace wt {
 
-/// Name, median, spread (80 % of the samples), rate of each measurement: GFLOP/s for products and attention, GB/s for
-/// everything else, of collectives the algorithm bandwidth; and their bus bandwidth (nccl-tests' algbw and busbw). A
-/// benchmark that failed keeps its row, with the reason.
+/// Name, median, spread (of the middle 80 % of the samples) and rate of each measurement: GFLOP/s for products and
+/// attention, GB/s for everything else. Collectives have algorithm and bus bandwidth (nccl-tests' algbw and busbw). A
+/// failed benchmark keeps its row, with the reason.
 std::string bench_table(const Profile& profile);
 
-/// How many measurements were taken on a throttled device, and for which reasons; "" = none.
+/// The number of measurements on a throttled device, with the reasons; "" = none.
 std::string throttling_note(const Profile& profile);
 
 }  // namespace wt

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kBalancedLoads[] = {0.25, 0.5, 1.0, 2.0};
 constexpr std::int64_t kMostRanks = 4;
-/// Row counts of other layouts closer than this to one that is measured anyway are left to interpolation.
+/// Row counts of other layouts that are within this factor of a measured one are interpolated instead.
 constexpr double kCloseRows = 1.3;
 
 using Key = std::tuple<Kernel, Pass, Precision, std::array<std::int64_t, 4>>;
@@ -26,8 +26,8 @@ WorkItem item_of(const Key& key, std::int64_t rows) {
 }
 
 struct Rows {
-  std::set<std::int64_t> wanted;  ///< of the run itself
-  std::set<std::int64_t> nearby;  ///< of other layouts
+  std::set<std::int64_t> wanted;  ///< row counts of the run itself
+  std::set<std::int64_t> nearby;  ///< row counts of other layouts
 };
 using Cases = std::map<Key, Rows>;
 
@@ -52,7 +52,7 @@ void add_layout(const RunSpec& run, const Layout& layout, bool own, bool scaled,
   const double balanced_rows = static_cast<double>(run.tokens_per_microbatch() * run.model.top_k);
   for (const WorkItem& item : items_of(build_program_set(run.model, layout, program_options(run))))
     for (double rows : item.kernel == Kernel::host_copy || item.kernel == Kernel::host_adamw
-                           ? std::vector<double>{}  // the host's, which nothing here measures
+                           ? std::vector<double>{}  // runs on the host and is not measured
                            : row_counts(item, balanced_rows, own && scaled)) {
       Rows& known = cases[key_of(item)];
       if (const std::int64_t count = std::llround(rows); count > 0) (own ? known.wanted : known.nearby).insert(count);
@@ -76,7 +76,7 @@ std::vector<Layout> other_layouts(const RunSpec& run) {
   return out;
 }
 
-/// Products at half, once and twice the model's widths.
+/// Adds products at half, once and twice the model's widths.
 void add_ladder(const RunSpec& run, Cases& cases) {
   const ModelSpec& m = run.model;
   const double tokens = static_cast<double>(run.tokens_per_microbatch());

@@ -1,6 +1,6 @@
-// Which work items a kernel suite measures: what the run's step program executes, in its own layout and in every other
-// layout of its model over up to four ranks, and a ladder of products around it so that fits reach other model widths;
-// or what a study's layouts execute, and no more.
+// The work items that a kernel suite measures. For a run: the items of its step program in its own layout and in every
+// other layout of its model over up to four ranks, and a ladder of products around them, so that fits cover other model
+// widths. For a study: only the items of its layouts.
 #pragma once
 #include <array>
 #include <map>
@@ -19,19 +19,19 @@ struct RunSpec;
 /// minutes.
 inline constexpr std::int64_t kHostReference_bytes = 32 << 20;
 
-/// FLOPs beyond which such references are taken of fewer rows: a fifth of a second of a host's core.
+/// Above this many FLOPs a reference covers fewer rows: a fifth of a second of a host core.
 inline constexpr double kMostReferenceFlops = 2e9;
 
-/// Each (kernel, pass, precision, dims, rows) once; rows.fixed is the row count and rows.per_row 0. Rows that routing
-/// decides are measured at a quarter, half, once and twice the balanced load; other items at their rows and, unless
+/// Each (kernel, pass, precision, dims, rows) once; rows.fixed is the row count and rows.per_row 0. Rows that depend on
+/// routing are measured at a quarter, half, once and twice the balanced load; other items at their rows and, unless
 /// `quick`, at half and double.
 std::vector<WorkItem> kernel_cases(const RunSpec& run, bool quick);
 
-/// What a program's ops compute; those inside a loop once.
+/// The work items of a program's ops; ops inside a loop count once.
 std::vector<WorkItem> items_of(const Program& program);
 
-/// What steps of these programs execute, each item once, by kernel and shape: rows that routing decides at the loads
-/// above, `balanced_rows` being those that a rank receives where all experts are chosen alike.
+/// The items of several programs' steps, each once by kernel and shape. Rows that depend on routing are measured at the
+/// loads above; `balanced_rows` are a rank's rows with balanced routing.
 struct StepItems {
   void add(const ProgramSet& set, double balanced_rows);
   std::vector<WorkItem> list() const;

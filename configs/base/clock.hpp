@@ -12,10 +12,10 @@ inline double clock_s(clockid_t clock) {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-/// Of a clock that nobody sets.
+/// The monotonic clock: setting the system time does not move it.
 inline double steady_s() { return clock_s(CLOCK_MONOTONIC); }
 
-/// Looks again after each pause. Whether the condition came to hold in time.
+/// Polls the condition, with a pause between tries. Returns whether it held in time.
 template <typename Condition>
 bool wait_until(double at_most_s, double pause_s, Condition&& condition) {
   const timespec pause{static_cast<time_t>(pause_s), static_cast<long>(1e9 * (pause_s - std::floor(pause_s)))};

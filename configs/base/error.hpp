@@ -15,8 +15,8 @@ enum class Code {
   usage = 2,      ///< command line or configuration
   undecided = 3,  ///< cannot be compared or decided
   runtime = 4,    ///< device, file system, network or child process
-  silent = 5,     ///< a rank of a run holds other numbers than its replicas
-  final = 93,     ///< a run that has failed and that starting it again does not mend; NVIDIA's NVRx ends so, too
+  silent = 5,     ///< silent data corruption: a rank's numbers differ from those of its replicas
+  final = 93,     ///< the run failed and a restart would fail again; NVIDIA's NVRx uses the same status
 };
 
 class Error : public std::runtime_error {

@@ -15,7 +15,7 @@ std::atomic<bool> limited{false};
 std::mutex mutex;
 WriteLimit limit;
 
-/// How many of n bytes the full disk takes; 0 = none.
+/// How many of n bytes still fit on the limited disk; 0 = none.
 std::size_t room(std::size_t n) {
   const std::lock_guard lock(mutex);
   if (!limit.bytes) return n;

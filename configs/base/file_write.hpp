@@ -1,4 +1,4 @@
-// write(2) as all files of ours go out with it, and the place where a drill fills the disk.
+// write(2) for every file that we write, with a limit by which drills fill the disk.
 #pragma once
 #include <sys/types.h>
 
@@ -10,14 +10,14 @@
 namespace wt {
 
 struct WriteLimit {
-  /// That can still be written, over all files; then ENOSPC. None: the disk is what it is.
+  /// Bytes that can still be written over all files together; then ENOSPC. None: no limit.
   std::optional<std::int64_t> bytes;
-  std::function<void(int error)> failed;  ///< hears of the first write that fails
+  std::function<void(int error)> failed;  ///< called with errno at the first write that fails
 };
-/// From now on, for the rest of the process.
+/// Applies to the rest of the process.
 void limit_writes(WriteLimit limit);
 
-/// As write(2): the bytes written, which may be fewer, or -1 and errno.
+/// Like write(2): returns the bytes written, which may be fewer, or -1 with errno set.
 ssize_t write_some(int fd, const void* bytes, std::size_t n);
 
 }  // namespace wt

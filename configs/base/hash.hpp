@@ -1,6 +1,6 @@
-// Hashes for the keys of tables, for telling two results or two configurations apart, and for seeds. Not for secrets.
+// Hashes for keys of tables, comparison of results and configurations, and seeds. Not for secrets.
 #pragma once
-#define XXH_INLINE_ALL  // a key of some 50 bytes costs less than the call
+#define XXH_INLINE_ALL  // a function call would cost more than hashing a key of some 50 bytes
 #include <xxhash.h>
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace wt {
 
-/// XXH3 of the values' bytes: of a type without padding. Hashes are chained by handing one on as the seed.
+/// XXH3 of the values' bytes. T must have no padding. To chain hashes, pass one as the seed of the next.
 template <class T, std::size_t n>
 std::uint64_t hash_of(std::span<const T, n> values, std::uint64_t seed = 0) {
   static_assert(std::is_trivially_copyable_v<T>);

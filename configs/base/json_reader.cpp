@@ -31,7 +31,7 @@ std::string escaped(std::string key) {  // RFC 6901
 }  // namespace
 
 json parse_json(const std::string& text, const std::string& origin) {
-  // nlohmann keeps the last of two equal keys without a word; in a measurement that would lose data.
+  // nlohmann silently keeps the last of two equal keys, which would lose measurements.
   std::vector<std::set<std::string>> open_objects;
   if (too_deep(text))
     throw_error(Code::usage, "{}: found objects and lists in more than {} levels, needs fewer", origin, kDeepestJson);

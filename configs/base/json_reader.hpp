@@ -1,4 +1,4 @@
-// Strict reading of JSON objects: every error names the file and the JSON pointer, unknown keys name the nearest known.
+// Strict reading of JSON objects. Every error names the file and the JSON pointer; an unknown key suggests the nearest.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -9,16 +9,16 @@
 
 namespace wt {
 
-/// Parses a whole file. Throws Error{usage} naming the file and the place for a missing file, broken JSON, a number out
-/// of range and a key given twice in one object.
+/// Parses a whole file. Throws Error{usage} with file and place: a missing file, broken JSON, a number out of range, a
+/// key given twice in one object.
 nlohmann::json read_json(const std::filesystem::path& file);
 /// The same from memory; `origin` stands for the file's name in errors.
 nlohmann::json parse_json(const std::string& text, const std::string& origin);
 
-/// Where two documents differ, a key each: "/ffn: found 512, needs 256; /tied: found nothing, needs true".
+/// The differences between two documents, by key: "/ffn: found 512, needs 256; /tied: found nothing, needs true".
 std::string differing_keys(const nlohmann::json& found, const nlohmann::json& needed);
 
-/// A JSON value with its place. Cheap to copy; the document must outlive it.
+/// A JSON value and its pointer. Cheap to copy; the document must outlive it.
 class JsonReader {
  public:
   JsonReader(const nlohmann::json& value, std::string origin, std::string pointer = "");
@@ -45,7 +45,7 @@ class JsonReader {
 
  private:
   void expect_object() const;
-  std::string shown() const;  ///< the value as text, cut to what fits an error line
+  std::string shown() const;  ///< the value as text, shortened to fit an error line
 
   const nlohmann::json* value_;
   std::string origin_;

@@ -1,4 +1,4 @@
-// JSON of other programs, which parse_json would be too strict for: a key may stand twice.
+// JSON that other programs wrote and parse_json would refuse: a key may stand twice.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -6,15 +6,15 @@
 
 namespace wt {
 
-/// Levels of objects and lists that are read: those who print or compare JSON call themselves at each.
+/// Deepest nesting of objects and lists that is read. Printing and comparing JSON recurse once a level.
 inline constexpr int kDeepestJson = 200;
 
-/// Whether brackets outside of strings open more levels than that. One pass; the text may be no JSON at all.
+/// Whether brackets outside strings nest deeper than kDeepestJson. One pass; accepts any text.
 bool too_deep(std::string_view json);
 
-/// Discarded where the text is no JSON, or too deep.
+/// A discarded value where the text is no JSON or too deep.
 nlohmann::json lax_json(std::string_view text);
-/// What such a text is, as an error says it was found.
+/// Why lax_json discarded the text, as the "found" part of an error.
 std::string why_discarded(std::string_view text);
 
 }  // namespace wt

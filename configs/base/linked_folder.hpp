@@ -1,12 +1,12 @@
-// Folders that may be links to others, elsewhere.
+// Removing folders that may be symbolic links.
 #pragma once
 #include <filesystem>
 #include <system_error>
 
 namespace wt {
 
-/// The folder with all that is in it, also where it is a link: its target goes, too. Others may write and remove files
-/// in it at the same time. Throws fs::filesystem_error. Whether there was one.
+/// Removes the folder and its content; of a link, the target as well. Others may write and remove files in it at the
+/// same time. Returns whether the folder existed. Throws fs::filesystem_error.
 inline bool remove_linked_folder(const std::filesystem::path& folder) {
   namespace fs = std::filesystem;
   const auto remove = [](const fs::path& each) {

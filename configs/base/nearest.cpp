@@ -10,7 +10,7 @@
 namespace wt {
 namespace {
 
-// Optimal string alignment: Levenshtein plus swaps of neighbours, no letter edited twice.
+// Optimal string alignment: Levenshtein distance plus swaps of neighbours, where no letter is edited twice.
 std::size_t edit_distance(const std::string& a, const std::string& b) {
   std::vector<std::size_t> before_last(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;

@@ -10,7 +10,7 @@ inline constexpr double kMiB_bytes = 1024.0 * 1024, kGiB_bytes = 1024 * kMiB_byt
 /// Exact up to 2^53.
 constexpr double as_double(std::int64_t value) { return static_cast<double>(value); }
 
-/// Rounded up; of a number from 0 on by one from 1 on.
+/// a / b rounded up, for a >= 0 and b >= 1.
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace wt

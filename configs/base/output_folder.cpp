@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 void take_output_folder(const fs::path& folder, const std::string& command) {
   const fs::path marker = folder / ".windtunnel";
   const std::string own = "windtunnel " + command + "\n";
-  std::string first;  // by name
+  std::string first;  // alphabetically
   std::error_code failed;
   fs::create_directories(folder, failed);
   for (fs::directory_iterator entry = failed ? fs::directory_iterator() : fs::directory_iterator(folder, failed), end;

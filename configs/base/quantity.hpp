@@ -6,10 +6,10 @@
 
 namespace wt {
 
-/// 70 years, longer than any run: such times and their sums stay below the 73 years of the run simulator's kNever.
+/// 70 years, longer than any run. Such times and their sums stay below kNever of sim/months, which is 73 years.
 inline constexpr double kLongest_s = 2.2e9;
 
-/// Each throws Error{usage} naming `where` (file, line and key), the text found and the units allowed.
+/// Each throws Error{usage} with `where` (file, line and key), the text found and the units allowed.
 double parse_seconds(const std::string& text, const std::string& where);           ///< ns us ms s m h d
 double parse_bytes(const std::string& text, const std::string& where);             ///< B kB MB GB TB KiB MiB GiB TiB
 double parse_bytes_per_second(const std::string& text, const std::string& where);  ///< GB/s, GiB/s, Gb/s ...
@@ -17,10 +17,10 @@ double parse_watts(const std::string& text, const std::string& where);          
 /// A plain count with an optional decimal suffix: 12T, 250k, 1e6.
 double parse_count(const std::string& text, const std::string& where);
 
-/// Text for people, three significant digits: "1.25 s", "38 ms"; "64 GiB"; "2.43 days" from a minute up.
+/// Text for people with three significant digits: "1.25 s", "38 ms", "64 GiB"; "2.43 days" from a minute up.
 std::string format_seconds(double seconds);
 std::string format_bytes(double bytes);
-/// "12T", "500B": of tokens, in the largest unit below.
+/// A number of tokens: "12T", "500B".
 std::string format_tokens(double tokens);
 
 }  // namespace wt

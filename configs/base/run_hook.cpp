@@ -27,8 +27,8 @@ int open_log(const std::filesystem::path& log, const ProcessStart& start) {
 
 std::atomic<pid_t> group_of_signals = 0;
 
-/// SIGINT and SIGTERM end the group, and then this process as they would have; one at a time. An ignored signal stays
-/// so.
+/// Passes SIGINT and SIGTERM on to the process group, then ends this process by the same signal. Only one such object
+/// may exist at a time. Ignored signals stay ignored.
 class SignalsToGroup {
  public:
   explicit SignalsToGroup(pid_t group) {

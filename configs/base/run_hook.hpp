@@ -1,4 +1,4 @@
-// Running a hook: a process group of its own with a time limit, its words into a log.
+// Runs a user's hook: its own process group, a time limit, output appended to a log.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -11,13 +11,13 @@ struct HookEnd {
   enum class How {
     ok,         ///< status 0
     failed,     ///< another status, a signal, or it could not be started
-    timed_out,  ///< its process group was ended
-    no_answer,  ///< of a sweep: ended well, but what it wrote is no fleet that can be judged
-    absent,     ///< there is no such hook
+    timed_out,  ///< its process group was killed
+    no_answer,  ///< a sweep hook that exited with 0, but whose output describes no fleet
+    absent,     ///< no such hook is configured
   } how = How::ok;
   int status = 0;  ///< exit status, 128 + signal
   double seconds = 0;
-  std::string said = {};  ///< why it failed, in a sentence
+  std::string said = {};  ///< the reason of a failure, in a sentence
 };
 std::string to_string(HookEnd::How how);
 

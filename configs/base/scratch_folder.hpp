@@ -1,4 +1,4 @@
-// A folder for what is needed until its owner is done. A process that a signal ends leaves it.
+// A temporary folder that its owner removes. It remains if a signal ends the process.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -7,10 +7,10 @@ namespace wt {
 
 class ScratchFolder {
  public:
-  /// `parent`/`name`-XXXXXX, six letters that make it new, in the system's folder for temporary files where no parent
-  /// is given. A parent that is missing is made. Throws Error{runtime} where that cannot be.
+  /// Creates `parent`/`name`-XXXXXX with six random letters. The default parent is the system's folder for temporary
+  /// files; a missing parent is created. Throws Error{runtime} where that fails.
   explicit ScratchFolder(const std::string& name, std::filesystem::path parent = {});
-  /// With all that is in it.
+  /// Removes the folder with its content.
   ~ScratchFolder();
   ScratchFolder(const ScratchFolder&) = delete;
   ScratchFolder& operator=(const ScratchFolder&) = delete;

@@ -1,4 +1,4 @@
-// What a process tells while it works.
+// Messages to standard error.
 #pragma once
 #include <fmt/format.h>
 
@@ -7,19 +7,18 @@
 
 namespace wt {
 
-/// To standard error. That nobody reads there any more (a terminal that hung up, a pipe without a reader) is no
-/// failure.
+/// Prints to standard error. Failed writes are ignored: the terminal may have hung up, the pipe may have no reader.
 template <class... T>
 void print_error(fmt::format_string<T...> text, T&&... values) {
   const std::string line = fmt::format(text, std::forward<T>(values)...);
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
-/// An error as it fits a screen, whatever file it quotes: of more than 4,000 bytes, its begin and its end.
+/// An error's message shortened for a screen: above 4,000 bytes, only its begin and its end.
 std::string fitting(const std::string& message);
 
-/// Standard input, output and error that are closed become /dev/null: the next file would get their number, and what is
-/// told would be written into it. Call it before any file is opened.
+/// Opens /dev/null as standard input, output or error where that is closed. Otherwise the next file that is opened
+/// would receive its descriptor, and messages. Call it before any file is opened.
 void open_standard_streams();
 
 }  // namespace wt

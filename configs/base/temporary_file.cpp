@@ -39,7 +39,7 @@ void fail_write(const fs::path& file, const char* call, int error) {
 TemporaryFile::TemporaryFile(fs::path target, mode_t mode) : target_(std::move(target)) {
   static std::atomic<unsigned> count{0};
   const fs::path folder = target_.has_parent_path() ? target_.parent_path() : fs::path(".");
-  do {  // a name of its own: the target's may already be as long as a name can be
+  do {  // not the target's name with a suffix: that may exceed the longest file name
     path_ = folder / fmt::format(".windtunnel-{}-{}.tmp", getpid(), count++);
     fd_ = open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   } while (fd_ < 0 && errno == EEXIST);
@@ -59,7 +59,7 @@ void TemporaryFile::rename_to_target() {
   renamed_ = true;
   const fs::path folder = target_.has_parent_path() ? target_.parent_path() : fs::path(".");
   const int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return;  // a folder one may write but not read: the rename itself has succeeded
+  if (fd < 0) return;  // a folder that may be written but not read; the rename itself has succeeded
   const int error = fsync(fd) == 0 ? 0 : errno;
   close(fd);
   if (error != 0 && error != EINVAL)  // EINVAL: a file system without folder fsync

@@ -1,4 +1,4 @@
-// A file that is written under a temporary name in its folder and then renamed: a reader sees it whole or not at all.
+// A file written under a temporary name and then renamed: readers see it whole or not at all.
 #pragma once
 #include <signal.h>  // NOLINT(modernize-deprecated-headers): sigset_t is POSIX
 #include <sys/types.h>
@@ -7,8 +7,8 @@
 
 namespace wt {
 
-/// Turns a file size limit into EFBIG for the calling thread. The kernel sends SIGXFSZ to the thread that writes, and
-/// its default action would end the process before the temporary file could be removed.
+/// Makes a write beyond the file size limit fail with EFBIG in the calling thread. By default the kernel sends SIGXFSZ,
+/// which would end the process before the temporary file is removed.
 class HoldFileSizeSignal {
  public:
   HoldFileSizeSignal();
@@ -24,10 +24,10 @@ class HoldFileSizeSignal {
 /// Throws Error{runtime} with the file, the call and the system's reason.
 [[noreturn]] void fail_write(const std::filesystem::path& file, const char* call, int error);
 
-/// Closes on every path; removes the temporary unless it was renamed.
+/// The destructor closes the file, and removes it unless it was renamed.
 class TemporaryFile {
  public:
-  /// Opens a new file beside `target`, whose folder exists, for writing. Throws as fail_write().
+  /// Opens a new file for writing in the target's folder, which must exist. Throws as fail_write().
   TemporaryFile(std::filesystem::path target, mode_t mode = 0666);
   ~TemporaryFile();
   TemporaryFile(const TemporaryFile&) = delete;
@@ -35,8 +35,8 @@ class TemporaryFile {
 
   int fd() const { return fd_; }
   const std::filesystem::path& path() const { return path_; }
-  /// fsyncs, closes, renames, fsyncs the folder. Throws as fail_write(); only where the folder's fsync fails is the
-  /// file there all the same.
+  /// fsyncs, closes, renames, fsyncs the folder. Throws as fail_write(). If only the folder's fsync fails, the target
+  /// has already been replaced.
   void rename_to_target();
 
  private:

@@ -12,7 +12,7 @@ bool is_utf8(const std::string& text) {
   if (std::none_of(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0x80) != 0; }))
     return true;
   try {
-    (void)nlohmann::json(text).dump();  // refuses what is not
+    (void)nlohmann::json(text).dump();  // throws for invalid UTF-8
     return true;
   } catch (const nlohmann::json::type_error&) {
     return false;
@@ -21,7 +21,7 @@ bool is_utf8(const std::string& text) {
 
 void need_utf8(const std::string& text, const std::string& origin) {
   if (is_utf8(text)) return;
-  std::istringstream lines(text);  // a line's end is never within a character
+  std::istringstream lines(text);  // no UTF-8 character contains a newline byte
   int number = 1;
   for (std::string line; std::getline(lines, line) && is_utf8(line);) ++number;
   throw_error(Code::usage, "{}:{}: found bytes that are no UTF-8, needs a text; convert it", origin, number);

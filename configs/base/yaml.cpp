@@ -19,7 +19,7 @@ namespace wt {
 namespace {
 
 constexpr int kDeepest = 100;          // levels of maps and lists
-constexpr int kMostNodes = 5'000'000;  // with what aliases stand for
+constexpr int kMostNodes = 5'000'000;  // after aliases are expanded
 
 }  // namespace
 
@@ -36,15 +36,15 @@ YamlMap::YamlMap(YAML::Node node, std::filesystem::path file, std::string path,
 
 namespace {
 
-/// Throws where a map says a key twice, of which readers would take the first, or has a key that is no word, and
-/// where a value is no UTF-8.
+/// Throws where a map has a key twice (yaml-cpp would return the first), a key is not a scalar, or a value is not
+/// UTF-8.
 void check_keys(const YAML::Node& node, const std::string& origin, int depth, int& nodes) {
   const auto fail = [&](const YAML::Node& at, const std::string& what) {
     throw_error(Code::usage, "{}:{}: {}", origin, at.Mark().line + 1, what);
   };
   if (depth > kDeepest) fail(node, fmt::format("found maps and lists in more than {} levels", kDeepest));
   if (++nodes > kMostNodes) fail(node, fmt::format("found more than {} values", kMostNodes));
-  const auto need_text = [&](const YAML::Node& scalar) {  // yaml-cpp makes one byte of each of these
+  const auto need_text = [&](const YAML::Node& scalar) {  // yaml-cpp turns each of these escapes into a lone byte
     if (!is_utf8(scalar.Scalar()))
       fail(scalar, "found the escape \\N or \\_, or a byte of 0, needs the character itself");
   };
@@ -64,7 +64,7 @@ void check_keys(const YAML::Node& node, const std::string& origin, int depth, in
   }
 }
 
-/// The line where it begins; 0 where there is none. Three dashes at a line's begin are nothing else in YAML.
+/// The line at which a second document begins; 0 = none. In YAML, three dashes at a line's begin mean nothing else.
 int second_document(const std::string& text) {
   std::istringstream lines(text);
   bool content = false;
@@ -138,7 +138,7 @@ bool YamlMap::has(const std::string& key) {
 
 YAML::Node YamlMap::require(const std::string& key) {
   if (!has(key)) {
-    for (const auto& entry : node_)  // a misspelt key explains a missing one
+    for (const auto& entry : node_)  // a misspelt key may explain the missing one
       if (const auto found = entry.first.as<std::string>(); nearest(found, {key}) == key)
         fail_unknown(found, fmt::format("unknown key; did you mean '{}', which is missing?", key));
     fail(key, "missing; this key is required");

@@ -1,5 +1,5 @@
-// Strict reading of YAML maps: every key is consumed by the reader that understands it, what is left over is an error
-// with the nearest known key; every error names file, line, what was found and what is allowed.
+// Strict reading of YAML maps. Each reader consumes the keys that it understands; a key left over is an error that
+// suggests the nearest known key. Every error names file, line, what was found and what is allowed.
 #pragma once
 #include <yaml-cpp/yaml.h>
 
@@ -17,22 +17,21 @@
 
 namespace wt {
 
-/// A key that no reader knows; usage.
+/// A key that no reader knows; Code::usage.
 class UnknownKey : public Error {
  public:
   UnknownKey(const std::string& message, std::string key, std::set<std::string> asked)
       : Error(Code::usage, message), key_(std::move(key)), asked_(std::move(asked)) {}
   const std::string& key() const { return key_; }                ///< dotted, from the file's root
-  const std::set<std::string>& asked() const { return asked_; }  ///< keys that were looked for until then
+  const std::set<std::string>& asked() const { return asked_; }  ///< keys that readers asked for before the error
 
  private:
   std::string key_;
   std::set<std::string> asked_;
 };
 
-/// The one document of a text. Throws Error{usage} "origin:line: ..." where it is no YAML, has several documents, says
-/// a key twice in one map, nests more than 100 levels, or holds more than 5 million values (aliases counted as what
-/// they stand for).
+/// Parses a text with one document. Throws Error{usage} "origin:line: ...": no YAML, several documents, a key twice in
+/// one map, more than 100 levels, more than 5 million values after aliases are expanded.
 YAML::Node load_yaml(const std::string& text, const std::string& origin);
 
 /// One map of a YAML file while it is read. Call finish() after the last key.
@@ -41,7 +40,7 @@ class YamlMap {
   /// Opens a file whose root is a map. Throws Error{usage} when it cannot be read or parsed.
   static YamlMap from_file(const std::filesystem::path& file);
   static YamlMap from_text(const std::string& text, const std::string& origin);
-  /// The same, with "${variables.x}" filled in (yaml_references.hpp).
+  /// Also replaces "${variables.x}" (yaml_references.hpp).
   static YamlMap from_text_with_references(const std::string& text, const std::string& origin);
 
   bool has(const std::string& key);
@@ -61,18 +60,18 @@ class YamlMap {
   std::vector<std::string> texts(const std::string& key, std::vector<std::string> fallback = {});
   YamlMap map(const std::string& key);
   std::vector<YamlMap> maps(const std::string& key);
-  /// The keys of this map in the file's order, for maps whose keys are names. Counts none as consumed.
+  /// The keys in the file's order, for maps whose keys are names. Does not count them as consumed.
   std::vector<std::string> keys() const;
-  /// Scalar or map: the raw node, for readers that accept either. Counts as consumed.
+  /// The raw node, for readers that accept a scalar or a map. Counts as consumed.
   YAML::Node node(const std::string& key);
 
-  /// Throws UnknownKey for a key that nobody asked for.
+  /// Throws UnknownKey for a key that no reader asked for.
   void finish() const;
-  /// Dotted keys that were asked for so far in this file, there or not, in all of its maps.
+  /// Dotted keys that were asked for so far, present or not, in all maps of the file.
   const std::set<std::string>& asked() const { return *asked_; }
-  /// Counts a key inside of this map as asked for, where another reader has its raw node.
+  /// Marks a key of this map as asked for, when another reader has the raw node.
   void also_asked(const std::string& key) { asked_->insert(dotted(key)); }
-  /// Throws Error{usage} "file:line: key: message", of one entry of the key's list "file:line: key[entry]: message".
+  /// Throws Error{usage} "file:line: key: message"; with `entry`, "file:line: key[entry]: message".
   [[noreturn]] void fail(const std::string& key, const std::string& message,
                          std::optional<std::size_t> entry = {}) const;
   /// "file:line: path.key" or "file:line: path.key[entry]"
@@ -95,7 +94,7 @@ class YamlMap {
   std::shared_ptr<std::set<std::string>> asked_;  ///< of the whole file
 };
 
-/// Words, numbers and flags as YAML 1.2 reads them; quoted ones are words. For readers of JSON that is inside a YAML
+/// Converts scalars by YAML 1.2's rules: words, numbers and flags; quoted scalars are words. For JSON inside a YAML
 /// file.
 nlohmann::json yaml_to_json(const YAML::Node& node);
 

@@ -7,12 +7,12 @@
 namespace wt {
 namespace {
 
-/// Longer chains are circles.
+/// A longer chain of references is a circle.
 constexpr int kLongestChain = 32;
-/// A chain in which each stands for two of the next is short, and as large as one likes.
+/// Limits the expanded text: in a chain, each value may hold the next one twice, which doubles the text at every link.
 constexpr std::size_t kLongestText = 1 << 16;
-constexpr std::int64_t kMostReferred = 1 << 20;  // values that references stand for
-constexpr std::int64_t kMostFollowed = 1 << 16;  // references within references; they may stand for nothing
+constexpr std::int64_t kMostReferred = 1 << 20;  // values that references expand to
+constexpr std::int64_t kMostFollowed = 1 << 16;  // references inside references, which may expand to nothing
 
 std::int64_t nodes_in(const YAML::Node& node) {
   std::int64_t all = 1;

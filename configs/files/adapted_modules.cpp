@@ -16,7 +16,7 @@ namespace {
 /// "q_proj" of "model.layers.0.self_attn.q_proj".
 std::string last_name(const std::string& module) { return module.substr(module.rfind('.') + 1); }
 
-/// The projections of attention: parts of our parameters attention.qkv and attention.output.
+/// The attention projections: our parameters attention.qkv and attention.output.
 std::vector<AdaptedModule> projections(const ModelSpec& model) {
   const WeightNames names(model, family_of(model));
   const std::string end = ".weight";
@@ -34,7 +34,7 @@ std::vector<AdaptedModule> projections(const ModelSpec& model) {
   return out;
 }
 
-/// What has no projections of q, k, v and output in every block.
+/// Adapters need separate q, k, v and output projections in every block.
 void check_adaptable(const ModelSpec& model) {
   const char* found = model.attention.mla.on() ? "latent attention"
                       : model.linear.on()      ? "linear mixers"

@@ -14,7 +14,7 @@ namespace {
 
 using Parse = double (*)(const std::string& text, const std::string& where);
 
-constexpr double kMost = 1e9;  // of any currency, for an hour or a terabyte; more is a slip of the pen
+constexpr double kMost = 1e9;  // of any currency, for an hour or a terabyte; a larger amount is a typing error
 
 double parse_plain(const std::string& text, const std::string& where) {
   double value = 0;
@@ -24,7 +24,7 @@ double parse_plain(const std::string& text, const std::string& where) {
   return value;
 }
 
-/// Date and source that hold for every amount of a map which has none of its own.
+/// The default date and source of a map's amounts.
 struct Quote {
   std::optional<std::string> date;
   std::optional<Provenance> source;
@@ -51,7 +51,7 @@ void check_amount(const YamlMap& map, const std::string& key, const PriceAmount&
                               bounds.more_than_least ? "more than" : "at least", bounds.least, kMost));
 }
 
-/// A value or [low, high] at `key`.
+/// Reads a value or [low, high].
 void read_range(YamlMap& map, const std::string& key, Parse parse, PriceAmount& amount) {
   const YAML::Node node = map.node(key);
   if (node.IsScalar()) {
@@ -64,7 +64,7 @@ void read_range(YamlMap& map, const std::string& key, Parse parse, PriceAmount& 
   amount.high = parse(node[1].Scalar(), map.where(key, 1));
 }
 
-/// A value, a range, or a map of `amount` with a date and a source of its own.
+/// Reads a value, a range, or a map with `amount` and its own date and source.
 PriceAmount read_amount(YamlMap& map, const std::string& key, const Quote& quote, const Bounds& bounds,
                         Parse parse = parse_plain) {
   PriceAmount amount;

@@ -1,5 +1,5 @@
-// What a run is charged for: hours of GPUs, storage, egress; and what turns hours into energy and carbon. There are no
-// defaults: what a file does not price has no price. Every amount has a date and a source, and is a number or a range.
+// What a run is charged for (GPU hours, storage, egress), and what turns hours into energy and carbon. There are no
+// default prices. Every amount is a number or a range, with a date and a source.
 #pragma once
 #include <optional>
 #include <string>
@@ -10,7 +10,7 @@ namespace wt {
 
 class YamlMap;
 
-/// An amount, or the 80 % interval of one that is not known well; `low` equals `high` where it is.
+/// A known amount (`low` equals `high`), or the 80 % interval of one that is not known well.
 struct PriceAmount {
   double low = 0, high = 0;
   std::string date;  ///< "2026-03-01": when it was quoted, published or measured
@@ -27,10 +27,10 @@ struct PowerSpec {
 };
 
 struct PriceSpec {
-  std::string currency;  ///< "USD"; "" where nothing costs money
+  std::string currency;  ///< "USD"; "" where the file has no prices
   std::optional<PriceAmount> gpu_hour;
-  std::optional<PriceAmount> spare_gpu_hour;    ///< of a GPU of a spare node; with gpu_hour always there
-  bool spares_as_gpus = false;                  ///< spare_gpu_hour is gpu_hour, whatever that is
+  std::optional<PriceAmount> spare_gpu_hour;    ///< a GPU of a spare node; set whenever gpu_hour is
+  bool spares_as_gpus = false;                  ///< spare_gpu_hour follows gpu_hour
   std::optional<PriceAmount> storage_tb_month;  ///< 1e12 bytes kept for 30 days
   std::optional<PriceAmount> egress_tb;         ///< 1e12 bytes taken out
   std::optional<PowerSpec> power;
@@ -38,11 +38,11 @@ struct PriceSpec {
   std::optional<PriceAmount> carbon_kg_kwh;  ///< kg of CO2 equivalent a kWh of the building
 };
 
-/// Throws Error{usage}: an amount without date or source, a price without a currency, GPUs with a price and spares
-/// without one, a range the wrong way round.
+/// Throws Error{usage}: an amount without date or source, a price without a currency, a price for GPUs but none for
+/// spares, a range whose low exceeds its high.
 PriceSpec prices_from_yaml(YamlMap map);
 
-/// "2026-03-01" at a key. Throws Error{usage} for what is no date of the calendar.
+/// Reads a date "2026-03-01". Throws Error{usage} for a date that is not in the calendar.
 std::string read_date(YamlMap& map, const std::string& key);
 
 }  // namespace wt

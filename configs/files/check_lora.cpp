@@ -13,7 +13,7 @@
 namespace wt {
 namespace {
 
-/// What of the run is found, in the words of its file, and what is allowed; empty = nothing.
+/// The refused setting of the run in its file's words, and what is allowed; empty = none.
 std::pair<std::string, const char*> refused(const RunSpec& run) {
   const Layout& l = run.layout;
   if (l.tensor > 1) return {fmt::format("tensor_parallel_degree {}", l.tensor), "1"};
@@ -22,7 +22,7 @@ std::pair<std::string, const char*> refused(const RunSpec& run) {
   if (l.slots(run.model) > run.model.experts) return {"copies of experts", "each expert once"};
   if (l.optimizer_shard > 1)
     return {fmt::format("optimizer_shard_degree {}", l.shard * l.optimizer_shard), "data_parallel_shard_degree"};
-  if (!of_whole_blocks(l.recompute)) return {"recompute of " + to_string(l.recompute), "whole blocks"};
+  if (!recomputes_whole_blocks(l.recompute)) return {"recompute of " + to_string(l.recompute), "whole blocks"};
   if (run.optimizer.kind == OptimizerKind::muon)
     return {"optimizer " + to_string(run.optimizer.kind), "decoupled_adamw and decoupled_lionw"};
   if (run.optimizer.offload_fraction > 0)
@@ -33,7 +33,7 @@ std::pair<std::string, const char*> refused(const RunSpec& run) {
   return {};
 }
 
-/// The first value that is not allowed, in words; empty = none is.
+/// The first value that is not allowed, as text; empty = all are allowed.
 template <class T, class Allowed>
 std::string first_refused(const std::vector<T>& values, const Allowed& allowed) {
   for (const T& value : values) {
@@ -48,7 +48,7 @@ std::string first_refused(const std::vector<T>& values, const Allowed& allowed) 
 
 }  // namespace
 
-bool of_whole_blocks(const Recompute& recompute) {
+bool recomputes_whole_blocks(const Recompute& recompute) {
   return std::ranges::all_of(recompute.rules(),
                              [](const Recompute::Rule& rule) { return rule.module == Module::block; });
 }
@@ -64,7 +64,7 @@ void check_lora(const SearchSpec& search, const std::string& where) {
   check("pipeline_parallel_degree", first_refused(search.pipeline_degrees, one), "1");
   check("optimizer_shard_degree", first_refused(search.optimizer_shard_degrees, one), "auto: that of the weights");
   check("expert_copies", first_refused(search.expert_copies, [](std::int64_t copies) { return copies == 0; }), "0");
-  check("recompute", first_refused(search.recompute, of_whole_blocks), "none or block");
+  check("recompute", first_refused(search.recompute, recomputes_whole_blocks), "none or block");
   check("overlap_expert_exchange", first_refused(search.exchange_overlap, std::logical_not<>()), "false");
 }
 
@@ -73,7 +73,7 @@ void check_lora(const RunSpec& run, const std::string& where) {
   if (const auto [found, allowed] = refused(run); !found.empty())
     throw_error(Code::usage, "{}: model.peft_config: found it with {}, allowed with adapters is {}", where, found,
                 allowed);
-  adapter_shape(run.model, *run.lora);  // throws
+  adapter_shape(run.model, *run.lora);  // for its checks
 }
 
 }  // namespace wt

@@ -1,4 +1,4 @@
-// What a run with adapters may be.
+// Which runs and searches adapters (LoRA) support.
 #pragma once
 #include <string>
 
@@ -8,14 +8,14 @@ class Recompute;
 struct RunSpec;
 struct SearchSpec;
 
-/// Throws Error{usage} where the run has a peft_config and something that adapters are not trained with: a model or a
-/// target without factors (adapted_modules), tensor parallelism, schedules of pipelines other than 1f1b, recompute of
-/// single modules, and further sharding, offloading, formats and optimizers that no adapter needs.
+/// Throws Error{usage} where a run has a peft_config and one of: a model or target without factors (adapted_modules),
+/// tensor parallelism, a pipeline schedule other than 1f1b, recompute of single modules, optimizer sharding,
+/// offloading, or a format or optimizer that adapters do not support.
 void check_lora(const RunSpec& run, const std::string& where);
-/// The same of what a study with a peft_config asks its search for, which tries no pipelines: bounds of their steps are
-/// not known to hold where nothing goes back through the embedding.
+/// The same for a study's search. It also refuses pipelines: the lower bounds of their step time are not established
+/// where no gradient reaches the embedding.
 void check_lora(const SearchSpec& search, const std::string& where);
-/// It names no module but blocks.
-bool of_whole_blocks(const Recompute& recompute);
+/// Whether recompute names blocks only, no single modules.
+bool recomputes_whole_blocks(const Recompute& recompute);
 
 }  // namespace wt

@@ -13,10 +13,10 @@
 namespace wt {
 namespace {
 
-constexpr double kSlowest = 1e-3;        // slower is dead: take the node, or the leaf's nodes, out
+constexpr double kSlowest = 1e-3;        // a slower node or leaf is dead: it must leave the cluster
 constexpr double kLongestLatency_s = 1;  // of one message; a link around the world takes a fifth of it
 
-/// A dead rail leaves the node's traffic to the others.
+/// A dead rail: the node's traffic moves to the other rails.
 NodeHealth read_health(YamlMap& map, const ClusterSpec& c) {
   NodeHealth health;
   health.node = map.integer("node", 0, c.nodes - 1);
@@ -48,7 +48,7 @@ LeafHealth read_leaf_health(YamlMap& map, const ClusterSpec& c) {
   return health;
 }
 
-/// An entry is of a node or of a leaf.
+/// An entry names either a node or a leaf.
 void read_degraded(YamlMap& map, ClusterSpec& c) {
   if (map.has("leaf") && map.has("node")) map.fail("leaf", "found beside node; needs an entry for each");
   if (map.has("leaf"))
@@ -89,7 +89,7 @@ std::string source_of(const OtherNodes& other) {
   return fmt::format("nodes {} to {}", other.first, other.first + other.count - 1);
 }
 
-/// What an entry does not say is as on the cluster's own nodes.
+/// A key that an entry omits keeps the cluster's value.
 void read_others(YamlMap& map, ClusterSpec& c) {
   OtherNodes other{c, map.integer("first", 0, c.nodes - 1), 0};
   other.count = map.integer("count", 1, c.nodes - other.first);

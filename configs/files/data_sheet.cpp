@@ -12,31 +12,31 @@ namespace wt {
 namespace {
 
 struct Known {
-  std::array<std::string_view, 3> words;  ///< all of them must be in the name, in lower case
+  std::array<std::string_view, 3> words;  ///< the lower-case name must contain all of them
   DataSheet sheet;
 };
 
-// NVIDIA's data sheets, dense figures with fp32 accumulation: of SXM parts, of PCIe cards (a bridge joins two or four
-// of them at most, so that their link is the bus: 16 lanes, one direction) and of workstation and game cards; L2 sizes
-// and processors from the architecture white papers. A800 and H800 are A100 and H100 with 400 GB/s of NVLink in both
-// directions together. GB200's 152 processors are VeOmni's (PR 986); how many of Blackwell Ultra's
-// "up to 160" B300 and GB300 have is not published: B200's 148 are assumed. B200 with 700 W is the B100 of NVIDIA's
-// HGX data sheet, whose processors are assumed to be B200's. B200 with 750 W, as PyTorch benchmarks it
-// (pytorch/ao#3566), is taken as linear in the power between them: 1,750 + (2,250 - 1,750) / 6. Four GH200 of a node
-// are joined directly, each pair by six links of 25 GB/s (HPE Cray EX254n, Alps); a GH200 NVL32 has a switch.
-// H100-SXM-96G is the part of torchtitan's benchmarks, which NVIDIA does not list: six stacks of HBM2e (6,144 bits
-// at 3.2 Gb/s each), limited to 500 W; its FLOP/s are taken as linear in the power between NVL's (400 W) and SXM's (700
-// W): 835 + (989 - 835) / 3. TITAN RTX's rate is that of its review at Tom's Hardware.
+// NVIDIA's data sheets: dense figures with fp32 accumulation of SXM parts, PCIe cards, and workstation and game cards.
+// A bridge joins at most two or four PCIe cards, so that their link is the bus: 16 lanes, one direction. L2 sizes and
+// processors come from the architecture white papers. A800 and H800 are A100 and H100 with 400 GB/s of NVLink in both
+// directions together. GB200's 152 processors are from VeOmni (PR 986). How many of Blackwell Ultra's "up to 160" B300
+// and GB300 have is not published: B200's 148 are assumed. B200 with 700 W is the B100 of NVIDIA's HGX data sheet, with
+// B200's processors assumed. B200 with 750 W, as PyTorch benchmarks it (pytorch/ao#3566), is interpolated linearly in
+// the power: 1,750 + (2,250 - 1,750) / 6. Four GH200 of a node are joined directly, each pair by six links of 25 GB/s
+// (HPE Cray EX254n, Alps); a GH200 NVL32 has a switch. H100-SXM-96G is the part of torchtitan's benchmarks, which
+// NVIDIA does not list: six stacks of HBM2e (6,144 bits at 3.2 Gb/s each), limited to 500 W; its FLOP/s are
+// interpolated linearly in the power between NVL (400 W) and SXM (700 W): 835 + (989 - 835) / 3. TITAN RTX's rate is
+// from its review at Tom's Hardware.
 //
-// AMD's data sheets of MI300X, MI325X, MI350X and MI355X: dense matrix figures at the highest clock, of which products
-// reach less than NVIDIA's do of theirs. Compute units and caches from rocm.docs.amd.com/en/latest/reference/gpu-specs.
-// Each of seven others has an Infinity Fabric (XGMI) link of its own: 64 GB/s in one direction, on MI350 76.8.
+// AMD's data sheets of MI300X, MI325X, MI350X and MI355X: dense matrix figures at the highest clock; products reach a
+// smaller share of them than on NVIDIA. Compute units and caches from rocm.docs.amd.com/en/latest/reference/gpu-specs.
+// Each GPU has an Infinity Fabric (XGMI) link to each of seven others: 64 GB/s in one direction, on MI350 76.8.
 //
-// fp32 without tensor cores is as these sheets say (AMD: vector); those of an H100-SXM-96G and a B200 with 750 W are
-// taken like their rates of bf16, an A10G's is taken for an A10's. NVFP4's dense rate over that of bf16: HGX B200 9 to
-// 2.25 PFLOP/s, GB200 NVL72 10 to 2.5, HGX B300 13.5 to 2.25 and GB300 NVL72 15 to 2.5.
+// fp32 rates without tensor cores are those of the sheets (AMD: vector). For an H100-SXM-96G and a B200 with 750 W they
+// are interpolated like bf16; an A10G's is assumed to be an A10's. NVFP4's dense rate over that of bf16, in PFLOP/s:
+// HGX B200 9 to 2.25, GB200 NVL72 10 to 2.5, HGX B300 13.5 to 2.25, GB300 NVL72 15 to 2.5.
 //
-// The first entry that matches counts.
+// The first matching entry counts.
 constexpr double kGen4 = 32e9, kGen5 = 64e9;
 const std::array<Known, 46> kSheets = {{
     {{"v100", "pci"}, {"V100-PCIe", 7, 80, 112e12, 14e12, 0.9e12, 6e6, 16e9}},
@@ -52,7 +52,7 @@ const std::array<Known, 46> kSheets = {{
     {{"h100", "pci"}, {"H100-PCIe", 9, 114, 756e12, 51e12, 2.0e12, 50e6, kGen5}},
     {{"h100", "nvl"}, {"H100-NVL", 9, 132, 835e12, 60e12, 3.9e12, 50e6, kGen5}},
     {{"h100", "80g", "hbm2e"}, {"H100-PCIe", 9, 114, 756e12, 51e12, 2.0e12, 50e6, kGen5}},
-    {{"h100", "hbm2e"}, {"H100-SXM-96G", 9, 132, 886e12, 60e12, 2.46e12, 50e6, 450e9}},  // the card was caught above
+    {{"h100", "hbm2e"}, {"H100-SXM-96G", 9, 132, 886e12, 60e12, 2.46e12, 50e6, 450e9}},  // PCIe cards matched above
     {{"h100", "96g"}, {"H100-SXM-96G", 9, 132, 886e12, 60e12, 2.46e12, 50e6, 450e9}},
     {{"h100"}, {"H100-SXM", 9, 132, 989e12, 67e12, 3.35e12, 50e6, 450e9}},
     {{"h800", "pci"}, {"H800-PCIe", 9, 114, 756e12, 51e12, 2.0e12, 50e6, kGen5}},
@@ -106,8 +106,8 @@ bool has(const std::string& name, std::string_view word) {
 
 std::optional<DataSheet> data_sheet(const std::string& gpu) {
   static const std::regex spaced(R"((\d) (?=(?:gb?|w)\b))");    // "40 GB", "750 W"
-  if (gpu.size() > 200) return std::nullopt;                    // no GPU's, and std::regex recurses by character
-  if (gpu.find('+') != std::string::npos) return std::nullopt;  // "2 RTX-3090+2 Titan-RTX": no one GPU's
+  if (gpu.size() > 200) return std::nullopt;                    // std::regex recurses by character
+  if (gpu.find('+') != std::string::npos) return std::nullopt;  // several GPUs: "2 RTX-3090+2 Titan-RTX"
   const std::string name = std::regex_replace(lower(gpu), spaced, "$1");
   for (const Known& known : kSheets)
     if (std::all_of(known.words.begin(), known.words.end(),

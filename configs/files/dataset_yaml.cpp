@@ -14,7 +14,7 @@ namespace wt {
 namespace {
 
 using Suffix = std::pair<const char*, double>;
-/// Streaming's own: samples in powers of 1000, bytes in powers of 1024, capitals as small letters.
+/// Streaming's suffixes: powers of 1000 for samples, of 1024 for bytes; letter case is ignored.
 constexpr std::array kSampleSuffixes{Suffix{"k", 1e3}, Suffix{"m", 1e6}, Suffix{"b", 1e9}, Suffix{"t", 1e12}};
 constexpr std::array kByteSuffixes{Suffix{"kb", 1024.0}, Suffix{"mb", 1048576.0}, Suffix{"gb", 1073741824.0},
                                    Suffix{"tb", 1099511627776.0}};
@@ -23,7 +23,7 @@ const std::vector<std::string> kHashes = {"blake2b", "blake2s", "md5",      "sha
                                           "sha384",  "sha512",  "sha3_224", "sha3_256", "sha3_384", "sha3_512",
                                           "xxh128",  "xxh32",   "xxh3_128", "xxh3_64",  "xxh64"};
 
-/// "1500", "10k", "1.5m"; of bytes "100b", "64kb". A part of a sample or byte is cut off, as Streaming does.
+/// "1500", "10k", "1.5m"; bytes "100b", "64kb". Rounds down to whole samples or bytes, as Streaming does.
 std::int64_t read_abbreviated(YamlMap& map, const std::string& key, std::span<const Suffix> suffixes,
                               const char* example) {
   std::string text = map.text(key);
@@ -40,7 +40,7 @@ std::int64_t read_abbreviated(YamlMap& map, const std::string& key, std::span<co
   return static_cast<std::int64_t>(value);
 }
 
-/// The keys that a data set gives its streams as defaults, and a stream may have itself.
+/// Keys that a stream may have, and the data set may give as defaults.
 void read_stream_keys(YamlMap& map, StreamSpec& stream) {
   stream.split = map.text("split", stream.split);
   const std::filesystem::path split = stream.split;
@@ -132,7 +132,7 @@ void check_weights(YamlMap& map, const DatasetSpec& spec) {
       map.fail(key, "found it, needs to be left out: it names Python classes, which are not loaded here");
 }
 
-/// Examples of all streams meet in a sequence.
+/// A packed sequence mixes examples of all streams.
 void check_packing(YamlMap& map, const DatasetSpec& spec) {
   const BatchingMethod batching = spec.batching_method;
   if (spec.packs() && batching != BatchingMethod::random && batching != BatchingMethod::stratified)
@@ -160,7 +160,7 @@ MixChange read_change(YamlMap map, const DatasetSpec& spec, const RunClock& cloc
   return change;
 }
 
-/// A stream without a share is an error, unless the curriculum gives it one.
+/// Every stream needs a proportion, from here or from the curriculum.
 void check_shares(YamlMap& loader, const DatasetSpec& spec) {
   if (spec.empty() || !spec.streams.front().proportion) return;
   std::vector<double> first;

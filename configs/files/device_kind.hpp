@@ -1,4 +1,4 @@
-// Where a rank's tensors are and its kernels run: the key `device` of a run file and of its rehearsal.
+// The device of a rank's tensors and kernels: the key `device` of a run file and of its rehearsal.
 #pragma once
 #include <string>
 
@@ -9,7 +9,7 @@ class YamlMap;
 enum class DeviceKind { cpu, cuda };
 std::string to_string(DeviceKind device);
 
-/// `device`: cpu where it is not said. Throws Error{usage} on others than cpu and cuda.
+/// Reads `device`; the default is cpu. Throws Error{usage} for words other than cpu and cuda.
 DeviceKind device_from_yaml(YamlMap& map);
 
 }  // namespace wt

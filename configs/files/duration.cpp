@@ -15,7 +15,7 @@
 namespace wt {
 namespace {
 
-/// 0.1 of 1,000 is 100.00000000000001 in one order of factors and 99.99999999999999 in another.
+/// Rounding: 0.1 of 1,000 is 100.00000000000001 in one order of factors and 99.99999999999999 in another.
 double nearly_whole(double number) {
   const double whole = std::round(number);
   return std::abs(number - whole) <= 1e-9 * std::max(1.0, std::abs(whole)) ? whole : number;

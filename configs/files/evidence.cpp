@@ -12,7 +12,7 @@ constexpr std::array kEvidences{Evidence::measured, Evidence::published, Evidenc
 
 constexpr const char* kSourceForms = "needs 'measured: ...', 'published: ...', 'derived: ...' or 'assumed: ...'";
 
-/// `entry` is the text's place in a list.
+/// `entry`: index of the text in a list.
 Provenance source_in(const YamlMap& map, const std::string& key, const std::string& text,
                      std::optional<std::size_t> entry = {}) {
   const std::size_t colon = text.find(':');

@@ -1,4 +1,4 @@
-// Where a number comes from. Every number that can reach a plan or a report carries one of these.
+// Where a number comes from. Every number in a plan or a report carries a Provenance.
 #pragma once
 #include <array>
 #include <optional>
@@ -13,31 +13,31 @@ class YamlMap;
 enum class Evidence { measured, published, derived, assumed };
 
 std::string to_string(Evidence kind);
-/// Throws Error{usage} on any other word.
+/// Throws Error{usage} for any other word.
 Evidence evidence_from_string(const std::string& word);
 
-/// Shares or amounts by kind, index = Evidence.
+/// Shares or amounts by kind of evidence; the index is Evidence.
 using EvidenceShares = std::array<double, 4>;
-/// All of it on one kind.
+/// The whole amount on one kind.
 EvidenceShares only(Evidence kind, double amount = 1);
 
 struct Provenance {
   Evidence kind = Evidence::assumed;
   std::string source;                 ///< profile and sample count, citation, formula, or who assumed it and why
-  std::optional<Evidence> root = {};  ///< of derived: what it follows from; none = kind
+  std::optional<Evidence> root = {};  ///< for derived: evidence of the inputs; none = kind
   Evidence root_kind() const { return root.value_or(kind); }
 };
 
 /// "KIND: source"
 std::string to_string(const Provenance& provenance);
-/// All of them, "; " between two.
+/// Joined by "; ".
 std::string to_string(const std::vector<Provenance>& provenances);
-/// The weakest kind among them; assumed if there are none.
+/// The weakest kind; assumed for an empty list.
 Evidence weakest(const std::vector<Provenance>& provenances);
 
-/// The text "KIND: source" at a key. Throws Error{usage} for any other, or where nothing is after the colon.
+/// Reads "KIND: source" at a key. Throws Error{usage} for other text, or an empty source.
 Provenance read_source(YamlMap& map, const std::string& key = "source");
-/// One such text or a list of them.
+/// Reads one such text or a list of them.
 std::vector<Provenance> read_sources(YamlMap& map, const std::string& key = "source");
 
 }  // namespace wt

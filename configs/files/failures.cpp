@@ -12,7 +12,7 @@
 namespace wt {
 namespace {
 
-constexpr double kMostFailures = 1e5;  // per 1000 node-days: a node that fails a hundred times a day
+constexpr double kMostFailures = 1e5;  // per 1000 node-days: each node fails a hundred times a day
 
 Provenance read_provenance(YamlMap& map) {
   const std::string kind = map.choice("evidence", {"measured", "published", "derived", "assumed"});
@@ -21,7 +21,7 @@ Provenance read_provenance(YamlMap& map) {
   return out;
 }
 
-/// What an event strikes, and by what law.
+/// Reads which domain an event stops, and the distribution of the times between events.
 void read_law(YamlMap& map, FailureClass& out) {
   using enum FaultDomain;
   std::vector<std::string> names;
@@ -37,7 +37,7 @@ void read_law(YamlMap& map, FailureClass& out) {
   bad.finish();
 }
 
-/// A class gives its rate, or a count over the file's node_days.
+/// A class gives a rate, or a count over the file's node_days.
 FailureClass read_class(YamlMap& map, double node_days) {
   FailureClass out;
   out.name = map.text("class");
@@ -89,7 +89,7 @@ StragglerRates read_stragglers(YamlMap map, double node_days) {
   return out;
 }
 
-/// A section of a preset that it may lack, by the name that studies know it by; "none" asks for none.
+/// Reads an optional section of a preset, for studies that need it. `name` is the study's key; "none" omits it.
 template <typename T>
 std::optional<T> section(const std::string& name_or_file, std::optional<T> FailurePreset::*member, const char* name,
                          const char* lacks, const char* example) {

@@ -26,7 +26,7 @@ std::vector<std::string> preset_names(const std::string& kind) {
 }
 
 std::filesystem::path find_config(const std::string& kind, const std::string& name_or_file) {
-  std::error_code none;  // a name may be too long, or lead through a file
+  std::error_code none;  // a name may be too long, or contain a file as a folder
   if (std::filesystem::is_regular_file(name_or_file, none)) return name_or_file;
   for (const char* extension : {".yaml", ".json"})
     if (auto file = configs_folder() / kind / (name_or_file + extension); std::filesystem::exists(file, none))

@@ -7,7 +7,7 @@
 
 namespace wt {
 
-/// The folder configs/ of the tree: $WINDTUNNEL_CONFIGS, else the one the program was built from.
+/// The folder configs/: $WINDTUNNEL_CONFIGS, otherwise that of the source tree of the build.
 std::filesystem::path configs_folder();
 /// `kind` is a subfolder of configs ("models"). Throws Error{usage} listing the presets, nearest first.
 std::filesystem::path find_config(const std::string& kind, const std::string& name_or_file);

@@ -7,7 +7,7 @@
 namespace wt {
 namespace {
 
-/// The fields of one "rope_scaling"; `model` is the whole config, which has the old length where those leave it out.
+/// Reads one "rope_scaling". `model` is the whole config: it gives the original length where the map omits it.
 RopeScaling read_rope_scaling(const HuggingFaceConfig& c, const HuggingFaceConfig& model, const std::string& word) {
   RopeScaling out;
   c.must_be("rope_type", rope_kind_from_string(word, out.kind), kRopeKinds, word);
@@ -42,7 +42,7 @@ void read_rope(const HuggingFaceConfig& c, ModelSpec& m) {
     c.must_be(key, !c.has(key) || c.object[key].is_object(), "an object or null");
     const HuggingFaceConfig scaling = c.map(key);
     const std::string kind =
-        scaling.text("type", scaling.text("rope_type", "default"));  // the older name first, as transformers does
+        scaling.text("type", scaling.text("rope_type", "default"));  // the older key has priority, as in transformers
     if (kind != "default") a.rope_scaling = read_rope_scaling(scaling, c, kind);
     a.rope_theta = scaling.number_or("rope_theta", a.rope_theta);
     partial = partial || scaling.number_or("partial_rotary_factor", 1) != 1;
@@ -116,7 +116,7 @@ void read_qwen_window(const HuggingFaceConfig& c, bool from_layer, ModelSpec& m)
   if (!c.flag("use_sliding_window", false) || !c.has("sliding_window")) return;
   m.attention.window = c.integer("sliding_window");
   if (c.has("layer_types")) return read_layer_types(c, "sliding_attention", m);
-  const std::int64_t first = from_layer ? c.integer_or("max_window_layers", 28) : 0;  // of Qwen2Config
+  const std::int64_t first = from_layer ? c.integer_or("max_window_layers", 28) : 0;  // Qwen2Config's default
   if (first >= m.layers) m.attention.window = 0;
   if (first <= 0 || first >= m.layers) return;
   std::vector<bool> layers;

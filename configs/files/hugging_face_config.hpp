@@ -1,4 +1,4 @@
-// Keys of a Hugging Face config.json, and what several families say in the same words.
+// Keys of a Hugging Face config.json, and the keys that several families share.
 #pragma once
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -11,14 +11,14 @@
 
 namespace wt {
 
-/// Keys of one object, missing and null ones alike falling back.
+/// Reads the keys of one object. A missing key and a null value both mean the fallback.
 struct HuggingFaceConfig {
-  static constexpr std::int64_t kMost = 1LL << 31;  ///< products of two of them are whole numbers, too
+  static constexpr std::int64_t kMost = 1LL << 31;  ///< products of two values fit 64 bits
 
   const nlohmann::json& object;
   const std::string& file;
-  std::string in = {};                     ///< the map that the keys are in, "rope_scaling/"; "" = the document
-  std::set<std::string>* asked = nullptr;  ///< gets every key that is looked for, behind `in`
+  std::string in = {};                     ///< path of the object, "rope_scaling/"; "" = the document
+  std::set<std::string>* asked = nullptr;  ///< collects the path of every key that is looked up
 
   bool has(const char* key) const {
     if (asked) asked->insert(in + key);
@@ -34,7 +34,7 @@ struct HuggingFaceConfig {
                   kMost);
     return value;
   }
-  /// Of the model; lists have an entry for each.
+  /// A number of layers. The limit guards per-layer lists.
   std::int64_t layers(const char* key) const {
     const std::int64_t count = integer(key);
     must_be(key, count >= 1 && count <= limits::kLayers, fmt::format("1 to {}", limits::kLayers).c_str());
@@ -72,21 +72,21 @@ struct HuggingFaceConfig {
   }
 };
 
-/// transformers 5 keeps both in "rope_parameters", older ones in "rope_theta" and "rope_scaling".
+/// From "rope_parameters" (transformers 5), or "rope_theta" and "rope_scaling" (older ones).
 void read_rope(const HuggingFaceConfig& config, ModelSpec& m);
-/// attention_bias of Llama and of families that took it over.
+/// attention_bias of Llama and the families that adopted it.
 void read_attention_bias(const HuggingFaceConfig& config, AttentionSpec& a);
-/// Scores by sigmoid, groups of experts, balance by a bias (GLM-4.5, Nemotron 3).
+/// Sigmoid scores, expert groups and a balancing bias (GLM-4.5, Nemotron 3).
 void read_sigmoid_router(const HuggingFaceConfig& config, RouterSpec& r);
-/// "layer_types", where a file has them: which layers attend to a window, by the word `local`.
+/// Optional "layer_types": the layers with the word `local` attend to a window.
 void read_layer_types(const HuggingFaceConfig& config, const std::string& local, ModelSpec& m);
-/// Layers with experts: the last one of every `step` (Qwen, Llama-4), without those that a list names.
+/// MoE layers: the last one of every `step` layers (Qwen, Llama-4), except those in a list.
 void read_sparse_step(const HuggingFaceConfig& config, const char* step_key, const char* dense_key, ModelSpec& m);
 /// Keys that Llama and its descendants share.
 void read_llama_like(const HuggingFaceConfig& config, ModelSpec& m);
-/// "use_sliding_window" of Qwen: every layer, or by layer_types, or those from max_window_layers on (Qwen2).
+/// Qwen's "use_sliding_window": all layers, those of layer_types, or those from max_window_layers on (Qwen2).
 void read_qwen_window(const HuggingFaceConfig& config, bool from_layer, ModelSpec& m);
-/// "nemotron_h": layers that hold Mamba-2, attention, an FFN or experts alone.
+/// "nemotron_h": each layer holds only Mamba-2, attention, an FFN or experts.
 void read_nemotron_h(const HuggingFaceConfig& config, ModelSpec& m);
 
 }  // namespace wt

@@ -8,8 +8,8 @@
 namespace wt {
 namespace {
 
-/// The letters of hybrid_override_pattern are layers that hold one thing: M Mamba-2, * attention, E experts, - an FFN.
-/// Each has its norm and residual, so a mixer and the FFN or the experts behind it are one of our layers.
+/// Letters of hybrid_override_pattern, one a layer: M Mamba-2, * attention, E experts, - an FFN. Each has its own norm
+/// and residual, so that a mixer and the FFN or experts after it together form one of our layers.
 void read_hybrid_pattern(const HuggingFaceConfig& c, ModelSpec& m) {
   const char* const key = "hybrid_override_pattern";
   const std::string letters = c.text(key, "");
@@ -47,7 +47,7 @@ void read_nemotron_h(const HuggingFaceConfig& c, ModelSpec& m) {
   m.head_dim = c.integer_or("head_dim", c.integer_or("attention_head_dim", 128));
   m.norm_eps = c.number_or("layer_norm_epsilon", c.number_or("norm_eps", m.norm_eps));
   m.tied = c.flag("tie_word_embeddings", false);
-  m.activation = Activation::gelu;  // relu(x)^2: one product in, none that multiplies it
+  m.activation = Activation::gelu;  // relu(x)^2: the same sizes, one input product and no gate
   for (const char* feature : {"relu2", "no_position_embeddings"}) m.simulated_only.push_back(feature);
   c.must_be("mlp_hidden_act", c.text("mlp_hidden_act", "relu2") == "relu2", "relu2");
   for (const char* bias : {"attention_bias", "mlp_bias", "use_bias", "mamba_proj_bias"})

@@ -9,10 +9,10 @@
 namespace wt {
 namespace {
 
-/// Goes through JSON text that comes in pieces. It follows braces, brackets and keys, and looks into nothing else.
+/// Scans JSON text that arrives in pieces. It tracks braces, brackets and keys, and parses no other value.
 class IndexScan {
  public:
-  /// False: this is no index.
+  /// Returns false where the text is no index.
   bool take(std::string_view piece) {
     for (std::size_t i = 0; i < piece.size();) {
       if (in_text_)
@@ -29,16 +29,16 @@ class IndexScan {
   }
 
  private:
-  /// The depths of the document, of its shards and of one of them.
+  /// Nesting depths of the document, its list of shards and one shard.
   static constexpr std::size_t kDocument = 1, kShards = 2, kShard = 3, kDeepest = 64;
 
   bool in_shard() const {
     return open_.size() == kShard && of_shards_ && open_[kDocument] == '[' && open_[kShards] == '{';
   }
 
-  /// Up to the end of a text, or of the piece: returns where to go on.
+  /// Skips to the end of a string or of the piece. Returns the next position.
   std::size_t pass_text(std::string_view piece, std::size_t from) {
-    if (escaped_) {  // its last character was a backslash
+    if (escaped_) {  // the previous character was a backslash
       escaped_ = false;
       return from + 1;
     }
@@ -48,7 +48,7 @@ class IndexScan {
     const std::size_t plain = std::min(escape, part.size());
     if (is_key_ && text_.size() < kLongestKey) text_ += part.substr(0, plain);
     if (escape != std::string_view::npos) {
-      text_ += '\\';  // which no key of an index has
+      text_ += '\\';  // no key of an index contains it
       escaped_ = true;
       return from + escape + 1;
     }
@@ -105,7 +105,7 @@ class IndexScan {
     return true;
   }
 
-  /// After the value of "samples": a whole number of at most 18 digits.
+  /// Ends the value of "samples": a whole number of at most 18 digits.
   bool end_number() {
     if (number_.empty()) return true;
     if (number_.size() == kLongestNumber || number_.find_first_not_of("0123456789") != std::string::npos) return fail();
@@ -122,11 +122,11 @@ class IndexScan {
 
   static constexpr std::size_t kLongestKey = 4096, kLongestNumber = 19;
 
-  std::vector<char> open_;  ///< braces and brackets
+  std::vector<char> open_;  ///< open braces and brackets
   std::string text_, number_;
   bool begun_ = false, failed_ = false, in_text_ = false, escaped_ = false, is_key_ = false;
-  bool of_shards_ = false;  ///< the key of the document that its value belongs to
-  bool counts_ = false;     ///< what comes is a number of samples
+  bool of_shards_ = false;  ///< the current value is that of the document's key "shards"
+  bool counts_ = false;     ///< the next value is a number of samples
   std::int64_t samples_ = -1, sum_ = 0, shards_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Which layers of a model have a feature: a row of yes and no that repeats over the layers.
+// Which layers of a model have a feature, as a list of flags that repeats over the layers.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -8,12 +8,12 @@
 namespace wt {
 
 struct LayerPattern {
-  std::vector<bool> repeats;  ///< layer l is that of number l modulo the length; empty = every layer
+  std::vector<bool> repeats;  ///< layer l has flag l modulo the length; empty = every layer has the feature
 
   bool at(std::int64_t layer) const {
     return repeats.empty() || repeats[static_cast<std::size_t>(layer) % repeats.size()];
   }
-  /// The shortest row that gives these layers, from the first on.
+  /// The shortest pattern that gives these layers.
   static LayerPattern of(std::vector<bool> layers) {
     std::size_t length = 1;
     for (std::size_t layer = 1; layer < layers.size(); ++layer)

@@ -13,7 +13,7 @@ std::string to_string(Precision precision) { return precision == Precision::fp32
 
 namespace {
 
-/// The value whose name stands at its place among `names`.
+/// The enumerator whose name is `word`; names are in the order of the enumerators.
 template <typename Enum>
 std::optional<Enum> named(const std::vector<std::string>& names, const std::string& word) {
   const auto found = std::find(names.begin(), names.end(), word);
@@ -71,7 +71,7 @@ std::vector<std::int64_t> Layout::layers_of_chunks(std::int64_t layers) const {
   if (layers % chunks == 0) return std::vector<std::int64_t>(static_cast<std::size_t>(chunks), layers / chunks);
   const std::int64_t ends = 2, full = (layers + ends + chunks - 1) / chunks;
   std::vector<std::int64_t> out(static_cast<std::size_t>(chunks), full);
-  // One after the other from both ends inwards, the last chunk first.
+  // Remove one layer each, alternating from both ends inwards, the last chunk first.
   std::int64_t missing = full * chunks - layers;
   for (std::size_t depth = 0; missing > 0; depth = (depth + 1) % ((out.size() + 1) / 2))
     for (const std::size_t at : {out.size() - 1 - depth, depth})
@@ -100,7 +100,7 @@ std::string Layout::name() const {
   if (dispatcher != Dispatcher::alltoall) out += " " + to_string(dispatcher);
   if (cuda_graphs != CudaGraphs::none) out += " " + to_string(cuda_graphs) + " graphs";
   if (exchange_overlap) out += " exchanges overlapped";
-  if (pipeline > 1) return out;  // which keeps weights and reduces gradients once whatever it does
+  if (pipeline > 1) return out;  // a pipeline gathers weights and reduces gradients once in any case
   if (!reshard_after_forward) out += " kept";
   if (!reduce_every_microbatch) out += " reduced once";
   return out;
@@ -195,7 +195,7 @@ void check_pipeline(const Layout& l, const ModelSpec& model, const std::string& 
                 where, l.reshard_after_forward, l.reduce_every_microbatch ? "microbatch" : "step");
 }
 
-/// Modules of recompute that the model has, and latent attention's without context parallelism.
+/// The model must have the recomputed modules; those of latent attention exclude context parallelism.
 void check_recompute(const Layout& l, const ModelSpec& model, const std::string& where) {
   l.recompute.check(model.layers, where, l.layers_of_chunks(model.layers));
   const auto needs = [&](Module module, bool there, const char* what) {
@@ -221,7 +221,7 @@ void Layout::check(const ModelSpec& model, const std::string& where) const {
                 "{}: found replicate {}, shard {}, expert {}, context {}, optimizer shard {}, microbatch {}; each "
                 "needs to be >= 1",
                 where, replicate, shard, expert, context, optimizer_shard, microbatch);
-  double ranks = 1;  // not world(): a product of numbers that nobody has looked at
+  double ranks = 1;  // not world(): the product of unchecked integers could overflow
   for (const std::int64_t degree : {pipeline, replicate, shard, tensor}) ranks *= static_cast<double>(degree);
   if (ranks > static_cast<double>(limits::kGpus) || expert > limits::kGpus || microbatch > limits::kBatch ||
       virtual_stages > limits::kLayers)

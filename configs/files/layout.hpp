@@ -1,11 +1,11 @@
-// A layout: how the ranks of a run are arranged and what each of them holds. Mesh axes as in HSDP with experts inside:
-// world = pipeline x replicate x shard x tensor; `shard` ranks together hold one copy of a stage's tensor slice (the
-// HSDP replica size); `expert` and `context` divide shard; expert_shard = shard / expert. replicate x 1 is DDP, 1 x
-// shard FSDP, anything else HSDP; replicate x 1 with optimizer_shard = replicate is ZeRO-1 (Megatron's distributed
+// A layout: how the ranks of a run are arranged, and what each holds. Mesh axes are those of HSDP with experts inside:
+// world = pipeline x replicate x shard x tensor. `shard` ranks together hold one copy of a stage's tensor slice (the
+// HSDP replica size). `expert` and `context` divide shard; expert_shard = shard / expert. replicate x 1 is DDP, 1 x
+// shard is FSDP, everything else HSDP; replicate x 1 with optimizer_shard = replicate is ZeRO-1 (Megatron's distributed
 // optimizer).
 //
-// The trainer runs replicate, shard, expert and context; tensor, pipeline, context_ring and recompute of modules from
-// Module::core on are simulated alone, so that runs of other stacks can be replayed.
+// The trainer supports replicate, shard, expert and context. Tensor, pipeline, context_ring and recompute of modules
+// from Module::core on are only simulated, to predict runs of other stacks.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -23,29 +23,28 @@ enum class Precision { fp32, bf16 };  ///< of compute and gathered weights; mast
 
 std::string to_string(Precision precision);
 
-/// Order of a pipeline stage's microbatches. one_f_one_b: Narayanan et al. 2021 (arXiv 2104.04473), interleaved where
-/// stages have several chunks; zero_bubble: ZB-H1 of Qi et al. 2023 (arXiv 2401.10241), gradients of inputs before
-/// those of weights; dualpipe_v: DualPipe of DeepSeek-V3 (arXiv 2412.19437, section 3.2.1) with one copy of the
-/// weights. A stage has two chunks, one on the way to the head and one on the way from it, so that each microbatch
-/// turns round at the last stage. DualPipe of 2 p ranks is two of these of p ranks each, which hold each other's
-/// weights.
+/// Order of a pipeline stage's microbatches. one_f_one_b: Narayanan et al. 2021 (arXiv 2104.04473), interleaved where a
+/// stage has several chunks. zero_bubble: ZB-H1 of Qi et al. 2023 (arXiv 2401.10241), input gradients before weight
+/// gradients. dualpipe_v: DualPipe of DeepSeek-V3 (arXiv 2412.19437, section 3.2.1) with one copy of the weights: a
+/// stage has two chunks, one on the path to the head and one on the path back, and microbatches turn round at the last
+/// stage. DualPipe on 2 p ranks is two of these on p ranks each, which hold each other's weights.
 enum class Schedule { one_f_one_b, zero_bubble, dualpipe_v };
 std::string to_string(Schedule schedule);
 /// "1f1b", "zero_bubble", "dualpipe_v".
 const std::vector<std::string>& schedule_names();
 std::optional<Schedule> schedule_from_string(const std::string& word);
 
-/// How the rows of tokens get to their experts on other ranks, and back. alltoall: each row by itself, through the
-/// collective library. deepep and hybridep (deepseek-ai/DeepEP, docs of Megatron-Core's flex dispatcher): a token goes
-/// once to each node, or rack, that has some of its experts, and on over NVLink to each of their ranks. uccl (UCCL-EP,
-/// uccl-project/uccl): DeepEP's kernels, whose messages between nodes threads of the host send.
+/// How rows reach their experts on other ranks, and return. alltoall: each row separately, through the collective
+/// library. deepep and hybridep (deepseek-ai/DeepEP, docs of Megatron-Core's flex dispatcher): a token goes once to
+/// each node (or rack) that has some of its experts, then over NVLink to each of their ranks. uccl (UCCL-EP,
+/// uccl-project/uccl): DeepEP's kernels, with host threads that send the messages between nodes.
 enum class Dispatcher { alltoall, deepep, hybridep, uccl };
 std::string to_string(Dispatcher dispatcher);
 const std::vector<std::string>& dispatcher_names();
 std::optional<Dispatcher> dispatcher_from_string(const std::string& word);
 
-/// What of a step is recorded as CUDA graphs, which the host launches as one: nothing; attention and router with what
-/// prepares the dispatch (Megatron-Core's scopes attn, moe_router, moe_preprocess); or everything.
+/// Which part of a step is recorded as CUDA graphs, which the host launches as one: nothing; attention, router and
+/// dispatch preparation (Megatron-Core's scopes attn, moe_router, moe_preprocess); or everything.
 enum class CudaGraphs { none, partial, full };
 std::string to_string(CudaGraphs graphs);
 
@@ -54,85 +53,87 @@ struct Layout {
   std::int64_t shard = 1;
   std::int64_t expert = 1;
   std::int64_t microbatch =
-      1;  ///< sequences a group of `context` ranks processes at once; the last ones of a step may be fewer
+      1;  ///< sequences that a group of `context` ranks processes at once; the last ones of a step may be fewer
   Recompute recompute;  ///< none
-  /// placement[layer][slot] = logical expert; expert rank e owns slots [e*n/expert, (e+1)*n/expert) of the n in a row.
-  /// An expert listed more than once has copies, which share its rows. Empty = identity.
+  /// placement[layer][slot] = logical expert; of the n slots of a layer, expert rank e owns e*n/expert up to, but not
+  /// including, (e+1)*n/expert. An expert listed more than once has copies, which share its rows. Empty = identity.
   std::vector<std::vector<std::int64_t>> placement;
   std::int64_t context =
       1;  ///< neighbouring ranks that share each sequence (context parallelism, keys and values gathered)
-  /// Replicas over which the optimizer state of a shard is cut further; divides replicate. 1: every replica keeps all
-  /// of it (HSDP); more: hybrid FSDP with a fully sharded optimizer (HFSDP), its weights gathered once a step.
+  /// Replicas over which the optimizer state of a shard is further divided; divides replicate. 1: every replica keeps
+  /// all of it (HSDP). More: hybrid FSDP with a fully sharded optimizer (HFSDP), whose weights are gathered once a
+  /// step.
   std::int64_t optimizer_shard = 1;
   bool reshard_after_forward = true;    ///< false: gathered weights stay from forward to backward (ZeRO-2)
   bool reduce_every_microbatch = true;  ///< false: gradients stay whole until the last microbatch of a step
   std::int64_t tensor = 1;          ///< neighbouring ranks that share every product of a layer (Shoeybi et al. 2019)
-  bool sequence_parallel = false;   ///< norms and residuals cut over the tensor ranks, too (Korthikanti et al. 2022)
+  bool sequence_parallel = false;   ///< norms and residuals divided over the tensor ranks too (Korthikanti et al. 2022)
   std::int64_t pipeline = 1;        ///< stages
-  std::int64_t virtual_stages = 1;  ///< chunks of neighbouring layers a stage has (interleaved schedule, dualpipe_v)
+  std::int64_t virtual_stages = 1;  ///< chunks of consecutive layers per stage (interleaved schedule, dualpipe_v)
   Schedule schedule = Schedule::one_f_one_b;
-  /// Keys and values go round the context ranks while attention works on those that are there (ring attention, Liu et
-  /// al. 2023, arXiv 2310.01889), and round again in backward; else they are gathered, and kept.
+  /// Ring attention (Liu et al. 2023, arXiv 2310.01889): keys and values travel around the context ranks while
+  /// attention works on those that have arrived, and again in backward. Otherwise they are gathered and kept.
   bool context_ring = false;
-  /// Layers of each chunk of neighbouring ones, in the model's order; whose a chunk is says stage_of(). Empty = equally
-  /// many. The first chunk may have the embedding alone, the last one the output projection. Simulated alone.
+  /// Layers of each chunk, in the model's order; stage_of() gives a chunk's stage. Empty = equally many. The first
+  /// chunk may hold only the embedding, the last one only the output projection. Only simulated.
   std::vector<std::int64_t> chunk_layers = {};
-  /// Modules of multi-token prediction are in the last chunk but one, which then needs no layer; else in the last.
+  /// Modules of multi-token prediction are in the last chunk but one, which then may have no layer; otherwise in the
+  /// last chunk.
   bool modules_before_head = false;
-  /// Tensor ranks have experts of their own (Megatron-Core's expert tensor parallelism of 1): `expert` ranks are
-  /// neighbours among shard x tensor ranks. Else experts are cut over the tensor group as other products are.
+  /// Experts are not divided over tensor ranks (Megatron-Core's expert tensor parallelism of 1): the `expert` ranks are
+  /// neighbours among shard x tensor ranks. Otherwise the tensor group divides experts like other products.
   bool whole_experts = false;
   Dispatcher dispatcher = Dispatcher::alltoall;
   CudaGraphs cuda_graphs = CudaGraphs::none;
-  /// Rows of one microbatch's forward pass travel while another's backward pass computes, and the other way round
-  /// (Megatron-Core's overlap_moe_expert_parallel_comm). Simulated alone.
+  /// The all-to-alls of one microbatch's forward pass overlap another's backward pass, and the reverse (Megatron-Core's
+  /// overlap_moe_expert_parallel_comm). Only simulated.
   bool exchange_overlap = false;
 
   std::int64_t world() const { return pipeline * replicate * shard * tensor; }
-  /// Ranks that hold one copy of weights and optimizer state together: what a lost node takes along.
+  /// Ranks that together hold one copy of weights and optimizer state: the loss of any one of them loses the copy.
   std::int64_t state_ranks() const { return pipeline * shard * tensor * optimizer_shard; }
   /// Ranks of one pipeline stage; rank / stage_ranks() is the stage.
   std::int64_t stage_ranks() const { return replicate * shard * tensor; }
-  /// Which of the replicate x shard data ranks a rank is: those of one tensor group and of all stages are the same one.
+  /// Index among the replicate x shard data ranks, which all ranks of a tensor group and of all stages share.
   std::int64_t data_rank(std::int64_t rank) const { return rank % stage_ranks() / tensor; }
-  /// What of it is simulated alone, in the words of run files; empty = it trains.
+  /// The settings that are only simulated, in the words of run files; empty = the trainer supports it.
   std::vector<std::string> untrainable() const;
   bool trainable() const { return untrainable().empty(); }
-  /// Weights are gathered once a step and gradients summed once, each in one buffer of the compute or gradient type
-  /// that holds them all: what Megatron does. shard is then ZeRO-1, too.
+  /// As Megatron does, weights are gathered once and gradients summed once per step, each in one buffer of the compute
+  /// or gradient type that holds all of them. shard then acts as ZeRO-1.
   bool resident_weights() const {
     return (tensor > 1 || pipeline > 1) && !reshard_after_forward && !reduce_every_microbatch;
   }
-  /// Ranks over which a replica's experts are dealt and sharded.
+  /// Ranks over which a replica's experts are distributed and sharded.
   std::int64_t expert_ranks() const { return shard * (whole_experts ? tensor : 1); }
   std::int64_t expert_shard() const { return expert_ranks() / expert; }
-  /// Which of the ranks that hold different tokens' rows, in the order in which they share experts: / expert is the
-  /// expert group, % expert the place in it.
+  /// Index among the ranks that hold different tokens' rows: divided by `expert` it is the expert group, modulo
+  /// `expert` the position inside it.
   std::int64_t row_rank(std::int64_t rank) const { return whole_experts ? rank % stage_ranks() : data_rank(rank); }
-  /// The stage that has a chunk: one after the other, with dualpipe_v forth and back.
+  /// The stage of a chunk: round robin; with dualpipe_v forth and back.
   std::int64_t stage_of(std::int64_t chunk) const {
     return schedule == Schedule::dualpipe_v && chunk >= pipeline ? 2 * pipeline - 1 - chunk : chunk % pipeline;
   }
-  /// Layers of each chunk: chunk_layers, or equally many. Where they do not divide, embedding and output projection
-  /// stand for layers of the first and the last chunk, as Megatron-Core's account_for_embedding_in_pipeline_split and
-  /// account_for_loss_in_pipeline_split do, and further layers are missing at the ends. At most two chunks more than
+  /// chunk_layers, or equally many. Where chunks do not divide the layers, embedding and output projection count as
+  /// layers of the first and the last chunk (Megatron-Core's account_for_embedding_in_pipeline_split and
+  /// account_for_loss_in_pipeline_split), and chunks at the ends have fewer layers. At most two chunks more than
   /// layers.
   std::vector<std::int64_t> layers_of_chunks(std::int64_t layers) const;
   /// Groups of ranks that read different sequences.
   std::int64_t data_ranks() const { return replicate * shard / context; }
-  /// Expert slots of a layer over all expert ranks: the model's experts and the further copies.
+  /// Expert slots of a layer over all expert ranks: the model's experts and their extra copies.
   std::int64_t slots(const ModelSpec& model) const;
   std::int64_t slots_per_rank(const ModelSpec& model) const { return slots(model) / expert; }
   /// Logical expert in a slot of a layer.
   std::int64_t expert_in_slot(std::int64_t layer, std::int64_t slot) const {
     return placement.empty() ? slot : placement[static_cast<std::size_t>(layer)][static_cast<std::size_t>(slot)];
   }
-  /// "2x2 expert 2": replicate x shard; what differs from the default follows.
+  /// "2x2 expert 2": replicate x shard, then every setting that is not the default.
   std::string name() const;
-  /// Throws Error{usage}: expert and context must divide shard, optimizer_shard replicate, expert the slots of a layer;
-  /// every row of the placement must list every expert. tensor must divide heads and FFN widths, and go with kv_heads;
-  /// a pipeline has a layer in every chunk but those with the embedding, the head or modules of multi-token prediction,
-  /// and gathers weights and sums gradients once a step.
+  /// Throws Error{usage}. expert and context must divide shard, optimizer_shard replicate, and expert the slots of a
+  /// layer. Every row of the placement must list every expert. tensor must divide heads and FFN widths, and divide or
+  /// be a multiple of kv_heads. A pipeline needs a layer in every chunk without embedding, head or modules of
+  /// multi-token prediction, and must gather weights and sum gradients once a step.
   void check(const ModelSpec& model, const std::string& where) const;
 };
 

@@ -1,5 +1,5 @@
-// The largest sizes that are read. What is larger is a slip of the pen, and would cost minutes and gigabytes before
-// anything is said. Each is some ten times what anybody has trained with.
+// The largest sizes that files may contain. A larger value is a typing error, and would cost minutes and gigabytes
+// before any error appears. Each limit is about ten times what has been trained.
 #pragma once
 #include <cstdint>
 
@@ -7,7 +7,7 @@ namespace wt::limits {
 
 inline constexpr std::int64_t kLayers = 10'000;
 inline constexpr std::int64_t kWidth = 1 << 24;    ///< of a hidden state, an FFN, a latent or a head
-inline constexpr std::int64_t kHeads = 1 << 16;    ///< and groups of them
+inline constexpr std::int64_t kHeads = 1 << 16;    ///< also of their groups
 inline constexpr std::int64_t kExperts = 1 << 16;  ///< of a layer
 inline constexpr std::int64_t kVocabulary = 1 << 28;
 inline constexpr double kParameters = 1e16;             ///< of a model

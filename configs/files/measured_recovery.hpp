@@ -1,5 +1,5 @@
-// What recoveries took, as a drill measured them: `windtunnel drill` writes such a file, studies name one in
-// `recovery`, and the months of `drill --simulate` go by one. Presets lie in configs/faults/recovery.
+// Recovery times that a drill measured. `windtunnel drill` writes such a file; the key `recovery` of a study and `drill
+// --simulate` read one. Presets are in configs/faults/recovery.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -10,22 +10,22 @@
 namespace wt {
 
 struct MeasuredRecovery {
-  std::string title;                    ///< which drill, on what machine
-  std::string run;                      ///< name of the run that was struck
-  std::int64_t ranks = 0;               ///< of it
-  double step_s = 0;                    ///< of the run without faults
-  double blocking_s = 0;                ///< of a save
-  double persist_s = 0;                 ///< of a save, in the background
-  double first_step_s = 0;              ///< what the first step after a start takes beyond step_s
-  RecoveryTimes times;                  ///< of processes that ended
-  std::optional<double> hang_detect_s;  ///< until processes that stand still are noticed; none = no hang was measured
-  std::optional<double> notice_s;       ///< from a notice to end until the run has saved and ended; none likewise
-  std::optional<double> relaunch_s;     ///< until the ranks are connected of a run that is called again; none likewise
+  std::string title;                    ///< which drill, on which machine
+  std::string run;                      ///< name of the drilled run
+  std::int64_t ranks = 0;               ///< of that run
+  double step_s = 0;                    ///< without faults
+  double blocking_s = 0;                ///< time for which a save blocks training
+  double persist_s = 0;                 ///< time of a save's background part
+  double first_step_s = 0;              ///< time of the first step after a start beyond step_s
+  RecoveryTimes times;                  ///< after processes ended
+  std::optional<double> hang_detect_s;  ///< until hanging processes are detected; none = not measured
+  std::optional<double> notice_s;    ///< from a termination notice until the run has saved and ended; none = likewise
+  std::optional<double> relaunch_s;  ///< from a new call of the trainer until its ranks are connected; none = likewise
 };
 
 /// A preset of configs/faults/recovery or a file. Throws Error{usage} with file, line, found and allowed.
 MeasuredRecovery read_measured_recovery(const std::string& name_or_file);
-/// A file that reads back to the same.
+/// Writes a file for read_measured_recovery.
 std::string to_yaml(const MeasuredRecovery& measured);
 
 }  // namespace wt

@@ -1,5 +1,5 @@
-// How a rank's share of a batch is split into microbatches of one size, the last of which has what is left. In
-// sequences, or in tokens.
+// A rank's share of a batch, split into microbatches of one size and a last one with the remainder. Sizes are in
+// sequences or in tokens.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -12,7 +12,7 @@ struct Microbatches {
   std::int64_t last;  ///< 1 to `each`
 
   Microbatches(std::int64_t count, std::int64_t each, std::int64_t last) : count(count), each(each), last(last) {}
-  /// Any number of one size.
+  /// One microbatch of this size.
   Microbatches(std::int64_t size) : each(size), last(size) {}
   static Microbatches split(std::int64_t batch, std::int64_t size) {
     const std::int64_t count = (batch + size - 1) / size;
@@ -22,7 +22,7 @@ struct Microbatches {
   bool even() const { return last == each; }
   /// Size of microbatch m = 0, 1, ...
   std::int64_t of(std::int64_t m) const { return m + 1 < count ? each : last; }
-  /// Without the earlier ones.
+  /// The last n microbatches.
   Microbatches at_most(std::int64_t n) const { return {std::min(count, n), each, last}; }
 };
 

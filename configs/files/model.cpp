@@ -112,7 +112,7 @@ std::vector<std::string> ModelSpec::untrainable() const {
 
 namespace {
 
-/// In floating point, before anything is counted in whole numbers.
+/// Checks sizes in floating point, because integer products could overflow.
 void check_parameters(const ModelSpec& m, const std::string& where) {
   const auto as_double = [](std::int64_t value) { return static_cast<double>(value); };
   const double widest = as_double(std::max({m.ffn, m.dense_ffn, m.shared_ffn}));

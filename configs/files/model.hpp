@@ -2,9 +2,9 @@
 // DeepSeek-V2/V3, Kimi-K2, GPT-OSS, Llama-4, GLM-4.5, MPT, Llama, Mistral, Qwen2 and Falcon. Read from our YAML or from
 // a Hugging Face config.json.
 //
-// A layer is attention, then a feed-forward part: one FFN (dense layers), or routed experts and beside them an FFN that
-// every token takes (shared experts). The first `dense_layers` layers of an MoE model may be dense, or those that a
-// pattern says. Behind the layers may stand modules of multi-token prediction, which have a block each.
+// A layer is attention, then a feed-forward part: one FFN (dense layers), or routed experts with an optional FFN for
+// every token (shared experts). The first `dense_layers` layers of an MoE model may be dense, or a pattern may say
+// which are. Modules of multi-token prediction, with one block each, may follow the layers.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -29,13 +29,13 @@ namespace wt {
 class YamlMap;
 
 enum class Norm { rmsnorm, layernorm };
-/// Of every FFN and expert: silu(gate) * up; (up + 1) * gate * sigmoid(1.702 * gate) with gate <= 7 and up in +-7
-/// (GPT-OSS); gelu(up), by erf or by tanh (Hendrycks and Gimpel 2016, arXiv 1606.08415); gelu(gate) * up, likewise
-/// (Shazeer 2020, arXiv 2002.05202).
+/// The activation of every FFN and expert. swiglu: silu(gate) * up. clamped_swiglu (GPT-OSS): (up + 1) * gate *
+/// sigmoid(1.702 * gate) with gate <= 7 and up in +-7. gelu and gelu_tanh: gelu(up) by erf or tanh (Hendrycks and
+/// Gimpel 2016, arXiv 1606.08415). geglu and geglu_tanh: gelu(gate) * up (Shazeer 2020, arXiv 2002.05202).
 enum class Activation { swiglu, clamped_swiglu, gelu, gelu_tanh, geglu, geglu_tanh };
 
-/// Multi-head latent attention (DeepSeek-V2, section 2.1): keys and values are projected up from one low-rank vector a
-/// token; a rotary part of the key is shared by the heads. ModelSpec::head_dim is then qk_nope + qk_rope.
+/// Multi-head latent attention (DeepSeek-V2, section 2.1): keys and values are projected up from one low-rank vector
+/// per token; all heads share a rotary part of the key. ModelSpec::head_dim is then qk_nope + qk_rope.
 struct MlaSpec {
   std::int64_t kv_lora_rank = 0;  ///< 0 = no MLA
   std::int64_t q_lora_rank = 0;   ///< 0 = queries in one projection
@@ -46,20 +46,20 @@ struct MlaSpec {
 struct AttentionSpec {
   enum class QkNorm { none, head, full };  ///< norm of q and k: over each head (Qwen3), over the projection (OLMoE)
   enum class Parallel { none, one_norm, two_norms };  ///< attention and FFN both read the block's input (Falcon)
-  /// Of the projections: none, of q, k and v (Qwen2), or of the output too (Llama's and Qwen3's attention_bias). With
-  /// latent attention `all` means the products that read or write the residual stream: q_a, kv_a and the output.
+  /// Biases of the projections: none; of q, k and v (Qwen2); of all (Llama's and Qwen3's attention_bias). With latent
+  /// attention `all` means the products that read or write the residual stream: q_a, kv_a and the output.
   enum class Bias { none, qkv, all };
   QkNorm qk_norm = QkNorm::none;
-  bool qk_layernorm = false;  ///< that norm is LayerNorm, with a bias where the model's norms have one; else RMSNorm
+  bool qk_layernorm = false;  ///< qk_norm is LayerNorm, with a bias where the model's norms have one; otherwise RMSNorm
   Parallel parallel = Parallel::none;
   Bias bias = Bias::none;
-  double clip_qkv = 0;  ///< q, k and v are clamped to +-clip_qkv after their projection; 0 = not
+  double clip_qkv = 0;  ///< q, k and v are clamped to +-clip_qkv after their projection; 0 = no clamping
   bool alibi = false;   ///< linear biases (slopes as in Press et al. 2022) instead of rotary positions
   double rope_theta = 10000.0;
   RopeScaling rope_scaling;
   MlaSpec mla;
-  /// What a query of the layers in `local` sees: the last `window` keys, its own among them, or the earlier keys of its
-  /// chunk of `chunk` tokens (Llama-4); 0 = all earlier keys. At most one of them is set.
+  /// Keys that a query attends to in the layers of `local`: the last `window` keys including its own, or the earlier
+  /// keys of its chunk of `chunk` tokens (Llama-4). 0 = all earlier keys. At most one of the two is set.
   std::int64_t window = 0, chunk = 0;
   LayerPattern local;
   bool output_gate = false;  ///< sigmoid of a projection as wide as the queries, times the output (Qwen3-Next)
@@ -69,22 +69,22 @@ struct AttentionSpec {
 
 struct RouterSpec {
   enum class Score { softmax, sigmoid };
-  /// For benchmarks: experts by turns, or drawn by Zipf's law (the same draw each step), whatever the scores say.
+  /// For benchmarks: experts round robin, or drawn by Zipf's law (the same draw each step), independent of the scores.
   enum class Forced { none, balanced, zipf };
-  /// What a group of experts is worth: the sum of its two best scores (DeepSeek-V3), or its best (DeepSeek-V2).
-  enum class GroupWorth { two_best, best };
+  /// The rank of a group of experts: the sum of its two best scores (DeepSeek-V3), or its best (DeepSeek-V2).
+  enum class GroupScore { two_best, best };
   Score score = Score::softmax;
   bool normalize = true;    ///< divide the chosen weights by their sum
-  double scale = 1.0;       ///< of the weights, after that
-  std::int64_t groups = 1;  ///< experts in this many groups; only those of the best top_groups take part
+  double scale = 1.0;       ///< factor on the weights after normalisation
+  std::int64_t groups = 1;  ///< groups of experts; only experts of the best top_groups groups can be chosen
   std::int64_t top_groups = 1;
-  GroupWorth group_worth = GroupWorth::two_best;
+  GroupScore group_score = GroupScore::two_best;
   double aux_loss_weight = 0.01;
-  bool aux_of_microbatch = false;  ///< that loss is of a rank's microbatch (MegaBlocks), not of each sequence
+  bool aux_of_microbatch = false;  ///< computed over a rank's microbatch (MegaBlocks), not over each sequence
   double z_loss_weight = 0.0;
-  double bias_update_rate = 0;  ///< loss-free balancing: step of the bias that choosing adds to scores; 0 = no bias
-  /// Rows that an expert takes of one microbatch of one rank, in shares of the balanced number; more are dropped (their
-  /// weight is 0, they are still moved and computed). 0 = dropless. Depends on the layout.
+  double bias_update_rate = 0;  ///< loss-free balancing: update step of the router's bias; 0 = off
+  /// Rows that an expert accepts from one microbatch of one rank, relative to the balanced number. Rows beyond are
+  /// dropped: their weight is 0, but they are still moved and computed. 0 = dropless. Depends on the layout.
   double capacity_factor = 0;
   Forced forced = Forced::none;
   double zipf_exponent = 1.0;
@@ -100,34 +100,33 @@ struct ModelSpec {
   std::int64_t ffn = 0;       ///< hidden width of one expert; of the FFN in a model without experts
   std::int64_t experts = 0;   ///< routed experts a layer; 0 = dense model
   std::int64_t top_k = 0;
-  std::int64_t dense_layers =
-      0;                     ///< first layers of an MoE model that have an FFN of width dense_ffn instead of experts
-  LayerPattern moe_pattern;  ///< layers behind these that have experts
+  std::int64_t dense_layers = 0;  ///< first layers of an MoE model, with an FFN of width dense_ffn and no experts
+  LayerPattern moe_pattern;       ///< layers after these that have experts
   std::int64_t dense_ffn = 0;
-  LayerPattern ffn_layers;      ///< layers that have an FFN or experts; the others are a mixer alone (Nemotron-H)
+  LayerPattern ffn_layers;      ///< layers with an FFN or experts; the others consist of a mixer only (Nemotron-H)
   std::int64_t shared_ffn = 0;  ///< hidden width of all shared experts of a layer together; 0 = none
-  bool ffn_bias = false;        ///< of FFNs and experts, after both products, and of the router (GPT-OSS)
+  bool ffn_bias = false;        ///< biases of FFNs and experts, after both products, and of the router (GPT-OSS)
   std::int64_t vocab = 0;
-  /// Modules of multi-token prediction (DeepSeek-V3, section 2.2): each norms the last hidden state and the next
+  /// Modules of multi-token prediction (DeepSeek-V3, section 2.2). Each norms the last hidden state and the next
   /// token's embedding, projects both together to d_model, and has a block, a final norm and a loss through the shared
   /// head.
   std::int64_t mtp_layers = 0;
-  double mtp_loss_weight = 0.3;  ///< of the mean of their losses in the total (DeepSeek-V3, section 4.2)
+  double mtp_loss_weight = 0.3;  ///< weight of the mean of their losses in the total (DeepSeek-V3, section 4.2)
   Activation activation = Activation::swiglu;
   Norm norm = Norm::rmsnorm;
   bool norm_bias = false;  ///< layernorm only
   double norm_eps = 1e-5;
   bool tied = false;  ///< the output projection is the embedding
-  /// Learned positions, each a vector added to the embedding, in place of rotary ones; the longest sequence. 0 = none.
+  /// Length of a table of learned positions, added to the embedding instead of rotary positions; 0 = none.
   std::int64_t learned_positions = 0;
   AttentionSpec attention;
   LinearMixerSpec linear;
   RouterSpec router;
   std::string source;  ///< file or citation
-  /// Features by name that our trainer has not and that change no size here, so that the model is only simulated.
+  /// Features that our trainer lacks and that change no size here. Such a model can only be simulated.
   std::vector<std::string> simulated_only;
 
-  /// Blocks: the layers, and behind them those of multi-token prediction, which are as the last layer.
+  /// The layers, followed by the modules of multi-token prediction, whose blocks equal the last layer.
   std::int64_t blocks() const { return layers + mtp_layers; }
   bool mtp(std::int64_t layer) const { return layer >= layers; }
   bool moe(std::int64_t layer) const {
@@ -137,17 +136,17 @@ struct ModelSpec {
   bool local_attention(std::int64_t layer) const {
     return attention.any_local() && attention.local.at(std::min(layer, layers - 1));
   }
-  /// The layer's mixer is the linear one, not softmax attention.
+  /// Whether the layer's mixer is the linear one instead of softmax attention.
   bool linear_mixer(std::int64_t layer) const { return linear.on() && linear.layers.at(std::min(layer, layers - 1)); }
-  /// The layer has an FFN or experts behind its mixer.
+  /// Whether an FFN or experts follow the layer's mixer.
   bool feeds_forward(std::int64_t layer) const { return ffn_layers.at(std::min(layer, layers - 1)); }
   std::int64_t moe_layers() const { return moe_layers_before(blocks()); }  ///< blocks with experts
-  std::int64_t moe_layers_before(std::int64_t layer) const;                ///< those of them before this one
-  /// FFNs and experts have a gate.
+  std::int64_t moe_layers_before(std::int64_t layer) const;                ///< blocks with experts before this one
+  /// Whether FFNs and experts have a gate.
   bool gated() const { return activation != Activation::gelu && activation != Activation::gelu_tanh; }
-  /// Of rotary positions nothing is turned.
+  /// Whether the model has no rotary positions.
   bool no_rotation() const { return attention.alibi || learned_positions > 0; }
-  /// Hidden width of the FFN that every token of the layer takes: dense FFN or shared experts; 0 = none.
+  /// Hidden width of the FFN for every token of the layer: dense FFN or shared experts; 0 = none.
   std::int64_t ffn_width(std::int64_t layer) const {
     return !feeds_forward(layer) ? 0 : moe(layer) ? shared_ffn : experts > 0 ? dense_ffn : ffn;
   }
@@ -156,9 +155,9 @@ struct ModelSpec {
   std::int64_t v_head_dim() const { return attention.mla.on() ? attention.mla.v_head_dim : head_dim; }
   std::int64_t rope_dim() const { return attention.mla.on() ? attention.mla.qk_rope_head_dim : head_dim; }
   std::int64_t norm_parameters() const { return d_model * (norm_bias ? 2 : 1); }
-  /// Rows of the projections that have a bias, the output's left out; 0 = none has.
+  /// Rows of the projections with a bias, without the output projection; 0 = no biases.
   std::int64_t qkv_biases() const;
-  /// What products of q and k are multiplied by: 1 / sqrt(head_dim), and what scaled positions do to latent attention.
+  /// The factor on q k products: 1 / sqrt(head_dim), with latent attention also that of scaled positions.
   double softmax_scale() const;
 
   // Parameter counts (elements), by FSDP group.
@@ -167,58 +166,56 @@ struct ModelSpec {
   std::int64_t mixer_projections(std::int64_t layer) const {
     return linear_mixer(layer) ? linear.projections(d_model) : attention_parameters();
   }
-  std::int64_t attention_biases() const;  ///< beside them
-  /// Of one FFN or expert of that width, its biases in.
+  std::int64_t attention_biases() const;  ///< in addition to the weights
+  /// One FFN or expert of that width, biases included.
   std::int64_t ffn_parameters(std::int64_t width) const;
-  /// Attention, norms, router, FFN or shared experts of one layer; of a module of multi-token prediction its projection
-  /// and norms, too.
+  /// Attention, norms, router, and FFN or shared experts of one layer; for a module of multi-token prediction also its
+  /// projection and norms.
   std::int64_t dense_parameters(std::int64_t layer) const;
   std::int64_t expert_parameters() const;     ///< one routed expert of one layer
-  std::int64_t embedding_parameters() const;  ///< with learned positions; 0 where tied: the head's group has them
+  std::int64_t embedding_parameters() const;  ///< with learned positions; 0 where tied: the head counts them
   std::int64_t head_parameters() const;       ///< final norm + output projection
   std::int64_t total_parameters() const;      ///< with those of multi-token prediction
 
-  /// Keys that a query of a sequence of `seq` meets in this layer, in the mean and counted as an area: seq / 2 under a
-  /// causal mask alone, window - window^2 / (2 seq) in a window, chunk / 2 in chunks.
+  /// Mean number of keys that a query attends to in this layer, counted as an area: seq / 2 under a causal mask,
+  /// window - window^2 / (2 seq) in a window, chunk / 2 in chunks.
   double mean_keys(std::int64_t layer, std::int64_t seq) const;
-  /// Model FLOPs a token, forward and backward, causal attention counted as half, output projection in, input
-  /// embedding out, no recompute: 6 * (weights used) + 6 * heads * (head_dim + v_head_dim) * sum of mean_keys. For DBRX
-  /// this is 215.1 GFLOP + 0.001475 GFLOP * seq. Modules of multi-token prediction count as what they compute,
-  /// linear mixers as three times their chunked products (LinearMixerSpec::flops).
+  /// Model FLOPs per token, forward and backward. Causal attention counts as half; the output projection counts, the
+  /// input embedding and recompute do not: 6 * (weights used) + 6 * heads * (head_dim + v_head_dim) * sum of mean_keys.
+  /// For DBRX this is 215.1 GFLOP + 0.001475 GFLOP * seq. Modules of multi-token prediction count with what they
+  /// compute, linear mixers as three times their chunked products (LinearMixerSpec::flops).
   double flops_per_token(std::int64_t seq) const;
-  /// Weights that a token is multiplied by in products: of attention, FFNs, the experts chosen, router and head.
+  /// Weights in a token's matrix products: attention, FFNs, the chosen experts, router and head.
   std::int64_t product_weights() const;
 
-  /// What of this model our trainer has not, in words; empty = it trains.
+  /// Features of the model that our trainer lacks, in words; empty = it can be trained.
   std::vector<std::string> untrainable() const;
 
-  /// Throws Error{usage} on impossible shapes, naming `where`.
-  /// `names` are the words for our keys in a file of another format; a key without one keeps its own.
+  /// Throws Error{usage} with `where` for impossible shapes. `names`: other words for our keys, for a file in another
+  /// format; a key that is missing in it keeps its own name.
   void check(const std::string& where, const std::map<std::string, std::string>& names = {}) const;
 };
 
 ModelSpec model_from_yaml(YamlMap& map);
-/// The map that model_from_yaml reads back to the same model.
-/// With an adapter it gets its peft_config.
+/// Writes a map for model_from_yaml, with peft_config if `lora` is given.
 void model_to_yaml(const ModelSpec& model, YAML::Emitter& out, const LoraSpec* lora = nullptr);
-/// Hugging Face config.json; throws Error{usage} naming the file, what it asks for and what is read.
+/// Reads a Hugging Face config.json. Throws Error{usage} with the file, what it asks for and what is supported.
 ModelSpec model_from_hugging_face(const std::filesystem::path& file);
-/// The same of a document that stands in `file`. `asked` gets the keys that were looked for, with slashes between
-/// levels.
+/// Reads a parsed config.json; `file` is its name in errors. `asked` collects the keys that were looked up, with
+/// slashes between levels.
 ModelSpec model_from_hugging_face(const nlohmann::json& document, const std::string& file,
                                   std::set<std::string>* asked = nullptr);
-/// The family whose config.json can say exactly this model ("mixtral"), and that config.json. Throw Error{usage} where
-/// none can.
+/// The family whose config.json can express exactly this model ("mixtral"), and that config.json. Throw Error{usage}
+/// where no family can.
 std::string family_of(const ModelSpec& model);
 nlohmann::json config_json(const ModelSpec& model);
-/// By extension: .json = Hugging Face, .yaml = ours; a folder is looked into for config.json; a bare name is looked up
-/// in configs/models.
+/// By extension: .json = Hugging Face, .yaml = ours. In a folder, config.json is read. A bare name is looked up in
+/// configs/models.
 ModelSpec read_model(const std::string& name_or_file);
-/// The file that read_model reads.
+/// The file that read_model would read.
 std::filesystem::path model_file(const std::string& name_or_file);
-/// A file's `model`: a map of its own, with our keys or, where it has model_type, those of a config.json; or what
-/// read_model takes.
-/// `lora` gets what the map has under peft_config; without it that key is none.
+/// Reads the key `model` of a file: a map with our keys, or with those of a config.json if it has model_type, or a name
+/// for read_model. `lora` receives the map's peft_config; without it that key is refused.
 ModelSpec model_of(YamlMap& file, std::optional<LoraSpec>* lora = nullptr);
 
 }  // namespace wt

@@ -1,5 +1,5 @@
-// A model from a Hugging Face config.json. What a family has only one value for is taken for granted; what our model
-// cannot express is refused by name.
+// Reads a model from a Hugging Face config.json. A key for which the family has only one value is not checked; a value
+// that our model cannot express is an error that names it.
 #include <algorithm>
 #include <fstream>
 #include <functional>
@@ -85,7 +85,7 @@ void read_qwen2_moe(const Config& c, ModelSpec& m) {
   read_qwen_window(c, true, m);
   m.attention.bias = AttentionSpec::Bias::qkv;
   m.shared_ffn = c.integer("shared_expert_intermediate_size");
-  m.simulated_only.push_back("shared_expert_gate");  // a sigmoid of one product of width 1
+  m.simulated_only.push_back("shared_expert_gate");  // a sigmoid of one product with width 1
 }
 
 void read_qwen3_next(const Config& c, ModelSpec& m) {
@@ -94,7 +94,7 @@ void read_qwen3_next(const Config& c, ModelSpec& m) {
   m.attention.qk_norm = AttentionSpec::QkNorm::head;
   m.attention.output_gate = true;
   m.shared_ffn = c.integer("shared_expert_intermediate_size");
-  if (m.simulated_only.empty()) m.simulated_only = {"partial_rotary_factor"};  // 0.25, where the file does not say it
+  if (m.simulated_only.empty()) m.simulated_only = {"partial_rotary_factor"};  // the family's default is 0.25
   m.simulated_only.emplace_back("shared_expert_gate");
   LinearMixerSpec& l = m.linear;
   l.kind = LinearMixerSpec::Kind::gated_delta_net;
@@ -103,7 +103,7 @@ void read_qwen3_next(const Config& c, ModelSpec& m) {
   l.key_head_dim = c.integer("linear_key_head_dim");
   l.value_head_dim = c.integer("linear_value_head_dim");
   l.conv_kernel = c.integer_or("linear_conv_kernel_dim", 4);
-  l.chunk = 64;  // of transformers' torch_chunk_gated_delta_rule and flash-linear-attention's kernels
+  l.chunk = 64;  // as in transformers' torch_chunk_gated_delta_rule and flash-linear-attention's kernels
   std::vector<bool> layers;
   if (c.has("layer_types")) {
     for (const json& type : c.object["layer_types"]) {
@@ -138,7 +138,7 @@ void read_gpt_oss(const Config& c, ModelSpec& m) {
   m.activation = Activation::clamped_swiglu;
 }
 
-/// The text part; a file of the whole model has it in "text_config".
+/// The text model; a file of the multimodal model has it in "text_config".
 void read_llama4(const Config& whole, ModelSpec& m) {
   const Config c = whole.has("text_config") ? whole.map("text_config") : whole;
   m.attention.rope_theta = 500000;
@@ -163,7 +163,7 @@ void read_llama4(const Config& whole, ModelSpec& m) {
   m.router.normalize = false;
   m.router.aux_loss_weight = c.number_or("router_aux_loss_coef", 0.001);
   m.attention.chunk = c.integer_or("attention_chunk_size", 8192);
-  std::vector<bool> layers;  // chunks are where positions are
+  std::vector<bool> layers;  // layers with rotary positions attend in chunks
   if (c.has("no_rope_layers") && !c.object["no_rope_layers"].empty())
     for (const json& layer : c.object["no_rope_layers"]) layers.push_back(layer != 0);
   else
@@ -174,7 +174,7 @@ void read_llama4(const Config& whole, ModelSpec& m) {
   for (const char* feature :
        {"attn_temperature_tuning", "no_rope_layers", "rope_interleaved", "scores_on_expert_input"})
     m.simulated_only.push_back(feature);
-  if (c.flag("use_qk_norm", true)) m.simulated_only.push_back("qk_l2norm");  // without weights
+  if (c.flag("use_qk_norm", true)) m.simulated_only.push_back("qk_l2norm");  // it has no weights
 }
 
 void read_glm4_moe(const Config& c, ModelSpec& m) {
@@ -229,7 +229,7 @@ void read_deepseek(const Config& c, ModelSpec& m) {
     r.groups = c.integer_or("n_group", 1);
     r.top_groups = c.integer_or("topk_group", r.groups);
   }
-  if (method == "group_limited_greedy") r.group_worth = RouterSpec::GroupWorth::best;
+  if (method == "group_limited_greedy") r.group_score = RouterSpec::GroupScore::best;
   if (method == "noaux_tc") r.bias_update_rate = 0.001;  // DeepSeek-V3 report, section 4.2
   r.normalize = c.flag("norm_topk_prob", v3);
   r.scale = c.number_or("routed_scaling_factor", v3 ? 2.5 : 1.0);
@@ -325,7 +325,7 @@ const std::map<std::string, std::function<void(const Config&, ModelSpec&)>>& fam
   return table;
 }
 
-/// What this file calls our keys: of the names that families have for one, the name that is there.
+/// The names of our keys in this file. Families use different names for one key; the one present counts.
 std::map<std::string, std::string> key_names(const json& document) {
   static const std::vector<std::pair<std::string, std::vector<std::string>>> kNames{
       {"n_layers", {"num_hidden_layers", "n_layers"}},

@@ -1,4 +1,4 @@
-// A model as the config.json of a family that can say it.
+// Writes a model as the config.json of a family that can express it.
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -12,9 +12,9 @@ using nlohmann::json;
 using QkNorm = AttentionSpec::QkNorm;
 using Parallel = AttentionSpec::Parallel;
 using Bias = AttentionSpec::Bias;
-using GroupWorth = RouterSpec::GroupWorth;
+using GroupScore = RouterSpec::GroupScore;
 
-/// "rope_scaling", and beside it the length that the stretched positions are meant for, where the formula says it.
+/// Adds "rope_scaling", and max_position_embeddings where the formula needs the stretched length.
 void add_rope_scaling(const RopeScaling& s, json& out) {
   if (!s.on()) return;
   const RopeScaling usual;
@@ -46,7 +46,7 @@ json llama(const ModelSpec& m) {
 
 json window_or_null(const ModelSpec& m) { return m.attention.window > 0 ? json(m.attention.window) : json(); }
 
-/// "layer_types", a word for each layer.
+/// Adds "layer_types", one word a layer.
 void add_layer_types(const ModelSpec& m, json& out) {
   for (std::int64_t layer = 0; layer < m.layers; ++layer)
     out["layer_types"].push_back(m.local_attention(layer) ? "sliding_attention" : "full_attention");
@@ -65,7 +65,7 @@ json mistral(const ModelSpec& m) {
 
 json qwen2(const ModelSpec& m) {
   json out = llama_keys(m);
-  out.erase("attention_bias");  // of q, k and v, always
+  out.erase("attention_bias");  // this family always has biases of q, k and v
   add_qwen_window(m, out), add_layer_types(m, out);
   return out;
 }
@@ -89,7 +89,7 @@ json gpt_oss(const ModelSpec& m) {
   out["num_local_experts"] = m.experts;
   out["sliding_window"] = window_or_null(m);
   out["swiglu_limit"] = 7.0;
-  if (!m.attention.rope_scaling.on()) out["rope_scaling"] = nullptr;  // else GptOssConfig has one of its own
+  if (!m.attention.rope_scaling.on()) out["rope_scaling"] = nullptr;  // GptOssConfig's default is not null
   add_layer_types(m, out);
   return out;
 }
@@ -194,7 +194,7 @@ json falcon(const ModelSpec& m) {
   return out;
 }
 
-/// Name of a family, its class in transformers, and its keys.
+/// A family's name, its class in transformers, and the function that writes its keys.
 struct Family {
   const char* name;
   const char* architecture;
@@ -225,8 +225,7 @@ Family family(const ModelSpec& m) {
     return {"gpt_oss", "GptOssForCausalLM", gpt_oss};
   if (m.learned_positions > 0 || a.qk_layernorm) refuse(m);
   if (a.sinks || a.chunk > 0 || m.activation == Activation::clamped_swiglu) refuse(m);
-  if (m.mtp_layers > 0 && (!a.mla.on() || r.score != RouterSpec::Score::sigmoid))
-    refuse(m);  // deepseek_v3 alone has it
+  if (m.mtp_layers > 0 && (!a.mla.on() || r.score != RouterSpec::Score::sigmoid)) refuse(m);  // only deepseek_v3 has it
   const bool llama_like = pre_norm && m.activation == Activation::swiglu;
   if (llama_like && m.experts == 0 && bare && a.bias != Bias::qkv && !a.any_local())
     return {"llama", "LlamaForCausalLM", llama};
@@ -242,7 +241,7 @@ Family family(const ModelSpec& m) {
   if (llama_like && a.bias != Bias::qkv) {
     if (only_routed && a.qk_norm == QkNorm::full) return {"olmoe", "OlmoeForCausalLM", olmoe};
     const bool latent = a.mla.on() && m.experts > 0 && m.shared_ffn % m.ffn == 0 && m.moe_pattern.repeats.empty();
-    const bool two_best = r.group_worth == GroupWorth::two_best;
+    const bool two_best = r.group_score == GroupScore::two_best;
     if (latent && softmax && (r.groups == 1 || !two_best)) return {"deepseek_v2", "DeepseekV2ForCausalLM", deepseek};
     if (latent && r.score == RouterSpec::Score::sigmoid && r.bias_update_rate > 0 && (r.groups == 1 || two_best))
       return {"deepseek_v3", "DeepseekV3ForCausalLM", deepseek};

@@ -1,4 +1,4 @@
-// A model in our YAML: LLM Foundry's keys where it has them, Hugging Face's (DeepSeek, Falcon) where it has not.
+// A model in our YAML: LLM Foundry's keys where it has them, otherwise Hugging Face's (DeepSeek, Falcon).
 #include "configs/base/error.hpp"
 #include "configs/base/yaml.hpp"
 #include "configs/files/limits.hpp"
@@ -10,10 +10,10 @@ namespace {
 using QkNorm = AttentionSpec::QkNorm;
 using Parallel = AttentionSpec::Parallel;
 using Bias = AttentionSpec::Bias;
-using GroupWorth = RouterSpec::GroupWorth;
+using GroupScore = RouterSpec::GroupScore;
 
-/// A list of 0 and 1 that repeats over the layers. Megatron's moe_layer_freq may also be a number n: the first layer of
-/// every n.
+/// A list of 0 and 1 that repeats over the layers. Megatron's moe_layer_freq may also be a number n: the first of every
+/// n layers.
 LayerPattern read_pattern(YamlMap& map, const char* key, bool number_allowed) {
   LayerPattern out;
   if (!map.has(key)) return out;
@@ -93,8 +93,8 @@ void read_router(YamlMap& map, RouterSpec& r) {
   r.scale = map.number_or("moe_route_scale", r.scale, 0.0);
   r.groups = map.integer_or("moe_n_group", 1, 1);
   r.top_groups = map.integer_or("moe_topk_group", r.groups, 1);
-  r.group_worth = map.choice("moe_group_worth", {"two_best", "best"}, "two_best") == "best" ? GroupWorth::best
-                                                                                            : GroupWorth::two_best;
+  r.group_score = map.choice("moe_group_worth", {"two_best", "best"}, "two_best") == "best" ? GroupScore::best
+                                                                                            : GroupScore::two_best;
   r.aux_loss_weight = map.number_or("moe_loss_weight", r.aux_loss_weight, 0.0);
   r.aux_of_microbatch = map.choice("moe_loss_over", {"sequence", "microbatch"}, "sequence") == "microbatch";
   r.z_loss_weight = map.number_or("moe_zloss_weight", r.z_loss_weight, 0.0);
@@ -115,7 +115,7 @@ const std::vector<std::pair<std::string, Activation>>& activation_words() {
   return words;
 }
 
-/// mptmlp has those without a gate, mptglu those with one, experts all.
+/// mptmlp allows activations without a gate, mptglu those with one, experts all.
 void read_activation(YamlMap& map, const std::string& kind, ModelSpec& m) {
   std::vector<std::string> allowed;
   for (const auto& [word, activation] : activation_words()) {
@@ -160,7 +160,7 @@ ModelSpec model_from_yaml(YamlMap& map) {
   m.norm_bias = map.boolean("norm_bias", false);
   m.norm_eps = map.number_or("norm_eps", m.norm_eps, 0.0, 1.0);
   m.tied = map.boolean("tie_word_embeddings", false);
-  // LLM Foundry's two keys; max_seq_len says nothing where positions are not learned.
+  // LLM Foundry's two keys; without learned positions max_seq_len has no effect.
   const std::int64_t longest = map.integer_or("max_seq_len", 0, 1);
   if (map.boolean("learned_pos_emb", false)) {
     if (longest == 0) map.fail("max_seq_len", "found none with learned_pos_emb, needs the longest sequence in tokens");
@@ -284,7 +284,7 @@ void model_to_yaml(const ModelSpec& m, YAML::Emitter& out, const LoraSpec* lora)
     beyond("moe_route_scale", r.scale, plain.scale);
     whole("moe_n_group", r.groups, 1);
     whole("moe_topk_group", r.top_groups, r.groups);
-    if (r.group_worth == GroupWorth::best) key("moe_group_worth") << "best";
+    if (r.group_score == GroupScore::best) key("moe_group_worth") << "best";
     number("moe_loss_weight", r.aux_loss_weight);
     if (r.aux_of_microbatch) key("moe_loss_over") << "microbatch";
     number("moe_zloss_weight", r.z_loss_weight);

@@ -86,7 +86,7 @@ StudySpec study_on(const StudySpec& study, const OfferSpec& offer) {
   out.checkpoint.elsewhere = offer.cluster.name != study.cluster.name ||
                              offer.cluster.storage_write_Bps != study.cluster.storage_write_Bps ||
                              offer.cluster.storage_node_write_Bps != study.cluster.storage_node_write_Bps;
-  if (out.stack.empty()) out.stack = kDefaultStack;  // of a study on shared cores, which has none
+  if (out.stack.empty()) out.stack = kDefaultStack;  // the study is on shared cores, which need no stack
   out.cluster = offer.cluster;
   out.gpus = usable_gpus(offer.gpus, offer.cluster.gpus_per_node, study.global_batch);
   out.cluster.set_nodes(std::max<std::int64_t>(1, out.gpus / out.cluster.gpus_per_node));

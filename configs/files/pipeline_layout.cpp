@@ -8,9 +8,9 @@
 namespace wt {
 namespace {
 
-constexpr std::int64_t kMostLetters = 100'000;  // of the text without repeats: a typing error, not a model
+constexpr std::int64_t kMostLetters = 100'000;  // after repeats are expanded; a longer text is a typing error
 
-/// The text with its repeats written out.
+/// Expands the repeats of the text.
 class Unrolled {
  public:
   Unrolled(const std::string& text, const std::string& where) : text_(text), where_(where) {
@@ -52,7 +52,7 @@ class Unrolled {
     return out;
   }
 
-  /// Behind a letter or a pair of brackets; 1 where no * follows.
+  /// The repeat count after a letter or a closing bracket; 1 without "*".
   std::int64_t count() {
     if (at_ >= letters_.size() || letters_[at_] != '*') return 1;
     const std::size_t first = ++at_;
@@ -118,7 +118,7 @@ std::string to_string(const PipelineLayout& layout) {
   chunks.at(chunks.size() - (layout.modules_before_head ? 2 : 1)) += repeated("m", layout.modules);
   chunks.back() += "L";
   std::string out;
-  for (auto chunk = chunks.begin(); chunk + 1 != chunks.end();) {  // the last one, with its L, is like no other
+  for (auto chunk = chunks.begin(); chunk + 1 != chunks.end();) {  // the last chunk, with its L, never repeats
     const auto next = std::find_if(chunk, chunks.end(), [&](const std::string& other) { return other != *chunk; });
     out += next - chunk == 1 ? *chunk + "|" : fmt::format("({}|)*{}", *chunk, next - chunk);
     chunk = next;

@@ -1,7 +1,7 @@
-// Which chunk of a pipeline has what, as Megatron-Core's pipeline_model_parallel_layout says it
+// The content of each chunk of a pipeline in Megatron-Core's notation, pipeline_model_parallel_layout
 // (megatron/core/transformer/pipeline_parallel_layer_layout.py): "Et*3|(tt|)*29,m|L". E is the embedding, t a layer, m
-// a module of multi-token prediction, L output projection and loss; | ends a chunk, x*n and (..)*n repeat, commas and
-// spaces mean nothing. Whose a chunk is says Layout::stage_of.
+// a module of multi-token prediction, L output projection and loss. | ends a chunk, x*n and (..)*n repeat, commas and
+// spaces are ignored. Layout::stage_of gives a chunk's stage.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -10,19 +10,18 @@
 namespace wt {
 
 struct PipelineLayout {
-  std::vector<std::int64_t> layers = {};  ///< of each chunk, in the model's order; empty = nothing is said
+  std::vector<std::int64_t> layers = {};  ///< of each chunk, in the model's order; empty = not given
   std::int64_t modules = 0;               ///< of multi-token prediction
-  /// The modules are in the chunk before the last one, which has the output projection; else they are with it.
+  /// The modules are in the chunk before the last one; otherwise in the last one, with the output projection.
   bool modules_before_head = false;
 
   bool operator==(const PipelineLayout&) const = default;
 };
 
-/// Throws Error{usage} naming `where`: what is none of these letters or not closed, an embedding that is not first, a
-/// loss that is not last, layers behind modules, modules in several chunks or before the last two, a chunk without
-/// anything.
+/// Throws Error{usage} with `where`: another letter, an open bracket, an embedding that is not first, a loss that is
+/// not last, layers after modules, modules in several chunks or before the last two, an empty chunk.
 PipelineLayout pipeline_layout_from_string(const std::string& text, const std::string& where);
-/// The shortest text that reads back the same: runs of chunks that are alike are counted.
+/// The shortest text with this layout: equal consecutive chunks become a repeat.
 std::string to_string(const PipelineLayout& layout);
 
 }  // namespace wt

@@ -19,7 +19,7 @@ constexpr std::array kFormats{Format::fp32, Format::tf32,          Format::fp16,
 struct OperationClass {
   const char* key;
   Format Precisions::*format;
-  bool state = false;  ///< of the optimizer, whatever the compute type
+  bool state = false;  ///< the optimizer's state, independent of the compute type
   std::vector<Format> allowed = {Format::bf16, Format::fp8, Format::fp8_blockwise, Format::mxfp8, Format::nvfp4};
 };
 

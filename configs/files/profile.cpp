@@ -128,13 +128,13 @@ json to_json(const Profile& profile) {
       {"schema", kSchema}, {"fingerprint", profile.fingerprint}, {"measurements", std::move(measurements)}};
   for (const FailedMeasurement& f : profile.failures)
     document["failures"].push_back({{"name", f.name}, {"error", f.error}});
-  profile_from_json(document, "profile to be written");  // JSON would turn a NaN into null without a word
+  profile_from_json(document, "profile to be written");  // JSON would silently turn a NaN into null
   return document;
 }
 
 Profile profile_from_json(const json& document, const std::string& origin) {
   const JsonReader in(document, origin);
-  // The schema first: of another kind of file, every key would be unknown.
+  // Check the schema first: in another kind of file every key would be reported as unknown.
   if (const std::string schema = in.at("schema").string(); schema != kSchema)
     in.at("schema").fail("'" + schema + "'", std::string("'") + kSchema + "'");
   in.allow_only({"schema", "fingerprint", "measurements", "failures"});

@@ -27,7 +27,7 @@ constexpr std::array kModules{ModuleWord{Module::block, "block", &LayerRecompute
                               ModuleWord{Module::mla_up_proj, "mla_up_proj", &LayerRecompute::mla_up_proj},
                               ModuleWord{Module::mlp, "mlp", &LayerRecompute::mlp},
                               ModuleWord{Module::shared_experts, "shared_experts", &LayerRecompute::shared_experts}};
-/// A module and one that it has in it.
+/// A module and a part of it.
 constexpr std::array kParts{
     std::pair{Module::attention, Module::core},  std::pair{Module::attention, Module::mla_up_proj},
     std::pair{Module::experts, Module::moe_act}, std::pair{Module::moe, Module::experts},
@@ -81,7 +81,7 @@ std::string joined(const std::vector<Recompute::Blocks>& blocks) {
   return out;
 }
 
-/// First block and the one after the last, as LLM Foundry counts (llmfoundry/models/utils/act_ckpt.py, parse_ele_str).
+/// Half-open range of blocks, counted as in LLM Foundry (llmfoundry/models/utils/act_ckpt.py, parse_ele_str).
 std::pair<std::int64_t, std::int64_t> extent(const Recompute::Blocks& blocks, std::int64_t layers) {
   using Which = Recompute::Blocks::Which;
   switch (blocks.which) {
@@ -94,7 +94,7 @@ std::pair<std::int64_t, std::int64_t> extent(const Recompute::Blocks& blocks, st
       return {start, std::min(start + blocks.a, layers)};
     }
     case Which::chunk:
-    case Which::every:  // which blocks it is depends on the chunks
+    case Which::every:  // depends on the chunks
       return {0, layers};
     case Which::range:
       break;
@@ -102,7 +102,7 @@ std::pair<std::int64_t, std::int64_t> extent(const Recompute::Blocks& blocks, st
   return {blocks.a, std::min(blocks.b, layers)};
 }
 
-/// The layer's place in its chunk.
+/// Index of the layer in its chunk.
 std::int64_t in_chunk(std::int64_t layer, const std::vector<std::int64_t>& chunk_layers) {
   for (const std::int64_t chunk : chunk_layers) {
     if (layer < chunk) break;
@@ -127,7 +127,7 @@ bool counted_in_chunks(const Recompute::Rule& rule) {
   return std::ranges::any_of(rule.blocks, [](const Recompute::Blocks& b) { return b.counted_in_chunks(); });
 }
 
-/// Throws Error{usage} where no block of the model is meant, or of a chunk that has some.
+/// Throws Error{usage} where a rule selects no block of the model, or every-n none of a chunk.
 void check_blocks(const Recompute::Blocks& blocks, std::int64_t layers, const std::string& where,
                   std::vector<std::int64_t> chunk_layers) {
   using Which = Recompute::Blocks::Which;
@@ -143,7 +143,7 @@ void check_blocks(const Recompute::Blocks& blocks, std::int64_t layers, const st
 }
 
 Module module_from_string(const std::string& word) {
-  // LLM Foundry's classes and Megatron-Core's words that stand for the same part of a block.
+  // LLM Foundry's classes and Megatron-Core's words for the same part of a block.
   static const std::vector<std::pair<const char*, Module>> aliases{{"mptblock", Module::block},
                                                                    {"MPTBlock", Module::block},
                                                                    {"grouped_query_attention", Module::attention},
@@ -161,7 +161,7 @@ Module module_from_string(const std::string& word) {
   throw_error(Code::usage, "recompute: found '{}', allowed {}", word, allowed);
 }
 
-/// A number n = the first n; a word or words with commas; a list of numbers (each that block) and words; null = every
+/// A number n = the first n; words separated by commas; a list of numbers (single blocks) and words; null = every
 /// block.
 std::vector<Recompute::Blocks> blocks_from_yaml(const YAML::Node& node) {
   using Which = Recompute::Blocks::Which;

@@ -1,5 +1,5 @@
-// How `windtunnel train --rehearse` runs one rank of a planned layout: the `rehearsal` section of a run file. What a
-// section leaves out is chosen so that the rank fits the machine.
+// How `windtunnel train --rehearse` runs one rank of a planned layout: the section `rehearsal` of a run file. Sizes
+// that it omits are chosen so that the rank fits the machine.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -15,19 +15,19 @@ namespace wt {
 class YamlMap;
 
 struct RehearsalSpec {
-  std::int64_t rank = 0;           ///< of the planned mesh: the one that is really run
-  std::int64_t steps = 3;          ///< measured, after two of warm-up
+  std::int64_t rank = 0;           ///< of the planned mesh: the one that runs
+  std::int64_t steps = 3;          ///< measured steps, after two of warm-up
   std::int64_t width_divisor = 0;  ///< of d_model, heads, FFN widths and vocabulary; 0 = chosen
-  std::int64_t layers = 0;         ///< the first so many are run; 0 = chosen
-  std::int64_t seq = 0;            ///< tokens a sequence; 0 = chosen
-  std::string routing;             ///< recording, histogram or family of them, "balanced"; "" = the plan's
+  std::int64_t layers = 0;         ///< number of layers that run, from the first on; 0 = chosen
+  std::int64_t seq = 0;            ///< tokens of a sequence; 0 = chosen
+  std::string routing;             ///< recording, histogram, family of histograms, "balanced"; "" = the plan's
   DeviceKind device = DeviceKind::cpu;
   friend bool operator==(const RehearsalSpec&, const RehearsalSpec&) = default;
 };
 
-/// Throws Error{usage}: unknown keys, a width that is no fraction "1/N", an unknown device.
+/// Throws Error{usage}: unknown keys, a width other than "1/N", "full" or "auto", an unknown device.
 RehearsalSpec read_rehearsal(YamlMap& map);
-/// The map that read_rehearsal reads back to the same.
+/// Writes the map for read_rehearsal.
 void rehearsal_to_yaml(const RehearsalSpec& spec, YAML::Emitter& out);
 
 }  // namespace wt

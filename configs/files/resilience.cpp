@@ -20,7 +20,7 @@ LocalCheckpointSpec read_local(YamlMap map, const RunClock& clock) {
   local.interval = read_interval(map, "interval", clock);
   local.folder = map.text("folder", "");
   local.peer = map.boolean("peer", local.peer);
-  local.keep = map.integer_or("keep", local.keep, 2);  // of the newest, another rank may not have its part
+  local.keep = map.integer_or("keep", local.keep, 2);  // another rank may lack its part of the newest
   map.finish();
   return local;
 }

@@ -16,7 +16,7 @@ using Kind = RopeScaling::Kind;
 constexpr Kind kKinds[] = {Kind::none, Kind::linear, Kind::llama3, Kind::yarn};
 constexpr double kTurn = 2 * std::numbers::pi;
 
-/// m(weight) of rope_amplitude; 1 where nothing is stretched.
+/// m(weight) of rope_amplitude; 1 for a factor up to 1.
 double log_factor(double factor, double weight) { return factor <= 1 ? 1 : 1 + 0.1 * weight * std::log(factor); }
 
 double llama3_frequency(const RopeScaling& s, double plain) {
@@ -27,18 +27,18 @@ double llama3_frequency(const RopeScaling& s, double plain) {
   return (1 - kept) * plain / s.factor + kept * plain;
 }
 
-/// Pairs between which yarn goes from kept to divided.
+/// yarn: the pairs between which frequencies change from kept to divided.
 struct Ramp {
   double first, last;
   Ramp(const RopeScaling& s, double theta, double dim) {
-    const auto pair_of = [&](double rotations) {  // that makes so many within the old length
+    const auto pair_of = [&](double rotations) {  // the pair with this many rotations within the original length
       return dim * std::log(static_cast<double>(s.original_max_position_embeddings) / (rotations * kTurn)) /
              (2 * std::log(theta));
     };
     first = pair_of(s.beta_fast), last = pair_of(s.beta_slow);
     if (s.truncate) first = std::floor(first), last = std::ceil(last);
     first = std::max(first, 0.0), last = std::min(last, dim - 1);
-    if (first == last) last += 0.001;  // a step
+    if (first == last) last += 0.001;  // avoids a division by zero; the ramp becomes a step
   }
   double divided(double pair) const { return std::clamp((pair - first) / (last - first), 0.0, 1.0); }
 };

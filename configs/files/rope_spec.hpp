@@ -1,6 +1,5 @@
-// Rotary positions (Su et al. 2021) and the ways of stretching them beyond the length that a model was pretrained at,
-// as Hugging Face's `rope_scaling` names them. The frequencies stand here and nowhere else: the trainer's tables, the
-// tests and what is said of a model all ask rope_frequencies.
+// Rotary positions (Su et al. 2021), and their scaling beyond the pretraining length, with the names of Hugging Face's
+// `rope_scaling`. The frequencies are computed only here; trainer, tests and model descriptions call rope_frequencies.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -14,27 +13,27 @@ namespace wt {
 
 class YamlMap;
 
-/// Which stretching, and its fields under their Hugging Face names; those of other kinds keep their defaults.
+/// The kind of scaling and its fields under their Hugging Face names. Fields of other kinds keep their defaults.
 struct RopeScaling {
   enum class Kind {
     none,
     linear,  ///< positions divided by `factor` (Chen et al. 2023, "position interpolation")
     llama3,  ///< long wavelengths divided by `factor`, short ones kept (Llama 3.1)
-    yarn,    ///< the same by rotations within the old length, and softer attention (Peng et al. 2023; DeepSeek-V2/V3,
-             ///< Qwen)
+    yarn,    ///< the same by number of rotations within the original length, with attention scaled (Peng et al. 2023;
+             ///< DeepSeek-V2/V3, Qwen)
   };
   Kind kind = Kind::none;
   double factor = 1;
-  std::int64_t original_max_position_embeddings = 0;  ///< llama3, yarn: length of pretraining, in tokens
-  double low_freq_factor = 0, high_freq_factor = 0;   ///< llama3: rotations within that length below and above which
-  double beta_fast = 32, beta_slow = 1;   ///< yarn: rotations above which a pair is kept, below which divided
-  bool truncate = true;                   ///< yarn: the pairs that those name are rounded outwards
+  std::int64_t original_max_position_embeddings = 0;  ///< llama3, yarn: pretraining length, tokens
+  double low_freq_factor = 0, high_freq_factor = 0;   ///< llama3: rotations in that length, as in rope_frequencies
+  double beta_fast = 32, beta_slow = 1;   ///< yarn: rotations; pairs above beta_fast keep, below beta_slow are divided
+  bool truncate = true;                   ///< yarn: round the limits of the ramp outwards to whole pairs
   double mscale = 0, mscale_all_dim = 0;  ///< yarn: weights of log(factor) in rope_amplitude; 0 = not given
-  double attention_factor = 0;            ///< yarn: rope_amplitude itself; 0 = by factor and mscale
+  double attention_factor = 0;            ///< yarn: rope_amplitude itself; 0 = computed from factor and mscale
 
   bool on() const { return kind != Kind::none; }
   bool operator==(const RopeScaling&) const = default;
-  /// Throws Error{usage} on values that no formula takes, naming `where` and the key.
+  /// Throws Error{usage} with `where` and the key for values outside a formula's domain.
   void check(const std::string& where) const;
 };
 
@@ -44,8 +43,7 @@ std::string to_string(RopeScaling::Kind kind);
 bool rope_kind_from_string(const std::string& word, RopeScaling::Kind& kind);
 inline constexpr const char* kRopeKinds = "default, linear, llama3, yarn";
 
-/// Calls visit(key, pointer to member, whether it must be given) for each field of a kind: reading and writing it in
-/// one.
+/// Calls visit(key, pointer to member, required) for each field of a kind; reader and writer share it.
 template <typename Visit>
 void for_rope_fields(RopeScaling::Kind kind, Visit&& visit) {
   using enum RopeScaling::Kind;
@@ -66,26 +64,25 @@ void for_rope_fields(RopeScaling::Kind kind, Visit&& visit) {
   visit("attention_factor", &RopeScaling::attention_factor, false);
 }
 
-/// Radians a position by which each pair of a head's `dim` rotated elements turns, dim / 2 values. Pair i of plain
-/// positions: theta^(-2i / dim) (Su et al. 2021, eq. 15). linear: all divided by factor. llama3, with L the old length
-/// and r = L * frequency / 2 pi rotations within it: r > high_freq_factor kept, r < low_freq_factor divided by factor,
-/// between them interpolated in r (meta-llama/llama-models, apply_scaling). yarn: kept up to the pair that makes
-/// beta_fast rotations within L, divided from the one that makes beta_slow, between them a ramp over pairs (Peng et al.
-/// 2023, section 3.2 with the ramp of its code). All as in transformers 4.57 modeling_rope_utils.py, in double instead
-/// of fp32.
+/// Radians per position of each pair of a head's `dim` rotated elements; dim / 2 values. Unscaled: pair i turns by
+/// theta^(-2i / dim) (Su et al. 2021, eq. 15). linear: all divided by factor. llama3, with L the original length and r
+/// = L * frequency / 2 pi rotations in it: r > high_freq_factor kept, r < low_freq_factor divided by factor,
+/// interpolated in r between them (meta-llama/llama-models, apply_scaling). yarn: kept up to the pair with beta_fast
+/// rotations in L, divided from the pair with beta_slow on, a ramp over pairs between them (Peng et al. 2023,
+/// section 3.2; the ramp of its code). All as in transformers 4.57 modeling_rope_utils.py, in double instead of fp32.
 std::vector<double> rope_frequencies(const RopeScaling& scaling, double theta, std::int64_t dim);
 
-/// What cosines and sines are multiplied by. yarn: attention_factor where given; else m(mscale) / m(mscale_all_dim)
-/// where both are (DeepSeek-V2), else m(1), with m(w) = 1 + 0.1 w log(factor) (Peng et al. 2023, eq. 22). 1 otherwise.
+/// The factor on cosines and sines. yarn: attention_factor if given; m(mscale) / m(mscale_all_dim) if both are given
+/// (DeepSeek-V2); otherwise m(1), with m(w) = 1 + 0.1 w log(factor) (Peng et al. 2023, eq. 22). Other kinds: 1.
 double rope_amplitude(const RopeScaling& scaling);
 
-/// What latent attention's products of q and k are multiplied by beyond 1 / sqrt(head_dim): m(mscale_all_dim)^2, as in
-/// DeepSeek's own modeling code of V2 and V3 and in transformers' V3. (transformers 4.57 leaves it out of V2.)
+/// The factor on latent attention's q k products in addition to 1 / sqrt(head_dim): m(mscale_all_dim)^2, as in
+/// DeepSeek's own modeling code of V2 and V3 and in transformers' V3. (transformers 4.57 omits it in V2.)
 double latent_softmax_factor(const RopeScaling& scaling);
 
-/// The map `rope_scaling` of our YAML: rope_type and its fields by their Hugging Face names.
+/// Reads the map `rope_scaling` of our YAML: rope_type and its fields by their Hugging Face names.
 RopeScaling rope_scaling_from_yaml(YamlMap& map);
-/// The map that reads back to it.
+/// Writes the map for rope_scaling_from_yaml.
 void rope_scaling_to_yaml(const RopeScaling& scaling, YAML::Emitter& out);
 
 }  // namespace wt

@@ -79,7 +79,7 @@ void read_smaller_layouts(YamlMap& map, RunSpec& run) {
   if (!map.has("smaller_layouts")) return;
   for (YamlMap& m : map.maps("smaller_layouts")) {
     RunSpec smaller = run;
-    smaller.layout = {}, smaller.resilience = {};  // where replicas are compared, one that has none is no choice
+    smaller.layout = {}, smaller.resilience = {};  // a layout without replicas cannot use verify_interval
     read_layout(m, smaller);
     smaller.microbatch_auto = false;
     smaller.layout.microbatch = m.integer("device_train_microbatch_size", 1);
@@ -183,7 +183,7 @@ double RunSpec::flops_per_token() const {
 
 std::vector<std::string> untrainable(const RunSpec& run) {
   std::vector<std::string> out = run.layout.untrainable();
-  // The trainer's norm saves its input for one product.
+  // The trainer recomputes a norm only where a single product reads its output.
   const ModelSpec& m = run.model;
   for (std::int64_t layer = 0; layer < m.layers; ++layer)
     if (run.layout.recompute.of(layer, m.layers).norm &&
@@ -210,7 +210,7 @@ std::vector<std::string> untrainable(const RunSpec& run) {
 
 namespace {
 
-/// Of the run, or of fewer ranks.
+/// Writes the layout of the run, or one for fewer ranks.
 void write_layout(YAML::Emitter& out, const RunSpec& run, const Layout& layout) {
   out << YAML::Key << "device_train_microbatch_size" << YAML::Value;
   if (run.microbatch_auto)
@@ -253,10 +253,10 @@ void write_layout(YAML::Emitter& out, const RunSpec& run, const Layout& layout) 
 
 Duration whole_duration(YamlMap& map) { return Duration::parse(map.text("max_duration"), map.where("max_duration")); }
 
-/// How long the run is, for all keys that say times.
+/// Converts the run's durations.
 RunClock clock_of(YamlMap& map, const RunSpec& run) {
   const std::string where = map.where("max_duration");
-  // As the sampler counts: what does not fill a batch is left out.
+  // As in the sampler, an incomplete last batch is dropped.
   const auto epoch = [data = run.dataset, batch = run.samples_per_step(), where]() -> std::int64_t {
     const std::int64_t batches = samples_of_epoch(data, where) / batch;
     if (batches == 0)
@@ -266,11 +266,11 @@ RunClock clock_of(YamlMap& map, const RunSpec& run) {
   return {{run.global_batch, run.seq, epoch}, whole_duration(map)};
 }
 
-/// `file` is for errors and, without run_name, for the name.
+/// `file` appears in errors, and gives the name where run_name is missing.
 RunSpec run_from_map(YamlMap map, const std::filesystem::path& file) {
   RunSpec run;
   run.name = map.text("run_name", file.stem().string());
-  map.has("variables");  // free keys, which references have taken
+  map.has("variables");  // marks the free keys, already used by references, as known
   run.model = model_of(map, &run.lora);
   read_layout(map, run);
   run.microbatch_auto = map.text("device_train_microbatch_size") == "auto";
@@ -286,7 +286,7 @@ RunSpec run_from_map(YamlMap map, const std::filesystem::path& file) {
     YamlMap loader = map.map("train_loader");
     run.dataset = read_train_loader(loader, {{run.global_batch, run.seq}, whole_duration(map)});
   }
-  run.layout.check(run.model, file.string());  // whose ranks divide a batch
+  run.layout.check(run.model, file.string());  // before the batch is divided by the ranks
   const RunClock clock = clock_of(map, run);
   run.steps = clock.steps(map.where("max_duration"));
   read_optimizer(map, clock, run.optimizer);

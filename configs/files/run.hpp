@@ -1,5 +1,4 @@
-// A run file: what the trainer trains, on which data, in which layout. The vocabulary is LLM Foundry's where it has
-// one.
+// A run file: the model, data and layout that the trainer trains. The vocabulary is LLM Foundry's where it has one.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -25,77 +24,76 @@ namespace wt {
 struct RunSpec {
   std::string name;
   ModelSpec model;
-  /// model.peft_config: the model's weights are frozen, and adapters beside them are trained.
+  /// model.peft_config: the model's weights are frozen, and adapters are trained.
   std::optional<LoraSpec> lora;
-  std::string adapter_base;  ///< the weights that the adapter is put on; the trainer finds them by load_path
+  std::string adapter_base;  ///< name of the base weights in the exported adapter; load_path says where they are
   Layout layout;
-  /// What a planner found best where fewer ranks are left; the trainer takes them before others of as many ranks.
+  /// The planner's best layouts for fewer ranks. After a loss of ranks the trainer prefers them to others of that size.
   std::vector<Layout> smaller_layouts;
   Precision precision = Precision::fp32;
-  Precisions precisions{.fp32_products = NumberFormat::fp32};  ///< what is not plain_precisions() is simulated alone
-  bool pure_reduction = false;  ///< gradients are reduced in 16 bits (mixed_precision: PURE); simulated alone
+  Precisions precisions{.fp32_products = NumberFormat::fp32};  ///< only simulated unless plain_precisions()
+  bool pure_reduction = false;  ///< gradients are reduced in 16 bits (mixed_precision: PURE); only simulated
   DeviceKind device = DeviceKind::cpu;
   OptimizerSpec optimizer;
   std::int64_t steps = 0;         ///< max_duration in batches ("40ba")
   std::int64_t seq = 0;           ///< max_seq_len
   std::int64_t global_batch = 0;  ///< sequences a step over all ranks
-  /// Of them this rank's, where the replicas that are left have unequally many (trainer/launch/worker.cpp); in no file.
-  /// 0: every rank has equally many.
+  /// This rank's share of them where the remaining replicas have different numbers (trainer/launch/worker.cpp); 0: all
+  /// ranks have the same number. Not in files.
   std::int64_t rank_sequences = 0;
-  /// Whether samples are read to max_seq_len tokens, the last of which then has no target, as in data sets of LLM
-  /// Foundry; else to one token more. Found in the data (trainer/model/batch.hpp); in no file.
+  /// Samples have max_seq_len tokens, so that the last one has no target, as in data sets of LLM Foundry; otherwise one
+  /// token more. Detected from the data (trainer/model/batch.hpp). Not in files.
   bool last_target_missing = false;
-  /// device_train_microbatch_size is auto: layout.microbatch stands for it until it is found (choose_microbatch).
+  /// device_train_microbatch_size is auto: layout.microbatch is a placeholder until choose_microbatch runs.
   bool microbatch_auto = false;
   std::uint64_t seed = 17;
-  DatasetSpec dataset;  ///< without a stream: none, as a simulated run may have it
+  DatasetSpec dataset;  ///< no streams: no data, which a simulated run may have
   EvaluationSpec evaluation;
   std::int64_t save_interval = 0;  ///< steps between checkpoints, 0 = only at the end if save is on
   std::int64_t keep_checkpoints = 2;
   bool save = true;
-  std::string save_folder;  ///< where checkpoints go, too: s3://bucket/folder, or a folder; empty: nowhere else
-  bool autoresume = true;   ///< false: never goes on from what the output folder holds; that is moved aside
-  std::string load_path;  ///< Hugging Face folder, or its address (s3://), whose weights a new run starts from; empty =
-                          ///< drawn by seed
-  std::string
-      export_path;  ///< Hugging Face folder, or its address, that the weights are written to at the end; empty = none
+  std::string save_folder;  ///< second destination of checkpoints: s3://bucket/folder or a folder; empty: none
+  bool autoresume = true;   ///< false: does not resume from the output folder, and moves its content aside
+  std::string load_path;  ///< Hugging Face folder, or its address (s3://), with the initial weights; empty = random by
+                          ///< seed
+  std::string export_path;  ///< Hugging Face folder, or its address, for the final weights; empty = none
   Precision export_precision = Precision::fp32;
-  double dist_timeout_s = 600;  ///< a collective that takes longer ends the run and names who is missing
+  double dist_timeout_s = 600;  ///< a longer collective ends the run, with an error that names the missing ranks
   ResilienceSpec resilience;
   LoggersSpec loggers;
-  RehearsalSpec rehearsal;  ///< only read by windtunnel train --rehearse
+  RehearsalSpec rehearsal;  ///< only used by windtunnel train --rehearse
 
-  /// Sequences of a rank in the microbatches of a step.
+  /// The rank's sequences, split into the microbatches of a step.
   Microbatches sequences() const {
     return Microbatches::split(rank_sequences > 0 ? rank_sequences : global_batch / layout.data_ranks(),
                                layout.microbatch);
   }
-  /// Microbatches a rank runs each step; the last one may be smaller.
+  /// Microbatches of a rank in each step; the last one may be smaller.
   std::int64_t microbatches() const { return sequences().count; }
-  /// Tokens of one rank in them: pieces of sequences under context parallelism.
+  /// One rank's tokens in each of them; under context parallelism, of its pieces of sequences.
   Microbatches tokens() const {
     const Microbatches n = sequences();
     return {n.count, n.each * seq / layout.context, n.last * seq / layout.context};
   }
-  /// Those of a microbatch that is not a smaller last one.
+  /// Tokens of a full microbatch.
   std::int64_t tokens_per_microbatch() const { return layout.microbatch * seq / layout.context; }
   std::int64_t tokens_per_step() const { return global_batch * seq; }
-  /// Of what it trains: the model, or adapters beside it (adapted_modules.hpp).
+  /// Model FLOPs per token of the model, or of its adapters (adapted_modules.hpp).
   double flops_per_token() const;
-  /// Samples of the data set that a step draws: of packed examples more than it has sequences.
+  /// Samples that a step draws: more than its sequences where examples are packed.
   std::int64_t samples_per_step() const { return dataset.samples_drawn(global_batch); }
 };
 
-/// What of it the trainer has not and is simulated alone, in the words of run files; empty = it trains. Models say
-/// theirs themselves (ModelSpec::untrainable).
+/// Settings that the trainer lacks and that are only simulated, in the words of run files; empty = the run can be
+/// trained. For the model see ModelSpec::untrainable.
 std::vector<std::string> untrainable(const RunSpec& run);
 /// Throws Error{usage}: unknown keys, units, a batch that the ranks do not divide, impossible layouts.
 RunSpec read_run(const std::filesystem::path& file);
-/// What a run file would say; `origin` stands for its name.
+/// Parses the text of a run file; `origin` is its name in errors.
 RunSpec run_from_text(const std::string& text, const std::filesystem::path& origin);
-/// The same checks on a run that was changed in memory.
+/// The same checks for a run that was changed in memory.
 void check_run(const RunSpec& run, const std::string& where);
-/// The run as a file that read_run reads back to the same run.
+/// Writes a file for read_run.
 std::string run_to_yaml(const RunSpec& run);
 
 }  // namespace wt

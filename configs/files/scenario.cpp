@@ -13,7 +13,7 @@
 namespace wt {
 namespace {
 
-/// The words of files, in the order of their enums.
+/// The words in files, in the order of their enumerators.
 namespace vocabulary {
 const std::vector<std::string> kDomains{"rank",    "node",    "rack",  "leaf",  "rail",
                                         "replica", "storage", "store", "agent", "all"};
@@ -45,7 +45,7 @@ T choice(YamlMap& map, const std::string& key, const std::vector<std::string>& a
   return word_at<T>(allowed, map.choice(key, allowed, fallback));
 }
 
-/// A time above 0.
+/// A positive time.
 double time_above_0(YamlMap& map, const std::string& key) {
   const double seconds = map.quantity(key, parse_seconds);
   if (seconds <= 0) map.fail(key, "needs a time above 0");
@@ -165,7 +165,7 @@ FaultEffect read_effect(YamlMap map) {
   return out;
 }
 
-/// Domains that a kind can strike.
+/// Domains that a kind of fault can affect.
 std::vector<FaultDomain> domains_of(const FaultEffect& what) {
   using enum FaultDomain;
   switch (what.kind) {
@@ -223,7 +223,7 @@ void check_event(YamlMap& map, const FaultEvent& e) {
 FaultEvent read_event(YamlMap& map) {
   FaultEvent out{
       read_victims(map.map("who")), read_time(map.map("when")), 0, 1, read_effect(map.map("what")), {}, {}, {}, {}};
-  constexpr std::int64_t kMost = 1000;  // failures of one run; far more than any restarts that are allowed
+  constexpr std::int64_t kMost = 1000;  // failures of one run; many more than the allowed restarts
   if (map.has("generation")) out.generation = static_cast<int>(map.integer("generation", 0, kMost));
   if (map.has("repeats")) out.repeats = static_cast<int>(map.integer("repeats", 1, kMost));
   if (const std::string lasts = map.text("lasts", "forever"); lasts != "forever")
@@ -270,7 +270,7 @@ NodeShape read_nodes(YamlMap map) {
   return out;
 }
 
-/// One step, or one a recovery.
+/// One step, or a list with one per recovery.
 std::vector<std::int64_t> read_steps(YamlMap& map, const std::string& key) {
   if (!map.has(key)) return {};
   if (!map.node(key).IsSequence()) return {map.integer(key, 0)};

@@ -1,4 +1,4 @@
-// Whether a scenario can happen in real training of a run.
+// Checks whether a scenario can happen in real training of a run.
 #include <algorithm>
 
 #include "configs/base/error.hpp"
@@ -88,7 +88,7 @@ struct DrillCheck {
                : fmt::format("every {} steps and at its end, step {}", run.save_interval, run.steps));
     const bool manifest = e.when.place == FaultTime::Place::manifest;
     const std::int64_t writers =
-        manifest ? 1 : run.layout.shard * run.layout.optimizer_shard;  // each has a part of the state
+        manifest ? 1 : run.layout.shard * run.layout.optimizer_shard;  // each writes a part of the state
     if (manifest && e.what.kind == FaultKind::exception)
       fail(where, "what.kind: found 'exception' at manifest, where the checkpoint is whole and no rank ends by it");
     if (e.who.index && first_rank(e) >= writers)
@@ -97,7 +97,7 @@ struct DrillCheck {
                     : fmt::format("ranks 0..{} write the checkpoints of {}", writers - 1, run.name));
   }
 
-  /// Of the event's domain; later spares may have taken the places of nodes.
+  /// First rank of the event's domain; 0 where it is unknown, because spares may have replaced nodes.
   std::int64_t first_rank(const FaultEvent& e) const {
     const bool moved = e.generation > 0 && scenario.nodes.spares > 0;
     if (moved && (e.who.domain == FaultDomain::node || e.who.domain == FaultDomain::rack)) return 0;

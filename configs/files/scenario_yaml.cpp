@@ -1,4 +1,4 @@
-// A scenario as a file that reads back to the same one.
+// Writes a scenario as a file that reads back to the same scenario.
 #include <csignal>
 
 #include "configs/base/error.hpp"
@@ -8,7 +8,7 @@
 namespace wt {
 namespace {
 
-/// One map of the file, with those of its keys that are not at their default.
+/// Writes one map of the file, without keys at their default.
 class MapWriter {
  public:
   MapWriter(YAML::Emitter& out, bool flow) : out_(out) {

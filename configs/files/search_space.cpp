@@ -11,7 +11,7 @@
 namespace wt {
 namespace {
 
-/// Words of a list, or the one word; empty: `auto`, or not there.
+/// A list of words or a single one; empty: `auto`, or no such key.
 std::vector<std::string> searched_words(YamlMap& map, const std::string& key, const std::string& needs) {
   if (!map.has(key)) return {};
   std::vector<std::string> out = map.node(key).IsScalar() ? std::vector<std::string>{map.text(key)} : map.texts(key);
@@ -72,7 +72,7 @@ std::vector<Recompute> policies(YamlMap& map) {
 }  // namespace
 
 SearchSpec search_from_yaml(YamlMap map) {
-  constexpr double kLeastMemoryRisk = 1e-6;  // no published run says more of the tail
+  constexpr double kLeastMemoryRisk = 1e-6;  // published runs do not describe the tail beyond
   SearchSpec s;
   s.shard_sizes = searched_numbers(map, "shard_sizes");
   s.expert_degrees = searched_numbers(map, "expert_degrees");

@@ -8,7 +8,7 @@
 namespace wt {
 namespace {
 
-/// "" for a stream that fetches nothing.
+/// "" for a stream without a remote folder.
 std::string cache_of(const StreamSpec& stream) {
   if (stream.remote.empty()) return "";
   if (stream.local.empty()) return "the temporary folder of " + stream.remote_folder();

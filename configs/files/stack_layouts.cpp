@@ -11,7 +11,7 @@
 namespace wt {
 namespace {
 
-/// Each word once, in the file's order, as the value it stands for.
+/// Words of a list as values, in the file's order; each only once.
 template <typename T>
 std::vector<T> values(YamlMap& map, const std::string& key, const std::vector<std::pair<std::string, T>>& words,
                       std::vector<T> fallback) {
@@ -82,11 +82,11 @@ StackLayouts StackLayouts::all() {
 
 StackLayouts StackLayouts::with_adapters() const {
   StackLayouts out = *this;
-  out.replicas = replicas || optimizer_shard;  // each with a state of its own
+  out.replicas = replicas || optimizer_shard;  // each replica keeps its own optimizer state
   out.optimizer_shard = out.tensor = out.recompute_anywhere = false;
   out.interleaved = false;
   out.schedules.clear(), out.overlaps.clear(), out.recompute_also.clear();
-  std::erase_if(out.recompute, [](const Recompute& policy) { return !of_whole_blocks(policy); });
+  std::erase_if(out.recompute, [](const Recompute& policy) { return !recomputes_whole_blocks(policy); });
   if (out.recompute.empty()) out.recompute = {Recompute::none};
   if (placement == PlacementSupport::copies) out.placement = PlacementSupport::order;
   return out;

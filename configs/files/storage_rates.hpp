@@ -1,6 +1,6 @@
-// What a place that holds checkpoints was measured to give: the result of rows checkpoint_write and checkpoint_read of
-// profiles (sim/cost/calibrate). A save or restore takes
-//   latency + max(bytes of the fullest node / what one node gets, all bytes / what all nodes get).
+// Measured rates of checkpoint storage, from rows checkpoint_write and checkpoint_read of profiles
+// (sim/cost/calibrate). A save or restore takes
+//   latency + max(bytes of the fullest node / rate of one node, all bytes / rate of all nodes).
 #pragma once
 #include <cstdint>
 #include <string>
@@ -10,26 +10,26 @@
 
 namespace wt {
 
-/// Bytes a second of one node on which so many ranks are at work.
+/// Rate of one node with this many active ranks.
 struct NodeRate {
   std::int64_t ranks = 0;
   double Bps = 0;
 };
 
-/// One direction.
+/// Rates of one direction.
 struct StorageRate {
   double latency_s = 0;
-  std::vector<NodeRate> node = {};  ///< ranks ascending, rates not descending; empty = nobody measured
-  std::int64_t nodes = 0;           ///< the most that were at work at once
-  double all_Bps = 0;               ///< the most that was seen of all of them together
-  bool limited = false;             ///< more nodes gave no more: all_Bps is what the store gives at most
-  std::int64_t largest_bytes = 0;   ///< of one rank, in a row
-  std::int64_t rows = 0;
+  std::vector<NodeRate> node = {};  ///< ascending by ranks, rates not descending; empty = not measured
+  std::int64_t nodes = 0;           ///< the most nodes measured at once
+  double all_Bps = 0;               ///< the highest total rate measured
+  bool limited = false;             ///< more nodes did not raise the total: all_Bps is the store's limit
+  std::int64_t largest_bytes = 0;   ///< largest size of one rank in any row
+  std::int64_t rows = 0;            ///< number of measurements
   Provenance evidence = {};
 
   bool measured() const { return !node.empty(); }
-  /// Of one node: in proportion below the fewest ranks that were measured, linear between two, beyond the most as
-  /// there. Needs measured().
+  /// Rate of one node: proportional to ranks below the smallest measured number, linear between measurements, constant
+  /// above the largest. Requires measured().
   double node_Bps(std::int64_t ranks) const;
 };
 
@@ -38,10 +38,9 @@ struct StorageRates {
   StorageRate write = {}, read = {};
 };
 
-/// Whether rows of one speak for the other: both of file systems, or of one bucket ("s3://bucket", whatever the
-/// prefix).
+/// Whether measurements of one apply to the other: two file systems, or the same bucket ("s3://bucket", any prefix).
 bool same_store(const std::string& a, const std::string& b);
-/// "a file system" for the empty address.
+/// The address, or "a file system" if it is empty.
 std::string store_words(const std::string& store);
 
 }  // namespace wt

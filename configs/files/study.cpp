@@ -25,7 +25,7 @@ std::vector<std::string> words(YamlMap& map, const std::string& key, std::vector
   return map.node(key).IsScalar() ? std::vector<std::string>{map.text(key)} : map.texts(key);
 }
 
-/// A time that runs can be simulated with.
+/// A time that simulated runs support.
 double seconds(YamlMap& map, const std::string& key) {
   const double value = map.quantity(key, parse_seconds);
   if (!(value >= 0 && value < kLongest_s))
@@ -173,7 +173,7 @@ StudySpec read(YamlMap& map, const std::string& text) {
   read_replica_loss(map, s.replica_loss);
   read_hot_spares(map, s.hot_spares);
   s.faults = words(map, "faults", {});
-  if (const auto adapters = s.adapters())  // masters of the model; of adapters moments, too
+  if (const auto adapters = s.adapters())  // fp32 masters of the whole model; two moments only of the adapters
     s.checkpoint.bytes_per_parameter =
         4 + 12 * static_cast<double>(adapters->elements()) / static_cast<double>(s.model.total_parameters());
   read_checkpoint(map, s.checkpoint);

@@ -1,4 +1,4 @@
-// A study: a question to the planner. Which model, on which cluster, for how many tokens, and what the search may vary.
+// A study: a question to the planner. It names the model, the cluster, the number of tokens and the search space.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -18,76 +18,76 @@
 
 namespace wt {
 
-/// What a save costs. One replica writes; its ranks copy their shards to host memory (which blocks training) and write
-/// them in the background at what was measured of the storage, else at what the cluster says of it.
+/// The cost of a save. One replica writes. Its ranks copy their shards to host memory, which blocks training, and write
+/// them in the background, at the storage's measured rate or otherwise at the cluster file's.
 struct CheckpointSpec {
-  double bytes_per_parameter = 12;  ///< fp32 master and two AdamW moments; of a frozen model the master
-  double copy_Bps = 25e9;           ///< one GPU to host memory, while all of a node copy
-  bool copy_given = false;          ///< by the study, and not to be taken from its profiles
+  double bytes_per_parameter = 12;  ///< fp32 master and two AdamW moments; for a frozen model only the master
+  double copy_Bps = 25e9;           ///< one GPU to host memory, while all GPUs of a node copy
+  bool copy_given = false;          ///< by the study; profiles do not replace it
   Provenance evidence;              ///< of the copy bandwidth
-  double interval_s = 0;            ///< work between saves that is asked for; 0 = the best
-  /// Copies in host memory of the node and a peer, between the saves; they block as long as a save does.
-  double local_every_s = 0;   ///< work between them, 0 = none
-  double local_survival = 0;  ///< share of failures that leave them intact
+  double interval_s = 0;            ///< requested work between saves; 0 = the planner's best
+  /// Local saves, in host memory of the node and a peer, between the others. They block as long as a save.
+  double local_every_s = 0;   ///< work between local saves, 0 = none
+  double local_survival = 0;  ///< share of failures after which they are intact
   Provenance local_evidence;  ///< of that share
-  std::string store;          ///< address of the object store that saves go to; empty = the cluster's file system
-  StorageRates rates;         ///< measured of it by the study's profiles; empty as the file is read
-  std::string rates_note;     ///< why nothing measured counts; "" where something does
-  bool elsewhere = false;     ///< on another cluster than the study's: storage rows of its profiles say nothing
+  std::string store;          ///< address of the object store for saves; empty = the cluster's file system
+  StorageRates rates;         ///< measured by the study's profiles; empty when the file is read
+  std::string rates_note;     ///< why no measured rates apply; "" where they do
+  bool elsewhere = false;     ///< on another cluster than the study's: its profiles' storage rows do not apply
 };
 
-/// Factors on what was measured, 1 = as it is: the inputs of sensitivities and what-ifs.
+/// Factors on measured values, 1 = unchanged: the inputs of sensitivities and what-ifs.
 struct ScaleSpec {
   double compute_rate = 1;
-  double clock =
-      1;  ///< of computation that arithmetic limits (clock or power state); what moves memory keeps its times
+  double clock = 1;  ///< of compute-bound kernels (clock or power state); memory-bound kernels keep their times
   double network_bandwidth = 1;  ///< NICs
   double network_latency = 1;    ///< of every collective
-  double imbalance = 1;          ///< of expert shares around their mean; 0 = balanced
+  double imbalance = 1;          ///< of the deviations of expert shares from their mean; 0 = balanced
   double mtbf = 1;
   double storage_bandwidth = 1;
 };
 
-/// The failure rates where nobody says any: the largest published run on H100 (Llama 3 405B, 16,384 GPUs).
+/// The default failure rates: the largest published run on H100 (Llama 3 405B, 16,384 GPUs).
 constexpr const char* kDefaultFailures = "llama3";
 
-/// Stops known beforehand, so that a checkpoint is taken first.
+/// Announced stops, before which a checkpoint is taken.
 struct MaintenanceSpec {
   double every_s = 0;  ///< wall time between them, 0 = none
   double duration_s = 0;
 };
 
-/// Errors without a message, looked for before each save.
+/// Errors without a message, checked for before each save.
 struct SilentErrorSpec {
-  std::string rate = "none";  ///< the failure preset or file that says how often, or "none"
-  double verify_s = 0;
-  double found_after_s = 0;  ///< without the verification, mean training time; 0 = not known
-  Provenance evidence;       ///< of these times
+  std::string rate = "none";  ///< the failure preset or file with the rate, or "none"
+  double verify_s = 0;        ///< time of a check
+  double found_after_s = 0;   ///< mean training time until detection without checks; 0 = unknown
+  Provenance evidence;        ///< of these times
 };
 
-/// What a failure costs where it stops one replica, not the job (HSDP).
+/// The cost of a failure that stops one replica instead of the job (HSDP).
 struct ReplicaLossSpec {
-  double recover_s = 0;  ///< after the stall, until it is back; 0 = a failure stops the job
-  double stall_s = 0;    ///< of all others
+  double recover_s = 0;  ///< after the stall, until the replica is back; 0 = a failure stops the job
+  double stall_s = 0;    ///< of all other replicas
   Provenance evidence;
 };
 
-/// Spare nodes with their processes up.
+/// Spare nodes with running processes.
 struct HotSpareSpec {
-  double activate_s = -1;  ///< from the decision to all ranks ready to load; < 0 = nobody says, there are none
+  double activate_s = -1;  ///< from the decision until all ranks are ready to load; < 0 = no hot spares
   Provenance evidence;
 };
 
-/// Loads of experts as they drift: whether to place experts anew while the run goes on.
+/// Drift of expert loads: whether to move experts during the run.
 struct DriftSpec {
   std::vector<std::string> loads;  ///< histograms in the order of time, or one recording; empty = not asked
-  std::int64_t every = 0;          ///< steps that each histogram stands for, or into which the recording is cut
-  double pause_s = 0;              ///< that a move costs beside the moving: a restart, where the trainer needs one
+  std::int64_t every = 0;          ///< steps per histogram, or per piece of the recording
+  double pause_s = 0;              ///< cost of a move in addition to the transfer, such as a restart of the trainer
 };
 
-inline constexpr std::int64_t kMostSpares = 100'000;  ///< nodes that stand by; more is a slip of the pen
+inline constexpr std::int64_t kMostSpares = 100'000;  ///< spare nodes; more is a typing error
 
-/// What a plan makes smallest, of equal ones days; of given GPUs the fewest days are the least money, too.
+/// What a plan minimises; equal plans are ordered by days. With a fixed number of GPUs, fewest days is least money,
+/// too.
 enum class Prefer { days, gpus, money, energy };
 /// "days", "gpus", "money", "energy".
 const std::vector<std::string>& prefer_names();
@@ -99,7 +99,7 @@ struct StudySpec {
   ClusterSpec cluster;           ///< with nodes = gpus / gpus_per_node
   std::int64_t gpus = 0;
   std::vector<std::string> profiles;  ///< measured on the cluster's machines: files or names in configs/profiles
-  std::string stack;                  ///< of configs/stacks, that runs it; empty on shared cores alone
+  std::string stack;                  ///< of configs/stacks; may be empty only on shared cores
   double tokens = 0;
   std::int64_t seq = 0;
   std::int64_t global_batch = 0;  ///< sequences a step
@@ -107,54 +107,53 @@ struct StudySpec {
   std::vector<std::string> routing;  ///< histograms, families of them, "trained" or "balanced"
   DriftSpec drift;
   std::string failures;
-  std::string recovery;    ///< what a drill measured, in place of the times of `failures`; empty = theirs
-  std::string stragglers;  ///< the failure preset or file whose slow nodes the run has, or "none"
+  std::string recovery;    ///< measured recovery times that replace those of `failures`; empty = keep them
+  std::string stragglers;  ///< the failure preset or file with the rates of slow nodes, or "none"
   MaintenanceSpec maintenance;
   SilentErrorSpec silent_errors;
   ReplicaLossSpec replica_loss;
   HotSpareSpec hot_spares;
-  std::vector<std::string> faults;  ///< scenarios whose events the compared policies meet beside `failures`
+  std::vector<std::string> faults;  ///< scenarios whose events are added to `failures` when policies are compared
   CheckpointSpec checkpoint;
   SearchSpec search;
   ScaleSpec scale;
-  std::optional<PriceSpec> prices;  ///< the study's, else the cluster's; none = GPU-hours have no price
+  std::optional<PriceSpec> prices;  ///< the study's, otherwise the cluster's; none = GPU-hours have no price
   Prefer prefer = Prefer::days;
-  std::optional<std::int64_t> spare_nodes;  ///< ready to take over; none = as many as the cadence wants
-  double repair_s = 86400;                  ///< a failed node is away so long
-  std::int64_t runs = 1000;                 ///< simulated runs behind the finish date
+  std::optional<std::int64_t> spare_nodes;  ///< none = chosen with the cadence
+  double repair_s = 86400;                  ///< time until a failed node is back
+  std::int64_t runs = 1000;                 ///< simulated runs for the finish date
   std::uint64_t seed = 1;
-  std::vector<std::string> assumptions;  ///< sentences of the study's author that a plan has to repeat
-  std::filesystem::path data;            ///< MDS folder, for the plan file; may be empty
-  std::string text;                      ///< the file's bytes: what a hash of the configuration covers
+  std::vector<std::string> assumptions;  ///< sentences of the study's author that a plan repeats
+  std::filesystem::path data;            ///< MDS folder for the plan's run file; may be empty
+  std::string text;                      ///< the file's bytes, for a hash of the configuration
 
   std::int64_t tokens_per_step() const { return global_batch * seq; }
   std::optional<AdapterShape> adapters() const {
     return lora ? std::optional(adapter_shape(model, *lora)) : std::nullopt;
   }
-  /// Model FLOPs of what is trained (adapted_modules.hpp).
+  /// Model FLOPs per token of the trained weights (adapted_modules.hpp).
   double flops_per_token() const { return wt::flops_per_token(model, adapters(), seq); }
   std::int64_t steps() const;  ///< rounded up
 };
 
-/// Strict; throws Error{usage} with file, line, found, allowed: unknown keys and presets, gpus that are no whole nodes,
-/// keys with several values (study_options.hpp).
+/// Strict; throws Error{usage} with file, line, found, allowed: unknown keys and presets, gpus that are not whole
+/// nodes, keys with several values (study_options.hpp).
 StudySpec read_study(const std::string& name_or_file);
-/// Relative names inside are looked up as read_study does. `asked` gets the dotted keys that were looked for.
+/// The same for a text; relative names are looked up likewise. `asked` collects the dotted keys that were looked up.
 StudySpec study_from_text(const std::string& text, const std::string& origin, std::set<std::string>* asked = nullptr);
 
-/// A preset or file of rates (`failures` of the study), with the times of `recovery` where the study names one. Throws
-/// Error{usage}.
+/// Reads a preset or file of rates (`failures` of the study), with the recovery times of the study's `recovery` if it
+/// names one. Throws Error{usage}.
 FailurePreset failures_of(const StudySpec& study, const std::string& rates);
 
-/// The study with every key that it was planned with, those left out at their defaults: reading it gives the same
-/// study. Sections that ask for more than usual (maintenance and the like) are there only where it has them.
+/// The study with all keys, defaults included; reads back to the same study. Optional sections (maintenance and others)
+/// are written only where the study has them.
 std::string study_yaml(const StudySpec& study);
 
-/// Profiles in configs/profiles that were taken on a GPU with the same data sheet: "H100-SXM-80GB" has those of
-/// "NVIDIA H100 80GB HBM3", "H100-PCIe" has not. Empty when none is there, and for a GPU without a known data sheet.
+/// Profiles in configs/profiles from a GPU with the same data sheet: "H100-SXM-80GB" matches "NVIDIA H100 80GB HBM3",
+/// "H100-PCIe" does not. Empty when there are none, or the GPU has no known data sheet.
 std::vector<std::string> profiles_for_gpu(const std::string& gpu_name);
-/// Loads where nobody says any: {"trained"}, as models train that are balanced as this one; {"balanced"} for dense
-/// models alone.
+/// Default loads: {"trained"}, those of trained models with the same kind of balancing; {"balanced"} for dense models.
 std::vector<std::string> routing_for_model(const ModelSpec& model);
 
 }  // namespace wt

@@ -10,7 +10,7 @@
 namespace wt {
 namespace {
 
-/// Of the assignments that name another cluster or model, and no key in it.
+/// Only the assignments that replace the whole cluster or model.
 Assignments named_ones(Assignments assignments) {
   std::erase_if(assignments, [](const auto& one) { return one.first != "cluster" && one.first != "model"; });
   return assignments;
@@ -50,11 +50,11 @@ Assignments assignments_of(const std::vector<KeyValuesOf>& settings) {
 StudySpec assigned_study(const std::string& text, const std::string& origin, const Assignments& assignments) {
   const auto refuse = [&](const std::string& key, const std::string& unknown, const std::set<std::string>& asked) {
     const std::string base = set_study_keys(text, named_ones(assignments), origin);
-    std::optional<MeantKey> meant;
+    std::optional<SuggestedKey> meant;
     try {
-      meant = meant_key(key, base, origin, asked);
-      if (!meant) meant = meant_key(unknown, base, origin, asked);
-    } catch (const Error&) {  // the study needs what else is assigned: no hint
+      meant = suggested_key(key, base, origin, asked);
+      if (!meant) meant = suggested_key(unknown, base, origin, asked);
+    } catch (const Error&) {  // without the other assignments the study may be invalid: no hint
     }
     throw_error(Code::usage, "{}: unknown key{}", key,
                 meant
@@ -72,7 +72,7 @@ StudySpec assigned_study(const std::string& text, const std::string& origin, con
       if (key == e.key() || key.starts_with(e.key() + ".")) refuse(key, e.key(), e.asked());
     throw;
   }
-  for (const auto& [key, value] : assignments)  // readers of a config.json let unknown keys pass
+  for (const auto& [key, value] : assignments)  // the reader of a config.json accepts unknown keys
     if (key.starts_with("model.") && !asked.contains(key)) refuse(key, key, asked);
   return study;
 }

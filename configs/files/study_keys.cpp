@@ -31,20 +31,20 @@ std::vector<std::string> parts_of(const std::string& key, const std::string& ori
   return parts;
 }
 
-/// The file that a study names as its cluster or model; "" where it has a map of its own.
+/// The file that a study names as its cluster or model; "" where the study contains the map.
 std::string named_file(const YAML::Node& root, const std::string& key) {
   const YAML::Node name = root.IsMap() ? root[key] : YAML::Node(YAML::NodeType::Undefined);
   if (!name.IsDefined() || !name.IsScalar()) return "";
   return (key == "cluster" ? find_config("clusters", name.Scalar()) : model_file(name.Scalar())).string();
 }
 
-/// The named file's map in place of its name.
+/// Replaces a file's name by its map.
 void take_in(YAML::Node root, const std::string& key) {
   const std::string file = named_file(root, key);
   if (!file.empty()) root[key] = load_yaml(read_file(file, "a file of keys"), file);
 }
 
-/// A key that the study's own keys leave without effect.
+/// Refuses a key that other keys of the study override.
 void check_effect(const YAML::Node& root, const std::string& key, const std::string& origin) {
   const auto refuse = [&](const char* why, const char* instead) {
     throw_error(Code::usage, "{}: {}: changes nothing, because {}; set {}", origin, key, why, instead);
@@ -54,7 +54,7 @@ void check_effect(const YAML::Node& root, const std::string& key, const std::str
     refuse("the study has an oversubscription of its own", "oversubscription");
 }
 
-/// What is set by hand is not what the section's source says.
+/// Marks a section with a changed value as assumed.
 void mark_assumed(YAML::Node cluster, const std::vector<std::string>& parts, const std::string& assignment) {
   if (parts.size() < 3 || !cluster["sources"].IsMap() || !cluster["sources"][parts[1]].IsDefined()) return;
   static const std::string kMark = "assumed: set by hand: ";
@@ -68,7 +68,7 @@ void set_key(YAML::Node root, const std::string& key, const std::string& value, 
   const std::vector<std::string> parts = parts_of(key, origin);
   check_effect(root, key, origin);
   if (parts.size() > 1 && (parts[0] == "cluster" || parts[0] == "model")) take_in(root, parts[0]);
-  YAML::Node at = root;  // a handle on the same tree; reset() moves it without writing
+  YAML::Node at = root;  // a handle; reset() moves it without changing the tree
   for (std::size_t i = 0; i + 1 < parts.size(); ++i) {
     if (!at.IsMap()) throw_error(Code::usage, "{}: {}: '{}' is inside no map", origin, key, parts[i]);
     if (!at[parts[i]].IsDefined() || at[parts[i]].IsNull()) at[parts[i]] = YAML::Node(YAML::NodeType::Map);
@@ -84,7 +84,7 @@ void set_key(YAML::Node root, const std::string& key, const std::string& value, 
 
 std::string last_part(const std::string& key) { return key.substr(key.rfind('.') + 1); }
 
-/// The known key that ends in `key`, or whose last part is the nearest to its last part; "" where none is near.
+/// The known key that ends in `key`, or whose last part is nearest to that of `key`; "" without a match.
 std::string nearest_end(const std::string& key, const std::vector<std::string>& known) {
   std::vector<std::string> ends;
   for (const std::string& candidate : known) {
@@ -119,8 +119,8 @@ std::string set_study_key(const std::string& text, const std::string& key, const
   return set_study_keys(text, {{key, value}}, origin);
 }
 
-std::optional<MeantKey> meant_key(const std::string& key, const std::string& text, const std::string& origin,
-                                  const std::set<std::string>& more) {
+std::optional<SuggestedKey> suggested_key(const std::string& key, const std::string& text, const std::string& origin,
+                                          const std::set<std::string>& more) {
   YAML::Node root = load_yaml(text, origin);
   const std::map<std::string, std::string> files{{"cluster", named_file(root, "cluster")},
                                                  {"model", named_file(root, "model")}};
@@ -134,7 +134,7 @@ std::optional<MeantKey> meant_key(const std::string& key, const std::string& tex
   if (best.empty()) return {};
   const std::size_t dot = best.find('.');
   const auto of = dot == std::string::npos ? files.end() : files.find(best.substr(0, dot));
-  return MeantKey{best, of == files.end() || of->second.empty() ? origin : of->second};
+  return SuggestedKey{best, of == files.end() || of->second.empty() ? origin : of->second};
 }
 
 }  // namespace wt

@@ -1,4 +1,4 @@
-// Keys of a study, its cluster and its model by dotted name: "search.tie", "cluster.nic.bandwidth", "model.n_layers".
+// Dotted keys of a study, its cluster and its model: "search.tie", "cluster.nic.bandwidth", "model.n_layers".
 #pragma once
 #include <optional>
 #include <set>
@@ -8,26 +8,25 @@
 
 namespace wt {
 
-/// The text of a study with `key` (dotted) set to a YAML value. Below `cluster` and `model`, a name or file gives way
-/// to the map in that file, a Hugging Face config.json with its own keys. What is changed of a cluster's section counts
-/// as assumed: the section's source says so. Keys are checked when the text is read. Throws Error{usage} where the key
-/// passes through something that is no map, the value is no YAML, or the study's own keys leave it without effect
+/// The text of a study with a dotted `key` set to a YAML value. If the key is below a named `cluster` or `model`, the
+/// file's map (or a Hugging Face config.json with its own keys) first replaces the name. A changed section of a cluster
+/// counts as assumed, and its source says so. Unknown keys are found when the text is read. Throws Error{usage} where
+/// the key passes through a value that is not a map, the value is no YAML, or other keys of the study override it
 /// (cluster.nodes, cluster.leaf.oversubscription).
 std::string set_study_key(const std::string& text, const std::string& key, const std::string& value,
                           const std::string& origin);
-/// The same of several, those with fewer dots first: a cluster, then a key of it.
+/// Sets several keys, those with fewer dots first: a cluster before a key of it.
 std::string set_study_keys(const std::string& text, std::vector<std::pair<std::string, std::string>> assignments,
                            const std::string& origin);
 
-/// The known key that somebody may have meant.
-struct MeantKey {
+/// The known key that a misspelt one probably means.
+struct SuggestedKey {
   std::string key;
-  std::string file;  ///< that has the key or could have it
+  std::string file;  ///< the file that has, or could have, the key
 };
-/// The nearest of all keys that the reader of this study looks for, also in the cluster and the model that it names,
-/// and of `more`; of a key without its section ("nic.bandwidth") the one that ends in it. Empty where none is near.
-/// Throws what reading throws.
-std::optional<MeantKey> meant_key(const std::string& key, const std::string& text, const std::string& origin,
-                                  const std::set<std::string>& more = {});
+/// The nearest of `more` and all keys that the readers of this study, its cluster and its model look up. A key without
+/// its section ("nic.bandwidth") matches the key that ends in it. Empty without a match. Throws what reading throws.
+std::optional<SuggestedKey> suggested_key(const std::string& key, const std::string& text, const std::string& origin,
+                                          const std::set<std::string>& more = {});
 
 }  // namespace wt

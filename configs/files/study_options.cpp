@@ -26,7 +26,7 @@ std::int64_t whole(const std::string& text, const std::string& all, const std::s
   return value;
 }
 
-/// The text of a number, a range, or a list of numbers; "" where the key is something else.
+/// The text of a number, a range or a list of numbers; "" for any other value.
 std::string numbers_text(YamlMap& map, const std::string& key) {
   if (!map.has(key)) return "";
   if (map.node(key).IsSequence()) return fmt::format("{}", fmt::join(map.texts(key), ","));

@@ -1,4 +1,4 @@
-// A study as it was planned: what its file says, and the defaults of what it leaves out.
+// Writes a study with the defaults of keys that its file omits.
 #include <yaml-cpp/yaml.h>
 
 #include "configs/base/error.hpp"

@@ -1,4 +1,4 @@
-// The tensor names of each family, as their modeling code in Hugging Face transformers 4.57 has them.
+// The tensor names of each family, as in its modeling code in Hugging Face transformers 4.57.
 #include <fmt/core.h>
 
 #include "configs/base/error.hpp"
@@ -24,7 +24,7 @@ class Namer {
  private:
   using Shape = std::vector<std::int64_t>;
 
-  /// Rows [row, row + rows) of our parameter from a whole tensor of (rows, columns), or of (rows) where columns is 0.
+  /// Rows [row, row + rows) of our parameter are a whole tensor (rows, columns); columns 0 = (rows).
   void whole(const std::string& parameter, const std::string& tensor, std::int64_t rows, std::int64_t columns,
              std::int64_t row = 0) {
     out_.shapes_[tensor] = columns > 0 ? Shape{rows, columns} : Shape{rows};
@@ -59,7 +59,7 @@ class Namer {
     glu(parameter, prefix + "gate_proj", prefix + "up_proj", prefix + "down_proj", width);
   }
 
-  /// GPT-OSS stacks its experts, inputs before outputs, and gate and up lie side by side.
+  /// GPT-OSS stacks its experts, inputs before outputs, with gate and up interleaved.
   void stacked_experts(std::int64_t layer, const std::string& theirs) {
     const std::int64_t d = m_.d_model, ffn = m_.ffn;
     out_.shapes_[theirs + "gate_up_proj"] = {m_.experts, d, 2 * ffn};
@@ -77,7 +77,7 @@ class Namer {
     }
   }
 
-  /// DeepSeek rotates neighbours (2i, 2i+1), we rotate (i, i + half): `dim` rows in our order.
+  /// DeepSeek rotates neighbours (2i, 2i+1), we rotate (i, i + half). Maps `dim` rows to our order.
   void interleaved(const std::string& parameter, const std::string& tensor, std::int64_t row, std::int64_t dim) {
     for (std::int64_t i = 0; i < dim; ++i)
       piece(parameter, {tensor, row + i, 1, row + (i < dim / 2 ? 2 * i : 2 * (i - dim / 2) + 1), false});
@@ -112,8 +112,8 @@ class Namer {
           m_.heads * (a.qk_nope_head_dim + a.v_head_dim), a.kv_lora_rank);
   }
 
-  /// Embedding and head once more with each module of multi-token prediction, as DeepSeek's files have them. Named
-  /// before the model's own, because what is read last counts.
+  /// DeepSeek's files repeat embedding and head with each module of multi-token prediction. They are named before the
+  /// model's own, because the last one read counts.
   void copies_of_modules() {
     for (std::int64_t layer = m_.layers; layer < m_.blocks(); ++layer) {
       const std::string block = fmt::format("model.layers.{}.", layer);
@@ -121,7 +121,7 @@ class Namer {
       whole(m_.tied ? "embedding.weight" : "output.weight", block + "shared_head.head.weight", m_.vocab, m_.d_model);
     }
   }
-  /// What such a module has beside its block, as DeepSeek-V3's checkpoint names it.
+  /// Tensors of such a module outside its block, as in DeepSeek-V3's checkpoint.
   void module(std::int64_t layer, const std::string& block) {
     norm(ours(layer, "enorm"), block + "enorm"), norm(ours(layer, "hnorm"), block + "hnorm");
     whole(ours(layer, "eh_proj.weight"), block + "eh_proj.weight", m_.d_model, 2 * m_.d_model);
@@ -231,7 +231,7 @@ class Namer {
       if (two) norm(ours(layer, "ffn_norm"), block + "ln_mlp");
       out_.shapes_[qkv] = {(m_.heads + 2 * m_.kv_heads) * d, m_.d_model};
       for (std::int64_t group = 0; group < m_.kv_heads;
-           ++group) {  // theirs: the queries of a group, its key, its value
+           ++group) {  // Wqkv interleaves by group: its queries, its key, its value
         const std::string mine = ours(layer, "attention.qkv.weight");
         const std::int64_t begin = group * (q_each + 2) * d;
         piece(mine, {qkv, group * q_each * d, q_each * d, begin, false});

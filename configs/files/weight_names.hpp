@@ -1,5 +1,5 @@
-// Weights under a family's own tensor names: which rows of which tensor of a Hugging Face checkpoint make up each of
-// our parameters, for loading and saving alike. Without LibTorch.
+// Maps our parameters to a model family's own tensor names: which rows of which tensor of a Hugging Face checkpoint
+// form each parameter, for loading and saving alike. Without LibTorch.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -10,15 +10,15 @@
 
 namespace wt {
 
-/// `rows` rows of our parameter, from `row` on, are as many rows of the tensor from `their_row` on; both seen as
-/// matrices (a vector is one column). `transposed`: columns of the tensor's block that begins there and is as wide as
-/// the parameter has rows; from column `their_column` on, `stride` apart.
+/// `rows` rows of our parameter from `row` on equal the rows of the tensor from `their_row` on, both as matrices (a
+/// vector has one column). `transposed`: they equal columns of the tensor instead, from `their_column` on, `stride`
+/// apart, in a block of rows that begins at `their_row` and is as high as our parameter is wide.
 struct WeightPiece {
   std::string tensor;
   std::int64_t row = 0, rows = 0, their_row = 0;
   bool transposed = false;
   std::int64_t their_column = 0, stride = 1;
-  /// Where row r of ours is in a row of a transposed block.
+  /// Column of the tensor that holds our row r in a transposed block.
   std::int64_t column_of(std::int64_t r) const { return their_column + (r - row) * stride; }
 };
 

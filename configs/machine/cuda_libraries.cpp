@@ -25,12 +25,12 @@ Fingerprint cuda_library_facts() {
     if (property(0, &major) == 0 && property(1, &minor) == 0 && property(2, &patch) == 0)
       facts["cublas"] = fmt::format("{}.{}.{}", major, minor, patch);
   }
-  // From cuDNN 9 on the major version counts 10,000s, before 1,000s (CUDNN_VERSION of cudnn_version.h).
+  // Since cuDNN 9 the major version counts 10,000s, before that 1,000s (CUDNN_VERSION in cudnn_version.h).
   if (const auto version = loaded<std::size_t (*)()>("cudnnGetVersion")) {
     const std::size_t v = version(), major = v >= 90000 ? 10000 : 1000;
     facts["cudnn"] = dotted(v / major, v % major / 100, v % 100);
   }
-  // From NCCL 2.9 on likewise (NCCL_VERSION of nccl.h).
+  // Since NCCL 2.9 likewise (NCCL_VERSION in nccl.h).
   if (const auto version = loaded<int (*)(int*)>("ncclGetVersion")) {
     int value = 0;
     if (version(&value) == 0 && value > 0) {

@@ -4,8 +4,8 @@
 
 namespace wt {
 
-/// cublas, cudnn and nccl, "13.1.0", "9.19.0", "2.28.9": asked of the libraries themselves, found among the process's
-/// global symbols, so that this builds without CUDA. Those that are not loaded are left out.
+/// cublas, cudnn and nccl: "13.1.0", "9.19.0", "2.28.9". Found by the libraries' own version functions among the
+/// process's global symbols, so that this builds without CUDA. Libraries that are not loaded are left out.
 Fingerprint cuda_library_facts();
 
 }  // namespace wt

@@ -11,7 +11,7 @@
 namespace wt {
 namespace {
 
-/// Those within the windows and the neighbours of each, once each, in order of time.
+/// The readings inside the windows, and the nearest one before and after each window; in order of time, each once.
 std::vector<const DeviceReading*> chosen(const std::vector<TimedReading>& readings,
                                          const std::vector<TimeWindow>& windows) {
   std::set<std::size_t> places;
@@ -25,7 +25,7 @@ std::vector<const DeviceReading*> chosen(const std::vector<TimedReading>& readin
     begin -= begin > 0 ? 1 : 0;
     for (std::size_t i = begin; i < readings.size(); ++i) {
       places.insert(i);
-      if (readings[i].at_s > window.end_s) break;  // the neighbour behind
+      if (readings[i].at_s > window.end_s) break;  // the nearest one after the window
     }
   }
   std::vector<const DeviceReading*> out;
@@ -35,7 +35,7 @@ std::vector<const DeviceReading*> chosen(const std::vector<TimedReading>& readin
 
 struct Conditions {
   std::map<std::string, double> counters;
-  std::optional<std::uint64_t> clock_events;  ///< of all readings together
+  std::optional<std::uint64_t> clock_events;  ///< union over all readings
 };
 
 Conditions conditions(const std::vector<const DeviceReading*>& readings) {

@@ -17,7 +17,7 @@
 namespace wt {
 namespace {
 
-// The value behind "key : value" in /proc/cpuinfo and /proc/meminfo.
+// The value of "key : value" in /proc/cpuinfo or /proc/meminfo.
 std::string proc_value(const char* file, const std::string& key) {
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);) {
@@ -63,13 +63,13 @@ Fingerprint host_facts() {
     add("kernel", fmt::format("{} {}", system.sysname, system.release));
   }
   std::string cpu = proc_value("/proc/cpuinfo", "model name");
-  if (cpu.empty()) cpu = proc_value("/proc/cpuinfo", "CPU part");  // Arm names no model
+  if (cpu.empty()) cpu = proc_value("/proc/cpuinfo", "CPU part");  // Arm has no "model name"
   add("cpu_model", cpu);
   add("cores", std::to_string(usable_cores()));
   std::string governor;
   std::ifstream("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") >> governor;
   add("cpu_governor", governor);
-  // Whole GiB: what the kernel keeps for itself changes from boot to boot.
+  // Whole GiB, because the memory that the kernel reserves changes from boot to boot.
   const std::string total_KiB = proc_value("/proc/meminfo", "MemTotal");
   if (!total_KiB.empty()) add("memory_GiB", fmt::format("{:.0f}", std::round(std::stod(total_KiB) / (1 << 20))));
 #if defined(__clang__)

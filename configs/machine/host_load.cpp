@@ -22,7 +22,7 @@ double cpu_seconds(int of) {
   return seconds(use.ru_utime) + seconds(use.ru_stime);
 }
 
-/// Mean of the lines "cpu MHz : 2596.128"; 0 where there is none.
+/// Mean of the lines "cpu MHz : 2596.128"; 0 without such lines.
 double mean_clock_MHz() {
   std::ifstream in("/proc/cpuinfo");
   double sum = 0, cores = 0;
@@ -40,7 +40,7 @@ HostLoad parse_proc_stat(const std::string& text, double ticks_per_s) {
   for (std::string line; std::getline(in, line);) {
     std::istringstream words(line);
     std::string name;
-    // guest times are in user and nice already
+    // user and nice already include guest times
     double user = 0, nice = 0, system = 0, idle = 0, iowait = 0, irq = 0, softirq = 0, steal = 0;
     if (!(words >> name >> user >> nice >> system >> idle >> iowait >> irq >> softirq >> steal) || name != "cpu")
       continue;

@@ -10,7 +10,7 @@
 
 namespace wt {
 
-/// Every function returns nvmlReturn_t, an int; handles are opaque pointers.
+/// The dynamically loaded library. Every function returns nvmlReturn_t, an int; handles are opaque pointers.
 class NvmlLibrary {
  public:
   static constexpr int kSuccess = 0, kInsufficientSize = 7, kDriverNotLoaded = 9, kLibraryNotFound = 12,
@@ -30,7 +30,7 @@ class NvmlLibrary {
     return code;
   }
 
-  /// The arguments' types must be those of the prototype, to the sign.
+  /// The arguments' types must match the prototype exactly, signedness included.
   template <class... Arguments>
   int call(const char* name, Arguments... arguments) const {
     const auto function = reinterpret_cast<int (*)(Arguments...)>(dlsym(handle_, name));
@@ -59,7 +59,7 @@ class NvmlLibrary {
 
 namespace {
 
-constexpr unsigned kTextBytes = 96;  // NVML_DEVICE_UUID_V2_BUFFER_SIZE, the longest of its texts
+constexpr unsigned kTextBytes = 96;  // NVML_DEVICE_UUID_V2_BUFFER_SIZE, the longest of NVML's texts
 constexpr unsigned kSmClock = 1, kMemoryClock = 2, kTemperatureOfGpu = 0;
 
 /// nvmlPciInfo_t.
@@ -70,7 +70,7 @@ struct PciInfo {
 };
 static_assert(sizeof(PciInfo) == 68);
 
-/// nvmlProcessInfo_v2_t, which the functions _v2 and _v3 fill.
+/// nvmlProcessInfo_v2_t, used by the functions _v2 and _v3.
 struct ProcessInfo {
   unsigned pid;
   unsigned long long used_bytes;
@@ -86,7 +86,7 @@ struct Memory {
 std::optional<std::size_t> process_count(const NvmlLibrary& nvml, void* device) {
   const char* name = "nvmlDeviceGetComputeRunningProcesses_v3";
   std::vector<ProcessInfo> processes(16);
-  for (int attempt = 0; attempt < 3; ++attempt) {  // more may start in between
+  for (int attempt = 0; attempt < 3; ++attempt) {  // processes may start between the two calls
     unsigned count = static_cast<unsigned>(processes.size());
     const int code = nvml.call(name, device, &count, processes.data());
     if (code == NvmlLibrary::kSuccess) return count;
@@ -137,7 +137,7 @@ Fingerprint NvmlDevice::facts() const {
   number("default_power_limit_W", 1000u, "nvmlDeviceGetPowerManagementDefaultLimit", handle_);
   number("largest_clock_MHz", 1u, "nvmlDeviceGetMaxClockInfo", handle_, kSmClock);
   number("largest_memory_clock_MHz", 1u, "nvmlDeviceGetMaxClockInfo", handle_, kMemoryClock);
-  // nvmlMemoryErrorType_t 0 corrected, 1 uncorrected; nvmlEccCounterType_t 0 since the driver loaded, 1 ever.
+  // nvmlMemoryErrorType_t: 0 corrected, 1 uncorrected. nvmlEccCounterType_t: 0 since the driver loaded, 1 ever.
   number("run.ecc_corrected_volatile", 1ull, "nvmlDeviceGetTotalEccErrors", handle_, 0u, 0u);
   number("run.ecc_uncorrected_volatile", 1ull, "nvmlDeviceGetTotalEccErrors", handle_, 1u, 0u);
   number("run.ecc_corrected_aggregate", 1ull, "nvmlDeviceGetTotalEccErrors", handle_, 0u, 1u);
@@ -159,7 +159,7 @@ DeviceReading NvmlDevice::read() const {
   now.power_W = number(1e-3, "nvmlDeviceGetPowerUsage");
   now.temperature_C = number(1, "nvmlDeviceGetTemperature", kTemperatureOfGpu);
   unsigned long long events = 0;
-  // The first is the name since driver 535.
+  // The first name exists since driver 535.
   for (const char* name : {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"})
     if (!now.clock_events && library_->call(name, handle_, &events) == NvmlLibrary::kSuccess) now.clock_events = events;
   return now;

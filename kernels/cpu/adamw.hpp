@@ -1,4 +1,4 @@
-// AdamW on flat fp32 arrays, one pass. Compiled with -fno-math-errno, without which sqrtf keeps the loop scalar.
+// AdamW on flat fp32 arrays, one pass. Needs -fno-math-errno: otherwise sqrtf keeps the loop scalar.
 #pragma once
 #include "kernels/cpu/vec.hpp"
 
@@ -18,7 +18,7 @@ inline void adamw_run(float* __restrict p, float* __restrict m, float* __restric
 
 inline WtStatus adamw(void*, float* p, float* m, float* v, const float* g, int64_t n, AdamwSettings s) {
   constexpr int64_t kRun =
-      4096;  // whole lines and registers; the same runs, and so the same tail, for any number of threads
+      4096;  // whole cache lines and registers; fixed, so that runs and their tail do not depend on the threads
   for_each_row((n + kRun - 1) / kRun, kRun * 7 * static_cast<int64_t>(sizeof(float)), [=](int64_t run) {
     const int64_t at = run * kRun;
     adamw_run(p + at, m + at, v + at, g + at, n - at < kRun ? n - at : kRun, s);

@@ -1,4 +1,4 @@
-// One byte a value and one fp32 scale for every 128 of a row: int8, and fp8 of 4 exponent and 3 mantissa bits.
+// Block quantisation: one byte a value and one fp32 scale per 128 values of a row; int8, or fp8 E4M3.
 #pragma once
 #include "kernels/cpu/vec.hpp"
 
@@ -9,7 +9,7 @@ typedef uint8_t VecB __attribute__((vector_size(kLanes)));
 WT_INLINE VecU bytes_of(const uint8_t* p, Full) {
   VecB bytes;
   memcpy(&bytes, p, sizeof bytes);
-#if defined(__AVX512F__)  // one instruction for several of the compiler's, as in vec.hpp
+#if defined(__AVX512F__)  // one instruction where the compiler emits several, as in vec.hpp
   return (VecU)_mm512_maskz_cvtepu8_epi32(0xffff, (__m128i)bytes);
 #elif defined(__AVX2__)
   return (VecU)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i*)&bytes));
@@ -50,24 +50,24 @@ struct Int8 {
   static WT_INLINE Vec decode(VecU code) { return __builtin_convertvector((VecI)(code << 24) >> 24, Vec); }
 };
 
-/// No infinity; 0x7f is NaN and never made here. Exponent bias 7; below 2^-6 in steps of 2^-9.
+/// No infinity; 0x7f is NaN and never produced. Exponent bias 7; subnormal below 2^-6, in steps of 2^-9.
 struct Fp8 {
   static constexpr float kLargest = 448;
   static WT_INLINE VecU encode(Vec v) {
     const VecU sign = ((VecU)v >> 24) & 0x80u, u = (VecU)magnitude(v);
     const VecU normal = ((u + 0x7ffffu + ((u >> 20) & 1u)) >> 20) - (120u << 3);
-    const VecU small = (VecU)((Vec)u + 16384.0f) - 0x46800000u;  // at 2^14 fp32's own steps are 2^-9
+    const VecU small = (VecU)((Vec)u + 16384.0f) - 0x46800000u;  // at 2^14, fp32 has steps of 2^-9
     return sign | (u < 0x3c800000u ? small : normal);            // 2^-6
   }
-  static WT_INLINE Vec decode(VecU code) {  // never an fp32 subnormal: Intel takes a hundred cycles for one
+  static WT_INLINE Vec decode(VecU code) {  // avoids fp32 subnormals, which cost Intel a hundred cycles each
     const VecU u = (code & 0x7fu) << 20;
     const VecU normal = u + (120u << 23);
-    const Vec small = (Vec)(u + (121u << 23)) - 0.015625f;  // one binade up without its leading one
+    const Vec small = (Vec)(u + (121u << 23)) - 0.015625f;  // one binade up, minus the implicit leading one
     return (Vec)((u < 0x800000u ? (VecU)small : normal) | ((code & 0x80u) << 24));
   }
 };
 
-/// Bits of the largest magnitude as an fp32; magnitudes are in the order of their bits, infinity and NaN above all.
+/// Bits of the largest magnitude in fp32. Magnitudes order like their bits; infinity and NaN are above all numbers.
 WT_INLINE int32_t largest_magnitude(const float* p, int64_t n) {
   VecI largest = {};
   for_blocks(n, [&](int64_t i, auto part) WT_LAMBDA {
@@ -78,7 +78,7 @@ WT_INLINE int32_t largest_magnitude(const float* p, int64_t n) {
   for (int64_t lane = 0; lane < kLanes; ++lane) top = largest[lane] > top ? largest[lane] : top;
   return top;
 }
-WT_INLINE int32_t largest_magnitude(const Bf16* p, int64_t n) {  // as 16-bit integers, twice as many at once
+WT_INLINE int32_t largest_magnitude(const Bf16* p, int64_t n) {  // 16-bit integers: twice as many per register
   typedef int16_t VecS __attribute__((vector_size(kLanes * 4)));
   VecS largest = {};
   int64_t i = 0;

@@ -1,5 +1,5 @@
-// Scores of experts, group-limited top-k with ties to the lowest expert, the sums that balancing losses need, and the
-// gradient through all of it.
+// Router: scores of experts, group-limited top-k (ties go to the lowest expert), sums for the balancing losses, and the
+// gradient of all of it.
 #pragma once
 #include <new>
 
@@ -8,9 +8,9 @@
 namespace {
 
 constexpr int64_t kExpertBytes =
-    32;  // what a token's expert is worth to run_rows(): computing, not memory, takes the time
+    32;  // cost of a token's expert for run_rows(), which counts bytes: the router is bound by computation
 
-/// Integers in the order of the numbers, -0 as 0, a NaN above all.
+/// Integers that order like the numbers: -0 as 0, NaN above all.
 WT_INLINE VecI order_key(Vec v) {
   const VecI bits = (VecI)(v + 0.0f);
   const VecI key = bits ^ ((bits >> 31) & 0x7fffffff);
@@ -32,8 +32,8 @@ WT_INLINE VecI or_excluded(VecI key, Tail tail) {
   return lane < static_cast<int32_t>(tail.count) ? key : VecI{} + kRouterExcluded;
 }
 
-/// Position of the largest of n keys (padded to full registers with kRouterExcluded), the lowest of equals; excludes
-/// it.
+/// Returns the position of the largest of n keys (the lowest of equals) and excludes it. The keys are padded to full
+/// registers with kRouterExcluded.
 WT_INLINE int64_t take_best(int32_t* keys, int64_t n) {
   VecI at, best = VecI{} + kRouterExcluded, best_at = {};
   memcpy(&at, kLaneNumbers, sizeof at);
@@ -56,7 +56,7 @@ WT_INLINE int64_t take_best(int32_t* keys, int64_t n) {
 
 WT_INLINE int64_t padded(int64_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
 
-/// Excludes the experts of all but the best groups. `worth` has room for padded(groups) keys.
+/// Excludes the experts of all but the best groups. `worth` must hold padded(groups) keys.
 inline void close_groups(const WtRouterSpec& spec, int32_t* keys, int32_t* worth) {
   const int64_t per_group = spec.E / spec.groups, blocks = padded(spec.groups);
   for (int64_t g = 0; g < blocks; ++g) worth[g] = kRouterExcluded;
@@ -74,12 +74,12 @@ inline void close_groups(const WtRouterSpec& spec, int32_t* keys, int32_t* worth
   }
   for (int64_t taken = 0; taken < spec.top_groups; ++taken) take_best(worth, blocks);
   for (int64_t g = 0; g < spec.groups; ++g) {
-    if (worth[g] == kRouterExcluded) continue;  // taken: its experts stay
+    if (worth[g] == kRouterExcluded) continue;  // chosen: its experts stay
     for (int64_t e = g * per_group; e < (g + 1) * per_group; ++e) keys[e] = kRouterExcluded;
   }
 }
 
-/// out = exp(logits - largest), which with `largest` and their sum gives softmax and log-sum-exp.
+/// out = exp(logits - largest). `largest` and `total`, the sum, then give softmax and log-sum-exp.
 struct Exponentials {
   float largest, total;
 };
@@ -101,7 +101,7 @@ WT_INLINE double log_sum_exp(Exponentials of) {
   return static_cast<double>(of.largest) + __builtin_log(static_cast<double>(of.total));
 }
 
-/// Scores of one token; returns what its shares are divided by. Adds its log-sum-exp squared.
+/// Scores of one token. Returns the divisor of its shares. Adds the square of its log-sum-exp.
 WT_INLINE float scores_of(const WtRouterSpec& spec, const float* logits, float* scores, double* lse_square) {
   const auto keep = [scores](int64_t i, Vec p, auto part) WT_LAMBDA { store(scores + i, p, part); };
   float divisor = 1;
@@ -142,7 +142,7 @@ inline WtStatus router_forward(void*, WtRouterSpec spec, const float* logits_TE,
   const int64_t E = spec.E, k = spec.k, S = spec.T / spec.sequence, keys_of_one = padded(E) + padded(spec.groups);
   int32_t* const keys_S = new (std::nothrow) int32_t[static_cast<size_t>(spec.given ? 0 : S * keys_of_one)];
   if (!keys_S) return out_of_memory("wt_router_forward", S * keys_of_one, "keys", "E");
-  for_each_row(S, spec.sequence * E * kExpertBytes, [=](int64_t s) {  // the sums of a sequence stay in one thread
+  for_each_row(S, spec.sequence * E * kExpertBytes, [=](int64_t s) {  // one thread sums a whole sequence
     int64_t* counts = counts_SE ? counts_SE + s * E : nullptr;
     double* share_sums = share_sums_SE ? share_sums_SE + s * E : nullptr;
     double* lse_square = lse_squares_S ? lse_squares_S + s : nullptr;
@@ -185,7 +185,7 @@ inline WtStatus router_backward(void*, WtRouterSpec spec, const float* dweights_
     const float* dweights = dweights_Tk + t * k;
     const int64_t* index = index_Tk + t * k;
     const float* dshares = dshare_sums_SE ? dshare_sums_SE + t / spec.sequence * E : nullptr;
-    float* out = dlogits_TE + t * E;  // the gradient of scores first
+    float* out = dlogits_TE + t * E;  // holds the gradient of the scores first
     Vec all = {}, dot = {};
     for_blocks(E, [&](int64_t i, auto part) WT_LAMBDA {
       const Vec s = load(scores + i, part), d = dshares ? load(dshares + i, part) : Vec{};

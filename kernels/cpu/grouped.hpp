@@ -1,5 +1,5 @@
-// Grouped GEMM: fp32 sums in registers, rows and columns in small blocks. Clear before fast: on a CPU the library's
-// product per group is faster, and what the trainer calls.
+// Grouped GEMM with fp32 sums in registers, in small blocks of rows and columns. Written for clarity: on a CPU the
+// trainer uses the library's product per group, which is faster.
 #pragma once
 #include "kernels/cpu/vec.hpp"
 
@@ -14,7 +14,7 @@ void product_of_rows(const E* a, const E* b, int64_t m, int64_t n, int64_t k, E*
     for (int64_t j = 0; j < n; j += kBlockRows) {
       const E* row_a[kBlockRows];
       const E* row_b[kBlockRows];
-      for (int64_t r = 0; r < kBlockRows; ++r) {  // beyond the last row: the last row again, not stored
+      for (int64_t r = 0; r < kBlockRows; ++r) {  // beyond the last row, repeat it; the result is not stored
         row_a[r] = a + (i + r < m ? i + r : m - 1) * k;
         row_b[r] = b + (j + r < n ? j + r : n - 1) * k;
       }
@@ -33,7 +33,7 @@ void product_of_rows(const E* a, const E* b, int64_t m, int64_t n, int64_t k, E*
   }
 }
 
-/// C (m,n) = A B with B (k,n); element (i,l) of A at a[i * row_step + l * step]. k = 0 gives zeros.
+/// C (m,n) = A B with B (k,n); element (i,l) of A is a[i * row_step + l * step]. k = 0 gives zeros.
 template <class E>
 void product_of_columns(const E* a, int64_t row_step, int64_t step, const E* b, int64_t m, int64_t n, int64_t k, E* c) {
   for (int64_t i = 0; i < m; i += kBlockRows) {
@@ -58,14 +58,14 @@ WtStatus grouped_gemm(void*, GroupedForm form, GroupedShape s, const void* a_row
   const E* b_all = static_cast<const E*>(b);
   E* c = static_cast<E*>(out);
   const bool weight = form == GroupedForm::backward_weight;
-  // A group's output in blocks of rows, and the work of each: for y and dx the same in every group; for dweight the
-  // sums' length, the group's rows, and one for the stores, which an empty group has too.
+  // Splits each group's output into blocks of rows with equal work. For y and dx a block is one unit. For dweight it is
+  // the group's number of rows (the length of the sums), plus one for the stores, which an empty group also has.
   const auto blocks = [=](int64_t rows) { return ((weight ? s.n : rows) + kBlockRows - 1) / kBlockRows; };
   const auto work = [=](int64_t rows) { return weight ? rows + 1 : 1; };
   int64_t all_work = 0;
   for (int64_t g = 0, begin = 0; g < s.groups; begin = ends[g++])
     all_work += blocks(ends[g] - begin) * work(ends[g] - begin);
-  auto part = [=](int64_t from, int64_t to) {  // the blocks that begin in [from, to) of all work
+  auto part = [=](int64_t from, int64_t to) {  // the blocks whose work begins in [from, to)
     for (int64_t g = 0, begin = 0, before = 0; g < s.groups; begin = ends[g++]) {
       const int64_t rows = ends[g] - begin, count = blocks(rows), each = work(rows), last = weight ? s.n : rows;
       const auto first_row = [=](int64_t at) {
@@ -88,7 +88,7 @@ WtStatus grouped_gemm(void*, GroupedForm form, GroupedShape s, const void* a_row
       }
     }
   };
-  // By multiplications, not by bytes, most of which stay in the caches: one takes about as long as to copy a byte.
+  // Counted in multiplications: most bytes stay in caches, and a multiplication takes about as long as copying a byte.
   const int64_t multiplications = kBlockRows * s.k * (weight ? 1 : s.n);
   const auto run = [](void* context, int64_t from, int64_t to) { (*static_cast<decltype(part)*>(context))(from, to); };
   run_rows(all_work, multiplications, run, &part);

@@ -1,4 +1,4 @@
-// The backend table of one instruction set. Included by one source file per set, compiled with that set's flags.
+// The backend table of one instruction set. One source file per set includes it, compiled with that set's flags.
 #pragma once
 #include "kernels/cpu/adamw.hpp"
 #include "kernels/cpu/blocks.hpp"

@@ -14,7 +14,7 @@ inline void lion_run(float* __restrict p, float* __restrict m, const float* __re
 }
 
 inline WtStatus lion(void*, float* p, float* m, const float* g, int64_t n, LionSettings s) {
-  constexpr int64_t kRun = 4096;  // as AdamW's
+  constexpr int64_t kRun = 4096;  // as for AdamW
   for_each_row((n + kRun - 1) / kRun, kRun * 5 * static_cast<int64_t>(sizeof(float)), [=](int64_t run) {
     const int64_t at = run * kRun;
     lion_run(p + at, m + at, g + at, n - at < kRun ? n - at : kRun, s);

@@ -1,4 +1,4 @@
-// Cross-entropy with its gradient in place of the logits: largest, sum of exponentials, gradient, a row at a time.
+// Cross-entropy whose gradient replaces the logits, row by row: maximum, sum of exponentials, gradient.
 #pragma once
 #include <new>
 
@@ -6,7 +6,7 @@
 
 namespace {
 
-/// The loss of one row, whose logits become their gradient.
+/// Returns the loss of one row and overwrites its logits with their gradient.
 template <class E>
 WT_INLINE double cross_entropy_row(E* logits, int64_t target, int64_t V, float scale) {
   if (target == kIgnoredTarget) {
@@ -25,7 +25,7 @@ WT_INLINE double cross_entropy_row(E* logits, int64_t target, int64_t V, float s
   const float scaled_inverse = scale / sum;
   for_blocks(V, [&](int64_t i, auto part)
                     WT_LAMBDA { store(logits + i, exp(load(logits + i, part) - largest) * scaled_inverse, part); });
-  // p - 1 from the fp32 probability: the rounded one already in place would cancel in bf16.
+  // p - 1 from the fp32 probability: the stored one is rounded to bf16 and would cancel.
   Vec gradient = exp(splat(at_target - largest)) * scaled_inverse - scale;
   store(logits + target, gradient, Tail{1});
   return __builtin_log(static_cast<double>(sum)) + (static_cast<double>(largest) - at_target);
@@ -34,7 +34,7 @@ WT_INLINE double cross_entropy_row(E* logits, int64_t target, int64_t V, float s
 template <class E>
 WtStatus cross_entropy(void*, void* logits_TV, const int64_t* target_T, int64_t T, int64_t V, float scale,
                        double* loss_sum) {
-  double* const losses_T = new (std::nothrow) double[static_cast<size_t>(T)];  // to be added in their order
+  double* const losses_T = new (std::nothrow) double[static_cast<size_t>(T)];  // summed in order at the end
   if (!losses_T) return out_of_memory("wt_cross_entropy_forward_backward", T, "losses", "T");
   for_each_row(T, 2 * V * static_cast<int64_t>(sizeof(E)), [=](int64_t t) {
     losses_T[t] = cross_entropy_row(static_cast<E*>(logits_TV) + t * V, target_T[t], V, scale);

@@ -28,8 +28,8 @@ WtStatus rmsnorm_forward(void*, const void* x_TD, const void* gain_D, float eps,
   return WT_OK;
 }
 
-/// Rows whose share of the gain's gradient is summed in order; the shares of such runs are added in order, too, so that
-/// the bits do not depend on the number of threads.
+/// Rows of a run. The gain's gradient is summed in order inside each run, and the runs' sums are added in order, so
+/// that the bits do not depend on the number of threads.
 constexpr int64_t kGainRows = 256;
 
 template <class E>

@@ -22,7 +22,7 @@ inline WtStatus sort_by_expert(void*, const int64_t* index, const int64_t* slot_
   return WT_OK;
 }
 
-/// y = x, rows of `bytes`; streamed only in whole lines.
+/// Copies a row of `bytes`; streams only whole cache lines.
 WT_INLINE void copy_row(void* y, const void* x, int64_t bytes, bool streamed) {
   if (!streamed) {
     memcpy(y, x, static_cast<size_t>(bytes));
@@ -39,7 +39,7 @@ WtStatus gather(void*, const void* x_TD, const int64_t* index, int64_t divisor, 
   E* y = static_cast<E*>(y_ND);
   const int64_t row_bytes = D * static_cast<int64_t>(sizeof(E));
   const bool streamed = streams<E>(y, n, D);
-  // By token, a row is read from memory once, and from the cache for the other choices.
+  // Token by token: a row is read from memory once, and from the cache for its other choices.
   int64_t* inverse = divisor > 1 ? new (std::nothrow) int64_t[static_cast<size_t>(n)] : nullptr;
   for (int64_t j = 0; inverse && j < n; ++j) inverse[j] = -1;
   bool permutation = inverse != nullptr;

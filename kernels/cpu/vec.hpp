@@ -1,7 +1,7 @@
-// One register of fp32 lanes in the compiler's generic vectors: 16, 8 or 4, whatever the including file is compiled
-// for. Never more than a register: GCC 12 splits wider comparisons into scalars. Everything in kernels/cpu has internal
-// linkage, so that no function compiled for one instruction set can be the copy that the linker keeps for another; for
-// the same reason no library header with inline code is used.
+// One register of fp32 lanes as a generic vector: 16, 8 or 4 lanes, by the flags of the including file. Never wider
+// than a register, because GCC 12 splits comparisons of wider vectors into scalars. Everything in kernels/cpu has
+// internal linkage: otherwise the linker could keep one instruction set's copy of a function for another. For the same
+// reason no library header with inline code is included.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -15,7 +15,7 @@
 #include "kernels/backend.hpp"
 #include "kernels/threads.hpp"
 
-#define WT_INLINE inline __attribute__((always_inline))  // vectors passed by value must never meet a real call's ABI
+#define WT_INLINE inline __attribute__((always_inline))  // no calls: the ABI of vector arguments differs between sets
 #define WT_LAMBDA mutable __attribute__((always_inline))
 
 namespace {
@@ -34,8 +34,8 @@ typedef int32_t VecI __attribute__((vector_size(kLanes * 4)));
 typedef uint32_t VecU __attribute__((vector_size(kLanes * 4)));
 typedef uint16_t VecH __attribute__((vector_size(kLanes * 2)));
 
-// The compiler's own conversion between 16 and 32 bits takes four shuffles where the hardware has one instruction; the
-// masked forms because GCC 12 warns of the others' undefined source.
+// The compiler's conversion between 16 and 32 bits takes four shuffles; the hardware has one instruction. The masked
+// forms avoid GCC 12's warning about undefined sources.
 WT_INLINE VecU widen(VecH h) {
 #if defined(__AVX512F__)
   return (VecU)_mm512_maskz_cvtepu16_epi32(0xffff, (__m256i)h);
@@ -45,7 +45,7 @@ WT_INLINE VecU widen(VecH h) {
   return __builtin_convertvector(h, VecU);
 #endif
 }
-WT_INLINE VecH narrow(VecU u) {  // of values below 2^16
+WT_INLINE VecH narrow(VecU u) {  // requires values below 2^16
 #if defined(__AVX512F__)
   return (VecH)_mm512_maskz_cvtepi32_epi16(0xffff, (__m512i)u);
 #elif defined(__AVX2__)
@@ -74,8 +74,8 @@ WT_INLINE Vec load(const Bf16* p) {
 WT_INLINE void store(float* p, Vec v) { memcpy(p, &v, sizeof v); }
 WT_INLINE void store(Bf16* p, Vec v) {
   const VecU u = (VecU)v;
-  const VecU rounded = u + 0x7fffu + ((u >> 16) & 1u);  // to nearest even; a carry out of the mantissa is right too
-  const VecU nan = u | 0x400000u;                       // quieten instead, for rounding could turn a NaN into infinity
+  const VecU rounded = u + 0x7fffu + ((u >> 16) & 1u);  // to nearest even; a carry into the exponent is correct
+  const VecU nan = u | 0x400000u;                       // quiet NaN: rounding could turn a NaN into infinity
   const VecH h = narrow(((v == v) ? rounded : nan) >> 16);
   memcpy(p, &h, sizeof h);
 }
@@ -88,7 +88,8 @@ WT_INLINE float load_one(const Bf16* p) {
   return x;
 }
 
-/// A full block of lanes, or the last `count` < kLanes of a row; absent lanes load as zero and are not stored.
+/// A full block of lanes, or the last `count` < kLanes elements of a row. Missing lanes load as zero and are not
+/// stored.
 struct Full {};
 struct Tail {
   int64_t count;
@@ -114,7 +115,7 @@ WT_INLINE void store(E* p, Vec v, Tail tail) {
   for (int64_t i = 0; i < tail.count; ++i) p[i] = lanes[i];
 }
 
-/// Asks for what is read a row later: the hardware's own guesses end at a page, and a row is about as long as one.
+/// Prefetches for the next row. The hardware prefetcher stops at the end of a page, and a row is about a page long.
 template <class E>
 WT_INLINE void fetch(const E* p) {
   __builtin_prefetch(p);
@@ -128,7 +129,7 @@ WT_INLINE void for_blocks(int64_t n, Body body) {
   if (i < n) body(i, Tail{n - i});
 }
 
-// Stores that bypass the caches. A plain store first reads the line that it overwrites: a third of what SwiGLU moves.
+// Stores that bypass the caches. A plain store first reads the line that it overwrites: a third of SwiGLU's traffic.
 WT_INLINE void stream(float* p, Vec v) {
 #if defined(__AVX512F__)
   _mm512_stream_ps(p, (__m512)v);
@@ -160,11 +161,11 @@ WT_INLINE void stream(Bf16* p, Vec v) {
 #endif
 }
 
-/// Whether an output (rows, D) is better written past the caches: it does not fit them, and has the alignment. Not for
-/// outputs that overwrite an input, whose lines are there.
+/// Whether to stream an output (rows, D): it is aligned and larger than the caches. Not for outputs that overwrite an
+/// input, whose lines are already cached.
 template <class E>
 WT_INLINE bool streams(const void* out, int64_t rows, int64_t D) {
-  constexpr int64_t kLarger = 32 << 20;  // than the last cache's share of a core or two
+  constexpr int64_t kLarger = 32 << 20;  // more than one or two cores' share of the last-level cache
   const int64_t row_bytes = D * static_cast<int64_t>(sizeof(E));
   return rows * row_bytes >= kLarger && row_bytes % 64 == 0 && reinterpret_cast<uintptr_t>(out) % 64 == 0;
 }
@@ -179,14 +180,14 @@ template <class E>
 WT_INLINE void put(E* p, Vec v, Tail part, bool) {
   store(p, v, part);
 }
-/// Other cores see what was streamed only after this.
+/// Makes streamed stores visible to other cores.
 WT_INLINE void end_streams() {
 #if defined(__SSE2__)
   _mm_sfence();
 #endif
 }
 
-/// body(row) for every row, by several threads as run_rows() says.
+/// body(row) for every row, on several threads; see run_rows().
 template <class Body>
 inline void for_each_row(int64_t rows, int64_t row_bytes, Body body) {
   const auto run = [](void* context, int64_t begin, int64_t end) {
@@ -197,7 +198,7 @@ inline void for_each_row(int64_t rows, int64_t row_bytes, Body body) {
   run_rows(rows, row_bytes, run, &body);
 }
 
-// b where either is NaN: what the instructions do, of which the compiler makes two.
+// Returns b where either is NaN, like the hardware's instruction; other definitions compile to two.
 WT_INLINE Vec max(Vec a, Vec b) {
 #if defined(__AVX512F__)
   return (Vec)_mm512_maskz_max_ps(0xffff, (__m512)a, (__m512)b);
@@ -242,7 +243,7 @@ WT_INLINE float max_lanes(Vec v) {
   return s[0];
 }
 
-/// Adding it to |x| < 2^22 leaves the nearest integer in the low mantissa bits.
+/// Added to |x| < 2^22, it leaves the nearest integer in the low mantissa bits.
 constexpr float kRounder = 12582912.0f;  // 1.5 * 2^23
 
 /// p 2^n for n = shifted - kRounder.
@@ -250,14 +251,14 @@ WT_INLINE Vec times_power_of_two(Vec p, Vec shifted) {
 #if defined(__AVX512F__)
   return (Vec)_mm512_maskz_scalef_ps(0xffff, (__m512)p, (__m512)(shifted - kRounder));
 #else
-  const VecI n = (VecI)shifted - (VecI)splat(kRounder), half = n >> 1;  // in two factors, for n reaches 128 and -151
+  const VecI n = (VecI)shifted - (VecI)splat(kRounder), half = n >> 1;  // two factors: n ranges from -151 to 128
   return p * (Vec)((half + 127) << 23) * (Vec)((n - half + 127) << 23);
 #endif
 }
 
-/// e^x, within 2 units in the last place of fp32 (1.14 at worst of every 509th x, tests/unit/kernel_exp.cpp); 0 and
-/// infinity beyond fp32's range, NaN for NaN. x = n ln2 + r, |r| <= ln2/2; e^r by its Taylor series to r^7 (remainder
-/// 5e-9).
+/// e^x within 2 units in the last place of fp32 (at most 1.14 over every 509th x, tests/unit/kernel_exp.cpp). 0 and
+/// infinity beyond fp32's range, NaN for NaN. x = n ln2 + r with |r| <= ln2/2; e^r by its Taylor series up to r^7
+/// (remainder 5e-9).
 WT_INLINE Vec exp(Vec x) {
   x = max(splat(-105.0f), min(splat(89.0f), x));
   const Vec shifted = x * 1.44269504f + kRounder;
@@ -277,14 +278,14 @@ WT_INLINE Vec exp(Vec x) {
 /// 1 / (1 + e^-x).
 WT_INLINE Vec sigmoid(Vec x) { return 1.0f / (1.0f + exp(-x)); }
 
-/// The same within a relative 2e-5, for what is stored in bf16 (half a unit: 2e-3) and would wait for the division; 0
-/// below -87 and 1 above 17, so that x (1 - s) stays right however large x is. e^r by the polynomial of fourth degree
-/// whose largest relative error on |r| <= ln2/2 is least (2.6e-6); the inverse from a first guess by exponents, 5 %
-/// off, and two Newton steps, each of which squares the error.
+/// Sigmoid with relative error below 2e-5, without a division: for results stored in bf16 (half a unit is 2e-3). 0
+/// below -87 and 1 above 17, so that x (1 - s) stays correct for large x. e^r by the minimax polynomial of degree 4 on
+/// |r| <= ln2/2 (relative error 2.6e-6). The inverse starts at an estimate from exponents (5 % off), followed by two
+/// Newton steps, each of which squares the error.
 WT_INLINE Vec quick_sigmoid(Vec x) {
   const Vec most = min(splat(105.0f), x);
   const Vec shifted = most * -1.44269504f + kRounder;
-  const Vec r = most + (shifted - kRounder) * 0.693147181f;  // of the opposite sign
+  const Vec r = most + (shifted - kRounder) * 0.693147181f;  // negated
   Vec p = splat(0.0414585667f);
   p = p * r - 0.167909319f;
   p = p * r + 0.500043604f;
@@ -295,9 +296,9 @@ WT_INLINE Vec quick_sigmoid(Vec x) {
   inverse += inverse * (1.0f - y * inverse);
   inverse += inverse * (1.0f - y * inverse);
   inverse = x > 17.0f ? splat(1.0f) : inverse;
-  return x < -87.0f ? Vec{} : inverse;  // where y's exponent would leave none for the guess
+  return x < -87.0f ? Vec{} : inverse;  // below, y's exponent is too large for the estimate
 }
-/// As exactly as results in E keep it.
+/// Sigmoid as exact as type E can store it.
 template <class E>
 WT_INLINE Vec sigmoid_for(Vec x) {
   return sigmoid(x);

@@ -1,5 +1,6 @@
-// One byte a value and one fp32 scale for every 128 of a row. Eight lanes take a block, 16 values each: where rows are
-// whole blocks, accesses of 16 bytes that neighbouring lanes make of neighbours, and no division in the indices.
+// Block quantisation: one byte a value and one fp32 scale per 128 values of a row. Eight lanes process a block, 16
+// values each. Where rows are whole blocks, neighbouring lanes access neighbouring 16 bytes, and indices need no
+// division.
 #include <cuda_fp8.h>
 #include <float.h>
 #include <limits.h>
@@ -9,11 +10,11 @@
 namespace wt::kernels::cuda {
 namespace {
 
-constexpr int kLanes = 8;  // of a block
+constexpr int kLanes = 8;  // per quantisation block
 constexpr int kPerLane = kQuantizeBlock / kLanes;
-constexpr int kBlocks = kThreads / kLanes;  // that a thread block takes at once
+constexpr int kBlocks = kThreads / kLanes;  // quantisation blocks that a thread block processes at once
 
-/// What a lane holds of a block of E: pack i is number i * kLanes + lane of the block.
+/// The values of a lane: pack i is pack number i * kLanes + lane of the quantisation block.
 template <class E>
 constexpr int kPacks = kPerLane / kWide<E>;
 template <class E>
@@ -21,7 +22,7 @@ using Values = Pack<E, kWide<E>>;
 template <class E>
 using Codes = Pack<unsigned char, kWide<E>>;
 
-/// Packs of a block of n values at `x`; those beyond n stay zero. kWhole: n is kQuantizeBlock.
+/// Loads the packs of a block of n values at `x`; packs beyond n are zero. kWhole: n is kQuantizeBlock.
 template <bool kWhole, class V, int kCount, int kPacks>
 __device__ inline void read(const V* x, int64_t n, int lane, Pack<V, kCount> (&packs)[kPacks]) {
 #pragma unroll
@@ -49,8 +50,8 @@ __device__ inline void write(V* x, int64_t n, int number, const Pack<V, kCount>&
   }
 }
 
-/// body(first value, values in the block, number of the block) for eight lanes each. A warp's lanes stay together:
-/// those beyond the last block do the last one again.
+/// body(first value, values in the block, number of the block) for every eight lanes. All lanes of a warp take part:
+/// those beyond the last block repeat it.
 template <bool kWhole, class Body>
 __device__ inline void for_quantize_blocks(int64_t T, int64_t D, Body body) {
   const int64_t per_row = (D + kQuantizeBlock - 1) / kQuantizeBlock, blocks = T * per_row;
@@ -107,7 +108,7 @@ __global__ void quantize_kernel(const E* x, int64_t T, int64_t D, unsigned char*
   for_quantize_blocks<kWhole>(T, D, [&](int64_t first, int64_t n, int64_t block) {
     Values<E> packs[kPacks<E>];
     read<kWhole>(x + first, n, lane, packs);
-    int bits = 0;  // of the largest absolute value: in the order of the numbers, a NaN above infinity
+    int bits = 0;  // of the largest absolute value; bits order like the numbers, NaN above infinity
 #pragma unroll
     for (int i = 0; i < kPacks<E>; ++i)
 #pragma unroll
@@ -145,7 +146,7 @@ __global__ void dequantize_kernel(const unsigned char* q, const float* scale, in
   });
 }
 
-/// Whether rows are whole blocks, and both arrays begin at multiples of 16 bytes.
+/// Whether rows are whole blocks and both arrays are aligned to 16 bytes.
 bool whole(const void* x, const void* q, int64_t D) {
   const auto aligned = [](const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; };
   return D % kQuantizeBlock == 0 && aligned(x) && aligned(q);

@@ -1,4 +1,4 @@
-// Shared by the CUDA kernels: activation types, reductions in a fixed order, launches that turn failures into a status.
+// Shared by the CUDA kernels: activation types, reductions in a fixed order, and launches that return a status.
 #pragma once
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
@@ -13,7 +13,7 @@ namespace wt::kernels::cuda {
 constexpr int kThreads = 256;
 constexpr int kWarp = 32;
 constexpr unsigned kAllLanes = 0xffffffffu;
-constexpr int64_t kMaxBlocks = 1 << 20;  // grid-stride loops cover the rest
+constexpr int64_t kMaxBlocks = 1 << 20;  // larger sizes use grid-stride loops
 
 __device__ inline float to_float(float x) { return x; }
 __device__ inline float to_float(__nv_bfloat16 x) { return __bfloat162float(x); }
@@ -28,22 +28,22 @@ __device__ inline __nv_bfloat16 from_float<__nv_bfloat16>(float x) {
   return __float2bfloat16_rn(x);
 }
 
-/// What a thread loads or stores at once.
+/// The values that a thread loads or stores at once.
 template <class E, int kCount>
 struct alignas(kCount * sizeof(E) < 16 ? kCount * sizeof(E) : 16) Pack {
   E of[kCount];
 };
-/// Values of 16 bytes, the most that one instruction moves.
+/// A pack of 16 bytes, the most that one instruction moves.
 template <class E>
 constexpr int kWide = 16 / sizeof(E);
 
-/// The widest words that a pack consists of.
+/// The widest word that divides a pack.
 template <class P>
 using WordOf =
     std::conditional_t<sizeof(P) % 16 == 0, uint4,
                        std::conditional_t<sizeof(P) == 8, uint2, std::conditional_t<sizeof(P) == 4, unsigned, P>>>;
 
-/// One access a word: a plain copy of a pack may be taken apart into its values.
+/// One access per word: a plain copy of a pack may be split into single values.
 template <class P>
 __device__ inline P load(const P* from) {
   P out;
@@ -64,7 +64,7 @@ struct Floats {
     Pack<E, kCount> pack;
     if constexpr (std::is_same_v<E, __nv_bfloat16> && kCount % 2 == 0) {
 #pragma unroll
-      for (int j = 0; j < kCount; j += 2)  // one instruction for two
+      for (int j = 0; j < kCount; j += 2)  // one instruction converts two values
         reinterpret_cast<__nv_bfloat162&>(pack.of[j]) = __floats2bfloat162_rn(of[j], of[j + 1]);
     } else {
 #pragma unroll
@@ -87,20 +87,20 @@ struct Max {
   }
 };
 
-/// Every lane gets the result of its kLanes neighbours; a butterfly, so all lanes combine in the same tree. All lanes
-/// of the warp must call it.
+/// Reduces over groups of kLanes neighbouring lanes; every lane gets the result. A butterfly, so that all lanes combine
+/// values in the same order. All lanes of the warp must call it.
 template <class Op, int kLanes = kWarp, class V>
 __device__ inline V warp_reduce(V x) {
   for (int offset = kLanes / 2; offset > 0; offset /= 2) x = Op::of(x, __shfl_xor_sync(kAllLanes, x, offset));
   return x;
 }
 
-/// Every thread of a block of kInBlock gets the block's result. All threads must call it.
+/// Reduces over a block of kInBlock threads; every thread gets the result. All threads must call it.
 template <class Op, int kInBlock = kThreads>
 __device__ inline float block_reduce(float x) {
   __shared__ float of_warp[kInBlock / kWarp];
   x = warp_reduce<Op>(x);
-  __syncthreads();  // the last result may still be read
+  __syncthreads();  // the previous result may still be in use
   if (threadIdx.x % kWarp == 0) of_warp[threadIdx.x / kWarp] = x;
   __syncthreads();
   float result = of_warp[0];
@@ -108,9 +108,9 @@ __device__ inline float block_reduce(float x) {
   return result;
 }
 
-/// The sum of `rows` numbers, `stride` apart, by a block of (kWarp, kWarp) threads with a column for every threadIdx.x:
-/// thread y adds rows y, y + kWarp and so on, and y = 0, which gets the sum, adds up the threads in order. All threads
-/// must call it, once a kernel.
+/// Sums `rows` numbers that are `stride` apart, in a block of (kWarp, kWarp) threads, one column per threadIdx.x.
+/// Thread y adds rows y, y + kWarp and so on; then y = 0 adds the threads' sums in order and returns the total. All
+/// threads must call it, once per kernel.
 template <class To, class From>
 __device__ inline To column_sum(const From* column, int64_t stride, int64_t rows) {
   __shared__ To of_thread[kWarp][kWarp];
@@ -123,9 +123,9 @@ __device__ inline To column_sum(const From* column, int64_t stride, int64_t rows
   return sum;
 }
 
-/// A kernel launched by launch_beside_previous() is set up while the one before it in the stream still runs, once all
-/// blocks of that called next_may_start(). Before it reads or writes anything outside its block it calls
-/// wait_for_previous(): what was in the stream before has ended, and its results are there.
+/// A kernel launched by launch_beside_previous() starts up while the previous kernel of the stream still runs, once all
+/// blocks of that one have called next_may_start(). Before it accesses global memory it calls wait_for_previous(),
+/// which returns when all earlier work of the stream has ended and its results are visible.
 __device__ inline void next_may_start() {
 #if __CUDA_ARCH__ >= 900
   cudaTriggerProgrammaticLaunchCompletion();
@@ -137,10 +137,10 @@ __device__ inline void wait_for_previous() {
 #endif
 }
 
-/// Within two units in the last place and 2^-126; an exact division would take longer than all the rest.
+/// Error at most two units in the last place and 2^-126. An exact division would dominate the kernel's time.
 __device__ inline float sigmoid(float x) { return __fdividef(1.0f, 1.0f + expf(-x)); }
 
-/// body(row) for the rows of this thread's threadIdx.y in a grid of row_threads().
+/// body(row) for the rows of this threadIdx.y in a grid of row_threads().
 template <class Body>
 __device__ inline void for_each_row(int64_t rows, Body body) {
 #pragma unroll 1
@@ -148,7 +148,7 @@ __device__ inline void for_each_row(int64_t rows, Body body) {
     body(row);
 }
 
-constexpr int kAhead = 4;  // packs of a row that a thread has under way
+constexpr int kAhead = 4;  // packs of a row that a thread loads before it uses the first
 
 /// body(number, pack) for this thread's packs of a row.
 template <class P, class Body>
@@ -172,15 +172,15 @@ inline unsigned blocks_for(int64_t items, int64_t per_block = 1) {
   return static_cast<unsigned>(blocks < kMaxBlocks ? blocks : kMaxBlocks);
 }
 
-/// A block of kThreads for rows of `packs`: side by side as many as a row has, the next power of two.
+/// A block of kThreads for rows of `packs`: as many threads per row as it has packs, rounded up to a power of two.
 inline dim3 row_threads(int64_t packs) {
   unsigned beside = 1;
   while (beside < packs && beside < kThreads) beside *= 2;
   return {beside, kThreads / beside};
 }
 
-/// launch(std::integral_constant<int, values of a pack>()): 16 bytes where rows of D values begin at multiples of them
-/// in all arrays, else one value.
+/// launch(std::integral_constant<int, values of a pack>()). A pack has 16 bytes where rows of D values are aligned to
+/// them in all arrays, otherwise one value.
 template <class E, class Launch>
 void with_packs(int64_t D, std::initializer_list<const void*> arrays, Launch launch) {
   bool wide = D % kWide<E> == 0;
@@ -210,11 +210,11 @@ inline WtStatus status_of(cudaError_t error, const char* what) {
               what, cudaGetErrorString(error), device);
 }
 
-/// The status of the launch just made.
+/// The status of the preceding launch.
 inline WtStatus launched(const char* what) { return status_of(cudaGetLastError(), what); }
 
-/// Launches `kernel`; a failure is also what launched() says. All launches are here, so that the kernels compile for an
-/// executor on the CPU, too (tests/fixtures/cuda_executor).
+/// Launches `kernel`; launched() also reports its failure. Every launch goes through here, so that the kernels also
+/// compile for an executor on the CPU (tests/fixtures/cuda_executor).
 template <class... Parameters, class... Arguments>
 cudaError_t launch(void (*kernel)(Parameters...), dim3 grid, dim3 threads, size_t shared_bytes, cudaStream_t stream,
                    Arguments... arguments) {
@@ -223,7 +223,7 @@ cudaError_t launch(void (*kernel)(Parameters...), dim3 grid, dim3 threads, size_
   return cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
 }
 
-/// The same of a kernel that calls wait_for_previous(); on devices that cannot do this, as any other.
+/// Launches a kernel that calls wait_for_previous(). Devices without this feature launch it normally.
 template <class... Parameters, class... Arguments>
 cudaError_t launch_beside_previous(void (*kernel)(Parameters...), dim3 grid, dim3 threads, size_t shared_bytes,
                                    cudaStream_t stream, Arguments... arguments) {
@@ -240,14 +240,14 @@ cudaError_t launch_beside_previous(void (*kernel)(Parameters...), dim3 grid, dim
   return cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
 }
 
-/// The launch's shared_bytes, which begin on 16 bytes.
+/// The launch's dynamic shared memory, aligned to 16 bytes.
 template <class V>
 __device__ inline V* dynamic_shared() {
   extern __shared__ __align__(16) unsigned char dynamic_shared_bytes[];
   return reinterpret_cast<V*>(dynamic_shared_bytes);
 }
 
-/// Device memory in stream order, for partial sums between two kernels of one call.
+/// Device memory allocated in stream order, for partial sums between two kernels of one call.
 template <class V>
 class Scratch {
  public:

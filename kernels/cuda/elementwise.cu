@@ -1,14 +1,14 @@
-// Kernels without a reduction: rope with the head split, SwiGLU, AdamW. 16 bytes an access; rope and SwiGLU by rows,
-// with no division in their indices.
+// Kernels without a reduction: rope with the split into heads, SwiGLU, AdamW. Accesses have 16 bytes. Rope and SwiGLU
+// work by rows, so that their indices need no division.
 #include "kernels/cuda/common.cuh"
 
 namespace wt::kernels::cuda {
 namespace {
 
-constexpr int64_t kMostInY = 65535;  // blocks of a grid
+constexpr int64_t kMostInY = 65535;  // the grid's limit in y
 
-/// Rotates (forward) or rotates back and joins (backward): a block a token, threadIdx.x along half a head, threadIdx.y
-/// over heads. `joined` is qkv or dqkv; q, k, v are heads-first.
+/// Splits and rotates (forward), or rotates back and joins (backward). A block handles a token: threadIdx.x runs along
+/// half a head, threadIdx.y over heads. `joined` is qkv or dqkv; q, k, v are heads-first.
 template <class E, int kCount, bool kForward>
 __global__ void rope_kernel(Pack<E, kCount>* joined, const Pack<float, kCount>* cos, const Pack<float, kCount>* sin,
                             RopeShape shape, Pack<E, kCount>* q, Pack<E, kCount>* k, Pack<E, kCount>* v) {
@@ -116,7 +116,7 @@ __global__ void lion_kernel(Pack<float, kCount>* p, Pack<float, kCount>* m, cons
   }
 }
 
-/// The kernel serves both directions; what it only reads is const in the API.
+/// One kernel serves both directions, so it takes mutable pointers; its inputs are const in the API.
 template <class E, bool kForward>
 void rope(void* handle, const void* joined, const float* cos, const float* sin, RopeShape shape, const void* q,
           const void* k, const void* v) {

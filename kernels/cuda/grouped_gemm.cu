@@ -1,6 +1,6 @@
-// Grouped GEMM for Hopper (sm_90a): a persistent grid; in each block one thread feeds a ring of shared-memory stages
-// through the copy engine while two warpgroups multiply, each 64 rows of the tile, fp32 accumulators in registers. The
-// groups' ends are read on the device, so the host needs no sizes. Where everything lies: grouped_tiles.hpp.
+// Grouped GEMM for Hopper (sm_90a) with a persistent grid. In each block one thread fills a ring of shared-memory
+// stages through the copy engine, and two warpgroups multiply, each 64 rows of the tile, with fp32 accumulators in
+// registers. The device reads the groups' ends, so the host needs no sizes. Data layout: grouped_tiles.hpp.
 #include <cudaTypedefs.h>
 
 #include <atomic>
@@ -16,17 +16,17 @@ using namespace grouped;
 
 constexpr int kWarpgroup = 128;
 constexpr int kBlockThreads = (1 + kConsumers) * kWarpgroup;
-// 65536 registers: 168 a thread at entry, then 128 * 40 + 256 * 232.
+// Of 65536 registers: 168 a thread at entry, then 128 * 40 + 256 * 232.
 constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;
-constexpr int kPatternBytes = 1024;  // the swizzle's pattern, on which a stage begins
+constexpr int kPatternBytes = 1024;  // the swizzle's pattern; stages are aligned to it
 
-/// The groups' ends, and every group's first tile: what all threads of a block look up.
+/// Every group's end and first tile, which all threads of a block look up.
 struct Schedule {
   int end[kMaxGroups];
   int first_tile[kMaxGroups + 1];
 };
 
-/// By one warp: a running sum of the groups' tiles.
+/// Computed by one warp: a prefix sum of the groups' tiles.
 template <GroupedForm kForm, int kTileN>
 __device__ void make_schedule(Schedule& schedule, const int32_t* ends, Sizes sizes) {
   const int lane = threadIdx.x % kWarp;
@@ -146,7 +146,7 @@ __global__ void __launch_bounds__(kBlockThreads, 1)
       float sums[kTileN / 2];
 #pragma unroll
       for (float& sum : sums) sum = 0;
-      int before = 0;  // the stage of the block before
+      int before = 0;  // the stage of the previous block of K
       for (int block = 0; block < tile.blocks; ++block, at.next()) {
         barrier_wait(&full[at.stage], at.full_parity());
         unsigned char* const stage = ring + at.stage * stage_bytes(kTileN);
@@ -161,7 +161,7 @@ __global__ void __launch_bounds__(kBlockThreads, 1)
           product<kTransposedA, kTransposedB>(sums, descriptor(a + step * step_bytes(kTransposedA), kTransposedA),
                                               descriptor(b + step * step_bytes(kTransposedB), kTransposedB));
         products_commit();
-        products_wait<1>();  // this block's run on while the one before has been read for good
+        products_wait<1>();  // this block's products continue; those of the previous one no longer read its stage
         if (block > 0) release(before);
         before = at.stage;
       }
@@ -174,7 +174,7 @@ __global__ void __launch_bounds__(kBlockThreads, 1)
 
 constexpr const char* kName = "wt_grouped_gemm";
 
-/// The driver's function, found at run time: nothing links libcuda, which only machines with a GPU have.
+/// Finds the driver's function at run time, because libcuda exists only on machines with a GPU.
 WtStatus map_encoder(PFN_cuTensorMapEncodeTiled_v12000* encode) {
   void* found = nullptr;
   cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;
@@ -189,7 +189,7 @@ WtStatus map_encoder(PFN_cuTensorMapEncodeTiled_v12000* encode) {
   return WT_OK;
 }
 
-/// `depth` matrices of bf16 (outer, inner), read in boxes of box_outer rows by 64 elements.
+/// A tensor map of `depth` bf16 matrices (outer, inner), read in boxes of box_outer rows by 64 elements.
 WtStatus make_map(CUtensorMap* map, const void* data, int inner, int outer, int depth, int box_outer) {
   static std::atomic<PFN_cuTensorMapEncodeTiled_v12000> found{nullptr};
   PFN_cuTensorMapEncodeTiled_v12000 encode = found;
@@ -200,12 +200,12 @@ WtStatus make_map(CUtensorMap* map, const void* data, int inner, int outer, int 
   const cuuint64_t row = static_cast<cuuint64_t>(inner) * 2;
   const cuuint64_t extents[] = {static_cast<cuuint64_t>(inner), static_cast<cuuint64_t>(outer),
                                 static_cast<cuuint64_t>(depth)};
-  const cuuint64_t strides[] = {row, row * static_cast<cuuint64_t>(outer)};  // of rows and matrices, bytes
+  const cuuint64_t strides[] = {row, row * static_cast<cuuint64_t>(outer)};  // bytes between rows and matrices
   const cuuint32_t box[] = {kTileK, static_cast<cuuint32_t>(box_outer), 1}, step[] = {1, 1, 1};
   const CUresult result =
       encode(map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 3, const_cast<void*>(data), extents, strides, box, step,
              CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-             CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);  // none: zeros
+             CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);  // out-of-bounds elements are zero
   if (result == CUDA_SUCCESS) return WT_OK;
   return fail(WT_CUDA_FAILURE,
               "%s: no tensor map of (%d, %d, %d) bf16, driver error %d; allowed below 2^40 bytes; use the library",
@@ -240,8 +240,8 @@ WtStatus run(void* handle, Sizes s, const void* a, const void* b, const int32_t*
   if (most_tiles(kForm, s, 128) > INT32_MAX)
     return fail(WT_UNSUPPORTED, "%s: %lld tiles; allowed below 2^31; use the library", kName,
                 static_cast<long long>(most_tiles(kForm, s, 128)));
-  // Wide tiles read less for the same product; narrow ones where wide ones would be half empty or leave multiprocessors
-  // without work.
+  // Wide tiles read less data per product. Narrow ones are better where wide tiles would be half empty or too few for
+  // all multiprocessors.
   const int64_t wide = most_tiles(kForm, s, 256), narrow = most_tiles(kForm, s, 128);
   if (wide >= processors && output_columns(kForm, s) > 128)
     return launch_tiles<kForm, 256>(handle, s, a, b, ends, out, processors);
@@ -276,7 +276,7 @@ WtStatus grouped_gemm<__nv_bfloat16>(void* handle, GroupedForm form, GroupedShap
   if (!on_16_bytes(a) || !on_16_bytes(b) || !on_16_bytes(out))
     return fail(WT_UNSUPPORTED, "%s: an array does not start on 16 bytes; allowed multiples of 16; use the library",
                 kName);
-  if (shape.rows == 0)  // only the weight gradient comes so far
+  if (shape.rows == 0)  // only the weight gradient gets here without rows
     return status_of(
         cudaMemsetAsync(out, 0, static_cast<size_t>(shape.groups * shape.n * shape.k) * 2, stream_of(handle)), kName);
   const Sizes s{static_cast<int>(shape.groups), static_cast<int>(shape.rows), static_cast<int>(shape.n),

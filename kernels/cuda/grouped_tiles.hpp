@@ -1,7 +1,6 @@
-// Where everything lies in the grouped GEMM for sm_90a: which tile a block computes, which boxes of global memory the
-// copy engine brings to which bytes of shared memory, what the tensor cores are told of them, which output each
-// register holds. Plain arithmetic without CUDA, so that a test on the CPU runs through all of it
-// (tests/unit/grouped_on_executor.cpp).
+// Data layout of the grouped GEMM for sm_90a: which tile a block computes, which boxes of global memory the copy engine
+// brings to which bytes of shared memory, the descriptors for the tensor cores, and which output each register holds.
+// Plain arithmetic without CUDA, so that a test on the CPU covers all of it (tests/unit/grouped_on_executor.cpp).
 //
 // Terms of one group's product C (M,N) = A (M,K) B (K,N), by form, from x (rows,k), weight (groups,n,k), y (rows,n):
 //   forward          C = y,       A = x,     B = weight[g]^T: M the group's rows, N = n, K = k
@@ -25,9 +24,9 @@ constexpr int kTileK = 64;   // a swizzled row: 64 bf16 are 128 bytes
 constexpr int kMmaM = 64, kMmaK = 16;
 constexpr int kConsumers = kTileM / kMmaM;
 constexpr int kRowBytes = 128, kUnitBytes = 16;  // the swizzle moves units of 16 bytes within a row
-constexpr int kSlabBytes = 64 * kRowBytes;       // 64 rows, on both sides 64 elements of M or N
+constexpr int kSlabBytes = 64 * kRowBytes;       // 64 rows of 64 elements of M or N
 constexpr int kBand =
-    16;  // tiles of M that go together through all of N: 132 blocks then share 2048 rows and 2048 columns
+    16;  // tiles of M processed together over all of N: 132 blocks then share 2048 rows and 2048 columns
 
 WT_HOST_DEVICE constexpr int ceil_div(int a, int b) { return a / b + (a % b != 0); }
 WT_HOST_DEVICE constexpr int smaller(int a, int b) { return a < b ? a : b; }
@@ -35,7 +34,7 @@ WT_HOST_DEVICE constexpr int smaller(int a, int b) { return a < b ? a : b; }
 WT_HOST_DEVICE constexpr int stage_bytes(int tile_n) { return (kTileM + tile_n) / 64 * kSlabBytes; }  // A first, then B
 WT_HOST_DEVICE constexpr int stages(int tile_n) {
   return 4 * stage_bytes(256) / stage_bytes(tile_n);
-}  // 192 KiB of the 227 of a block
+}  // 192 KiB of a block's 227
 
 /// Sizes that fit 32 bits, for index arithmetic on the device.
 struct Sizes {
@@ -57,8 +56,8 @@ WT_HOST_DEVICE constexpr int tiles_of_group(GroupedForm form, Sizes s, int tile_
   return ceil_div(output_rows(form, s, group_rows), kTileM) * ceil_div(output_columns(form, s), tile_n);
 }
 
-/// The group of a tile: the last one whose first tile is not above it, which passes over groups without tiles.
-/// first_tile (groups + 1) rises; tile < first_tile[groups].
+/// The group of a tile: the last one whose first tile is not above it; empty groups are skipped. first_tile (groups +
+/// 1) ascends; tile < first_tile[groups].
 WT_HOST_DEVICE constexpr int group_of_tile(const int* first_tile, int groups, int tile) {
   int low = 0, high = groups;  // first_tile[low] <= tile < first_tile[high]
   while (high - low > 1) {
@@ -71,7 +70,7 @@ WT_HOST_DEVICE constexpr int group_of_tile(const int* first_tile, int groups, in
   return low;
 }
 
-/// Tiles there can be at most: the host does not know the groups' sizes.
+/// The largest possible number of tiles; the host does not know the groups' sizes.
 constexpr int64_t most_tiles(GroupedForm form, Sizes s, int tile_n) {
   const int64_t along_m = form == GroupedForm::backward_weight ? int64_t{s.groups} * ceil_div(s.n, kTileM)
                                                                : int64_t{s.rows} / kTileM + s.groups;
@@ -81,7 +80,7 @@ constexpr int64_t most_tiles(GroupedForm form, Sizes s, int tile_n) {
 struct Tile {
   int group, first_row, group_rows;  ///< rows of x and y: first_row to first_row + group_rows
   int m, n;                          ///< first row and column of C within the group
-  int blocks;                        ///< of kTileK along K; 0 for the weight gradient of a group without rows
+  int blocks;                        ///< of kTileK along K; 0 for the weight gradient of an empty group
 };
 
 WT_HOST_DEVICE constexpr Tile tile_in_group(GroupedForm form, Sizes s, int tile_n, int number, int group, int first_row,
@@ -98,8 +97,8 @@ WT_HOST_DEVICE constexpr Tile tile_in_group(GroupedForm form, Sizes s, int tile_
           ceil_div(contraction(form, s, group_rows), kTileK)};
 }
 
-/// The stage that a role has come to, in a ring of them with two barriers each: full (one arrival and the stage's
-/// bytes) and empty (an arrival of each consuming warp). A barrier's phases have parity 0, 1, 0, 1 ...
+/// The current stage of a producer or consumer in a ring. Each stage has two barriers: full (one arrival and the
+/// stage's bytes) and empty (one arrival per consuming warp). The phases of a barrier have parity 0, 1, 0, 1 ...
 struct Ring {
   int stages, stage = 0;
   uint32_t round = 0;
@@ -107,23 +106,23 @@ struct Ring {
   WT_HOST_DEVICE constexpr void next() {
     if (++stage == stages) stage = 0, round ^= 1;
   }
-  /// What the consumer waits for.
+  /// The parity that a consumer waits for.
   WT_HOST_DEVICE constexpr uint32_t full_parity() const { return round; }
-  /// What the producer waits for: the phase before, which a fresh barrier counts as over.
+  /// The parity that a producer waits for: the previous phase, which counts as complete on a fresh barrier.
   WT_HOST_DEVICE constexpr uint32_t empty_parity() const { return round ^ 1; }
 };
 
-// From global to shared memory. A box is 64 elements (128 bytes) wide; in shared memory its rows follow each other.
-// Beyond the tensor's end the copy engine writes zeros: the tails of n and k, and of a weight within its group.
+// Copies from global to shared memory. A box is 64 elements (128 bytes) wide; its rows are consecutive in shared
+// memory. Beyond the tensor's end the copy engine writes zeros: tails of n and k, and of a weight inside its group.
 struct Box {
   int offset;               ///< bytes from the start of the stage
   int inner, outer, depth;  ///< first element: within a row, row, matrix
 };
 
-/// Is the operand's contiguous dimension M or N? Otherwise it is K.
+/// Whether the operand's contiguous dimension is M or N; otherwise it is K.
 WT_HOST_DEVICE constexpr bool a_transposed(GroupedForm form) { return form == GroupedForm::backward_weight; }
 WT_HOST_DEVICE constexpr bool b_transposed(GroupedForm form) { return form != GroupedForm::forward; }
-/// A transposed operand comes in slabs of 64 elements of M or N over the 64 of K, any other as one box.
+/// A transposed operand arrives in slabs of 64 elements of M or N over 64 of K, any other operand as one box.
 WT_HOST_DEVICE constexpr int boxes(bool transposed, int extent) { return transposed ? extent / 64 : 1; }
 WT_HOST_DEVICE constexpr int box_rows(bool transposed, int extent) { return transposed ? kTileK : extent; }
 
@@ -138,9 +137,9 @@ WT_HOST_DEVICE constexpr Box box_of_b(GroupedForm form, Tile t, int block, int i
   return {start + i * kSlabBytes, t.n + i * 64, t.first_row + block * kTileK, 0};
 }
 
-/// The weight gradient's last block of K reaches into the next group's rows: those shared-memory rows are cleared, of A
-/// and of B, for zero times what another group holds need not be zero (infinity, NaN). A row keeps its place under the
-/// swizzle, so clearing needs no knowledge of it. Rows of K in this block that belong to the group:
+/// In the weight gradient, the last block of K reaches into the next group's rows. Those rows of A and B are cleared in
+/// shared memory, because 0 times another group's value need not be 0 (infinity, NaN). Swizzling keeps a row in place,
+/// so clearing can ignore it. This is the number of rows of K in the block that belong to the group.
 WT_HOST_DEVICE constexpr int valid_rows(Tile t, int block) { return smaller(kTileK, t.group_rows - block * kTileK); }
 constexpr int kUnitsPerRow = kRowBytes / kUnitBytes;
 WT_HOST_DEVICE constexpr int units_to_clear(int tile_n, int valid) {
@@ -152,35 +151,35 @@ WT_HOST_DEVICE constexpr int unit_to_clear(int valid, int i) {
   return i / per_slab * kSlabBytes + valid * kRowBytes + i % per_slab * kUnitBytes;
 }
 
-// What wgmma is told: a 64-bit descriptor of where the operand starts and how its pattern of 1024 bytes (8 rows of 128,
+// The 64-bit matrix descriptor of wgmma: where the operand starts, and how its pattern of 1024 bytes (8 rows of 128,
 // 128-byte swizzle) repeats.
-/// Offset of warpgroup `consumer`'s 64 rows of A: 64 rows or one slab on, which is the same.
+/// Offset of warpgroup `consumer`'s 64 rows of A. 64 rows and one slab have the same size.
 WT_HOST_DEVICE constexpr int a_offset(int consumer) { return consumer * kSlabBytes; }
 constexpr int kBOffset = kTileM / 64 * kSlabBytes;
-/// From one step of 16 along K to the next: 32 bytes within the swizzled rows, or 16 rows of K.
+/// Offset between steps of 16 along K: 32 bytes inside the swizzled rows, or 16 rows of K.
 WT_HOST_DEVICE constexpr int step_bytes(bool transposed) { return transposed ? kMmaK * kRowBytes : kMmaK * 2; }
 WT_HOST_DEVICE constexpr uint64_t descriptor(uint32_t shared_address, bool transposed) {
-  const uint64_t leading = transposed ? kSlabBytes : kUnitBytes;  // between slabs of 64 along M or N; else not read
+  const uint64_t leading = transposed ? kSlabBytes : kUnitBytes;  // between slabs along M or N; otherwise ignored
   const uint64_t stride = 8 * kRowBytes;                          // between groups of 8 rows
   const uint64_t swizzle_128 = 1;
   return ((shared_address & 0x3ffff) >> 4) | (leading >> 4 << 16) | (stride >> 4 << 32) | (swizzle_128 << 62);
 }
 
-// Accumulators: thread t of the warpgroup's 128 holds register i of its tile_n / 2.
+// Accumulators: register i (of tile_n / 2) of thread t in the warpgroup of 128.
 WT_HOST_DEVICE constexpr int accumulator_row(int t, int i) { return t / 32 * 16 + t % 32 / 4 + i / 2 % 2 * 8; }
 
-/// Stores go in pieces of 4 columns. Of two neighbouring column blocks of 8 (`pair`), threads with an even number take
-/// the left one and odd ones the right one, swapping what the other needs: four threads write 32 bytes, a whole sector.
+/// Stores write 4 columns. In a pair of neighbouring 8-column blocks, even threads take the left block and odd threads
+/// the right one, after exchanging values, so that four threads write 32 bytes, a whole sector.
 constexpr int kPieceColumns = 4;
 WT_HOST_DEVICE constexpr bool takes_right(int t) { return t % 2 != 0; }
-/// First of the two registers that hold row half `half` (0, or 1 for 8 rows below) of the pair's left or right block.
+/// First of two registers with row half `half` (0, or 1 = 8 rows below) of the pair's left or right block.
 WT_HOST_DEVICE constexpr int pair_register(int pair, bool right, int half) {
   return (2 * pair + (right ? 1 : 0)) * 4 + 2 * half;
 }
 WT_HOST_DEVICE constexpr int piece_column(int t, int pair) {
   return (2 * pair + (takes_right(t) ? 1 : 0)) * 8 + t % 4 / 2 * kPieceColumns;
 }
-/// Of C within the tile; false for what lies outside the group.
+/// Whether a position of C in the tile lies inside the group.
 WT_HOST_DEVICE constexpr bool inside(GroupedForm form, Sizes s, Tile t, int row, int column) {
   return t.m + row < output_rows(form, s, t.group_rows) && t.n + column < output_columns(form, s);
 }

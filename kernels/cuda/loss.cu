@@ -1,5 +1,5 @@
-// Cross-entropy with its gradient in place: one block a row, which it reads twice, a loss each row, and one block that
-// sums them in order.
+// Cross-entropy with its gradient in place. One block per row reads it twice and writes one loss; a last block sums the
+// losses in order.
 #include <float.h>
 
 #include "kernels/cuda/common.cuh"
@@ -8,9 +8,9 @@
 namespace wt::kernels::cuda {
 namespace {
 
-constexpr int kRowThreads = 512;  // of a row: few rows under way at a time, so that the second reading is from the L2
+constexpr int kRowThreads = 512;  // per row: few rows in flight, so that the second read hits the L2 cache
 
-/// Within a few units in the last place where the result is not far below one; 0 below 2^-126.
+/// Error within a few units in the last place unless the result is far below one; 0 below 2^-126.
 __device__ inline float exp_of(float x) { return exp2_flushed(x * 1.4426950408889634f); }
 
 template <class E, int kCount>
@@ -23,11 +23,11 @@ __global__ void __launch_bounds__(kRowThreads)
     if (target == kIgnoredTarget) {
       for (int64_t p = threadIdx.x; p < packs; p += kRowThreads) row[p] = Floats<E, kCount>{}.rounded();
       if (threadIdx.x == 0) loss_T[t] = 0;
-      continue;  // the same for the whole block
+      continue;  // uniform over the block
     }
     const bool inside = target >= 0 && target < packs * kCount;
     const float at_target = inside ? to_float(reinterpret_cast<const E*>(row)[target]) : 0.0f;
-    float largest = -FLT_MAX, total = 0;  // of this thread's: the sum of exp(x - largest)
+    float largest = -FLT_MAX, total = 0;  // of this thread's values: the sum of exp(x - largest)
     for_packs(row, packs, [&](int64_t, const Pack<E, kCount>& pack) {
       const Floats<E, kCount> x(pack);
       float top = x.of[0], sum = 0;

@@ -1,5 +1,5 @@
-// RMSNorm: one block a row, 16 bytes an access. The gain's gradient is summed over rows by a fixed number of blocks
-// into partial rows, and those by column in a fixed order, so that it does not depend on the device.
+// RMSNorm: one block per row, accesses of 16 bytes. A fixed number of blocks sums the gain's gradient over rows into
+// partial rows, which are then summed by column in a fixed order, so that the result does not depend on the device.
 #include "kernels/cuda/common.cuh"
 #include "kernels/cuda/ptx.cuh"
 
@@ -7,7 +7,7 @@ namespace wt::kernels::cuda {
 namespace {
 
 constexpr int64_t kPartials = 528;          // four blocks for each of an H100's 132 multiprocessors
-constexpr int64_t kSharedBytes = 47 << 10;  // of the 48 KiB that need no asking; block_reduce takes some
+constexpr int64_t kSharedBytes = 47 << 10;  // of the 48 KiB available by default; block_reduce uses the rest
 
 template <class E, int kCount>
 __global__ void forward_kernel(const Pack<E, kCount>* x_T, const Pack<E, kCount>* gain, float eps, int64_t T,
@@ -33,8 +33,8 @@ __global__ void forward_kernel(const Pack<E, kCount>* x_T, const Pack<E, kCount>
   }
 }
 
-/// Block b takes rows b, b + blocks, ...; a thread owns columns, so its partial sums need no other's. It keeps them in
-/// shared memory where a row fits.
+/// Block b handles rows b, b + blocks, ... A thread owns columns, so that its partial sums are its own. They are in
+/// shared memory if a row fits.
 template <class E, int kCount>
 __global__ void backward_kernel(const Pack<E, kCount>* dy_T, const Pack<E, kCount>* x_T, const Pack<E, kCount>* gain,
                                 const float* rstd_T, int64_t T, int64_t packs, Pack<E, kCount>* dx_T,

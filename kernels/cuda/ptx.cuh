@@ -1,5 +1,4 @@
-// Single instructions that CUDA has no function for. The executor of tests/fixtures/cuda_executor has a header of this
-// name in its place.
+// Instructions for which CUDA has no function. The executor of tests/fixtures/cuda_executor replaces this header.
 #pragma once
 
 namespace wt::kernels::cuda {

@@ -1,6 +1,6 @@
-// Router: kLanes neighbouring lanes take a token and hold its experts in kPer registers each, so that few experts leave
-// no lane idle. No floating-point atomics: a block takes kBlockTokens tokens of one sequence and leaves its sums in
-// scratch memory, which a second kernel adds up in a fixed order.
+// Router. kLanes neighbouring lanes handle a token and hold its experts in kPer registers each, so that no lane is idle
+// when there are few experts. No floating-point atomics: a block handles kBlockTokens tokens of one sequence and writes
+// its sums to scratch memory; a second kernel adds them in a fixed order.
 #include <climits>
 #include <type_traits>
 
@@ -9,20 +9,20 @@
 namespace wt::kernels::cuda {
 namespace {
 
-constexpr int kBlockTokens = 64;  // enough that the partial sums are small beside the logits
+constexpr int kBlockTokens = 64;  // partial sums stay small compared with the logits
 constexpr int kLseWarps = kBlockTokens / kWarp;
-/// Warps of a forward block: as many as registers allow, because a token is a long chain of dependent steps.
+/// Warps of a forward block: as many as registers allow, to hide the latency of a token's dependent steps.
 template <int kPer>
 constexpr int kWarps = kPer <= 8 ? 16 : 8;
 
-/// Integers in the order of the numbers, -0 as 0, a NaN above all.
+/// Integers that order like the numbers: -0 as 0, NaN above all.
 __device__ inline int order_key(float x) {
   const int bits = __float_as_int(x + 0.0f);
   return x == x ? bits ^ ((bits >> 31) & INT_MAX) : INT_MAX;
 }
 __device__ inline float of_order_key(int key) { return __int_as_float(key ^ ((key >> 31) & INT_MAX)); }
 
-/// The largest of a token's keys, one a lane.
+/// The largest key of a token, one key per lane.
 template <int kLanes>
 __device__ inline int largest_key(int key) {
   if constexpr (kLanes == kWarp) return __reduce_max_sync(kAllLanes, key);
@@ -32,8 +32,8 @@ __device__ inline int largest_key(int key) {
 struct Best {
   int key, at;
 };
-/// Expert (or group) kLanes * i + lane is in register i of the lane. Every lane gets the largest key with its number,
-/// the lowest of equals, which is then excluded.
+/// Register i of a lane holds expert (or group) kLanes * i + lane. Every lane gets the largest key and its number (the
+/// lowest of equals), which is then excluded.
 template <int kLanes, int kPer>
 __device__ inline Best take_best(int (&key)[kPer], int lane) {
   int best = kRouterExcluded, at = INT_MAX;
@@ -81,7 +81,7 @@ __device__ inline void close_groups(const WtRouterSpec& spec, int (&key)[kPer], 
       if (kLanes * i + lane == g) worth[i] = order_key(sum);
     }
   }
-  unsigned open = 0;  // bit i: the group of register i's expert
+  unsigned open = 0;  // bit i: the group of register i's expert is chosen
 #pragma unroll 1
   for (int64_t c = 0; c < spec.top_groups; ++c) {
     const int g = take_best<kLanes>(worth, lane).at;
@@ -115,17 +115,17 @@ __device__ inline void load_row(const float* row, int E, int lane, float (&x)[kP
 #pragma unroll
   for (int i = 0; i < kPer; ++i) x[i] = kLanes * i + lane < E ? row[kLanes * i + lane] : beyond;
 }
-/// Every lane gets the value of expert `e`.
+/// Broadcasts the value of expert `e` to every lane.
 template <int kLanes, int kPer>
 __device__ inline float of_expert(const float (&x)[kPer], int e, int lane) {
-  const int first = e - lane;  // kLanes * i in the lane whose register i has it
+  const int first = e - lane;  // equals kLanes * i in the lane whose register i holds it
   float value = 0;
 #pragma unroll
   for (int i = 0; i < kPer; ++i) value = first == kLanes * i ? x[i] : value;
   return __shfl_sync(kAllLanes, value, e & (kLanes - 1), kLanes);
 }
 
-/// Sums of one block, (blocks, E) and (blocks, kLseWarps).
+/// Partial sums of the blocks, (blocks, E) and (blocks, kLseWarps).
 struct Partial {
   float* shares;
   int* counts;
@@ -153,7 +153,7 @@ __global__ void __launch_bounds__(kWarps<kPer>* kWarp)
   __syncthreads();
 #pragma unroll 1
   for (int begin = 0; begin < tokens; begin += kAtOnce) {
-    // A warp's lanes stay together: those beyond the last token do that one again and keep nothing of it.
+    // All lanes of a warp take part: those beyond the last token repeat it and store nothing.
     const bool inside = begin + own < tokens;
     const int64_t t = first + min(begin + own, tokens - 1);
     float logit[kPer], score[kPer], to_share = 1;
@@ -184,7 +184,7 @@ __global__ void __launch_bounds__(kWarps<kPer>* kWarp)
     }
     if (!spec.given && spec.top_groups < spec.groups) close_groups<kLanes>(spec, key, lane);
 
-    // Lane c % kLanes keeps choice c: as many choices at a time as there are lanes.
+    // Lane c % kLanes keeps choice c; choices are handled kLanes at a time.
     int64_t* index = index_Tk + t * k;
     float* weights = weights_Tk + t * k;
     float chosen_sum = 0, weight = 0;
@@ -207,7 +207,7 @@ __global__ void __launch_bounds__(kWarps<kPer>* kWarp)
       if (lane >= here || !inside) continue;
       if (!spec.given) index[from + lane] = chosen;
       if (partial.counts) atomicAdd(&block_counts[chosen], 1);
-      if (from + lane + kLanes < k) weights[from + lane] = weight;  // its lane goes on to a later choice
+      if (from + lane + kLanes < k) weights[from + lane] = weight;  // the lane's register is needed for a later choice
     }
 #pragma unroll 1
     for (int c = lane; c < k && inside; c += kLanes) {
@@ -224,12 +224,12 @@ __global__ void __launch_bounds__(kWarps<kPer>* kWarp)
     if (threadIdx.x % kWarp < kLanes) block_shares[warp][kLanes * i + lane] = share_sum[i];
   }
   __syncthreads();
-  if (partial.lse_squares && warp < kLseWarps) {  // a lane a token
+  if (partial.lse_squares && warp < kLseWarps) {  // one lane per token
     const double lse = static_cast<int>(threadIdx.x) < tokens ? log_sum_exp(block_exponentials[threadIdx.x]) : 0;
     const double squares = warp_reduce<Sum>(lse * lse);
     if (threadIdx.x % kWarp == 0) partial.lse_squares[int64_t{blockIdx.x} * kLseWarps + warp] = squares;
   }
-  for (int e = kInBlock - 1 - static_cast<int>(threadIdx.x); e < E; e += kInBlock) {  // the other warps first
+  for (int e = kInBlock - 1 - static_cast<int>(threadIdx.x); e < E; e += kInBlock) {  // starts at the idle warps
     float sum = 0;
 #pragma unroll
     for (int w = 0; w < kWarps<kPer>; ++w) sum += block_shares[w][e];
@@ -238,7 +238,7 @@ __global__ void __launch_bounds__(kWarps<kPer>* kWarp)
   }
 }
 
-/// sums[blockIdx.x] = the sum of this sequence's rows of partial, (blocks, columns), of 32 columns.
+/// sums[blockIdx.x] = the sum of this sequence's rows of partial (blocks, columns), for 32 columns.
 template <class From, class To>
 __device__ inline void sum_blocks(const From* partial, int64_t sequence_blocks, int columns, To* sums) {
   const int column = kWarp * static_cast<int>(blockIdx.y) + static_cast<int>(threadIdx.x);
@@ -247,7 +247,7 @@ __device__ inline void sum_blocks(const From* partial, int64_t sequence_blocks, 
   if (threadIdx.y == 0 && column < columns) sums[int64_t{blockIdx.x} * columns + column] = sum;
 }
 
-/// blockIdx.z: one of the three sums.
+/// blockIdx.z selects one of the three sums.
 __global__ void sum_kernel(Partial partial, int64_t sequence_blocks, int E, int64_t* counts, double* share_sums,
                            double* lse_squares) {
   wait_for_previous();
@@ -266,7 +266,7 @@ __global__ void backward_kernel(WtRouterSpec spec, const float* dweights_Tk, con
   const int64_t of_warp = int64_t{blockIdx.x} * kAtOnce + threadIdx.x / kWarp * kInWarp;
 #pragma unroll 1
   for (int64_t from_token = of_warp; from_token < spec.T; from_token += int64_t{gridDim.x} * kAtOnce) {
-    const int64_t t = min(from_token + own, spec.T - 1);  // those beyond the last token do that one again
+    const int64_t t = min(from_token + own, spec.T - 1);  // lanes beyond the last token repeat it
     const float* dweights = dweights_Tk + t * spec.k;
     const int64_t* index = index_Tk + t * spec.k;
     float score[kPer], gradient[kPer] = {};
@@ -310,7 +310,7 @@ __global__ void backward_kernel(WtRouterSpec spec, const float* dweights_Tk, con
   }
 }
 
-/// launch(std::integral_constant of a token's lanes, and of the registers that hold a lane's experts)
+/// launch(integral_constant lanes of a token, integral_constant registers of a lane)
 template <class Launch>
 void with_lanes(int64_t E, Launch launch) {
   using std::integral_constant;

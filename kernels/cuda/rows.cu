@@ -1,11 +1,11 @@
-// Gather, permute, the weighted combine, and their gradients, 16 bytes an access. Permuting walks the inverse index, so
-// that a token's row is read once for all its choices; gradients walk it, too, so that every output has one writer.
+// Gather, permute, the weighted combine, and their gradients, with accesses of 16 bytes. Permute follows the inverse
+// index, so that a token's row is read once for all its choices. Gradients follow it too: every output has one writer.
 #include "kernels/cuda/common.cuh"
 
 namespace wt::kernels::cuda {
 namespace {
 
-constexpr int kTogether = 4;  // choices of a token that its block takes at once
+constexpr int kTogether = 4;  // choices of a token that a block handles at once
 
 template <class P>
 __global__ void gather_kernel(const P* x, const int64_t* index, int64_t n, int64_t packs, P* y) {
@@ -52,14 +52,14 @@ __global__ void combine_forward_kernel(const Pack<E, kCount>* rows, const int64_
   });
 }
 
-/// A block a token, kTogether of its choices at a time. Rows are read before they are written: drows may be rows.
+/// One block per token, kTogether choices at a time. It reads rows before it writes them, because drows may be rows.
 template <class E, int kCount>
 __global__ void combine_backward_kernel(const Pack<E, kCount>* dout, const Pack<E, kCount>* rows,
                                         const int64_t* inverse, const float* weights, int64_t T, int64_t k,
                                         int64_t packs, Pack<E, kCount>* drows, float* dweights) {
   for (int64_t t = blockIdx.x; t < T; t += gridDim.x) {
     for (int64_t first = t * k; first < (t + 1) * k; first += kTogether) {
-      const int64_t here = (t + 1) * k - first;  // the choices from `first` on
+      const int64_t here = (t + 1) * k - first;  // number of choices from `first` on
       int64_t at[kTogether];
       float weight[kTogether], dot[kTogether] = {};
 #pragma unroll
@@ -106,7 +106,7 @@ WtStatus combine(const char* function, void* handle, const void* rows, const int
   return launched(function);
 }
 
-/// Rows scattered by the inverse of `order`: gathered by it, every row would be read k times at distant moments.
+/// Scatters rows by the inverse of `order`. A gather by `order` would read every row k times, at distant moments.
 template <class E>
 WtStatus permute_forward(void* handle, const void* x, const int64_t* order, int64_t T, int64_t k, int64_t D, void* y) {
   const Scratch<int64_t> inverse(handle, T * k);

@@ -1,5 +1,5 @@
 // Hopper's asynchronous instructions, one function each: barriers in shared memory (mbarrier), the tensor copy engine
-// (TMA), warpgroup matrix products (wgmma), registers moved between warpgroups. PTX ISA 9.0; sm_90a only.
+// (TMA), warpgroup matrix products (wgmma), and moving registers between warpgroups. PTX ISA 9.0; only for sm_90a.
 #pragma once
 #include <cuda.h>
 #include <stdint.h>
@@ -19,7 +19,7 @@ __device__ inline void barrier_init_done() { asm volatile("fence.mbarrier_init.r
 __device__ inline void barrier_arrive(uint64_t* barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
-/// Arrives, and lets the phase end only when the copy engine has written `bytes`.
+/// Arrives. The phase ends only after the copy engine has written `bytes`.
 __device__ inline void barrier_expect(uint64_t* barrier, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
                : "memory");
@@ -35,8 +35,8 @@ __device__ inline bool barrier_passed(uint64_t* barrier, uint32_t parity) {
       : "memory");
   return passed != 0;
 }
-/// Waits for the end of the phase of that parity. A wait that nothing will end becomes an error at the caller's next
-/// synchronisation instead of a hang: after 2^35 cycles, 17 s at 2 GHz, where a wait that is right takes microseconds.
+/// Waits for the end of the phase with that parity. A lost wait becomes an error at the caller's next synchronisation
+/// instead of a hang: it fails after 2^35 cycles, 17 s at 2 GHz; a normal wait takes microseconds.
 __device__ inline void barrier_wait(uint64_t* barrier, uint32_t parity) {
   if (barrier_passed(barrier, parity)) return;
   const long long start = clock64();
@@ -45,7 +45,7 @@ __device__ inline void barrier_wait(uint64_t* barrier, uint32_t parity) {
   }
 }
 
-/// Copies the box that starts at (inner, outer, depth) of the tensor to shared memory; bytes count towards `barrier`.
+/// Copies the box at (inner, outer, depth) of the tensor to shared memory; its bytes count towards `barrier`.
 __device__ inline void copy_box(const CUtensorMap* map, uint32_t target, uint64_t* barrier, int inner, int outer,
                                 int depth) {
   asm volatile(
@@ -58,7 +58,7 @@ __device__ inline void prefetch_map(const CUtensorMap* map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
 
-/// Orders this thread's ordinary writes to shared memory before what tensor cores and copy engine do there later.
+/// Orders this thread's writes to shared memory before later accesses by tensor cores and copy engine.
 __device__ inline void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 template <int kNumber, int kThreadCount>
 __device__ inline void named_barrier() {
@@ -74,10 +74,10 @@ __device__ inline void more_registers() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));
 }
 
-/// Before the first product of a series: accumulators written by other instructions are then seen.
+/// Required before the first product of a series: makes accumulators written by other instructions visible.
 __device__ inline void products_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 __device__ inline void products_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-/// Until at most `kInFlight` committed series run.
+/// Waits until at most `kInFlight` committed series are running.
 template <int kInFlight>
 __device__ inline void products_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kInFlight) : "memory");
@@ -95,8 +95,8 @@ __device__ inline void products_wait() {
   "%92,%93,%94,%95,%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111,%112,%113,%114,%115," \
   "%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127"
 
-/// d (64 x 128, fp32) += A (64 x 16, bf16) B (16 x 128, bf16) from shared memory, by the whole warpgroup. Transposed:
-/// the operand's contiguous dimension is M or N instead of K.
+/// d (64 x 128, fp32) += A (64 x 16, bf16) B (16 x 128, bf16) from shared memory, by the whole warpgroup. Transposed
+/// means that the operand's contiguous dimension is M or N instead of K.
 template <bool kTransposedA, bool kTransposedB>
 __device__ inline void product(float (&d)[64], uint64_t a, uint64_t b) {
   asm volatile(
@@ -107,7 +107,7 @@ __device__ inline void product(float (&d)[64], uint64_t a, uint64_t b) {
       : WT_D64(0)
       : "l"(a), "l"(b), "n"(int{kTransposedA}), "n"(int{kTransposedB}));
 }
-/// The same 256 columns wide.
+/// The same, 256 columns wide.
 template <bool kTransposedA, bool kTransposedB>
 __device__ inline void product(float (&d)[128], uint64_t a, uint64_t b) {
   asm volatile(

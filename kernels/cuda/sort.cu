@@ -5,9 +5,9 @@
 namespace wt::kernels::cuda {
 namespace {
 
-constexpr int64_t kChunk = 1024;    // rows of one warp: 32 steps of 32
+constexpr int64_t kChunk = 1024;    // rows per warp: 32 steps of 32
 constexpr int kScanThreads = 1024;  // one block scans slots x chunks counters
-constexpr int kSteps = 16;          // steps whose loads are under way at a time
+constexpr int kSteps = 16;          // steps whose loads are in flight at once
 
 __device__ inline int64_t slot_of(const int64_t* index, const int64_t* slot_of_expert, int64_t i) {
   return slot_of_expert ? slot_of_expert[index[i]] : index[i];
@@ -27,7 +27,7 @@ __global__ void count_kernel(const int64_t* index, const int64_t* slot_of_expert
   for (int64_t s = threadIdx.x; s < E; s += blockDim.x) counts[s * gridDim.x + blockIdx.x] = of_slot[s];
 }
 
-/// The sum of what the lower lanes have.
+/// The sum over the lower lanes.
 __device__ inline int64_t sum_of_lower(int64_t own) {
   const int lane = threadIdx.x % kWarp;
   int64_t sum = own;
@@ -38,7 +38,7 @@ __device__ inline int64_t sum_of_lower(int64_t own) {
   return sum - own;
 }
 
-/// Exclusive scan in place; a thread takes a contiguous run.
+/// Exclusive scan in place; each thread scans a contiguous range.
 __global__ void scan_kernel(int64_t* counts, int64_t E, int64_t chunks, int64_t n, int64_t* slot_counts) {
   static_assert(kScanThreads == kWarp * kWarp, "one warp scans the sums of all");
   __shared__ int64_t of_warp[kWarp];
@@ -66,7 +66,7 @@ __global__ void scan_kernel(int64_t* counts, int64_t E, int64_t chunks, int64_t 
     slot_counts[s] = (s + 1 < E ? counts[(s + 1) * chunks] : n) - counts[s * chunks];
 }
 
-/// Slots and where their rows begin are read for many steps at once: only what a step places depends on the one before.
+/// Loads slots and row offsets for many steps at once: only the placement depends on the previous step.
 __global__ void scatter_kernel(const int64_t* index, const int64_t* slot_of_expert, int64_t n, int64_t E,
                                const int64_t* starts, int64_t* order, int64_t* inverse) {
   int* const seen = dynamic_shared<int>();  // rows of each slot that this warp has placed

@@ -27,7 +27,7 @@ void check_table(const Table& table, const std::string& where) {
   for (const auto& row : table.rows) expect_length(row.size(), table.columns.size(), where, "cells in a row");
 }
 
-/// The ends of such bars are only where they are drawn; what they say is in the values.
+/// For floating bars, low and high are only drawn positions; `values` holds the numbers.
 bool floats(const Chart& chart) { return chart.kind == ChartKind::waterfall || chart.kind == ChartKind::tornado; }
 
 bool has_range(const Chart& chart, const Series& series) { return !series.low.empty() && !floats(chart); }
@@ -69,7 +69,7 @@ std::string range_text(const Series& series, std::size_t i) {
   return format_number(series.low[i]) + " to " + format_number(series.high[i]);
 }
 
-/// "resumed: at 41, 83": the first of them.
+/// "resumed: at 41, 83", listing only the first marks.
 std::string marks_text(const Chart& chart) {
   constexpr std::size_t kListed = 20;
   if (chart.marks.empty()) return "";
@@ -87,7 +87,7 @@ std::string sentences(const std::vector<std::string>& parts) {
   return out;
 }
 
-/// All rows, or evenly spaced ones with the first and the last.
+/// All rows, or evenly spaced ones including the first and the last.
 std::vector<std::size_t> shown_rows(std::size_t rows, std::size_t at_most) {
   std::vector<std::size_t> out;
   const std::size_t n = std::min(rows, std::max<std::size_t>(at_most, 2));

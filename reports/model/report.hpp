@@ -1,5 +1,5 @@
-// A report as data: what is said, in which order, with which evidence. Whoever has results fills one of these; the
-// renderers (text, Markdown, JSON, HTML) only write it down, so that every format says the same.
+// A report as data: statements in order, with their evidence. Commands fill it; the renderers (text, Markdown, JSON,
+// HTML) add nothing, so that every format says the same.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -17,29 +17,28 @@ namespace wt {
 enum class Status { none, good, warn, bad };
 enum class Align { left, right };
 
-/// What stands in one place of a table. `text` is shown as it is; `number` is the same value for machines, in the unit
-/// of its column, unrounded.
+/// A table cell. `text` is what is shown; `number` is the same value for machines, unrounded, in the column's unit.
 struct Cell {
   Cell() = default;
   Cell(const char* shown) : text(shown) {}
   Cell(std::string shown) : text(std::move(shown)) {}
-  /// A number shown with four significant digits; "n/a" and without evidence when it is not finite.
+  /// A number shown with four significant digits. If it is not finite: "n/a", without evidence.
   Cell(double value, std::optional<Evidence> from = {}, Status judged = Status::none);
-  /// A number with the text to show for it.
+  /// A number with its own text.
   Cell(double value, std::string shown, std::optional<Evidence> from = {}, Status judged = Status::none);
-  /// A judged word: {"passed", Status::good}.
+  /// A word with a status: {"passed", Status::good}.
   Cell(std::string shown, Status judged) : text(std::move(shown)), status(judged) {}
 
   std::string text;
   std::optional<double> number;
   std::optional<Evidence> evidence;
   Status status = Status::none;
-  std::optional<double> heat = {};  ///< 0 to 1, from the least to the largest of a table: how dark it is shaded
+  std::optional<double> heat = {};  ///< shading from 0 (the table's minimum) to 1 (its maximum)
 };
 
 struct Column {
   std::string name = {};
-  std::string unit = {};  ///< "" where the cells say it themselves
+  std::string unit = {};  ///< "" where the cells contain it
   Align align = Align::left;
 };
 
@@ -50,10 +49,10 @@ struct Table {
   std::string note = {};
 };
 
-/// bar, grouped_bar and stacked_bar: values over labels, one bar a series (low and high: whiskers; not on stacked
-/// bars). line: values over labels, or over `x`; low and high are a band. waterfall, tornado: floating bars from low to
-/// high, lying; made by waterfall() and tornado() of charts.hpp. timeline: spans on rows; made by timeline_chart() of
-/// timeline_chart.hpp or by hand.
+/// bar, grouped_bar and stacked_bar: values over labels, one bar a series; low and high are whiskers (not on stacked
+/// bars). line: values over labels or over `x`; low and high are a band. waterfall, tornado: horizontal floating bars
+/// from low to high, made by waterfall() and tornado() of charts.hpp. timeline: spans on rows, made by timeline_chart()
+/// of timeline_chart.hpp or by hand.
 enum class ChartKind { bar, grouped_bar, stacked_bar, line, waterfall, tornado, timeline };
 
 struct Span {
@@ -68,7 +67,7 @@ struct Series {
   std::vector<double> low = {};     ///< empty, or as long as values
   std::vector<double> high = {};    ///< with `low`
   std::vector<Span> spans = {};     ///< timeline only
-  bool points = false;              ///< line only: drawn as points, which no line joins
+  bool points = false;              ///< line only: unconnected points
   std::optional<Evidence> evidence = {};
 };
 
@@ -77,7 +76,7 @@ struct ReferenceLine {
   std::string label = {};
 };
 
-/// Something that happened at a place of a line's x axis.
+/// An event at a position of a line chart's x axis.
 struct Mark {
   double x = 0;
   std::string label = {};
@@ -92,10 +91,10 @@ struct Chart {
   std::string label_axis = {};             ///< title of the axis of the labels
   std::string value_axis = {};             ///< title of the axis of the values; the unit is added
   std::vector<double> x = {};              ///< line only: positions on a linear axis, instead of labels
-  std::vector<Mark> marks = {};            ///< with x only: lines from edge to edge
-  std::string marks_name = {};             ///< what they are: "resumed"
+  std::vector<Mark> marks = {};            ///< with x only: vertical lines
+  std::string marks_name = {};             ///< what the marks show: "resumed"
   std::optional<ReferenceLine> line = {};  ///< a limit, a baseline
-  bool horizontal = false;                 ///< lying bars, for long labels
+  bool horizontal = false;                 ///< horizontal bars, for long labels
   std::string note = {};
 };
 
@@ -113,7 +112,7 @@ struct Callout {
 using Item = std::variant<Table, Chart, KeyValues, Callout>;
 
 struct Section {
-  std::string id = {};  ///< a-z, 0-9 and '-', unique: the anchor
+  std::string id = {};  ///< anchor: a-z, 0-9 and '-', unique
   std::string title = {};
   std::vector<std::string> paragraphs = {};
   std::vector<Item> items = {};
@@ -122,15 +121,15 @@ struct Section {
 struct Report {
   std::string title = {};
   std::string answer = {};        ///< one sentence
-  std::string answer_range = {};  ///< how sure: "3.1 to 3.4 days (90 %)"
+  std::string answer_range = {};  ///< its uncertainty: "3.1 to 3.4 days (90 %)"
   Status status = Status::none;
   std::vector<Section> sections = {};
   KeyValues provenance = {};    ///< command, configuration hash, commit, seed, versions, machine
-  nlohmann::json payload = {};  ///< the result that the report was made from, for machines
+  nlohmann::json payload = {};  ///< the result behind the report, for machines
 };
 
-/// Throws Error{runtime} naming section and item: a row or series of the wrong length, a span on no row, two rows of
-/// one name, an id used twice or unfit as an anchor. Every renderer calls it first.
+/// Throws Error{runtime} with section and item: a row or series of the wrong length, a span outside the rows, two rows
+/// with one name, an id used twice or unfit as an anchor. Every renderer calls it first.
 void check(const Report& report);
 
 std::string to_string(Status status);
@@ -139,10 +138,10 @@ std::string to_string(ChartKind kind);
 
 /// Four significant digits, thousands with commas, no exponent between 1e-4 and 1e15; "n/a" when not finite.
 std::string format_number(double value);
-/// "5.24 to 6.89", "0.0123 to 0.0307": three significant digits of the lower end, and as many decimals of the upper.
+/// "5.24 to 6.89", "0.0123 to 0.0307": three significant digits of the lower end, the upper end with as many decimals.
 std::string format_range(double low, double high);
-/// A chart's numbers as a table: what text, Markdown and readers without a screen get. A timeline gives one row a span.
-/// Of more than `at_most` points over x, evenly spaced ones stand for all, and the note says so.
+/// A chart's numbers as a table, for text, Markdown and screen readers. A timeline has one row per span. If a line over
+/// x has more than `at_most` points, evenly spaced ones are listed, and the note says so.
 Table chart_table(const Chart& chart, std::size_t at_most = SIZE_MAX);
 /// "predicted step [s]", "[s]" or "predicted step".
 std::string with_unit(const std::string& name, const std::string& unit);

@@ -86,7 +86,7 @@ const std::map<std::string, BufferWords>& buffers() {
   return known;
 }
 
-/// Of names that are made of a group or a product and what is done with it.
+/// Words for names of the form GROUP.ACTION or PRODUCT.ACTION.
 std::optional<BufferWords> made_buffer(const std::string& name) {
   const std::size_t dot = name.find('.');
   if (dot == std::string::npos) return {};

@@ -1,4 +1,4 @@
-// Charts whose bars float: the ends of each bar are set here, so that a renderer only draws them.
+// Charts with floating bars: the ends of each bar are computed here, so that renderers only draw them.
 #pragma once
 #include <string>
 #include <utility>
@@ -8,19 +8,19 @@
 
 namespace wt {
 
-/// From a start through signed changes to what is left: "ideal" 100, "checkpoints" -2.1, ..., "goodput" 93.4. The last
-/// bar is start + sum of changes; it is the renderer's sum, so the caller need not repeat it.
+/// From a start through signed changes to the rest: "ideal" 100, "checkpoints" -2.1, ..., "goodput" 93.4. The last bar
+/// is computed: start + sum of changes.
 Chart waterfall(std::string title, std::string unit, std::pair<std::string, double> start,
                 const std::vector<std::pair<std::string, double>>& changes, std::string end_label);
 
-/// One input of a sensitivity study: what comes out when the input stands at its low and at its high end.
+/// One input of a sensitivity study, with the results at its low and its high end.
 struct Sensitivity {
   std::string input;  ///< "NIC bandwidth, 40 to 50 GB/s"
   double at_low = 0;
   double at_high = 0;
 };
 
-/// Widest swing first, around the plan's value.
+/// Bars around the plan's value, the widest first.
 Chart tornado(std::string title, std::string unit, ReferenceLine baseline, std::vector<Sensitivity> inputs);
 
 }  // namespace wt

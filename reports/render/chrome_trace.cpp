@@ -32,7 +32,7 @@ json bar(const std::string& name, const std::string& category, std::int64_t pid,
           {"args", std::move(args)}};
 }
 
-/// When each step begins on the common clock.
+/// Start of each step on the common clock.
 std::map<std::int64_t, double> step_starts(const std::vector<StepTimeline>& steps) {
   std::map<std::int64_t, double> longest;
   for (const StepTimeline& one : steps) longest[one.step] = std::max(longest[one.step], one.step_s);
@@ -80,7 +80,7 @@ std::string chrome_trace(const std::vector<TraceGroup>& groups) {
   json events = json::array();
   for (std::size_t g = 0; g < groups.size(); ++g) {
     const auto begins = step_starts(groups[g].steps);
-    std::map<std::int64_t, std::set<Lane>> lanes;  // by rank
+    std::map<std::int64_t, std::set<Lane>> lanes;  // of each rank
     for (const StepTimeline& one : groups[g].steps) {
       add_step(events, one, static_cast<std::int64_t>(g) * stride + one.rank, begins.at(one.step));
       for (const OpRecord& op : one.ops) lanes[one.rank].insert(op.lane);

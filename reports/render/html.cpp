@@ -13,10 +13,10 @@ namespace {
 namespace mustache = kainjow::mustache;
 using nlohmann::json;
 
-// A timeline may have tens of thousands of spans; the twin in the page has them all.
+// A timeline may have tens of thousands of spans; all of them are in the page's JSON twin.
 constexpr std::size_t kMaxFallbackRows = 2000;
 
-/// JSON inside a script element: no '<' may appear, or a name could close the element.
+/// JSON inside a script element. '<' is escaped, because a name could close the element.
 std::string for_script(std::string json) {
   std::string out;
   for (char c : json)
@@ -41,10 +41,10 @@ const char* icon(Status status) {
   return "";
 }
 
-/// " good", to be put behind another class.
+/// " good", to append to another class.
 std::string class_name(Status status) { return status == Status::none ? "" : fmt::format(" {}", to_string(status)); }
 
-/// `nothing`: a cell without a figure, which a card leaves out.
+/// `nothing`: a cell without a figure, which phones do not show.
 std::string class_of(Align align, Status status, bool nothing = false) {
   std::string names = align == Align::right ? "right" : "";
   names += class_name(status);
@@ -52,7 +52,7 @@ std::string class_of(Align align, Status status, bool nothing = false) {
   return names.empty() ? "" : fmt::format(" class=\"{}\"", names);
 }
 
-/// Pixels that a chart needs for its labels to be readable.
+/// Pixels for readable labels.
 std::size_t height_of(const Chart& chart) {
   const std::size_t rows = chart.labels.size();
   const bool lying = chart.horizontal || chart.kind == ChartKind::waterfall || chart.kind == ChartKind::tornado ||
@@ -60,7 +60,7 @@ std::size_t height_of(const Chart& chart) {
   if (!lying) return 330;
   const bool grouped = chart.kind == ChartKind::grouped_bar;
   const std::size_t per_row = chart.kind == ChartKind::timeline ? 24 : grouped ? 14 + 22 * chart.series.size() : 38;
-  // Browsers refuse canvases above 32,767 pixels, which are 16,383 where a pixel is two.
+  // Browsers refuse canvases above 32,767 device pixels, which are 16,383 CSS pixels on a screen with a ratio of two.
   return std::min<std::size_t>(110 + std::max<std::size_t>(rows, 1) * per_row, 16'000);
 }
 
@@ -71,7 +71,7 @@ json cell_data(const Cell& cell, Align align) {
           {"evidence", cell.evidence ? to_string(*cell.evidence) : ""}};
 }
 
-/// Wider tables are set closer; on a phone each of their rows becomes a card, its cells under one another.
+/// A table with more columns is set closer. On a phone each of its rows becomes a card with its cells stacked.
 constexpr std::size_t kManyColumns = 5, kCloseColumns = 8;
 
 bool shaded(const Table& table) {
@@ -81,7 +81,7 @@ bool shaded(const Table& table) {
   return false;
 }
 
-/// A name, a value and what it means: on a phone the meaning goes below.
+/// Whether columns are name, value and meaning: on a phone the meaning goes below.
 bool explains(const Table& table) {
   return table.columns.size() == 3 && std::all_of(table.columns.begin(), table.columns.end(),
                                                   [](const Column& column) { return column.align == Align::left; });
@@ -137,7 +137,7 @@ json item_data(const Callout& item, const std::string&) {
           {"callout", item.text}};
 }
 
-/// `number`: with the item's it tells a chart's script where to find it in the twin.
+/// `number` and the item's number tell a chart's script where its data is in the JSON twin.
 json section_data(const Section& section, std::size_t number) {
   json items = json::array();
   for (std::size_t i = 0; i < section.items.size(); ++i)
@@ -149,7 +149,7 @@ json section_data(const Section& section, std::size_t number) {
           {"items", std::move(items)}};
 }
 
-/// Without empty texts: the template asks whether a name is there.
+/// Leaves out empty texts, because the template tests whether a name exists.
 mustache::data template_data(const json& value) {
   if (value.is_string()) return value.get<std::string>();
   mustache::data out(value.is_array() ? mustache::data::type::list : mustache::data::type::object);
@@ -164,7 +164,7 @@ mustache::data template_data(const json& value) {
 }  // namespace
 
 std::string html_report(const Report& report) {
-  check(report);  // before its tables are laid out, which counts on their shape
+  check(report);  // the layout below relies on the tables' shapes
   json sections = json::array();
   for (const Section& section : report.sections) sections.push_back(section_data(section, sections.size()));
   if (const KeyValues& provenance = report.provenance; !provenance.entries.empty())

@@ -65,7 +65,7 @@ json to_json(const Chart& chart) {
 }
 
 json to_json(const KeyValues& item) {
-  json entries = json::array();  // an array, not an object: the order is part of what is said
+  json entries = json::array();  // an array, because the order of entries is part of the report
   for (const auto& [key, value] : item.entries) entries.push_back({{"key", key}, {"value", to_json(value)}});
   return {{"type", "key_values"}, {"title", item.title}, {"entries", entries}};
 }

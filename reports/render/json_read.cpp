@@ -149,7 +149,7 @@ Report report_from_json(const nlohmann::json& document, const std::string& origi
   report.payload = root.at("payload").value();
   try {
     check(report);
-  } catch (const Error& e) {  // of a file, where it is a mistake of ours elsewhere
+  } catch (const Error& e) {  // check() reports a bug of ours; in a file it is the user's input
     throw_error(Code::usage, "{}: {}", origin, e.what());
   }
   return report;

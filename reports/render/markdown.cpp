@@ -7,12 +7,12 @@
 namespace wt {
 namespace {
 
-// Of a timeline, and of a chart over x: a comment on a change takes 65,536 characters.
+// Limits for timelines and charts over x: a GitHub comment holds 65,536 characters.
 constexpr std::size_t kMaxSpans = 100, kMaxPoints = 100;
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || static_cast<unsigned char>(c) >= 0x80; }
 
-/// Text that stays text inside a paragraph or a table cell.
+/// Escapes a text inside a paragraph or a table cell.
 std::string escaped(const std::string& text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -32,14 +32,14 @@ std::string escaped(const std::string& text) {
       case '\t':
         out += ' ';
         break;
-      case '_':  // emphasis only at the edge of a word; inside one a backslash would only disfigure ids
+      case '_':  // emphasis only at a word's edge; inside a word an escape would only make ids harder to read
         if (i == 0 || i + 1 == text.size() || !is_word(text[i - 1]) || !is_word(text[i + 1])) out += '\\';
         out += c;
         break;
       case '#':
       case '+':
       case '-':
-      case '=':  // headings, lists and rules, only at the start of a line
+      case '=':  // a heading, list or rule, only at the start of a line
         if (i == 0 && text.size() > 1 && (c == '#' || text[1] == ' ' || text[1] == c)) out += '\\';
         out += c;
         break;
@@ -108,7 +108,7 @@ struct MarkdownWriter {
   }
   void operator()(const Chart& chart) {
     Table numbers = chart_table(chart, kMaxPoints);
-    // Long ones fold, so that a comment on a change stays readable.
+    // Long tables are folded, so that a comment on a change stays readable.
     const bool fold = numbers.rows.size() > 12;
     if (chart.kind == ChartKind::timeline && numbers.rows.size() > kMaxSpans) {
       numbers.note = fmt::format("The first {} of {} spans; the JSON has all.", kMaxSpans, numbers.rows.size());

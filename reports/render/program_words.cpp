@@ -13,7 +13,7 @@ const char* direction_words(Direction direction) {
   return words[static_cast<int>(direction)];
 }
 
-/// With {} where the group belongs.
+/// {} is the place of the group's name.
 const char* action_words(Action action) {
   static const char* const words[] = {"load the batch",
                                       "gather {}weights",
@@ -50,7 +50,7 @@ const char* action_words(Action action) {
   return words[static_cast<int>(action)];
 }
 
-/// The group that goes without saying.
+/// The group that an action's words do not mention.
 Group usual_group(Action action) {
   switch (action) {
     case Action::embed:
@@ -73,7 +73,7 @@ Group usual_group(Action action) {
   }
 }
 
-/// Once a step or once a microbatch, whatever the pass.
+/// Actions that happen once a step or once a microbatch, whatever the pass.
 bool without_direction(Action action) {
   switch (action) {
     case Action::load_batch:
@@ -103,7 +103,7 @@ std::string with_group(Action action, Group group) {
   return group == Group::none || group == usual_group(action) ? words : fmt::format("{} ({})", words, of);
 }
 
-/// Names of ops behind their group: "dense.unshard".
+/// Names of ops that follow their group: "dense.unshard".
 const std::map<std::string, Action>& group_ops() {
   static const std::map<std::string, Action> known{
       {"unshard", Action::unshard},         {"reduce", Action::reduce_gradients},
@@ -113,7 +113,7 @@ const std::map<std::string, Action>& group_ops() {
   return known;
 }
 
-/// Names of all other ops without their direction.
+/// Names of all other ops, without their direction.
 const std::map<std::string, std::string>& other_ops() {
   static const std::map<std::string, std::string> known{
       {"data", action_words(Action::load_batch)},
@@ -189,14 +189,14 @@ std::optional<std::string> base_words(std::string name) {
   if (dot == std::string::npos) return {};
   const std::optional<Group> group = group_named(name.substr(0, dot));
   std::string op = name.substr(dot + 1);
-  const bool sum = op.ends_with(".sum");  // what replicas sent, added up
+  const bool sum = op.ends_with(".sum");  // summation of the replicas' contributions
   if (sum) op.resize(op.size() - 4);
   const auto action = group_ops().find(op);
   if (!group || action == group_ops().end()) return {};
   return sum ? "sum of " + with_group(Action::accumulate, *group) : with_group(action->second, *group);
 }
 
-/// Cuts "mb3." or "L3." off the front; the number, or none.
+/// Removes a leading "mb3." or "L3."; returns the number, or none.
 std::optional<int> cut_number(std::string& id, const std::string& mark) {
   if (!id.starts_with(mark)) return {};
   const std::size_t dot = id.find('.'), from = mark.size();
@@ -206,7 +206,7 @@ std::optional<int> cut_number(std::string& id, const std::string& mark) {
   return number;
 }
 
-/// Cuts ".fwd", ".rec" or ".bwd" off the end.
+/// Removes a trailing ".fwd", ".rec" or ".bwd".
 std::optional<Direction> cut_direction(std::string& name) {
   for (const auto& [suffix, direction] :
        {std::pair{".fwd", Direction::forward}, {".rec", Direction::recompute}, {".bwd", Direction::backward}})

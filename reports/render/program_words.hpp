@@ -1,5 +1,5 @@
-// Plain words for what a step program calls its ops, lanes and buffers: the one place that maps their names. Documents
-// for machines keep the names.
+// Plain words for a step program's ops, lanes and buffers. This is the only place that translates their names; machine
+// formats keep the names.
 #pragma once
 #include <optional>
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace wt {
 
-/// What memory is for, in the order in which charts stack it.
+/// The use of memory, in the order in which charts stack it.
 enum class MemoryUseKind { weights, gradients, optimizer, activations, rows, communication, working };
 inline constexpr std::size_t kMemoryUseKinds = 7;
 /// "saved activations".
@@ -18,23 +18,24 @@ struct BufferWords {
   std::string text;  ///< "tokens' rows at their experts"
   MemoryUseKind kind = MemoryUseKind::working;
 };
-/// Of a buffer's name, also "transient" of MemoryReplay::at_peak. Empty for a name that it does not know.
+/// Words for a buffer's name, including "transient" of MemoryReplay::at_peak. Empty for an unknown name.
 std::optional<BufferWords> find_buffer_words(const std::string& name);
-/// The same; of a name that it does not know, the name itself as working memory.
+/// The same; an unknown name is returned itself, as working memory.
 BufferWords buffer_words(const std::string& name);
 
-/// Of a parameter group: "attention and dense" of dense; "" of none.
+/// Words for a parameter group: "attention and dense" for dense, "" for none.
 std::string group_words(Group group);
-/// The group that to_string() names so; none of another name.
+/// The inverse of to_string(Group); empty for an unknown name.
 std::optional<Group> group_named(const std::string& name);
 
-/// "gather expert weights, backward"; of different ops different words. Without a direction what is done
-/// once a step or once a microbatch.
+/// "gather expert weights, backward". Different ops have different words. Actions that happen once a step or once a
+/// microbatch have no direction.
 std::string op_words(Action action, Direction direction, Group group);
-/// Of an instance's id: "mb0.L19.experts.fwd" is "layer 19: experts, forward"; "mb1.L19..." is "microbatch 1, layer 19:
-/// ...". Empty for an id that it does not know.
+/// Words for an op's id: "mb0.L19.experts.fwd" is "layer 19: experts, forward"; "mb1.L19..." is "microbatch 1, layer
+/// 19:
+/// ...". Empty for an unknown id.
 std::optional<std::string> find_op_words(const std::string& id);
-/// The same; the id itself where it does not know it.
+/// The same; an unknown id is returned itself.
 std::string op_words(const std::string& id);
 
 /// "gathers".

@@ -25,7 +25,7 @@ std::size_t columns(std::FILE* stream) {
   return ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1u : 79u;
 }
 
-/// The time left at the mean rate so far, "" before and after.
+/// The remaining time at the mean rate so far; "" before the first result and at the end.
 std::string time_left(double share, double elapsed_s) {
   return share > 0 && share < 1 ? ", " + format_seconds(elapsed_s * (1 - share) / share) + " left" : "";
 }
@@ -34,7 +34,7 @@ double share_done(std::int64_t done, std::int64_t total) {
   return std::clamp(static_cast<double>(done) / static_cast<double>(total), 0.0, 1.0);
 }
 
-/// A note on the same line, whatever is in it.
+/// A note without line breaks and control characters.
 std::string in_line(const std::string& note) {
   std::string out;
   for (char c : note.empty() ? "" : ", " + note) out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;

@@ -1,5 +1,5 @@
-// What a command is at, on standard error: a bar on a terminal, elsewhere (logs, CI) a plain line every five seconds.
-// Nothing in the first two seconds. It draws when it is told something, so that it disturbs no measurement.
+// Progress of a command on standard error: a bar on a terminal, otherwise (logs, CI) a plain line every five seconds.
+// Nothing is shown in the first two seconds. It draws only inside update(), so that it disturbs no measurement.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace wt {
 
 class Progress {
  public:
-  /// `total` = 0: a status line without a bar, where the amount of work is unknown. `quiet` is the time without a word.
+  /// `total` = 0: a status line without a bar, for an unknown amount of work. Nothing is shown for the time `quiet`.
   explicit Progress(std::string title, std::int64_t total = 0, std::FILE* stream = stderr,
                     std::chrono::milliseconds quiet = std::chrono::seconds(2));
   ~Progress() { finish(); }
@@ -19,16 +19,16 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void update(std::int64_t done, const std::string& note = "");
-  /// The same of a part of the work: where its title is new, the time left is counted from here.
+  /// The same for a part of the work. A new title restarts the estimate of the remaining time.
   void update(const std::string& title, std::int64_t done, std::int64_t total, const std::string& note = "");
-  /// The result of work that cannot say how far it is: it runs on a thread of its own while the line here goes on.
+  /// Runs work that cannot report progress on its own thread, while the line here is updated; returns its result.
   template <typename Work>
   auto during(const Work& work) {
     auto result = std::async(std::launch::async, work);
     while (result.wait_for(std::chrono::milliseconds(100)) != std::future_status::ready) update(0);
     return result.get();
   }
-  /// Takes the line away from a terminal; called by the destructor.
+  /// Removes the line from a terminal; called by the destructor.
   void finish();
 
  private:
@@ -42,10 +42,10 @@ class Progress {
   Clock::time_point begun_ = Clock::now(), part_begun_ = begun_, last_ = begun_;
 };
 
-/// The bar itself, at most `width` code points: title, bar, done/total, time left from the mean rate so far, note.
+/// The bar, at most `width` code points: title, bar, done/total, remaining time from the mean rate so far, note.
 std::string progress_line(const std::string& title, std::int64_t done, std::int64_t total, double elapsed_s,
                           const std::string& note, std::size_t width);
-/// The same for a log: "bounding layouts, 1200 of 8000, 12.0 s left".
+/// The line for a log: "bounding layouts, 1200 of 8000, 12.0 s left".
 std::string progress_words(const std::string& title, std::int64_t done, std::int64_t total, double elapsed_s,
                            const std::string& note);
 

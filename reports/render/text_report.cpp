@@ -37,7 +37,7 @@ std::size_t width_of(const std::string& text) {
 std::string tame(std::string text) {
   for (char& c : text)
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = c == '\n' || c == '\t' ? ' ' : '?';
-  // C1 controls, U+0080 to U+009F, are C2 80 to C2 9F: some terminals obey them as they do ESC.
+  // C1 controls, U+0080 to U+009F, are encoded as C2 80 to C2 9F: some terminals act on them as on ESC.
   for (std::size_t i = 0; i + 1 < text.size(); ++i)
     if (text[i] == '\xC2' && static_cast<unsigned char>(text[i + 1]) < 0xA0 && continues(text[i + 1]))
       text.replace(i, 2, "?");
@@ -83,7 +83,7 @@ class TextWriter {
     table(numbers, item.kind == ChartKind::timeline ? options_.max_timeline_rows : numbers.rows.size());
   }
   void operator()(const KeyValues& item) { key_values(item, options_.width); }
-  /// Values wrap at `page`, under one another.
+  /// Values wrap at `page`, aligned below each other.
   void key_values(const KeyValues& item, std::size_t page) {
     if (!item.title.empty()) line(tame(item.title), kBold);
     std::size_t width = 0;
@@ -112,10 +112,10 @@ class TextWriter {
   std::string take() { return std::move(out_); }
 
  private:
-  static constexpr std::size_t kLeastRoom = 40;     // for a value beside its key
-  static constexpr std::size_t kLongestLine = 160;  // shorter values stay in one line, in which a script finds them
+  static constexpr std::size_t kLeastRoom = 40;     // columns for a value next to its key
+  static constexpr std::size_t kLongestLine = 160;  // shorter values are not wrapped, so that scripts can match them
 
-  /// Words in lines of at most `width` where they fit; no line without a word.
+  /// Wraps text to lines of at most `width`. A longer word has its own line.
   static std::vector<std::string> lines_of(const std::string& text, std::size_t width) {
     std::vector<std::string> lines;
     std::istringstream words(tame(text));
@@ -188,7 +188,7 @@ std::string text_report(const Report& report, const TextOptions& options) {
   if (!report.provenance.entries.empty()) {
     writer.line();
     writer.line(report.provenance.title.empty() ? "Provenance" : tame(report.provenance.title), kBold);
-    // A command is copied in one line, however long.
+    // Not wrapped, because a command must be copied in one line.
     writer.key_values({"", report.provenance.entries}, std::numeric_limits<std::size_t>::max());
   }
   return writer.take();

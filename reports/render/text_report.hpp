@@ -1,4 +1,4 @@
-// A report on a terminal: aligned tables, colour only where it is wanted.
+// A report on a terminal: aligned tables, and optional colour.
 #pragma once
 #include <string>
 
@@ -12,14 +12,14 @@ bool use_color(Color wanted, int descriptor);
 
 struct TextOptions {
   bool color = false;
-  std::size_t width = 100;             ///< paragraphs wrap here; tables take what they need
-  std::size_t max_points = 24;         ///< of a chart over x that are listed
-  std::size_t max_timeline_rows = 20;  ///< spans of a timeline that are listed; the rest are counted
+  std::size_t width = 100;             ///< paragraphs wrap here; tables may be wider
+  std::size_t max_points = 24;         ///< points listed of a chart over x
+  std::size_t max_timeline_rows = 20;  ///< spans listed of a timeline; the rest are counted
 };
 
-/// Control characters of names are shown as '?', so that no name can steer the terminal. Columns align by code point.
+/// Control characters in names are shown as '?', so that no name can control the terminal. Columns align by code point.
 std::string text_report(const Report& report, const TextOptions& options = {});
-/// One table by itself, for commands that print nothing else.
+/// A single table, for commands that print nothing else.
 std::string text_table(const Table& table, const TextOptions& options = {});
 
 }  // namespace wt

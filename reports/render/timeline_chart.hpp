@@ -1,4 +1,4 @@
-// The timeline of a step as a chart: for every rank and lane one row an origin, predicted above measured.
+// The timeline of a step as a chart. Each rank and lane has one row per origin, predicted above measured.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace wt {
 
-/// Rows in order of rank, lane, group; a lane that no group uses on a rank has none. Milliseconds from the step's
-/// start. Several steps of one rank in one group are Error{runtime}: pick one first.
+/// Rows are ordered by rank, lane, group; a lane that no group uses on a rank has none. Times are milliseconds from the
+/// step's start. Throws Error{runtime} for several steps of one rank in one group: choose one first.
 Chart timeline_chart(const std::string& title, const std::vector<TraceGroup>& groups);
 
 }  // namespace wt

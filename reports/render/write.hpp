@@ -1,4 +1,4 @@
-// A report into files, each whole or not at all.
+// Writes a report to files, each atomically.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace wt {
 
-/// Writes basename.html, .json and .md; the folder is created. Returns the files. Everything is drawn before the first
-/// file is written. Throws Error{runtime} naming the file, Error{usage} for a basename that is empty or a path.
+/// Writes basename.html, .json and .md to the folder, which is created, and returns the files. Everything is rendered
+/// before the first file is written. Throws Error{runtime} with the file, Error{usage} for an empty basename or a path.
 std::vector<std::filesystem::path> write_report(const Report& report, const std::filesystem::path& folder,
                                                 const std::string& basename);
 

@@ -58,7 +58,7 @@ std::int64_t Mesh::stride(Axis axis) const {
   }
 }
 
-// A group is `size` ranks, `stride` apart: rank = (block * size + coordinate) * stride + offset.
+// A group is `size` ranks that are `stride` apart: rank = (block * size + coordinate) * stride + offset.
 std::int64_t Mesh::coordinate(Axis axis, std::int64_t rank) const { return rank / stride(axis) % size(axis); }
 
 std::int64_t Mesh::group_index(Axis axis, std::int64_t rank) const {

@@ -1,9 +1,9 @@
 // Mesh algebra: which ranks form a group on which axis. rank = ((p * replicate + r) * shard + s) * tensor + t, and
-// s = es * expert + e = d * context + c: `expert` and `context` are two innermost views of the same shard ranks, so
-// that their groups are neighbours (inside a node where they fit), with the ranks of a tensor group closer still:
-// Megatron's order tp-cp-ep-dp-pp. Whole experts of tensor ranks (Layout::whole_experts) are dealt to the shard x
-// tensor ranks instead: s * tensor + t = es * expert + e. Replicas are cut alike: r = copy * optimizer_shard + o;
-// `state` is the (o, shard, t) block.
+// s = es * expert + e = d * context + c. `expert` and `context` are two innermost views of the same shard ranks, so
+// that their groups are neighbours (inside a node where they fit); the ranks of a tensor group are closer still. This
+// is Megatron's order tp-cp-ep-dp-pp. With Layout::whole_experts, experts are distributed over the shard x tensor ranks
+// instead: s * tensor + t = es * expert + e. Replicas are divided likewise: r = copy * optimizer_shard + o; `state` is
+// the (o, shard, t) block.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +23,7 @@ enum class Axis {
   optimizer_shard,      ///< replicas that each keep a part of one shard's optimizer state
   optimizer_replicate,  ///< replicas that keep the same part
   state,                ///< ranks that together hold one optimizer state of a stage: shard x optimizer_shard x tensor
-  tensor,               ///< share every product of a layer
+  tensor,               ///< ranks that share every product of a layer
   pipeline,             ///< one rank of each stage
   world
 };
@@ -48,11 +48,11 @@ class Mesh {
 
   std::int64_t world() const { return pipeline_ * replicate_ * shard_ * tensor_; }
   std::int64_t size(Axis axis) const;
-  /// Ranks from a member of a group to the next one.
+  /// Distance in ranks between neighbouring members of a group.
   std::int64_t stride(Axis axis) const;
   /// Coordinate of a rank along an axis, 0..size(axis)-1.
   std::int64_t coordinate(Axis axis, std::int64_t rank) const;
-  /// Which of the world/size(axis) groups of this axis the rank belongs to.
+  /// Index of the rank's group among the world/size(axis) groups of this axis.
   std::int64_t group_index(Axis axis, std::int64_t rank) const;
   /// The member of the rank's group `steps` coordinates away, around the ends.
   std::int64_t neighbour(Axis axis, std::int64_t rank, std::int64_t steps) const;

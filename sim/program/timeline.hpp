@@ -1,5 +1,5 @@
-// What happened to the ops of one step on one rank: written by the trainer (measured) and by the simulator (predicted)
-// with the same ids, so that the two can be laid side by side.
+// Times of the ops of one step on one rank. The trainer (measured) and the simulator (predicted) use the same ids, so
+// that both can be compared.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -14,12 +14,12 @@ struct OpRecord {
   std::string id;  ///< OpInstance::id()
   Lane lane = Lane::compute;
   double issued_s = 0;       ///< handed to its lane
-  double done_s = 0;         ///< finished; of an asynchronous op, when it was seen to be finished
-  double waited_s = 0;       ///< how long the compute lane stood still for it (exposed time)
+  double done_s = 0;         ///< finished; for an asynchronous op, when its end was observed
+  double waited_s = 0;       ///< time for which the compute lane waited for it (exposed time)
   double thread_cpu_s = 0;   ///< CPU seconds of the issuing thread (measured only)
-  double process_cpu_s = 0;  ///< CPU seconds of the whole process meanwhile (measured only)
-  double rows = 0;           ///< expert rows bound, where the op depends on them
-  double live_bytes = 0;     ///< tensor memory held when it was done
+  double process_cpu_s = 0;  ///< CPU seconds of the whole process in that time (measured only)
+  double rows = 0;           ///< expert rows, if the op depends on them
+  double live_bytes = 0;     ///< tensor memory when it was done
   double peak_bytes = 0;     ///< highest tensor memory while it ran
 };
 

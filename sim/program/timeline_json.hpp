@@ -1,4 +1,4 @@
-// Step timelines as JSON, so that predicted and measured ones can be kept and laid side by side.
+// Step timelines as JSON, to store and compare predicted and measured ones.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -8,7 +8,7 @@
 namespace wt {
 
 nlohmann::json to_json(const StepTimeline& timeline);
-/// Throws Error{usage} naming the origin.
+/// Throws Error{usage} with the origin.
 StepTimeline timeline_from_json(const nlohmann::json& document, const std::string& origin);
 
 }  // namespace wt

@@ -85,7 +85,7 @@ double WorkItem::flops(double bound_rows) const {
     case Kernel::gemm:
     case Kernel::grouped_gemm:
       return passes * 2.0 * m * d(0) * d(1);
-    case Kernel::attention:  // two products, half of them masked away; backward recomputes one and does four
+    case Kernel::attention:  // two products, half of them masked; backward recomputes one and computes four
       return (pass == Pass::forward ? 1.0 : 2.5) * 2.0 * m * d(0) * 2.0 * mean_keys() * d(1) * d(3);
     case Kernel::cross_entropy:
       return passes * 4.0 * m * d(0);
@@ -132,7 +132,7 @@ double WorkItem::bytes(double bound_rows) const {
       return 4.0 * m * d(0) * (back ? 2.0 : 2.0);
     case Kernel::adamw:
     case Kernel::host_adamw:
-      return 28.0 * m;  // read p, m, v, g; write p, m, v; all fp32
+      return 28.0 * m;  // reads p, m, v, g; writes p, m, v; all fp32
     case Kernel::copy:
       return 2.0 * word * m;
     case Kernel::bias:

@@ -1,4 +1,4 @@
-// Work items: the pieces of computation inside an op (kernel class, shape, direction). Benchmarks measure them, the
+// Work items: the pieces of computation inside an op (kernel class, shape, direction). Benchmarks measure them, and the
 // machine model prices them; FLOPs and bytes are the features of its fits.
 #pragma once
 #include <array>
@@ -54,22 +54,22 @@ struct WorkItem {
   Precision precision = Precision::fp32;
   Amount rows;
   std::array<std::int64_t, 4> dims{};  ///< meaning by dim_names(kernel)
-  std::int64_t window = 0;             ///< of attention: the keys that a query sees at most, 0 = all before it
+  std::int64_t window = 0;             ///< for attention: the most keys that a query sees, 0 = all earlier ones
 
-  /// Keys that a query of attention meets, in the mean and counted as an area: half of seq, or less in a window.
+  /// Mean number of keys that a query of attention sees, counted as an area: half of seq, or less in a window.
   double mean_keys() const;
-  /// FLOPs at a binding; a backward gemm is both products (gradient of input and of weight).
+  /// FLOPs for a number of rows; a backward gemm is both products (gradients of input and weight).
   double flops(double bound_rows) const;
-  /// Bytes read and written once, at a binding.
+  /// Bytes read and written once, for a number of rows.
   double bytes(double bound_rows) const;
-  /// The shape of a Measurement: {"rows": rows at the binding, dim names..., "window" where there is one}.
+  /// The shape of a Measurement: {"rows": bound rows, dim names..., "window" if limited}.
   std::map<std::string, std::int64_t> shape(double bound_rows) const;
   friend bool operator==(const WorkItem&, const WorkItem&) = default;
 };
 
-/// A backward product: its FLOPs are those of the gradients of its input and of its weight.
+/// Whether it is a backward product that computes the gradients of its input and its weight.
 bool has_two_gradients(const WorkItem& item);
-/// Either of them: a forward product's FLOPs. That of the input is a product of the same rows, the other way round.
+/// Only one of them, with a forward product's FLOPs. The input's gradient has the same rows, with n and k swapped.
 WorkItem gradient_of_one(WorkItem product);
 
 WorkItem make_item(Kernel kernel, Pass pass, Precision precision, Amount rows, std::array<std::int64_t, 4> dims = {});

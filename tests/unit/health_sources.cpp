@@ -256,7 +256,7 @@ TEST_CASE("NIC counters are read from /sys, and only what rose in between counts
   put("class/net/eth0/statistics/rx_bytes", "1500");
   put("class/infiniband/mlx5_0/ports/1/counters/link_downed", "4");
   put("class/infiniband/mlx5_0/ports/1/state", "1: DOWN");
-  const auto rose = risen(before, read_nics(sys.path()), 2);
+  const auto rose = increases_between(before, read_nics(sys.path()), 2);
   CHECK(rose[0].received_bytes == 500);
   CHECK(rose[0].errors.empty());
   CHECK(rose[1].errors == std::map<std::string, std::int64_t>{{"link_downed", 1}});

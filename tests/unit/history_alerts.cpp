@@ -37,7 +37,7 @@ struct Told {
     for (std::size_t i = 0; i < count; ++i) run(level);
   }
   void tell() {
-    for (const wt::AlertRecord& each : wt::judge_history(history).news) {
+    for (const wt::AlertRecord& each : wt::judge_history(history).new_alerts) {
       said.push_back((each.withdrawn ? "withdrawn " : "raised ") + each.run.substr(3));
       history.alerts.push_back(each);
     }
@@ -119,7 +119,7 @@ TEST_CASE("only a change for the worse is a regression, in the direction of the 
       points[i].median = 110 + 0.1 * static_cast<double>(i % 3);
     }
     const wt::HistoryJudgement judgement = wt::judge_history(told.history);
-    REQUIRE(judgement.news.size() == 1);
+    REQUIRE(judgement.new_alerts.size() == 1);
     CHECK(judgement.has_regression() == smaller_is_better);
   }
 }
@@ -203,7 +203,7 @@ TEST_CASE("the report has each change with its commits, and a chart with its mar
   CHECK(chart.series.size() == 2);
   CHECK(report.payload["series"][0]["points"].size() == 40);
   CHECK(report.payload["series"][0]["shifts"][0]["state"] == "known");
-  CHECK(wt::history_news(judgement) == "Nothing new.\n");
+  CHECK(wt::new_alerts_text(judgement) == "Nothing new.\n");
 }
 
 TEST_CASE("a change between two runs of one commit is not laid to commits") {

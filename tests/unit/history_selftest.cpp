@@ -9,13 +9,13 @@ using Catch::Matchers::Contains;
 
 TEST_CASE("each point that is there is met by one found point at most") {
   const wt::Agreement a = wt::agreement({10, 20, 30}, {9, 11, 36, 100}, 5);
-  CHECK(a.there == 3);
+  CHECK(a.expected == 3);
   CHECK(a.found == 4);
-  CHECK(a.right == 1);
+  CHECK(a.matched == 1);
   CHECK(a.precision() == Approx(0.25));
   CHECK(a.recall() == Approx(1 / 3.0));
-  CHECK(wt::agreement({10}, {15}, 5).right == 1);
-  CHECK(wt::agreement({10}, {16}, 5).right == 0);
+  CHECK(wt::agreement({10}, {15}, 5).matched == 1);
+  CHECK(wt::agreement({10}, {16}, 5).matched == 0);
   CHECK(wt::agreement({}, {}, 5).precision() == 1);
 }
 
@@ -43,12 +43,12 @@ TEST_CASE("change points meet the aims on the golden series, and the same again 
   CHECK(result.quiet_ours < result.quiet_library);
   REQUIRE(result.recorded_steps.size() == 2);
   for (const wt::RecordedSteps& row : result.recorded_steps) {
-    CHECK(row.ours.there == 564);
+    CHECK(row.ours.expected == 564);
     CHECK(row.ours.recall() > 0);
     CHECK(row.quiet_ours.recall() > row.ours.recall());
   }
   const wt::HistorySelftest again = run();
-  CHECK(again.planted[3].ours.right == result.planted[3].ours.right);
+  CHECK(again.planted[3].ours.matched == result.planted[3].ours.matched);
   CHECK(again.planted[3].ours.found == result.planted[3].ours.found);
 }
 

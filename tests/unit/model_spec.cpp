@@ -93,7 +93,7 @@ TEST_CASE("a model written as YAML reads back to the same model") {
     m.attention.bias = AttentionSpec::Bias::all;
     if (m.experts > 0)
       m.router.score = RouterSpec::Score::sigmoid, m.router.scale = 2.5, m.router.groups = m.experts,
-      m.router.top_groups = m.top_k, m.router.group_worth = RouterSpec::GroupWorth::best,
+      m.router.top_groups = m.top_k, m.router.group_score = RouterSpec::GroupScore::best,
       m.router.bias_update_rate = 0.001, m.router.capacity_factor = 1.25, m.router.forced = RouterSpec::Forced::zipf,
       m.router.zipf_exponent = 0.7, m.router.normalize = false;
     const ModelSpec again = from_text(yaml_of(m));

@@ -68,7 +68,7 @@ TEST_CASE("the gradient of every variant is autograd's") {
   RouterSpec plain, sigmoid = deepseek_v3(), scaled;
   scaled.scale = 3, scaled.normalize = false;
   RouterSpec v2 = scaled;
-  v2.groups = 4, v2.top_groups = 2, v2.group_worth = RouterSpec::GroupWorth::best;
+  v2.groups = 4, v2.top_groups = 2, v2.group_score = RouterSpec::GroupScore::best;
   sigmoid.normalize = GENERATE(true, false);
   const Tensor logits = random(kTokens, kExperts, 1), given = random(kTokens, kTopK, 2),
                bias = 0.1 * random(1, kExperts, 3)[0];
@@ -89,7 +89,7 @@ TEST_CASE("group-limited choice takes the best of the groups whose two best are 
   route(logits, kTopK, spec, {0, 0, 1}, {}, choice, loss);
   CHECK(choice.index.equal(at::tensor({5, 4}, at::kLong).view({1, 2})));
   // DeepSeek-V2: a group is worth its best expert alone.
-  spec.score = RouterSpec::Score::softmax, spec.group_worth = RouterSpec::GroupWorth::best;
+  spec.score = RouterSpec::Score::softmax, spec.group_score = RouterSpec::GroupScore::best;
   RouterChoice best;
   const Tensor weights = route(logits, kTopK, spec, {0, 0, 1}, {}, best, loss);
   CHECK(best.index.equal(at::tensor({0, 1}, at::kLong).view({1, 2})));

@@ -145,7 +145,7 @@ TEST_CASE("what a shard takes is noted while no other process can begin with it,
   StreamFolder stream(spec, kTokensColumn, options_with(script).fetch), elsewhere(spec, kTokensColumn, {});
   std::vector<std::string> heard;
   const auto hears = [&](const char* what) {
-    return [&, what] { heard.push_back(std::string(what) + (elsewhere.in_work_elsewhere(0) ? "" : ", unguarded")); };
+    return [&, what] { heard.push_back(std::string(what) + (elsewhere.prepared_elsewhere(0) ? "" : ", unguarded")); };
   };
   const ShardMaking making{hears("begins"), hears("made"), hears("failed")};
   script.faults = {StoreFault::unreachable};
@@ -157,12 +157,12 @@ TEST_CASE("what a shard takes is noted while no other process can begin with it,
   heard.clear();
   CHECK(stream.prepare(0, true, making) == StreamFolder::Prepared::found);
   CHECK(heard.empty());
-  stream.unless_in_work(0, [&] {
+  stream.unless_being_prepared(0, [&] {
     hears("looked at")();
-    elsewhere.unless_in_work(0, [&] { heard.push_back("by two"); });
+    elsewhere.unless_being_prepared(0, [&] { heard.push_back("by two"); });
   });
   CHECK(heard == std::vector<std::string>{"looked at"});
-  CHECK_FALSE(elsewhere.in_work_elsewhere(0));
+  CHECK_FALSE(elsewhere.prepared_elsewhere(0));
 }
 
 TEST_CASE("a limit that holds too little is refused, and so is another beside one in use") {

@@ -98,7 +98,7 @@ TEST_CASE("a key of thousands of parts is refused") {
 
 TEST_CASE("a misspelt key finds the known one and its file, also without its section") {
   const auto meant = [](const std::string& key) {
-    const auto found = meant_key(key, kStudy, "study.yaml", {"scale.network_bandwidth"});
+    const auto found = suggested_key(key, kStudy, "study.yaml", {"scale.network_bandwidth"});
     return found ? fmt::format("{} in {}", found->key, std::filesystem::path(found->file).filename().string()) : "";
   };
   CHECK(meant("cluster.nic.bandwith") == "cluster.nic.bandwidth in hgx-h100.yaml");

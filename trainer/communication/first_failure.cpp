@@ -16,7 +16,7 @@ using nlohmann::json;
 constexpr const char* kFailure = "failure";
 constexpr const char* kSpoken = "failure/spoken";
 
-/// Rank 0 gets so long to tell of a usage error that it has found, too.
+/// Time for rank 0 to report a usage error that it has found as well.
 constexpr double kRankZeroFirst_s = 1.0;
 constexpr double kSpeakerMayTake_s = 3.0;
 constexpr double kPause_s = 0.01;
@@ -26,7 +26,7 @@ constexpr double kPause_s = 0.01;
 void print(const Failure& failure) {
   const bool says_who = failure.rank == 0 || failure.text.starts_with("rank ");
   print_error("windtunnel: {}{}\n", says_who ? "" : fmt::format("rank {}: ", failure.rank), failure.text);
-  std::fflush(stderr);  // the process ends without
+  std::fflush(stderr);  // the process ends without flushing it
 }
 
 std::optional<Failure> first_failure(c10d::Store& store) {
@@ -38,7 +38,7 @@ std::optional<Failure> first_failure(c10d::Store& store) {
 Failure settle_failure(c10d::Store& store, const Failure& own) {
   const bool first = store.add("failure/claims", 1) == 1;
   if (first)
-    // What a message quotes need not be UTF-8.
+    // A message may quote text that is not UTF-8.
     store.set(kFailure,
               json{{"rank", own.rank}, {"status", own.status}, {"text", own.text}, {"missed", own.missed}}.dump(
                   -1, ' ', false, json::error_handler_t::replace));

@@ -8,14 +8,14 @@
 namespace wt {
 namespace {
 
-/// Between two looks at who has arrived; a look asks the store twice a rank.
+/// Interval between checks for arrivals; a check sends two requests per rank.
 constexpr double kArrivalLook_s = 0.02;
 
 std::string arrival_key(std::int64_t rank) { return fmt::format("windtunnel/arrived/{}", rank); }
 std::string answer_key(const std::string& name) { return "windtunnel/generation/" + name; }
 std::string joined_key(int generation) { return store_prefix(generation) + "/joined"; }
 
-/// No process that asked this store before has had it.
+/// A name that no earlier process has used in this store.
 std::string new_name() {
   std::random_device random;
   return fmt::format("{:08x}{:08x}", random(), random());
@@ -28,7 +28,7 @@ std::string store_prefix(int generation) { return fmt::format("windtunnel/{}", g
 int open_generation(c10d::Store& store) { return static_cast<int>(store.add("windtunnel/generations", 1)) - 1; }
 
 void answer_arrivals(c10d::Store& store, std::int64_t world, int generation, const std::function<bool(double)>& sleep) {
-  // An arrival may be an earlier generation's: its rank is answered again under the name that replaces it.
+  // An arrival may be a leftover of an earlier generation: the rank is answered again under its new name.
   std::vector<std::string> answered(static_cast<std::size_t>(world));
   while (store.add(joined_key(generation), 0) < world - 1) {
     for (std::int64_t rank = 1; rank < world; ++rank) {

@@ -14,8 +14,8 @@ namespace {
 
 using StorePtr = c10::intrusive_ptr<c10d::Store>;
 
-/// With `watch` its waits are the main thread's, which the watch ends; without, those of another thread: the store's
-/// limit.
+/// With `watch` it is used by the main thread, whose waits the watch ends; without it by another thread, with the
+/// store's own time limit.
 class StoreView : public SharedStore {
  public:
   StoreView(StorePtr store, RankWatch* watch, double timeout_s)
@@ -52,7 +52,7 @@ class StoreView : public SharedStore {
   }
 
  private:
-  /// Whether the key is there. Throws what the store throws when it is gone.
+  /// Waits briefly for the key; returns whether it exists. Throws the store's error when it is gone.
   bool wait_shortly(const std::string& key) {
     constexpr std::chrono::milliseconds kShort(250);
     try {
@@ -62,7 +62,7 @@ class StoreView : public SharedStore {
       return store_->check({key});
     }
   }
-  /// The rank that was to set the key may be one that is lost.
+  /// The rank that should set the key may be lost.
   void check_not_broken_up(const AwaitedCall& call) {
     if (watch_->broken_up()) watch_->lose(call, "ranks were lost");
   }
@@ -72,7 +72,7 @@ class StoreView : public SharedStore {
   double timeout_s_;
 };
 
-/// Holds what the call reads and writes until it is waited for, so that memory does not depend on when it was done.
+/// Keeps the call's inputs and outputs alive until it is waited for, so that memory does not depend on timing.
 class GlooPending : public PendingWork {
  public:
   /// `after` runs when the work has been waited for.
@@ -133,7 +133,7 @@ GlooCommunicators::GlooCommunicators(const RankEnvironment& environment, const M
       watch_(watch),
       shared_(std::make_unique<StoreView>(store_of(watch), &watch, watch.timeout_s())),
       unwinding_(std::uncaught_exceptions()) {
-  // Made in the same order on every rank, before any use: a group made later could meet another one's handshake.
+  // All groups are created first, in the same order on every rank: later ones could receive another group's handshake.
   watch_.at(0, "start");
   for (const auto& [axis, lane] : used_groups(mesh_)) groups_[{axis, lane}] = make_group(axis, to_string(lane));
   if (check == OrderCheck::off) return;
@@ -142,8 +142,8 @@ GlooCommunicators::GlooCommunicators(const RankEnvironment& environment, const M
 }
 
 GlooCommunicators::~GlooCommunicators() {
-  // Where an error unwinds, a group's destructor would wait for calls in flight, which a stopped peer never ends. The
-  // process is about to end: its groups may stay.
+  // During unwinding a group's destructor would wait for running calls, which may never end if a peer is stopped. The
+  // process is about to end, so its groups are leaked.
   if (std::uncaught_exceptions() == unwinding_) return;
   for (auto& [key, group] : groups_) group.gloo.release();
   for (auto& [axis, group] : checks_) group.gloo.release();
@@ -162,10 +162,10 @@ std::vector<std::int64_t> GlooCommunicators::world_ranks(Axis axis) const {
 }
 
 GlooCommunicators::Group GlooCommunicators::make_group(Axis axis, const std::string& use) {
-  // A call ends by the watch, which knows who is missing; Gloo's own limit is only a second line.
+  // The watch, which knows who is missing, ends a call first; Gloo's own limit is only a fallback.
   const auto limit = std::chrono::milliseconds(static_cast<std::int64_t>(2000 * watch_.timeout_s() + 60'000));
   auto options = c10d::ProcessGroupGloo::Options::create(limit);
-  options->threads = 1;  // calls of a group run in issue order; lanes overlap because each is a group of its own
+  options->threads = 1;  // calls of a group run in issue order; lanes overlap because each has its own group
   options->devices.push_back(c10d::ProcessGroupGloo::createDefaultDevice());
   const std::string name = group_name(axis, use);
   auto store = c10::make_intrusive<c10d::PrefixStore>(name, store_of(watch_));
@@ -200,8 +200,8 @@ Pending GlooCommunicators::issue(Axis axis, Lane lane, const char* what, Call&& 
 
 Pending GlooCommunicators::all_gather(Axis axis, at::Tensor full, at::Tensor part) {
   last_ = {OpKind::all_gather, axis, static_cast<std::int64_t>(full.nbytes())};
-  // c10d's own call gathers into a buffer that it gives back whenever it is done. An exchange of copies of the part
-  // moves and needs as much, but the copies are ours until the wait, which is where the step program gives them back.
+  // c10d's own call gathers into a buffer that it frees at an unknown time. An exchange of copies of the part needs the
+  // same traffic and memory, but we own the copies until the wait, where the step program frees them.
   at::Tensor copies = part.unsqueeze(0).expand({mesh_.size(axis), part.numel()}).contiguous();
   std::vector<std::int64_t> even;
   return issue(axis, lane_of(last_.kind, axis), "all_gather",
@@ -210,7 +210,7 @@ Pending GlooCommunicators::all_gather(Axis axis, at::Tensor full, at::Tensor par
 
 Pending GlooCommunicators::reduce_scatter(Axis axis, at::Tensor part, at::Tensor full) {
   last_ = {OpKind::reduce_scatter, axis, static_cast<std::int64_t>(full.nbytes())};
-  // As c10d does it on Gloo: the sum of everything, of which a slice is kept. The copy is ours for the same reason.
+  // Like c10d's implementation on Gloo: sum everything and keep a slice. We own the copy, for the same reason.
   std::vector<at::Tensor> sum{full.clone()};
   const std::int64_t mine = mesh_.coordinate(axis, rank_) * part.numel();
   return issue(
@@ -246,9 +246,9 @@ void GlooCommunicators::barrier() {
 void GlooCommunicators::compare_calls(Axis axis, const AwaitedCall& call) {
   if (checks_.empty()) return;
   constexpr std::int64_t kWidth = 192;
-  // Rows of an exchange differ by the routing; everything else moves equally many bytes on every rank.
+  // Bytes of an exchange depend on the routing; all other calls have the same size on every rank.
   const std::string bytes = last_.kind == OpKind::all_to_all ? "" : fmt::format(" of {} bytes", last_.bytes);
-  // Replicas may have unequally many microbatches; the last one reduces.
+  // Replicas may have different numbers of microbatches; the last one reduces, so that its number is not compared.
   const auto from = axis == Axis::replicate && call.position.starts_with("mb") ? call.position.find('.') + 1 : 0;
   const std::string own =
       fmt::format("{}: {}{}, call {}", call.position.substr(from), call.what, bytes, call.number).substr(0, kWidth - 1);

@@ -11,15 +11,14 @@
 
 namespace wt {
 
-/// What the groups of a transport are made for: one for each (axis, lane) that the step program and the checkpoints
-/// use.
+/// Identifies a transport's group: one for each (axis, lane) that the step program and the checkpoints use.
 using GroupKey = std::pair<Axis, Lane>;
-/// In the order in which every rank makes them; without axes of one rank.
+/// In the order in which every rank creates them; without axes of one rank.
 std::vector<GroupKey> used_groups(const Mesh& mesh);
 
 class GlooCommunicators : public Communicators {
  public:
-  /// Collective. `watch` outlives this.
+  /// Collective. `watch` must outlive this.
   GlooCommunicators(const RankEnvironment& environment, const Mesh& mesh, RankWatch& watch, OrderCheck check,
                     const std::vector<std::int64_t>& members);
   ~GlooCommunicators() override;
@@ -40,18 +39,18 @@ class GlooCommunicators : public Communicators {
  protected:
   struct Group {
     c10::intrusive_ptr<c10d::ProcessGroupGloo> gloo;
-    int watched = -1;  ///< index in the watch
+    int watched = -1;  ///< the watch's group number
   };
   std::string group_name(Axis axis, const std::string& use) const;
-  /// This rank's group on the axis, and this rank, as ranks of the world.
+  /// The ranks of the world in this rank's group on the axis, and this rank's own number in the world.
   std::vector<std::int64_t> world_ranks(Axis axis) const;
   std::int64_t world_rank() const { return members_.empty() ? rank_ : members_[static_cast<std::size_t>(rank_)]; }
-  /// Gathers what each rank of the group is about to issue, where the order is checked, and throws where that differs.
-  /// All of it as text: the message needs both sides.
+  /// If the order is checked: gathers the calls that the group's ranks are about to issue, and throws if they differ.
+  /// Calls are compared as text, because the message shows both sides.
   void compare_calls(Axis axis, const AwaitedCall& call);
 
   std::vector<std::int64_t> members_;  ///< empty: all ranks of the world
-  std::int64_t rank_;                  ///< place among them
+  std::int64_t rank_;                  ///< index among the members
   Mesh mesh_;
   RankWatch& watch_;
   IssuedCollective last_;
@@ -62,9 +61,9 @@ class GlooCommunicators : public Communicators {
   Pending issue(Axis axis, Lane lane, const char* what, Call&& run, std::function<void()> after = {});
 
   std::unique_ptr<SharedStore> shared_;
-  int unwinding_;  ///< exceptions in flight when this was made
+  int unwinding_;  ///< number of uncaught exceptions at construction
   std::map<GroupKey, Group> groups_;
-  std::map<Axis, Group> checks_;  ///< one more group an axis, where the order is checked
+  std::map<Axis, Group> checks_;  ///< an additional group per axis, if the order is checked
 };
 
 }  // namespace wt

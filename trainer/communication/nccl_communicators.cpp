@@ -1,5 +1,5 @@
-// NCCL on the mesh: a stream for every lane, a communicator for every (axis, lane). A call starts when the stream it
-// was issued on has come so far, and whoever waits for it makes its own stream wait: the host is not held up.
+// NCCL on the mesh: one stream per lane, one communicator per (axis, lane). A call starts when the stream that issued
+// it reaches that point. A wait makes the current stream wait, not the host.
 #include "trainer/communication/gloo_communicators.hpp"
 
 #include "configs/base/error.hpp"
@@ -92,7 +92,7 @@ class NcclPending : public PendingWork {
       : end_(std::move(end)), marks_(marks), held_(std::move(held)) {}
   void wait() override {
     end_->block(c10::cuda::getCurrentCUDAStream());
-    held_.clear();  // their memory is reused on this stream, behind the wait
+    held_.clear();  // their memory is reused on this stream, after the wait
   }
   bool done() override { return end_->query(); }
   std::optional<Marks> marks() const override { return marks_; }
@@ -114,8 +114,8 @@ class NcclCommunicators : public GlooCommunicators {
   }
 
   ~NcclCommunicators() override {
-    // A communicator with a call that never ends cannot be destroyed; where an error unwinds the process is about to
-    // end.
+    // A communicator with a call that never ends cannot be destroyed. During unwinding the process is about to end, so
+    // it is leaked.
     if (std::uncaught_exceptions() != unwinding_) return;
     cudaDeviceSynchronize();
     for (auto& [key, group] : groups_) nccl_.comm_destroy(group.communicator);
@@ -197,7 +197,7 @@ class NcclCommunicators : public GlooCommunicators {
     std::shared_ptr<c10::cuda::CUDAEvent> end;
     ncclComm_t communicator;
   };
-  /// Where the rows of each rank lie in a tensor, in bytes; even ones where no rows are given.
+  /// Byte ranges of each rank's rows in a tensor; equal ranges if no rows are given.
   class Strips {
    public:
     Strips(const Tensor& tensor, const std::vector<std::int64_t>& rows, std::int64_t ranks)
@@ -224,7 +224,7 @@ class NcclCommunicators : public GlooCommunicators {
                   call.position, call.what, nccl_.error_string(result));
   }
 
-  /// Member 0 of the group invents its id and leaves it in the store.
+  /// Member 0 of the group creates the communicator's id and publishes it in the store.
   NcclGroup connect(Axis axis, Lane lane) {
     const std::string name = group_name(axis, "nccl " + to_string(lane)), key = "nccl/" + name;
     NcclGroup group;
@@ -278,7 +278,7 @@ class NcclCommunicators : public GlooCommunicators {
     while (!outstanding_.empty() && outstanding_.front().end->query()) outstanding_.pop_front();
   }
 
-  /// A communicator that has lost a rank says so.
+  /// Throws if the communicator reports a lost rank.
   void check_group(const Issued& issued) const {
     ncclResult_t result = ncclSuccess;
     nccl_.async_error(issued.communicator, &result);
@@ -286,11 +286,11 @@ class NcclCommunicators : public GlooCommunicators {
   }
 
   StepClock& clock_;
-  int unwinding_;  ///< exceptions in flight when this was made
+  int unwinding_;  ///< number of uncaught exceptions at construction
   const Nccl& nccl_ = Nccl::library();
   std::map<Lane, c10::cuda::CUDAStream> streams_;
   std::map<GroupKey, NcclGroup> groups_;
-  std::deque<Issued> outstanding_;  ///< in issue order; those before the first unfinished one are forgotten
+  std::deque<Issued> outstanding_;  ///< in issue order; those before the first unfinished one have been removed
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What every rank says, in numbers.
+// Gathers a few numbers from every rank.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -8,7 +8,7 @@
 
 namespace wt {
 
-/// Collective. (world, own.size()) fp64 in host memory: row r is what rank r gave.
+/// Collective. Returns (world, own.size()) fp64 in host memory: row r is rank r's `own`.
 at::Tensor numbers_of_ranks(Communicators& communicators, std::int64_t world, const std::vector<double>& own);
 
 }  // namespace wt

@@ -23,7 +23,7 @@ const char* first_set(std::initializer_list<const char*> names) {
   return first_set(std::span<const char* const>(names.begin(), names.size()));
 }
 
-/// None of them set: none.
+/// The first variable that is set; none: none is set.
 std::optional<std::int64_t> number_in(std::span<const char* const> names) {
   for (const char* name : names) {
     const char* value = first_set({name});
@@ -41,7 +41,7 @@ std::int64_t number(std::initializer_list<const char*> names, std::int64_t fallb
   return number_in({names.begin(), names.size()}).value_or(fallback);
 }
 
-/// From the ranks on this node, or Slurm's nodes of the step and its tasks on each: "4(x2)", unevenly "4,2".
+/// From the ranks on this node, or from Slurm's nodes of the step and its tasks on each: "4(x2)", uneven "4,2".
 std::int64_t nodes_of(std::int64_t world) {
   const std::int64_t here = number({"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"}, 0);
   const char* const tasks = first_set({"SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"});

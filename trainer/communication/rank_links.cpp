@@ -7,7 +7,7 @@
 namespace wt {
 
 void RankLinks::connect(std::vector<Link> links) {
-  // In one order on all ranks: of the pairs that are not connected yet, the first has both of its ends free.
+  // The same order on all ranks prevents deadlocks: both ends of the first unconnected pair are always free.
   std::sort(links.begin(), links.end());
   const Mesh pair(/*replicate=*/2, /*shard=*/1, /*expert=*/1);
   for (const Link& link : links)

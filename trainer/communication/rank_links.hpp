@@ -1,5 +1,5 @@
-// Connections of single pairs of ranks, beside the groups of the step program: what travels here holds up no collective
-// of the step. Each costs two sockets at both ends, whatever the size of the world.
+// Connections between pairs of ranks, separate from the step program's groups, so that their traffic blocks no
+// collective of the step. Each costs two sockets at both ends, for any world size.
 #pragma once
 #include <functional>
 #include <map>
@@ -11,7 +11,7 @@
 
 namespace wt {
 
-/// Ranks of the world.
+/// A connection between two ranks of the world.
 struct Link {
   std::int64_t from = 0, to = 0;
   friend auto operator<=>(const Link&, const Link&) = default;
@@ -19,14 +19,15 @@ struct Link {
 
 class RankLinks {
  public:
-  /// Both outlive this.
+  /// Both arguments must outlive this.
   RankLinks(const RankEnvironment& environment, RankWatch& watch) : environment_(environment), watch_(watch) {}
-  /// Connects what of `links` ends at this rank and is not connected yet. Every rank gives the same links.
+  /// Connects those of `links` that end at this rank and are not connected yet. All ranks must pass the same links.
   void connect(std::vector<Link> links);
-  /// By both ends: the values of from's tensor, in host memory, go to to's, which is as large.
-  /// One thread at a time moves values over a link, and it need not be the main one.
+  /// Called by both ends: copies the values of from's tensor, in host memory, to to's, of the same size. Only one
+  /// thread at a time, main or other, may use a link.
   Pending move(const Link& link, const at::Tensor& values) { return links_.at(link)->broadcast(Axis::world, values); }
-  /// By the main thread: waits for what another thread does with links, under the watch. `over` may sleep for a while.
+  /// Called by the main thread: waits, under the watch, for another thread's use of links. `over` may sleep for a
+  /// while.
   void wait_for(const std::string& what, const std::function<bool()>& over);
 
  private:

@@ -22,15 +22,15 @@ namespace {
 using nlohmann::json;
 using StorePtr = c10::intrusive_ptr<c10d::Store>;
 
-/// A failure elsewhere mostly ends this rank by itself (its peers are gone); so long it may take.
+/// After a failure elsewhere this rank usually ends by itself, because its peers are gone; time allowed for that.
 constexpr double kEndsByItself_s = 1.5;
-/// The agent decides on a loss within a second; then all is known.
+/// Time for the agent's decision after a loss, which usually takes less than a second.
 constexpr double kDecision_s = 10;
-/// All that an ending rank does with the store; a store that is stopped, too, must not hold it.
+/// Limit of an ending rank's use of the store, which may be unresponsive.
 constexpr double kEnding_s = 8;
-/// A store that is gone holds nobody longer than this, in which who has settled ends.
+/// Limit of the wait for a store that is gone; ranks that have settled end in that time.
 constexpr double kLeaving_s = 0.5;
-/// Ranks that are named one by one.
+/// Number of ranks that a message lists individually.
 constexpr std::size_t kNamed = 8;
 
 std::string list(const std::vector<std::int64_t>& ranks) {
@@ -54,9 +54,9 @@ struct RankWatch::Impl {
   RankEnvironment environment;
   double timeout_s = 0;
   int generation = 0;
-  StorePtr store;      ///< of the main thread
-  StorePtr own_store;  ///< of the publisher: a client that waits blocks its other users
-  StorePtr launch;     ///< the same, of all generations
+  StorePtr store;      ///< for the main thread
+  StorePtr own_store;  ///< for the publisher, because a waiting client blocks its other users
+  StorePtr launch;     ///< for the publisher; keys of all generations
 
   mutable std::mutex mutex;
   std::condition_variable stopped;
@@ -66,8 +66,8 @@ struct RankWatch::Impl {
   std::vector<Group> groups;
   std::optional<AwaitedCall> awaited;
   double awaited_since = 0;
-  double failed_elsewhere_at = 0;  ///< 0: not as far as is known
-  double answered_at = 0;          ///< when the store has last
+  double failed_elsewhere_at = 0;  ///< time of another rank's failure; 0: none known
+  double answered_at = 0;          ///< time of the store's last answer
   std::optional<Membership> next;
   std::condition_variable decided;
   std::atomic<bool> ending{false}, store_gone{false};
@@ -75,7 +75,7 @@ struct RankWatch::Impl {
 
   std::string position() const { return step > 0 ? fmt::format("{} of step {}", op, step) : op; }
 
-  /// False when the watch is to stop.
+  /// Returns false when the watch should stop.
   bool sleep(double seconds) {
     std::unique_lock lock(mutex);
     return !stopped.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return stop; });
@@ -103,11 +103,11 @@ struct RankWatch::Impl {
         if (!sleep(tick_s(environment.world))) return;
       }
     } catch (const std::exception&) {
-      store_gone = true;  // and with it the rank or agent that hosts it: the next call finds out
+      store_gone = true;  // together with the rank or agent that hosts it; the next call reports that
     }
   }
 
-  /// The main thread may meet the others of the next membership as soon as `next` is set: what is ended before is old.
+  /// Shuts down old connections before `next` is set, because the main thread may then create new ones.
   void look_for_next() {
     auto found = membership_after(*launch, generation);
     if (!found) return;
@@ -122,10 +122,10 @@ struct RankWatch::Impl {
     return next && !next->planned;
   }
 
-  /// The store is one that generations before this one have used.
+  /// Whether earlier generations have used the store.
   bool store_is_shared() const { return environment.torchrun && environment.agent_store; }
 
-  /// A store of this generation alone needs no number: it is the launcher's, or rank 0 has just made it.
+  /// A store used only by this generation needs no number: it is the launcher's, or rank 0 has just created it.
   int find_generation(c10d::Store& launch) {
     if (!store_is_shared()) return environment.agent_store ? environment.restart_count : 0;
     if (environment.rank == 0) return open_generation(launch);
@@ -142,7 +142,7 @@ struct RankWatch::Impl {
     try {
       answer_arrivals(launch, environment.world, generation, [&](double seconds) { return sleep(seconds); });
     } catch (const std::exception&) {
-      // As when publishing.
+      // Handled as in publishing.
     }
   }
 
@@ -155,7 +155,7 @@ struct RankWatch::Impl {
         lock.unlock();
         end({environment.rank, static_cast<int>(Code::runtime), "another rank failed"}, std::nullopt);
       }
-      // A rank that waits for nobody would not miss the store, nor be missed where its host is stopped.
+      // A rank that waits for no other would not notice the loss, nor be noticed if its host is stopped.
       if (now - answered_at > timeout_s + kSilentTicks * tick_s(environment.world)) {
         lock.unlock();
         end({environment.rank, static_cast<int>(Code::runtime),
@@ -171,7 +171,7 @@ struct RankWatch::Impl {
     }
   }
 
-  /// What each rank published last; ranks that never did have no entry.
+  /// Each rank's last publication; ranks without one have no entry.
   std::map<std::int64_t, json> read_progress(c10d::Store& from) const {
     std::map<std::int64_t, json> out;
     for (std::int64_t rank = 0; rank < environment.world; ++rank)
@@ -184,7 +184,7 @@ struct RankWatch::Impl {
     std::vector<std::int64_t> ranks;
   };
 
-  /// Why the call cannot end: ranks that are silent, ranks that have not issued it, and where those are.
+  /// Why the call cannot end: silent ranks, and ranks that have not issued it, with their positions.
   Missing missing(c10d::Store& from, const AwaitedCall& call) const {
     const auto before = read_progress(from);
     auto after = before;
@@ -206,7 +206,7 @@ struct RankWatch::Impl {
       group = groups[static_cast<std::size_t>(call.group)];
     }
     std::vector<std::string> causes, elsewhere;
-    std::vector<std::int64_t> silent, busy, late;  // busy: wait for nobody, which is why the others wait
+    std::vector<std::int64_t> silent, busy, late;  // busy: waits for no other rank, so that the others wait for it
     for (std::int64_t rank = 0; rank < environment.world; ++rank) {
       if (rank == environment.rank) continue;
       const bool member = !group || std::count(group->members.begin(), group->members.end(), rank) > 0;
@@ -248,7 +248,7 @@ struct RankWatch::Impl {
     return fmt::format("rank {}: {}: {}{}", environment.rank, call.position, call.what, over);
   }
 
-  /// All that an ending rank does with the store. `lost`: the call whose end is the failure.
+  /// An ending rank's use of the store. `lost`: the call whose failure ends it.
   int settle(Failure own, const std::optional<AwaitedCall>& lost) const {
     const StorePtr from = store->clone();
     if (lost && !first_failure(*from)) {
@@ -275,7 +275,7 @@ struct RankWatch::Impl {
     }
     if (settled_within(kLeaving_s)) try {
         _exit(status.get());
-      } catch (const std::exception&) {  // no store to agree over
+      } catch (const std::exception&) {  // without a store the ranks cannot agree
       }
     print({own.rank, own.status,
            fmt::format("{}: the store at {}:{}, in {}, does not answer: that process is stopped, dead or cut off",
@@ -301,7 +301,7 @@ RankWatch::RankWatch(const RankEnvironment& environment, double timeout_s) : imp
     impl_->store = c10::make_intrusive<c10d::PrefixStore>(store_prefix(impl_->generation), tcp);
     impl_->own_store = impl_->store->clone();
     if (environment.regroups) impl_->launch = tcp->clone();
-    // Waits end by the watch, which knows why; the store's own limit is only a second line.
+    // The watch, which knows the reason, ends waits first; the store's own limit is only a fallback.
     impl_->store->setTimeout(std::chrono::milliseconds(static_cast<std::int64_t>(2000 * timeout_s + 60'000)));
   } catch (const Error&) {
     throw;

@@ -6,7 +6,7 @@
 namespace wt {
 
 void StorageProgress::moves() noexcept try {
-  constexpr double kBetween_s = 10;  // thousands of ranks tell one store
+  constexpr double kBetween_s = 10;  // thousands of ranks share one store
   const std::lock_guard lock(mutex_);
   const double now_s = steady_s();
   if (told_at_s_ > 0 && now_s - told_at_s_ < kBetween_s) return;

@@ -1,5 +1,5 @@
-// Tells the ranks of a generation, and the launcher, that bytes go to storage or come from there: who waits for it has
-// patience as long as it moves, however many they are.
+// Reports progress of storage to the ranks of a generation and to the launcher, so that they wait as long as bytes
+// move, for any amount of data.
 #pragma once
 #include <mutex>
 #include <string>
@@ -8,15 +8,15 @@
 
 namespace wt {
 
-/// The key in a generation's store whose value changes while some rank's storage moves.
+/// A key in the generation's store. Its value changes as long as some rank's storage makes progress.
 inline constexpr const char* kStorageMoves = "storage/moves";
 
 class StorageProgress {
  public:
-  /// `store` outlives this, and answers several threads.
+  /// `store` must outlive this and be thread-safe.
   StorageProgress(SharedStore& store, std::int64_t rank) : store_(store), rank_(rank) {}
-  /// Some bytes were read or written, by any thread. Told at most once in ten seconds. Throws nothing: a store that is
-  /// gone is found by who waits.
+  /// Call after reading or writing bytes, on any thread. Published at most every ten seconds. Ignores errors of the
+  /// store, which its other users will find.
   void moves() noexcept;
 
  private:

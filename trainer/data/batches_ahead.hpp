@@ -1,4 +1,4 @@
-// Batches that are drawn before they are trained on, so that their shards can be fetched meanwhile.
+// Draws batches before they are trained on, so that their shards can be fetched in the meantime.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -11,12 +11,12 @@ namespace wt {
 
 struct BatchAhead {
   DrawnBatch batch;
-  SamplerState after;  ///< of the sampler, had nothing more been drawn: what a checkpoint of the step holds
+  SamplerState after;  ///< of the sampler right after this batch: what a checkpoint of the step stores
 };
 
 class BatchesAhead {
  public:
-  /// Draws from `sampler`, which must outlive it, `ahead` batches before they are asked for; each goes to `drawn` then.
+  /// Draws `ahead` batches in advance from `sampler`, which must outlive it, and passes the samples of each to `drawn`.
   BatchesAhead(Sampler& sampler, std::int64_t global_batch, std::function<bool(std::int64_t batch)> skips,
                std::int64_t ahead, std::function<void(const std::vector<std::int64_t>& samples)> drawn);
   /// Throws as Sampler::next_batch.

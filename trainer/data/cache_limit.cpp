@@ -18,7 +18,8 @@
 namespace wt {
 namespace {
 
-// A state is a time of last use in nanoseconds of the clock that all processes of a machine share, shifted by 2 bits.
+// A state is the time of last use in nanoseconds, by the clock that all processes of a machine share, shifted by 2
+// bits.
 constexpr std::uint64_t kAway = 0, kInWork = 1, kReady = 2, kKind = 3;
 constexpr std::uint64_t kMagic = 0x31656c6261547457;  // "WtTable1"
 // Places of the lock.
@@ -34,7 +35,7 @@ struct CacheLimit::Header {
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "processes share these");
 
-/// The table, to oneself: against threads and against processes.
+/// Exclusive access to the table, against threads and processes.
 class CacheLimit::Locked {
  public:
   explicit Locked(CacheLimit& owner) : own_(owner.mutex_), lock_(owner.lock_) { lock_.lock(kTable); }
@@ -55,7 +56,7 @@ CacheLimit::CacheLimit(const std::filesystem::path& file, std::uint64_t limit, s
   const bool alone = lock_.try_lock(kUsers);
   map();
   begin(alone);
-  lock_.lock_shared(kUsers);  // in place of the exclusive one; nobody comes between, because the table is ours
+  lock_.lock_shared(kUsers);  // replaces the exclusive lock; the table's lock keeps others out in between
 }
 
 CacheLimit::~CacheLimit() {
@@ -141,7 +142,7 @@ bool CacheLimit::remove_coldest(std::uint64_t& used) {
 bool CacheLimit::remove_abandoned(std::uint64_t& used) {
   bool found = false;
   for (std::size_t i = 0; i < shards_.size(); ++i) {
-    if ((states_[i] & kKind) != kInWork || files_.in_work(i)) continue;
+    if ((states_[i] & kKind) != kInWork || files_.being_prepared(i)) continue;
     files_.remove(i);
     states_[i] = kAway;
     used -= shards_[i].most;
@@ -152,7 +153,7 @@ bool CacheLimit::remove_abandoned(std::uint64_t& used) {
 
 bool CacheLimit::make_room(std::size_t shard) {
   const Locked locked(*this);
-  states_[shard] = kAway;  // it may be counted as ready although its file is gone
+  states_[shard] = kAway;  // it may count as ready although its file is gone
   std::uint64_t used = count();
   while (used + shards_[shard].most > limit_)
     if (!remove_coldest(used) && !remove_abandoned(used)) return false;
@@ -162,7 +163,7 @@ bool CacheLimit::make_room(std::size_t shard) {
 
 void CacheLimit::reserve(std::size_t shard) {
   if (shards_[shard].most == 0) return;
-  // What is being prepared ends: each has its room.
+  // Waiting ends, because shards in preparation have their room and will finish.
   while (!make_room(shard)) std::this_thread::sleep_for(std::chrono::milliseconds(5));
 }
 

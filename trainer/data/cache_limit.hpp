@@ -1,8 +1,7 @@
-// How many bytes of shards the folders of a data set hold, over all processes of a machine that read it, and which
-// shard goes when there is no room for the next: the one that nobody has read for the longest time. The state of all
-// shards is 8 bytes each in a file that the processes map. A process that is killed leaves nothing that blocks: what it
-// was preparing is forgotten when room is needed, and the first to come when nobody else is there looks at the folders
-// anew.
+// Limits the bytes of cached shards in the folders of a data set, over all processes of a machine that read it. When
+// there is no room for the next shard, the least recently read one is removed. The state is 8 bytes per shard in a file
+// that the processes map. A killed process blocks nobody: shards that it was preparing are released when room is
+// needed, and the first process to open an unused table checks the folders again.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -16,43 +15,43 @@
 
 namespace wt {
 
-/// Of a shard, in bytes; both 0 where it is not counted because it cannot be fetched again.
+/// Bytes of a shard. Both are 0 where it does not count, because it cannot be fetched again.
 struct ShardRoom {
-  std::uint64_t most = 0;   ///< while it is prepared
+  std::uint64_t most = 0;   ///< during preparation
   std::uint64_t ready = 0;  ///< afterwards
 };
 
-/// What CacheLimit asks of the folders: called with its lock held.
+/// Operations on the folders, called with CacheLimit's lock held.
 struct ShardFiles {
   std::function<bool(std::size_t)> present;
-  std::function<bool(std::size_t)> in_work;  ///< some process is at it
-  std::function<void(std::size_t)> remove;   ///< also what a killed process left of it
+  std::function<bool(std::size_t)> being_prepared;  ///< a process is preparing it
+  std::function<void(std::size_t)> remove;          ///< including leftovers of a killed process
 };
 
 class CacheLimit {
  public:
-  /// `fixed` bytes are always there. Throws Error{usage} naming `file` when the limit is not above these or below four
-  /// times the largest shard (as Streaming), or when other processes use the file with another data set or limit;
-  /// Error{runtime} when the file cannot be made.
+  /// `fixed` bytes are always in use. Throws Error{usage} with `file` when the limit is not above these or below four
+  /// times the largest shard (as in Streaming), or when other processes use the file with another data set or limit;
+  /// Error{runtime} when the file cannot be created.
   CacheLimit(const std::filesystem::path& file, std::uint64_t limit, std::uint64_t fixed, std::vector<ShardRoom> shards,
              ShardFiles files);
   ~CacheLimit();
   CacheLimit(const CacheLimit&) = delete;
   CacheLimit& operator=(const CacheLimit&) = delete;
 
-  /// Room for one more shard, which the caller alone prepares; removes others. Waits while all room is taken by shards
-  /// that are being prepared.
+  /// Reserves room for a shard, which only the caller prepares, and removes others. Waits while all room belongs to
+  /// shards in preparation.
   void reserve(std::size_t shard);
-  /// The shard is there: the end of reserve(), or found without it.
+  /// The shard is present: prepared after reserve(), or found.
   void ready(std::size_t shard);
-  /// It did not come to that.
+  /// Its preparation failed.
   void give_up(std::size_t shard);
-  /// It was read just now.
+  /// Records that it is being read.
   void touch(std::size_t shard);
   bool is_ready(std::size_t shard) const;
-  /// Changes when a shard has been removed.
+  /// A counter that changes when a shard has been removed.
   std::uint64_t removals() const;
-  /// Bytes now, those being prepared at their most.
+  /// Bytes in use; shards in preparation count with `most`.
   std::uint64_t usage();
 
  private:
@@ -71,7 +70,7 @@ class CacheLimit {
   std::vector<ShardRoom> shards_;
   ShardFiles files_;
   detail::RangeLock lock_;
-  std::mutex mutex_;  ///< beside lock_, which does not tell threads apart
+  std::mutex mutex_;  ///< in addition to lock_, which does not exclude threads of this process
   Header* header_ = nullptr;
   std::span<std::atomic<std::uint64_t>> states_;
 };

@@ -55,7 +55,7 @@ std::vector<std::int64_t> drawn_samples(std::int64_t samples, const DataCheckOpt
   return {chosen.begin(), chosen.end()};
 }
 
-/// Reads the shards one after the other into the result.
+/// Reads the shards in order and collects the result.
 class DatasetCheck {
  public:
   DatasetCheck(fs::path folder, const DataCheckOptions& options, DataCheckResult& result)
@@ -88,7 +88,7 @@ class DatasetCheck {
     if (++result_.problem_count <= static_cast<std::int64_t>(kListedProblems)) result_.problems.push_back(what);
   }
 
-  /// The raw file, decompressed into a folder of ours where it is stored compressed.
+  /// The uncompressed file; a compressed shard is decompressed to a scratch folder.
   fs::path shard_on_disk(const MdsShard& entry) {
     hashed_ = false;
     const fs::path raw = folder_ / entry.raw.basename;
@@ -193,7 +193,7 @@ class DatasetCheck {
     return ids;
   }
 
-  /// As the run does.
+  /// Selects the tokens in the loss as the run does.
   void learn(const std::string& turns, const std::string& where) {
     constexpr std::int64_t kNoLimit = std::int64_t{1} << 40;
     try {

@@ -12,11 +12,11 @@
 namespace wt {
 namespace {
 
-constexpr std::size_t kPiece = 1 << 20;           // bytes of a text file that are tokenized at once
-constexpr std::size_t kLongestLine = 1ull << 30;  // a JSON line is held in memory whole
+constexpr std::size_t kPiece = 1 << 20;           // bytes of a text file per piece
+constexpr std::size_t kLongestLine = 1ull << 30;  // a JSON line must fit in memory
 constexpr std::string_view kBlank = " \t\r\n";
 
-/// Where a piece of at most `most` bytes may end: behind a line, else behind a character of UTF-8.
+/// The end of a piece of at most `most` bytes: after a line if possible, otherwise after a UTF-8 character.
 std::size_t piece_end(std::string_view text, std::size_t most) {
   if (const std::size_t line = text.substr(0, most).rfind('\n'); line != std::string_view::npos && line >= most / 2)
     return line + 1;
@@ -77,7 +77,7 @@ bool DocumentReader::fill() {
 }
 
 std::optional<DocumentPiece> DocumentReader::next_piece() {
-  // More than a piece is there before one is handed out, so that the last one knows that it is.
+  // Read more than a piece before returning one, to know whether it is the last.
   while (buffer_.size() - begin_ <= kPiece && fill()) {
   }
   const std::string_view rest = std::string_view(buffer_).substr(begin_);

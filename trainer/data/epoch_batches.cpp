@@ -15,7 +15,7 @@
 namespace wt {
 namespace {
 
-/// All streams if `stream` is none.
+/// All streams, or only one.
 std::shared_ptr<const EpochUnits> units_of(const MixedStreams& mix, std::int64_t epoch,
                                            std::optional<std::size_t> stream) {
   std::vector<UnitStream> streams;
@@ -29,7 +29,7 @@ std::shared_ptr<const EpochUnits> units_of(const MixedStreams& mix, std::int64_t
       streams, UnitOptions{d.sampling_method, d.sampling_granularity, mix.shuffle_seed, epoch, d.shuffle});
 }
 
-/// Of one stream alone blocks are as much smaller as it is.
+/// For one stream, the block size is reduced in proportion to the stream's share.
 ShuffleOptions shuffle_of(const MixedStreams& mix, std::int64_t epoch, std::optional<std::size_t> stream) {
   const DatasetSpec& d = *mix.dataset;
   ShuffleOptions out = {d.shuffle_algorithm, mix.num_canonical_nodes, mix.shuffle_seed, epoch,
@@ -90,7 +90,7 @@ class StratifiedBatches : public EpochBatches {
   std::vector<SampleSequence> sequences_;
 };
 
-/// Of which stream each batch is, shuffled.
+/// The stream of each batch, shuffled.
 std::vector<std::uint32_t> shuffled_origins(const std::vector<std::int64_t>& batches, NumpyRandom& random) {
   std::vector<std::uint32_t> origins;
   for (std::size_t stream = 0; stream < batches.size(); ++stream)
@@ -104,7 +104,7 @@ NumpyRandom origin_random(const MixedStreams& mix, std::int64_t epoch) {
   return NumpyRandom(mix.shuffle_seed + (changes ? static_cast<std::uint64_t>(epoch) : 0));
 }
 
-/// A batch of `samples` of each stream, as `Sequence` gives them; which stream is next say the origins.
+/// Batches of `samples` of each stream; the origins give the stream of the next batch.
 template <typename Sequence>
 class TakenInTurns {
  public:
@@ -126,7 +126,7 @@ class TakenInTurns {
   std::int64_t samples_, next_;
 };
 
-/// Whole batches of `size` that each stream has by itself.
+/// Complete batches of `size` in each stream.
 std::vector<std::int64_t> batches_of_streams(const MixedStreams& mix, std::int64_t size, const char* what,
                                              const auto& places) {
   std::vector<std::int64_t> out;
@@ -158,7 +158,7 @@ std::int64_t device_batch(std::int64_t global_batch, const BatchWorld& world) {
   return global_batch / ranks;
 }
 
-/// Of one physical node.
+/// Batches of one physical node.
 std::vector<std::int64_t> device_batches(const MixedStreams& mix, std::int64_t global_batch, const BatchWorld& world) {
   const std::int64_t batch = device_batch(global_batch, world), canonical = mix.num_canonical_nodes;
   if (canonical % world.nodes != 0)
@@ -218,7 +218,7 @@ class DevicePerStreamBatches : public EpochBatches {
                           done * world.ranks_per_node);
     }
   }
-  /// As Streaming lays them out: a batch of each node in turn, as many times as a node has ranks.
+  /// Streaming's order: one batch of each node in turn, repeated for the ranks of a node.
   std::vector<std::int64_t> next() override {
     std::vector<std::int64_t> out;
     for (std::int64_t rank = 0; rank < world_.ranks_per_node; ++rank)
@@ -231,7 +231,7 @@ class DevicePerStreamBatches : public EpochBatches {
   std::vector<TakenInTurns<RankedSequence>> turns_;
 };
 
-/// What a packed batch of so many samples is drawn for; else nothing.
+/// Text for errors with packing: the number of sequences behind this number of samples; otherwise "".
 std::string drawn_for(const DatasetSpec& data, std::int64_t samples) {
   if (!data.packs()) return "";
   const double ratio = data.finetuning->packing_ratio;
@@ -252,7 +252,7 @@ std::vector<std::int64_t> stratified_portions(const MixedStreams& mix, std::int6
     portions.push_back(static_cast<std::int64_t>(exact));
     left -= portions.back();
   }
-  std::sort(lost.begin(), lost.end(), std::greater<>());  // of equal ones the later stream, as a reversed stable sort
+  std::sort(lost.begin(), lost.end(), std::greater<>());  // equal ones: the later stream first, like a reversed sort
   for (std::size_t i = 0; static_cast<std::int64_t>(i) < left && i < lost.size(); ++i) ++portions[lost[i].second];
   for (std::size_t stream = 0; stream < portions.size(); ++stream)
     if (portions[stream] < 1)

@@ -1,6 +1,6 @@
-// The samples of an epoch before they are shuffled: a row of units, each a shard's samples or a draw of them
-// (streaming/base/dataset.py, resample_streams). Units are held, not ids: an epoch of 2e9 samples of 500,000 shards
-// takes 40 MB.
+// The samples of an epoch before shuffling, as a list of units: a shard's samples, or a random draw of them
+// (streaming/base/dataset.py, resample_streams). Holding units instead of ids limits memory: an epoch of 2e9 samples in
+// 500,000 shards needs 40 MB.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -12,11 +12,11 @@
 
 namespace wt {
 
-/// A stream as the units need it.
+/// What the units need to know of a stream.
 struct UnitStream {
-  std::int64_t first_id = 0;                  ///< of its first sample; ids count through all streams
+  std::int64_t first_id = 0;                  ///< of its first sample; ids continue over all streams
   std::span<const std::int64_t> shard_sizes;  ///< samples
-  std::int64_t choose = 0;                    ///< samples of it in the epoch
+  std::int64_t choose = 0;                    ///< samples drawn from it in the epoch
 };
 
 struct UnitOptions {
@@ -24,14 +24,14 @@ struct UnitOptions {
   std::int64_t granularity = 1;
   std::uint64_t seed = kDefaultShuffleSeed;
   std::int64_t epoch = 0;
-  bool shuffle = true;  ///< without it the same samples of each shard count are drawn in every epoch
+  bool shuffle = true;  ///< false: partial draws take the same samples of a shard in every epoch
 };
 
 class EpochUnits {
  public:
-  /// Streams of one draw, one after the other. Throws Error{usage} as samples_of_shards does.
+  /// The units of several streams in sequence. Throws Error{usage} as samples_of_shards does.
   EpochUnits(std::span<const UnitStream> streams, const UnitOptions& options);
-  /// Each shard once and whole.
+  /// Each shard once, completely.
   explicit EpochUnits(std::span<const std::int64_t> shard_sizes);
 
   std::size_t units() const { return units_.size(); }
@@ -48,7 +48,7 @@ class EpochUnits {
     std::int64_t draw = -1;  ///< index into draws_; -1: all samples of the shard
   };
   std::vector<SampleUnit> units_;
-  std::vector<NumpyRandom> draws_;  ///< before the draw of a unit
+  std::vector<NumpyRandom> draws_;  ///< state before the draw of a unit
   std::int64_t samples_ = 0;
 };
 

@@ -26,7 +26,7 @@ std::vector<PackedExamples> ExamplePacker::pack(std::span<const std::int64_t> ex
   for (std::size_t i = 0; i < added.size(); ++i) {
     const auto [tokens, id] = added[i];
     const auto lacking = sequences - static_cast<std::int64_t>(open_.size());
-    // Where all that are left are needed, each gets a sequence of its own.
+    // If all remaining examples are needed to reach the number of sequences, each gets its own.
     const bool alone = lacking > 0 && std::cmp_equal(added.size() - i, lacking);
     const auto room = std::find_if(open_.begin(), open_.end(), [&, size = tokens](const Sequence& s) {
       return !alone && s.tokens + size <= max_seq_len_;
@@ -34,7 +34,7 @@ std::vector<PackedExamples> ExamplePacker::pack(std::span<const std::int64_t> ex
     Sequence filled;
     if (room != open_.end()) {
       filled = std::move(*room);
-      open_.erase(room);  // what was filled goes to the end, where it is tried last
+      open_.erase(room);  // moves the extended sequence to the end, where it is tried last
     }
     filled.tokens += tokens;
     filled.examples.push_back(id);

@@ -1,5 +1,5 @@
-// Packs examples into sequences, as LLM Foundry's collator does (0.22.0, data/packing.py), of the whole global batch in
-// place of one rank's: what is packed does not depend on the layout.
+// Packs examples into sequences like LLM Foundry's collator (0.22.0, data/packing.py). It packs the whole global batch
+// instead of one rank's, so that the result does not depend on the layout.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -8,20 +8,20 @@
 
 namespace wt {
 
-/// Examples that share a sequence, in their order.
+/// Examples that share a sequence, in order.
 using PackedExamples = std::vector<std::int64_t>;
 
 class ExamplePacker {
  public:
-  /// `tokens` of an example, at most max_seq_len.
+  /// `tokens` returns an example's length, at most max_seq_len.
   ExamplePacker(std::int64_t max_seq_len, std::function<std::int64_t(std::int64_t id)> tokens);
 
-  /// The next `sequences` of them, of at least as many new `examples`: longest first, each in the first sequence that
-  /// has room, and the fullest sequences are taken. The others wait, and are filled up by the next call. No example is
-  /// cut, or lost, or in two of them.
+  /// The next `sequences`, from at least as many new `examples`. Examples are placed longest first, each in the first
+  /// sequence with room. The fullest sequences are returned; the others wait, and the next call fills them further. No
+  /// example is cut, lost or used twice.
   std::vector<PackedExamples> pack(std::span<const std::int64_t> examples, std::int64_t sequences);
 
-  /// What waits, fullest first: all that the packer knows from one call to the next.
+  /// The waiting sequences, fullest first: the packer's whole state between calls.
   std::vector<PackedExamples> waiting() const;
   /// Throws Error{usage} where a sequence holds more than max_seq_len tokens.
   void restore(const std::vector<PackedExamples>& waiting);

@@ -1,5 +1,5 @@
-// The examples of a finetuning data set by number, as a run reads them. Their sizes are kept once an example was read:
-// 8 bytes for each of the data set.
+// Random access to the examples of a finetuning data set, with their sizes cached after the first read: 8 bytes per
+// example of the data set.
 #pragma once
 #include <vector>
 
@@ -10,12 +10,12 @@ namespace wt {
 
 struct ExampleSize {
   std::int32_t tokens = 0;   ///< at most max_seq_len
-  std::int32_t targets = 0;  ///< of them learned
+  std::int32_t targets = 0;  ///< tokens in the loss
 };
 
 class Examples {
  public:
-  /// `data` outlives it and was opened for a finetuning data set.
+  /// `data` must outlive it, and be opened for a finetuning data set.
   Examples(const ShardCache& data, const DatasetSpec& spec, std::int64_t max_seq_len);
   /// Throws as ShardCache::payload and labelled_tokens do.
   LabelledTokens example(std::int64_t id) const;
@@ -26,7 +26,7 @@ class Examples {
   FinetuningSpec spec_;
   std::string folder_;
   std::int64_t max_seq_len_;
-  std::vector<ExampleSize> sizes_;  ///< by number; 0 tokens: not read yet
+  std::vector<ExampleSize> sizes_;  ///< by id; 0 tokens: not read yet
 };
 
 }  // namespace wt

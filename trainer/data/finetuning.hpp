@@ -1,5 +1,5 @@
-// Finetuning examples as LLM Foundry takes them: {prompt, response} or {messages: [{role, content}, ...]}; and the
-// turns that its tokenized data sets hold (llm-foundry 0.22.0, data/finetuning/tasks.py).
+// Finetuning examples in LLM Foundry's formats, {prompt, response} or {messages: [{role, content}, ...]}, and the turns
+// in its tokenized data sets (llm-foundry 0.22.0, data/finetuning/tasks.py).
 #pragma once
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -16,19 +16,19 @@ struct FinetuningMessage {
 };
 
 struct FinetuningExample {
-  std::string prompt, response;             ///< where there are no messages
-  std::vector<FinetuningMessage> messages;  ///< the last by the assistant
+  std::string prompt, response;             ///< unless there are messages
+  std::vector<FinetuningMessage> messages;  ///< the last one is the assistant's
 };
 
-/// Throws Error{usage} naming `place`: other keys, values that are no text, fewer than two messages, a role that is not
-/// known or repeats the one before, a last message that is not the assistant's.
+/// Throws Error{usage} with `place`: other keys, values that are not text, fewer than two messages, a role that is
+/// unknown or repeats the previous one, a last message that is not the assistant's.
 FinetuningExample finetuning_example(const nlohmann::json& object, const std::string& place);
 
-/// What the model reads and what it is to answer.
+/// The model's input and the expected answer.
 struct FinetuningTexts {
   std::string prompt, response;
 };
-/// One pair for each message of the assistant, in ChatML: the template of tokenizers that have none.
+/// One pair per message of the assistant, in ChatML, the template for tokenizers without one.
 std::vector<FinetuningTexts> chat_turns(const std::vector<FinetuningMessage>& messages);
 
 struct FinetuningTurn {
@@ -36,11 +36,11 @@ struct FinetuningTurn {
   std::vector<std::uint32_t> labels;     ///< the response
 };
 
-/// The payload of the column `turns`, encoding json: as Python's json.dumps writes it.
+/// The payload of the column `turns` (encoding json), formatted like Python's json.dumps.
 std::string encode_turns(const std::vector<FinetuningTurn>& turns);
 
-/// Whether something of it can be learned at `max_seq_len`: no turn lacks its prompt or response, and the last
-/// response, which is what Foundry trains on unless told otherwise, begins before that length.
+/// Whether anything can be learned from it at `max_seq_len`: every turn has a prompt and a response, and the last
+/// response, which Foundry trains on by default, begins before that length.
 bool can_be_learned(const std::vector<FinetuningTurn>& turns, std::int64_t max_seq_len);
 
 }  // namespace wt

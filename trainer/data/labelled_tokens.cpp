@@ -10,7 +10,7 @@
 namespace wt {
 namespace {
 
-/// The list of ids under `key` of a turn.
+/// The list of ids at `key` of a turn.
 std::vector<std::int32_t> ids_under(const nlohmann::json& turn, const char* key, const std::string& place) {
   const auto is_id = [](const nlohmann::json& value) {
     return value.is_number_unsigned() && value.get<std::uint64_t>() <= std::numeric_limits<std::int32_t>::max();
@@ -55,7 +55,7 @@ LabelledTokens labelled_tokens(const std::string& text, const FinetuningSpec& sp
   }
   if (out.tokens.empty())
     throw_error(Code::usage, "{}: found no token, allowed is at least one; leave the example out", place);
-  out.learned.front() = false;  // nothing stands before it
+  out.learned.front() = false;  // it has no context
   const auto length = static_cast<std::int64_t>(out.tokens.size());
   if (length <= max_seq_len) return out;
   const bool taught = out.targets() > 0;

@@ -22,7 +22,7 @@ namespace {
 struct Family {
   std::string_view name;
   MdsCodec codec;
-  int lowest, highest, usual;  ///< levels; equal where there are none
+  int lowest, highest, usual;  ///< levels; all equal if the format has none
 };
 constexpr std::array<Family, 5> kFamilies = {{{"zstd", MdsCodec::zstd, 1, 22, 3},
                                               {"gz", MdsCodec::gz, 0, 9, 9},
@@ -55,7 +55,7 @@ std::string compress_gz(const MdsCompression& compression, std::span<const std::
   return zip;
 }
 
-/// What became of a stream: nothing if `raw` was filled exactly and the stream ended there, else what is wrong.
+/// The problem with a stream; none if it filled `raw` exactly and ended there.
 using Fault = std::optional<std::string_view>;
 constexpr std::string_view kMore = "a stream of more bytes";
 constexpr std::string_view kFewer = "a stream that is cut off or shorter";
@@ -64,7 +64,7 @@ constexpr std::string_view kDamaged = "a damaged stream";
 Fault decompress_zstd(std::span<const std::byte> zip, std::string& raw) {
   const std::size_t size = ZSTD_decompress(raw.data(), raw.size(), zip.data(), zip.size());
   if (ZSTD_isError(size) != 0) {
-    // A frame that says its size is believed only so far as the message goes.
+    // A frame's own size is not trusted; it is only used in the message.
     const unsigned long long said = ZSTD_getFrameContentSize(zip.data(), zip.size());
     const bool known = said != ZSTD_CONTENTSIZE_ERROR && said != ZSTD_CONTENTSIZE_UNKNOWN;
     return known && said > raw.size() ? kMore : kDamaged;
@@ -72,7 +72,7 @@ Fault decompress_zstd(std::span<const std::byte> zip, std::string& raw) {
   return size == raw.size() ? Fault() : Fault(kFewer);
 }
 
-/// As Python's gzip: members one after the other, zeros behind the last.
+/// As in Python's gzip: several members in sequence, then optional zeros.
 Fault decompress_gz(std::span<const std::byte> zip, std::string& raw) {
   z_stream stream{};
   if (inflateInit2(&stream, kGzip) != Z_OK) return kDamaged;
@@ -104,10 +104,10 @@ Fault decompress_bz2(std::span<const std::byte> zip, std::string& raw) {
   stream.avail_in = static_cast<unsigned>(zip.size());
   stream.next_out = raw.data();
   stream.avail_out = static_cast<unsigned>(raw.size());
-  while (true) {  // streams one after the other, as Python's bz2
+  while (true) {  // several streams in sequence, as in Python's bz2
     if (BZ2_bzDecompressInit(&stream, 0, 0) != BZ_OK) return kDamaged;
     int result = BZ_OK;
-    char beyond = 0;  // there is no more to give, but the end of the stream may need another call
+    char beyond = 0;  // input is exhausted, but reaching the end of the stream may need another call
     bool more = false;
     while (result == BZ_OK) {
       const unsigned in = stream.avail_in, out = stream.avail_out;
@@ -194,7 +194,7 @@ std::string compress_mds(const MdsCompression& compression, std::span<const std:
       return zip;
     }
     case MdsCodec::bz2: {
-      auto size = static_cast<unsigned>(raw.size() + raw.size() / 100 + 601);  // the manual's bound and one
+      auto size = static_cast<unsigned>(raw.size() + raw.size() / 100 + 601);  // the manual's bound plus one
       zip.resize(size);
       if (BZ2_bzBuffToBuffCompress(zip.data(), &size, as_chars(raw.data()), static_cast<unsigned>(raw.size()),
                                    compression.level, 0, 0) != BZ_OK)
@@ -213,7 +213,7 @@ std::string decompress_mds(const MdsCompression& compression, std::span<const st
                            const std::string& origin) {
   std::string raw(bytes, '\0');
   Fault fault;
-  // zlib and bzip2 count in 32 bits; a shard is smaller, and its file too unless something is wrong.
+  // zlib and bzip2 use 32-bit sizes. Valid shards and their files are smaller.
   constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
   if (zip.size() > kMost || bytes > kMost) fault = kMore;
   if (!fault) {

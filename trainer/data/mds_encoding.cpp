@@ -28,7 +28,7 @@ constexpr std::array<std::pair<std::string_view, MdsType>, 11> kTypes = {{{"uint
                                                                           {"uint64", MdsType::u64},
                                                                           {"int64", MdsType::i64},
                                                                           {"float64", MdsType::f64}}};
-/// Variable-size encodings other than ndarray and pkl; a JPEG's may go on with ":quality".
+/// Variable-size encodings other than ndarray and pkl; JPEG may be followed by ":quality".
 constexpr std::array<std::string_view, 14> kVariable = {
     "bytes", "str", "str_int",    "str_float",  "str_decimal", "json",      "pil",
     "jpeg",  "png", "jpeg_array", "list[jpeg]", "list[png]",   "list[pil]", "jpegarray"};
@@ -113,7 +113,7 @@ std::string encode_tokens(std::span<const T> tokens) {
                 tokens.size());
   }
   const auto count = static_cast<std::uint32_t>(tokens.size());
-  const int log_width = count < 256 ? 0 : count < 65536 ? 1 : 2;  // of the one dimension, the smallest that holds it
+  const int log_width = count < 256 ? 0 : count < 65536 ? 1 : 2;  // the smallest type for the single dimension
   std::string payload(1, static_cast<char>((1 << 2) | log_width));
   payload.append(reinterpret_cast<const char*>(&count), std::size_t{1} << log_width);
   payload.append(reinterpret_cast<const char*>(tokens.data()), tokens.size_bytes());
@@ -149,7 +149,7 @@ bool holds_tokens(const MdsEncoding& encoding) {
 std::vector<std::int32_t> decode_mds_tokens(const MdsEncoding& encoding, std::span<const std::byte> payload,
                                             const std::string& origin) {
   const std::size_t size = payload.size();
-  MdsType type = MdsType::i64;  // of legacy "bytes"
+  MdsType type = MdsType::i64;  // for legacy "bytes"
   std::uint64_t elements = size / width_of(type);
   if (encoding.is_ndarray) {
     if (encoding.type) {

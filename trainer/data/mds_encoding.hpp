@@ -1,5 +1,5 @@
-// Column encodings of Mosaic's MDS shards: what they are called, how wide they are, and how token columns are read and
-// written. All values are little endian.
+// Column encodings of Mosaic's MDS shards: their names and sizes, and reading and writing token columns. All values are
+// little endian.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -28,24 +28,24 @@ enum class MdsType : std::uint8_t {
 /// An encoding such as "int", "bytes", "ndarray", "ndarray:uint16" or "ndarray:uint16:2,3".
 struct MdsEncoding {
   std::string name;                       ///< as written in index.json
-  std::optional<std::uint32_t> size;      ///< bytes of a value, where the encoding fixes it
-  std::optional<MdsType> type;            ///< of an ndarray that names it
-  std::optional<std::uint64_t> elements;  ///< of an ndarray that names its shape
+  std::optional<std::uint32_t> size;      ///< bytes of a value, if the encoding fixes it
+  std::optional<MdsType> type;            ///< of an ndarray with a type in its name
+  std::optional<std::uint64_t> elements;  ///< of an ndarray with a shape in its name
   bool is_ndarray = false;
 };
 
-/// Throws Error{usage} naming origin on words that MDS does not have, and on "pkl": unpickling runs code of the file.
+/// Throws Error{usage} with origin for words that MDS does not have, and for "pkl": unpickling runs code from the file.
 MdsEncoding mds_encoding_from_string(const std::string& word, const std::string& origin);
 
 /// A one-dimensional "ndarray:uint16" or "ndarray:int32". Throws Error{usage} when it is empty, which MDS forbids.
 std::string encode_mds_tokens(std::span<const std::uint16_t> tokens);
 std::string encode_mds_tokens(std::span<const std::int32_t> tokens);
 
-/// Reads token ids from a payload of `encoding`: any integer ndarray of any shape (flattened), or "bytes" that hold
-/// int64. Throws Error{usage} naming origin when type, shape and length disagree or an id is not in 0..2^31-1.
+/// Reads token ids from a payload: any integer ndarray of any shape (flattened), or "bytes" with int64 values. Throws
+/// Error{usage} with origin when type, shape and length disagree or an id is not in 0..2^31-1.
 std::vector<std::int32_t> decode_mds_tokens(const MdsEncoding& encoding, std::span<const std::byte> payload,
                                             const std::string& origin);
-/// Whether decode_mds_tokens can read the encoding at all.
+/// Whether decode_mds_tokens supports the encoding.
 bool holds_tokens(const MdsEncoding& encoding);
 
 }  // namespace wt

@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// One object of the index, with the words that an error needs.
+/// One object of the index, with its location for errors.
 struct Place {
   const Json& object;
   std::string file;
@@ -54,7 +54,7 @@ struct Place {
   }
 };
 
-/// Whether a name stays in the dataset's folder and is no hidden file or index of ours.
+/// Whether a name stays inside the data set's folder, is not hidden, and is not an index.
 bool stays_inside(std::string_view name) {
   if (name.find('\0') != std::string_view::npos) return false;
   while (true) {
@@ -102,7 +102,7 @@ MdsColumns columns_of(const Place& shard) {
   return std::make_shared<const std::vector<MdsColumn>>(std::move(columns));
 }
 
-/// Takes the entries of an index one by one.
+/// Collects the entries of an index one by one.
 class ShardList {
  public:
   explicit ShardList(const std::string& origin) : origin_(origin) {}
@@ -159,7 +159,7 @@ class ShardList {
 
   std::string origin_;
   std::vector<MdsShard> shards_;
-  Json words_;  ///< of the shard before, and what they mean
+  Json words_;  ///< the previous shard's text, whose parsed form is reused
   MdsColumns columns_;
 };
 
@@ -167,10 +167,10 @@ Json file_entry(const MdsFile& file) {
   return {{"basename", file.basename}, {"bytes", file.bytes}, {"hashes", file.hashes}};
 }
 
-/// Reads the document without its shards, each of which goes to `take` and is then forgotten: the whole of a large
-/// index would take twenty times its size.
+/// Parses the document without its shards. Each shard goes to `take` and is then discarded, because a large index as a
+/// whole would need twenty times its size.
 Json parse_by_shard(std::string_view text, const std::function<void(const Json&)>& take) {
-  std::string key;  // of the outermost object
+  std::string key;  // of the top-level object
   const auto step = [&](int depth, Json::parse_event_t event, Json& parsed) {
     if (depth == 1 && event == Json::parse_event_t::key) key = parsed.get<std::string>();
     if (depth != 2 || event != Json::parse_event_t::object_end || key != "shards") return true;

@@ -1,5 +1,5 @@
-// The samples of one local folder of MDS shards, ours or Streaming's, all of which are opened at once: for small data
-// sets. shard_cache.hpp reads those of a run.
+// Reads one local folder of MDS shards, ours or Streaming's. It opens all shards at once, so it is for small data sets;
+// runs use shard_cache.hpp.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -15,17 +15,17 @@ namespace wt {
 
 class MdsReader : public TokenSamples {
  public:
-  /// Shards that are stored compressed are decompressed beside their files, as Streaming does. Throws Error{usage}
-  /// naming the file: no or bad index.json (see read_mds_index), a shard that is missing, cut off, of another size,
-  /// sample count or offsets than the index says, and a `column` that is missing or holds no tokens.
+  /// Compressed shards are decompressed next to their files, as in Streaming. Throws Error{usage} with the file: no or
+  /// bad index.json (see read_mds_index), a shard that is missing, truncated, or differs from the index in size, sample
+  /// count or offsets, and a `column` that is missing or has no tokens.
   explicit MdsReader(const std::filesystem::path& directory, const std::string& column = kTokensColumn);
 
   std::int64_t size() const override { return ends_.back(); }
-  /// Samples of each shard, in the order of sample ids: what the sampler wants.
+  /// Samples of each shard, in the order of sample ids: the sampler's input.
   std::vector<std::int64_t> shard_sizes() const;
   std::vector<std::int32_t> tokens(std::int64_t index) const override;
-  /// Reads everything and compares the hashes of the index. Throws Error{usage} on a mismatch and where a shard's index
-  /// entry has no hash that we can compute.
+  /// Reads everything and compares the hashes of the index. Throws Error{usage} on a mismatch, and for a shard without
+  /// a hash that we can compute.
   void verify_hashes() const;
 
  private:

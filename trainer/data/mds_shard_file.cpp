@@ -19,7 +19,7 @@ std::uint32_t u32_at(std::span<const std::byte> bytes, std::size_t offset) {
   return value;
 }
 
-/// The payload of one column of a sample, or nothing when the sample's lengths do not add up.
+/// The payload of one column of a sample, or nothing when the sample's sizes are inconsistent.
 std::optional<std::span<const std::byte>> payload_of(std::span<const std::byte> sample,
                                                      const std::vector<MdsColumn>& columns, std::size_t wanted) {
   std::uint64_t head = 0;
@@ -43,7 +43,7 @@ std::optional<std::span<const std::byte>> payload_of(std::span<const std::byte> 
   return sample.subspan(wanted_begin, wanted_size);
 }
 
-/// By bytes a second, as measured (bench/studies/shards); the first is the quickest.
+/// By measured rate (bench/studies/shards), the quickest first.
 constexpr std::array<const char*, 17> kQuickest = {"xxh3_64", "xxh3_128", "xxh128",   "xxh64",    "xxh32",   "sha1",
                                                    "sha256",  "sha224",   "blake2b",  "md5",      "sha512",  "sha384",
                                                    "blake2s", "sha3_224", "sha3_256", "sha3_384", "sha3_512"};

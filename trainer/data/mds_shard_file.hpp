@@ -1,5 +1,5 @@
-// One uncompressed shard, mapped: ranks of one machine share the page cache, and a file that is removed or replaced
-// stays readable for those who have it open. Opening reads the table of offsets and nothing else.
+// One uncompressed shard, memory-mapped: ranks of a machine share the page cache, and a removed or replaced file stays
+// readable while it is open. Opening only reads the table of offsets.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -13,19 +13,19 @@
 
 namespace wt {
 
-/// Where the tokens of a shard's samples, or the turns of its examples, are among its columns. Throws Error{usage}
-/// naming `origin` and the columns when there is no such column or it holds neither.
+/// Index of the column with the samples' tokens, or the examples' turns. Throws Error{usage} with `origin` and the
+/// columns when there is no such column or it has neither.
 std::size_t token_column(const MdsShard& shard, const std::string& name, const std::string& origin);
 
 class MdsShardFile {
  public:
-  /// Throws Error{usage} naming the file: missing, cut off, of another size, sample count or offsets than the index
-  /// says.
+  /// Throws Error{usage} with the file: missing, truncated, or different from the index in size, sample count or
+  /// offsets.
   MdsShardFile(const std::filesystem::path& file, const MdsShard& entry, std::size_t column);
 
-  /// Token ids of the sample in this place of the shard. Thread-safe. Throws Error{usage} on damaged samples.
+  /// Token ids of the sample with this index in the shard. Thread-safe. Throws Error{usage} for damaged samples.
   std::vector<std::int32_t> tokens(std::size_t place) const;
-  /// The column's bytes of that sample, as tokens() reads them.
+  /// The column's bytes of that sample.
   std::span<const std::byte> payload(std::size_t place) const;
   std::span<const std::byte> bytes() const { return data_.bytes(); }
 
@@ -34,12 +34,12 @@ class MdsShardFile {
 
   std::filesystem::path file_;
   MdsColumns columns_;
-  std::size_t column_;  ///< of the tokens
+  std::size_t column_;  ///< index of the token column
   detail::MappedFile data_;
 };
 
-/// A hash of the index that is quickest to compute, `wanted` if that is given; empty where there is none. Throws
-/// Error{usage} naming `origin` when the one that is wanted is not there.
+/// Of the hashes in the index, the name of the one that is quickest to compute, or `wanted` if that is not empty. Empty
+/// where there are none. Throws Error{usage} with `origin` when `wanted` is not in the index.
 std::string quickest_hash(const MdsFile& entry, const std::string& wanted, const std::string& origin);
 /// Throws Error{usage} naming `origin` unless the bytes have this hash of the index.
 void check_hash(const MdsFile& entry, const std::string& name, std::span<const std::byte> bytes,

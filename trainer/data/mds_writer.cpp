@@ -25,8 +25,7 @@ void append_u32(std::string& bytes, std::uint64_t value) {
   bytes.append(reinterpret_cast<const char*>(&word), sizeof word);
 }
 
-/// Whether a directory holds a dataset with these columns and nothing else, so that nothing of value is lost by
-/// replacing it.
+/// Whether a directory has a data set with these columns and nothing else, so that replacing it loses nothing else.
 bool is_earlier_dataset(const fs::path& directory, const std::vector<MdsColumn>& columns) {
   std::set<std::string> files = {kMdsIndexName};
   try {
@@ -42,11 +41,11 @@ bool is_earlier_dataset(const fs::path& directory, const std::vector<MdsColumn>&
   } catch (const Error&) {
     return false;
   }
-  return std::all_of(
-      fs::directory_iterator(directory), fs::directory_iterator(), [&](const fs::directory_entry& entry) {
-        const std::string name = entry.path().filename().string();  // readers lock shards, and keep count of them
-        return files.contains(name) || name == ".shard-locks" || name == ".shard-table";
-      });
+  return std::all_of(fs::directory_iterator(directory), fs::directory_iterator(),
+                     [&](const fs::directory_entry& entry) {
+                       const std::string name = entry.path().filename().string();  // readers leave lock and cache files
+                       return files.contains(name) || name == ".shard-locks" || name == ".shard-table";
+                     });
 }
 
 void check_target(const fs::path& out, const std::vector<MdsColumn>& columns, bool overwrite) {
@@ -88,7 +87,7 @@ MdsWriter::MdsWriter(fs::path out, const std::map<std::string, std::string>& col
     described.push_back({name, mds_encoding_from_string(encoding, out_.string())});
   }
   template_.columns = std::make_shared<const std::vector<MdsColumn>>(std::move(described));
-  for (const auto& name : options_.hashes) template_.raw.hashes[name] = mds_hash(name, {});  // throws on unknown names
+  for (const auto& name : options_.hashes) template_.raw.hashes[name] = mds_hash(name, {});  // throws for unknown names
   if (!options_.compression.empty()) mds_compression_from_string(options_.compression, out_.string());
   template_.compression = options_.compression;
   template_.size_limit = options_.size_limit;
@@ -174,7 +173,7 @@ MdsSummary MdsWriter::finish() {
   }
   detail::write_synced(partial_ / kMdsIndexName, python_json(mds_index(shards_)));
   detail::sync_directory(partial_);
-  check_target(out_, *template_.columns, options_.overwrite);  // someone may have put something there since we began
+  check_target(out_, *template_.columns, options_.overwrite);  // it may have changed since the beginning
   detail::move_into_place(partial_, out_);
   partial_.clear();
   MdsSummary summary{static_cast<std::int64_t>(shards_.size()), 0, 0, 0};

@@ -1,6 +1,5 @@
-// Writes a dataset of Mosaic MDS shards that Streaming's own reader opens. Everything goes to a hidden directory beside
-// the target, index.json last, and is renamed at the end: at the target there is the whole dataset or what was there
-// before.
+// Writes MDS shards that Streaming's own reader can open. Files are written to a hidden directory next to the target,
+// index.json last, and renamed at the end: the target always has either the complete data set or its old content.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -17,7 +16,7 @@ struct MdsWriterOptions {
   std::vector<std::string> hashes = {"xxh3_64"};  ///< of each shard, and of its compressed file; mds_hash.hpp
   std::uint64_t size_limit = 1 << 26;             ///< bytes of a shard before compression, below 2^32
   std::string compression = {};                   ///< mds_compression.hpp: "zstd:7"; empty for none
-  bool overwrite = false;                         ///< replace an earlier dataset of the same columns
+  bool overwrite = false;                         ///< replace an earlier data set with the same columns
 };
 
 struct MdsSummary {
@@ -29,22 +28,22 @@ struct MdsSummary {
 
 class MdsWriter {
  public:
-  /// columns: name to encoding. `out` may be missing or an empty directory; with options.overwrite also an earlier
-  /// dataset with these very columns and nothing else in it, which finish() replaces. Throws Error{usage} on anything
-  /// else and on unknown encodings, hashes or compressions.
+  /// columns: name to encoding. `out` may be missing or an empty directory; with options.overwrite also an earlier data
+  /// set with exactly these columns and nothing else in it, which finish() replaces. Throws Error{usage} for anything
+  /// else and for unknown encodings, hashes or compressions.
   MdsWriter(std::filesystem::path out, const std::map<std::string, std::string>& columns,
             MdsWriterOptions options = {});
-  /// Removes what was written unless finish() came through.
+  /// Removes what was written, unless finish() succeeded.
   ~MdsWriter();
   MdsWriter(const MdsWriter&) = delete;
   MdsWriter& operator=(const MdsWriter&) = delete;
 
-  /// One encoded payload (mds_encoding.hpp) for each column, columns sorted by name. Throws Error{usage} when number or
-  /// widths do not fit the columns, Error{runtime} when the disk is full.
+  /// Writes one encoded payload (mds_encoding.hpp) per column, with columns sorted by name. Throws Error{usage} when
+  /// their number or sizes do not match the columns, Error{runtime} when the disk is full.
   void write(std::span<const std::string> payloads);
-  /// A sample of a dataset whose one column is ndarray:uint16.
+  /// Writes a sample of a data set whose only column is ndarray:uint16.
   void write_tokens(std::span<const std::uint16_t> tokens);
-  /// Writes the rest and the index, and puts the dataset in its place. Throws Error{usage} when there is no sample.
+  /// Writes the last shard and the index, and moves the data set to its place. Throws Error{usage} without samples.
   MdsSummary finish();
 
  private:
@@ -54,10 +53,10 @@ class MdsWriter {
   std::filesystem::path out_;
   MdsWriterOptions options_;
   MdsShard template_;   ///< columns, hash names, compression and size limit that all shards share
-  std::string config_;  ///< the JSON that stands in every shard
+  std::string config_;  ///< the JSON header of every shard
   std::filesystem::path partial_;
   std::vector<MdsShard> shards_;
-  std::vector<std::uint32_t> ends_;  ///< of the samples in body_
+  std::vector<std::uint32_t> ends_;  ///< end offsets of the samples in body_
   std::string body_;                 ///< samples of the shard that is being filled
 };
 

@@ -11,7 +11,7 @@ namespace {
 
 /// Up to four epochs of repeated text are nearly worth new text (Muennighoff et al. 2023, arXiv 2305.16264).
 constexpr double kOftenSeen = 4;
-/// An epoch that loses more is worth another batch or epoch size.
+/// With a larger loss, another batch or epoch size is advisable.
 constexpr double kMuchDropped = 0.01;
 
 /// Samples of each stream in a batch, on average.

@@ -1,5 +1,5 @@
-// Reads the samples of one canonical node in the epoch's order without holding them: a reader knows where its random
-// numbers begin for every piece, and makes the ids of a window when they are asked for.
+// Reads the samples of one canonical node in the epoch's order without storing them: a reader knows the random state at
+// the begin of every piece, and creates the ids of a window on demand.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -16,15 +16,15 @@ class NodeReader {
   explicit NodeReader(std::int64_t size) : size_(size) {}
   virtual ~NodeReader() = default;
   std::int64_t size() const { return size_; }
-  /// The id at the next place; there is one.
+  /// The next id; must not be called at the end.
   std::int64_t next();
-  /// Goes to a place in 0..size. Costs as much as a window or two, wherever it is.
+  /// Moves to a position in 0..size. Costs as much as creating a window or two, for any position.
   void seek(std::int64_t place);
 
  protected:
-  /// Empties what was made, goes to a place at or before `place` and returns it.
+  /// Drops all created ids, moves to a position at or before `place` and returns it.
   virtual std::int64_t go_back(std::int64_t place) = 0;
-  /// Appends the ids that follow those made so far.
+  /// Appends the ids that follow those created so far.
   virtual void make(std::vector<std::int64_t>& ids) = 0;
 
  private:

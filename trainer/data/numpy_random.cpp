@@ -104,7 +104,7 @@ std::uint64_t NumpyRandom::bounded(std::uint64_t max) {
   if (max == std::numeric_limits<std::uint32_t>::max()) return next32();
   if (max == std::numeric_limits<std::uint64_t>::max()) return next64();
   const std::uint64_t count = max + 1;
-  // What is rejected is below 2^32 (or 2^64) mod count, which is below count: rarely worth its division.
+  // The rejection threshold, 2^32 (or 2^64) mod count, is below count, so that the division for it is rarely needed.
   if (max < std::numeric_limits<std::uint32_t>::max()) {
     std::uint64_t product = next32() * count;
     if (static_cast<std::uint32_t>(product) < count) {
@@ -141,7 +141,7 @@ std::vector<std::int64_t> NumpyRandom::permutation(std::int64_t n) {
 
 namespace {
 
-/// Generator.choice without replacement takes the end of a shuffled list for large shares of large populations, and
+/// Generator.choice without replacement uses the tail of a shuffled list for large shares of large populations, and
 /// Floyd's method (1987) otherwise.
 bool draws_by_tail(std::int64_t population, std::int64_t count) {
   return population > 10'000 && count > population / 50;
@@ -191,7 +191,7 @@ void NumpyRandom::skip_choice(std::int64_t population, std::int64_t count) {
 void NumpyRandom::skip_shuffle(std::int64_t items) {
   std::int64_t i = items - 1;
   for (; i > std::numeric_limits<std::uint32_t>::max(); --i) interval(static_cast<std::uint64_t>(i));
-  // One mask for every i above its half; a draw above i is drawn again.
+  // One mask for all i in the same power-of-two range; a draw above i is repeated.
   for (auto left = static_cast<std::uint32_t>(std::max<std::int64_t>(i, 0)); left > 0;) {
     const std::uint32_t mask = std::numeric_limits<std::uint32_t>::max() >> std::countl_zero(left);
     const std::uint32_t half = mask >> 1;

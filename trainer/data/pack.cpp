@@ -20,7 +20,7 @@ constexpr std::array<std::pair<const char*, SampleKind>, 5> kSampleKinds = {{{"o
                                                                              {"finetune", SampleKind::finetune}}};
 
 void check_options(const PackOptions& options) {
-  constexpr std::int64_t kMostTokens = 1 << 29;  // 2 GiB a sample, well inside a shard
+  constexpr std::int64_t kMostTokens = 1 << 29;  // 2 GiB a sample, well below a shard's limit
   if (options.seq_len < 1 || options.seq_len > kMostTokens) {
     throw_error(Code::usage, "--seq-len: found {}, allowed are 1 to {} tokens; choose the model's sequence length",
                 options.seq_len, kMostTokens);

@@ -21,7 +21,7 @@ namespace {
       file.string(), why);
 }
 
-/// Regular files below a directory, sorted, without the empty ones, which it counts.
+/// Regular files below a directory, sorted; empty files are only counted.
 std::vector<PackInput> walk(const fs::path& directory, std::int64_t& empty_files) {
   std::vector<PackInput> found;
   std::error_code error;
@@ -82,7 +82,7 @@ std::size_t PackFile::read(std::span<char> buffer) {
   const int count = ::gzread(file_.get(), buffer.data(), static_cast<unsigned>(buffer.size()));
   int code = Z_OK;
   const char* const message = ::gzerror(file_.get(), &code);
-  // A gzip stream that stops early reads as Z_BUF_ERROR after its last whole block.
+  // A truncated gzip stream gives Z_BUF_ERROR after its last complete block.
   if (count < 0 || (code != Z_OK && code != Z_STREAM_END)) {
     unreadable(path_, code == Z_ERRNO ? std::generic_category().message(errno) : message);
   }

@@ -1,4 +1,4 @@
-// The files that `windtunnel data pack` reads: which they are, and their bytes, plain or gzip.
+// The input files of `windtunnel data pack`, and reading them, plain or gzip.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -16,20 +16,20 @@ struct PackInput {
   std::uint64_t stored_bytes = 0;
 };
 
-/// Whether its name says JSON: .json, .jsonl or .ndjson, with or without .gz.
+/// Whether the name is .json, .jsonl or .ndjson, with or without .gz.
 bool is_json_input(const std::filesystem::path& file);
 
-/// Files and, for each directory, its regular files at any depth, sorted by path; links in it are not followed. Empty
-/// files of directories are counted and left out. Throws Error{usage}: nothing given, a file that is missing or empty,
+/// Files and, for each directory, its regular files at any depth, sorted by path; links inside it are not followed.
+/// Empty files of directories are counted and skipped. Throws Error{usage}: no paths, a file that is missing or empty,
 /// a directory without text.
 std::vector<PackInput> list_pack_inputs(const std::vector<std::filesystem::path>& paths, std::int64_t& empty_files);
 
 /// Reads plain and gzip files alike.
 class PackFile {
  public:
-  /// Throws Error{usage} where it cannot be read, or is named .gz and is no gzip.
+  /// Throws Error{usage} for a file that cannot be read, or is named .gz and is not gzip.
   explicit PackFile(const std::filesystem::path& path);
-  /// Fills the buffer as far as it can; 0 at the end. Throws Error{usage} on damaged and cut-off files.
+  /// Fills the buffer as far as possible; 0 at the end. Throws Error{usage} for damaged and truncated files.
   std::size_t read(std::span<char> buffer);
   /// Stored (compressed) bytes consumed so far.
   std::uint64_t position() const;

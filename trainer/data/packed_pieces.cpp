@@ -12,7 +12,7 @@
 namespace wt {
 namespace {
 
-constexpr std::size_t kBatchBytes = 1 << 18;  // some 0.1 s of a tokenizer
+constexpr std::size_t kBatchBytes = 1 << 18;  // about 0.1 s for a tokenizer
 constexpr std::size_t kBatchTexts = 2048;
 
 int allowed_cores() {
@@ -28,7 +28,7 @@ std::vector<std::uint32_t> bytes_of(const std::string& text, bool ends) {
   return ids;
 }
 
-/// The text itself.
+/// Untokenized text.
 class TextPieces : public PieceSource {
  public:
   explicit TextPieces(DocumentReader& documents) : documents_(documents) {}
@@ -73,7 +73,7 @@ class BytePieces : public PieceSource {
   bool finetune_;
 };
 
-/// Batches of pieces, tokenized by several processes and taken back in order.
+/// Batches of pieces that several processes tokenize, returned in order.
 class TokenizerPieces : public PieceSource {
  public:
   TokenizerPieces(DocumentReader& documents, const PackOptions& options)
@@ -108,7 +108,7 @@ class TokenizerPieces : public PieceSource {
  private:
   struct Batch {
     std::vector<PackedPiece> pieces;
-    std::vector<std::size_t> texts;  ///< of each piece
+    std::vector<std::size_t> texts;  ///< number of texts by piece
     std::vector<TokenizerText::Kind> kinds;
     std::future<std::vector<TokenLists>> ids;
   };
@@ -178,7 +178,7 @@ class TokenizerPieces : public PieceSource {
     for (std::size_t k = 0; k + 1 < lists.size(); k += 2)
       piece.turns.push_back({std::move(lists[k]), std::move(lists[k + 1])});
     const auto& bos = pool_.facts().bos_id;
-    for (FinetuningTurn& turn : piece.turns) {  // the answer does not begin the text
+    for (FinetuningTurn& turn : piece.turns) {  // an answer has no begin-of-text token
       const bool twice = special && bos && !turn.input_ids.empty() && !turn.labels.empty() &&
                          turn.input_ids.front() == *bos && turn.labels.front() == *bos;
       if (twice) turn.labels.erase(turn.labels.begin());
@@ -190,7 +190,7 @@ class TokenizerPieces : public PieceSource {
     const auto add = [&](const std::vector<std::uint32_t>& more) {
       piece.ids.insert(piece.ids.end(), more.begin(), more.end());
     };
-    const bool whole = piece.begins && piece.ends;  // then its special tokens are there already
+    const bool whole = piece.begins && piece.ends;  // then the tokenizer has added its special tokens
     if (piece.begins) add(facts.bos);
     if (piece.begins && !whole) add(facts.prefix);
     add(ids);

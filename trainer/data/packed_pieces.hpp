@@ -1,4 +1,4 @@
-// Pieces of documents as tokens, in the documents' order.
+// Tokenized pieces of documents, in the documents' order.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -13,9 +13,9 @@
 namespace wt {
 
 struct PackedPiece {
-  std::vector<std::uint32_t> ids;     ///< of the text, with what stands at its document's ends
+  std::vector<std::uint32_t> ids;     ///< of the text, including tokens at its document's ends
   std::vector<FinetuningTurn> turns;  ///< of a finetuning example
-  std::string text;                   ///< where the sample is the text
+  std::string text;                   ///< if the sample is the text
   std::string place;
   bool begins = true;
   bool ends = true;
@@ -28,7 +28,7 @@ class PieceSource {
   virtual std::int64_t vocabulary() = 0;  ///< 0: no tokens
 };
 
-/// By the options' tokenizer and kind of samples; `documents` must outlive it. Throws as pack_text says.
+/// Pieces for the options' tokenizer and kind of samples. `documents` must outlive it. Throws as pack_text says.
 std::unique_ptr<PieceSource> packed_pieces(DocumentReader& documents, const PackOptions& options);
 
 }  // namespace wt

@@ -42,7 +42,7 @@ RankedSequence::RankedSequence(std::vector<std::unique_ptr<NodeReader>> nodes, s
 
 std::int64_t RankedSequence::next_of(PaddedNode& node) const {
   const std::int64_t missing = (ranks_ - row_ % ranks_) % ranks_;
-  const auto before = static_cast<std::int64_t>(node.recent.size());  // ids of places place - before, ...
+  const auto before = static_cast<std::int64_t>(node.recent.size());  // `recent` has places from place - before on
   const auto id_at = [&](std::int64_t place) {
     return node.recent[static_cast<std::size_t>(before - (node.place - place))];
   };

@@ -1,6 +1,6 @@
-// The samples of an epoch, or of one stream of it, in the order in which they are handed out: canonical nodes are read
-// in turn, column by column (streaming/base/partition/orig.py). Streaming repeats the last sample of a shorter node, so
-// that the last column is full; so do we.
+// The samples of an epoch, or of one of its streams, in reading order: canonical nodes take turns, column by column
+// (streaming/base/partition/orig.py). Like Streaming, it repeats the last sample of a shorter node to fill the last
+// column.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -18,15 +18,15 @@ class SampleSequence {
 
  private:
   std::vector<std::unique_ptr<NodeReader>> nodes_;
-  std::vector<std::int64_t> last_;  ///< id read last of each node
+  std::vector<std::int64_t> last_;  ///< by node, the id that was read last
   std::int64_t place_ = 0;
 };
 
-/// Places of such a sequence: `samples` rounded up to a multiple of the nodes.
+/// Length of such a sequence: `samples` rounded up to a multiple of the nodes.
 std::int64_t sequence_places(std::int64_t samples, std::int64_t num_canonical_nodes);
 
-/// The sequence of one physical node in device_per_stream batching: its canonical nodes give a sample to each of their
-/// `ranks` in turn, and fill up their last turn with samples from shortly before.
+/// The sequence of one physical node in device_per_stream batching. Its canonical nodes give one sample to each of
+/// their `ranks` in turn, and fill their last turn with recent samples.
 class RankedSequence {
  public:
   /// `row`: samples of the longest canonical node of all physical nodes.
@@ -39,7 +39,7 @@ class RankedSequence {
   struct PaddedNode {
     std::unique_ptr<NodeReader> reader;
     std::int64_t place = 0;
-    std::vector<std::int64_t> recent;  ///< ids of the last places before `place`, enough to repeat them
+    std::vector<std::int64_t> recent;  ///< ids just before `place`, enough to repeat them
   };
   std::int64_t next_of(PaddedNode& node) const;
   void seek(PaddedNode& node, std::int64_t place) const;
@@ -49,7 +49,7 @@ class RankedSequence {
   std::int64_t place_ = 0;
 };
 
-/// Places of such a sequence of `nodes` canonical nodes.
+/// Length of such a sequence of `nodes` canonical nodes.
 std::int64_t ranked_places(std::int64_t row, std::int64_t nodes, std::int64_t ranks);
 
 }  // namespace wt

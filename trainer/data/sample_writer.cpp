@@ -57,7 +57,7 @@ void SampleWriter::cut(const PackedPiece& piece) {
 }
 
 void SampleWriter::write_text(const std::string& text, const std::string& place) {
-  if (!is_utf8(text))  // which the encoding str is
+  if (!is_utf8(text))  // required by the encoding str
     throw_error(Code::usage, "{}: found bytes that are no UTF-8, allowed is UTF-8 in the column text; convert the file",
                 place);
   writer_.write({&text, 1});
@@ -101,7 +101,7 @@ void SampleWriter::add(PackedPiece piece) {
 
 std::int64_t SampleWriter::dropped_tokens() const {
   if (kind_ == SampleKind::overlapping && wrap_ && samples_ > 0)
-    return static_cast<std::int64_t>(sample_.size()) - 1 + skipped_;  // the first was predicted
+    return static_cast<std::int64_t>(sample_.size()) - 1 + skipped_;  // the first token was already predicted
   return static_cast<std::int64_t>(sample_.size()) + skipped_;
 }
 

@@ -1,4 +1,4 @@
-// Pieces of documents to the samples of a dataset.
+// Converts pieces of documents to the samples of a data set.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -13,12 +13,12 @@ namespace wt {
 
 class SampleWriter {
  public:
-  /// Throws as MdsWriter does. Ids are below `vocabulary`.
+  /// Throws as MdsWriter does. Ids must be below `vocabulary`.
   SampleWriter(const std::filesystem::path& out, const PackOptions& options, std::int64_t vocabulary);
 
-  /// Throws Error{usage} naming the place of a text that is no UTF-8 where the sample is the text.
+  /// Throws Error{usage} with the place of a text that is not UTF-8, if samples are text.
   void add(PackedPiece piece);
-  /// Throws Error{usage} where there is no sample.
+  /// Throws Error{usage} without samples.
   MdsSummary finish() { return writer_.finish(); }
 
   std::int64_t tokens() const { return tokens_; }
@@ -37,10 +37,10 @@ class SampleWriter {
   std::int64_t seq_len_;
   bool wrap_, wide_;
   MdsWriter writer_;
-  std::vector<std::int32_t> sample_;  ///< that is being filled
+  std::vector<std::int32_t> sample_;  ///< the incomplete sample
   std::vector<std::uint16_t> narrow_;
   std::string text_;
-  bool skipping_ = false;  ///< to the document's end
+  bool skipping_ = false;  ///< until the document's end
   std::int64_t tokens_ = 0, samples_ = 0, dropped_documents_ = 0, skipped_ = 0;
 };
 

@@ -10,7 +10,7 @@
 namespace wt {
 namespace {
 
-/// The proportions that entry `index` of a curriculum has; 0 is the data set's own.
+/// Proportions by index: 0 is the data set's own, others are entries of the curriculum.
 std::vector<double> proportions_of(const DatasetSpec& dataset, std::size_t index) {
   if (index > 0) return dataset.curriculum[index - 1].proportions;
   std::vector<double> out;
@@ -127,7 +127,7 @@ void Sampler::check(const SamplerState& state) const {
         "canonical nodes or more data",
         state.num_canonical_nodes, size);
   }
-  // Canonical nodes, and those of each stream where streams are batched apart, are filled up to equal length.
+  // Canonical nodes (and those of each stream, if streams are batched separately) are padded to equal length.
   const auto most = size + static_cast<std::int64_t>(dataset_.streams.size()) * state.num_canonical_nodes *
                                state.world.ranks_per_node;
   if (state.sample_in_epoch < 0 || state.sample_in_epoch > most || state.epoch < 0) {
@@ -138,7 +138,7 @@ void Sampler::check(const SamplerState& state) const {
   }
 }
 
-/// Of packed examples.
+/// Checks the waiting sequences of packed examples.
 void Sampler::check_waiting(const SamplerState& state) const {
   if (!state.waiting.empty() && !dataset_.packs())
     throw_error(Code::usage,

@@ -23,7 +23,7 @@ namespace wt {
 namespace {
 
 constexpr const char* kTableName = ".shard-table";
-/// As often as Streaming: between a shard's arrival and its mapping other processes may have removed it.
+/// As in Streaming: other processes may remove a shard between its preparation and its mapping.
 constexpr int kTriesAgainstRemoval = 8;
 constexpr auto kPauseWhenBusy = std::chrono::milliseconds(5);
 
@@ -38,7 +38,7 @@ class ShardCache::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
-  /// The shard that holds a sample, and where in it.
+  /// The shard with a sample, and the sample's index in it.
   std::pair<Shard, std::size_t> find(std::int64_t id);
   void prefetch(std::span<const std::int64_t> ids);
   std::uint64_t usage() { return limit_ ? limit_->usage() : 0; }
@@ -53,7 +53,7 @@ class ShardCache::State {
  private:
   struct Opened {
     Shard shard;
-    std::uint64_t last_read = 0;  ///< by reads_
+    std::uint64_t last_read = 0;  ///< value of reads_ at its last read
   };
   using Lock = std::unique_lock<std::mutex>;
 
@@ -74,23 +74,23 @@ class ShardCache::State {
 
   ShardCacheOptions options_;
   std::vector<std::unique_ptr<StreamFolder>> streams_;
-  std::vector<std::size_t> first_;  ///< shard of each stream, among all
+  std::vector<std::size_t> first_;  ///< by stream, the global index of its first shard
   std::vector<std::vector<std::int64_t>> sizes_;
   std::vector<std::int64_t> ends_;  ///< first sample id after each shard
   std::unique_ptr<CacheLimit> limit_;
-  bool makes_shards_ = false;  ///< by fetching or decompressing
+  bool makes_shards_ = false;  ///< some shards must be fetched or decompressed
 
-  std::mutex mutex_;  ///< of all below
+  std::mutex mutex_;  ///< guards everything below
   std::condition_variable changed_;
   std::atomic<bool> stopped_ = false;
   std::unordered_map<std::size_t, Opened> open_;
-  std::unordered_set<std::size_t> in_work_;  ///< some thread of ours is at it
+  std::unordered_set<std::size_t> in_work_;  ///< a thread of this process is preparing it
   std::map<std::size_t, std::exception_ptr> failed_;
   std::vector<bool> verified_;  ///< by this process
   std::deque<std::size_t> queue_;
   std::unordered_set<std::size_t> queued_;
-  std::unordered_set<std::size_t> ahead_;  ///< made by threads_ and not yet asked for
-  std::size_t most_ahead_ = 0;             ///< with a limit: half of it, so that what is fetched ahead stays until then
+  std::unordered_set<std::size_t> ahead_;  ///< prepared by threads_ and not yet requested
+  std::size_t most_ahead_ = 0;             ///< half of the limit, so that prefetched shards are not removed before use
   std::uint64_t reads_ = 0, removals_ = 0;
   std::vector<std::thread> threads_;
 };
@@ -116,7 +116,7 @@ ShardCache::State::State(const DatasetSpec& spec, ShardCacheOptions options) : o
 
 ShardCache::State::~State() {
   {
-    const Lock lock(mutex_);  // else a thread about to wait would not hear of it
+    const Lock lock(mutex_);  // otherwise a thread about to wait would miss the notification
     stopped_ = true;
   }
   changed_.notify_all();
@@ -136,7 +136,7 @@ void ShardCache::State::set_limit(std::uint64_t limit) {
       rooms.push_back(stream->has_remote() ? ShardRoom{shard.raw.bytes + zip, shard.raw.bytes + kept} : ShardRoom{});
     }
   }
-  if (!table) return;  // nothing could be fetched again
+  if (!table) return;  // no shard can be fetched again
   std::uint64_t largest = 1;
   for (const ShardRoom& room : rooms) largest = std::max(largest, room.most);
   most_ahead_ = std::max<std::uint64_t>(1, limit / largest / 2);
@@ -145,9 +145,9 @@ void ShardCache::State::set_limit(std::uint64_t limit) {
     const auto [stream, at] = place_of(shard);
     return stream.present(at);
   };
-  files.in_work = [this](std::size_t shard) {
+  files.being_prepared = [this](std::size_t shard) {
     const auto [stream, at] = place_of(shard);
-    if (stream.in_work_elsewhere(at)) return true;
+    if (stream.prepared_elsewhere(at)) return true;
     const Lock lock(mutex_);
     return in_work_.contains(shard);
   };
@@ -176,7 +176,7 @@ void ShardCache::State::keep(std::size_t shard, Shard file) {
   verified_[shard] = true;
 }
 
-/// Prepares and maps a shard that is in in_work_, without the mutex. Nothing: another process is at it.
+/// Prepares and maps a shard that is in in_work_, without holding the mutex. Empty: another process is preparing it.
 Shard ShardCache::State::open(std::size_t shard, bool wait) {
   const auto [stream, at] = place_of(shard);
   bool verified = false;
@@ -184,7 +184,7 @@ Shard ShardCache::State::open(std::size_t shard, bool wait) {
     const Lock lock(mutex_);
     verified = verified_[shard];
   }
-  // While the shard's lock is held: else another process could begin with it, and what that one reserves be forgotten.
+  // Reserves under the shard's lock. Otherwise another process could begin with the shard and lose its reservation.
   ShardMaking making;
   if (limit_)
     making = {[this, shard] { limit_->reserve(shard); }, [this, shard] { limit_->ready(shard); },
@@ -194,7 +194,7 @@ Shard ShardCache::State::open(std::size_t shard, bool wait) {
     try {
       prepared = stream.prepare(at, wait, making);
       if (prepared == StreamFolder::Prepared::busy) return nullptr;
-      if (limit_ && !limit_->is_ready(shard)) stream.unless_in_work(at, making.made);
+      if (limit_ && !limit_->is_ready(shard)) stream.unless_being_prepared(at, making.made);
       Shard file = stream.open(at, verified || prepared == StreamFolder::Prepared::made);
       if (limit_) limit_->touch(shard);
       return file;
@@ -218,7 +218,7 @@ Shard ShardCache::State::opened(std::size_t shard) {
   ahead_.erase(shard);
   while (true) {
     if (const auto found = open_.find(shard); found != open_.end()) {
-      ahead_.erase(shard);  // a thread may have opened it meanwhile
+      ahead_.erase(shard);  // another thread may have opened it in the meantime
       found->second.last_read = ++reads_;
       return found->second.shard;
     }
@@ -230,7 +230,7 @@ Shard ShardCache::State::opened(std::size_t shard) {
     if (!in_work_.contains(shard)) break;
     changed_.wait(lock);
   }
-  if (queued_.erase(shard) > 0) std::erase(queue_, shard);  // we are quicker ourselves
+  if (queued_.erase(shard) > 0) std::erase(queue_, shard);  // fetched here, without waiting for the queue
   in_work_.insert(shard);
   lock.unlock();
   Shard file;
@@ -266,7 +266,7 @@ void ShardCache::State::prefetch(std::span<const std::int64_t> ids) {
   drop_removed();
   std::size_t last = ends_.size();
   for (const std::int64_t id : ids) {
-    if (id < 0 || id >= size()) continue;  // the padding of an order
+    if (id < 0 || id >= size()) continue;  // padding of an order
     const std::size_t shard = shard_of(id);
     if (std::exchange(last, shard) == shard || open_.contains(shard) || in_work_.contains(shard)) continue;
     if (queued_.insert(shard).second) queue_.push_back(shard);
@@ -279,7 +279,7 @@ void ShardCache::State::prefetch(std::span<const std::int64_t> ids) {
 
 void ShardCache::State::work() {
   Lock lock(mutex_);
-  std::size_t skip = 0;  // shards at the queue's front that other processes are at
+  std::size_t skip = 0;  // shards at the queue's front that other processes are preparing
   while (!stopped_) {
     if (queue_.empty()) {
       changed_.wait(lock);

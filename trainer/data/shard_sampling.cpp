@@ -12,15 +12,15 @@
 namespace wt {
 namespace {
 
-/// Which items stand in the first `count` places after a shuffle of `items`, without the items themselves: the last
-/// step moves the item of place i to a place of the front or leaves it; going back from the first places, an item of
-/// the set that came from place i stood there. One bit an item instead of a word.
+/// The set of items in the first `count` places after a shuffle of `items`, without storing the items. Draws are undone
+/// from the last shuffle step (the lowest place) to the first: when place i is undone, an item of the set may move to
+/// place i. One bit per item instead of a word.
 class FrontOfShuffle {
  public:
   FrontOfShuffle(std::int64_t items, std::int64_t count, NumpyRandom random)
       : bits_(static_cast<std::size_t>(ceil_div(items, 64))) {
     for (std::int64_t i = 0; i < count; ++i) set(i);
-    // Draws come from the last place down, and are needed from place `count` up: states at the ends of chunks.
+    // Draws are made from the last place down, and needed from place `count` up: store states at the ends of chunks.
     std::vector<std::pair<std::int64_t, NumpyRandom>> chunks;  // the place of the chunk's first draw
     for (std::int64_t i = items - 1; i >= std::max<std::int64_t>(count, 1); --i) {
       if ((items - 1 - i) % kChunk == 0) chunks.emplace_back(i, random);
@@ -38,7 +38,7 @@ class FrontOfShuffle {
     }
   }
 
-  /// Items of the set among [begin, end).
+  /// Number of items of the set in [begin, end).
   std::int64_t count(std::int64_t begin, std::int64_t end) const {
     std::int64_t sum = 0;
     for (std::int64_t i = begin; i < end;) {
@@ -57,7 +57,7 @@ class FrontOfShuffle {
   bool has(std::int64_t i) const { return (bits_[static_cast<std::size_t>(i / 64)] >> (i % 64) & 1) != 0; }
   void set(std::int64_t i) { bits_[static_cast<std::size_t>(i / 64)] |= std::uint64_t{1} << (i % 64); }
   void clear(std::int64_t i) { bits_[static_cast<std::size_t>(i / 64)] &= ~(std::uint64_t{1} << (i % 64)); }
-  /// Places `i` and `other` <= i changed items.
+  /// Undoes the exchange of places `i` and `other` <= i.
   void undo(std::int64_t i, std::int64_t other) {
     if (other == i || !has(other)) return;
     clear(other);
@@ -67,10 +67,10 @@ class FrontOfShuffle {
   std::vector<std::uint64_t> bits_;
 };
 
-/// Adds the picks of more than one sample: their order counts, because the last may be cut.
+/// Adds picks of more than one sample. Their order matters, because the last one may be cut.
 void add_picks(std::span<const std::int64_t> shard_sizes, std::int64_t left, std::int64_t granularity,
                NumpyRandom random, std::vector<std::int64_t>& out) {
-  constexpr std::uint32_t kLast = std::uint32_t{1} << 31;  // a shard's last pick, which may be smaller
+  constexpr std::uint32_t kLast = std::uint32_t{1} << 31;  // marks a shard's last pick, which may be smaller
   std::vector<std::uint32_t> picks;
   for (std::size_t shard = 0; shard < shard_sizes.size(); ++shard) {
     picks.insert(picks.end(), static_cast<std::size_t>(ceil_div(shard_sizes[shard], granularity)),

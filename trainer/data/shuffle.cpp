@@ -19,7 +19,7 @@ void check_shuffle(std::int64_t num_samples, const ShuffleOptions& options, bool
   if (options.epoch < 0) {
     throw_error(Code::usage, "shuffle: found epoch {}, allowed is 0 or more; count epochs from 0", options.epoch);
   }
-  // A block of one sample leaves py1e nothing to draw from but itself, and py1br no stagger.
+  // With blocks of one sample, py1e would have nothing to draw from, and py1br no stagger.
   const std::int64_t least = options.algorithm == ShuffleAlgorithm::py1br ? 2 : 1;
   if (shuffle && has_blocks(options.algorithm) && effective_block_size(options) < least) {
     throw_error(

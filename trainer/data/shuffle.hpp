@@ -1,6 +1,6 @@
-// The shuffles of Mosaic Streaming (streaming/base/shuffle): which sample stands at which place of an epoch.
-// Shards are dealt to canonical nodes once for the whole run (seed); what happens inside a canonical node is drawn anew
-// each epoch (seed + epoch). Samples never leave their canonical node, except with `naive`.
+// The shuffles of Mosaic Streaming (streaming/base/shuffle): the sample at each position of an epoch. Shards are
+// assigned to canonical nodes once for the whole run (by `seed`); the order inside a canonical node is drawn again for
+// each epoch (by seed + epoch). Samples never leave their canonical node, except with `naive`.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -17,9 +17,9 @@ struct ShuffleOptions {
   std::int64_t block_size = 0;  ///< samples; 0 = max(4,000,000 / num_canonical_nodes, 2^18)
 };
 
-/// Whether the algorithm shuffles in blocks, so that block_size counts.
+/// Whether the algorithm shuffles in blocks, so that block_size matters.
 bool has_blocks(ShuffleAlgorithm algorithm);
-/// block_size with its default put in.
+/// block_size, or its default if it is 0.
 std::int64_t effective_block_size(const ShuffleOptions& options);
 
 }  // namespace wt

@@ -1,4 +1,4 @@
-// py1e: every sample moves at random around its place, and the node is sorted by the places that come out.
+// py1e: every sample moves randomly around its position, and the node is sorted by the resulting positions.
 #include <algorithm>
 #include <limits>
 
@@ -7,12 +7,12 @@
 namespace wt {
 namespace {
 
-/// A piece with what is drawn for it.
+/// A piece with its random draws.
 struct ExpandedPiece {
   UnitPiece piece;
-  double low = 0, high = 0;  ///< how far its samples move at least and at most, in places
-  NumpyRandom order;         ///< before its samples are shuffled
-  NumpyRandom shifts;        ///< before the shifts are drawn
+  double low = 0, high = 0;  ///< smallest and largest shift of its samples, in places
+  NumpyRandom order;         ///< state before its samples are shuffled
+  NumpyRandom shifts;        ///< state before its shifts are drawn
 };
 
 struct MovedSample {
@@ -33,8 +33,8 @@ class ExpandedReader : public NodeReader {
   }
 
  protected:
-  /// To the begin of a piece from which on enough is made that what earlier pieces left behind it is passed before
-  /// `place`: their samples lie before `reached`, as do at most the samples of the pieces before `clear`.
+  /// Goes to the begin of the last piece for which all samples of earlier pieces are read before `place`: these move at
+  /// most to `reached`, and pieces from `clear` on have no samples before that.
   std::int64_t go_back(std::int64_t place) override {
     std::size_t start = 0;
     double reached = 0;
@@ -50,7 +50,7 @@ class ExpandedReader : public NodeReader {
   }
 
   void make(std::vector<std::int64_t>& ids) override {
-    // A quarter of what waits anyway is worth one sort.
+    // Sort only when a quarter of the waiting samples is new.
     const std::size_t enough = std::max<std::size_t>(pending_.size() / 4, 1 << 12);
     for (const std::size_t before = pending_.size(); next_ < pieces_.size();) {
       load(pieces_[next_], places_[next_]);
@@ -78,7 +78,7 @@ class ExpandedReader : public NodeReader {
   Units units_;
   std::vector<ExpandedPiece> pieces_;
   std::vector<std::int64_t> places_;
-  std::vector<double> later_;  ///< the least place to which samples of this piece or later ones move
+  std::vector<double> later_;  ///< smallest position of a sample in this piece or any later one
   std::vector<MovedSample> pending_;
   std::vector<std::int64_t> ids_;
   std::size_t next_ = 0;

@@ -1,4 +1,4 @@
-// py1br: pieces follow one another, and samples are shuffled in blocks of random size and start.
+// py1br: pieces are concatenated, and samples are shuffled in blocks of random size and start.
 #include <algorithm>
 
 #include "trainer/data/shuffle_readers.hpp"
@@ -9,7 +9,7 @@ namespace {
 /// Places [begin, end) of a node.
 struct ShuffleBlock {
   std::int64_t begin = 0, end = 0;
-  NumpyRandom random;  ///< before the block is shuffled
+  NumpyRandom random;  ///< state before the block is shuffled
 };
 
 class BlockReader : public NodeReader {
@@ -24,7 +24,7 @@ class BlockReader : public NodeReader {
  protected:
   std::int64_t go_back(std::int64_t place) override {
     window_.clear();
-    // The first ones may overlap; from the first that does not on, they follow one another.
+    // The first blocks may overlap; later ones are consecutive.
     next_ = 0;
     for (std::size_t i = 1; i < blocks_.size() && blocks_[i].begin <= place; ++i)
       if (blocks_[i].begin == blocks_[i - 1].end) next_ = i;
@@ -42,7 +42,7 @@ class BlockReader : public NodeReader {
   void make(std::vector<std::int64_t>& ids) override {
     ShuffleBlock& block = blocks_[next_++];
     const bool last = next_ == blocks_.size();
-    const std::int64_t final = last ? size() : blocks_[next_].begin;  // no later block reaches before it
+    const std::int64_t final = last ? size() : blocks_[next_].begin;  // later blocks begin here or behind
     fill(std::max(block.end, final));
     NumpyRandom random = block.random;
     random.shuffle(std::span(window_).subspan(static_cast<std::size_t>(block.begin - base_),
@@ -63,7 +63,7 @@ class BlockReader : public NodeReader {
   NodePieces pieces_;
   std::vector<ShuffleBlock> blocks_;
   std::vector<std::int64_t> places_;
-  std::vector<std::int64_t> window_;  ///< ids from base_ on
+  std::vector<std::int64_t> window_;  ///< ids from position base_ on
   std::int64_t base_ = 0;
   std::size_t next_ = 0, next_piece_ = 0;
 };
@@ -81,9 +81,9 @@ NodeReaders read_py1br(const Units& units, const ShuffleOptions& options) {
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     std::vector<std::int64_t> places = piece_places(nodes[i]);
     const std::int64_t end = places.back();
-    std::vector<ShuffleBlock> blocks;  // all sizes of a node are drawn before its first block is shuffled
-    // Streaming starts every block `stagger` before the running end of the earlier ones, which blocks that are cut at
-    // the node's begin shorten: the next block therefore overlaps them.
+    std::vector<ShuffleBlock> blocks;  // the sizes of all blocks are drawn before the first one is shuffled
+    // Streaming starts every block `stagger` before the sum of the earlier blocks' sizes. Blocks cut at the node's
+    // begin are shorter, so that the next block overlaps them.
     for (std::int64_t reached = 0; reached < end;) {
       const std::int64_t size = draw_block(block_size, random);
       blocks.push_back(

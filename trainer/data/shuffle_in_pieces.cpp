@@ -1,4 +1,4 @@
-// py1s, py2s and no shuffle: pieces follow one another, and samples stay in their piece.
+// py1s, py2s and no shuffle: pieces are concatenated, and samples stay inside their piece.
 #include <algorithm>
 
 #include "trainer/data/shuffle_readers.hpp"
@@ -8,12 +8,12 @@ namespace {
 
 struct PieceDraws {
   UnitPiece piece;
-  NumpyRandom epoch;  ///< before the piece's samples are shuffled
+  NumpyRandom epoch;  ///< state before the piece's samples are shuffled
 };
 
 class PieceReader : public NodeReader {
  public:
-  /// `run`: before the samples of each unit were shuffled for the whole run (py2s); null: they were not.
+  /// `run`: states before the samples of each unit were shuffled for the whole run (py2s); null: no such shuffle.
   PieceReader(Units units, std::vector<PieceDraws> pieces, std::vector<std::int64_t> places, bool shuffle,
               std::shared_ptr<const std::vector<NumpyRandom>> run)
       : NodeReader(places.back()),

@@ -1,4 +1,4 @@
-// Readers of single shuffles, for read_nodes; each file next to this one has one of them.
+// Readers of the shuffle algorithms, for read_nodes. Each has its own source file.
 #pragma once
 #include <memory>
 #include <vector>
@@ -19,11 +19,11 @@ NodeReaders read_py1br(const Units& units, const ShuffleOptions& options);
 NodeReaders read_py1e(const Units& units, const ShuffleOptions& options);
 NodeReaders read_naive(const Units& units, const ShuffleOptions& options);
 
-/// A block is 0.75 to 1.25 of its nominal size, so that nodes do not all fetch their next shards at once.
+/// A block has 0.75 to 1.25 of its nominal size, so that nodes do not all fetch their next shards at once.
 std::int64_t draw_block(std::int64_t block_size, NumpyRandom& random);
-/// seed + epoch: what happens inside a canonical node.
+/// Seeded by seed + epoch, for the order inside a canonical node.
 NumpyRandom epoch_random(const ShuffleOptions& options);
-/// The shards of the run dealt to nodes by seed, and each node's pieces shuffled by `epoch`.
+/// Assigns the run's shards to nodes by `seed`, and shuffles each node's pieces by `epoch`.
 std::vector<NodePieces> deal_and_shuffle(const Units& units, const ShuffleOptions& options, NumpyRandom& epoch);
 
 }  // namespace wt

@@ -1,4 +1,4 @@
-// naive: one permutation of everything, which is known from its end only.
+// naive: one permutation of all samples, which is only known when it is complete.
 #include "trainer/data/shuffle_readers.hpp"
 
 namespace wt {

@@ -20,9 +20,9 @@ namespace wt {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::uint64_t kIndexPlace = std::uint64_t{1} << 40;  // of the lock: behind every shard
+constexpr std::uint64_t kIndexPlace = std::uint64_t{1} << 40;  // lock place of the index, above all shards
 constexpr const char* kLockName = ".shard-locks";
-constexpr const char* kPart = ".windtunnel-part";  // hidden from nobody, but no shard's name
+constexpr const char* kPart = ".windtunnel-part";  // suffix of incomplete files; no shard may be named so
 
 fs::path part_of(const fs::path& file) { return file.string() + kPart; }
 
@@ -31,7 +31,7 @@ void remove_file(const fs::path& file) {
   fs::remove(file, ignored);
 }
 
-/// Removes a file that was not finished.
+/// Removes an incomplete file.
 class Unfinished {
  public:
   explicit Unfinished(fs::path file) : file_(std::move(file)) {}
@@ -55,7 +55,7 @@ class Unfinished {
   fs::path file_;
 };
 
-/// Gives up a place of a lock.
+/// Releases a place of a lock.
 class Held {
  public:
   Held(detail::RangeLock& lock, std::uint64_t place) : lock_(lock), place_(place) {}
@@ -79,7 +79,7 @@ void make_folders(const fs::path& folder) {
   }
 }
 
-/// Where a stream without `local` is cached: the same for all processes of a user, and nobody else's.
+/// The cache folder of a stream without `local`: shared by a user's processes, inaccessible to other users.
 fs::path temporary_folder(const StreamSpec& spec) {
   const std::string hash = mds_hash("blake2s", {std::as_bytes(std::span(spec.remote))}).substr(0, 32);
   const fs::path root = fs::temp_directory_path() / fmt::format("windtunnel-{}-{}", ::geteuid(), hash);
@@ -124,7 +124,7 @@ void StreamFolder::load_index(const std::string& column) {
   const fs::path file = folder_ / kMdsIndexName;
   if (has_remote() && !fs::exists(file)) {
     lock().lock(kIndexPlace);
-    if (!fs::exists(file)) {  // nobody was quicker
+    if (!fs::exists(file)) {  // no other process has fetched it
       const fs::path part = part_of(file);
       remove_file(part);
       Unfinished fetched(part);
@@ -167,7 +167,7 @@ detail::RangeLock& StreamFolder::lock() {
 }
 
 fs::path StreamFolder::inside(const std::string& basename) const {
-  // mds_index.cpp has refused "..", so that only a link can lead out.
+  // mds_index.cpp has refused "..", so that only a link could lead outside.
   const fs::path file = folder_ / basename;
   std::error_code none;
   const fs::path real = fs::weakly_canonical(file, none), root = fs::weakly_canonical(folder_, none);
@@ -181,7 +181,7 @@ bool StreamFolder::present(std::size_t shard) const {
   return fs::exists(folder_ / shards_[shard].raw.basename, none);
 }
 
-bool StreamFolder::in_work_elsewhere(std::size_t shard) { return lock().held_elsewhere(shard); }
+bool StreamFolder::prepared_elsewhere(std::size_t shard) { return lock().held_elsewhere(shard); }
 
 void StreamFolder::fetch(const std::string& name, const fs::path& to,
                          const std::function<void(const fs::path&)>& check) const {
@@ -228,10 +228,10 @@ void StreamFolder::check_file(const MdsFile& file, const fs::path& at, bool any_
 }
 
 fs::path StreamFolder::fetch_part(const MdsFile& file) const {
-  quickest_hash(file, spec_.validate_hash, (folder_ / file.basename).string());  // no attempt makes up for a wrong name
+  quickest_hash(file, spec_.validate_hash, (folder_ / file.basename).string());  // throws early: retries cannot help
   const fs::path part = part_of(inside(file.basename));
   make_folders(part.parent_path());
-  inside(file.basename);  // again, now that its folder is there
+  inside(file.basename);  // checked again, now that its folder exists
   remove_file(part);
   try {
     fetch(file.basename, part, [&](const fs::path& at) { check_file(file, at, true); });
@@ -291,14 +291,14 @@ void StreamFolder::make(std::size_t shard) const {
 
 StreamFolder::Prepared StreamFolder::prepare(std::size_t shard, bool wait, const ShardMaking& making) {
   if (present(shard)) return Prepared::found;
-  if (!has_remote() && !shards_[shard].zip) make(shard);  // throws: nothing to wait for, nothing to write
+  if (!has_remote() && !shards_[shard].zip) make(shard);  // throws, because the shard cannot be obtained
   if (wait) {
     lock().lock(shard);
   } else if (!lock().try_lock(shard)) {
     return Prepared::busy;
   }
   const Held held(lock(), shard);
-  if (present(shard)) return Prepared::found;  // another process made it meanwhile
+  if (present(shard)) return Prepared::found;  // another process has prepared it in the meantime
   making.begins();
   try {
     make(shard);
@@ -310,7 +310,7 @@ StreamFolder::Prepared StreamFolder::prepare(std::size_t shard, bool wait, const
   return Prepared::made;
 }
 
-void StreamFolder::unless_in_work(std::size_t shard, const std::function<void()>& act) {
+void StreamFolder::unless_being_prepared(std::size_t shard, const std::function<void()>& act) {
   if (!lock().try_lock(shard)) return;
   const Held held(lock(), shard);
   act();
@@ -322,7 +322,7 @@ std::shared_ptr<const MdsShardFile> StreamFolder::open(std::size_t shard, bool v
   const fs::path file = inside(entry.raw.basename);
   auto opened = std::make_shared<const MdsShardFile>(file, entry, columns_[shard]);
   if (!verified) {
-    // Streaming checks the compressed file if there is one, and then trusts the other; the index has hashes of both.
+    // Streaming checks only the compressed file if there is one; the index has hashes of both.
     const std::string hash = quickest_hash(entry.raw, spec_.validate_hash, file.string());
     if (!hash.empty() && (!spec_.validate_hash.empty() || hash.starts_with("xxh")))
       check_hash(entry.raw, hash, opened->bytes(), file.string());

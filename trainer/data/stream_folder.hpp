@@ -25,36 +25,36 @@ using OpenStore = std::function<std::unique_ptr<Store>(const std::string& addres
 
 struct FetchOptions {
   OpenStore open = open_store;
-  /// Doubles with each further attempt; Streaming's.
+  /// Doubles with each further attempt, as in Streaming.
   double first_pause_s = 1;
-  /// Asked in pauses: whether to give up.
+  /// Checked between attempts: whether to give up.
   std::function<bool()> stopped = [] { return false; };
 };
 
-/// What hears of a shard that is being made, each while no other process can begin with it.
+/// Callbacks while a shard is being prepared, under its lock.
 struct ShardMaking {
   std::function<void()> begins = [] {};  ///< before anything is written
   std::function<void()> made = [] {};
-  std::function<void()> failed = [] {};  ///< nothing is left of it
+  std::function<void()> failed = [] {};  ///< its files have been removed
 };
 
 class StreamFolder {
  public:
-  /// Opens the index, which is fetched if it is not there. Throws Error{usage}: neither remote nor local, no or bad
-  /// index (mds_index.hpp), no sample, no column of tokens. Error{runtime}: the index cannot be fetched or written.
+  /// Opens the index, after fetching it if missing. Throws Error{usage}: neither remote nor local, no or bad index
+  /// (mds_index.hpp), no samples, no column of tokens. Error{runtime}: the index cannot be fetched or written.
   StreamFolder(const StreamSpec& spec, const std::string& column, FetchOptions options);
 
   const std::vector<MdsShard>& shards() const { return shards_; }
-  /// Whether shards can be fetched again: a remote that is not the folder itself.
+  /// Whether shards can be fetched again: there is a remote, and it is not this folder.
   bool has_remote() const { return store_ != nullptr; }
-  /// Whether a compressed file stays beside the shard.
+  /// Whether a compressed file is kept next to the shard.
   bool keeps_zip() const { return spec_.keep_zip || !has_remote(); }
   const std::filesystem::path& folder() const { return folder_; }
   std::uint64_t index_bytes() const { return index_bytes_; }
   /// Of the index that was opened, and of up to 1 MiB of local shards where it states no hashes.
   StreamIdentity identity() const;
 
-  /// Whether the uncompressed file of a shard is there.
+  /// Whether a shard's uncompressed file exists.
   bool present(std::size_t shard) const;
   enum class Prepared { found, made, busy };
   /// Makes the uncompressed file where it is missing. `busy`: another process is at it and `wait` is false. Only one
@@ -69,7 +69,7 @@ class StreamFolder {
   /// Maps it; checks its hash unless this process has done so or made it: the one that validate_hash names, else an
   /// xxHash (0.1 s a GB). Throws as MdsShardFile, and Error{usage} where a local data set has another index by now.
   std::shared_ptr<const MdsShardFile> open(std::size_t shard, bool verified) const;
-  /// The shard's files, and what a killed process left of them.
+  /// Removes the shard's files, and leftovers of a killed process.
   void remove(std::size_t shard) const;
 
  private:
@@ -96,10 +96,10 @@ class StreamFolder {
   FetchOptions options_;
   std::filesystem::path folder_;
   std::unique_ptr<Store> store_;
-  std::unique_ptr<detail::RangeLock> lock_;  ///< opened when it is first needed: a local data set is only read
+  std::unique_ptr<detail::RangeLock> lock_;  ///< opened on demand: a local data set is only read
   std::mutex lock_mutex_;
   std::vector<MdsShard> shards_;
-  std::vector<std::uint16_t> columns_;  ///< of the tokens, a shard each
+  std::vector<std::uint16_t> columns_;  ///< index of the token column, by shard
   std::uint64_t index_bytes_ = 0;
   std::string index_hash_;
   std::optional<FileId> index_id_;

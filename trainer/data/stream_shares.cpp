@@ -11,7 +11,7 @@
 namespace wt {
 namespace {
 
-/// numpy.sum of doubles: eight running sums, and halves of more than 128 numbers; other orders round differently.
+/// numpy.sum of doubles: eight partial sums, and halves for more than 128 numbers; other orders round differently.
 double numpy_sum(std::span<const double> values) {
   const std::size_t n = values.size();
   if (n < 8) return std::accumulate(values.begin(), values.end(), 0.0);
@@ -28,7 +28,7 @@ double numpy_sum(std::span<const double> values) {
   return sum;
 }
 
-/// Weights become shares; what rounding down leaves over is dealt by chance.
+/// Turns weights into shares; samples left over by rounding down are assigned at random.
 EpochShares relative_shares(std::vector<double> weights, std::int64_t epoch_size, std::uint64_t seed) {
   EpochShares out{epoch_size, {}};
   const double sum = numpy_sum(weights);

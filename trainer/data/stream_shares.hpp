@@ -1,4 +1,5 @@
-// How many samples of each stream an epoch draws (streaming/base/stream.py, apply_weights). The same every epoch.
+// The number of samples drawn from each stream in an epoch (streaming/base/stream.py, apply_weights); constant over
+// epochs.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -9,8 +10,8 @@
 namespace wt {
 
 struct StreamShare {
-  double proportion = 0;  ///< of the epoch's samples; as given (their sum made 1) where streams have proportions
-  double repeat = 0;      ///< times that each of its samples is read on average
+  double proportion = 0;  ///< of the epoch's samples; as given (normalised) where streams have proportions
+  double repeat = 0;      ///< how often each of its samples is read, on average
   std::int64_t choose = 0;
 };
 
@@ -19,9 +20,9 @@ struct EpochShares {
   std::vector<StreamShare> streams;
 };
 
-/// `samples`: of each stream. `proportions`: in place of the streams' own, one a stream; empty: their own.
-/// The samples that rounding down leaves over go to streams that default_rng(shuffle_seed) chooses.
-/// Throws Error{usage}: a stream without samples, an epoch without samples.
+/// `samples`: of each stream. `proportions` replace the streams' own, one per stream; empty: their own. Samples left
+/// over by rounding down go to streams chosen by default_rng(shuffle_seed). Throws Error{usage}: a stream without
+/// samples, an epoch without samples.
 EpochShares epoch_shares(const DatasetSpec& dataset, std::span<const std::int64_t> samples,
                          std::span<const double> proportions = {});
 

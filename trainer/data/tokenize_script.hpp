@@ -1,4 +1,4 @@
-// tokenize.py, built into the program: there is no file to be found.
+// tokenize.py, embedded in the program, so that it need not be found on disk.
 #pragma once
 #include <string_view>
 

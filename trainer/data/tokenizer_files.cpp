@@ -18,10 +18,10 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr const char* kEndOfTextWord = "<|endoftext|>";
-constexpr std::int64_t kMostOfBytes = 512;       // 257, rounded up to what a matrix product likes
-constexpr std::uintmax_t kLargest = 256u << 20;  // the largest tokenizers of today have 40 MB
+constexpr std::int64_t kMostOfBytes = 512;       // 257, rounded up to a size that suits matrix products
+constexpr std::uintmax_t kLargest = 256u << 20;  // today's largest tokenizers have 40 MB
 
-/// What a tokenizer may consist of; none of it is code.
+/// Files of a tokenizer; none contains code.
 constexpr const char* kFiles[] = {
     "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json",
     "merges.txt",     "tokenizer.model",       "chat_template.jinja"};
@@ -31,7 +31,7 @@ std::string utf8(int code) {
   return {static_cast<char>(0xC0 | code >> 6), static_cast<char>(0x80 | (code & 0x3F))};
 }
 
-/// GPT-2's alphabet of bytes: a letter that can be seen is itself, the others are 256 and on, in order (encoder.py,
+/// GPT-2's alphabet of bytes: a printable byte is itself, the others are 256 and up, in order (encoder.py,
 /// bytes_to_unicode).
 std::vector<std::string> byte_letters() {
   std::vector<std::string> out;
@@ -77,7 +77,7 @@ json byte_tokenizer() {
             {"merges", json::array()}}}};
 }
 
-/// Whether index.json says that samples are ids of 16 bits, as bytes are packed.
+/// Whether samples have 16-bit ids according to index.json, as the byte tokenizer writes them.
 bool holds_short_ids(const fs::path& data_set) {
   const fs::path index = data_set / "index.json";
   if (!fs::exists(index)) return false;
@@ -85,12 +85,12 @@ bool holds_short_ids(const fs::path& data_set) {
     const json document = read_json(index);
     const json& encodings = document.at("shards").at(0).at("column_encodings");
     return encodings.size() == 1 && encodings.at(0).get<std::string>().starts_with("ndarray:uint16");
-  } catch (const std::exception&) {  // the reader of the data says what is wrong with an index
+  } catch (const std::exception&) {  // the data reader reports errors in an index
     return false;
   }
 }
 
-/// The files of a tokenizer in a folder, by name; empty = there is none.
+/// The tokenizer files in a folder, by name; empty = none.
 std::vector<std::string> files_of(const fs::path& folder) {
   std::vector<std::string> out;
   if (!fs::exists(folder / kFiles[0])) return out;

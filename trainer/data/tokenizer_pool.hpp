@@ -1,4 +1,4 @@
-// Several tokenizers at work at once, a process and a thread each.
+// Several tokenizers in parallel, each with a process and a thread.
 #pragma once
 #include <condition_variable>
 #include <deque>
@@ -22,8 +22,8 @@ class TokenizerPool {
 
   const TokenizerFacts& facts() { return processes_.front()->facts(); }
   std::size_t processes() const { return processes_.size(); }
-  /// The first free one takes it; get() throws what TokenizerProcess::encode throws. Tasks not begun when the pool ends
-  /// are dropped.
+  /// Runs on the first free process; get() throws what TokenizerProcess::encode throws. The destructor drops tasks that
+  /// have not begun.
   std::future<std::vector<TokenLists>> encode(std::vector<TokenizerText> texts);
 
  private:

@@ -18,14 +18,14 @@
 namespace wt {
 namespace {
 
-constexpr time_t kPatience_s = 600;  // a batch takes a fraction of a second; a machine that swaps some more
+constexpr time_t kPatience_s = 600;  // a batch takes a fraction of a second, longer on a machine that swaps
 
 void append_count(std::string& bytes, std::size_t value) {
   const auto word = static_cast<std::uint32_t>(value);
   bytes.append(reinterpret_cast<const char*>(&word), sizeof word);
 }
 
-/// Reads an answer; what does not fit is the process's fault.
+/// Parses an answer; a malformed one is the process's fault.
 class Answer {
  public:
   Answer(std::string_view bytes, const std::string& who) : bytes_(bytes), who_(who) {}

@@ -1,6 +1,6 @@
-// One Hugging Face tokenizer in a Python process of its own (tokenize.py, which says how the two talk). The interpreter
-// is $WINDTUNNEL_PYTHON or python3; it needs the PyPI package `tokenizers`, and jinja2 for chat templates. No code of
-// the tokenizer's folder runs; templates run in jinja2's sandbox.
+// One Hugging Face tokenizer in a Python process (tokenize.py, which describes the protocol). The interpreter is
+// $WINDTUNNEL_PYTHON or python3; it needs the PyPI package `tokenizers`, and jinja2 for chat templates. Code in the
+// tokenizer's folder is not run; templates run in jinja2's sandbox.
 #pragma once
 #include <sys/types.h>
 
@@ -19,38 +19,38 @@ struct TokenizerSettings {
 
 struct TokenizerFacts {
   std::int64_t vocabulary = 0;                ///< the largest id + 1
-  std::vector<std::uint32_t> prefix, suffix;  ///< special tokens that it puts around a text
-  std::vector<std::uint32_t> bos, eos;        ///< of the settings' texts
-  bool chat_template = false;                 ///< it has one of its own
-  std::optional<std::uint32_t> bos_id;        ///< its token for the beginning of a text
+  std::vector<std::uint32_t> prefix, suffix;  ///< special tokens that it adds around a text
+  std::vector<std::uint32_t> bos, eos;        ///< tokens of the settings' texts
+  bool chat_template = false;                 ///< it has its own template
+  std::optional<std::uint32_t> bos_id;        ///< its begin-of-text token
 };
 
 struct TokenizerText {
   enum class Kind : std::uint8_t {
     plain = 0,
     special = 1,       ///< with the tokenizer's special tokens around it
-    conversation = 2,  ///< JSON, a list of messages, by the tokenizer's chat template
+    conversation = 2,  ///< JSON list of messages, formatted by the tokenizer's chat template
   } kind = Kind::plain;
   std::string text;
   std::string place;  ///< for errors
 };
-/// Of a text one list; of a conversation two for each message of the assistant: what was read, and the answer.
+/// One list for a text; for a conversation two per message of the assistant: the context, and the answer.
 using TokenLists = std::vector<std::vector<std::uint32_t>>;
 
 class TokenizerProcess {
  public:
-  /// Starts it; facts() waits until it has read the tokenizer. Throws Error{usage} where the interpreter is missing.
+  /// Starts the process; facts() waits until it has loaded the tokenizer. Throws Error{usage} without an interpreter.
   explicit TokenizerProcess(const TokenizerSettings& settings);
-  /// Ends it.
+  /// Ends the process.
   ~TokenizerProcess();
   TokenizerProcess(const TokenizerProcess&) = delete;
   TokenizerProcess& operator=(const TokenizerProcess&) = delete;
 
-  /// Throws Error{usage}: `tokenizers` is not installed, or the file is missing or no tokenizer. Error{runtime}: the
+  /// Throws Error{usage}: `tokenizers` is not installed, or the file is missing or not a tokenizer. Error{runtime}: the
   /// process ended.
   const TokenizerFacts& facts();
-  /// Throws Error{usage} naming the place of a text that is no UTF-8 or does not fit the chat template, Error{runtime}
-  /// where the process ended or did not answer for ten minutes.
+  /// Throws Error{usage} with the place of a text that is not UTF-8 or does not fit the chat template, Error{runtime}
+  /// if the process ended or did not answer for ten minutes.
   std::vector<TokenLists> encode(const std::vector<TokenizerText>& texts);
   std::vector<std::string> decode(const std::vector<std::vector<std::int32_t>>& samples);
   pid_t pid() const { return pid_; }
@@ -63,7 +63,7 @@ class TokenizerProcess {
   [[noreturn]] void lost(bool closed, const std::string& doing);
 
   TokenizerSettings settings_;
-  std::string interpreter_, ended_ = "did not answer";  ///< how it ended; asked again after that, it is said again
+  std::string interpreter_, ended_ = "did not answer";  ///< how it ended, for this and later calls
   pid_t pid_ = -1;
   int socket_ = -1;
   std::optional<TokenizerFacts> facts_;

@@ -8,7 +8,7 @@ std::vector<NodePieces> cut_units(const EpochUnits& units, const std::vector<std
                                   std::int64_t num_canonical_nodes) {
   std::vector<NodePieces> nodes;
   auto next = order.begin();
-  std::int64_t used = 0;  // samples of the next unit already given away
+  std::int64_t used = 0;  // samples of the next unit that are already assigned
   std::int64_t placed = 0;
   for (std::int64_t node = 1; node <= num_canonical_nodes; ++node) {
     const std::int64_t node_end = units.samples() * node / num_canonical_nodes;

@@ -1,4 +1,4 @@
-// Units of an epoch dealt to canonical nodes: a cut at the end of a node makes two pieces of a unit.
+// Units of an epoch assigned to canonical nodes. At the boundary of two nodes a unit is cut into two pieces.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -17,13 +17,13 @@ struct UnitPiece {
 
 using NodePieces = std::vector<UnitPiece>;
 
-/// The units in their order, or shuffled by `run`, cut at samples N*1/C, N*2/C, ... (rounded down).
+/// Cuts the units, in their order or shuffled by `run`, at samples N*1/C, N*2/C, ... (rounded down).
 std::vector<NodePieces> deal_units(const EpochUnits& units, std::int64_t num_canonical_nodes, NumpyRandom* run);
-/// The same of units in the order `order`.
+/// The same with units in the order `order`.
 std::vector<NodePieces> cut_units(const EpochUnits& units, const std::vector<std::size_t>& order,
                                   std::int64_t num_canonical_nodes);
 
-/// The begin of each piece within its node, and the end of the last.
+/// The begin of each piece within its node, and the end of the last one.
 std::vector<std::int64_t> piece_places(const NodePieces& pieces);
 /// Appends the ids of a piece in the unit's order.
 void append_piece(const EpochUnits& units, const UnitPiece& piece, std::vector<std::int64_t>& ids);

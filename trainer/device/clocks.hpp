@@ -1,4 +1,4 @@
-// The three clocks that every op is measured with: wall time misleads where ranks share cores.
+// The three clocks that measure every op. Wall time alone is misleading where ranks share cores.
 #pragma once
 #include <algorithm>
 
@@ -11,14 +11,14 @@ struct Clocks {
   static Clocks now() {
     return {clock_s(CLOCK_MONOTONIC), clock_s(CLOCK_THREAD_CPUTIME_ID), clock_s(CLOCK_PROCESS_CPUTIME_ID)};
   }
-  /// Seconds of this process's own work on the host: what a busy machine gave to others meanwhile is left out.
+  /// Seconds of this process's own work on the host, without the time that a busy machine gave to others.
   double worked_since(const Clocks& start) const {
     return std::min(wall_s - start.wall_s, process_cpu_s - start.process_cpu_s);
   }
 };
 
-/// CPU seconds that the whole machine has worked since it started (all cores, all programs, stolen time included);
-/// 0 where /proc/stat does not say.
+/// CPU seconds of the whole machine since boot (all cores and programs, including stolen time); 0 where /proc/stat
+/// lacks them.
 double machine_cpu_s();
 
 }  // namespace wt

@@ -29,7 +29,7 @@ void need(cudaError_t error, const char* call) {
 int attribute(cudaDeviceAttr which, int device) {
   int value = 0;
   if (cudaDeviceGetAttribute(&value, which, device) == cudaSuccess) return value;
-  cudaGetLastError();  // else the next launch would report it
+  cudaGetLastError();  // clears the error, which the next launch would report
   return 0;
 }
 
@@ -49,7 +49,7 @@ at::Device open_device(const std::string& name, std::int64_t index) {
                 "device cuda: found {} CUDA devices, this is rank {} of the machine, and every rank needs one of its "
                 "own; start fewer ranks",
                 devices, index);
-  // Read when cuBLAS starts; without it LibTorch refuses products while deterministic algorithms are on.
+  // cuBLAS reads it at start-up. Without it LibTorch refuses products in deterministic mode.
   setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
   if (dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr)
     throw_error(Code::runtime,
@@ -58,7 +58,7 @@ at::Device open_device(const std::string& name, std::int64_t index) {
                 dlerror());
   c10::cuda::set_device(static_cast<c10::DeviceIndex>(index));
   at::globalContext().lazyInitDevice(at::kCUDA);
-  cudaMemPool_t pool{};  // of the kernels' scratch; by default it gives its memory back at every synchronisation
+  cudaMemPool_t pool{};  // for the kernels' scratch memory; by default each synchronisation would release it
   std::uint64_t keep = std::numeric_limits<std::uint64_t>::max();
   need(cudaDeviceGetDefaultMemPool(&pool, static_cast<int>(index)), "cudaDeviceGetDefaultMemPool");
   need(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep), "cudaMemPoolSetAttribute");
@@ -94,7 +94,7 @@ Fingerprint device_facts(at::Device device) {
   try {
     if (const auto managed = open_nvml_device(uuid))
       for (const auto& [key, value] : managed->facts()) facts[key] = value;
-  } catch (const Error& e) {  // the device computes without
+  } catch (const Error& e) {  // NVML is not needed to compute
     facts["run.nvml"] = e.what();
   }
   return facts;
@@ -103,7 +103,7 @@ Fingerprint device_facts(at::Device device) {
 namespace {
 bool lock_pages(float* values, std::size_t count) {
   if (cudaHostRegister(values, count * sizeof(float), cudaHostRegisterDefault) == cudaSuccess) return true;
-  cudaGetLastError();  // else the next launch would report it
+  cudaGetLastError();  // clears the error, which the next launch would report
   return false;
 }
 
@@ -162,7 +162,7 @@ void HostBuffer::reserve(std::size_t count, at::Device device) {
   release();
   values_ = std::make_unique_for_overwrite<float[]>(count);
   capacity_ = count;
-  locked_ = !device.is_cpu() && lock_pages(values_.get(), count);  // where it fails copies are slower, nothing else
+  locked_ = !device.is_cpu() && lock_pages(values_.get(), count);  // without it copies are only slower
 }
 
 }  // namespace wt

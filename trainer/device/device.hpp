@@ -1,6 +1,5 @@
-// The device that a rank's tensors and kernels are on: the CPU, or a CUDA device (CUDA_VISIBLE_DEVICES chooses which
-// there are). What the trainer needs of it beside LibTorch's tensors: opening it, its facts, and host memory that it
-// copies from.
+// The device of a rank's tensors and kernels: the CPU, or a CUDA device (among those in CUDA_VISIBLE_DEVICES). Covers
+// what LibTorch's tensors do not: opening it, its facts, and host memory for copies.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -12,32 +11,32 @@
 
 namespace wt {
 
-/// "cpu" or "cuda". For cuda loads LibTorch's CUDA library and makes device `index` the calling thread's current one,
-/// so call it before any other use of LibTorch. Throws Error{runtime} for a build without WT_CUDA, no such device or no
-/// driver, or a library that does not load, naming it; Error{usage} for another name.
+/// "cpu" or "cuda". For cuda it loads LibTorch's CUDA library and makes device `index` the calling thread's current
+/// one, so call it before any other use of LibTorch. Throws Error{runtime} for a build without WT_CUDA, no such device,
+/// no driver, or a library that does not load; Error{usage} for another name.
 at::Device open_device(const std::string& name, std::int64_t index = 0);
 
-/// cpu: device "cpu" alone. cuda: device (its name), cuda_driver (the newest CUDA it serves), cuda (runtime),
-/// compute_capability, multiprocessors, device_memory_GiB, l2_MiB, gpu_uuid, pci_bus_id, where the runtime tells them
-/// largest_clock_MHz and largest_memory_clock_MHz; and those of configs/machine/cuda_libraries.hpp and nvml.hpp, or
-/// run.nvml: why NVML failed.
+/// cpu: only device "cpu". cuda: device (its name), cuda_driver (the newest CUDA that it supports), cuda (runtime),
+/// compute_capability, multiprocessors, device_memory_GiB, l2_MiB, gpu_uuid, pci_bus_id, and if the runtime reports
+/// them largest_clock_MHz and largest_memory_clock_MHz; also the facts of configs/machine/cuda_libraries.hpp and
+/// nvml.hpp, or run.nvml with the reason why NVML failed.
 Fingerprint device_facts(at::Device device);
 
-/// CUDA devices that this process sees; 0 in a build without CUDA.
+/// CUDA devices that are visible to this process; 0 in a build without CUDA.
 std::int64_t visible_devices();
 
-/// Calls fill(values) with host memory of as many floats as `to` (fp32, contiguous) has, which `to` has afterwards: its
-/// own memory on the CPU.
+/// Calls fill(values) with host memory for the floats of `to` (fp32, contiguous), then copies them to `to`. On the CPU
+/// the memory is that of `to` itself.
 void fill_from_host(const at::Tensor& to, const std::function<void(float*)>& fill);
 
-/// Floats in host memory, page-locked once for a CUDA device, so that copies from it need no staging of the driver's.
+/// Floats in host memory. For a CUDA device it is page-locked once, so that copies need no staging buffer.
 class HostBuffer {
  public:
   HostBuffer() = default;
   ~HostBuffer();
   HostBuffer(const HostBuffer&) = delete;
   HostBuffer& operator=(const HostBuffer&) = delete;
-  /// At least `count` floats, old values lost.
+  /// Makes room for `count` floats; old values are lost.
   void reserve(std::size_t count, at::Device device);
   float* data() const { return values_.get(); }
 
@@ -48,7 +47,7 @@ class HostBuffer {
   bool locked_ = false;
 };
 
-/// The host waits until the device has done all it was given. Nothing on the CPU.
+/// Waits until the device has finished all issued work. Nothing on the CPU.
 void wait_for_device(at::Device device);
 
 }  // namespace wt

@@ -17,7 +17,7 @@ namespace {
 
 std::atomic<std::int64_t> live{0}, peak{0};
 
-/// In front of every block: its size. 64 bytes keep LibTorch's alignment.
+/// Every block is preceded by its size. 64 bytes keep LibTorch's alignment.
 constexpr std::size_t kHeader = 64;
 
 void give_back(void* pointer) {
@@ -27,7 +27,7 @@ void give_back(void* pointer) {
   c10::free_cpu(block);
 }
 
-/// The pointer itself is the context, as raw_allocate (oneDNN's scratch) demands.
+/// The context is the pointer itself, as raw_allocate (oneDNN's scratch) requires.
 class CountingAllocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t n) override {
@@ -53,7 +53,7 @@ namespace {
 using c10::CachingAllocator::Stat;
 using c10::CachingDeviceAllocator::DeviceStats;
 
-std::int64_t held_before = 0;  ///< on the device, when counting began
+std::int64_t held_before = 0;  ///< bytes on the device when counting began
 
 const Stat& of_all_pools(const c10::CachingAllocator::StatArray& pools) {
   return pools[static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE)];
@@ -66,7 +66,7 @@ DeviceStats stats_of(c10::Device device) { return c10::cuda::CUDACachingAllocato
 
 void install_memory_counter([[maybe_unused]] c10::Device device) {
   static CountingAllocator counting;
-  c10::SetCPUAllocator(&counting, 100);  // above the default's priority
+  c10::SetCPUAllocator(&counting, 100);  // a higher priority than the default's
 #ifdef WT_CUDA
   if (!device.is_cpu()) held_before = of_all_pools(stats_of(device).requested_bytes).current;
 #endif

@@ -1,5 +1,5 @@
-// Counts tensor memory of this process. On the CPU by an allocator that wraps LibTorch's own and keeps live and peak
-// bytes; on CUDA by the statistics of LibTorch's caching allocator: the bytes that were asked for.
+// Counts tensor memory of this process: on the CPU by an allocator that wraps LibTorch's and tracks live and peak
+// bytes, on CUDA by the requested bytes in the statistics of LibTorch's caching allocator.
 #pragma once
 #include <c10/core/Device.h>
 
@@ -7,17 +7,17 @@
 
 namespace wt {
 
-/// Installs the CPU's counting allocator; once, before the first tensor. On CUDA what is held by then does not count:
-/// make the libraries' workspaces first, which live as long as the process.
+/// Installs the CPU's counting allocator; call it once, before the first tensor. On CUDA, memory allocated before the
+/// call does not count, so first create the libraries' workspaces, which live as long as the process.
 void install_memory_counter(c10::Device device);
-/// Bytes of tensors alive now.
+/// Bytes of live tensors.
 std::int64_t live_tensor_bytes(c10::Device device = c10::DeviceType::CPU);
-/// Highest value since the last reset_peak_tensor_bytes().
+/// The maximum since the last reset_peak_tensor_bytes().
 std::int64_t peak_tensor_bytes(c10::Device device = c10::DeviceType::CPU);
 void reset_peak_tensor_bytes(c10::Device device = c10::DeviceType::CPU);
-/// Device memory that the caching allocator holds, in use or not: rounding and fragmentation included; 0 on the CPU.
+/// Device memory reserved by the caching allocator, including rounding and fragmentation; 0 on the CPU.
 std::int64_t reserved_tensor_bytes(c10::Device device);
-/// Resident memory of this process, bytes; 0 where /proc does not say.
+/// Resident memory of this process, bytes; 0 where /proc lacks it.
 std::int64_t resident_bytes();
 
 }  // namespace wt

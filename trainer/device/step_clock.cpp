@@ -29,7 +29,7 @@ class HostClock : public StepClock {
 };
 
 #ifdef WT_CUDA
-/// Events are made once and recorded anew in every step.
+/// Events are created once and recorded again in every step.
 class EventClock : public StepClock {
  public:
   explicit EventClock(at::Device device) : device_(device) {}

@@ -1,5 +1,5 @@
-// When the ops of a step begin and end: the host's clock on the CPU; events on a CUDA device, which works on long after
-// the host has issued an op.
+// Times of ops: by the host's clock on the CPU, by events on a CUDA device, which executes an op long after the host
+// has issued it.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -15,9 +15,9 @@ class StepClock {
   virtual at::Device device() const = 0;
   /// Forgets all marks; the next one is time zero.
   virtual void begin() = 0;
-  /// This point on the current stream.
+  /// Records this point on the current stream.
   virtual Mark mark() = 0;
-  /// Seconds from the first mark. The device must have passed it.
+  /// Seconds since the first mark. The device must have passed the mark.
   virtual double seconds(Mark mark) const = 0;
 };
 

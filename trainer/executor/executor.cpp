@@ -53,7 +53,7 @@ void Executor::give_tensor(const FaultEffect& what, const std::function<void(Hos
     throw_error(Code::usage, "rank {}: no {} of layer {} is there to be corrupted; name another op", rank_,
                 to_string(what.tensor), what.layer);
   const at::NoGradGuard no_grad;
-  Tensor host = tensor.detach().cpu().contiguous();  // the tensor itself on a CPU
+  Tensor host = tensor.detach().cpu().contiguous();  // on the CPU the tensor itself
   change({host.data_ptr(), host.numel(), static_cast<int>(host.element_size())});
   tensor.detach().copy_(host);
 }
@@ -174,7 +174,7 @@ StepResult Executor::attempt_step() {
 
 double Executor::evaluate(std::int64_t step, std::int64_t microbatches, const std::function<Microbatch(int)>& load) {
   const auto head = std::ranges::find_if(ops_, [](const OpInstance& i) { return i.op->action == Action::head_loss; });
-  const auto end = static_cast<std::size_t>(head - ops_.begin()) + 1;  // of the first microbatch: all before is forward
+  const auto end = static_cast<std::size_t>(head - ops_.begin()) + 1;  // the first microbatch's forward pass ends there
   step_ = step;
   evaluates_ = true;
   double sum = 0;
@@ -265,9 +265,9 @@ void Executor::execute(const OpInstance& instance) {
     case Action::orthogonalize:
     case Action::offload:
     case Action::share_tensor:
-    case Action::exchange_stages:  // of runs that are simulated alone, which check_model refuses
+    case Action::exchange_stages:  // only in simulated runs, which check_model refuses
     case Action::restore:
-      return;  // of no step
+      return;  // not part of a step
   }
 }
 

@@ -1,5 +1,5 @@
-// The trainer's executor: walks the step program and does it. Collectives are issued where the program says and waited
-// for where an op needs them; what each op took is recorded under its id.
+// The trainer's executor: walks the step program and executes it. It issues collectives where the program says, waits
+// for them where an op needs them, and records each op's times under its id.
 #pragma once
 #include <functional>
 #include <map>
@@ -22,23 +22,23 @@
 
 namespace wt {
 
-/// What ranks are asked to do after a step; of several the last.
+/// What the ranks do after a step. If ranks ask for different things, the last one of this list counts.
 enum class AfterStep { go_on, regroup, end };
 
 struct StepResult {
   double loss = 0;  ///< mean cross-entropy over the global batch
-  /// The same of each module of multi-token prediction, over the tokens that have a target so far on.
+  /// The same for each module of multi-token prediction, over the tokens with a target that far ahead.
   std::vector<double> mtp_losses;
   double aux_loss = 0, z_loss = 0;
   double gradient_norm = 0;
-  std::vector<std::int64_t> repeated;  ///< ranks whose gradients were wrong once, for which the step was repeated
+  std::vector<std::int64_t> repeated;  ///< ranks with wrong gradients in the first attempt, if the step was repeated
   AfterStep after = AfterStep::go_on;  ///< the same on all ranks
   StepTimeline timeline;
   /// [microbatch][layer] -> rows per logical expert that this rank sent.
   std::vector<std::vector<std::vector<std::int64_t>>> routing;
 };
 
-/// The gradients of a step are no numbers, on every rank; runtime. Nothing of the state has changed.
+/// A step's gradients are not finite, on every rank; Code::runtime. The state has not changed.
 class Diverged : public Error {
  public:
   Diverged(std::int64_t rank, std::int64_t step, double norm)
@@ -59,46 +59,47 @@ class Executor {
   Executor(const RunSpec& run, Communicators& communicators, StepClock& clock, std::vector<ShardedGroup> groups = {});
   ~Executor();
 
-  /// One optimizer step. `load` gives microbatch m of this step; `learning_rate` is that of this step (counted from 1).
+  /// One optimizer step. `load` returns microbatch m of this step; `learning_rate` is that of this step (counted from
+  /// 1).
   StepResult run_step(std::int64_t step, double learning_rate, const std::function<Microbatch(int)>& load);
 
-  /// Cross-entropy over the targets that are none of WT_IGNORED_TARGET, of this rank: the forward pass of a step, which
-  /// changes nothing of the state. Collective. `load` gives microbatch m, of as many sequences as a step's first.
-  /// Modules of multi-token prediction do not count.
+  /// The sum of this rank's cross-entropy over targets other than WT_IGNORED_TARGET, by a step's forward pass, without
+  /// changing the state. Collective. `load` returns microbatch m, with as many sequences as a step's first one. Modules
+  /// of multi-token prediction do not count.
   double evaluate(std::int64_t step, std::int64_t microbatches, const std::function<Microbatch(int)>& load);
 
-  /// From the next step on, the router's choice of experts (T, k) is what `experts` says, not what its scores say.
+  /// From the next step on, `experts` (T, k) replaces the router's choice of experts.
   void force_routing(std::function<at::Tensor(int microbatch, int layer)> experts) { forced_ = std::move(experts); }
 
-  /// From the next step on, the loss is the sum over targets divided by so many: those of the global batch, where not
+  /// From the next step on, the loss is the sum over targets divided by `tokens`: the global batch's targets, where not
   /// all tokens have one.
   void set_loss_tokens(std::int64_t tokens) { segments_.set_loss_tokens(static_cast<double>(tokens)); }
 
-  /// From the next step on, each asks this rank what is to follow it, and tells the others (StepResult::after).
+  /// From the next step on, each step asks this rank what should follow, and tells the others (StepResult::after).
   void ask_what_follows(std::function<AfterStep()> asked) { what_follows_ = std::move(asked); }
-  /// From the next step on, keeps there what it changes; `before` outlives this.
+  /// From the next step on, saves the state that a step changes in `before`, which must outlive this.
   void keep_state_in(StateBefore& before) { before_ = &before; }
 
-  /// From the next step on, asked before the optimizer takes the gradients; false: the step is done again from its
-  /// beginning, and then asked again.
+  /// From the next step on, calls `good` before the optimizer uses the gradients. False: the step is repeated from its
+  /// beginning, and `good` is called again.
   void check_gradients(std::function<bool(std::int64_t step)> good) { gradients_good_ = std::move(good); }
 
   const Program& program() const { return program_; }
   /// All groups this rank owns shards of, in a fixed order.
   std::vector<ShardedGroup>& groups() { return buffers_.groups(); }
   at::Device device() const { return device_; }
-  /// Which kernel computes attention.
+  /// The kernel that computes attention.
   std::string attention_backend() const;
 
  private:
-  /// What a rank adds to the step's sum over all ranks; fewer than 2^16 of the smaller one do not make a larger one.
+  /// What a rank adds to a sum over all ranks; the smaller one cannot reach the larger one with fewer than 2^16 ranks.
   static constexpr float kAsksToEnd = 1, kAsksToRegroup = 0x1p-16F;
   struct RepeatStep {};
-  /// A gradient, weight or moment of a layer's dense parameters, or what flows between layers: for faults.
+  /// Gives faults access to a gradient, weight or moment of a layer's dense parameters, or to an activation.
   void give_tensor(const FaultEffect& what, const std::function<void(HostNumbers)>& change);
   /// Throws RepeatStep before anything of the state has changed.
   StepResult attempt_step();
-  /// Forgets the step before.
+  /// Clears the state of the previous step.
   void begin_pass();
   void run_op(std::size_t index);
   void wait_for_all();
@@ -109,9 +110,9 @@ class Executor {
   LayerRecompute recompute_of(const OpInstance& instance) const;
   void load_batch(int microbatch);
   void embed(bool backward);
-  /// The layer's input, and of a module of multi-token prediction the embeddings.
+  /// Takes the layer's input, and for a module of multi-token prediction the embeddings.
   void take_input(const OpInstance& instance, LayerState& s);
-  /// What backward of such a module gives beside the block's gradients; `module` as it was before that.
+  /// Handles the further gradients of such a module's backward; `module`: its state before that.
   void finish_module(const OpInstance& instance, const ModuleState& module);
   /// The tokens that the module in that layer is given.
   at::Tensor module_tokens(std::int64_t layer) const;
@@ -153,10 +154,10 @@ class Executor {
   std::function<bool(std::int64_t)> gradients_good_;
   StateBefore* before_ = nullptr;
 
-  // of the step under way
+  // State of the current step.
   std::int64_t step_ = 0;
-  bool evaluates_ = false;              ///< faults strike training
-  Action action_ = Action::load_batch;  ///< of the op that is next
+  bool evaluates_ = false;              ///< no faults are injected in evaluations
+  Action action_ = Action::load_batch;  ///< of the next op
   double learning_rate_ = 0;
   const std::function<Microbatch(int)>* load_ = nullptr;
   Microbatch batch_;

@@ -89,11 +89,10 @@ void Executor::gradient_norm() {
 void Executor::optimizer_step() {
   const OptimizerSpec& o = run_.optimizer;
   communicators_.before_host_read();
-  const double norm =
-      std::sqrt(norm_.item<double>());  // the host needs it: to clip, and not to go on where it is not finite
+  const double norm = std::sqrt(norm_.item<double>());  // the host needs it, to clip and to check that it is finite
   result_.gradient_norm = norm;
   if (gradients_good_ && !gradients_good_(step_)) throw RepeatStep{};
-  if (!std::isfinite(norm))  // before the update: the masters and the checkpoints to come stay good
+  if (!std::isfinite(norm))  // checked before the update, so that masters and later checkpoints stay valid
     throw Diverged(rank_, step_, norm);
   if (before_) before_->keep(step_, buffers_.groups());
   const double scale = o.clip_norm > 0 && norm > o.clip_norm ? o.clip_norm / norm : 1.0;

@@ -1,4 +1,4 @@
-// What the executor computes: the batch, and the segments of a block in either direction.
+// The executor's computation: the batch, and the segments of a block in either direction.
 #include "sim/program/compose/expert_copies.hpp"
 #include "trainer/executor/executor.hpp"
 #include "trainer/pch.hpp"
@@ -6,7 +6,7 @@
 namespace wt {
 namespace {
 
-/// Without holding up the host.
+/// Asynchronous: the host does not wait.
 at::Tensor to_device(const at::Tensor& tensor, at::Device device) {
   return device.is_cpu() ? tensor : tensor.pin_memory().to(device, /*non_blocking=*/true);
 }
@@ -34,7 +34,7 @@ void Executor::embed(bool backward) {
 }
 
 at::Tensor Executor::module_tokens(std::int64_t layer) const {
-  // The target of the depth before; behind the end, where nothing is learned, token 0 (as Megatron-Core's roll_tensor).
+  // The target of the previous depth; at the end, where there is no target, token 0 (as Megatron-Core's roll_tensor).
   return batch_.targets.select(0, layer - run_.model.layers).clamp_min(0);
 }
 
@@ -69,7 +69,7 @@ void Executor::project(const OpInstance& instance, LayerState& s) {
 
 void Executor::attention(const OpInstance& instance, LayerState& s) {
   const Direction direction = instance.op->direction;
-  const bool whole = run_.layout.context == 1;  // else project has the block's begin
+  const bool whole = run_.layout.context == 1;  // otherwise project contains the block's begin
   if (direction == Direction::backward) {
     const ModuleState module = s.module;
     activation_gradient_ = segments_.attention_backward(s);
@@ -101,7 +101,7 @@ void Executor::ffn(const OpInstance& instance, LayerState& s) {
 }
 
 void Executor::experts(const OpInstance& instance, LayerState& s) {
-  // LibTorch's fp32 grouped product reads its offsets, and so does what adds biases.
+  // LibTorch's fp32 grouped product and the addition of biases read the offsets on the host.
   if (!device_.is_cpu() && (type_ == at::kFloat || run_.model.ffn_bias)) communicators_.before_host_read();
   if (instance.op->direction == Direction::backward)
     segments_.experts_backward(s);
@@ -125,7 +125,7 @@ void Executor::head_loss() {
   const auto layer = [&](std::int64_t index) -> LayerState& { return layers_[static_cast<std::size_t>(index)]; };
   for (std::int64_t depth = 0; depth <= modules; ++depth) {
     const bool last = depth == modules;
-    // What the module of the next depth reads, or what the last one gave.
+    // The hidden state that the module of the next depth reads, or the last module's output.
     const at::Tensor& hidden = last ? activation_ : layer(layers + depth).input;
     at::Tensor& gradient = last ? activation_gradient_ : layer(layers + depth).module.input_gradient;
     gradient =

@@ -9,7 +9,7 @@ using at::Tensor;
 
 namespace {
 
-/// Gradient of one slot, a view for each of the experts' tensors.
+/// Gradient of one slot, one view per tensor of an expert.
 std::vector<Tensor> slot_gradient(const GradientBuffer& gradient, std::int64_t slot) {
   std::vector<Tensor> out;
   for (const Tensor& leaf : gradient.leaves) out.push_back(leaf.select(0, slot).flatten());

@@ -40,7 +40,7 @@ double median_of(const std::vector<SaveTimes>& saves, double SaveTimes::*time) {
   return median_or_0(values);
 }
 
-/// What each rank says of its run in the summary.
+/// Columns of each rank's numbers in the summary.
 enum RankColumn : std::size_t {
   kStep_s,
   kExposed_s,
@@ -52,10 +52,10 @@ enum RankColumn : std::size_t {
   kLocalBlocking_s,
   kLocal_s,
   kProcessCpu_s,
-  kRankColumns  ///< how many there are
+  kRankColumns  ///< number of columns
 };
 
-/// Of the first rank, which has as many as any.
+/// Microbatches of the first rank, which has the most.
 std::int64_t most_microbatches(const RunSpec& run) {
   const Layout& l = run.layout;
   return Microbatches::split(share_of_batch(run.global_batch, 0, l.replicate, l.shard / l.context).count, l.microbatch)
@@ -182,7 +182,7 @@ void Recorder::write_timelines(Communicators& communicators, const StepTimeline&
   SharedStore& store = communicators.store();
   store.set(fmt::format("timeline/{}", rank_), to_json(own).dump());
   if (rank_ != 0) {
-    store.get("timelines/written");  // the store lives in rank 0 or the agent: leave only when it was read
+    store.get("timelines/written");  // rank 0 or the agent hosts the store: leave only after it was read
     return;
   }
   TraceGroup group{"measured", {}};
@@ -223,7 +223,7 @@ void Recorder::finish(const Executor& executor, Communicators& communicators) {
   own[kSaveBytes] = checkpoints_.empty() ? 0.0 : checkpoints_.back().bytes;
   own[kProcessCpu_s] = now.process_cpu_s - measured_from_.process_cpu_s;
   const at::Tensor all = numbers_of_ranks(communicators, run_.layout.world(), own);
-  // The step whose time is the median of rank 0 stands for the run; every rank shows the same one.
+  // The step with rank 0's median time represents the run; every rank shows the same step.
   std::size_t typical = 0;
   for (std::size_t i = 1; i < timelines_.size(); ++i)
     if (std::abs(timelines_[i].step_s - median_or_0(step_s)) <

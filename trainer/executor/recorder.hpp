@@ -1,16 +1,15 @@
-// What a run leaves behind besides checkpoints, written by rank 0 into the output folder:
-//   metrics.jsonl   one line a step: loss, tokens/s, step time, exposed communication, memory, samples;
-//   expert_imbalance by
-//                   the tokens of rank 0, and mfu where the device's peak is known (run_metrics.hpp)
-//   replayed.jsonl  the lines of steps that a restart went back behind: they are done again
-//   generations.jsonl  one line a start: when the ranks were connected and the state was loaded, the step it was of
-//   diverged.json   the step whose gradients were no numbers, and how many times in a row; until it is done
-//   evaluations.jsonl  one line a set and evaluation: mean cross-entropy in nats a target, perplexity, targets, samples
-//   checkpoints.jsonl  one line a save: how long training stood still, how long until the checkpoint was valid
-//   summary.json    medians over the measured steps, per rank
-//   trace.json      Chrome trace of the median step, all ranks; timeline.json the same as records
-//   routing.csv     rows per expert, by step, microbatch, layer and rank (the last 64 steps)
-//   profile.json    op times for calibration, with the machine's fingerprint
+// The files, besides checkpoints, that rank 0 writes to the output folder:
+//   metrics.jsonl   one line per step: loss, tokens/s, step time, exposed communication, memory, samples;
+//   expert_imbalance
+//                   by the tokens of rank 0, and mfu if the device's peak is known (run_metrics.hpp)
+//   replayed.jsonl  lines of steps before which a restart resumed: these steps are repeated
+//   generations.jsonl  one line per start: times when ranks were connected and the state loaded, the step resumed from
+//   diverged.json   the step with gradients that are not finite, and its number of consecutive attempts; until it
+//   succeeds evaluations.jsonl  one line per set and evaluation: mean cross-entropy in nats a target, perplexity,
+//   targets, samples checkpoints.jsonl  one line per save: time for which training was blocked, time until the
+//   checkpoint was valid summary.json    medians over the measured steps, per rank trace.json      Chrome trace of the
+//   median step, all ranks; timeline.json has the same as records routing.csv     rows per expert, by step, microbatch,
+//   layer and rank (the last 64 steps) profile.json    op times for calibration, with the machine's fingerprint
 #pragma once
 #include <deque>
 #include <filesystem>
@@ -30,24 +29,23 @@ namespace wt {
 
 class Recorder {
  public:
-  /// Rank 0 cuts metrics.jsonl and checkpoints.jsonl back to `resumed_step`, and removes summary.json where steps are
-  /// left to do: who watches the run takes it for the end. `peak_flops`: of each rank's device, for the MFU.
-  /// `last_line`: of this process's recorder before, empty: none. It is written where the rank 0 of then was lost
-  /// before it could.
+  /// Rank 0 truncates metrics.jsonl and checkpoints.jsonl to `resumed_step`, and removes summary.json if steps remain,
+  /// because watchers take it for the end of the run. `peak_flops`: of each rank's device, for the MFU. `last_line`: of
+  /// this process's previous recorder, or empty. It is written if the previous rank 0 was lost before writing it.
   Recorder(const RunSpec& run, std::filesystem::path folder, std::int64_t rank, std::int64_t resumed_step,
            std::optional<double> peak_flops, std::string last_line = {});
-  /// Unix times, s. `loaded`: what the ranks go on from.
+  /// Unix times, s. `loaded`: the checkpoint that the ranks resume from.
   void started(int generation, double connected_unix_s, double loaded_unix_s,
                const std::optional<LoadedCheckpoint>& loaded);
-  /// `skipped`: batches that were left out before this one, as the line has them; empty: none. `examples`: of a step on
-  /// finetuning data.
+  /// `skipped`: batches skipped before this one, as in the line; empty: none. `examples`: for a step on finetuning
+  /// data.
   void step(const StepResult& result, double learning_rate, const std::vector<std::int64_t>& samples,
             const nlohmann::json& skipped, const ExampleStep* examples = nullptr);
-  /// Each line of metrics.jsonl and evaluations.jsonl from now on, on rank 0: for trackers.
+  /// Passes each further line of metrics.jsonl and evaluations.jsonl to `listener`, on rank 0: for trackers.
   void tell_lines_to(std::function<void(const nlohmann::json& line)> listener) { listener_ = std::move(listener); }
-  /// Of metrics.jsonl, as this rank has it. Empty: no step was done.
+  /// This rank's last line of metrics.jsonl. Empty: no step was done.
   const std::string& last_line() const { return last_line_; }
-  /// The gradients of this step are no numbers.
+  /// Records that the gradients of this step are not finite.
   void diverged(std::int64_t step);
   void checkpoint(std::int64_t step, const SaveTimes& times);
   void evaluation(const EvaluationLine& result);
@@ -55,7 +53,7 @@ class Recorder {
   bool evaluated() const { return (files_ ? files_->evaluated() : 0) >= run_.evaluation.sets.size(); }
   /// Of a copy in the memory of nodes.
   void local_copy(const SaveTimes& times) { local_copies_.push_back(times); }
-  /// Collective: gathers what the other ranks measured and writes the files of the run.
+  /// Collective: gathers the other ranks' measurements and writes the files.
   void finish(const Executor& executor, Communicators& communicators);
 
  private:
@@ -71,18 +69,18 @@ class Recorder {
   std::optional<RunWriter> files_;  ///< on rank 0
   std::int64_t steps_ = 0;          ///< of this process
   std::deque<StepTimeline>
-      timelines_;  ///< the last kKeptTimelines after the warm-up (of the warm-up while there are no others)
+      timelines_;  ///< the last kKeptTimelines after the warm-up (of the warm-up until there are others)
   std::vector<SaveTimes> checkpoints_, local_copies_;
-  nlohmann::json loaded_;                                   ///< null: nothing was
+  nlohmann::json loaded_;                                   ///< null: no checkpoint was loaded
   Clocks measured_from_;                                    ///< end of the warm-up
-  double machine_from_s_ = 0;                               ///< machine_cpu_s() then
+  double machine_from_s_ = 0;                               ///< machine_cpu_s() at that time
   std::function<void(const nlohmann::json&)> listener_;     ///< empty: none
   std::deque<std::pair<std::int64_t, StepResult>> routed_;  ///< routing of the last steps
 };
 
-/// Steps at the start of a process that are left out of medians: first-touch memory, connections, caches.
+/// Steps at the start of a process that medians leave out: first-touch memory, connections, caches.
 inline constexpr std::int64_t kWarmUpSteps = 3;
-/// Medians and the typical step come from so many of the last steps; a long run must not grow in memory.
+/// Number of last steps for medians and the typical step, which bounds the memory of a long run.
 inline constexpr std::size_t kKeptTimelines = 256;
 
 }  // namespace wt

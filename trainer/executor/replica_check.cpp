@@ -19,11 +19,11 @@ bool holds(const std::vector<std::int64_t>& ranks, std::int64_t rank) {
   return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
 }
 
-/// Of the bits, one tensor after the other.
+/// A hash of the bits of all tensors, in order.
 std::uint64_t hash_of(const std::vector<at::Tensor>& tensors) {
   std::uint64_t hash = 0;
   for (const at::Tensor& tensor : tensors) {
-    const at::Tensor host = tensor.contiguous().cpu();  // the tensor itself on a CPU
+    const at::Tensor host = tensor.contiguous().cpu();  // on the CPU the tensor itself
     hash = XXH3_64bits_withSeed(host.data_ptr(), host.nbytes(), hash);
   }
   return hash;
@@ -98,7 +98,7 @@ void ReplicaCheck::check_state(std::int64_t step) {
 
 void ReplicaCheck::end(std::int64_t step, const std::vector<std::int64_t>& wrong, const std::string& what) {
   const std::int64_t rank = communicators_.rank();
-  if (!holds(wrong, rank)) communicators_.barrier();  // which the wrong ones never come to: they are to be named
+  if (!holds(wrong, rank)) communicators_.barrier();  // wrong ranks never reach it, so that the others name them
   throw_error(
       Code::silent,
       "rank {} on node {}: step {}: its {} are not those of its replicas{}; what was saved before was compared; "

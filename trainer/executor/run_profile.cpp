@@ -22,8 +22,7 @@ std::string direction_suffix(Direction direction) {
 Profile run_profile(const RunSpec& run, const Executor& executor, const std::vector<StepTimeline>& timelines,
                     bool collectives) {
   const auto instances = unroll(executor.program());
-  const bool cpu =
-      executor.device().is_cpu();  // elsewhere the time of an op is the device's, not that of the thread that issues it
+  const bool cpu = executor.device().is_cpu();  // otherwise an op's time is the device's, not the issuing thread's
   Profile profile;
   profile.fingerprint = host_facts();
   profile.fingerprint["torch"] = TORCH_VERSION;
@@ -38,11 +37,11 @@ Profile run_profile(const RunSpec& run, const Executor& executor, const std::vec
       const Op& op = *instances[i].op;
       const OpRecord& record = timeline.ops[i];
       if (op.work.empty() || (op.asynchronous() && !(collectives && cpu)))
-        continue;  // a device tells when the lane ran, not the cast before
-      // Does more than the layers' op of that name.
+        continue;  // on a device only the lane's time is known, not that of the cast before
+      // A module's op does more than the layers' op of the same name.
       if (run.model.mtp(instances[i].layer)) continue;
       const std::string kernel = "op:" + to_string(op.action) + direction_suffix(op.direction);
-      const std::int64_t recompute =  // of the layer: it decides what work an op has
+      const std::int64_t recompute =  // of the layer: it determines the op's work
           instances[i].layer < 0 ? 0 : mask_of(run.layout.recompute.of(instances[i].layer, run.model.layers));
       const bool smaller = instances[i].microbatch >= 0 && sequences.of(instances[i].microbatch) < sequences.each;
       const std::string key =
@@ -80,9 +79,9 @@ Profile run_profile(const RunSpec& run, const Executor& executor, const std::vec
                                                           {"replicate", run.layout.replicate},
                                                           {"shard", run.layout.shard}};
     for (const auto& [name, value] : facts) m.shape[name] = value;
-    if (run.lora) m.shape["adapters"] = run.lora->rank;  // whose ops leave out what full training does
+    if (run.lora) m.shape["adapters"] = run.lora->rank;  // its ops omit work of full training
     if (cpu && collectives && run.layout.world() > 1)
-      m.shape["host_ranks"] = run.layout.world();  // that shared the cores
+      m.shape["host_ranks"] = run.layout.world();  // ranks that shared the cores
     profile.measurements.push_back(m);
   }
   return profile;

@@ -1,4 +1,4 @@
-// What a run says about the machine: seconds of every kind of op, as measurements for `windtunnel calibrate`.
+// Op times of a run, as measurements for `windtunnel calibrate`.
 #pragma once
 #include <vector>
 
@@ -9,9 +9,9 @@
 
 namespace wt {
 
-/// `timelines`: measured steps of the executor's rank, not empty. CPU seconds of the thread on the CPU, else the
-/// device's. `collectives`: those that begin with work of their own (the cast before a gather) count too; false in a
-/// rehearsal, which is alone.
+/// `timelines`: measured steps of the executor's rank, not empty. Times are CPU seconds of the thread on the CPU,
+/// otherwise the device's. `collectives`: whether collectives that begin with work (the cast before a gather) count;
+/// false in a rehearsal, which has no peers.
 Profile run_profile(const RunSpec& run, const Executor& executor, const std::vector<StepTimeline>& timelines,
                     bool collectives = true);
 

@@ -5,7 +5,7 @@
 namespace wt {
 namespace {
 
-/// What a step changes.
+/// The tensors that a step changes.
 std::vector<at::Tensor> tensors_of(const std::vector<ShardedGroup>& groups) {
   std::vector<at::Tensor> out;
   for (const ShardedGroup& g : groups)
@@ -32,7 +32,7 @@ void StateBefore::restore(std::int64_t done, std::vector<ShardedGroup>& groups) 
     const std::vector<at::Tensor> now = tensors_of(groups);
     for (std::size_t i = 0; i < now.size(); ++i) at::Tensor(now[i]).copy_(kept_[i]);
   }
-  step_ = 0;  // the step comes again, and changes the state anew
+  step_ = 0;  // the step will be repeated, and change the state again
 }
 
 }  // namespace wt

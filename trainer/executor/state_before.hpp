@@ -1,6 +1,6 @@
-// A rank's training state as it was before its newest step changed it, so that a step which not all ranks have done can
-// be taken back. Costs a copy of masters and moments on their device: 12 bytes a parameter of the rank's part, and the
-// time of copying them once a step.
+// A rank's training state before its newest step, so that a step that not all ranks have completed can be undone. Costs
+// a copy of masters and moments on their device (12 bytes per parameter of the rank's part), and the time of copying
+// them once a step.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -13,9 +13,9 @@ namespace wt {
 
 class StateBefore {
  public:
-  /// Before the first change that `step` makes; its later changes call it in vain.
+  /// Call before every change in `step`; only the first call of a step copies.
   void keep(std::int64_t step, const std::vector<ShardedGroup>& groups);
-  /// Makes the groups what they were after `done` steps: takes step done + 1 back where it has begun to change them.
+  /// Restores the state after `done` steps: undoes step done + 1 if it has begun to change the groups.
   void restore(std::int64_t done, std::vector<ShardedGroup>& groups);
 
  private:

@@ -28,10 +28,10 @@ struct ArmedEvent {
   std::atomic<bool> struck{false};
 };
 
-/// A rank that computes slower.
+/// A rank that is made slower.
 struct Slowness {
   const ArmedEvent* armed = nullptr;
-  double until_s = 0;  ///< steady clock; 0 = to the end
+  double until_s = 0;  ///< steady clock; 0 = until the end
   double computed_s = 0, waited_s = 0;
   int ops = 0;
 };
@@ -44,7 +44,7 @@ struct Armed {
   Slowness slow;
   Strike slow_strike;
   TensorAccess tensors;
-  std::vector<pid_t> members;  ///< by rank; empty where processes have the ranks that they began with
+  std::vector<pid_t> members;  ///< by rank; empty where processes still have their initial ranks
 };
 std::unique_ptr<Armed> armed;
 
@@ -58,7 +58,8 @@ RankPlace place_of(std::int64_t rank, std::optional<std::int64_t> node) {
   return out;
 }
 
-/// Storage, store and agent are struck by rank 0, local copies of a node by the node's first rank.
+/// Whether this rank injects the event. Rank 0 acts for storage, store and agent, a node's first rank for its local
+/// checkpoints.
 bool carries_out(const FaultEvent& event, const RankPlace& self) {
   const FaultDomain domain = event.who.domain;
   if (domain == FaultDomain::storage || domain == FaultDomain::store || domain == FaultDomain::agent)
@@ -66,7 +67,7 @@ bool carries_out(const FaultEvent& event, const RankPlace& self) {
   return strikes(event, self);
 }
 
-/// As the scenario has it.
+/// The place in the scenario's words.
 std::string place_name(const FaultTime& when) {
   return to_string(when) + (when.place == Place::checkpoint ? fmt::format(" after {:g}", when.after) : std::string());
 }
@@ -90,7 +91,7 @@ StrikeContext context_of(const ArmedEvent& e, std::int64_t step) {
   return out;
 }
 
-/// The process with the store, or the one that started this one.
+/// The process with the store, or this process's parent.
 pid_t process_of(FaultDomain domain) {
   return domain == FaultDomain::store && !armed->self.agent_store ? getpid() : getppid();
 }
@@ -105,7 +106,7 @@ void kill_or_stop(const StrikeContext& c) {
     kill(pid, SIGKILL);
     return;
   }
-  // The first victim that comes to the place takes the others with it, and holds the lock until its end.
+  // The first victim to reach the place also kills the others, and holds the lock until its end.
   auto lock = std::make_unique<StrikeLog::Lock>(c.log);
   if (c.victims.size() > 1 && c.log.struck(c.strike.event, c.strike.generation, c.strike.rank)) return;
   std::vector<pid_t> pids;
@@ -129,7 +130,7 @@ void slow_down(const ArmedEvent& e, const StrikeContext& c) {
   armed->slow = {&e, e.event.lasts_s ? steady_s() + *e.event.lasts_s : 0, 0, 0, 0};
 }
 
-/// Until the last save before the step is whole.
+/// Waits until the last save before the step is complete.
 void wait_for_save_before(std::int64_t step) {
   const std::int64_t interval = armed->self.save_interval, last = interval > 0 ? (step - 1) / interval * interval : 0;
   if (last > 0) wait_for_checkpoint(armed->self.folder / kCheckpointsFolder, last);
@@ -253,7 +254,7 @@ void pass_computation(double seconds) {
   if (!armed || !armed->slow.armed) return;
   Slowness& slow = armed->slow;
   const double factor = slow.armed->event.what.factor;
-  constexpr int kProved = 20;  // or as many as there are until it is over, one at least
+  constexpr int kProved = 20;  // samples of the proof, or as many as occur, at least one
   const bool over = slow.ops > 0 && slow.until_s > 0 && steady_s() > slow.until_s;
   if (!over) {
     const double begin = steady_s();

@@ -1,6 +1,5 @@
-// Real faults at named places. A scenario says what strikes whom and when; the trainer passes every place where
-// something can strike, and hands out the tensors that can be corrupted. Costs a comparison a place where nothing is
-// armed.
+// Injects real faults at named places. The trainer calls these functions at every place where a scenario may inject
+// one, and gives access to tensors that can be corrupted. Costs one comparison per place if nothing is armed.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -13,7 +12,7 @@
 
 namespace wt {
 
-/// The process that passes the places.
+/// The process that executes the places.
 struct FaultedRank {
   std::int64_t rank = 0;
   std::int64_t ranks_per_replica = 1;
@@ -21,27 +20,26 @@ struct FaultedRank {
   std::filesystem::path folder;  ///< the run's output: strikes.jsonl, checkpoints, nodes
   std::int64_t save_interval = 0;
   int store_port = 0;                     ///< connections to it are not between ranks
-  bool agent_store = false;               ///< its host is this process's parent, else rank 0
-  std::optional<std::int64_t> node = {};  ///< none: ranks fill nodes in their order
+  bool agent_store = false;               ///< the store is in this process's parent; otherwise in rank 0
+  std::optional<std::int64_t> node = {};  ///< none: nodes are filled in the order of ranks
 };
 
-/// Generations of earlier launches that belong to the same run: WINDTUNNEL_GENERATIONS_BEFORE, which a drill sets.
+/// Generations of earlier launches of the same run: WINDTUNNEL_GENERATIONS_BEFORE, which a drill sets.
 int generations_before();
 
-/// Arms the events that strike this rank in this generation, once per process. Not those that strikes.jsonl tells of: a
-/// launch that goes on in the folder of another is not struck again. Rank 0 carries out what strikes storage, store
-/// and agent.
+/// Arms the events for this rank and generation, once per process. Events in strikes.jsonl are skipped, so that a new
+/// launch in the same folder does not repeat them. Rank 0 injects faults of storage, store and agent.
 void arm_faults(const Scenario& scenario, const FaultedRank& rank);
-/// Where the ranks may regroup: the process ids of this membership by rank.
+/// If ranks may regroup: the process ids of this membership, by rank.
 void name_members(const std::vector<std::int64_t>& processes);
 
-/// A place outside of ops; step 0 where it belongs to none. Throws what an injected exception is.
+/// A place outside ops; step 0 if it belongs to no step. Throws an injected exception.
 void pass_fault_point(FaultTime::Place place, std::int64_t step);
 /// An op of the step program.
 void pass_fault_point(std::int64_t step, std::string_view op, FaultTime::Phase phase);
-/// While a checkpoint is written: so many of this rank's bytes are.
+/// During a save: `done` of this rank's bytes have been written.
 void pass_checkpoint_bytes(std::int64_t step, std::int64_t done, std::int64_t total);
-/// An op has computed for so long: waits where the rank is slow.
+/// After an op's computation of `seconds`: waits if the rank is to be slow.
 void pass_computation(double seconds);
 
 /// Numbers in host memory, `width` bytes each.
@@ -50,7 +48,7 @@ struct HostNumbers {
   std::int64_t count = 0;
   int width = 4;
 };
-/// Calls the second argument with the tensor that the first names, and keeps what that changes.
+/// Calls its second argument with the tensor that the first one names, and keeps the changes.
 using TensorAccess = std::function<void(const FaultEffect&, const std::function<void(HostNumbers)>&)>;
 void give_tensors_to_faults(TensorAccess access);
 

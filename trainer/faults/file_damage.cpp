@@ -24,14 +24,14 @@ std::string bytes_of(const fs::path& file) {
   return bytes.str();
 }
 
-/// Size and checksum; null where there is no file.
+/// Size and checksum; null where the file does not exist.
 json state_of(const fs::path& file) {
   if (!fs::exists(file)) return nullptr;
   const std::string bytes = bytes_of(file);
   return {{"bytes", bytes.size()}, {"xxh3", fmt::format("{:016x}", XXH3_64bits(bytes.data(), bytes.size()))}};
 }
 
-/// In place, in the middle of the file: within the values, behind the header.
+/// Changes bytes in the middle of the file: inside the values, after the header.
 void overwrite(const fs::path& file, const std::function<void(std::string&)>& change) {
   const std::uintmax_t middle = fs::file_size(file) / 2;
   std::fstream stream(file, std::ios::binary | std::ios::in | std::ios::out);
@@ -54,14 +54,14 @@ std::vector<fs::path> sorted(const fs::path& folder, const std::string& prefix, 
 }
 
 struct Newest {
-  fs::path checkpoint, older;  ///< `older` is empty where there is one alone
+  fs::path checkpoint, older;  ///< `older` is empty if there is only one
   std::vector<fs::path> shards;
 };
 
 Newest newest_of(const fs::path& checkpoints, FileDamage damage) {
   auto steps = sorted(checkpoints, "step-", "");
   if (steps.empty()) throw_error(Code::usage, "{}: holds no checkpoint to damage", checkpoints.string());
-  // A copy in a node's memory may just begin.
+  // A local checkpoint may just have been begun.
   if (steps.size() > 1 && sorted(steps.back(), "shard-", ".safetensors").empty()) steps.pop_back();
   Newest out{steps.back(), steps.size() > 1 ? steps[steps.size() - 2] : fs::path(),
              sorted(steps.back(), "shard-", ".safetensors")};
@@ -75,7 +75,7 @@ Newest newest_of(const fs::path& checkpoints, FileDamage damage) {
   return out;
 }
 
-/// What is changed.
+/// The file to damage.
 fs::path target_of(const Newest& newest, const fs::path& checkpoints, FileDamage damage) {
   if (damage == FileDamage::old_manifest) return newest.checkpoint / "manifest.json";
   if (damage == FileDamage::stale_latest) return checkpoints / "latest";

@@ -24,7 +24,7 @@ std::string read_all(const fs::path& file) {
   return bytes.str();
 }
 
-/// A variable of the environment that a process began with.
+/// A variable in a process's initial environment.
 std::optional<std::string> variable_of(const std::string& environ_bytes, const std::string& name) {
   for (std::size_t at = 0; at < environ_bytes.size(); at = environ_bytes.find('\0', at) + 1) {
     if (environ_bytes.compare(at, name.size() + 1, name + "=") == 0)
@@ -48,14 +48,14 @@ std::optional<std::int64_t> node_of(const std::string& environ_bytes) {
   return std::nullopt;
 }
 
-/// Of /proc/PID/stat what comes behind the program's name: "S 1234 ..."; empty: there is no such process.
+/// The fields of /proc/PID/stat after the program's name: "S 1234 ..."; empty: no such process.
 std::string fields_behind_name(pid_t pid) {
   const std::string stat = read_all("/proc/" + std::to_string(pid) + "/stat");
   const auto end_of_name = stat.rfind(')');
   return end_of_name == std::string::npos || end_of_name + 2 >= stat.size() ? "" : stat.substr(end_of_name + 2);
 }
 
-/// A rank that its launcher has started, and no process that a rank has forked.
+/// Whether it is a rank started by its launcher, and not forked by a rank.
 bool is_launched(pid_t pid, const std::string& environment, const std::string& command) {
   const std::string fields = fields_behind_name(pid);
   if (fields.size() < 3) return false;
@@ -77,7 +77,7 @@ std::optional<std::string> socket_inode(const fs::path& fd) {
   return target.substr(8, target.size() - 9);
 }
 
-/// Own port of every TCP socket of this machine, by inode.
+/// Own ports of this machine's TCP sockets, by inode.
 std::map<std::string, int> tcp_ports() {
   std::map<std::string, int> out;
   for (const char* table : {"/proc/self/net/tcp", "/proc/self/net/tcp6"}) {

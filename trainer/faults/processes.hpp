@@ -1,4 +1,4 @@
-// The processes of a run on this machine, as /proc shows them: whom a fault kills, stops or cuts off.
+// The run's processes on this machine, from /proc: the ones that a fault can kill, stop or disconnect.
 #pragma once
 #include <sys/types.h>
 
@@ -10,20 +10,20 @@
 
 namespace wt {
 
-/// What names the node that a rank is on, the first that is set: our agent, torchrun, Slurm.
+/// Variables with a rank's node; the first one set counts: our agent's, torchrun's, Slurm's.
 inline constexpr const char* kNodeVariables[] = {"WINDTUNNEL_NODE", "GROUP_RANK", "SLURM_NODEID"};
 
 struct RankProcess {
   pid_t pid = -1;
   std::int64_t rank = 0;
-  std::optional<std::int64_t> node;  ///< its number, where somebody gave one
+  std::optional<std::int64_t> node;  ///< its number, if a variable gives one
 };
-/// The ranks of this generation on this machine, this one among them: processes of the same launch (command line, port
-/// of the store, launcher), and no child of theirs. `members`: process ids by rank, where ranks have regrouped: a
-/// process then has another rank and generation than it began with. Empty: what it began with holds.
+/// The ranks of this generation on this machine, including this one: processes of the same launch (command line, port
+/// of the store, launcher), without their children. `members`: process ids by rank after ranks have regrouped, when a
+/// process's rank and generation differ from its environment. Empty: the environment is valid.
 std::vector<RankProcess> ranks_here(const std::vector<pid_t>& members);
 
-/// The third field of /proc/PID/stat: T stopped, Z ended and not waited for; '?' there is no such process.
+/// The third field of /proc/PID/stat: T stopped, Z zombie; '?': no such process.
 char process_state(pid_t pid);
 inline bool gone(pid_t pid) { return process_state(pid) == '?' || process_state(pid) == 'Z'; }
 
@@ -33,11 +33,11 @@ struct Connection {
   int own_port = 0, peer_port = 0;
 };
 std::vector<Connection> tcp_connections();
-/// Ends this process's connections, but those with `store_port` at either end and those to a port of `kept`: whoever
-/// waits on one of them fails at once, here and at its other end. Returns their peers' ports.
+/// Shuts down this process's connections, except those with `store_port` at either end and those to a port in `kept`.
+/// Calls that wait on them fail at once, at both ends. Returns the peers' ports.
 std::vector<int> end_connections(int store_port, const std::set<int>& kept = {});
-/// The inodes of the TCP sockets that a process has, and the own port of each inode of this machine's TCP sockets: the
-/// process whose socket has a connection's peer port as its own is at the other end.
+/// Own ports of a process's TCP sockets. A connection's other end is the process that has the connection's peer port as
+/// an own port.
 std::vector<int> own_ports_of(pid_t pid);
 
 }  // namespace wt

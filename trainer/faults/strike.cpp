@@ -28,7 +28,7 @@ using nlohmann::json;
 constexpr useconds_t kSample_us = 5000;
 constexpr double kLook_s = 0.001;
 
-/// A child that holds nothing of this process's: no socket stays open because of it.
+/// Runs `body` in a child process that closes all inherited files, so that it keeps no socket open.
 template <typename Body>
 void in_a_child(Body&& body) {
   if (fork() != 0) return;
@@ -37,14 +37,14 @@ void in_a_child(Body&& body) {
   _exit(0);
 }
 
-/// What the watcher saw of one stopped process.
+/// The watcher's observations of a stopped process.
 struct Samples {
   std::int64_t stopped = 0;
   std::int64_t moved = 0;  ///< samples in another state between two stopped ones
   bool continued = false, ended = false;
 };
 
-/// Samples the state of the first process from its stop on, until it ends or, after `lasts_s`, was continued.
+/// Samples the state of the first process from its stop until it ends or, after `lasts_s`, is continued.
 Samples sample(const std::vector<pid_t>& pids, std::optional<double> lasts_s) {
   Samples seen;
   const pid_t pid = pids.front();
@@ -56,7 +56,7 @@ Samples sample(const std::vector<pid_t>& pids, std::optional<double> lasts_s) {
       return seen;
     }
     if (process_state(pid) != 'T')
-      ++since_stopped;  // or it is being killed
+      ++since_stopped;  // the process may also just be dying
     else
       ++seen.stopped, seen.moved += std::exchange(since_stopped, 0);
   }
@@ -118,7 +118,7 @@ void announce_end(pid_t pid, const StrikeContext& c) {
 }
 
 json cut_connections(const StrikeContext& c) {
-  std::set<int> kept;  // ports of ranks on this side of the cut
+  std::set<int> kept;  // ports of ranks on this side of the partition
   for (const RankProcess& victim : c.victims)
     if (victim.pid != getpid())
       for (const int port : own_ports_of(victim.pid)) kept.insert(port);
@@ -135,7 +135,7 @@ void limit_files(const StrikeContext& c) {
   to.failed = [log = c.log, strike = c.strike, before, limit](int error) mutable {
     rlimit low{};
     getrlimit(RLIMIT_FSIZE, &low);
-    setrlimit(RLIMIT_FSIZE, &before);  // the log itself must not be cut off
+    setrlimit(RLIMIT_FSIZE, &before);  // the log must not be limited
     log.add(strike, {{"errno", error}, {"text", std::strerror(error)}});
     setrlimit(RLIMIT_FSIZE, &low);
   };

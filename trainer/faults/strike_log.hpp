@@ -1,5 +1,5 @@
-// OUT/strikes.jsonl: proof of what really struck. A line is written before the strike, with the proof that is known
-// then; a later line of the same event, generation and rank completes it.
+// OUT/strikes.jsonl: proof of injected faults. A line is written before an injection, with the proof known by then. A
+// later line with the same event, generation and rank completes it.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -11,7 +11,7 @@
 namespace wt {
 
 struct Strike {
-  std::size_t event = 0;  ///< number in the scenario, from 0
+  std::size_t event = 0;  ///< index in the scenario, from 0
   int generation = 0;
   std::int64_t rank = 0, node = 0;
   std::int64_t step = 0;
@@ -22,12 +22,12 @@ class StrikeLog {
  public:
   explicit StrikeLog(const std::filesystem::path& folder) : file_(folder / kStrikesFile) {}
 
-  /// Also by an earlier launch into the same folder: what was struck once is not struck again.
+  /// Whether it is in the log, also from an earlier launch in the same folder: events are not repeated.
   bool struck(std::size_t event, int generation, std::int64_t rank) const;
-  /// Appends one line with one write(2). Does nothing where the disk is full.
+  /// Appends a line with a single write(2). Does nothing if the disk is full.
   void add(const Strike& strike, const nlohmann::json& proof) const;
 
-  /// While it lives, no other process has it. It ends with the process at the latest.
+  /// Excludes other processes during its lifetime. Released at the process's end at the latest.
   class Lock {
    public:
     explicit Lock(const StrikeLog& log);

@@ -1,4 +1,4 @@
-// What stands between the two products of an FFN or expert, by the model's activation.
+// The activation between the two products of an FFN or expert.
 #include "trainer/model/functions.hpp"
 #include "trainer/pch.hpp"
 
@@ -11,14 +11,14 @@ using torch::autograd::variable_list;
 
 template <typename Visit>
 void for_row_blocks(const Tensor& gate_up, Visit&& visit) {
-  constexpr std::int64_t kElements = 1 << 13;  // eight fp32 tensors of half of them are 128 KiB
+  constexpr std::int64_t kElements = 1 << 13;  // eight fp32 tensors of half that size are 128 KiB
   const std::int64_t all = gate_up.size(0);
   const std::int64_t block = gate_up.is_cpu() ? std::max<std::int64_t>(1, kElements / gate_up.size(1)) : all;
   for (std::int64_t begin = 0; begin < all; begin += block) visit(begin, std::min(block, all - begin));
 }
 
-/// GPT-OSS's gate in fp32, some rows at a time on the CPU, so that what lies between stays in its cache and takes no
-/// memory worth a word.
+/// GPT-OSS's gate in fp32. On the CPU it processes some rows at a time, so that intermediate values stay in the cache
+/// and use little memory.
 struct ClampedSwiGlu : torch::autograd::Function<ClampedSwiGlu> {
   static constexpr double kLimit = 7, kSlope = 1.702;
 
@@ -58,7 +58,7 @@ struct ClampedSwiGlu : torch::autograd::Function<ClampedSwiGlu> {
   };
 };
 
-/// gelu(gate) * up; saves its input alone, and works on some rows at a time on the CPU, as the gate above.
+/// gelu(gate) * up. Saves only its input; on the CPU it processes some rows at a time, like the gate above.
 struct GeGlu : torch::autograd::Function<GeGlu> {
   static Tensor forward(AutogradContext* ctx, const Tensor& gate_up, bool by_tanh) {
     const std::int64_t width = gate_up.size(1) / 2;

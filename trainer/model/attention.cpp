@@ -16,8 +16,8 @@ using at::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// RMSNorm of the q and k parts of qkv (T, (H + 2 KV) * hd), of the whole projection or of every head; v passes. Saves
-/// q and k, not qkv.
+/// RMSNorm of the q and k parts of qkv (T, (H + 2 KV) * hd), over the whole projection or every head; v is unchanged.
+/// Saves q and k, not qkv.
 struct QkNorm : torch::autograd::Function<QkNorm> {
   static Tensor forward(AutogradContext* ctx, const Tensor& qkv, const Tensor& q_gain, const Tensor& k_gain,
                         std::int64_t q_width, std::int64_t k_width, double eps) {
@@ -57,9 +57,9 @@ struct QkNorm : torch::autograd::Function<QkNorm> {
   }
 };
 
-/// The same with LayerNorm: q and k of the projection (T, ...) with gains and, where they are defined, biases.
+/// The same with LayerNorm: q and k of the projection (T, ...) with gains and, if defined, biases.
 struct QkLayerNorm : torch::autograd::Function<QkLayerNorm> {
-  using Bias = std::optional<Tensor>;  // an undefined tensor is no argument
+  using Bias = std::optional<Tensor>;  // an autograd function cannot take an undefined tensor
   static Tensor forward(AutogradContext* ctx, const Tensor& qkv, const Tensor& q_gain, const Bias& q_bias,
                         const Tensor& k_gain, const Bias& k_bias, std::int64_t q_width, std::int64_t k_width,
                         double eps) {
@@ -96,7 +96,7 @@ struct QkLayerNorm : torch::autograd::Function<QkLayerNorm> {
   }
 };
 
-/// Clamps in place; saves one byte a value.
+/// Clamps in place; saves one byte per value.
 struct Clip : torch::autograd::Function<Clip> {
   static Tensor forward(AutogradContext* ctx, Tensor x, double limit) {
     const Tensor inside = at::logical_and(x.ge(-limit), x.le(limit));
@@ -110,17 +110,16 @@ struct Clip : torch::autograd::Function<Clip> {
   }
 };
 
-/// (.., 2h) rotated by halves, in fp32; sign -1 rotates back. cosine, sine: (S, h), broadcast over the dims before.
+/// Rotates (.., 2h) by halves, in fp32; sign -1 rotates back. cosine, sine: (S, h), broadcast over leading dims.
 Tensor rotate(const Tensor& x, const Tensor& cosine, const Tensor& sine, double sign) {
   const std::int64_t half = x.size(-1) / 2;
   const Tensor a = x.narrow(-1, 0, half).to(at::kFloat), b = x.narrow(-1, half, half).to(at::kFloat), s = sine * sign;
   return at::cat({a * cosine - b * s, b * cosine + a * s}, -1).to(x.scalar_type());
 }
 
-/// Latent attention's parts put together by head: q (T, H * (nope + rope)), kv_a (T, lora + rope), kv_b (T, H * (nope +
-/// v))
-/// -> q, k and v, each (B, H, S, nope + rope), v filled up with zeros so that the fused attention kernels take it.
-/// Saves nothing of its inputs.
+/// Joins latent attention's parts by head: q (T, H * (nope + rope)), kv_a (T, lora + rope), kv_b (T, H * (nope + v)) ->
+/// q, k and v, each (B, H, S, nope + rope). v is padded with zeros, as the fused attention kernels require. Saves none
+/// of its inputs.
 struct Assemble : torch::autograd::Function<Assemble> {
   static variable_list forward(AutogradContext* ctx, const Tensor& q_flat, const Tensor& kv_a, const Tensor& kv_b,
                                const Tensor& cosine, const Tensor& sine, std::int64_t batch, std::int64_t heads,
@@ -192,14 +191,14 @@ variable_list split_qkv(Tensor qkv, const Slot& w, const ModelSpec& m, const Rop
   return rope_split(qkv, rope, batch, m.heads, m.kv_heads);
 }
 
-/// y (T, N) of that product of x, with what its adapters add.
+/// Adds the adapters of that product of x to its result y (T, N).
 Tensor with_adapters(Tensor y, const Tensor& x, const Slot& weights, std::string_view name) {
   for (const FactorPair& f : weights.adapters)
     if (f.product == name) y = add_low_rank(y, x, f.a, f.b, f.first, f.scale);
   return y;
 }
 
-/// Press et al. 2022, and for head counts that are no power of two as MPT continues it.
+/// Press et al. 2022; for head counts that are not powers of two like MPT.
 std::vector<double> alibi_slopes(std::int64_t heads) {
   const auto power = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(heads)));
   std::vector<double> all, slopes;
@@ -212,7 +211,7 @@ std::vector<double> alibi_slopes(std::int64_t heads) {
   return slopes;
 }
 
-/// Positions::masks of the tokens at `own`, cut into pieces; first_key(query): the first that it sees.
+/// Positions::masks for the tokens at `own`, by piece. first_key(query): the first key that it sees.
 template <typename FirstKey>
 std::vector<Tensor> make_masks(const std::vector<std::int64_t>& own, std::int64_t pieces,
                                const std::vector<double>& slopes, FirstKey&& first_key) {
@@ -321,7 +320,7 @@ Qkv project_qkv(const Tensor& x, const Slot& dense, const ModelSpec& m, const Po
     out.normed = std::move(fused.normed);
     fused.product = with_adapters(std::move(fused.product), out.normed, dense, "attention.qkv");
     if (const Tensor bias = dense.find("attention.qkv.bias"); bias.defined())
-      fused.product.add_(bias);  // no backward reads the product
+      fused.product.add_(bias);  // in place, because backward does not read the product
     qkv = split_qkv(std::move(fused.product), dense, m, positions.rope, batch);
   }
   if (m.attention.parallel != AttentionSpec::Parallel::one_norm) out.normed.reset();
@@ -332,7 +331,7 @@ Qkv project_qkv(const Tensor& x, const Slot& dense, const ModelSpec& m, const Po
 Tensor in_sequence_order(const Tensor& gathered) {
   const std::int64_t ranks = gathered.size(0), length = gathered.size(4) / 2;
   const Tensor pieces = gathered.view({ranks, 2, gathered.size(2), gathered.size(3), 2, length, gathered.size(5)});
-  // First pieces by rank, then second pieces by rank backwards: context_positions.
+  // The inverse of context_positions: first pieces by rank, then second pieces in reverse order.
   return at::cat({pieces.select(4, 0), pieces.select(4, 1).flip(0)}, 0)
       .permute({1, 2, 3, 0, 4, 5})
       .reshape({2, gathered.size(2), gathered.size(3), 2 * ranks * length, gathered.size(5)});

@@ -27,7 +27,7 @@ std::vector<DocumentPart> parts_of(const std::vector<std::int64_t>& begins, std:
       if (from >= to) continue;
       DocumentPart part{to - from, begins[i], to - begins[i], {}};
       if (mask.defined()) part.mask = mask.narrow(2, from - first, part.queries).narrow(3, part.first_key, part.keys);
-      if (mask.defined() && !mask.is_cpu()) part.mask = part.mask->contiguous();  // kernels want aligned rows
+      if (mask.defined() && !mask.is_cpu()) part.mask = part.mask->contiguous();  // kernels require aligned rows
       out.push_back(std::move(part));
     }
   }
@@ -40,7 +40,7 @@ Tensor attend_documents(const Tensor& q, const Tensor& k, const Tensor& v, const
                         const std::vector<Tensor>& masks, std::int64_t context, std::int64_t v_head_dim,
                         const AttentionCore& core) {
   const std::int64_t pieces = context == 1 ? 1 : 2, length = q.size(2) / pieces;
-  // split() in place of narrow(): its backward writes each gradient once.
+  // split() instead of narrow(), because its backward writes each gradient only once.
   const auto q_all = q.split(1, 0), k_all = k.split(1, 0), v_all = v.split(1, 0);
   std::vector<Tensor> out;
   for (std::size_t sequence = 0; sequence < q_all.size(); ++sequence) {

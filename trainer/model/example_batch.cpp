@@ -7,10 +7,10 @@
 namespace wt {
 namespace {
 
-/// A whole sequence.
+/// A complete, padded sequence.
 struct FilledSequence {
   std::vector<std::int64_t> tokens, targets;  ///< (S,)
-  std::vector<std::int64_t> begins;           ///< of its examples
+  std::vector<std::int64_t> begins;           ///< begin of each example
 };
 
 }  // namespace
@@ -72,7 +72,7 @@ Microbatch ExampleBatches::load(std::span<const PackedExamples> sequences,
     }
     batch.documents.push_back(std::move(filled.begins));
   }
-  if (!packed) batch.documents.clear();  // nothing sees what is behind it
+  if (!packed) batch.documents.clear();  // one example per sequence: padding follows it, and is never seen
   return batch;
 }
 

@@ -17,8 +17,8 @@ std::vector<std::int64_t> choose_experts(const std::vector<std::int64_t>& counts
   std::iota(place.begin(), place.end(), std::int64_t{0});
   std::mt19937_64 generator(seed);
   std::shuffle(place.begin(), place.end(), generator);
-  // Experts one after the other, dealt to the tokens in turn: a run of at most `tokens` equal cards never meets a token
-  // twice, and after tokens * top_k cards everybody has top_k.
+  // Deals experts, each as many times in succession as it is chosen, to the tokens in turn. A run of at most `tokens`
+  // equal experts never reaches a token twice, and after tokens * top_k of them every token has top_k.
   std::vector<std::int64_t> out(static_cast<std::size_t>(tokens * top_k));
   std::int64_t card = 0;
   for (std::size_t expert = 0; expert < counts.size(); ++expert)

@@ -17,7 +17,7 @@ using torch::autograd::variable_list;
 
 WtBlockFormat block_format(Compression compression) { return compression == Compression::fp8 ? WT_FP8 : WT_INT8; }
 
-/// stream_of the first; the others must be on its device.
+/// stream_of the first tensor; the others must be on the same device.
 template <class... Others>
 WtStream stream_of_all(const Tensor& first, const Others&... others) {
   const auto same = [&first](const Tensor& other) {
@@ -119,11 +119,11 @@ GroupedBy grouped_by(const char* pass, const Tensor& rows, const Tensor& weight,
   if (by) return *by;
   if (!own_grouped_product(rows, weight)) return GroupedBy::library;
   static const GroupedChoice choice =
-      GroupedChoice::of_device(device_facts(rows.device()).at("device"));  // a process has one device
+      GroupedChoice::of_device(device_facts(rows.device()).at("device"));  // static: a process has one device
   return choice({pass, rows.size(0), weight.size(1), weight.size(2), weight.size(0)});
 }
 
-/// out by one of the C API's three forms, rows (R, .) and other a weight or rows again.
+/// One of the C API's three forms, for rows (R, .) and `other`, a weight or further rows.
 Tensor own_product(decltype(&wt_grouped_gemm_forward) form, const Tensor& rows, const Tensor& other,
                    const Tensor& offsets, std::int64_t n, std::int64_t k, Tensor out) {
   check_kernel(form(stream_of_all(rows, other, offsets), dtype_of(rows), rows.data_ptr(), other.data_ptr(),
@@ -131,7 +131,7 @@ Tensor own_product(decltype(&wt_grouped_gemm_forward) form, const Tensor& rows, 
   return out;
 }
 
-/// visit(group, its rows) for every group that has any; the host reads the offsets.
+/// visit(group, its rows) for every non-empty group; the host reads the offsets.
 template <typename Visit>
 void for_groups(const Tensor& rows, const Tensor& offsets, Visit&& visit) {
   const Tensor ends = offsets.cpu();

@@ -1,5 +1,5 @@
-// Differentiable pieces of a block that LibTorch lacks or saves too much for: thin autograd functions over kernels/.
-// Each saves exactly what its backward reads, which is what the step program's memory accounts for.
+// Differentiable functions that LibTorch lacks, or for which it saves too much: thin autograd functions over kernels/.
+// Each saves exactly what its backward reads, which the step program's memory accounts for.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -13,12 +13,11 @@
 
 namespace wt {
 
-/// Where a kernel over this tensor runs: on the CPU, or on the tensor's device and that device's current stream.
-/// Throws Error{runtime} for a device that this build does not serve.
+/// The CPU, or the tensor's CUDA device with its current stream. Throws Error{runtime} for an unsupported device.
 WtStream stream_of(const at::Tensor& tensor);
-/// What kernels call the type of its elements. Throws Error{runtime} for any but fp32 and bf16.
+/// The kernels' data type for the tensor. Throws Error{runtime} for types other than fp32 and bf16.
 WtDtype dtype_of(const at::Tensor& tensor);
-/// Throws Error{runtime} in the kernel's own words where it refused.
+/// Throws Error{runtime} with the kernel's own message.
 void check_kernel(WtStatus status);
 
 /// Rotary tables, (seq, rope_dim / 2) fp32 each, times the amplitude of scaled positions.
@@ -32,24 +31,24 @@ struct RopeTable {
 struct NormProduct {
   at::Tensor normed, product;
 };
-/// x (T, D), gain (D), weight (N, D) in x's type; the product computes and results in `type`. Saves x, one fp32 a row,
-/// and the normalised rows as the product reads them; with `again` not these: backward computes them once more, to the
-/// same bits. Of a frozen weight it needs none.
+/// x (T, D), gain (D), weight (N, D) in x's type; the product is computed, and returned, in `type`. Saves x, one fp32 a
+/// row, and the normalised rows as the product reads them. With `recompute_norm` backward recomputes these, with the
+/// same bits. For a frozen weight they are not needed.
 NormProduct norm_product(const at::Tensor& x, const at::Tensor& gain, const at::Tensor& weight, double eps,
                          at::ScalarType type, bool recompute_norm);
 
-/// rows (R, K) sorted by expert, weight (E, N, K), offsets (E) int32: end of each expert's rows -> (R, N), each row
-/// times its expert's weight^T, plus its row of bias (E, N) where that is defined, for which the host reads the
-/// offsets. Saves the rows unless the weight is frozen. With `compute` off the result has no values: backward, which
-/// does not read them, can start there. By LibTorch's _grouped_mm or our kernel: forward and backward each as
-/// GroupedChoice has it for this device, unless `by` says.
+/// rows (R, K) sorted by expert, weight (E, N, K), offsets (E) int32 (end of each expert's rows) -> (R, N): each row
+/// times its expert's weight^T, plus bias (E, N) if defined, for which the host reads the offsets. Saves the rows
+/// unless the weight is frozen. Without `compute` the result has no values, but backward, which does not read them, can
+/// start there. The kernel is LibTorch's _grouped_mm or ours, in forward and backward separately by GroupedChoice for
+/// this device, unless `by` is given.
 at::Tensor grouped_product(const at::Tensor& rows, const at::Tensor& weight, const at::Tensor& offsets, bool compute,
                            std::optional<GroupedBy> by = {}, const at::Tensor& bias = {});
-/// Does our kernel serve these (a GPU of compute capability 9.0, bf16, widths of whole 16 bytes)?
+/// Whether our kernel supports these (a GPU of compute capability 9.0, bf16, widths of whole 16 bytes).
 bool own_grouped_product(const at::Tensor& rows, const at::Tensor& weight);
 
-/// y (T, N) with scale * (x A^T) B^T added to its columns from `first` on, in place: x (T, K), a (r, K), b (out, r).
-/// Saves x, the factors and x A^T (T, r).
+/// Adds scale * (x A^T) B^T to the columns of y (T, N) from `first` on, in place: x (T, K), a (r, K), b (out, r). Saves
+/// x, the factors and x A^T (T, r).
 at::Tensor add_low_rank(const at::Tensor& y, const at::Tensor& x, const at::Tensor& a, const at::Tensor& b,
                         std::int64_t first, double scale);
 
@@ -66,7 +65,7 @@ at::Tensor permute(const at::Tensor& x, const RouterChoice& choice, std::int64_t
 /// gate_up (R, 2F) -> (R, F). Saves its input.
 at::Tensor swiglu(const at::Tensor& gate_up);
 
-/// The output of an FFN's or expert's first product, (R, 2F) or with GELU (R, F), -> (R, F). Saves its input.
+/// Activation after the first product of an FFN or expert: (R, 2F), with GELU (R, F), -> (R, F). Saves its input.
 at::Tensor activate(const at::Tensor& first, Activation activation);
 
 // Without autograd: the caller keeps what backward needs.
@@ -77,23 +76,23 @@ at::Tensor combine(const at::Tensor& rows, const RouterChoice& choice, const at:
 /// Gradients of rows (T*k, D) and weights (T, k).
 std::pair<at::Tensor, at::Tensor> combine_backward(const at::Tensor& gradient, const at::Tensor& rows,
                                                    const RouterChoice& choice, const at::Tensor& weights);
-/// An activation as kept for recompute: a byte a value, an fp32 scale for every 128 of a row (wt_quantize_blocks).
+/// An activation kept for recompute: one byte a value, one fp32 scale per 128 values of a row (wt_quantize_blocks).
 struct PackedRows {
   at::Tensor codes, scales;
 };
-/// x (T, D); `compression` not none.
+/// x (T, D); `compression` must not be none.
 PackedRows pack_rows(const at::Tensor& x, Compression compression);
 /// (T, D) in `type`.
 at::Tensor unpack_rows(const PackedRows& packed, Compression compression, at::ScalarType type);
-/// Stable sort of rows by `slot` (n), int64 in [0, slots): order[j] is the row that comes j-th, inverse[order[j]] = j,
-/// both (n) int64; counts (slots) int64, or undefined. `renamed`: slots looked up in it by the values of `slot`, or
-/// undefined.
+/// Stable sort of rows by `slot` (n), int64 in [0, slots): order[j] is the j-th row, inverse[order[j]] = j, both (n)
+/// int64; counts (slots) int64, or undefined. If `renamed` is defined, `slot` contains indices into it, and its values
+/// are the slots.
 void sort_rows(const at::Tensor& slot, std::int64_t slots, at::Tensor& order, at::Tensor& inverse,
                const at::Tensor& counts = {}, const at::Tensor& renamed = {});
 /// y[j] = x[index[j]].
 at::Tensor gather_rows(const at::Tensor& x, const at::Tensor& index);
-/// Adds the sum over rows of -log softmax(logits)[target] to `loss`, fp64 of one element on the same device; logits
-/// become scale * (softmax - onehot).
+/// Adds the sum over rows of -log softmax(logits)[target] to `loss` (one fp64 on the same device), and replaces logits
+/// by scale * (softmax - onehot).
 void cross_entropy_in_place(at::Tensor& logits, const at::Tensor& targets, double scale, const at::Tensor& loss);
 
 }  // namespace wt

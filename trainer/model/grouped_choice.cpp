@@ -11,9 +11,9 @@
 namespace wt {
 namespace {
 
-constexpr double kWorthIt = 0.97;  // the gate's smallest finding, 3 %: less may be noise
+constexpr double kWorthIt = 0.97;  // the gate's relative floor, 3 %: smaller differences may be noise
 
-/// Largest factor between the two shapes in rows of a group, n and k.
+/// Largest ratio between the two shapes in rows of a group, n and k.
 double factor(const GroupedQuery& a, const GroupedQuery& b) {
   const auto sizes = [](const GroupedQuery& q) {
     return std::array<double, 3>{static_cast<double>(q.rows) / static_cast<double>(q.groups), static_cast<double>(q.n),

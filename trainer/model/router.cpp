@@ -22,12 +22,12 @@ WtRouterSpec kernel_spec(const RouterSpec& spec, std::int64_t tokens, std::int64
   out.T = tokens, out.E = experts, out.k = k, out.sequence = sequence, out.given = given;
   out.score = spec.score == RouterSpec::Score::softmax ? WT_SOFTMAX : WT_SIGMOID;
   out.groups = spec.groups, out.top_groups = spec.top_groups;
-  out.group_best = spec.group_worth == RouterSpec::GroupWorth::best ? 1 : 2;
+  out.group_best = spec.group_score == RouterSpec::GroupScore::best ? 1 : 2;
   out.normalize = spec.normalize, out.scale = static_cast<float>(spec.scale);
   return out;
 }
 
-/// Experts by turns, or k different ones a token by Zipf's law (Gumbel noise on log weights, the same in every call).
+/// Experts round robin, or k different ones per token by Zipf's law (Gumbel noise on log weights, the same every time).
 Tensor forced_choice(const RouterSpec& spec, std::int64_t tokens, std::int64_t experts, std::int64_t k,
                      at::Device device) {
   if (spec.forced == RouterSpec::Forced::balanced)
@@ -44,7 +44,7 @@ Tensor forced_choice(const RouterSpec& spec, std::int64_t tokens, std::int64_t e
   return std::get<1>(noisy.topk(k, 1)).to(device);
 }
 
-/// (T, k) 1 for rows that their expert still takes, in the order of tokens; undefined where nothing is dropped.
+/// (T, k) 1 for rows that their expert accepts, in the order of tokens; undefined where nothing is dropped.
 Tensor taken_rows(const Tensor& index, std::int64_t experts, double capacity_factor) {
   if (capacity_factor == 0) return {};
   const std::int64_t rows = index.numel();
@@ -53,7 +53,7 @@ Tensor taken_rows(const Tensor& index, std::int64_t experts, double capacity_fac
   Tensor order = at::empty({rows}, index.options()), inverse = at::empty_like(order),
          counts = at::empty({experts}, index.options());
   sort_rows(index, experts, order, inverse, counts);
-  const Tensor first = counts.cumsum(0) - counts;  // sorted row where an expert begins
+  const Tensor first = counts.cumsum(0) - counts;  // sorted row at which an expert begins
   return (inverse - first.index_select(0, index.view({-1}))).lt(capacity).to(at::kFloat).view(index.sizes());
 }
 
@@ -67,12 +67,12 @@ struct Route : torch::autograd::Function<Route> {
     const std::int64_t tokens = logits.size(0), experts = logits.size(1),
                        seq = scale->of_microbatch ? tokens : scale->seq, sequences = tokens / seq;
     const double aux = scale->of_microbatch ? scale->aux / static_cast<double>(tokens) : scale->aux;
-    const bool decided = choice->index.defined();  // recompute: the saved choice decides
+    const bool decided = choice->index.defined();  // in recompute the saved choice is used
     Tensor index;
     if (decided)
       index = choice->index;
     else if (choice->forced.defined())
-      index = choice->forced.clone(), choice->forced.reset();  // into counted memory
+      index = choice->forced.clone(), choice->forced.reset();  // moves it into counted memory
     else if (spec->forced != RouterSpec::Forced::none)
       index = forced_choice(*spec, tokens, experts, top_k, logits.device());
     const bool given = index.defined();
@@ -158,7 +158,7 @@ SlotMap SlotMap::make(std::vector<std::int64_t> experts_of_slots, std::int64_t e
 
 namespace {
 
-/// The slot of every row where experts have copies: each takes its part of them, in turn.
+/// The slot of every row where experts have copies: the copies share an expert's rows, in order.
 Tensor deal_to_copies(const RouterChoice& choice, const SlotMap& slots) {
   const auto at = [](std::int64_t i) { return static_cast<std::size_t>(i); };
   const Tensor counts = choice.expert_counts.cpu(), index = choice.index.cpu();

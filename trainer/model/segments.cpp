@@ -13,12 +13,12 @@ Tensor leaf(const Tensor& value) { return value.detach().requires_grad_(true); }
 
 using torch::autograd::Edge;
 
-/// The edge that a tensor hangs on; none where no graph was kept.
+/// The tensor's gradient edge; none where no graph was kept.
 Edge end_of(const Tensor& tensor) {
   return tensor.requires_grad() ? torch::autograd::impl::gradient_edge(tensor) : Edge{};
 }
 
-/// The module's norm before the shared head, as the head's own norm is called.
+/// The module's norm before the shared head, under the name of the head's own norm.
 Slot head_norm_of(const Slot& dense) {
   constexpr std::string_view kPrefix = "shared_head.";
   Slot out;
@@ -96,7 +96,7 @@ void Segments::attention(LayerState& s, const Slot& dense, std::int64_t layer, D
   const bool first = direction == Direction::forward, keep_graph = !first || !recompute.recomputes_attention();
   const at::AutoGradMode mode(keep_graph);
   Qkv qkv;
-  Tensor input;  // as the residual takes it
+  Tensor input;  // as the residual adds it
   if (layout_.context == 1) {
     input = begin_block(s, dense, layer, direction, recompute);
     qkv = project_qkv(input, dense, model_, positions_, input.size(0) / seq_, recompute.norm);
@@ -114,13 +114,13 @@ void Segments::attention(LayerState& s, const Slot& dense, std::int64_t layer, D
   qkv.q.reset(), qkv.k.reset(), qkv.v.reset();
   Tensor residual = product(attended, dense, "attention.output").add_(input);
   attended.reset();
-  Tensor normed;  // what the FFN reads
+  Tensor normed;  // input of the FFN
   if (model_.moe(layer)) {
     Projected router =
         norm_then_product(residual, dense, "ffn_norm", dense["router.weight"], model_, at::kFloat, recompute.norm);
     normed = router.normed;
     if (const Tensor bias = dense.find("router.logit_bias"); bias.defined())
-      router.product.add_(bias);  // no backward reads the product
+      router.product.add_(bias);  // in place, because backward does not read the product
     const Tensor weights =
         route(router.product, model_.top_k, model_.router, router_scale_, router_bias, s.choice, loss);
     if (!s.choice.order.defined()) sort_by_slot(s.choice, slots_[static_cast<std::size_t>(layer)]);
@@ -129,7 +129,7 @@ void Segments::attention(LayerState& s, const Slot& dense, std::int64_t layer, D
     s.weights = weights.detach();
     if (first || recompute.block) s.rows = rows.detach();
   } else if (model_.attention.parallel == AttentionSpec::Parallel::one_norm) {
-    normed = qkv.normed;  // under context parallelism project() has handed it on
+    normed = qkv.normed;  // under context parallelism, project() has already set the FFN's input
   } else {
     const bool parallel = model_.attention.parallel != AttentionSpec::Parallel::none;
     normed = norm(parallel ? input : residual, dense, "ffn_norm", model_);
@@ -158,7 +158,7 @@ void Segments::ffn(LayerState& s, const Slot& dense, std::int64_t layer, Directi
   s.ffn_output_end = end_of(out);
   if (!first) return;
   const at::NoGradGuard no_grad;
-  s.residual = out.detach().add_(s.residual);  // the product does not read its output again
+  s.residual = out.detach().add_(s.residual);  // in place, because the product does not read its output again
 }
 
 void Segments::ffn_backward(LayerState& s) const {
@@ -175,7 +175,7 @@ void Segments::plan_rows(LayerState& s) const {
   s.received_rows.assign(sent + ranks, sent + 2 * ranks);
   const std::int64_t total = std::accumulate(s.received_rows.begin(), s.received_rows.end(), std::int64_t{0});
   const auto options = s.received_counts.options();
-  // Rows arrive by rank, and by expert within a rank; sorting them by expert is what both orders say.
+  // Rows arrive by rank, and by expert within a rank. These orders sort them by expert, and back.
   const Tensor expert =
       at::repeat_interleave(at::arange(local, options).repeat({ranks}), s.received_counts.view({-1}), 0, total);
   s.to_expert_major = at::empty({total}, options);
@@ -185,7 +185,7 @@ void Segments::plan_rows(LayerState& s) const {
 
 void Segments::experts(LayerState& s, const Slot& expert, Direction direction, const LayerRecompute& recompute) const {
   const bool first = direction == Direction::forward, keep_graph = !first || !recompute.recomputes_experts();
-  const bool output = first || recompute.block;  // alone, backward needs no output again: combine keeps its own
+  const bool output = first || recompute.block;  // otherwise combine has kept its output, which backward can use
   const at::AutoGradMode mode(keep_graph);
   const bool local = layout_.expert == 1;
   if (output) {
@@ -288,7 +288,7 @@ Tensor Segments::balance_loss(const LayerState& s) const {
 void Segments::for_own_positions(
     const std::function<void(std::int64_t at, std::int64_t first, std::int64_t count)>& visit) const {
   if (layout_.context == 1) return visit(0, 0, seq_);
-  const std::int64_t piece = seq_ / 2;  // context_positions
+  const std::int64_t piece = seq_ / 2;  // see context_positions
   visit(0, context_rank_ * piece, piece);
   visit(piece, (2 * layout_.context - 1 - context_rank_) * piece, piece);
 }
@@ -321,7 +321,7 @@ Tensor Segments::head(const Slot& head, const Slot& norms, const Tensor& input, 
   const at::AutoGradMode mode(true);
   const Tensor x = leaf(input);
   Tensor logits = at::mm(norm(x, norms, "norm", model_), head.leaves.back().t());
-  Tensor gradient = logits.detach();  // the product does not read its output again: its memory becomes the gradient
+  Tensor gradient = logits.detach();  // the product does not read its output again, so the gradient reuses its memory
   // The modules' losses are averaged (DeepSeek-V3, eq. 25).
   const double weight = depth == 0 ? 1.0 : model_.mtp_loss_weight / static_cast<double>(model_.mtp_layers);
   cross_entropy_in_place(gradient, targets, weight / loss_tokens(depth), loss);

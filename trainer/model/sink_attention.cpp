@@ -10,9 +10,9 @@ using at::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// By the CPU's flash attention. With s = sigmoid(logsumexp - sink), what a key has of the softmax is s times its share
-/// without the sink, so that the output is s * output; handed the logsumexp with the sink, the kernel's backward gives
-/// the gradients of exactly that.
+/// Uses the CPU's flash attention. With s = sigmoid(logsumexp - sink), a key's share of the softmax is s times its
+/// share without the sink, so that the output is s * output. With the logsumexp that includes the sink, the kernel's
+/// backward returns exactly the gradients of that.
 struct SinkAttention : torch::autograd::Function<SinkAttention> {
   static Tensor forward(AutogradContext* ctx, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& sinks,
                         const std::optional<Tensor>& mask, double scale) {
@@ -29,7 +29,7 @@ struct SinkAttention : torch::autograd::Function<SinkAttention> {
     const Tensor &q = saved[0], &k = saved[1], &v = saved[2], &sinks = saved[3], &out = saved[4], &with = saved[5];
     const auto mask = ctx->saved_data["mask"].toOptional<Tensor>();
     const double scale = ctx->saved_data["scale"].toDouble();
-    // d softmax: the sink's logit gets -(its share) * sum over keys of share * gradient of share.
+    // Gradient of the softmax for the sink's logit: -(its share) * sum over keys of share * gradient of share.
     const Tensor shared = at::linalg_vecdot(gradients[0], out, -1).to(at::kFloat);
     const Tensor dsinks = (by_head(sinks) - with).exp_().mul_(shared).sum(at::IntArrayRef{0, 2}).neg_();
     auto [dq, dk, dv] = at::_scaled_dot_product_flash_attention_for_cpu_backward(gradients[0], q, k, v, out, with, 0.0,

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kWeightEnding = ".weight";
 
-/// Of one of our parameters, the rows that belong to a tensor; empty where none does.
+/// The rows of one of our parameters that belong to a tensor; empty if none do.
 AdaptedRows rows_of_tensor(const std::vector<WeightPiece>& pieces, const std::string& tensor) {
   std::map<std::int64_t, std::int64_t> theirs;  // by our row
   for (const WeightPiece& piece : pieces) {
@@ -34,7 +34,7 @@ AdaptedRows rows_of_tensor(const std::vector<WeightPiece>& pieces, const std::st
   return out;
 }
 
-/// The factors' values on the host, one after the other.
+/// The factors' values on the host, concatenated.
 at::Tensor on_host(const ShardedGroup& group) { return group.master.detach().cpu().contiguous(); }
 
 }  // namespace

@@ -26,12 +26,12 @@ std::string shown(const std::vector<std::int64_t>& shape) {
   return "(" + out + ")";
 }
 
-/// Held by a file beside the weights, and recomputed or repeated by us.
+/// Tensors that files may contain, and that we recompute or duplicate.
 bool ignored(const std::string& name, const ModelSpec& model) {
   return name.ends_with("rotary_emb.inv_freq") || (model.tied && name == "lm_head.weight");
 }
 
-/// The folder, once its config.json is seen to be of the model's family.
+/// Returns the folder after checking that its config.json has the model's family.
 const fs::path& of_family(const fs::path& folder, const ModelSpec& model) {
   const std::string family = family_of(model_from_hugging_face(folder / "config.json")), own = family_of(model);
   if (family != own)
@@ -42,7 +42,7 @@ const fs::path& of_family(const fs::path& folder, const ModelSpec& model) {
   return folder;
 }
 
-/// Rows and columns of a parameter; a vector is one column.
+/// Rows and columns of a parameter; a vector has one column.
 std::pair<std::int64_t, std::int64_t> matrix(const ParameterInfo& p) {
   return {p.shape[0], p.shape.size() == 1 ? 1 : p.shape[1]};
 }
@@ -93,8 +93,7 @@ std::vector<float> PretrainedWeights::read(const std::string& parameter, std::in
            out.data() + (begin - first) * columns);
       continue;
     }
-    block.resize(
-        static_cast<std::size_t>(columns * rows));  // theirs: our columns as rows, each as long as we have rows
+    block.resize(static_cast<std::size_t>(columns * rows));  // transposed: our columns are its rows
     take(piece.their_row * rows, columns * rows, block.data());
     for (std::int64_t row = begin; row < end; ++row)
       for (std::int64_t column = 0; column < columns; ++column)

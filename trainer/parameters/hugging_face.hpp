@@ -1,4 +1,4 @@
-// Folders of weights as Hugging Face keeps them, read into a rank's groups and written from them.
+// Reads Hugging Face weight folders into a rank's groups, and writes them.
 #pragma once
 #include <filesystem>
 #include <functional>
@@ -17,10 +17,10 @@ namespace wt {
 /// A folder with config.json and safetensors (one file, or several and an index).
 class PretrainedWeights {
  public:
-  /// Reads headers alone. Throws Error{usage} naming folder and tensor: another family's or shape's config, names that
-  /// are missing or not known, wrong shapes, types other than F32, F16 and BF16.
+  /// Reads only headers. Throws Error{usage} with folder and tensor: a config of another family or shape, missing or
+  /// unknown names, wrong shapes, types other than F32, F16 and BF16.
   PretrainedWeights(const std::filesystem::path& folder, const ModelSpec& model);
-  /// Fills the master slices of a rank's groups; an adapter stays as it is.
+  /// Fills the master slices of a rank's groups, except an adapter's.
   void load(std::vector<ShardedGroup>& groups) const;
 
  private:
@@ -31,17 +31,16 @@ class PretrainedWeights {
   WeightNames names_;
 };
 
-/// All parameters of a model, whole, in the order of the groups.
+/// All parameters of a model, unsharded, in the order of the groups.
 std::vector<ParameterInfo> all_parameters(const ModelSpec& model);
 
-/// Writes config.json and model.safetensors (fp32, or bf16) into a folder, as the family's from_pretrained reads it.
-/// `values` gives a whole parameter, named as in group_layout. Throws Error{usage} where no family can say the model,
-/// Error{runtime}.
+/// Writes config.json and model.safetensors (fp32, or bf16) for the family's from_pretrained. `values` returns a whole
+/// parameter, named as in group_layout. Throws Error{usage} where no family can express the model, Error{runtime}.
 void save_pretrained(const std::filesystem::path& folder, const ModelSpec& model, bool bf16,
                      const std::function<std::vector<float>(const ParameterInfo&)>& values);
 
-/// Collective over all ranks: rank 0 gathers the masters, parameter by parameter, and saves them as above (it holds the
-/// whole model in fp32 meanwhile).
+/// Collective over all ranks: rank 0 gathers the masters, parameter by parameter, and saves them as above. It
+/// temporarily holds the whole model in fp32.
 void export_pretrained(const std::filesystem::path& folder, const RunSpec& run, const std::vector<ShardedGroup>& groups,
                        Communicators& communicators);
 

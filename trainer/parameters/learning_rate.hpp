@@ -1,5 +1,5 @@
-// The learning rate of a step: linear warm-up, then what the run's schedule says. Formulas are Composer 0.32.1's
-// (optim/scheduler.py) and LLM Foundry 0.22.0's (optim/scheduler.py).
+// The learning rate of a step: linear warm-up, then the run's schedule. Formulas are those of Composer 0.32.1
+// (optim/scheduler.py) and LLM Foundry 0.22.0 (optim/scheduler.py).
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -10,18 +10,18 @@
 
 namespace wt {
 
-/// What a rate is multiplied by after t of the batches that inverse_sqrt counts, t >= the warm-up.
+/// The factor of inverse_sqrt after t batches, t >= the warm-up.
 inline double inverse_sqrt_factor(const OptimizerSpec& o, double t) {
   const double shifted = t + o.scale_steps - o.warmup_steps;
   return o.final_lr_fraction + (1 - o.final_lr_fraction) / std::sqrt(shifted / o.scale_steps);
 }
 
-/// Of a step counted from 1, of `steps` in all. t, the batches that count as done, is the step itself, or one fewer
-/// (OptimizerSpec::first_step). Until the warm-up ends: lr x t / warm-up, times alpha_i. Then, with p the share of the
-/// batches behind the warm-up that are done: lr x (a + (1 - a)(1 + cos(pi p)) / 2) for cosine,
-/// lr x (alpha_i + p (alpha_f - alpha_i)) for linear, lr x alpha for constant, and for inverse_sqrt
-/// lr x (alpha_f_decay + (1 - alpha_f_decay) / sqrt((t - t_warmup + t_scale) / t_scale)), from which a line leads to
-/// alpha_f_cooldown over the last t_cooldown batches.
+/// The rate of a step, counted from 1, of `steps` in all. t, the number of batches, is the step itself, or one less
+/// (OptimizerSpec::first_step). During the warm-up: lr x t / warm-up, times alpha_i. After it, with p the completed
+/// share of the batches after the warm-up: lr x (a + (1 - a)(1 + cos(pi p)) / 2) for cosine, lr x (alpha_i + p (alpha_f
+/// - alpha_i)) for linear, lr x alpha for constant, and for inverse_sqrt lr x (alpha_f_decay + (1 - alpha_f_decay) /
+/// sqrt((t
+/// - t_warmup + t_scale) / t_scale)), followed by a line to alpha_f_cooldown over the last t_cooldown batches.
 inline double learning_rate(const OptimizerSpec& o, std::int64_t step, std::int64_t steps) {
   const double t = static_cast<double>(step - 1 + o.first_step), warmup = o.warmup_steps;
   const bool scaled = o.schedule == ScheduleKind::linear || o.schedule == ScheduleKind::constant;

@@ -8,7 +8,7 @@
 namespace wt {
 namespace {
 
-/// A prime near 2^16: no power-of-two width meets the same values in every row.
+/// A prime near 2^16, so that no width repeats the same values in every row.
 constexpr std::size_t kTable = 65521;
 
 }  // namespace
@@ -27,7 +27,7 @@ void PlausibleWeights::fill(at::Tensor& full, std::int64_t begin, std::int64_t e
   }
   std::int64_t filled = std::min(end - begin, static_cast<std::int64_t>(kTable));
   full.narrow(0, begin, filled).copy_(at::from_blob(normal_.data(), {filled}, at::kFloat)).mul_(std);
-  while (filled < end - begin) {  // whole tables each time, so that the period stays
+  while (filled < end - begin) {  // copies whole tables, so that the period is kept
     const std::int64_t n = std::min(end - begin - filled, filled);
     full.narrow(0, begin + filled, n).copy_(full.narrow(0, begin, n));
     filled += n;

@@ -1,5 +1,5 @@
-// What a rehearsal puts where other ranks' weights would be: values drawn as the initial weights are, so that
-// activations keep their scale, nothing underflows, and a GPU's power draw is that of real numbers.
+// Values that a rehearsal uses instead of other ranks' weights. They are drawn like initial weights, so that
+// activations keep their scale, nothing underflows, and a GPU's power draw is realistic.
 #pragma once
 #include <vector>
 
@@ -10,7 +10,7 @@ namespace wt {
 class PlausibleWeights {
  public:
   explicit PlausibleWeights(std::uint64_t seed);
-  /// Fills `full` (padded,) everywhere but in this rank's own slice. A few cycles an element, and no tensor memory.
+  /// Fills `full` (padded,) except this rank's own slice. Costs a few cycles per element, and no tensor memory.
   void fill(at::Tensor& full, const GroupLayout& layout);
 
  private:

@@ -14,15 +14,16 @@
 namespace wt {
 namespace {
 
-/// Not hash.hpp's: every loss that the pages print was trained from weights that this draws.
+/// Not hash.hpp's, because all published losses were trained from weights drawn by this hash.
 std::uint64_t fnv1a(const std::string& text, std::uint64_t seed) {
   std::uint64_t hash = 0xcbf29ce484222325ull ^ (seed * 0x9e3779b97f4a7c15ull);
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ull;
   return hash;
 }
 
-/// Standard normal numbers 2 * pair and 2 * pair + 1 of a sequence (Box and Muller 1958 over Steele et al. 2014's
-/// splitmix64): any of them costs the same, so a rank draws its slice alone, in any layout the same values.
+/// Standard normal numbers 2 * pair and 2 * pair + 1 of a sequence (Box and Muller 1958 with splitmix64 of Steele et
+/// al. 2014). Random access costs the same everywhere, so that a rank draws only its slice, with the same values in any
+/// layout.
 std::array<double, 2> normal_pair(std::uint64_t key, std::int64_t pair) {
   const std::uint64_t bits = splitmix64(key ^ splitmix64(static_cast<std::uint64_t>(pair)));
   const double radius = std::sqrt(-2 * std::log((static_cast<double>(bits >> 32) + 0.5) * 0x1p-32));
@@ -30,7 +31,7 @@ std::array<double, 2> normal_pair(std::uint64_t key, std::int64_t pair) {
   return {radius * std::cos(angle), radius * std::sin(angle)};
 }
 
-/// values[i] = std * number first + i, for all i < count.
+/// values[i] = std * (number first + i), for all i < count.
 void draw(std::uint64_t key, double std, std::int64_t first, std::int64_t count, float* values) {
   for (std::int64_t i = first; i < first + count;) {
     const std::array<double, 2> drawn = normal_pair(key, i / 2);
@@ -39,7 +40,7 @@ void draw(std::uint64_t key, double std, std::int64_t first, std::int64_t count,
   }
 }
 
-/// values[i] = number first + i of a sequence between -bound and bound, for all i < count.
+/// values[i] = (number first + i) of a uniform sequence between -bound and bound, for all i < count.
 void draw_uniform(std::uint64_t key, double bound, std::int64_t first, std::int64_t count, float* values) {
   for (std::int64_t i = 0; i < count; ++i) {
     const std::uint64_t bits = splitmix64(key ^ splitmix64(static_cast<std::uint64_t>(first + i)));
@@ -47,7 +48,7 @@ void draw_uniform(std::uint64_t key, double bound, std::int64_t first, std::int6
   }
 }
 
-/// The same as draw() by all cores, where it is worth threads.
+/// Like draw(), on all cores if it is large enough.
 void draw_in_parallel(std::uint64_t key, double std, std::int64_t first, std::int64_t count, float* values) {
   constexpr std::int64_t kAlone = 1 << 22;
   const std::int64_t threads =
@@ -62,7 +63,7 @@ void draw_in_parallel(std::uint64_t key, double std, std::int64_t first, std::in
 class LayoutBuilder {
  public:
   LayoutBuilder(GroupLayout& out, std::string prefix) : out_(out), prefix_(std::move(prefix)) {}
-  /// A leaf that is a parameter of its own.
+  /// A leaf that is a single parameter.
   void parameter(const std::string& name, std::vector<std::int64_t> shape, double init_std) {
     leaf(name, shape);
     entry(name, std::move(shape), init_std);
@@ -85,7 +86,7 @@ class LayoutBuilder {
 };
 
 constexpr double kBase = 0.02;
-/// Of projections into the residual stream (GPT-2).
+/// Standard deviation for projections into the residual stream (GPT-2).
 double into_residual(const ModelSpec& m) { return kBase / std::sqrt(2.0 * static_cast<double>(m.layers)); }
 
 void add_attention(LayoutBuilder& build, const ModelSpec& m) {
@@ -126,7 +127,7 @@ void add_attention(LayoutBuilder& build, const ModelSpec& m) {
   if (a.sinks) build.parameter("attention.sinks", {m.heads}, kBase);
 }
 
-/// They lie where the embedding lies, before it.
+/// Learned positions precede the embedding.
 void add_positions(LayoutBuilder& build, const ModelSpec& m) {
   if (m.learned_positions > 0) build.parameter("positions.weight", {m.learned_positions, m.d_model}, kBase);
 }
@@ -293,7 +294,7 @@ Slot Slot::make(const GroupLayout& layout, at::TensorOptions options, const at::
   Slot slot;
   slot.flat = storage.defined() ? storage.narrow(0, 0, layout.padded()) : at::zeros({layout.padded()}, options);
   slot.leaves = views(slot.flat, layout);
-  // A version counter of their own: the next gather writes into memory that saved tensors still name, on purpose.
+  // Separate version counters: the next gather intentionally overwrites memory that saved tensors still reference.
   for (at::Tensor& leaf : slot.leaves) leaf = leaf.variable_data().requires_grad_(learned);
   for (const LeafInfo& leaf : layout.leaves) slot.names.push_back(leaf.name);
   return slot;

@@ -1,10 +1,10 @@
-// Sharded parameters. A parameter group is one flat sequence of named tensors; every rank of its shard axis owns an
-// equal slice of it, and keeps its state in fp32 (master, AdamW moments): all of it, or a part where replicas share the
-// work of the optimizer. To compute, the slices are gathered into a slot: a flat buffer in the compute type with leaf
-// views over it, whose .grad are views over one flat fp32 gradient buffer, so that autograd accumulates in place.
-// Layers share two slots per group (all have their own where weights stay after forward); layer l always uses slot l %
-// 2, so that tensors saved by autograd find the same weights again after the backward gather. Every layer has leaves of
-// its own over the slot's memory, because layers may differ in what they consist of.
+// Sharded parameters. A parameter group is one flat sequence of named tensors. Every rank of its shard axis owns an
+// equal slice of it, and keeps the slice's state in fp32 (master, AdamW moments): all of it, or a part where replicas
+// share the optimizer's work. To compute, the slices are gathered into a slot: a flat buffer in the compute type with
+// leaf views. The leaves' .grad are views of one flat fp32 gradient buffer, so that autograd accumulates in place.
+// Layers share two slots per group (without resharding after forward, each has its own). Layer l always uses slot l %
+// 2, so that tensors saved by autograd find the same weights after the backward gather. Every layer has its own leaves
+// over the slot's memory, because layers may have different parameters.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -17,8 +17,8 @@
 
 namespace wt {
 
-/// Initial values in place of a standard deviation: of norm gains and biases, and of a matrix (out, in) uniformly
-/// between -1 / sqrt(in) and 1 / sqrt(in), as PyTorch draws a linear module's.
+/// Initial values instead of a standard deviation: ones or zeros for norm gains and biases; for a matrix (out, in)
+/// uniform between -1 / sqrt(in) and 1 / sqrt(in), like PyTorch's linear module.
 inline constexpr double kOnes = 0, kZeros = -1, kUniform = -2;
 
 /// A logical tensor inside a group's flat sequence. Experts have one entry each, contiguous in the stacked leaf.
@@ -27,7 +27,7 @@ struct ParameterInfo {
   std::vector<std::int64_t> shape;
   std::int64_t offset = 0;    ///< elements from the start of the flat sequence
   double init_std = 0;        ///< normal(0, std); or kOnes, kZeros, kUniform
-  bool further_copy = false;  ///< of an expert in a lower slot, which stands for it in norms and checkpoints
+  bool further_copy = false;  ///< a copy of an expert in a lower slot, which represents it in norms and checkpoints
   std::int64_t elements() const;
 };
 
@@ -38,7 +38,7 @@ struct LeafInfo {
   std::int64_t offset = 0;
 };
 
-/// What a group consists of on one rank. `layer` -1 for embedding and head.
+/// The content of a group on one rank. `layer` is -1 for embedding and head.
 struct GroupLayout {
   Group group = Group::none;
   std::vector<ParameterInfo> parameters;
@@ -48,12 +48,12 @@ struct GroupLayout {
   std::int64_t shard_ranks = 1;
   std::int64_t shard_index = 0;
   std::int64_t state_elements = 0;  ///< part of the share whose optimizer state this rank keeps
-  std::int64_t state_index = 0;     ///< which part
-  bool copied = false;              ///< every rank keeps all of it, alike; rank 0 saves it
+  std::int64_t state_index = 0;     ///< index of that part
+  bool copied = false;              ///< every rank keeps an identical copy of all of it; rank 0 saves it
   std::int64_t padded() const { return shard_elements * shard_ranks; }
   /// First element of the flat sequence whose state this rank keeps; state_elements follow, padding included.
   std::int64_t state_begin() const { return shard_index * shard_elements + state_index * state_elements; }
-  /// Calls visit(parameter, first element of it, count, position in this rank's state) for every part of a parameter
+  /// Calls visit(parameter, its first element, count, position in this rank's state) for every part of a parameter
   /// whose state this rank keeps.
   template <typename Visit>
   void for_state_parts(Visit&& visit) const {
@@ -65,37 +65,37 @@ struct GroupLayout {
   }
 };
 
-/// dense: of a module of multi-token prediction first enorm, hnorm, eh_proj (d_model, 2 d_model; the embedding's
-/// columns come first) and shared_head.norm; then attention_norm, attention.*, ffn_norm, router, then ffn.* (dense
-/// layers) or shared_experts.*; expert: gate_up (E_local, 2 ffn, d_model), down (E_local, d_model, ffn); embedding:
-/// (vocab, d_model) behind learned positions (positions, d_model), nothing where it is tied; head: learned positions
-/// where it is tied, norm, output (vocab, d_model). What has a bias in the model has
-/// one here, behind its weights; that of the router's product is router.logit_bias, router.bias being the one that
-/// loss-free balancing moves. An FFN or expert without a gate has `up` for `gate_up`. attention.sinks is (heads).
+/// Order of the parameters. dense: for a module of multi-token prediction first enorm, hnorm, eh_proj (d_model, 2
+/// d_model; the embedding's columns first) and shared_head.norm; then attention_norm, attention.*, ffn_norm, router,
+/// then ffn.* (dense layers) or shared_experts.*. expert: gate_up (E_local, 2 ffn, d_model), down (E_local, d_model,
+/// ffn). embedding: learned positions (positions, d_model), then (vocab, d_model); nothing where it is tied. head:
+/// learned positions where it is tied, norm, output (vocab, d_model). Biases follow their weights. The bias of the
+/// router's product is router.logit_bias; router.bias is that of loss-free balancing. An FFN or expert without a gate
+/// has `up` instead of `gate_up`. attention.sinks is (heads).
 GroupLayout group_layout(const ModelSpec& model, const Layout& layout, Group group, std::int64_t layer,
                          std::int64_t rank);
 
 /// The slices of one group on this rank.
 struct ShardedGroup {
   GroupLayout layout;
-  at::Tensor master, exp_avg, exp_avg_sq;  ///< (state_elements,) fp32; the last is undefined with one moment, the last
-                                           ///< two of a frozen group
-  at::Tensor gradient;                     ///< (shard_elements,) fp32; undefined of a frozen group
+  at::Tensor master, exp_avg, exp_avg_sq;  ///< (state_elements,) fp32; exp_avg_sq is undefined with one moment, both
+                                           ///< moments are undefined in a frozen group
+  at::Tensor gradient;                     ///< (shard_elements,) fp32; undefined in a frozen group
   at::Tensor
-      weights;  ///< (shard_elements,) compute type, gathered from masters; undefined where this rank has them all
-  /// Nothing of it is learned.
+      weights;  ///< (shard_elements,) compute type, gathered from masters; undefined where this rank has all masters
+  /// Whether nothing in it is trained.
   bool frozen() const { return !gradient.defined(); }
-  /// The part of the gradient that goes with the state; undefined of a frozen group.
+  /// The part of the gradient that matches the state; undefined in a frozen group.
   at::Tensor state_gradient() const;
-  /// Master and moments, where they are defined.
+  /// Master and moments that are defined.
   std::vector<at::Tensor> states() const;
 };
 
-/// What the optimizer keeps of a group beside its masters.
+/// The moments that the optimizer keeps for a group.
 enum class Moments { none, one, two };
 
-/// Fills the master slice so that every parameter has the same values in every layout: value i of one is a function of
-/// (seed, name, i). Without moments the group is frozen.
+/// Fills the master slice so that every parameter has the same values in every layout: value i is a function of (seed,
+/// name, i). Without moments the group is frozen.
 ShardedGroup make_group(GroupLayout layout, std::uint64_t seed, at::Device device = at::kCPU,
                         Moments moments = Moments::two);
 
@@ -103,11 +103,11 @@ ShardedGroup make_group(GroupLayout layout, std::uint64_t seed, at::Device devic
 struct GradientBuffer {
   at::Tensor flat;                 ///< (padded,) fp32
   std::vector<at::Tensor> leaves;  ///< views in the shapes of the group's leaves
-  /// In the first elements of `storage` (fp32), or, where that is undefined, in memory of its own.
+  /// Uses the first elements of `storage` (fp32), or if that is undefined, its own memory.
   static GradientBuffer make(const GroupLayout& layout, at::Device device = at::kCPU, const at::Tensor& storage = {});
 };
 
-/// Low-rank factors beside a product: its rows from `first` on have scale * B A added to their weight.
+/// Low-rank factors for a product: scale * B A is added to its weight's rows from `first` on.
 struct FactorPair {
   std::string product;  ///< as Slot's names, without ".weight": "attention.qkv"
   at::Tensor a, b;      ///< (r, in), (out, r)
@@ -125,11 +125,11 @@ struct Slot {
   const at::Tensor& operator[](std::string_view name) const;
   /// The same, undefined when there is none.
   at::Tensor find(std::string_view name) const;
-  /// In the first elements of `storage`, or, where that is undefined, in memory of its own of those options. Autograd
-  /// gives the leaves no gradients where they are not `learned`.
+  /// Uses the first elements of `storage`, or if that is undefined, its own memory with those options. Unless
+  /// `learned`, autograd computes no gradients of the leaves.
   static Slot make(const GroupLayout& layout, at::TensorOptions options, const at::Tensor& storage = {},
                    bool learned = true);
-  /// Autograd adds the leaves' gradients into this buffer from now on.
+  /// Makes autograd add the leaves' gradients to this buffer.
   void accumulate_into(const GradientBuffer& gradient);
 };
 

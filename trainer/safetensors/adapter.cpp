@@ -21,11 +21,11 @@ constexpr const char* kConfig = "adapter_config.json";
 constexpr const char* kTensors = "adapter_model.safetensors";
 constexpr std::string_view kPrefix = "base_model.model.", kA = ".lora_A.weight", kB = ".lora_B.weight";
 
-/// Keys that say where an adapter is from, or how something is done that adapters like ours have not.
-constexpr const char* kOfNoMatter[] = {"base_model_name_or_path", "revision",         "inference_mode", "peft_version",
-                                       "megatron_core",           "qalora_group_size"};
+/// Ignored keys: the adapter's origin, or details of features that our adapters do not have.
+constexpr const char* kIgnoredKeys[] = {"base_model_name_or_path", "revision",         "inference_mode", "peft_version",
+                                        "megatron_core",           "qalora_group_size"};
 
-/// null, false, an empty map or list: PEFT's word for "not used".
+/// null, false, an empty map or list: PEFT's values for "not used".
 bool unused(const json& value) {
   return value.is_null() || value == false ||
          ((value.is_object() || value.is_array() || value.is_string()) && value.empty());
@@ -39,7 +39,7 @@ std::vector<float> finite_values(const StoredTensor& tensor, const std::string& 
   return out;
 }
 
-/// "base_model.model.MODULE.lora_A.weight" without what is around MODULE; "" = it is no factor.
+/// MODULE from "base_model.model.MODULE.lora_A.weight"; "" if it is not such a factor.
 std::string module_of(const std::string& tensor, std::string_view factor) {
   if (!tensor.starts_with(kPrefix) || !tensor.ends_with(factor) || tensor.size() <= kPrefix.size() + factor.size())
     return "";
@@ -84,15 +84,15 @@ LoraSpec lora_of_adapter_config(const json& config, const std::string& origin) {
       out.alpha = value.finite();
       if (!(out.alpha > 0)) value.fail(value.value().dump(), "a number above 0");
     } else if (key == "lora_dropout") {
-      value.non_negative();  // of training alone
+      value.non_negative();  // only used in training
     } else if (key == "target_modules") {
       if (!value.value().is_array()) value.fail(value.value().dump(), "a list of modules' names");
       for (const JsonReader& each : value.elements()) out.target_modules.push_back(each.string());
     } else if (key == "init_lora_weights") {
-      // Others change the base's weights, which are then not those that the name says.
+      // Other initialisations change the base's weights, so that the named base no longer fits.
       if (!value.value().is_boolean() && value.value() != "gaussian")
         value.fail(value.value().dump(), "true, false and \"gaussian\"");
-    } else if (std::find(std::begin(kOfNoMatter), std::end(kOfNoMatter), key) == std::end(kOfNoMatter) &&
+    } else if (std::find(std::begin(kIgnoredKeys), std::end(kIgnoredKeys), key) == std::end(kIgnoredKeys) &&
                !unused(value.value())) {
       value.fail(value.value().dump(), "nothing: adapters are factors of one rank and one alpha beside frozen weights");
     }

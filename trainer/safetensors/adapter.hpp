@@ -1,4 +1,4 @@
-// Adapters as PEFT keeps them: a folder with adapter_config.json and adapter_model.safetensors.
+// Adapters in PEFT's format: a folder with adapter_config.json and adapter_model.safetensors.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -12,7 +12,7 @@
 
 namespace wt {
 
-/// The two factors beside one module's weight (out, in), fp32, in C order.
+/// The two factors for one module's weight (out, in), fp32, in C order.
 struct LoraFactors {
   std::int64_t out = 0, in = 0;
   std::vector<float> a;  ///< (r, in)
@@ -21,22 +21,23 @@ struct LoraFactors {
 
 struct Adapter {
   LoraSpec spec;
-  std::string base;                            ///< base_model_name_or_path; "" = not said
+  std::string base;                            ///< base_model_name_or_path; "" = not given
   std::map<std::string, LoraFactors> modules;  ///< by name: "model.layers.0.self_attn.q_proj"
 };
 
-/// adapter_config.json with the keys that peft 0.21.2 needs to load it.
+/// adapter_config.json with the keys that peft 0.21.2 requires.
 nlohmann::json adapter_config(const LoraSpec& spec, const std::string& base);
 
-/// Throws Error{usage} naming the file and the key: another kind of adapter (use_dora, use_rslora, rank_pattern,
-/// alpha_pattern, modules_to_save, target_parameters, ...), or a key not known here that is set to something.
+/// Throws Error{usage} with file and key: another kind of adapter (use_dora, use_rslora, rank_pattern, alpha_pattern,
+/// modules_to_save, target_parameters, ...), or an unknown key with a value.
 LoraSpec lora_of_adapter_config(const nlohmann::json& config, const std::string& origin);
 
-/// Throws Error{runtime} where it cannot be written.
+/// Throws Error{runtime} where writing fails.
 void write_adapter(const std::filesystem::path& folder, const Adapter& adapter);
 
-/// Factors of F32, F16 or BF16. Throws Error{usage} as above; tensors that are no factors, a factor without its other
-/// half, ranks and shapes that do not fit, a module that target_modules do not name, a value that is not finite.
+/// Reads factors in F32, F16 or BF16. Throws Error{usage} as above, and for: tensors that are not factors, a factor
+/// without its counterpart, inconsistent ranks and shapes, a module that is not in target_modules, a value that is not
+/// finite.
 Adapter read_adapter(const std::filesystem::path& folder);
 
 /// weight (out, in) += scale * B A, summed in fp64.

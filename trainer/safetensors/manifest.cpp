@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// Of a file beside the manifest, not of one that a path leads to.
+/// Whether the name is a plain file name, not a path.
 bool is_file_name(const std::string& name) {
   return !name.empty() && name != "." && name != ".." && name.find_first_of(std::string("/\0", 2)) == std::string::npos;
 }
@@ -31,7 +31,7 @@ void check_files(const json& files) {
   }
 }
 
-/// A damaged one is no manifest.
+/// A damaged manifest is refused.
 json unsealed_manifest(const json& document) try { return unsealed(document); } catch (const Error& e) {
   throw_error(Code::usage, "manifest.json {}; take another checkpoint", e.what());
 }
@@ -43,7 +43,7 @@ std::string step_name(std::int64_t step) { return fmt::format("{}{:08}", kStepPr
 std::vector<fs::path> checkpoint_folders(const fs::path& folder) {
   std::vector<fs::path> steps;
   std::error_code failed, none;
-  // A link whose target is gone, an unmounted file system for instance, is something that cannot be listed.
+  // A dangling link, for instance to an unmounted file system, is an error: it cannot be listed.
   if (fs::symlink_status(folder, none).type() == fs::file_type::not_found) return steps;
   for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end; entry.increment(failed)) {
     const std::string name = entry->path().filename().string();

@@ -30,7 +30,7 @@ void check_folders(const fs::path& weights, const fs::path& to) {
                 to.string());
 }
 
-/// Every module has a weight of its shape.
+/// Every module must have a weight of its shape.
 void check_base(const Adapter& adapter, const fs::path& folder, const Stored& stored, const fs::path& weights) {
   for (const auto& [module, factors] : adapter.modules) {
     const auto found = stored.find(module + std::string(kWeightOf));
@@ -63,7 +63,7 @@ MergedAdapter write_merged(const Adapter& adapter, const Stored& stored, const f
     if (fs::is_regular_file(weights / name))
       write_file_atomically(to / name, read_file(weights / name, "a file of weights"));
   nlohmann::json config = read_json(weights / "config.json");
-  for (const char* type : {"torch_dtype", "dtype"})  // what readers would round the weights to
+  for (const char* type : {"torch_dtype", "dtype"})  // the type that readers would round the weights to
     if (config.contains(type)) config[type] = "float32";
   write_file_atomically(to / "config.json", config.dump(2) + "\n");
   return out;

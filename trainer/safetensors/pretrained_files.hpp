@@ -1,4 +1,4 @@
-// Weights as Hugging Face keeps them: model.safetensors, or several files and their index.
+// Weights in Hugging Face's format: model.safetensors, or several files with an index.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -10,11 +10,11 @@
 
 namespace wt {
 
-/// Tensors of one file, or of all files that the index names; headers are read, values when asked for. Throws
-/// Error{usage}: neither is there, or a name of the index leads out of the folder.
+/// Tensors of the single file, or of all files in the index. Only headers are read. Throws Error{usage}: neither
+/// exists, or a name in the index leads outside the folder.
 std::map<std::string, StoredTensor> pretrained_tensors(const std::filesystem::path& folder);
 
-/// `count` values of F32, F16 or BF16 as fp32.
+/// Converts `count` values of F32, F16 or BF16 to fp32.
 void widen_values(const std::string& type, const char* from, std::int64_t count, float* to);
 /// All values of a tensor of F32, F16 or BF16 as fp32. Throws Error{usage} "ORIGIN: found type ..." for another type.
 std::vector<float> widened_values(const StoredTensor& tensor, const std::string& origin);

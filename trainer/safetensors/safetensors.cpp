@@ -76,7 +76,7 @@ class File {
   int fd_;
 };
 
-/// Length and padded JSON.
+/// Header length and padded JSON.
 std::string header_of(const std::vector<OutgoingTensor>& tensors) {
   json header = json::object(), parts = json::object(), checksums = json::object();
   std::int64_t offset = 0;
@@ -99,7 +99,7 @@ std::string header_of(const std::vector<OutgoingTensor>& tensors) {
   return std::string(reinterpret_cast<const char*>(&length), 8) + text;
 }
 
-/// Length and header as they stand in the file.
+/// Header length and JSON, as in the file.
 std::string read_header(File& in, const std::filesystem::path& file) {
   std::uint64_t length = 0;
   in.read_all(reinterpret_cast<char*>(&length), 8, 0);
@@ -117,7 +117,7 @@ json inner(const json& header, const char* key) {
   return json::parse(header["__metadata__"][key].get<std::string>());
 }
 
-/// json itself would take 2.5 for 2, and 1e30 for any number.
+/// nlohmann::json would silently convert 2.5 to 2, and 1e30 to any number.
 std::vector<std::int64_t> whole_numbers(const json& list, const std::filesystem::path& file) {
   std::vector<std::int64_t> out;
   for (const json& value : list.get_ref<const json::array_t&>()) {
@@ -140,7 +140,7 @@ std::int64_t safetensors_type_bytes(const std::string& dtype) {
 }
 
 std::int64_t elements_of(std::span<const std::int64_t> shape) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 59;  // times 8 bytes are a number, and no storage's
+  constexpr std::int64_t kMost = std::int64_t{1} << 59;  // times 8 bytes fits 63 bits, and exceeds any storage
   std::int64_t all = 1;
   for (const std::int64_t n : shape)
     if (__builtin_mul_overflow(all, n, &all) || all > kMost) all = kMost;

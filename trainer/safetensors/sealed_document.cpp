@@ -13,7 +13,7 @@ using nlohmann::json;
 
 constexpr const char* kSeal = "xxh3";
 
-/// Keys are in order and numbers have one text each, so that a document that was written and read back has the same.
+/// Keys are sorted and numbers have one representation, so that a document has the same text after a round trip.
 std::string seal_of(const json& document) {
   const std::string text = document.dump();
   return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));

@@ -1,13 +1,13 @@
-// JSON documents that carry a checksum of themselves, so that a flipped bit anywhere in one is seen.
+// JSON documents with a checksum of themselves, to detect any flipped bit.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 
 namespace wt {
 
-/// The object with one more key, `xxh3`: XXH3-64 of its compact text without that key.
+/// Adds the key `xxh3`: XXH3-64 of the document's compact text without that key.
 nlohmann::json sealed(nlohmann::json document);
 
-/// What was sealed. Throws Error{usage} where `xxh3` is missing or is not that of the rest.
+/// Removes the checksum. Throws Error{usage} where `xxh3` is missing or does not match.
 nlohmann::json unsealed(nlohmann::json document);
 
 }  // namespace wt

@@ -20,7 +20,7 @@ std::int64_t flat_position(const Shape& shape, const Shape& offsets) {
   return position;
 }
 
-/// Whether a rectangle is a run of the flattened tensor: ones, then anything, then whole dims.
+/// Whether a rectangle is a contiguous range of the flattened tensor: leading ones, one arbitrary dim, then whole dims.
 bool is_run(const Shape& shape, const Shape& part) {
   std::size_t d = 0;
   while (d < part.size() && part[d] == 1) ++d;
@@ -28,7 +28,7 @@ bool is_run(const Shape& shape, const Shape& part) {
                                         shape.begin() + static_cast<std::ptrdiff_t>(d) + 1);
 }
 
-/// Appends the rectangles of a run inside the sub-tensor that `prefix` has chosen in the leading dims.
+/// Appends the rectangles of a range inside the sub-tensor selected by `prefix` in the leading dims.
 void add_rectangles(const Shape& shape, Shape prefix, std::int64_t begin, std::int64_t count,
                     std::vector<Rectangle>& out) {
   const std::size_t dim = prefix.size();

@@ -1,7 +1,6 @@
-// Tensors whose flattened values are cut anywhere, as FSDP's flat slices do. PyTorch's readers know rectangles only, so
-// a slice is written as rectangles: the rest of a row, whole rows, the beginning of a row. Each of them is a run of the
-// flattened tensor, so that reading back needs no rectangles: a tensor is the parts of all files in the order of their
-// runs.
+// Tensors whose flattened values are cut anywhere, like FSDP's flat slices. PyTorch's readers only support rectangles,
+// so a slice is written as rectangles: the rest of a row, whole rows, the beginning of a row. Each rectangle is a
+// contiguous range of the flattened tensor, so that reading back only concatenates the ranges of all files.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -13,27 +12,27 @@
 
 namespace wt {
 
-/// Values [begin, begin + count) of a flattened tensor, which form a rectangle in it.
+/// Values [begin, begin + count) of a flattened tensor that form a rectangle.
 struct Rectangle {
   std::vector<std::int64_t> offsets, shape;
   std::int64_t begin = 0, count = 0;
 };
 
-/// Rectangles that make up a run of a tensor, in order: at most 2 * dims - 1. A scalar is one rectangle without dims.
+/// Rectangles that together form a range of a tensor, in order: at most 2 * dims - 1. A scalar is one without dims.
 std::vector<Rectangle> rectangles(const std::vector<std::int64_t>& shape, std::int64_t begin, std::int64_t count);
 
-/// All tensors of a checkpoint, put together from the parts in its files; headers are read, values when asked for.
+/// All tensors of a checkpoint, assembled from the parts in its files. Headers are read at once, values on demand.
 class StoredTensors {
  public:
-  /// Throws Error{usage}: as read_safetensors; parts that are no run of their tensor; other types than F32.
+  /// Throws Error{usage}: as read_safetensors; parts that are not ranges of their tensor; types other than F32.
   explicit StoredTensors(const std::vector<std::filesystem::path>& files);
-  /// Those that a checkpoint folder's manifest lists. Throws as read_manifest(), too.
+  /// The files in a checkpoint folder's manifest. Also throws as read_manifest().
   static StoredTensors of_checkpoint(const std::filesystem::path& folder);
 
   std::vector<std::string> keys() const;
   const std::vector<std::int64_t>& shape(const std::string& key) const;
-  /// Values [begin, begin + count) of the flattened tensor. Throws Error{usage}: no such tensor, or not all of it is
-  /// there.
+  /// Values [begin, begin + count) of the flattened tensor. Throws Error{usage}: no such tensor, or a part of it is
+  /// missing.
   void read(const std::string& key, std::int64_t begin, std::int64_t count, float* values) const;
   /// The whole tensor, flattened.
   std::vector<float> read(const std::string& key) const;
@@ -52,7 +51,8 @@ class StoredTensors {
   std::map<std::string, Tensor> tensors_;
 };
 
-/// Keys of a parameter's training state, as PyTorch flattens it: the parameter itself, "state.<name>.exp_avg", ...
+/// Key of a parameter's optimizer state, as PyTorch flattens it: "state.<name>.exp_avg". The parameter itself has its
+/// name.
 inline std::string state_key(const std::string& parameter, const std::string& state) {
   return "state." + parameter + "." + state;
 }

@@ -15,7 +15,7 @@ std::string stripped(const std::string& text) {
   return begin == std::string::npos ? "" : text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
 }
 
-/// Adds keys of the section to those that are there already. Whether the file has the section.
+/// Adds the section's keys, without replacing existing ones. Returns whether the file has the section.
 bool add_section(const std::filesystem::path& file, const std::string& section,
                  std::map<std::string, std::string>& keys) {
   std::error_code none;
@@ -25,7 +25,7 @@ bool add_section(const std::filesystem::path& file, const std::string& section,
   int number = 0;
   for (std::string line; std::getline(lines, line);) {
     ++number;
-    const bool nested = line.starts_with(' ') || line.starts_with('\t');  // "s3 =" and its own keys below
+    const bool nested = line.starts_with(' ') || line.starts_with('\t');  // keys below "s3 ="
     line = stripped(line);
     if (line.empty() || line[0] == '#' || line[0] == ';') continue;
     if (line[0] == '[' && line.back() == ']') {

@@ -10,7 +10,7 @@
 namespace wt {
 namespace {
 
-/// Documents with credentials are never shown: only what is wrong with them.
+/// Errors never quote a document with credentials.
 AwsCredentials credentials_of_json(const std::string& text, const std::string& source, const char* token_key) {
   const auto document = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   const auto field = [&](const char* key) -> std::string {
@@ -30,7 +30,7 @@ std::string read_token(const std::string& file) {
   return token;
 }
 
-/// The token goes there: encrypted, or no further than this machine and the addresses that AWS gives to its agents.
+/// The token must be encrypted, or stay on this machine or the link-local addresses of AWS's agents.
 void check_container_url(const std::string& url) {
   const std::string host = url_host(url),
                     name = host.substr(0, host.starts_with('[') ? host.find(']') + 1 : host.find(':'));
@@ -121,11 +121,11 @@ std::optional<AwsCredentials> credentials_of_instance(HttpClient& http) {
   HttpRequest token{.method = "PUT", .url = endpoint + "/latest/api/token"};
   token.headers = {{"x-aws-ec2-metadata-token-ttl-seconds", "21600"}};
   HttpResponse response;
-  for (int attempt = 1;; ++attempt) try {  // many ranks of a host ask at once
+  for (int attempt = 1;; ++attempt) try {  // retried, because many ranks of a host ask at once
       response = ask_instance(http, token);
       if (response.status == 200 || (response.status < 500 && response.status != 429) || attempt == 3) break;
     } catch (const HttpFailed&) {
-      if (attempt == 3) return std::nullopt;  // no instance of EC2
+      if (attempt == 3) return std::nullopt;  // not an EC2 instance
     }
   if (response.status != 200) return std::nullopt;
   HttpRequest role{.url = endpoint + "/latest/meta-data/iam/security-credentials/"};

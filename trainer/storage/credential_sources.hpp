@@ -1,4 +1,4 @@
-// Where credentials come from that a service or a program gives.
+// Credentials that come from a service or a program.
 #pragma once
 #include <optional>
 #include <string>
@@ -7,17 +7,17 @@
 
 namespace wt {
 
-/// STS AssumeRoleWithWebIdentity, as on EKS. The endpoint: AWS_ENDPOINT_URL_STS or that of the region.
+/// STS AssumeRoleWithWebIdentity, used on EKS. Endpoint: AWS_ENDPOINT_URL_STS, by default the region's.
 AwsCredentials credentials_of_web_identity(HttpClient& http, const std::string& role, const std::string& token_file,
                                            const std::string& session);
-/// Runs the program that the user's own configuration names, by the shell, and reads the JSON that it prints.
+/// Runs the user's configured program through the shell and reads the JSON that it prints.
 AwsCredentials credentials_of_process(const std::string& command);
-/// AWS_CONTAINER_CREDENTIALS_FULL_URI or _RELATIVE_URI, as on ECS and EKS Pod Identity; none: neither is set.
+/// AWS_CONTAINER_CREDENTIALS_FULL_URI or _RELATIVE_URI, used on ECS and EKS Pod Identity; none: neither is set.
 std::optional<AwsCredentials> credentials_of_container(HttpClient& http);
-/// The role of an EC2 instance by IMDSv2; none: this is no instance, or it has no role.
+/// The role of an EC2 instance by IMDSv2; none: not on EC2, or no role.
 std::optional<AwsCredentials> credentials_of_instance(HttpClient& http);
 
-/// Of "2026-11-26T17:00:00Z"; 0 for "". Throws Error{runtime} for anything else.
+/// Parses "2026-11-26T17:00:00Z"; 0 for "". Throws Error{runtime} for anything else.
 std::time_t expiration_time(const std::string& text, const std::string& source);
 
 }  // namespace wt

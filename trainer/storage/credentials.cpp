@@ -56,11 +56,11 @@ std::optional<AwsCredentials> CredentialChain::get() {
   if (found_ && (!current_ || current_->expires == 0 || now < current_->expires - kRefresh_s)) return current_;
   try {
     auto found = find_credentials(http_);
-    // A source that had some and has none now is away for a moment, too.
+    // A source that had credentials before and has none now is also only temporarily unavailable.
     if (!found && current_ && now < current_->expires) return current_;
     current_ = std::move(found);
   } catch (const Error&) {
-    // The source is away for a moment: what is still valid serves on.
+    // The source is temporarily unavailable: keep using credentials that are still valid.
     if (!found_ || !current_ || now >= current_->expires) throw;
   }
   found_ = true;
@@ -69,7 +69,7 @@ std::optional<AwsCredentials> CredentialChain::get() {
 
 bool CredentialChain::forget(const AwsCredentials& expired) {
   const std::lock_guard lock(mutex_);
-  if (expired.expires == 0) return false;  // the environment and the files of a user say the same again
+  if (expired.expires == 0) return false;  // from the environment or a file, which would give the same again
   if (current_ && current_->access_key == expired.access_key) found_ = false;
   return true;
 }

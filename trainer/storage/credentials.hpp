@@ -1,7 +1,7 @@
-// Who signs a request. The chain goes in this order: AWS_ACCESS_KEY_ID and its fellows; AWS_WEB_IDENTITY_TOKEN_FILE
-// with AWS_ROLE_ARN (STS); the profile of ~/.aws (keys, credential_process, web identity; not SSO); the container's
-// endpoint; the instance's role (IMDSv2); nobody, for buckets that are open to all. No error and no message of it holds
-// a secret.
+// Finds the credentials that sign requests. Order of the chain: AWS_ACCESS_KEY_ID and related variables;
+// AWS_WEB_IDENTITY_TOKEN_FILE with AWS_ROLE_ARN (STS); the profile in ~/.aws (keys, credential_process, web identity;
+// not SSO); the container's endpoint; the instance's role (IMDSv2); none, for public buckets. Error messages contain no
+// secrets.
 #pragma once
 #include <mutex>
 #include <optional>
@@ -10,20 +10,20 @@
 
 namespace wt {
 
-/// One walk along the chain; none: requests go unsigned. Throws Error{usage} where a source is configured and wrong,
+/// Walks the chain once; none: requests are not signed. Throws Error{usage} where a source is misconfigured,
 /// Error{runtime} where it does not answer.
 std::optional<AwsCredentials> find_credentials(HttpClient& http);
 
-/// Keeps what was found and looks again kRefresh_s before it expires. May be used by several threads.
+/// Caches credentials and renews them kRefresh_s before they expire. Thread-safe.
 class CredentialChain {
  public:
   static constexpr int kRefresh_s = 300;
 
   explicit CredentialChain(HttpClient& http) : http_(http) {}
-  /// These, whatever the chain has.
+  /// Uses fixed credentials instead of the chain.
   CredentialChain(HttpClient& http, AwsCredentials fixed) : http_(http), found_(true), current_(std::move(fixed)) {}
   std::optional<AwsCredentials> get();
-  /// The store says that these have expired. Whether the next get() may give others.
+  /// Call when the store rejects credentials as expired. Returns whether the next get() may return others.
   bool forget(const AwsCredentials& expired);
 
  private:

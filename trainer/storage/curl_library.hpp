@@ -1,5 +1,5 @@
-// libcurl, opened when the first request needs it: a command that sends none neither loads it nor its thirty libraries,
-// and runs where it is not installed.
+// libcurl, loaded with the first request: commands without requests neither load it and its thirty dependencies, nor
+// need it installed.
 #pragma once
 #include <curl/curl.h>
 
@@ -19,7 +19,7 @@ struct CurlLibrary {
   decltype(&curl_slist_free_all) slist_free_all = nullptr;
 };
 
-/// Throws Error{runtime} naming the package where the library cannot be opened.
+/// Throws Error{runtime} with the package's name where the library cannot be loaded.
 const CurlLibrary& curl_library();
 
 struct FreeCurl {

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kTemporaryPrefix = ".windtunnel-";  // of TemporaryFile
+constexpr std::string_view kTemporaryPrefix = ".windtunnel-";  // used by TemporaryFile
 
 void copy_whole(const fs::path& from, const fs::path& to, double timeout_s, const std::function<void()>& moved) {
   const double begin = steady_s();
@@ -101,7 +101,7 @@ void FileStore::fetch(const std::string& name, const fs::path& to, double timeou
 void FileStore::put(const std::string& name, std::string_view bytes, bool only_if_absent) {
   const fs::path path = made_path_of(name);
   if (!only_if_absent) return write_file_atomically(path, bytes);
-  // A link is made only where the name is free; rename would take the place of what is there.
+  // A hard link fails if the name exists; rename would replace the existing file.
   static std::atomic<unsigned> count{0};
   const fs::path beside = path.parent_path() / fmt::format("{}put-{}-{}.tmp", kTemporaryPrefix, getpid(), count++);
   write_file_atomically(beside, bytes);
@@ -142,7 +142,7 @@ void FileStore::remove(const std::string& name) {
   if (!fs::is_directory(path, failed)) fs::remove(path, failed);
   if (failed && failed != std::errc::no_such_file_or_directory && failed != std::errc::not_a_directory)
     throw_error(Code::runtime, "{}: not removed: {}; check your rights", path.string(), failed.message());
-  // A bucket has no folders: those that are empty now go, too.
+  // A bucket has no folders, so folders that become empty are removed.
   for (fs::path parent = path.parent_path(); parent != folder_ && parent.string().size() > folder_.string().size();
        parent = parent.parent_path())
     if (rmdir(parent.c_str()) != 0) break;

@@ -1,4 +1,4 @@
-// A folder as a store: what it does is what a bucket does, so that code is tested on it and runs on both.
+// A folder as a store that behaves like a bucket, so that the same code runs, and is tested, on both.
 #pragma once
 #include "trainer/storage/store.hpp"
 
@@ -18,7 +18,7 @@ class FileStore : public Store {
 
  private:
   std::filesystem::path path_of(const std::string& name) const;
-  std::filesystem::path made_path_of(const std::string& name) const;  ///< its folders, too
+  std::filesystem::path made_path_of(const std::string& name) const;  ///< also creates its folders
 
   std::filesystem::path folder_;
 };

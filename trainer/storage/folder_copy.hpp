@@ -1,4 +1,4 @@
-// Whole folders between a store and this machine: pretrained weights, exports.
+// Copies whole folders between a store and this machine: pretrained weights, exports.
 #pragma once
 #include <filesystem>
 #include <functional>
@@ -6,12 +6,12 @@
 
 namespace wt {
 
-/// Where fetch_folder() puts what is at `address`, in `output`; `address` itself if it is a folder of this machine.
+/// The folder in `output` that fetch_folder() uses for `address`; for a local folder `address` itself.
 std::filesystem::path local_folder_of(const std::string& address, const std::filesystem::path& output);
-/// All files of `address` in `folder`, which is there whole or not at all; one that is there already stays as it is.
-/// `moved` hears whenever some bytes have come. Throws StoreFailed; Error{usage} where nothing is at `address`.
+/// Copies all files of `address` to `folder`, atomically; an existing folder is not changed. `moved` is called as bytes
+/// arrive. Throws StoreFailed; Error{usage} where nothing is at `address`.
 void fetch_folder(const std::string& address, const std::filesystem::path& folder, std::function<void()> moved = {});
-/// All files of `folder` to `address`, those named *.json last: their readers look for these first. Throws StoreFailed.
+/// Uploads all files of `folder`, *.json last, because readers look for these first. Throws StoreFailed.
 void upload_folder(const std::filesystem::path& folder, const std::string& address, std::function<void()> moved = {});
 
 }  // namespace wt

@@ -15,13 +15,13 @@
 namespace wt {
 namespace {
 
-/// A request while it is under way: what libcurl's callbacks see.
+/// The state of a running request, for libcurl's callbacks.
 struct Exchange {
   const HttpRequest& request;
-  const std::atomic<bool>& given_up;  ///< all of the client's
+  const std::atomic<bool>& given_up;  ///< the client's flag
   HttpResponse response = {};
   std::uint64_t sent = 0;
-  int local_error = 0;  ///< errno of a file of ours
+  int local_error = 0;  ///< errno of a local file
   bool too_long = false;
 };
 
@@ -29,7 +29,7 @@ std::uint64_t body_bytes(const HttpRequest& request) {
   return request.body_file ? request.body_file->bytes : request.body.size();
 }
 
-/// Of the answer's body. What an error has to say is heard, however short the file that was asked for.
+/// Limit of the answer's body. An error body may be longer than the file range that was asked for.
 std::uint64_t most_bytes(const Exchange& exchange) {
   const HttpRequest& request = exchange.request;
   if (exchange.response.status / 100 != 2) return std::max<std::uint64_t>(request.at_most, 1 << 16);
@@ -40,7 +40,7 @@ std::size_t on_header(char* text, std::size_t, std::size_t n, void* data) {
   HttpResponse& response = static_cast<Exchange*>(data)->response;
   std::string line(text, n);
   while (!line.empty() && (line.back() == '\r' || line.back() == '\n')) line.pop_back();
-  if (line.starts_with("HTTP/")) {  // the first of an answer; an interim one ("100 Continue") may have come before
+  if (line.starts_with("HTTP/")) {  // first line of an answer; an interim one ("100 Continue") may precede
     response.headers.clear();
     response.status = line.size() > 9 ? std::atoi(line.c_str() + line.find(' ') + 1) : 0;
   } else if (const auto colon = line.find(':'); colon != std::string::npos) {
@@ -82,7 +82,7 @@ std::size_t on_send(char* bytes, std::size_t, std::size_t room, void* data) {
     ssize_t part = 0;
     do part = ::pread(request.body_file->fd, bytes, n, static_cast<off_t>(request.body_file->offset + exchange.sent));
     while (part < 0 && errno == EINTR);
-    if (part <= 0) {  // 0: it has become shorter
+    if (part <= 0) {  // 0: the file has become shorter
       exchange.local_error = part < 0 ? errno : EIO;
       return CURL_READFUNC_ABORT;
     }
@@ -94,7 +94,7 @@ std::size_t on_send(char* bytes, std::size_t, std::size_t room, void* data) {
   return n;
 }
 
-/// A kept connection turned out to be closed: libcurl sends the request again over a new one.
+/// Called when a reused connection was closed: libcurl sends the request again over a new one.
 int on_rewind(void* data, curl_off_t offset, int origin) {
   if (origin != SEEK_SET || offset < 0) return CURL_SEEKFUNC_CANTSEEK;
   static_cast<Exchange*>(data)->sent = static_cast<std::uint64_t>(offset);
@@ -107,7 +107,7 @@ int on_progress(void* data, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
   return exchange.given_up || (given_up != nullptr && *given_up) ? 1 : 0;
 }
 
-/// Names and values that would end the header early are refused: they could add headers of their own.
+/// Refuses names and values with line breaks, which could inject further headers.
 std::unique_ptr<curl_slist, FreeCurl> header_list(const HttpRequest& request) {
   std::unique_ptr<curl_slist, FreeCurl> list;
   const auto add = [&](const std::string& line) {
@@ -121,7 +121,7 @@ std::unique_ptr<curl_slist, FreeCurl> header_list(const HttpRequest& request) {
       throw_error(Code::usage, "header {}: found a line break in its value, allowed is one line; correct it", name);
     add(value.empty() ? name + ";" : name + ": " + value);
   }
-  add("Expect:");  // no pause of a second before a body is sent
+  add("Expect:");  // avoids libcurl's pause of a second before it sends a body
   for (const char* none : {"Content-Type", "Accept"})
     if (std::none_of(request.headers.begin(), request.headers.end(),
                      [&](const auto& header) { return lower(header.first) == lower(none); }))
@@ -138,8 +138,8 @@ void set_up(CURL* handle, Exchange& exchange, curl_slist* headers) {
   };
   set(CURLOPT_URL, request.url.c_str());
   set(CURLOPT_PROTOCOLS_STR, "http,https");
-  set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));  // parallel requests: a connection each
-  set(CURLOPT_PATH_AS_IS, 1L);                                          // what was signed is sent
+  set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));  // one connection per parallel request
+  set(CURLOPT_PATH_AS_IS, 1L);                                          // sends exactly what was signed
   set(CURLOPT_NOSIGNAL, 1L);
   set(CURLOPT_TCP_KEEPALIVE, 1L);
   set(CURLOPT_TIMEOUT_MS, static_cast<long>(std::clamp(1e3 * request.timeout_s, 1.0, 1e9)));
@@ -214,7 +214,7 @@ struct HttpClient::Handles {
     return last;
   }
   void give_back(CurlHandle handle) {
-    curl_library().easy_reset(handle.get());  // keeps the connection
+    curl_library().easy_reset(handle.get());  // keeps its connection
     const std::lock_guard lock(mutex);
     idle.push_back(std::move(handle));
   }
@@ -227,7 +227,7 @@ HttpResponse HttpClient::send(const HttpRequest& request) {
   const std::string host = url_host(request.url);
   if (given_up_) throw HttpFailed(host, CURLE_ABORTED_BY_CALLBACK, "given up");
   const auto headers = header_list(request);
-  const HoldFileSizeSignal hold;  // of to_file
+  const HoldFileSizeSignal hold;  // for to_file
   CurlHandle handle = handles_->take();
   if (!handle) throw_error(Code::runtime, "{}: libcurl makes no handle; free memory", host);
   Exchange exchange{request, given_up_};
@@ -250,7 +250,7 @@ std::string url_host(const std::string& url) {
   const auto scheme = url.find("://");
   const auto begin = scheme == std::string::npos ? 0 : scheme + 3;
   const std::string authority = url.substr(begin, url.find_first_of("/?#", begin) - begin);
-  const auto user = authority.rfind('@');  // a password may stand before it
+  const auto user = authority.rfind('@');  // a user and password may precede the host
   return user == std::string::npos ? authority : authority.substr(user + 1);
 }
 

@@ -1,6 +1,6 @@
-// One HTTP client on libcurl for storage and trackers. It never follows redirects, keeps connections for the next
-// request, bounds every request in time and every answer in memory, and names hosts in its errors, never a query or a
-// header: these hold signatures and tokens.
+// An HTTP client on libcurl, for storage and trackers. It never follows redirects, reuses connections, and limits every
+// request's time and every answer's memory. Errors name hosts, never queries or headers, which contain signatures and
+// tokens.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace wt {
 
-/// Part of an open file. The caller keeps it open.
+/// A range of a file, which the caller keeps open.
 struct HttpFileRange {
   int fd = -1;
   std::uint64_t offset = 0, bytes = 0;
@@ -26,19 +26,19 @@ struct HttpRequest {
   std::string method = "GET", url = "";
   std::vector<std::pair<std::string, std::string>> headers = {};
   std::string body = "";
-  std::optional<HttpFileRange> body_file = {};  ///< sent in place of body
-  /// Where the body of an answer with a 2xx status goes, in place of memory. A longer one is an error.
+  std::optional<HttpFileRange> body_file = {};  ///< sent instead of body
+  /// Receives the body of a 2xx answer instead of memory. A longer body is an error.
   std::optional<HttpFileRange> to_file = {};
-  std::uint64_t at_most = 16 << 20;  ///< bytes of an answer that are kept in memory; a longer one is an error
+  std::uint64_t at_most = 16 << 20;  ///< limit of an answer kept in memory, bytes; a longer one is an error
   double timeout_s = 60;             ///< of the whole request
   double connect_timeout_s = 10;
-  double stall_s = 20;            ///< it fails after so long below 1 kB/s
-  std::string certificates = "";  ///< file of those that are trusted, in place of the environment's or the system's
-  bool verify_server = true;      ///< false: any certificate does
-  /// libcurl sends a request again where a kept connection turns out to be closed, be it after the server has done what
-  /// was asked. True: it never does.
+  double stall_s = 20;            ///< fails after this time below 1 kB/s
+  std::string certificates = "";  ///< file of trusted certificates, instead of the environment's or the system's
+  bool verify_server = true;      ///< false: accept any certificate
+  /// By default libcurl repeats a request when a reused connection turns out to be closed, even if the server has
+  /// processed it. True: never repeat.
   bool sent_once = false;
-  bool direct = false;                          ///< past any proxy: addresses that only this machine can reach
+  bool direct = false;                          ///< bypass proxies, for addresses that only this machine can reach
   const std::atomic<bool>* given_up = nullptr;  ///< once set, the request fails within a second
 };
 
@@ -53,13 +53,13 @@ struct HttpResponse {
   }
 };
 
-/// There was no whole answer.
+/// No complete answer was received.
 class HttpFailed : public Error {
  public:
   HttpFailed(const std::string& host, int curl_code, const std::string& reason);
   const std::string& host() const { return host_; }
   int curl_code() const { return curl_code_; }
-  /// Whether the same request may well succeed when it is sent again.
+  /// Whether repeating the request may succeed.
   bool transient() const;
 
  private:
@@ -67,7 +67,7 @@ class HttpFailed : public Error {
   int curl_code_;
 };
 
-/// May be used by several threads at once; each request has a handle and so a connection of its own.
+/// Thread-safe; each concurrent request uses its own handle and connection.
 class HttpClient {
  public:
   HttpClient();
@@ -75,10 +75,10 @@ class HttpClient {
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
-  /// An answer of any status. Throws HttpFailed where there is none, Error{runtime} where libcurl is missing or a local
+  /// Returns an answer of any status. Throws HttpFailed without one, Error{runtime} where libcurl is missing or a local
   /// file cannot be read or written.
   HttpResponse send(const HttpRequest& request);
-  /// Requests under way fail within a second, and all that follow.
+  /// Makes running requests fail within a second, and all later ones at once.
   void give_up() { given_up_ = true; }
   bool given_up() const { return given_up_; }
 
@@ -90,7 +90,7 @@ class HttpClient {
 
 /// "https://host:port/x?y" -> "host:port".
 std::string url_host(const std::string& url);
-/// RFC 3986: every byte but letters, digits and "-._~" as %XX; a slash stays where `keep_slash`.
+/// RFC 3986: encodes every byte but letters, digits and "-._~" as %XX; with `keep_slash` also keeps slashes.
 std::string percent_encoded(std::string_view text, bool keep_slash = false);
 
 }  // namespace wt

@@ -1,4 +1,4 @@
-// A file that is open for reading, closed on every path.
+// A file opened for reading.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -8,7 +8,7 @@ namespace wt {
 
 class InputFile {
  public:
-  /// Throws StoreFailed{not_found} where it is not there, Error{runtime} where it cannot be read.
+  /// Throws StoreFailed{not_found} where it does not exist, Error{runtime} where it cannot be read.
   explicit InputFile(const std::filesystem::path& path);
   ~InputFile();
   InputFile(const InputFile&) = delete;
@@ -16,7 +16,7 @@ class InputFile {
 
   int fd() const { return fd_; }
   std::uint64_t bytes() const;
-  /// Up to as many bytes as `into` has room for; 0 at the file's end.
+  /// Reads at most into.size() bytes; 0 at the file's end.
   std::size_t read_some(std::string& into) const;
 
  private:

@@ -16,12 +16,12 @@ namespace fs = std::filesystem;
 using Kind = StoreFailed::Kind;
 
 constexpr const char* kManifest = "manifest.json";
-constexpr std::uint64_t kManifest_bytes = 256 << 20;  ///< a million files have less
+constexpr std::uint64_t kManifest_bytes = 256 << 20;  ///< more than the manifest of a million files
 constexpr unsigned kFilesAtOnce = 4;
 
 std::string manifest_name(std::int64_t step) { return step_name(step) + "/" + kManifest; }
 
-/// Of "step-00000012/manifest.json"; none of any other name.
+/// The step of "step-00000012/manifest.json"; none for any other name.
 std::optional<std::int64_t> step_of_manifest(const std::string& name) {
   const auto slash = name.find('/');
   if (slash == std::string::npos || name.substr(slash + 1) != kManifest || !name.starts_with(kStepPrefix)) return {};
@@ -128,7 +128,7 @@ void CheckpointMirror::fetch_files(const fs::path& begun, std::uint64_t share, s
     const auto& [file, written] = own[i];
     const std::string name = begun.filename().string() + "/" + file;
     std::string damage;
-    for (int attempt = 0; attempt < 2; ++attempt) {  // a bit may flip on the way, too
+    for (int attempt = 0; attempt < 2; ++attempt) {  // a second try, because a bit may also flip in transit
       store_.fetch(name, begun / file, fetch_limit_s(static_cast<std::uint64_t>(written.bytes)));
       if (damage = damage_of(begun / file, written); damage.empty()) return;
     }
@@ -149,7 +149,7 @@ fs::path CheckpointMirror::end_fetch(const fs::path& begun) {
 }
 
 void CheckpointMirror::abandon_fetch(const fs::path& begun) noexcept {
-  std::error_code ignored;  // the next start removes what is half written
+  std::error_code ignored;  // the next start removes incomplete folders
   fs::remove_all(begun.parent_path(), ignored);
 }
 
@@ -173,7 +173,7 @@ std::optional<fs::path> CheckpointMirror::fetch_newest(
       if (e.kind() != Kind::damaged && e.kind() != Kind::not_found) throw;
       passed_over(step, e.what());
     } catch (const Error& e) {
-      if (e.code() != Code::usage) throw;  // its manifest is none
+      if (e.code() != Code::usage) throw;  // otherwise its manifest is invalid
       passed_over(step, e.what());
     }
   if (!found.empty())

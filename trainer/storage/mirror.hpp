@@ -1,9 +1,9 @@
-// Checkpoints of a run at a store, in the order that makes them whole: files, the size of every file, the manifest,
-// `latest`. Without a manifest it is no checkpoint, whatever else is there. Names are those of the folder:
-// "step-00000012/...".
+// Checkpoints of a run in a store. They are written in this order: files, a check of every file's size, the manifest,
+// `latest`. A folder without a manifest is not a checkpoint. Names are those of the local folder: "step-00000012/...".
 //
-// A run calls, in this order: rank 0 start(); at each save every rank upload() with its own files; when all have, rank
-// 0 commit() and retain(). fetch_newest() gives a machine that has nothing a checkpoint folder, verified byte for byte.
+// Calls of a run: rank 0 start(); at each save upload() on every rank for its own files, and after all of them commit()
+// and retain() on rank 0. fetch_newest() restores a checkpoint folder, verified byte for byte, on a machine that has
+// none.
 #pragma once
 #include <functional>
 #include <optional>
@@ -14,39 +14,40 @@ namespace wt {
 
 class CheckpointMirror {
  public:
-  /// The store of the run's checkpoints alone. It outlives this.
+  /// `store` must contain only the run's checkpoints, and outlive this.
   explicit CheckpointMirror(Store& store) : store_(store) {}
 
   /// Steps with a manifest, newest first.
   std::vector<std::int64_t> steps();
-  /// Before anybody uploads: ends uploads of earlier processes, and sets aside what is newer than the step that the run
-  /// goes on from (0: it begins): such a manifest becomes "manifest.json.passed-over", and its step can be saved again.
+  /// Call before any upload. Aborts uploads of earlier processes, and invalidates checkpoints newer than the step from
+  /// which the run continues (0: it begins): their manifests become "manifest.json.passed-over", and the steps can be
+  /// saved again.
   void start(std::int64_t goes_on_from);
-  /// Files of the folder, one after the other; each is there whole or not at all. The folder may still be a partial
-  /// one, and lack its manifest. Throws StoreFailed{exists} where the step is a checkpoint already.
+  /// Uploads files of the folder one after the other, each atomically. The folder may still be incomplete and lack its
+  /// manifest. Throws StoreFailed{exists} where the step is already a checkpoint.
   void upload(std::int64_t step, const std::filesystem::path& folder, const std::vector<std::string>& names);
-  /// Of a whole checkpoint folder, all of whose files are at the store. Throws StoreFailed: a file is missing there or
-  /// has another size (damaged), another checkpoint of this step is there (exists), or what the store says.
+  /// Publishes a complete checkpoint folder whose files have been uploaded. Throws StoreFailed: a file is missing in
+  /// the store or has another size (damaged), another checkpoint of this step exists (exists), or the store's error.
   void commit(const std::filesystem::path& checkpoint);
-  /// Removes all but the newest `keep` checkpoints (-1: none) that are not newer than `newest`: the manifest first.
+  /// Among checkpoints up to step `newest`, removes all but the newest `keep` (-1: removes none), manifests first.
   void retain(std::int64_t newest, std::int64_t keep);
 
-  /// Writes folder/step-N, whole and verified by the manifest's checksums, or nothing. The folder is made. Throws
-  /// StoreFailed{not_found, damaged} where the step is not whole at the store, Error{usage} where its manifest is no
-  /// manifest of ours, Error{runtime} where the disk is full or the step is in the folder already.
+  /// Writes folder/step-N, complete and verified by the manifest's checksums, or nothing. Creates the folder. Throws
+  /// StoreFailed{not_found, damaged} where the step is not complete in the store, Error{usage} where its manifest is
+  /// not ours, Error{runtime} where the disk is full or the folder already has the step.
   std::filesystem::path fetch(std::int64_t step, const std::filesystem::path& folder);
-  // The same by several processes that share the folder; each call throws as fetch() does.
-  /// folder/step-N.partial/step-N, where the files go.
+  // The same for several processes that share the folder; each call throws as fetch() does.
+  /// folder/step-N.partial/step-N, the temporary location of the files.
   static std::filesystem::path fetched_to(std::int64_t step, const std::filesystem::path& folder);
-  /// Makes fetched_to(), with the manifest alone, and returns it.
+  /// Creates fetched_to() with only the manifest, and returns it.
   std::filesystem::path begin_fetch(std::int64_t step, const std::filesystem::path& folder);
-  /// Brings every `shares`th file of the manifest, from the `share`th on.
+  /// Fetches every `shares`th file of the manifest, starting at file `share`.
   void fetch_files(const std::filesystem::path& begun, std::uint64_t share, std::uint64_t shares);
-  /// When all shares are there: gives the folder its name, which it returns.
+  /// After all shares are done: renames the folder, and returns the new path.
   static std::filesystem::path end_fetch(const std::filesystem::path& begun);
   static void abandon_fetch(const std::filesystem::path& begun) noexcept;
-  /// The newest step that is whole; `passed_over` hears of each that is not. None: there is none at all. Throws
-  /// StoreFailed{damaged} where there are some and none is whole.
+  /// Fetches the newest complete step; calls `passed_over` for each incomplete one. None: there are no steps. Throws
+  /// StoreFailed{damaged} where there are steps but none is complete.
   std::optional<std::filesystem::path> fetch_newest(
       const std::filesystem::path& folder,
       const std::function<void(std::int64_t step, const std::string& why)>& passed_over);

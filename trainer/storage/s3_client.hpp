@@ -1,4 +1,4 @@
-// Requests to one bucket: addressed, signed, sent again while that may help.
+// Requests to one bucket: addressed, signed, and retried where that may help.
 #pragma once
 #include <functional>
 #include <set>
@@ -10,21 +10,20 @@ namespace wt {
 
 struct S3Call {
   std::string method = "GET";
-  std::string key = "";  ///< of the object; "" = the bucket itself
+  std::string key = "";  ///< of the object; "" = the bucket
   std::vector<std::pair<std::string, std::string>> query = {};
   std::vector<std::pair<std::string, std::string>> headers = {};
   std::string body = "";
   std::optional<HttpFileRange> body_file = {}, to_file = {};
   std::uint64_t at_most = 16 << 20;
-  std::uint64_t awaited_bytes = 0;  ///< that an answer kept in memory may have: its time follows them
-  double try_s = 0;                 ///< of each try, also without a byte on its way; 0: request_timeout_s()
-  double deadline_s = 0;            ///< of steady_s(), all tries together; 0: request_timeout_s() of it for each try
-  std::set<int> also_taken = {};    ///< statuses beside 2xx that are an answer and no error
+  std::uint64_t awaited_bytes = 0;  ///< expected size of an answer kept in memory, for its timeout
+  double try_s = 0;                 ///< limit of each try; 0: request_timeout_s()
+  double deadline_s = 0;            ///< limit of all tries, by steady_s(); 0: only each try is limited
+  std::set<int> also_taken = {};    ///< statuses other than 2xx that are not errors
   const std::atomic<bool>* given_up = nullptr;
-  /// What is wrong with an answer, so that it is asked for again; "" = nothing.
+  /// Checks an answer; a non-empty result is its problem, and the request is repeated.
   std::function<std::string(const HttpResponse&)> wrong = {};
-  /// Asked before a try that follows a lost or failed one: whether the answer is not needed any more, because the one
-  /// before had its effect.
+  /// Called before a retry: whether the failed try has had its effect, so that no answer is needed.
   std::function<bool()> done_already = {};
   int attempts = 0;  ///< 0: attempts_allowed()
 };
@@ -36,13 +35,13 @@ class S3Client {
   const S3Address& address() const { return address_; }
   const S3Endpoint& endpoint() const { return endpoint_; }
 
-  /// Calls under way fail soon, and all that follow.
+  /// Makes running calls fail soon, and all later ones at once.
   void give_up() { http_.give_up(); }
-  /// Throws StoreFailed. An empty answer of status 0 where done_already() said so.
+  /// Throws StoreFailed. Returns an empty answer of status 0 where done_already() returned true.
   HttpResponse call(const S3Call& call);
-  /// An answer of any status, asked for once.
+  /// A single try; returns an answer of any status.
   HttpResponse call_once(const S3Call& call, const std::optional<AwsCredentials>& signer, double timeout_s);
-  /// What a failure of this call is called.
+  /// The error for a failed call.
   StoreFailed failure(const S3Call& call, const HttpResponse& response, const std::optional<AwsCredentials>& signer);
 
  private:
@@ -54,7 +53,7 @@ class S3Client {
   CredentialChain credentials_;
 };
 
-/// What a request may take: 30 s, and its bytes at 100 kB/s.
+/// Timeout of a request: 30 s, plus its bytes at 100 kB/s.
 double request_timeout_s(std::uint64_t bytes);
 
 }  // namespace wt

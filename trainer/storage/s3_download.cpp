@@ -13,8 +13,8 @@
 namespace wt {
 namespace {
 
-/// Judges bytes by an ETag that looks like their MD5: it is that for files that were written in one request without
-/// KMS. Bytes that come twice the same are right: then the ETag is something else.
+/// Checks bytes against an ETag that looks like an MD5. It is the MD5 of files written in one request without KMS. If a
+/// second read gives the same bytes, they are correct, and the ETag is not an MD5.
 class EtagJudge {
  public:
   template <class Bytes>
@@ -32,8 +32,8 @@ class EtagJudge {
   std::string last_;
 };
 
-/// The bytes of the whole file that an answer to a range names: "bytes 0-7/20" = 20. Empty where it names another
-/// range, or its body is not as long.
+/// The file's total size in the answer to a range request: "bytes 0-7/20" = 20. Empty where the answer is another
+/// range, or its body has another length.
 std::optional<std::uint64_t> total_of(const HttpResponse& response, std::uint64_t first, std::uint64_t wanted) {
   const std::string text = response.header("content-range");
   unsigned long long begin = 0, last = 0, total = 0;
@@ -48,7 +48,7 @@ std::string range_header(std::uint64_t first, std::uint64_t bytes) {
   return fmt::format("bytes={}-{}", first, first + bytes - 1);
 }
 
-/// Makes the file so long, with blocks for all of it where the file system can: a full disk is found before the
+/// Sets the file's length, and allocates its blocks where the file system supports that, to find a full disk before the
 /// download.
 void allocate(const TemporaryFile& file, const std::filesystem::path& to, std::uint64_t bytes) {
   if (ftruncate(file.fd(), static_cast<off_t>(bytes)) != 0) fail_write(to, "ftruncate", errno);
@@ -85,7 +85,7 @@ void S3Store::fetch(const std::string& name, const std::filesystem::path& to, do
   EtagJudge judge;
   S3Call begin = ranged(0);
   begin.deadline_s = deadline_s;
-  begin.also_taken = {416};  // of an empty file no range can be had
+  begin.also_taken = {416};  // an empty file has no valid range
   begin.wrong = [&](const HttpResponse& response) -> std::string {
     if (response.status == 416) return "";
     const auto named = response.status == 206 ? total_of(response, 0, kPart_bytes) : std::optional(response.body_bytes);

@@ -16,7 +16,7 @@ struct Explained {
 
 constexpr const char* kCheckRights = "check the policy of the bucket and of the role or user";
 
-// Sorted by what goes wrong first on a new machine.
+// Sorted by how common they are on a new machine.
 const Explained kExplained[] = {
     {"AccessDenied", Kind::denied, kCheckRights},
     {"AllAccessDisabled", Kind::denied, kCheckRights},
@@ -40,8 +40,8 @@ const Explained kExplained[] = {
 
 const Explained kRequestTimeTooSkewed{"RequestTimeTooSkewed", Kind::denied, ""};
 
-/// What a server says, fit for a log: without the signer's secrets, on one line, not long. A text that repeats what was
-/// signed is not told at all.
+/// A server's message, made fit for a log: without the signer's secrets, in one line, shortened. A message that repeats
+/// what was signed is dropped.
 std::string told_text(std::string text, const std::optional<AwsCredentials>& signer, std::size_t most) {
   for (const char* mark : {"AWS4-HMAC-SHA256", "Signature="})
     if (text.find(mark) != std::string::npos) return "";
@@ -62,7 +62,7 @@ bool transient_code(const std::string& code) {
   static const char* const codes[] = {"InternalError", "SlowDown", "ServiceUnavailable", "RequestTimeout", "Throttling",
                                       "ThrottlingException", "OperationAborted", "ConditionalRequestConflict",
                                       "TooManyRequests", "RequestLimitExceeded",
-                                      // of bytes that changed on their way
+                                      // for bytes that changed in transit
                                       "XAmzContentSHA256Mismatch", "BadDigest", "IncompleteBody"};
   return std::any_of(std::begin(codes), std::end(codes), [&](const char* known) { return code == known; });
 }

@@ -1,4 +1,4 @@
-// What an answer of S3 that is no success means, whether to ask again, and what to tell.
+// The meaning of an S3 error, whether to retry, and the message.
 #pragma once
 #include <string>
 
@@ -12,17 +12,17 @@ namespace wt {
 struct S3Error {
   int status = 0;
   std::string code = "";     ///< "NoSuchKey"; "" where the answer has no body
-  std::string message = "";  ///< the server's words
-  std::string region = "";   ///< where the bucket is, if the answer says so
+  std::string message = "";  ///< the server's text
+  std::string region = "";   ///< the bucket's region, if the answer gives it
   std::string date = "";     ///< the server's clock
   bool transient = false;
 };
 
 S3Error s3_error_of(const HttpResponse& response);
-/// The same of a body alone: a 200 may carry an <Error>. "" as code: it carries none.
+/// The same from the body only, because a 200 may contain an <Error>. `code` is "" if it contains none.
 S3Error s3_error_in(const HttpResponse& response);
 
-/// What was asked: "PUT s3://bucket/key". Without the secrets of `signer`, whatever the server says.
+/// `asked`: the request, "PUT s3://bucket/key". The message never contains the secrets of `signer`.
 StoreFailed s3_failure(const std::string& asked, const S3Error& error, const S3Endpoint& endpoint,
                        const std::optional<AwsCredentials>& signer);
 

@@ -9,7 +9,7 @@
 namespace wt {
 namespace {
 
-/// "%2Fa+b" -> "/a b", as lists with encoding-type=url have names.
+/// "%2Fa+b" -> "/a b", the encoding of names in lists with encoding-type=url.
 std::string url_decoded(const std::string& text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {

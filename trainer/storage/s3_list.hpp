@@ -1,4 +1,4 @@
-// What a store says that it holds: one page of its answer to ListObjectsV2.
+// One page of a store's answer to ListObjectsV2.
 #pragma once
 #include <string>
 #include <vector>
@@ -12,14 +12,14 @@ class xml_node;
 namespace wt {
 
 struct S3ListPage {
-  std::vector<StoreEntry> files;  ///< names below `root`, in the order of the answer
+  std::vector<StoreEntry> files;  ///< names relative to `root`, in the answer's order
   std::string next;               ///< token of the next page
   bool is_last = true;
 };
 
-/// Of a <ListBucketResult>. `root`: of the address, "" or with a "/" at its end; `prefix`: what was asked for below it.
-/// A key of another prefix is left out, as lists decide what is removed; so is a name that could lead out of a folder,
-/// and "folder/", which some tools make.
+/// Parses a <ListBucketResult>. `root`: the address's prefix, "" or ending in "/"; `prefix`: the requested prefix below
+/// it. Skips keys with another prefix, because lists decide what is removed, names that could lead out of a folder, and
+/// "folder/", which some tools create.
 S3ListPage s3_list_page(const pugi::xml_node& result, const std::string& root, const std::string& prefix);
 
 }  // namespace wt

@@ -10,7 +10,7 @@
 namespace wt {
 namespace {
 
-/// A document with this root; the answer is asked for again where it is another.
+/// Parses an XML answer; another root element makes the request be repeated.
 std::function<std::string(const HttpResponse&)> needs_root(const char* root, pugi::xml_document& document) {
   return [root, &document](const HttpResponse& response) -> std::string {
     if (const S3Error error = s3_error_in(response); !error.code.empty())
@@ -39,7 +39,7 @@ std::optional<S3Store::Head> S3Store::head(const std::string& key) {
     if (response.status == 404) return std::nullopt;
     if (response.status / 100 == 2)
       return Head{std::stoull(response.header("content-length")), response.header("etag")};
-    // An answer to HEAD does not say why; one to GET does. It may renew credentials, too.
+    // An answer to HEAD has no reason; one to GET does. The GET may also renew credentials.
     S3Call why{.key = key, .headers = {{"range", "bytes=0-0"}}};
     why.also_taken = {404, 416};
     if (client_.call(why).status == 404) return std::nullopt;
@@ -59,7 +59,7 @@ void S3Store::put(const std::string& name, std::string_view bytes, bool only_if_
   S3Call call{.method = "PUT", .key = key_of(name), .body = std::string(bytes)};
   if (only_if_absent) {
     call.headers.emplace_back("if-none-match", "*");
-    // The answer to the try before was lost: is it these bytes that are there?
+    // The answer to the previous try was lost: check whether the object has these bytes.
     call.done_already = [&] {
       try {
         return read(name, bytes.size()) == bytes;
@@ -127,7 +127,7 @@ void S3Store::abort(const std::string& key, const std::string& id) noexcept try 
   call.attempts = 3;
   call.deadline_s = steady_s() + 30;
   client_.call(call);
-} catch (const std::exception&) {  // abandon_uploads() of the next run ends it
+} catch (const std::exception&) {  // abandon_uploads() of the next run removes it
 }
 
 }  // namespace wt

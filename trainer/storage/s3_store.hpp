@@ -1,7 +1,7 @@
-// A prefix of a bucket of S3, or of any store that speaks its protocol. Files above kPart_bytes are read in ranges and
-// written in parts, kConnections at a time. A range is of the same version as the first (If-Match); parts are signed
-// with their SHA-256, so that a store takes none that changed on its way. What a file's bytes were before they were
-// written, manifests and indexes of shards say (XXH3): a store's own checksum is not compared.
+// A prefix of a bucket in S3 or a compatible store. Files above kPart_bytes are read in ranges and written in parts,
+// kConnections at a time. All ranges must have the version of the first (If-Match). Parts are signed with their
+// SHA-256, so that the store rejects parts that changed in transit. Whole files are verified by the XXH3 hashes in
+// manifests and shard indexes, not by a store's own checksum.
 #pragma once
 #include "trainer/storage/s3_client.hpp"
 
@@ -15,7 +15,7 @@ class S3Store : public Store {
   static constexpr unsigned kConnections = 16;
 
   explicit S3Store(S3Address address) : client_(std::move(address)) {}
-  /// At this endpoint, whatever the environment says.
+  /// Uses this endpoint instead of the environment's.
   S3Store(S3Address address, S3Endpoint endpoint, AwsCredentials credentials)
       : client_(std::move(address), std::move(endpoint), std::move(credentials)) {}
   std::string address() const override { return client_.address().text(); }
@@ -29,7 +29,7 @@ class S3Store : public Store {
   void abandon_uploads(const std::string& prefix) override;
   void give_up() override { client_.give_up(); }
 
-  /// Bytes of a part of a file of this size: so many that kMost_parts hold it.
+  /// Bytes of a part for a file of this size: large enough for kMost_parts.
   static std::uint64_t part_bytes(std::uint64_t file_bytes);
 
  private:
@@ -40,7 +40,7 @@ class S3Store : public Store {
   };
   std::optional<Head> head(const std::string& key);
   void upload_parts(const HttpFileRange& file, const std::string& key);
-  /// The ETag of each part, in their order.
+  /// Returns the ETag of each part, in order.
   std::vector<std::string> send_parts(const HttpFileRange& file, const std::string& key, const std::string& id);
   void complete(const std::string& key, const std::string& id, std::uint64_t bytes,
                 const std::vector<std::string>& etags);
@@ -49,8 +49,8 @@ class S3Store : public Store {
   S3Client client_;
 };
 
-/// "\"abc-2\"" of the ETags of parts, as AWS makes it from MD5s: MD5 over theirs, and their number. "" where one is no
-/// MD5.
+/// "\"abc-2\"", AWS's ETag for a file uploaded in parts: the MD5 of the parts' MD5s, and their number. "" if an ETag is
+/// not an MD5.
 std::string etag_of_parts(const std::vector<std::string>& etags);
 
 }  // namespace wt

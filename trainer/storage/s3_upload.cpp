@@ -11,7 +11,7 @@
 namespace wt {
 namespace {
 
-// S3 may take minutes to put the parts of a large file together, and is silent meanwhile.
+// S3 may need minutes to assemble a large file, without sending anything.
 constexpr double kAssembly_s = 900, kAssemblyTry_s = 300;
 
 std::string unquoted(std::string etag) {
@@ -77,7 +77,7 @@ void S3Store::upload_parts(const HttpFileRange& file, const std::string& key) {
   try {
     complete(key, id, file.bytes, send_parts(file, key, id));
   } catch (...) {
-    abort(key, id);  // parts that nobody sees would be charged for
+    abort(key, id);  // otherwise the invisible parts would be charged for
     throw;
   }
 }
@@ -113,14 +113,14 @@ void S3Store::complete(const std::string& key, const std::string& id, std::uint6
   call.try_s = kAssemblyTry_s;
   call.done_already = is_there;
   call.wrong = [](const HttpResponse& response) -> std::string {
-    const S3Error inside = s3_error_in(response);  // S3 begins its 200 before it knows how this ends
+    const S3Error inside = s3_error_in(response);  // S3 sends status 200 before it knows the result
     if (!inside.code.empty()) return fmt::format("status 200 with the error {} inside", inside.code.substr(0, 60));
     return response.body.find("CompleteMultipartUploadResult") == std::string::npos ? "an answer without a result" : "";
   };
   try {
     client_.call(call);
   } catch (const StoreFailed&) {
-    // A try before it had its effect while its answer was lost: then the upload is known no more.
+    // An earlier try may have succeeded although its answer was lost: then the upload id is unknown now.
     if (!is_there()) throw;
   }
 }

@@ -60,7 +60,7 @@ std::string digest_hex(const EVP_MD* kind, const HttpFileRange& range) {
   return digest.hex_value();
 }
 
-/// A header's value with single spaces inside and none around.
+/// A header's value without surrounding blanks, and with single ones inside.
 std::string trimmed(const std::string& value) {
   std::string out;
   for (const char c : value)

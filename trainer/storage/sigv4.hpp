@@ -12,22 +12,22 @@ namespace wt {
 
 struct AwsCredentials {
   std::string access_key = "", secret_key = "";
-  std::string session_token = "";  ///< of temporary ones
-  std::time_t expires = 0;         ///< Unix seconds; 0 = they stay
+  std::string session_token = "";  ///< for temporary credentials
+  std::time_t expires = 0;         ///< Unix seconds; 0 = never
 };
 
 struct SigningScope {
   std::string region = "us-east-1", service = "s3";
 };
 
-/// Adds host's fellow headers x-amz-date, x-amz-content-sha256, x-amz-security-token and authorization, and signs every
-/// header that is there. The URL's path and query are percent-encoded already; path and query go out as they stand.
+/// Adds the headers x-amz-date, x-amz-content-sha256, x-amz-security-token and authorization, and signs all headers.
+/// The URL's path and query must already be percent-encoded; they are sent unchanged.
 void sign_request(HttpRequest& request, const AwsCredentials& credentials, const SigningScope& scope,
                   const std::string& payload_sha256, std::time_t now);
 
 /// Lower-case hexadecimal.
 std::string sha256_hex(std::string_view bytes);
-/// Throws Error{runtime} where the file cannot be read or is shorter.
+/// Throws Error{runtime} where the file cannot be read or is shorter than the range.
 std::string sha256_hex(const HttpFileRange& range);
 std::string md5_hex(std::string_view bytes);
 std::string md5_hex(const HttpFileRange& range);

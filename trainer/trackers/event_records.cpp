@@ -19,7 +19,7 @@ std::string varint(std::uint64_t value) {
   return out + static_cast<char>(value);
 }
 
-/// Kinds of fields: 0 a varint, 1 eight bytes, 2 a length and so many bytes, 5 four bytes.
+/// Wire types of fields: 0 a varint, 1 eight bytes, 2 a length and that many bytes, 5 four bytes.
 std::string tag_of(std::uint64_t field, std::uint64_t kind) { return varint(field << 3 | kind); }
 std::string whole_field(std::uint64_t field, std::int64_t value) {
   return tag_of(field, 0) + varint(static_cast<std::uint64_t>(value));
@@ -55,7 +55,7 @@ std::string event_record(std::string_view event) {
 std::string version_event(double unix_s) { return double_field(1, unix_s) + bytes_field(3, "brain.Event:2"); }
 
 std::string restart_event(double unix_s, std::int64_t step) {
-  constexpr std::int64_t kStart = 1;  // of SessionLog.SessionStatus
+  constexpr std::int64_t kStart = 1;  // SessionLog.SessionStatus
   return event_at(unix_s, step) + bytes_field(7, whole_field(1, kStart));
 }
 
@@ -64,7 +64,7 @@ std::string scalar_event(double unix_s, std::int64_t step, std::string_view tag,
 }
 
 std::string text_event(double unix_s, std::int64_t step, std::string_view tag, std::string_view text) {
-  constexpr std::int64_t kString = 7;  // of DataType
+  constexpr std::int64_t kString = 7;  // DataType
   const std::string tensor =
       whole_field(1, kString) + bytes_field(2, bytes_field(2, whole_field(1, 1))) + bytes_field(8, text);
   const std::string metadata = bytes_field(1, bytes_field(1, "text"));

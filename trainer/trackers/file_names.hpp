@@ -1,11 +1,11 @@
-// Names of runs and hosts as names of files.
+// Converts names of runs and hosts to file names.
 #pragma once
 #include <string>
 
 namespace wt {
 
-/// Letters, digits, '.', '_' and '-' stay; anything else becomes '_', and so does a dot at the start: one name, which
-/// leaves no folder.
+/// Keeps letters, digits, '.', '_' and '-'. Anything else, and a leading dot, becomes '_', so that the result is a
+/// single name that cannot leave a folder.
 inline std::string as_file_name(std::string name) {
   for (char& c : name)
     if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == '_' ||

@@ -37,7 +37,7 @@ constexpr MetricName kNames[] = {
 };
 constexpr MetricName kTotal{"", "loss/train/total", "total_loss", "All losses, weighted as they are minimised."};
 
-/// JSON has no NaN.
+/// null stands for NaN, which JSON lacks.
 double number_of(const json& value) {
   return value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
 }
@@ -62,7 +62,7 @@ double scaled(double value, MetricScale scale, const RunSpec& run) {
   return value;
 }
 
-/// Composer's callback names the class of the optimizer: AdamW, DecoupledAdamW, Muon.
+/// The optimizer's class in the names of Composer's callback: AdamW, DecoupledAdamW, Muon.
 std::string class_of(const std::string& optimizer) {
   std::string out;
   bool upper = true;
@@ -80,7 +80,7 @@ std::string with_word(std::string name, const std::string& word) {
   return name;
 }
 
-/// What is minimised (docs/train.md, "Multi-token prediction").
+/// The minimised loss (docs/train.md, "Multi-token prediction").
 double total_loss(const RunSpec& run, const json& line) {
   double total = 0;
   for (const char* key : {"loss", "aux_loss", "z_loss"})

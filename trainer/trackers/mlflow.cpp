@@ -16,21 +16,21 @@ namespace {
 
 using nlohmann::json;
 
-// MLflow's limits of one call to runs/log-batch, and of a key and a value.
+// MLflow's limits of a runs/log-batch call, and of keys and values.
 constexpr std::size_t kMostMetrics = 1000, kMostParameters = 100, kLongestKey = 250, kLongestValue = 6000;
-constexpr const char* kRunTag = "windtunnel.run";      // the run's folder and name, hashed
-constexpr const char* kStartTag = "windtunnel.start";  // the start that made it
+constexpr const char* kRunTag = "windtunnel.run";      // a hash of the run's folder and name
+constexpr const char* kStartTag = "windtunnel.start";  // the start that created it
 
 std::int64_t milliseconds(double unix_s) { return std::llround(1e3 * unix_s); }
 
-/// Of a run, wherever its process is started from; no secret, and no path of ours in a server's search.
+/// Identifies a run independent of the working folder. Hashed, so that no local path is sent to the server.
 std::string identity(const TrackedRun& run) {
   std::error_code ignored;
   const auto folder = std::filesystem::weakly_canonical(run.folder, ignored);
   return fmt::format("{:016x}", hash_of(folder.string() + "\n" + run.name));
 }
 
-/// Letters, digits and "_-./: " are what MLflow takes; a name is also a path there, relative and without "..".
+/// MLflow allows letters, digits and "_-./: ". It also uses a key as a path, which must be relative and without "..".
 std::string as_key(std::string name) {
   for (char& c : name)
     if (!std::isalnum(static_cast<unsigned char>(c)) && std::string_view("_-./: ").find(c) == std::string_view::npos)
@@ -42,7 +42,7 @@ std::string as_key(std::string name) {
   return name.size() <= kLongestKey ? name : name.substr(0, kLongestKey - 17) + fmt::format("-{:016x}", hash_of(name));
 }
 
-/// At most so many bytes, cut where a UTF-8 character begins.
+/// Cut to the limit at the begin of a UTF-8 character.
 std::string as_value(const std::string& value) {
   if (value.size() <= kLongestValue) return value.empty() ? "(empty)" : value;
   std::size_t kept = kLongestValue - 60;
@@ -91,16 +91,16 @@ void MlflowTracker::find_experiment() {
     experiment_id_ = made->at("experiment_id");
     return;
   }
-  // Another run was faster.
+  // Another run may have created it first.
   if (fault.code != "RESOURCE_ALREADY_EXISTS" || !look_up_experiment()) client_.fail("experiments/create", fault);
 }
 
-/// False: the server does not have it any more.
+/// Returns false if the server no longer has the run.
 bool MlflowTracker::look_up(const std::string& run_id) {
   MlflowFault fault;
   const auto found = client_.try_get("runs/get", {{"run_id", run_id}}, fault);
   if (!found) {
-    if (fault.lasting() && !fault.code.empty()) return false;
+    if (fault.permanent() && !fault.code.empty()) return false;
     client_.fail("runs/get", fault);
   }
   const json& run = found->at("run");
@@ -110,14 +110,14 @@ bool MlflowTracker::look_up(const std::string& run_id) {
   return true;
 }
 
-bool MlflowTracker::take_up(const std::string& run_id) {
+bool MlflowTracker::resume_run(const std::string& run_id) {
   if (run_id.empty() || !look_up(run_id)) return false;
   client_.post("runs/update", {{"run_id", run_id}, {"status", "RUNNING"}});
   run_id_ = run_id;
   return true;
 }
 
-/// Of the folder's file, where it is of this server; empty: none.
+/// The id in the folder's file, if it is of this server; otherwise empty.
 std::string MlflowTracker::known_id(const TrackedRun& run) const {
   std::ifstream in(id_file(run));
   const json known = json::parse(in, nullptr, false);
@@ -125,7 +125,7 @@ std::string MlflowTracker::known_id(const TrackedRun& run) const {
   return text_at(known, "run_id");
 }
 
-/// The newest such run; empty: none.
+/// The id of the newest run with this tag; empty: none.
 std::string MlflowTracker::search(const std::string& tag, const std::string& value) {
   const json found = client_.post("runs/search", {{"experiment_ids", {experiment_id_}},
                                                   {"filter", fmt::format("tags.`{}` = '{}'", tag, value)},
@@ -144,7 +144,7 @@ void MlflowTracker::create(const TrackedRun& run) {
   tag("mlflow.user", user != nullptr ? user : "unknown");
   tag("mlflow.source.name", "windtunnel train");
   tag("mlflow.source.type", "LOCAL");
-  tag("run_name", run.name);  // Composer's
+  tag("run_name", run.name);  // as Composer does
   tag(kRunTag, identity(run));
   tag(kStartTag, start_);
   for (const auto& [key, value] : spec_.tags) tag(as_key(key), as_value(value));
@@ -157,9 +157,9 @@ void MlflowTracker::create(const TrackedRun& run) {
   artifact_uri_ = text_at(made.at("run").at("info"), "artifact_uri");
 }
 
-/// Where the server takes files itself. A run does without: what fails is told once, and not tried again.
+/// Only if the server stores files itself. The file is optional: a failure is reported once and not retried.
 void MlflowTracker::store_run_file(const TrackedRun& run) {
-  const std::string proxied = "mlflow-artifacts:/";  // with a host behind it, it is another server's
+  const std::string proxied = "mlflow-artifacts:/";  // with a host it would be another server's
   if (!artifact_uri_.starts_with(proxied) || artifact_uri_.starts_with(proxied + "/")) return;
   std::string failed;
   try {
@@ -184,10 +184,10 @@ void MlflowTracker::log_parameters(const TrackedRun& run) {
 
 void MlflowTracker::begin(const TrackedRun& run) try {
   if (experiment_id_.empty()) find_experiment();
-  if (run_id_.empty() && !take_up(known_id(run))) {
+  if (run_id_.empty() && !resume_run(known_id(run))) {
     std::string id = asked_to_create_ ? search(kStartTag, start_) : "";
     if (id.empty() && run.done > 0) id = search(kRunTag, identity(run));
-    if (!take_up(id)) create(run);
+    if (!resume_run(id)) create(run);
   }
   write_file_atomically(
       id_file(run),
@@ -221,7 +221,7 @@ void MlflowTracker::log(std::span<const TrackedStep> steps) {
   for (const TrackedStep& step : steps) {
     if (metrics.size() + step.values.size() > kMostMetrics) flush();
     for (const TrackedValue& v : step.values) {
-      if (metrics.size() == kMostMetrics) flush();  // one step may have more than a call takes
+      if (metrics.size() == kMostMetrics) flush();  // one step may have more than a call allows
       metrics.push_back(metric_of(v, step));
     }
   }

@@ -11,7 +11,7 @@ using nlohmann::json;
 constexpr std::size_t kLongestMessage = 300;
 const std::string kApi = "mlflow/";
 
-/// One line of what a server says.
+/// A server's message in one line.
 std::string as_line(std::string text) {
   for (char& c : text)
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
@@ -20,7 +20,7 @@ std::string as_line(std::string text) {
 
 }  // namespace
 
-bool MlflowFault::lasting() const {
+bool MlflowFault::permanent() const {
   return status / 100 == 4 && status != 401 && status != 403 && status != 408 && status != 429;
 }
 
@@ -65,7 +65,7 @@ std::optional<json> MlflowClient::try_post(const std::string& call, const json& 
   HttpRequest request;
   request.method = "POST", request.url = kApi + call;
   request.headers = {{"Content-Type", "application/json"}};
-  request.sent_once = call == "runs/create";  // another would be another run
+  request.sent_once = call == "runs/create";  // a repeated request would create a second run
   request.body = body.dump(-1, ' ', false, json::error_handler_t::replace);
   return send(std::move(request), fault);
 }
@@ -92,7 +92,7 @@ json MlflowClient::post(const std::string& call, const json& body) {
 void MlflowClient::fail(const std::string& call, const MlflowFault& fault) const {
   const std::string said = fmt::format("{}: found status {}{}{}", call, fault.status,
                                        fault.code.empty() ? "" : " " + fault.code, ": " + fault.message);
-  if (fault.lasting()) throw TrackerRefused(said);
+  if (fault.permanent()) throw TrackerRefused(said);
   throw_error(Code::runtime, "{}, needs 200", said);
 }
 

@@ -1,5 +1,5 @@
-// How the MLflow server knows us, from the variables of MLflow's own client. Secrets stay in here: neither messages nor
-// files have them.
+// The login at an MLflow server, from the environment variables of MLflow's own client. Secrets appear in no message
+// and no file.
 #pragma once
 #include <string>
 #include <utility>
@@ -11,13 +11,13 @@ namespace wt {
 
 class MlflowLogin {
  public:
-  /// MLFLOW_TRACKING_USERNAME with _PASSWORD (both or none), else MLFLOW_TRACKING_TOKEN: MLflow's order;
-  /// MLFLOW_TRACKING_INSECURE_TLS, MLFLOW_TRACKING_SERVER_CERT_PATH. Throws Error{usage} where they contradict each
-  /// other.
+  /// MLFLOW_TRACKING_USERNAME with _PASSWORD (both or neither), otherwise MLFLOW_TRACKING_TOKEN, in MLflow's order;
+  /// also MLFLOW_TRACKING_INSECURE_TLS and MLFLOW_TRACKING_SERVER_CERT_PATH. Throws Error{usage} where they contradict
+  /// each other.
   static MlflowLogin from_environment();
 
   void add_to(HttpRequest& request) const;
-  /// The text with each secret, as it is and as it is sent, replaced by "***".
+  /// The text with each secret, plain or encoded, replaced by "***".
   std::string without_secrets(std::string text) const;
 
  private:

@@ -34,7 +34,7 @@ std::string prometheus_text(const std::string& run, const TrackedStep& step) {
   for (const TrackedValue& v : step.values) {
     if (*v.metric->prometheus == '\0') continue;
     const std::string name = fmt::format("windtunnel_{}", v.metric->prometheus);
-    // Steps and tokens go back when a run goes back to a checkpoint: gauges, not counters.
+    // Gauges instead of counters, because steps and tokens decrease when a run returns to a checkpoint.
     out += fmt::format("# HELP {} {}\n# TYPE {} gauge\n{}{{run=\"{}\",rank=\"0\"}} {}\n", name, v.metric->help, name,
                        name, label_text(run), sample_text(v.value));
   }
@@ -52,11 +52,11 @@ void PrometheusTracker::begin(const TrackedRun& run) {
 }
 
 void PrometheusTracker::log(std::span<const TrackedStep> steps) {
-  std::string text;  // of the last one that is no evaluation
+  std::string text;  // of the last step that is not an evaluation
   for (auto step = steps.rbegin(); step != steps.rend() && text.empty(); ++step) text = prometheus_text(run_, *step);
   if (text.empty()) return;
   write_file_atomically(file_, text);
-  // node_exporter runs as another user.
+  // node_exporter runs as a different user.
   if (chmod(file_.c_str(), 0644) != 0)
     throw_error(Code::runtime, "{}: cannot be made readable for all", file_.string());
 }

@@ -1,5 +1,5 @@
-// A file for the textfile collector of Prometheus' node_exporter: the last step, under windtunnel_ names. It is gone
-// when the run is over, so that no one takes old values for new ones.
+// A file for the textfile collector of Prometheus' node_exporter, with the last step's values under windtunnel_ names.
+// It is removed when the run ends, so that old values are not taken for new ones.
 #pragma once
 #include "configs/files/loggers.hpp"
 #include "trainer/trackers/tracker.hpp"
@@ -19,7 +19,7 @@ class PrometheusTracker : public Tracker {
   std::string run_;
 };
 
-/// Text in Prometheus' exposition format 0.0.4: HELP, TYPE and one sample a metric, without timestamps.
+/// Text in Prometheus' exposition format 0.0.4: HELP, TYPE and one sample per metric, without timestamps.
 std::string prometheus_text(const std::string& run, const TrackedStep& step);
 
 }  // namespace wt

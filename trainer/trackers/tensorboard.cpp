@@ -20,7 +20,7 @@ std::string host_name() {
   return gethostname(name, sizeof name - 1) == 0 && name[0] != '\0' ? as_file_name(name) : "localhost";
 }
 
-/// Readers go through the files of a folder by name: later than those that are there.
+/// A time for the new file's name. Readers process files in the order of names, so it must be later than existing ones.
 std::int64_t seconds_of_next(const fs::path& folder, double now_s) {
   const std::string before = "events.out.tfevents.";
   auto seconds = static_cast<std::int64_t>(now_s);
@@ -30,7 +30,7 @@ std::int64_t seconds_of_next(const fs::path& folder, double now_s) {
   return seconds;
 }
 
-/// Markdown shows lines that are set in by four blanks as they are.
+/// Indents lines by four blanks, which Markdown shows verbatim.
 std::string as_code(const std::string& text) {
   std::string out = "    ";
   for (const char c : text) out += c == '\n' ? "\n    " : std::string(1, c);
@@ -61,7 +61,7 @@ void TensorboardTracker::log(std::span<const TrackedStep> steps) {
 
 void TensorboardTracker::end(TrackedEnd) {}
 
-/// A call that failed half-way is done again: what it has left is written over.
+/// Overwrites what a previous, failed call may have written.
 void TensorboardTracker::write(const std::string& records) {
   std::error_code absent;
   if (written_ > 0 || fs::exists(file_, absent)) fs::resize_file(file_, static_cast<std::uintmax_t>(written_));

@@ -1,5 +1,5 @@
-// Event files for TensorBoard, in a folder of the run's name. A start writes a file of its own, whose first event tells
-// readers which steps of earlier files are done again.
+// Event files for TensorBoard, in a folder with the run's name. Each start writes its own file, whose first event tells
+// readers which steps of earlier files are repeated.
 #pragma once
 #include <fstream>
 
@@ -20,7 +20,7 @@ class TensorboardTracker : public Tracker {
   void write(const std::string& records);
 
   std::filesystem::path log_dir_, file_;
-  std::int64_t written_ = 0;  ///< bytes that a reader may rely on
+  std::int64_t written_ = 0;  ///< bytes of complete records
 };
 
 }  // namespace wt

@@ -8,7 +8,7 @@
 namespace wt {
 namespace {
 
-/// Of one tracker, in words.
+/// Sends to one tracker and describes the result.
 template <class Send>
 std::string told(const Tracker& tracker, std::size_t scores, const Send& send) try {
   send();
@@ -35,7 +35,7 @@ std::vector<std::string> track_scores(const RunSpec& run, const std::filesystem:
   }
   if (const auto& spec = run.loggers.tensorboard) {
     TensorboardTracker tensorboard(*spec);
-    // A writer of its own needs a folder of its own: readers go through the files of a folder one after the other.
+    // A separate writer needs a separate folder, because readers process a folder's files in sequence.
     tracked.name = run.name + "_evaluation";
     tracked.done = step - 1;
     tracked.run_file = run_to_yaml(run);

@@ -1,4 +1,4 @@
-// Scores that a run's weights got after it was over, shown where its steps are.
+// Sends scores of a finished run's weights to the trackers of its steps.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace wt {
 
-/// To MLflow, into the run of this folder, and to TensorBoard, into a folder RUN_evaluation beside the run's own, where
-/// scores of the same step are replaced. Prometheus shows what runs now, and gets none. Each tracker is tried once.
-/// Returns a line for each: what was logged, or why nothing was. Throws what check_loggers throws.
+/// To MLflow, into the run of this folder; to TensorBoard, into a folder RUN_evaluation next to the run's, replacing
+/// scores of the same step. Not to Prometheus, which shows running jobs. Each tracker is tried once. Returns a line for
+/// each: what was logged, or why nothing was. Throws as check_loggers does.
 std::vector<std::string> track_scores(const RunSpec& run, const std::filesystem::path& folder, std::int64_t step,
                                       const std::vector<std::pair<std::string, double>>& scores);
 

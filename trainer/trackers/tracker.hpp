@@ -1,5 +1,5 @@
-// What shows a run's metrics elsewhere while it trains. A tracker may be slow, down or wrong: none of this stops a run
-// (tracker_thread.hpp), and metrics.jsonl stays the truth.
+// A service that shows a run's metrics during training. It may be slow, down or wrong without affecting the run
+// (tracker_thread.hpp); metrics.jsonl is the complete record.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -15,20 +15,20 @@ struct MetricName;  // metric_names.hpp
 
 struct TrackedValue {
   const MetricName* metric = nullptr;
-  std::string name = {};  ///< Composer's
-  double value = 0;       ///< in the unit of the name; NaN where the step's was no number
+  std::string name = {};  ///< Composer's name
+  double value = 0;       ///< in the unit of the name; NaN if the step's value is not a number
 };
 
 struct TrackedStep {
   std::int64_t step = 0;
-  double unix_s = 0;            ///< when it ended
-  bool first_of_start = false;  ///< this one and later ones that an earlier start logged are done again
+  double unix_s = 0;            ///< end of the step
+  bool first_of_start = false;  ///< if an earlier start logged this or later steps, they are repeated
   std::vector<TrackedValue> values = {};
 };
 
 enum class TrackedEnd { finished, failed, asked_to_end };
 
-/// Of one start of a run, as it is told to all of its trackers.
+/// One start of a run, as described to all of its trackers.
 struct TrackedRun {
   std::string name = {};
   std::filesystem::path folder = {};                                 ///< of the run
@@ -38,22 +38,22 @@ struct TrackedRun {
   double start_unix_s = 0;
 };
 
-/// The tracker will not take this, now or later.
+/// The tracker will never accept this.
 class TrackerRefused : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// Called by one thread. Every call may throw: TrackerRefused, or anything else for "not now", after which the same
-/// call comes again. No call takes longer than about kTrackerCall_s.
+/// Called by one thread. Every call may throw: TrackerRefused, or anything else for a temporary problem, after which
+/// the same call is repeated. No call may take longer than about kTrackerCall_s.
 class Tracker {
  public:
   virtual ~Tracker() = default;
   /// For messages: "mlflow at https://host". No secrets.
   virtual std::string name() const = 0;
-  /// Before all others, until it returns.
+  /// The first call; repeated until it succeeds.
   virtual void begin(const TrackedRun& run) = 0;
-  /// In the order in which the steps were done. Those of a call that has thrown may have been logged in part.
+  /// Steps in the order of their execution. After an exception some of them may have been logged.
   virtual void log(std::span<const TrackedStep> steps) = 0;
   virtual void end(TrackedEnd how) = 0;
 };

@@ -24,7 +24,7 @@ SteadyClock::duration ticks(double seconds) {
 
 }  // namespace
 
-/// Outlives the TrackerThread where a call hangs.
+/// Shared with the thread; outlives the TrackerThread if a call hangs.
 struct TrackerThread::Shared {
   std::unique_ptr<Tracker> tracker;
   std::string name;
@@ -35,15 +35,15 @@ struct TrackerThread::Shared {
   std::condition_variable changed;
   std::deque<TrackedStep> waiting;
   TrackerCounts counts;
-  std::optional<TrackedEnd> how;        ///< once the end was asked for
-  SteadyClock::time_point last_call{};  ///< until when it may take, from then on
-  bool calling = false;                 ///< a call runs, which may hang
-  std::size_t in_call = 0;              ///< steps of the call that runs
+  std::optional<TrackedEnd> how;        ///< set when the end was requested
+  SteadyClock::time_point last_call{};  ///< deadline after that
+  bool calling = false;                 ///< a call is running, and may hang
+  std::size_t in_call = 0;              ///< steps of the running call
   bool over = false;                    ///< the thread has ended
-  std::string problem;                  ///< of the last call that failed
+  std::string problem;                  ///< of the last failed call
   bool told = false, told_dropped = false, told_end = false;
 
-  // Of the thread alone.
+  // Used only by the thread.
   bool begun = false;
   double pause_s = 0;
 
@@ -54,7 +54,7 @@ struct TrackerThread::Shared {
   void log_some(std::unique_lock<std::mutex>& lock);
 };
 
-/// Runs the call without the lock. Later: it may be made again, after pause_s.
+/// Runs the call without the lock. Result `later`: it may be repeated after pause_s.
 TrackerThread::Shared::Outcome TrackerThread::Shared::attempt(std::unique_lock<std::mutex>& lock,
                                                               const std::function<void()>& call) {
   calling = true;
@@ -110,12 +110,12 @@ void TrackerThread::Shared::work() {
       if (outcome == Outcome::refused) break;
       begun = outcome == Outcome::done;
     }
-    // A call that failed comes again at the head of a later turn.
+    // A failed call is repeated at the beginning of a later turn.
     for (bool first = true; begun && !waiting.empty() && (first || pause_s == 0) && !late(); first = false)
       log_some(lock);
     if (how && begun && waiting.empty() && attempt(lock, [&, asked = *how] { tracker->end(asked); }) != Outcome::later)
       break;
-    // Until the next flush or attempt; the end does not wait for the flush.
+    // Wait for the next flush or attempt; at the end do not wait for the flush.
     const bool ending = how.has_value();
     auto until = SteadyClock::now() + ticks(pause_s > 0 ? pause_s : options.flush_s);
     if (ending) until = std::min(until, last_call);
@@ -133,7 +133,7 @@ TrackerThread::TrackerThread(std::unique_ptr<Tracker> tracker, TrackedRun run, c
   shared_->name = shared_->tracker->name();
   shared_->run = std::move(run);
   shared_->options = options;
-  // Signals are for the threads that train.
+  // Signals must be delivered to the training threads.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -146,7 +146,7 @@ TrackerThread::~TrackerThread() { end(TrackedEnd::asked_to_end, 0); }
 void TrackerThread::step(TrackedStep step) {
   const std::lock_guard lock(shared_->mutex);
   if (shared_->how) return;
-  if (shared_->over) {  // it refuses the run
+  if (shared_->over) {  // it refused the run
     ++shared_->counts.dropped;
     return;
   }
@@ -179,7 +179,7 @@ void TrackerThread::end(TrackedEnd how, double at_most_s) {
                               missing, shared_->problem.empty() ? "" : ": " + shared_->problem));
   const bool over = shared_->over;
   lock.unlock();
-  // One that still ends while the process does would leave libraries that clean up at their end.
+  // A thread that still runs at process exit could use libraries that are already cleaned up, so join if possible.
   if (over)
     thread_.join();
   else

@@ -9,16 +9,16 @@ namespace wt {
 
 class Trackers {
  public:
-  /// Those of run.loggers; `done`: steps before this start. Throws Error{usage} where the environment does not fit the
-  /// loggers; that a tracker does not answer is no error.
+  /// Starts the trackers of run.loggers; `done`: steps before this start. Throws Error{usage} where the environment
+  /// contradicts the loggers. A tracker that does not answer is no error.
   Trackers(const RunSpec& run, const std::filesystem::path& folder, std::int64_t done,
            const TrackerThreadOptions& options = {});
 
-  /// A line of metrics.jsonl, or of evaluations.jsonl, which has a label.
+  /// Passes on a line of metrics.jsonl, or of evaluations.jsonl, which has a label.
   void step(const nlohmann::json& line);
-  /// The next step may have been done before.
+  /// Call after a return to an earlier step: the next step may be a repeated one.
   void goes_on() { first_of_start_ = true; }
-  /// All of them together take at most so long.
+  /// The time limit is for all of them together.
   void end(TrackedEnd how, double at_most_s = kTrackerEnd_s);
 
   static constexpr double kTrackerEnd_s = 20;
@@ -29,7 +29,7 @@ class Trackers {
   bool first_of_start_ = true;
 };
 
-/// Throws what the constructor of Trackers throws, and starts nothing.
+/// Throws as the constructor of Trackers does, without starting anything.
 void check_loggers(const LoggersSpec& loggers);
 
 }  // namespace wt

@@ -1,4 +1,4 @@
-// What the kernels of the bandwidth benchmark read and write, larger than any cache.
+// Inputs and outputs of the kernels in the bandwidth benchmark, larger than any cache.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -18,7 +18,7 @@ constexpr int64_t kSequences = 8, kPositions = kRows / kSequences, kHead = 128, 
 constexpr int64_t kParameters = kRows * kWidth / 4;  // p, m, v and g are a quarter of an array each
 const WtStream kCpu{-1, nullptr};
 
-/// Lines of the cache begin where arrays do, as LibTorch's do.
+/// Allocates arrays at the begin of a cache line, as LibTorch does.
 template <class V>
 struct Aligned {
   using value_type = V;
@@ -30,7 +30,7 @@ struct Aligned {
 template <class V>
 using Array = std::vector<V, Aligned<V>>;
 
-/// Arrays for every kernel, as large as the largest needs: N rows of width 2 D.
+/// Arrays for every kernel, sized for the largest: N rows of width 2 D.
 struct Arrays {
   Array<float> in, also_in, out, scale, weights, dweights, rstd, gain_gradient, cos, sin;
   Array<unsigned char> codes;
@@ -60,7 +60,7 @@ struct Arrays {
     for (int64_t i = 0; i < kHead / 2; ++i) frequency.push_back(std::pow(1e4, -2.0 * double(i) / double(kHead)));
     wt_rope_table(kPositions, kHead, frequency.data(), 1, cos.data(), sin.data());
   }
-  /// Small numbers in either type: bf16 reads two of them in a float.
+  /// Small numbers in either type: read as bf16, each float is two of them.
   void fill() {
     std::mt19937 random{2};
     for (Array<float>* array : {&in, &also_in})
@@ -71,7 +71,7 @@ struct Arrays {
   }
 };
 
-/// Heads-first queries, keys and values, one after the other in an array.
+/// Heads-first queries, keys and values, consecutive in an array.
 struct Split {
   unsigned char *q, *k, *v;
 };
@@ -81,8 +81,7 @@ inline Split split(Array<float>& array, WtDtype dtype) {
   return {q, q + kQueryHeads * head, q + (kQueryHeads + kKeyHeads) * head};
 }
 
-constexpr float kLossScale =
-    kVocabulary;  // gradients of about one, not of 1 / vocabulary, where an error would not show
+constexpr float kLossScale = kVocabulary;  // gradients of about one; at 1 / vocabulary an error would not show
 constexpr double kRate = 0.1, kBeta1 = 0.9, kBeta2 = 0.95, kEps = 1e-8, kDecay = 0.1;
 constexpr int64_t kStep = 3;
 

@@ -1,10 +1,10 @@
 // Memory-bound CPU kernels as a share of the copy bandwidth, with Google Benchmark:
 //   bench_kernels --benchmark_enable_random_interleaving=true --benchmark_repetitions=3
-// Names say kernel, type, instruction set and threads. Every iteration times the kernel and then memcpy moving as many
-// bytes with as many threads; of_copy is the median of copy time / kernel time, so that what else the machine does hits
-// both. Before it is timed, every kernel in every form was compared with its formula in doubles; one that is wrong, or
-// fails, is an error in its row and exit status 1. Bytes are what must move: inputs read once, outputs written once, at
-// sizes beyond the caches.
+// Names contain kernel, type, instruction set and threads. Every iteration times the kernel and then a memcpy of as
+// many bytes with as many threads. of_copy is the median of copy time / kernel time, so that other load affects both.
+// Before timing, every kernel is compared in every form with its formula in doubles; a wrong or failed one is an error
+// in its row, and exit status 1. Bytes are those that must be moved (inputs read once, outputs written once), at sizes
+// beyond the caches.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ Arrays& arrays() {
   return made;
 }
 
-/// memcpy that reads and writes `bytes` in all.
+/// A memcpy that reads and writes `bytes` in total.
 void copy(int64_t bytes, int threads) {
   const size_t part = size_t(bytes / 2 / threads);
   const auto run = [part](int thread) {
@@ -53,13 +53,13 @@ void copy(int64_t bytes, int threads) {
 
 struct Kernel {
   const char* name;
-  /// Bytes that must move: of activations (elements), and others.
+  /// Bytes that must be moved: elements of the activation type, and other bytes.
   int64_t elements, other_bytes;
   std::function<WtStatus(WtDtype, Arrays&)> run;
   bool fp32_alone = false;
 };
 
-bool failed = false;  ///< any benchmark: the library's own exit status says nothing of it
+bool failed = false;  ///< any benchmark failed; the library's own exit status ignores errors
 
 void fail(benchmark::State& state, const std::string& why) {
   failed = true;

@@ -8,7 +8,7 @@
 namespace wt::bandwidth {
 namespace {
 
-constexpr int64_t kSampled = 61;  // rows; a prime, so that they fall on every place in a thread's part
+constexpr int64_t kSampled = 61;  // step between rows; a prime, to reach every position in a thread's part
 
 double value(const float* array, WtDtype dtype, int64_t i) {
   if (dtype == WT_FP32) return array[i];
@@ -25,7 +25,7 @@ double off(double found, double right) {
   return std::isnan(error) ? std::numeric_limits<double>::infinity() : error;
 }
 
-/// Over some rows, the first and the last among them, and all columns.
+/// Largest error over some rows, including the first and the last, and all columns.
 double over(int64_t rows, int64_t width, const std::function<double(int64_t row, int64_t column)>& error) {
   double worst = 0;
   for (int64_t s = 0; s < kSampled; ++s)
@@ -36,7 +36,7 @@ double over(int64_t rows, int64_t width, const std::function<double(int64_t row,
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
-/// Of code and scale; OCP E4M3 or a signed byte.
+/// Decodes code and scale: OCP E4M3 or a signed byte.
 double decoded(const Arrays& a, bool fp8, int64_t i, int64_t width) {
   const double scale = a.scale[size_t(i / width * (width / WT_QUANTIZE_BLOCK) + i % width / WT_QUANTIZE_BLOCK)];
   const unsigned char code = a.codes[size_t(i)];
@@ -48,7 +48,7 @@ double decoded(const Arrays& a, bool fp8, int64_t i, int64_t width) {
 
 bool is_fp8(const std::string& kernel) { return kernel.ends_with("fp8"); }
 
-/// 1 / sqrt(mean of squares + eps), as the forward pass has it.
+/// 1 / sqrt(mean of squares + eps), as in the forward pass.
 double rstd_of(const Arrays& a, WtDtype dtype, int64_t row) {
   double squares = 0;
   for (int64_t d = 0; d < kWidth; ++d) squares += std::pow(value(a.in.data(), dtype, row * kWidth + d), 2);
@@ -97,7 +97,7 @@ double rope_error(const Arrays& a, bool backward, const std::function<double(int
                           : head < kQueryHeads + kKeyHeads ? kQueryHeads
                                                            : kQueryHeads + kKeyHeads;
     const int64_t heads = first == 0 ? kQueryHeads : kKeyHeads;
-    // Of the head's first number in the two layouts: as projected, and split.
+    // Offsets of the head's first number in the two layouts: projected, and split.
     const int64_t fused = t * kWidth + head * kHead;
     const int64_t apart = first * kRows * kHead + ((t / kPositions * heads + head - first) * kPositions + s) * kHead;
     const int64_t from = backward ? apart : fused, to = backward ? fused : apart;
@@ -110,7 +110,7 @@ double rope_error(const Arrays& a, bool backward, const std::function<double(int
 
 double cross_entropy_error(const Arrays& a, const std::function<double(int64_t)>& in,
                            const std::function<double(int64_t)>& out) {
-  std::vector<double> log_sums(a.target.size());  // of exponentials of numbers below 2
+  std::vector<double> log_sums(a.target.size());  // sums of exponentials of numbers below 2 need no maximum
   double loss = 0;
   for (size_t t = 0; t < log_sums.size(); ++t) {
     double sum = 0;
@@ -142,7 +142,7 @@ double adamw_error(const Arrays& a) {
 
 WtStatus prepare(const std::string& kernel, WtDtype dtype, Arrays& a) {
   std::fill(a.gain_gradient.begin(), a.gain_gradient.end(), 0.0f);
-  // What a kernel does not write is not what the one before it left: no numbers, in fp32 and in bf16.
+  // Fill outputs with NaN, in fp32 and in bf16, so that unwritten elements are found.
   const auto spoil = [](Array<float>& array) { std::memset(array.data(), 0xff, array.size() * sizeof(float)); };
   for (Array<float>* array : {&a.out, &a.scale, &a.dweights, &a.rstd}) spoil(*array);
   std::memset(a.codes.data(), 0x7f, a.codes.size());
@@ -169,7 +169,7 @@ double largest_error(const std::string& kernel, WtDtype dtype, const Arrays& a) 
   const auto in = [&](int64_t i) { return value(a.in.data(), dtype, i); };
   const auto also = [&](int64_t i) { return value(a.also_in.data(), dtype, i); };
   const auto out = [&](int64_t i) { return value(a.out.data(), dtype, i); };
-  /// Of a token's rows, each times its weight or 1.
+  /// Sum over a token's rows, each times its weight or 1.
   const auto summed = [&](int64_t t, int64_t d, bool weighted) {
     double sum = 0;
     for (int64_t c = t * kTopK; c < (t + 1) * kTopK; ++c)
@@ -211,7 +211,7 @@ double largest_error(const std::string& kernel, WtDtype dtype, const Arrays& a) 
   if (kernel.starts_with("rope")) return rope_error(a, kernel == "rope_backward", in, out);
   if (kernel == "cross_entropy") return cross_entropy_error(a, in, out);
   if (kernel == "adamw") return adamw_error(a);
-  return std::numeric_limits<double>::infinity();  // nobody knows what it should be
+  return std::numeric_limits<double>::infinity();  // unknown kernel
 }
 
 double allowed_error(const std::string& kernel, WtDtype dtype) {

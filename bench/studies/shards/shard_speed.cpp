@@ -1,8 +1,8 @@
-// What reading MDS shards costs:
+// The cost of reading MDS shards:
 //   shard_speed read [MIB]      tokens from a local data set, uncompressed and compressed: the first time and again
-//   shard_speed hash [MIB]      every hash that an index may state, CPU seconds a GB
-//   shard_speed index [SHARDS]  index.json of so many compressed shards with two hashes: CPU seconds and memory
-// In one run, so that rows of one table are of one machine in one state.
+//   shard_speed hash [MIB]      every hash that an index may have, CPU seconds per GB
+//   shard_speed index [SHARDS]  index.json of that many compressed shards with two hashes: CPU seconds and memory
+// One run prints a whole table, so that its rows come from one machine in one state.
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::size_t kSampleTokens = 2049;
 
-/// Tokens as uneven as those of text: Zipf's law, and half of them repeat what stood 64 to 127 places before.
+/// Tokens as skewed as text: Zipf's law, and half of them repeat one of 64 to 127 positions before.
 std::vector<std::uint16_t> tokens_like_text(std::mt19937_64& random) {
   std::vector<std::uint16_t> tokens(kSampleTokens);
   std::uniform_real_distribution<double> unit(0, 1);
@@ -58,7 +58,7 @@ std::pair<double, double> read_all(const std::filesystem::path& folder, std::uin
 
 void read(std::uint64_t mib) {
   const ScratchFolder scratch("shard-speed");
-  std::mt19937_64 random(1);  // NOLINT: the same tokens in every run
+  std::mt19937_64 random(1);  // NOLINT: a fixed seed, for the same tokens in every run
   std::vector<std::vector<std::uint16_t>> samples;
   for (std::uint64_t bytes = 0; bytes < mib << 20; bytes += 2 * kSampleTokens)
     samples.push_back(tokens_like_text(random));

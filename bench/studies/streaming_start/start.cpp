@@ -1,7 +1,7 @@
-// How long a run of MPT-30B's size waits for its first batch: 10 streams, 488,894 shards, 2.0e9 samples (MosaicML's
-// slides), of shard sizes alone, without data. For each kind of order: seconds to the first batch of an epoch, of a
-// batch after it, to the first batch in mid-epoch, and the most memory.
-// Usage: streaming_start ALGORITHM whole|proportions [SHARDS [CANONICAL_NODES]]
+// The wait for the first batch in a run of MPT-30B's size: 10 streams, 488,894 shards, 2.0e9 samples (MosaicML's
+// slides), from shard sizes alone, without data. For each order: seconds to the first batch of an epoch, to a following
+// batch, to the first batch in mid-epoch, and peak memory. Usage: streaming_start ALGORITHM whole|proportions [SHARDS
+// [CANONICAL_NODES]]
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -15,16 +15,16 @@
 namespace wt {
 namespace {
 
-/// Samples of a shard of 2,048 tokens each, 64 MiB: 2.0e9 / 488,894.
+/// Samples of 2,048 tokens in a shard of 64 MiB: 2.0e9 / 488,894.
 constexpr std::int64_t kShardSamples = 4091;
-/// Shares of streams in the shards, and in an epoch where it has proportions: some are repeated, some drawn in part.
+/// Each stream's share of the shards, and its proportion of an epoch: some are repeated, some sampled in part.
 constexpr double kShards[] = {0.42, 0.16, 0.12, 0.10, 0.06, 0.05, 0.04, 0.03, 0.01, 0.01};
 constexpr double kProportions[] = {0.33, 0.30, 0.10, 0.085, 0.05, 0.045, 0.03, 0.03, 0.015, 0.015};
 constexpr std::int64_t kBatch = 1024;
 
 struct Lap {
   double wall_s = steady_s(), cpu_s = thread_cpu_s();
-  /// Since the last call.
+  /// Time since the last call.
   Lap passed() {
     const Lap now, before = std::exchange(*this, now);
     return {now.wall_s - before.wall_s, now.cpu_s - before.cpu_s};

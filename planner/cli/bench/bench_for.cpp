@@ -1,4 +1,4 @@
-// windtunnel bench --for: finds what a study lacks, says how long that takes, and hands the list to windtunnel-train.
+// windtunnel bench --for: finds what a study lacks, estimates the time, and passes the list to windtunnel-train.
 #include <sys/mman.h>
 #include <unistd.h>
 #include <CLI/CLI.hpp>
@@ -38,7 +38,7 @@ Options parse(std::vector<std::string> arguments) {
   app.add_flag("--dry-run", o.dry_run);
   app.add_flag("--quick", o.quick);
   app.add_flag("--json", o.json);
-  std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
+  std::reverse(arguments.begin(), arguments.end());  // CLI11's order
   try {
     app.parse(arguments);
   } catch (const CLI::ParseError& e) {
@@ -79,7 +79,7 @@ void list(const StudyShapes& shapes, int samples) {
   }
 }
 
-/// The seconds behind --worth; none: everything is measured.
+/// The seconds of --worth; none: everything is measured.
 std::optional<double> worth_seconds(const Options& o) {
   if (o.worth.empty()) return std::nullopt;
   const double seconds = parse_seconds(o.worth, "--worth");
@@ -87,7 +87,7 @@ std::optional<double> worth_seconds(const Options& o) {
   return seconds;
 }
 
-/// Leaves the shapes that are worth most to the study's plan, and says which and what is left out.
+/// Keeps the shapes that are most valuable for the study's plan, and reports these and the rest.
 void keep_the_best(const Options& o, const PlanInputs& inputs, double seconds, StudyShapes& shapes) {
   const MeasureNext next = measure_next(inputs, make_plan(inputs), o.samples);
   const WorthMinutes best = worth_minutes(next, seconds, !shapes.gpu.empty(), o.samples);
@@ -119,7 +119,7 @@ void keep_the_best(const Options& o, const PlanInputs& inputs, double seconds, S
                  amount_text(row.saves, next.unit), row.how);
 }
 
-/// A file that only this process and what it becomes can read.
+/// An in-memory file for this process and the program that it executes next.
 std::string memory_file(const std::string& name, const std::string& text) {
   const int descriptor = memfd_create(name.c_str(), 0);
   if (descriptor < 0 || write(descriptor, text.data(), text.size()) != static_cast<ssize_t>(text.size()))

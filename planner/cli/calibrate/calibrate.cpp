@@ -1,4 +1,4 @@
-// windtunnel calibrate: profiles in, machine model out, with what is left over class by class.
+// windtunnel calibrate: makes a machine model from profiles, and reports residuals by class.
 #include "sim/cost/calibrate/calibrate.hpp"
 #include "configs/files/find.hpp"
 #include "planner/cli/calibrate/calibrate_report.hpp"

@@ -9,7 +9,7 @@
 namespace wt {
 namespace {
 
-/// Negative: was not determined.
+/// Negative: not determined.
 Cell error_cell(double share) { return share < 0 ? Cell("-") : percent(share); }
 
 Table residual_table(const CalibrationResult& result) {
@@ -36,7 +36,7 @@ Table residual_table(const CalibrationResult& result) {
   return table;
 }
 
-/// What a node and all nodes get of each store; no rows where nobody measured storage.
+/// Rates of one node and of all nodes for each store; no rows where storage was not measured.
 Table storage_table(const std::vector<StorageRates>& stores) {
   Table table{.title = "Storage of checkpoints"};
   table.columns = {{"store"},
@@ -64,7 +64,7 @@ Table storage_table(const std::vector<StorageRates>& stores) {
   return table;
 }
 
-/// The class that is predicted worst where it was not measured.
+/// The class with the largest error on left-out measurements.
 const ClassResidual* worst(const CalibrationResult& result) {
   const ClassResidual* found = nullptr;
   for (const ClassResidual& r : result.residuals)

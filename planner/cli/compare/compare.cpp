@@ -1,4 +1,4 @@
-// windtunnel compare: runs that windtunnel train really did, beside what the simulator says of them.
+// windtunnel compare: real runs of windtunnel train compared with the simulator's predictions.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -57,7 +57,7 @@ void compare(const Options& o) {
   report.payload = {{"comparisons", rows}};
   report.provenance = provenance({{"prices", o.machine}});
   if (!o.output.empty()) write_report_file(report, o.output);
-  if (!o.json) std::erase_if(report.sections, [](const Section& s) { return s.id == "timeline"; });  // for files
+  if (!o.json) std::erase_if(report.sections, [](const Section& s) { return s.id == "timeline"; });  // only in files
   put_report(report, o.json);
 }
 

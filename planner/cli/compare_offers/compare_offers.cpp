@@ -1,4 +1,4 @@
-// windtunnel compare-offers: one study on several offered clusters, by money.
+// windtunnel compare-offers: compares the cost of one study on several offered clusters.
 #include <fmt/format.h>
 
 #include <memory>

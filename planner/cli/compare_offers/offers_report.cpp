@@ -73,7 +73,7 @@ std::string offer_note(const OfferRow& row) {
   return note + " " + evidence_sentence(row.plan->step.evidence) + ".";
 }
 
-/// Whether an offer charges for a part that another one does not name.
+/// Whether one offer charges for an item that another one does not mention.
 bool prices_differ(const OfferComparison& comparison) {
   const auto parts = [](const OfferRow& row) {
     return std::pair{row.offer.prices->storage_tb_month.has_value(), row.offer.prices->egress_tb.has_value()};

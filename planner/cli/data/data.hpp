@@ -1,4 +1,4 @@
-// The subcommands of windtunnel data; each defined in the file of its name, data_check.cpp.
+// The subcommands of windtunnel data, in files named after them (data_check_command.cpp, data_mix.cpp).
 #pragma once
 #include "planner/cli/parts/words.hpp"
 

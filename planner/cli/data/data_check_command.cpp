@@ -1,4 +1,4 @@
-// windtunnel data check: whether a data set is what its index says, and what it holds.
+// windtunnel data check: whether a data set matches its index, and what it contains.
 #include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
@@ -29,14 +29,14 @@ struct CheckWords {
 struct CheckedFolder {
   std::filesystem::path folder;
   DataCheckResult result;
-  std::vector<std::string> texts;  ///< of the shown samples
-  bool by_run = false;             ///< what is learned is as the run says
+  std::vector<std::string> texts;  ///< decoded samples to show
+  bool by_run = false;             ///< which tokens count in the loss follows the run file
 };
 
 constexpr std::size_t kShownTokens = 64;
 constexpr std::size_t kShownBytes = 240;
 
-/// Byte for byte; what does not print, and the end of a document, as escapes.
+/// Decodes byte tokens; unprintable bytes and the end of a document become escapes.
 std::string text_of_bytes(const std::vector<std::int32_t>& ids) {
   std::string text;
   for (const std::int32_t id : ids)
@@ -44,7 +44,7 @@ std::string text_of_bytes(const std::vector<std::int32_t>& ids) {
   return text;
 }
 
-/// In one line: JSON's escapes, and U+FFFD for what is no UTF-8.
+/// In one line: JSON's escapes, and U+FFFD for invalid UTF-8.
 std::string in_a_line(std::string text) {
   const bool cut = text.size() > kShownBytes;
   if (cut) text.resize(kShownBytes);
@@ -71,7 +71,7 @@ std::vector<std::string> texts_of(const DataCheckResult& result, TokenizerProces
   return texts;
 }
 
-/// The length that this share of the samples does not exceed.
+/// The length that a share of the samples does not exceed.
 std::int64_t length_at(const DataCheckResult& r, double share) {
   std::int64_t seen = 0, all = 0;
   for (const auto& [length, samples] : r.lengths) all += samples;
@@ -143,7 +143,7 @@ void print_check(const CheckedFolder& checked) {
   fmt::print("  {}\n", r.problem_count == 0 ? "ok" : counted(r.problem_count, "problem"));
 }
 
-/// The folders of a run's streams, or the one that was named.
+/// The folders of a run's streams, or the named folder.
 std::vector<std::filesystem::path> folders_to_check(const CheckWords& words, DataCheckOptions& options) {
   options.seq_len = words.seq_len;
   if (std::filesystem::is_directory(words.what)) return {words.what};

@@ -1,4 +1,4 @@
-// windtunnel data mix: what a run draws of each stream.
+// windtunnel data mix: what a run draws from each stream.
 #include "planner/cli/data/data_mix.hpp"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ struct MixCommand {
   bool json = false;
 };
 
-/// Where the stream's index is: its local folder, or a remote one on this machine.
+/// The folder with the stream's index: its local folder, or a remote one that is on this machine.
 std::filesystem::path index_folder(const StreamSpec& stream, const std::string& file) {
   for (const std::string& folder : {stream.local_folder(), stream.remote_folder()})
     if (!folder.empty() && std::filesystem::exists(std::filesystem::path(folder) / kMdsIndexName)) return folder;
@@ -32,7 +32,7 @@ std::filesystem::path index_folder(const StreamSpec& stream, const std::string& 
       kMdsIndexName);
 }
 
-/// Tokens of its first sample; none where that is not here or has none.
+/// Tokens of the first sample; none where it is not on this machine or has none.
 std::optional<std::int64_t> sample_tokens(const std::filesystem::path& folder) {
   try {
     for (const MdsShard& shard : read_mds_index(folder)) {

@@ -1,4 +1,4 @@
-// windtunnel data mix: what the streams of a run file give to it.
+// windtunnel data mix: what each stream contributes to a run.
 #pragma once
 
 namespace wt {

@@ -1,4 +1,4 @@
-// windtunnel demo: the whole loop, stage by stage.
+// windtunnel demo: all stages from data to report.
 #include <array>
 #include <chrono>
 
@@ -18,7 +18,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// By DemoStage, and the report after them.
+/// Indexed by DemoStage, followed by the report.
 constexpr std::array kStages = {"data", "train", "bench", "calibrate", "simulate", "plan", "drill", "gate", "report"};
 
 void print_stage(std::size_t stage, double seconds, const std::string& text) {
@@ -29,7 +29,7 @@ void print_stage(std::size_t stage, double seconds, const std::string& text) {
   std::fflush(stdout);
 }
 
-/// What a stage gave for others to open.
+/// Writes a stage's result to files.
 void write_stage(DemoStage stage, const DemoResult& result, const std::filesystem::path& folder) {
   if (stage == DemoStage::simulate)
     write_file_atomically(folder / "trace.json", chrome_trace({{"predicted", result.shown().predicted_timelines},

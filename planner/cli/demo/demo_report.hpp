@@ -1,4 +1,4 @@
-// What `windtunnel demo` says: as each stage ends, in its report, and in one paragraph at the end.
+// Output of `windtunnel demo`: a text after each stage, a report, and a paragraph at the end.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace wt {
 
-/// What a stage that has ended gave; a line, or several.
+/// The result of a finished stage, in one or several lines.
 std::string demo_stage(DemoStage stage, const DemoResult& result);
 /// The plan's report, with what the trainer proved on this machine.
 Report demo_report(const DemoResult& result);
-/// Names `report`, the file.
+/// The final paragraph; it names the file `report`.
 std::string demo_summary(const DemoResult& result, const std::filesystem::path& report);
 
 }  // namespace wt

@@ -1,4 +1,4 @@
-// windtunnel drill: real faults in real training, recovery proved bit by bit.
+// windtunnel drill: real faults in real training, with bit-exact proof of recovery.
 #include <nlohmann/json.hpp>
 
 #include "configs/base/atomic_file.hpp"
@@ -25,7 +25,7 @@ struct Options {
   bool simulate = false, json = false;
 };
 
-/// Scenarios that are drawn; their files lie in the drill's folder.
+/// Adds randomly drawn scenarios; their files are in the drill's folder.
 void add_random(const Options& o, std::vector<DrillInput>& inputs) {
   if (o.count < 1 || o.seed < 0 || o.first < 0)
     throw_error(
@@ -43,7 +43,7 @@ void add_random(const Options& o, std::vector<DrillInput>& inputs) {
     runs.push_back({run, step_ops(run)});
   }
   for (std::int64_t i = o.first; i < o.first + o.count; ++i) {
-    const auto& [run, ops] = runs[i % 4 == 3 ? 1 : 0];  // every fourth with local copies and comparisons of replicas
+    const auto& [run, ops] = runs[i % 4 == 3 ? 1 : 0];  // every fourth with local checkpoints and replica comparison
     Scenario scenario = random_scenario(run, {ops.ids, ops.collectives}, static_cast<std::uint64_t>(o.seed), i);
     scenario.file = std::filesystem::path(o.output) / (scenario.name + ".yaml");
     write_file_atomically(scenario.file, scenario_to_yaml(scenario));
@@ -51,7 +51,7 @@ void add_random(const Options& o, std::vector<DrillInput>& inputs) {
   }
 }
 
-/// In simulated months, by times that an earlier drill measured: no rank starts, nothing is written.
+/// Simulates months with recovery times of an earlier drill: starts no rank and writes nothing.
 void simulate(const Options& o) {
   std::vector<std::pair<std::string, SimulatedScenario>> simulated;
   for (const std::string& name : o.scenarios) {
@@ -75,11 +75,11 @@ void drill(const Options& o) {
   std::vector<DrillInput> inputs;
   for (const std::string& name : o.scenarios)
     if (name != "random") inputs.push_back(read_drill_input(name));
-  take_output_folder(o.output, "drill");  // before anything is written into it
+  take_output_folder(o.output, "drill");  // must be first
   if (std::count(o.scenarios.begin(), o.scenarios.end(), "random") > 0) add_random(o, inputs);
   for (DrillInput& input : inputs) {
     RunSpec& run = input.run;
-    // Where the run's own data is not here, text of this machine stands for it; what is written lies in the drill's
+    // If the run's data is not on this machine, text files of the system replace it; tokens are written to the drill's
     // folder.
     if (!std::filesystem::exists(run.dataset.folder() / "index.json"))
       run.dataset.use_folder(system_text_folder(o.output, run.seq));

@@ -1,4 +1,4 @@
-// windtunnel eval: scores of an exported model by lm-eval, and the Gauntlet's averages over any results.
+// windtunnel eval: scores an exported model with lm-eval, and averages results like the Gauntlet.
 #include <nlohmann/json.hpp>
 
 #include "configs/base/atomic_file.hpp"
@@ -24,7 +24,7 @@ struct Options {
   bool json = false;
 };
 
-/// A folder and an evaluation file, in any order, each of them or none.
+/// A folder and an evaluation file, in any order; either may be missing.
 struct Asked {
   std::string folder, file;
 };
@@ -61,7 +61,7 @@ Evaluation scores_of(const Options& o, const Asked& asked, const HarnessSpec& sp
   return run_lm_eval(spec, weights, asked.folder);
 }
 
-/// To the trackers that the run file names, where the folder is a run's. What fails there is told, and fails nothing.
+/// Sends scores to the trackers of the run file, if the folder is a run's. Errors are printed and otherwise ignored.
 void track(const Evaluation& evaluation, const std::filesystem::path& folder) try {
   if (!std::filesystem::exists(folder / kRunFile)) return;
   const RunSpec run = read_run(folder / kRunFile);
@@ -81,7 +81,7 @@ void evaluate(const Options& o) {
   if (!o.tasks.empty()) spec.tasks = o.tasks;
   if (!o.output.empty()) check_report_file(o.output);
   Evaluation evaluation = scores_of(o, asked, spec);
-  if (!asked.folder.empty())  // also where the gauntlet below is refused: scores may have taken hours
+  if (!asked.folder.empty())  // before the gauntlet may refuse them: scores can take hours
     write_file_atomically(std::filesystem::path(asked.folder) / kEvaluationFile,
                           json_text(evaluation_json(evaluation)));
   if (spec.gauntlet) {

@@ -1,4 +1,4 @@
-// What a model scored, as a report of its own and as a section of a run's report.
+// A model's scores as a report, and as a section of a run's report.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 
@@ -7,7 +7,7 @@
 
 namespace wt {
 
-/// Tasks with their metrics; categories and averages where a gauntlet was asked for. Its id is "evaluation".
+/// Tasks with their metrics; with a gauntlet also categories and averages. The section's id is "evaluation".
 Section evaluation_section(const Evaluation& evaluation);
 
 /// The payload is evaluation_json().

@@ -1,4 +1,4 @@
-// windtunnel export: a plan or a run in the format of the framework that is to train it.
+// windtunnel export: writes a plan or a run in another framework's format.
 #include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
@@ -17,7 +17,7 @@ struct Options {
   bool json = false;
 };
 
-/// A folder of windtunnel plan -o has the run in it.
+/// A folder written by windtunnel plan -o contains the run file.
 std::filesystem::path run_file_of(const std::string& plan) {
   if (!std::filesystem::is_directory(plan)) return find_config("runs", plan);
   const std::filesystem::path file = std::filesystem::path(plan) / "plan.yaml";

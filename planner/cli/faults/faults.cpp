@@ -1,4 +1,4 @@
-// windtunnel faults: recovery policies of a study, side by side on the same traces of faults.
+// windtunnel faults: compares a study's recovery policies on the same traces of faults.
 #include <fmt/format.h>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -16,7 +16,7 @@
 namespace wt {
 namespace {
 
-constexpr std::int64_t kTraces = 1000;  // the study's runs, if fewer
+constexpr std::int64_t kTraces = 1000;  // or the study's runs, if fewer
 
 struct Options {
   std::string study, output;

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// As a regular expression that finds `text` and nothing else.
+/// A regular expression that matches only `text`.
 std::string escaped(const std::string& text) {
   std::string out;
   for (char c : text) {
@@ -37,7 +37,7 @@ Profile merged(const std::vector<Profile>& processes) {
   Profile all = merge(processes, {});
   all.fingerprint.erase(kMergedFrom);
   const auto date = processes[0].fingerprint.find("date");
-  if (date != processes[0].fingerprint.end()) all.fingerprint["date"] = date->second;  // not one a process
+  if (date != processes[0].fingerprint.end()) all.fingerprint["date"] = date->second;  // instead of one per process
   return all;
 }
 
@@ -64,10 +64,10 @@ Profile GateBlocks::run(bool is_new, const std::string& filter, double limit_s) 
   const ScratchFolder scratch("wt-gate-run");
   const fs::path out = scratch.path() / "profile.json";
   const std::string file = shell_word(out.string());
-  std::string command = command_ + filter, said;
+  std::string command = command_ + filter, failure;
   command = command.find("{output}") == std::string::npos ? fmt::format("{{ {}\n}} > {}", command, file)
                                                           : replaced(command, "{output}", file);
-  bool ended_well = run_in_tree(tree, command, limit_s, log_, said);
+  bool ended_well = run_in_tree(tree, command, limit_s, log_, failure);
   Profile profile;
   if (ended_well || fs::exists(out)) {
     const auto read = [&] {
@@ -79,20 +79,20 @@ Profile GateBlocks::run(bool is_new, const std::string& filter, double limit_s) 
     try {
       profile = read();
     } catch (const Error&) {
-      if (ended_well && filter.empty()) throw;  // else the failed process, or the filter, is the reason
+      if (ended_well && filter.empty()) throw;  // otherwise the failed process, or the filter, is the reason
       ended_well = false;
     }
   }
   if (!ended_well && profile.failures.empty()) {
     if (filter.empty())
-      throw_error(Code::runtime, "gate run: {} could not be measured: {}", tree.commit.substr(0, 12), said);
+      throw_error(Code::runtime, "gate run: {} could not be measured: {}", tree.commit.substr(0, 12), failure);
     takes_filter_ = false;
     fmt::print(stderr, "gate run: the command fails with{} at its end; measuring everything each time\n",
                filter.substr(0, filter.find('=')));
     return run(is_new, "", limit_s);
   }
   for (Measurement& m : profile.measurements) m.samples = {m.median()};
-  // What was built, whatever is committed or edited while it is measured.
+  // The commit that was built, whatever is committed or edited during the measurement.
   if (const auto commit = profile.fingerprint.find("commit"); commit != profile.fingerprint.end())
     commit->second = tree.commit + (tree.is_clean ? "" : "-dirty");
   return profile;
@@ -104,7 +104,7 @@ void GateBlocks::block(const std::string& filter, double limit_s) {
 }
 
 std::string GateBlocks::filter(const std::vector<std::string>& names) const {
-  if (!filters()) return "";  // a filter in the command measured these names or more: the last one counts
+  if (!filters()) return "";  // a filter of the command itself selects a superset; the last filter counts
   std::vector<std::string> patterns;
   for (const std::string& name : names)
     if (const auto found = filter_names_.find(name); found != filter_names_.end())

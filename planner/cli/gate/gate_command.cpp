@@ -1,4 +1,4 @@
-// windtunnel gate: did the new profile get slower than the base? windtunnel gate selftest: how good is the answer?
+// windtunnel gate: compares a new profile with a base. windtunnel gate selftest: how reliable the answers are.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,4 @@
-// What the files of windtunnel gate share.
+// Shared by the subcommands of windtunnel gate.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -8,10 +8,9 @@
 
 namespace wt {
 
-/// A file, or every .json of a folder: one a process, to be merged. Throws Error{usage} for a folder without any.
+/// A file, or every .json of a folder (one per process, to be merged). Throws Error{usage} for a folder without any.
 std::vector<std::filesystem::path> gate_profiles(const std::string& place);
-
-/// record, history, accept.
+/// Adds record, history and accept.
 void add_gate_history(const Command& gate);
 
 }  // namespace wt

@@ -1,4 +1,4 @@
-// What a gate says under a pull request: findings alone, or nothing.
+// The gate's comment on a pull request: only findings, or nothing.
 #pragma once
 #include <string>
 
@@ -6,8 +6,8 @@
 
 namespace wt {
 
-/// Markdown: regressions first with change and interval, then what became faster, and the command that measures it
-/// again. "" when there is neither. At most 100 rows, and it says how many more; a forge takes 65,536 characters.
+/// Markdown: regressions first with change and interval, then improvements, and the command that measures again. ""
+/// when there are neither. At most 100 rows and the number of others, because a comment holds 65,536 characters.
 std::string gate_comment(const GateResult& result);
 
 }  // namespace wt

@@ -1,4 +1,4 @@
-// How the gate's reports write one number; shared by its text and Markdown tables.
+// Formats one number for the gate's text and Markdown tables.
 #pragma once
 #include <optional>
 #include <string>

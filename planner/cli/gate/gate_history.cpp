@@ -1,4 +1,4 @@
-// windtunnel gate record, history and accept: profiles over months, and what changed behind which commit.
+// windtunnel gate record, history and accept: profiles over months, and changes with the commits that may cause them.
 #include <fmt/chrono.h>
 #include <fmt/core.h>
 
@@ -23,20 +23,20 @@
 namespace wt {
 namespace {
 
-/// Whether it is a commit's digits, as 4f2c1e9 or 4f2c1e9-dirty.
+/// Whether it is a commit hash, such as 4f2c1e9 or 4f2c1e9-dirty.
 bool is_commit(const std::string& text) {
   const std::size_t digits = std::min(text.find_first_not_of("0123456789abcdef"), text.size());
   return digits >= 7 && (digits == text.size() || text[digits] == '-');
 }
 
-/// UTC, ISO 8601, with milliseconds: records are read in the order of their dates.
+/// UTC, ISO 8601, with milliseconds, because records are read in the order of their dates.
 std::string now() {
   const auto since = std::chrono::system_clock::now().time_since_epoch();
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(since).count();
   return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03d}Z", fmt::gmtime(static_cast<std::time_t>(ms / 1000)), ms % 1000);
 }
 
-/// Each commit once, as long as it was ever recorded.
+/// Adds a commit once, keeping the longest recorded form of its hash.
 void add_commit(const std::string& commit, std::vector<std::string>& commits) {
   for (std::string& each : commits)
     if (same_commit(each, commit)) {
@@ -70,14 +70,14 @@ void add_record(const Command& gate) {
     const bool fresh = record_run(run, o->history);
     const History history = read_history(o->history);
     const HistoryJudgement judgement = judge_history(history);
-    std::vector<AlertRecord> news = judgement.news;
-    const std::string date = now();  // not the commit's: many runs may be of one commit
-    for (AlertRecord& each : news) each.date = date;
-    record_alerts(news, o->history);
+    std::vector<AlertRecord> new_alerts = judgement.new_alerts;
+    const std::string date = now();  // not the commit's date: several runs may have one commit
+    for (AlertRecord& each : new_alerts) each.date = date;
+    record_alerts(new_alerts, o->history);
     fmt::print("{} run {} of commit {}: {} in {}{}.\n{}", fresh ? "Recorded" : "Already there:", run.id,
                run.commit.empty() ? "unknown" : run.commit,
                counted(static_cast<std::int64_t>(run.values.size()), "benchmark"), run.environment,
-               run.left_out == 0 ? "" : fmt::format(", {} left out", run.left_out), history_news(judgement));
+               run.left_out == 0 ? "" : fmt::format(", {} left out", run.left_out), new_alerts_text(judgement));
     for (const auto& [benchmark, error] : run.failed) fmt::print("{} failed: {}\n", benchmark, shortened(error));
     if (judgement.has_regression()) set_status(static_cast<int>(Code::finding));
   });
@@ -102,7 +102,7 @@ void add_show(const Command& gate) {
     const History history = read_history(o->folder);
     const HistoryJudgement judgement = judge_history(history);
     if (!o->output.empty()) write_report_file(history_report(history, judgement), o->output);
-    const Report words = history_report(history, judgement, 0);  // a chart in text is a table of all its numbers
+    const Report words = history_report(history, judgement, 0);  // no charts: in text they are tables of all numbers
     if (o->markdown)
       put_document(markdown_report(words), "");
     else if (o->output != "-")

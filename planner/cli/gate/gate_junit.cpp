@@ -1,4 +1,4 @@
-// JUnit XML as CI servers read it: one testsuite, one testcase a benchmark.
+// JUnit XML for CI servers: one testsuite, one testcase per benchmark.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace wt {
 namespace {
 
-/// XML 1.0 allows no other control characters, not even escaped.
+/// XML 1.0 forbids other control characters, even escaped.
 std::string printable(std::string text) {
   std::ranges::replace_if(
       text, [](unsigned char c) { return c < 0x20; }, '?');

@@ -78,7 +78,7 @@ std::string gate_text(const GateResult& result, bool all) {
     const auto names_behind_numbers = [](auto& cells) {
       std::rotate(cells.begin() + 1, cells.begin() + 2, cells.end() - 1);
     };
-    names_behind_numbers(table.columns);  // they are long, and a terminal is narrow
+    names_behind_numbers(table.columns);  // names are long, and a terminal is narrow
     for (auto& row : table.rows) names_behind_numbers(row);
     text += text_table(table) + "\n";
   }

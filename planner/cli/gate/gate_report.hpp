@@ -1,5 +1,4 @@
-// The gate's result in the formats that people and CI read. Everything is drawn from GateResult; nothing is decided
-// here.
+// The gate's result in formats for people and CI. These functions only format a GateResult; they decide nothing.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -9,13 +8,13 @@
 
 namespace wt {
 
-/// The sentence, then a table, worst first; benchmarks that are the same or new are only counted unless `all`.
+/// The sentence, then a table, worst first. Benchmarks that are the same or new are only counted unless `all`.
 std::string gate_text(const GateResult& result, bool all = false);
-/// Every number of every row (schema "windtunnel.gate/1"); what does not apply is null.
+/// Every number of every row (schema "windtunnel.gate/1"); inapplicable values are null.
 nlohmann::json gate_json(const GateResult& result);
-/// For a pull request: the sentence, findings worst first, everything else in a fold. No row is left out.
+/// For a pull request: the sentence, findings worst first, everything else folded. It contains all rows.
 std::string gate_markdown(const GateResult& result);
-/// One testcase a benchmark. failure: slower ("regression") and missing; error: incomparable and failed; skipped:
+/// One testcase per benchmark. failure: slower ("regression") and missing; error: incomparable and failed; skipped:
 /// inconclusive, and missing where allowed.
 std::string gate_junit(const GateResult& result);
 

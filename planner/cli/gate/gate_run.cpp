@@ -23,7 +23,7 @@
 namespace wt {
 namespace {
 
-// Of our own tree.
+// Defaults, for Windtunnel's own tree.
 constexpr const char* kBuild = "WINDTUNNEL_TRAINER=1 ./windtunnel --help >/dev/null";
 constexpr const char* kMeasure = "build/bin/windtunnel bench kernels --quick -o {output}";
 
@@ -35,7 +35,7 @@ struct RunOptions {
   bool strict = false, allow_missing = false, all = false, json = false;
 };
 
-/// What a user types to measure both again.
+/// The command line that measures both again.
 std::string command_line(const RunOptions& o, const GateTree& base, const GateTree& current, std::int64_t seed) {
   const bool named = o.current != "." || current.is_clean;
   std::string line = fmt::format("windtunnel gate run --base {} --new {}", base.commit.substr(0, 12),
@@ -50,11 +50,11 @@ std::string command_line(const RunOptions& o, const GateTree& base, const GateTr
 
 void build(const GateTree& tree, const RunOptions& o, const std::filesystem::path& log) {
   fmt::print(stderr, "gate run: building {}{}\n", tree.commit.substr(0, 12), tree.is_clean ? "" : " with changes");
-  std::string said;
+  std::string failure;
   constexpr double kDay_s = 86400;
-  if (!run_in_tree(tree, o.build, kDay_s, log, said))
+  if (!run_in_tree(tree, o.build, kDay_s, log, failure))
     throw_error(Code::runtime, "gate run: {} could not be built in {}: {}", tree.commit.substr(0, 12),
-                tree.folder.string(), said);
+                tree.folder.string(), failure);
 }
 
 void run(const RunOptions& o) {
@@ -68,7 +68,7 @@ void run(const RunOptions& o) {
   const GateTree base = trees.tree(o.base), current = trees.tree(o.current);
   build(base, o, trees.log());
   build(current, o, trees.log());
-  // Drawn anew: "each order is equally likely" holds for no order that is always the same.
+  // A new seed each time: orders must be random for the test's probabilities to hold.
   const std::int64_t seed = o.seed ? *o.seed : std::random_device{}();
   GateBlocks blocks(base, current, o.command, trees.log(), static_cast<std::uint64_t>(seed));
   GateResult result = blocks.measure(60 * o.minutes, options);

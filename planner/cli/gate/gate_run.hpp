@@ -1,4 +1,4 @@
-// windtunnel gate run: the subcommand of gate that measures by itself.
+// windtunnel gate run: the subcommand of gate that takes the measurements itself.
 #pragma once
 #include "planner/cli/parts/words.hpp"
 

@@ -27,8 +27,7 @@ fs::path cache_of_trees() {
   throw_error(Code::usage, "gate run: found no folder for the trees; set WINDTUNNEL_CACHE");
 }
 
-/// The trees that were used last stay, with all that was built in them: those of a comparison and of the ones before
-/// it.
+/// Most recently used trees that are kept with their builds: those of the current and of the previous comparisons.
 constexpr std::size_t kTreesKept = 6;
 
 void remove_old_trees(const fs::path& cache) {
@@ -36,7 +35,7 @@ void remove_old_trees(const fs::path& cache) {
   for (const auto& entry : fs::directory_iterator(cache))
     if (entry.is_directory()) trees.emplace_back(entry.last_write_time(), entry.path());
   std::sort(trees.rbegin(), trees.rend());
-  std::error_code error;  // what cannot be removed is no reason not to measure
+  std::error_code error;  // failing to remove an old tree does not prevent measuring
   for (std::size_t i = kTreesKept; i < trees.size(); ++i) fs::remove_all(trees[i].second, error);
 }
 
@@ -65,7 +64,7 @@ GateTrees::GateTrees() {
   log_ = cache_ / "log";
   std::error_code error;
   fs::create_directories(cache_, error);
-  const fs::path lock = cache_.parent_path() / "lock";  // of all repositories: they share the machine
+  const fs::path lock = cache_.parent_path() / "lock";  // one for all repositories, which share the machine
   lock_ = open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (lock_ < 0) throw_error(Code::runtime, "{}: cannot be written; set WINDTUNNEL_CACHE", lock.string());
   if (flock(lock_, LOCK_EX | LOCK_NB) != 0) {
@@ -73,7 +72,7 @@ GateTrees::GateTrees() {
     throw_error(Code::undecided, "gate run: another one holds {}; two at once spoil one another, wait for its end",
                 lock.string());
   }
-  std::ofstream(log_).flush();  // anew
+  std::ofstream(log_).flush();  // empties the log
 }
 
 GateTrees::~GateTrees() { close(lock_); }

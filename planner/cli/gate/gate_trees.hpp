@@ -1,4 +1,4 @@
-// The two trees that gate run measures, and the commands that run in them.
+// The two source trees that gate run measures, and running commands in them.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -6,18 +6,18 @@
 
 namespace wt {
 
-/// `text` as one word of a POSIX shell.
+/// `text` quoted as one word of a POSIX shell.
 std::string shell_word(const std::string& text);
 
 struct GateTree {
   std::filesystem::path folder;
-  std::string commit;    ///< in full
-  bool is_clean = true;  ///< nothing in it is uncommitted or untracked; a revision's tree is
+  std::string commit;    ///< full hash
+  bool is_clean = true;  ///< nothing is uncommitted or untracked; always true for a revision's tree
 };
 
-/// The git repository that this process works in, and the folder that keeps its trees:
-/// $WINDTUNNEL_CACHE/gate/NAME-HASH, without it in windtunnel of $XDG_CACHE_HOME or ~/.cache. Holds the
-/// lock $WINDTUNNEL_CACHE/gate/lock, as two measurements on one machine spoil one another. Throws Error{usage} outside
+/// The git repository of the working folder, and its cache of trees:
+/// $WINDTUNNEL_CACHE/gate/NAME-HASH, by default in windtunnel of $XDG_CACHE_HOME or ~/.cache. Holds the lock
+/// $WINDTUNNEL_CACHE/gate/lock, because two measurements on one machine disturb each other. Throws Error{usage} outside
 /// a repository, Error{undecided} while another process holds the lock.
 class GateTrees {
  public:
@@ -26,11 +26,10 @@ class GateTrees {
   GateTrees(const GateTrees&) = delete;
   GateTrees& operator=(const GateTrees&) = delete;
 
-  /// ".": the working tree as it is. Else a worktree of the revision, kept for the next time with all that was built in
-  /// it; of this repository's, the six that were used last stay. Throws Error{usage} for a revision that git does not
-  /// know.
+  /// ".": the working tree as it is. Otherwise a worktree of the revision, which is kept with its builds for later
+  /// runs; the six most recently used of this repository remain. Throws Error{usage} for an unknown revision.
   GateTree tree(const std::string& revision);
-  /// What commands say is added to it.
+  /// The output of commands is appended to it.
   const std::filesystem::path& log() const { return log_; }
 
  private:
@@ -38,9 +37,9 @@ class GateTrees {
   int lock_ = -1;
 };
 
-/// Runs a command of bash in the folder, to its end or the limit, its output to `log`. ccache takes the objects of one
-/// tree for the other. Whether it ended with status 0; `said` is why not.
+/// Runs a bash command in the folder, up to the time limit, and appends its output to `log`. ccache is configured so
+/// that trees share objects. Returns whether it exited with status 0; `failure` receives the reason if not.
 bool run_in_tree(const GateTree& tree, const std::string& command, double limit_s, const std::filesystem::path& log,
-                 std::string& said);
+                 std::string& failure);
 
 }  // namespace wt

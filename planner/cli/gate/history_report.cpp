@@ -20,7 +20,7 @@ std::string short_commit(const std::string& commit) {
   return commit.empty() ? "unknown" : commit.substr(0, 9) + (dirty == std::string::npos ? "" : commit.substr(dirty));
 }
 
-/// As `git log` takes it: the commits that may have made the change.
+/// The commits that may have caused the change, as `git log` accepts them.
 std::string commit_range(const SeriesShift& s) {
   if (same_commit(s.before, s.commit)) return fmt::format("none: {} before and after", short_commit(s.commit));
   return fmt::format("{}..{}", short_commit(s.before), short_commit(s.commit));
@@ -35,7 +35,7 @@ struct ShiftRow {
   const SeriesShift* shift;
 };
 
-/// New ones first, then worse ones, then the larger change.
+/// New ones first, then worse ones, then by size.
 std::vector<ShiftRow> shift_rows(const HistoryJudgement& judgement) {
   std::vector<ShiftRow> rows;
   for (const JudgedSeries& judged : judgement.series)
@@ -82,7 +82,7 @@ Table changes_table(const std::vector<ShiftRow>& rows) {
   return table;
 }
 
-/// Of three runs on there is a scatter.
+/// Needs three runs.
 Cell scatter_cell(const JudgedSeries& judged) {
   const auto& points = judged.series->points;
   if (points.size() < 3 || points.back().median == 0) return "-";
@@ -151,7 +151,7 @@ json shift_json(const LevelShift& shift) {
 }
 
 json history_payload(const History& history, const HistoryJudgement& judgement) {
-  json all = json::array(), news = json::array();
+  json all = json::array(), new_alerts = json::array();
   for (const JudgedSeries& judged : judgement.series) {
     const HistorySeries& s = *judged.series;
     json points = json::array(), shifts = json::array(), rejected = json::array();
@@ -189,26 +189,26 @@ json history_payload(const History& history, const HistoryJudgement& judgement) 
                    {"shifts", std::move(shifts)},
                    {"left_out", std::move(rejected)}});
   }
-  for (const AlertRecord& a : judgement.news)
-    news.push_back({{"said", a.withdrawn ? "withdrawn" : "raised"},
-                    {"benchmark", a.benchmark},
-                    {"environment", a.environment},
-                    {"before", a.before},
-                    {"commit", a.commit},
-                    {"ratio", a.ratio},
-                    {"reason", a.reason}});
+  for (const AlertRecord& a : judgement.new_alerts)
+    new_alerts.push_back({{"said", a.withdrawn ? "withdrawn" : "raised"},
+                          {"benchmark", a.benchmark},
+                          {"environment", a.environment},
+                          {"before", a.before},
+                          {"commit", a.commit},
+                          {"ratio", a.ratio},
+                          {"reason", a.reason}});
   return {{"schema", "windtunnel.gate-history-report/1"},
           {"runs", history.runs},
           {"torn", history.torn},
           {"series", std::move(all)},
-          {"news", std::move(news)}};
+          {"new_alerts", std::move(new_alerts)}};
 }
 
 }  // namespace
 
-std::string history_news(const HistoryJudgement& judgement) {
+std::string new_alerts_text(const HistoryJudgement& judgement) {
   std::string text;
-  for (const AlertRecord& a : judgement.news) {
+  for (const AlertRecord& a : judgement.new_alerts) {
     const auto judged = std::find_if(judgement.series.begin(), judgement.series.end(), [&](const JudgedSeries& j) {
       return j.series->benchmark == a.benchmark && j.series->environment == a.environment;
     });

@@ -14,8 +14,11 @@ std::string precision_and_recall(const Agreement& a) {
 }
 
 json agreement_json(const Agreement& a) {
-  return {
-      {"there", a.there}, {"found", a.found}, {"right", a.right}, {"precision", a.precision()}, {"recall", a.recall()}};
+  return {{"expected", a.expected},
+          {"found", a.found},
+          {"matched", a.matched},
+          {"precision", a.precision()},
+          {"recall", a.recall()}};
 }
 
 Agreement over_all(const HistorySelftest& r, Agreement PlantedSteps::*of) {
@@ -69,7 +72,7 @@ std::string history_selftest_text(const HistorySelftest& r) {
     text += fmt::format(
         "  a step of {:.0f} % put into each  found in {:.1f} % (Otava's defaults {:.1f} %); in {} quiet ones {:.1f} % "
         "({:.1f} %)\n",
-        100 * row.step, 100 * row.ours.recall(), 100 * row.library.recall(), row.quiet_ours.there,
+        100 * row.step, 100 * row.ours.recall(), 100 * row.library.recall(), row.quiet_ours.expected,
         100 * row.quiet_ours.recall(), 100 * row.quiet_library.recall());
   return text;
 }

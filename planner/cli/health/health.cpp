@@ -1,4 +1,4 @@
-// windtunnel health: is this node well? health judge: which node of a fleet is not? health --watch: why is a run slow?
+// windtunnel health: checks a node; health judge: finds the bad nodes of a fleet; health --watch: why a run is slow.
 #include <unistd.h>
 
 #include <chrono>
@@ -46,36 +46,36 @@ std::string read_text(const std::string& flag, const std::string& file) {
                 (file.starts_with("http") ? "; pipe it: curl -s " + file + " | windtunnel health --dcgm -" : ""));
 }
 
-/// What the driver and the exporter say of this node. Read before anything is measured, so that a wrong file costs
-/// nothing.
-struct Told {
+/// What the driver and the exporter report of this node. Read before any measurement, so that a wrong file costs no
+/// time.
+struct DriverReports {
   std::vector<XidEvent> xids;
   std::optional<NodeObservation> dcgm;
 };
 
-/// What the exporter says of the node of this name.
+/// The exporter's values of the node with this name.
 NodeObservation read_dcgm(const std::string& file, const std::string& node) {
   const std::vector<NodeObservation> seen = nodes_from_dcgm(read_text("--dcgm", file), file, node);
-  // In a container the exporter has a name of its own; several nodes are somebody else's.
+  // In a container the exporter has its own host name. Several nodes: the file is not of this node alone.
   for (const NodeObservation& each : seen)
     if (seen.size() == 1 || each.name == node) return each;
   throw_error(Code::usage, "--dcgm {}: found {} nodes, none of them {}; needs the metrics of this node's exporter",
               file, seen.size(), node);
 }
 
-Told read_told(const Options& o) {
-  Told told{xids_in(o.kernel_log.empty() ? kernel_log() : read_text("--kernel-log", o.kernel_log)), {}};
-  if (!o.dcgm.empty()) told.dcgm = read_dcgm(o.dcgm, host_facts()["host"]);
-  return told;
+DriverReports read_driver_reports(const Options& o) {
+  DriverReports reports{xids_in(o.kernel_log.empty() ? kernel_log() : read_text("--kernel-log", o.kernel_log)), {}};
+  if (!o.dcgm.empty()) reports.dcgm = read_dcgm(o.dcgm, host_facts()["host"]);
+  return reports;
 }
 
-/// Puts it beside what was measured.
-void add_told(NodeObservation& node, const Told& told) {
-  node.xids = told.xids;
-  if (told.dcgm) merge_node(node, *told.dcgm);
+/// Adds them to the node's measurements.
+void add_driver_reports(NodeObservation& node, const DriverReports& reports) {
+  node.xids = reports.xids;
+  if (reports.dcgm) merge_node(node, *reports.dcgm);
 }
 
-/// `watched`: what the run says is the answer, and a run that is not fine a finding.
+/// `watched`: the run's diagnosis is the answer, and any problem is a finding.
 void put_verdict(const FleetObservation& fleet, const JudgeOptions& options, bool json, bool watched = false) {
   const HealthVerdict verdict = judge(fleet, options);
   Report report = health_report(verdict, options);
@@ -94,7 +94,7 @@ void check_node(const Options& o) {
   CollectOptions options;
   options.quick = o.quick;
   options.storage = o.storage;
-  const Told told = read_told(o);
+  const DriverReports reports = read_driver_reports(o);
   const bool terminal = isatty(STDERR_FILENO) != 0;
   FleetObservation fleet;
   fleet.nodes = {collect_node(options, [&](const std::string& what) {
@@ -102,12 +102,12 @@ void check_node(const Options& o) {
   })};
   if (const auto& failures = fleet.nodes.front().failures; !failures.empty())
     throw Error(Code::runtime, failures.front());
-  add_told(fleet.nodes.front(), told);
+  add_driver_reports(fleet.nodes.front(), reports);
   if (!o.output.empty()) write_file_atomically(o.output, json_text(to_json(fleet)));
   put_verdict(fleet, {}, o.json);
 }
 
-/// Under a launcher this is one rank of many. The one to which windtunnel-train leaves the fleet, rank 0, judges it.
+/// Under a launcher this is one rank of many. Rank 0, for which windtunnel-train writes the fleet, judges it.
 void check_fabric(const Options& o) {
   const ScratchFolder folder("windtunnel-health");
   const std::string seen = (folder.path() / "fleet.json").string();
@@ -121,15 +121,15 @@ void check_fabric(const Options& o) {
   put_verdict(fleet, {}, o.json);
 }
 
-/// The signals that can be had beside a running trainer. Computing beside it would measure the trainer.
+/// Collects the signals that do not disturb a running trainer: computing would slow it and measure the trainer.
 void look_at_node(FleetObservation& fleet, const Options& o) {
   constexpr double kSeconds = 2;
   const std::vector<NicObservation> before = read_nics("/sys");
   std::this_thread::sleep_for(std::chrono::duration<double>(kSeconds));
   NodeObservation node;
   node.name = host_facts()["host"];
-  node.nics = risen(before, read_nics("/sys"), kSeconds);
-  add_told(node, read_told(o));
+  node.nics = increases_between(before, read_nics("/sys"), kSeconds);
+  add_driver_reports(node, read_driver_reports(o));
   std::vector<double> busy;
   for (const DeviceObservation& device : node.devices)
     if (device.utilisation) busy.push_back(*device.utilisation);

@@ -18,7 +18,7 @@ Status status_of(NodeState state) {
   return state == NodeState::cordon ? Status::bad : state == NodeState::watch ? Status::warn : Status::good;
 }
 
-/// Never "100 %": no statistics says so.
+/// Never rounds to "100 %", which no statistics support.
 Cell confidence_cell(const Finding& finding) {
   const double shown = 100 * finding.confidence;
   return {shown, shown > 99.99 ? "> 99.99" : fmt::format("{:.4g}", shown), finding.evidence};
@@ -130,7 +130,7 @@ Report health_report(const HealthVerdict& verdict, const JudgeOptions& options) 
 
 namespace {
 
-/// "measured", with the middle and the ends of what each row has.
+/// Columns for "measured": median and range of each row.
 Table spread_table() {
   return {
       .title = "",

@@ -1,4 +1,4 @@
-// windtunnel import: what other tools measured becomes a profile.
+// windtunnel import: converts other tools' measurements to a profile.
 #include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
@@ -24,7 +24,7 @@ struct Options {
   bool json = false;
 };
 
-/// What calibrate wants to know of a cluster and no measurement says.
+/// Adds facts of the cluster that calibrate needs and measurements lack.
 void add_cluster(Profile& profile, const std::string& name) {
   const ClusterSpec cluster = read_cluster(name);
   if (cluster.shared_cores())
@@ -56,7 +56,7 @@ void import_file(const Options& o) {
   } else {
     if (text.starts_with("\x1f\x8b"))
       throw_error(Code::usage, "{}: found gzip, needs plain text; unpack it with gunzip", o.file);
-    // Profilers of many versions write these: laxer than our own files, where a key given twice is an error.
+    // Read more leniently than our own files: many versions of profilers write these, some with duplicate keys.
     const nlohmann::json document = lax_json(text);
     if (!is_chrome_trace(document) && !is_nvbench(document))
       throw_error(

@@ -12,7 +12,7 @@
 namespace wt {
 namespace {
 
-constexpr std::size_t kMostUnknown = 40;  // the rest of a long tail says nothing
+constexpr std::size_t kMostUnknown = 40;  // the rest of the long tail is not informative
 
 Cell number(double value, const std::string& text) { return {value, text}; }
 

@@ -1,4 +1,4 @@
-// What `windtunnel import` says of what another tool measured: what was there, and what of it is not known.
+// Reports of `windtunnel import`: what another tool's file contained, and what it lacks.
 #pragma once
 #include "bench/formats/kineto.hpp"
 #include "bench/formats/nvbench.hpp"
@@ -7,11 +7,11 @@
 
 namespace wt {
 
-/// A row a size. `profile`: of from_nccl_tests, not empty.
+/// One row per size. `profile` comes from from_nccl_tests and is not empty.
 Report nccl_tests_report(const Profile& profile);
-/// Time by class of kernels, and the kernels of unknown kind, the longest first.
+/// Time by class of kernels, and the unclassified kernels, the longest first.
 Report kineto_report(const KinetoTrace& trace);
-/// A row a benchmark, and what was skipped.
+/// One row per benchmark, and the skipped ones.
 Report nvbench_report(const NvbenchResult& result);
 
 }  // namespace wt

@@ -1,4 +1,4 @@
-// windtunnel import-run: a job of another framework as a run file, so that it can be simulated and planned around.
+// windtunnel import-run: converts another framework's job to a run file, for simulation and planning.
 #include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// windtunnel lora merge: an adapter added to the weights of its base.
+// windtunnel lora merge: adds an adapter to its base weights.
 #include <memory>
 
 #include "configs/base/error.hpp"

@@ -1,4 +1,4 @@
-// Numbers as cells of a table, written the same in every report.
+// Numbers as table cells, formatted the same in every report.
 #pragma once
 #include <fmt/core.h>
 
@@ -9,11 +9,11 @@
 namespace wt {
 
 inline Cell whole(std::int64_t n) { return {static_cast<double>(n), std::to_string(n)}; }
-/// In a column of ms.
+/// For a column in ms.
 inline Cell milliseconds(double seconds) { return {1e3 * seconds, fmt::format("{:.4g}", 1e3 * seconds)}; }
-/// In a column of percent: 0.125 is "12.5".
+/// For a column in percent: 0.125 is "12.5".
 inline Cell percent(double share) { return {100 * share, fmt::format("{:.1f}", 100 * share)}; }
-/// The same of a change: "+12.5".
+/// The same for a change: "+12.5".
 inline Cell signed_percent(double share) { return {100 * share, fmt::format("{:+.1f}", 100 * share)}; }
 
 }  // namespace wt

@@ -1,4 +1,4 @@
-// Which inputs have a say in the times of collectives, and which have none: for plans, steps and what-ifs alike.
+// Which inputs affect the times of collectives, and which do not: for plans, steps and what-ifs.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace wt {
 
-/// What of the collectives' prices a profile measured, and which keys of the cluster change nothing, a sentence each.
-/// For prices that rest on profiles of GPUs.
+/// Sentences on which collectives' times a profile measured, and which keys of the cluster have no effect. For times
+/// that rest on profiles of GPUs.
 std::vector<std::string> collective_basis(const OpCost& prices, const ClusterSpec& cluster);
 
 }  // namespace wt

@@ -1,4 +1,4 @@
-// What the subcommands share: each file declares one and registers a callback that throws wt::Error or sets the status.
+// Shared by the subcommands. Each file declares one and registers a callback that throws wt::Error or sets the status.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@ class App;
 
 namespace wt {
 
-/// Every subcommand; each defined in the file of its name.
+/// All subcommands; each is defined in the file of its name.
 void add_data(CLI::App& app);
 void add_train(CLI::App& app);
 void add_bench(CLI::App& app);
@@ -34,17 +34,17 @@ void add_faults(CLI::App& app);
 void add_validate(CLI::App& app);
 void add_watch(CLI::App& app);
 
-/// windtunnel train --rehearse: its words, and what it does with them. Throws CLI::ParseError.
+/// windtunnel train --rehearse: whether the arguments ask for it, and running it. Throws CLI::ParseError.
 bool asks_for_rehearsal(const std::vector<std::string>& arguments);
 void rehearse(std::vector<std::string> arguments);
 
-/// windtunnel bench --for: its words, and what windtunnel-train is to do, empty = nothing. Throws Error{usage} where
-/// this machine cannot measure for the study.
+/// windtunnel bench --for: whether the arguments ask for it, and the resulting arguments of windtunnel-train (empty =
+/// nothing to do). Throws Error{usage} where this machine cannot measure for the study.
 bool asks_for_study(const std::vector<std::string>& arguments);
 std::vector<std::string> bench_for(const std::vector<std::string>& arguments);
 
-/// Exit status of a subcommand that ended well but found something (1 = regression, failed drill, plan does not fit;
-/// 3 = undecided). main returns it.
+/// Exit status of a subcommand that succeeded with a finding (1 = regression, failed drill, plan does not fit; 3 =
+/// undecided). main returns it.
 void set_status(int status);
 int status_found();
 

@@ -1,4 +1,4 @@
-// Parts of documents for machines, written the same in every report.
+// Parts of JSON documents, written the same in every report.
 #pragma once
 #include <nlohmann/json.hpp>
 #include <optional>

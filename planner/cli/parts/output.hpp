@@ -1,4 +1,4 @@
-// Where a subcommand's report goes: text or JSON to standard output, or a file whose ending says the format.
+// Writes a subcommand's report: text or JSON to standard output, or a file whose ending gives the format.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -8,16 +8,16 @@
 
 namespace wt {
 
-/// Text (coloured on a terminal) on standard output, or with `json` the report's JSON document and nothing else.
+/// Text (coloured on a terminal) to standard output; with `json` only the report's JSON document.
 void put_report(const Report& report, bool json);
 
-/// Throws Error{usage} for a name that write_report_file would refuse: asked before the work, so that no result is
+/// Throws Error{usage} for a name that write_report_file would refuse. Call it before the work, so that no result is
 /// lost.
 void check_report_file(const std::string& file);
 /// .html, .md, .json or .txt; "-" is text on standard output. Throws Error{usage} for another ending.
 void write_report_file(const Report& report, const std::string& file);
 
-/// The folder, created. Throws Error{runtime} where it cannot be, or where no file can be written into it.
+/// Creates the folder. Throws Error{runtime} where that fails, or no file can be written into it.
 std::filesystem::path make_folder(const std::string& folder);
 
 }  // namespace wt

@@ -11,7 +11,7 @@
 namespace wt {
 namespace {
 
-/// The words of this process, as they were typed, quoted where they hold blanks.
+/// The command line of this process, with words that contain blanks quoted.
 std::string command_line() {
   std::ifstream in("/proc/self/cmdline", std::ios::binary);
   const std::string words{std::istreambuf_iterator<char>(in), {}};

@@ -1,4 +1,4 @@
-// Where a report comes from, and the same in words for `windtunnel --version`.
+// The origin of a report, also printed by `windtunnel --version`.
 #pragma once
 #include <string>
 #include <utility>
@@ -8,12 +8,12 @@
 
 namespace wt {
 
-/// For Report::provenance: the command as it was typed, version, commit of the source tree ("-dirty" where it was
-/// changed), how this program was built, and date; then the entries given. The commit is asked of git when it is
-/// needed: compiled in, it would cost a build at each commit.
+/// For Report::provenance: the command line, version, commit of the source tree ("-dirty" if it was changed), build,
+/// and date, followed by `entries`. The commit is asked of git at run time: compiled in, it would need a build per
+/// commit.
 KeyValues provenance(std::vector<std::pair<std::string, Cell>> entries = {});
 
-/// Version, commit and build of provenance(), a line each.
+/// Version, commit and build of provenance(), one per line.
 std::string version_text();
 
 }  // namespace wt

@@ -8,7 +8,7 @@
 namespace wt {
 namespace {
 
-/// CLI11 takes the largest number there is for one that is larger.
+/// For a larger number, CLI11 silently uses the largest representable one.
 Word whole(CLI::Option* option) {
   return Word(option->check([](const std::string& text) {
     errno = 0;

@@ -1,5 +1,5 @@
-// The words of a subcommand. CLI11 reads them; this names the part of it that subcommands use, and only words.cpp
-// includes it for them: its headers alone cost three seconds of compiler time a source.
+// The words of a subcommand: the part of CLI11 that subcommands use. Only words.cpp includes CLI11 for them, because
+// its headers cost three seconds of compile time per source.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -15,8 +15,8 @@ class Option;
 
 namespace wt {
 
-/// A flag, an option or a positional word, and what it is to be. A command line that breaks a rule is refused when
-/// read.
+/// A flag, an option or a positional word, and its rules. A command line that breaks a rule is refused when it is
+/// parsed.
 class Word {
  public:
   explicit Word(CLI::Option* option) : option_(option) {}
@@ -24,9 +24,9 @@ class Word {
   Word existing_folder() const;
   Word between(std::int64_t least, std::int64_t most) const;
   Word between(double least, double most) const;
-  Word count(int least, int most) const;  ///< that many values
-  Word one_a_mention() const;             ///< of a list: --x a --x b, so that a positional word may follow
-  Word shows_default() const;             ///< the value that it has now, in the help
+  Word count(int least, int most) const;  ///< number of values
+  Word one_a_mention() const;             ///< for a list: --x a --x b, so that a positional word may follow
+  Word shows_default() const;             ///< shows its current value as the default in the help
   Word needs(const Word& other) const;
   Word excludes(const Word& other) const;
 
@@ -34,7 +34,7 @@ class Word {
   CLI::Option* option_;
 };
 
-/// A subcommand: what it reads goes into the variables given, which must live as long as the command line.
+/// A subcommand. Parsed values go to the given variables, which must live as long as the command line.
 class Command {
  public:
   Command(CLI::App& parent, const std::string& name, const std::string& help);
@@ -51,7 +51,7 @@ class Command {
   Word option(const std::string& name, std::vector<std::string>& values, const std::string& help) const;
   Word flag(const std::string& name, bool& value, const std::string& help) const;
 
-  /// What it does once everything is read; nothing where a subcommand of its own was named.
+  /// Called after parsing, unless a subcommand of this one was named.
   void runs(std::function<void()> action) const;
 
  private:

@@ -28,7 +28,7 @@ struct NamedAmount {
   const PriceAmount* amount;
 };
 
-/// Those that are given, in the order of docs/files.md.
+/// The given amounts, in the order of docs/files.md.
 std::vector<NamedAmount> named_amounts(const PriceSpec& p) {
   std::vector<NamedAmount> out;
   const auto add = [&](const char* key, const std::string& unit, const std::optional<PriceAmount>& amount) {
@@ -79,7 +79,7 @@ Table ranges_table(const Cost& cost) {
   return table;
 }
 
-/// A row of the table of buckets, as wide as what is priced.
+/// A row of the table of buckets, with one cell per priced column.
 std::vector<Cell> bucket_row(const Cost& cost, const std::string& name, const BucketCost& of, bool hours_and_energy) {
   std::vector<Cell> cells{name, hours_and_energy ? Cell(of.gpu_hours) : Cell("-")};
   if (cost.money) cells.emplace_back(of.money);
@@ -147,7 +147,7 @@ std::string cost_sentence(const Cost& cost) {
 
 std::vector<std::string> price_sentences(const PriceSpec& prices) {
   std::vector<std::string> out;
-  std::string said;  // of amounts with this quote
+  std::string said;  // amounts with the same date and source
   const auto quote = [](const PriceAmount& a) { return fmt::format(" ({}, {})", a.date, to_string(a.evidence)); };
   const std::vector<NamedAmount> amounts = named_amounts(prices);
   for (std::size_t i = 0; i < amounts.size(); ++i) {

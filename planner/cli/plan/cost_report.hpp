@@ -1,4 +1,4 @@
-// What a run costs: a sentence, a section of a plan's report, and a part of its document.
+// The cost of a run: a sentence, a section of a plan's report, and a part of its document.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -14,16 +14,16 @@ namespace wt {
 std::string format_money(double amount, const std::string& currency);
 /// "4.56 GWh"
 std::string format_energy(double kWh);
-/// "Cost: 12.3M USD (P50; P95 12.9M USD), 4.56 GWh (P95 4.7 GWh), 2.3M GPU-hours."; without prices GPU-hours alone, and
-/// that no prices are given.
+/// "Cost: 12.3M USD (P50; P95 12.9M USD), 4.56 GWh (P95 4.7 GWh), 2.3M GPU-hours."; without prices only GPU-hours and a
+/// note.
 std::string cost_sentence(const Cost& cost);
-/// "2.5 USD a GPU-hour, 20 USD a TB and month (2026-03-01, published: ...)": one for all neighbours of one date and
-/// source.
+/// "2.5 USD a GPU-hour, 20 USD a TB and month (2026-03-01, published: ...)": consecutive prices with the same date and
+/// source share a sentence.
 std::vector<std::string> price_sentences(const PriceSpec& prices);
-/// "Not priced: storage (storage_tb_month)."; "" where all is.
+/// "Not priced: storage (storage_tb_month)."; "" where everything is priced.
 std::string not_priced_sentence(const Cost& cost);
-/// Where money goes, or GPU-hours where any of them has no money: a bar for each of the named costs, stacked by goodput
-/// bucket and what is charged beside it. Means over the simulated runs.
+/// Money by cause, or GPU-hours where any of the costs has no money: one bar per named cost, stacked by goodput bucket
+/// and additional charges. Means over the simulated runs.
 Chart cost_stack(const std::vector<std::pair<std::string, const Cost*>>& costs);
 /// Every goodput bucket in GPU-hours, money and energy.
 Section cost_section(const Cost& cost);

@@ -25,7 +25,7 @@ Cell verdict(const Decision& d, std::size_t i) {
   return Cell(front ? "on the front" : "");
 }
 
-/// Days over money, or GPU-hours, from the cheapest on.
+/// Days over money or GPU-hours, starting at the cheapest.
 Chart front_chart(const Decision& d) {
   std::vector<std::size_t> order = d.front;
   std::sort(order.begin(), order.end(),
@@ -50,7 +50,7 @@ Chart front_chart(const Decision& d) {
   return chart;
 }
 
-/// By what share the objective of another layout may be smaller than the best one's that was simulated.
+/// How much smaller, as a share, the objective of another layout could be than the best simulated one.
 double could_be_better(const Plan& plan) {
   return 1 - plan.search.certificate.bound / plan.search.certificate.incumbent;
 }
@@ -78,7 +78,7 @@ Table options_table(const Decision& d) {
               .note =
                   "Could be better by: how many fewer days, or kWh, a layout of these GPUs that was not simulated may "
                   "take; 0 is proved."};
-  constexpr int kBatchColumn = 2;  // behind cluster and GPUs
+  constexpr int kBatchColumn = 2;  // after cluster and GPUs
   if (d.batches) table.columns.insert(table.columns.begin() + kBatchColumn, {"batch", "sequences", Align::right});
   for (std::size_t i = 0; i < d.options.size(); ++i) {
     const PlannedOption& o = d.options[i];

@@ -1,4 +1,4 @@
-// windtunnel plan: which layout, which cadence, and when will it be done.
+// windtunnel plan: finds the layout, the checkpoint cadence and the finish date.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -37,12 +37,12 @@ struct Options {
   bool json = false, allow_assumed = false;
 };
 
-/// What --set says: of keys that may list options, and of the others.
+/// Assignments of --set: keys that may list options, and others.
 struct Settings {
   Assignments options, others;
 };
 
-/// Throws Error{usage} for a key that is set twice, or by a flag of its own, too.
+/// Throws Error{usage} for a key that is set twice, or also by its own flag.
 Settings settings_of(const Options& o) {
   const std::map<std::string, bool> by_flag{{"cluster", !o.clusters.empty()}, {"gpus", !o.gpus.empty()},
                                             {"model", !o.model.empty()},      {"stack", !o.stack.empty()},
@@ -62,8 +62,9 @@ Settings settings_of(const Options& o) {
   return out;
 }
 
-/// The text of the study behind --model, --cluster and --gpus: 1T tokens in steps of about 4M, loads of the model's
-/// family. What --set says is no assumption; it is set by the caller, but for the sequence, which the batch follows.
+/// The study for --model, --cluster and --gpus: 1T tokens in steps of about 4M, loads of the model's family. --set is
+/// applied by the caller, except the sequence length, on which the batch depends. Set keys are not listed as
+/// assumptions.
 std::string quick_study(const Options& o, const Settings& settings) {
   if (o.model.empty() || o.clusters.empty() || o.gpus.empty())
     throw Error(Code::usage,
@@ -75,7 +76,7 @@ std::string quick_study(const Options& o, const Settings& settings) {
     return std::ranges::find(assignments, key, &Assignments::value_type::first);
   };
   const bool node_given = given(settings.others, "cluster.gpus_per_node") != settings.others.end();
-  if (!node_given && gpus > cluster.gpus_per_node && gpus % cluster.gpus_per_node != 0)  // said of the flag
+  if (!node_given && gpus > cluster.gpus_per_node && gpus % cluster.gpus_per_node != 0)  // an error about the flag
     throw_error(Code::usage, "--gpus: found {}, needs whole nodes of {} GPUs ({})", gpus, cluster.gpus_per_node,
                 cluster.name);
   const ModelSpec model = read_model(o.model);
@@ -83,17 +84,16 @@ std::string quick_study(const Options& o, const Settings& settings) {
   const bool seq_given = sequence != settings.others.end();
   const std::int64_t seq =
       seq_given ? static_cast<std::int64_t>(parse_count(sequence->second, "--set max_seq_len")) : 4096;
-  const std::int64_t wanted = 4'194'304;  // tokens a step: usual for models of this size
+  const std::int64_t wanted = 4'194'304;  // tokens per step: usual for models of this size
   const auto nearest = [&](std::int64_t multiple) {
     return multiple *
            std::max<std::int64_t>(1, std::llround(static_cast<double>(wanted) / static_cast<double>(seq * multiple)));
   };
-  // One batch for all options, where one of about that size can be had.
+  // One batch for all options, if one near the usual size exists.
   std::int64_t common = 1;
   for (const std::int64_t each : parse_numbers(o.gpus, "--gpus")) common = std::min(std::lcm(common, each), 2 * wanted);
   const std::int64_t batch = nearest(common * seq <= 2 * wanted ? common : gpus);
-  // A file is named in full, so that the study written beside the plan can be used from anywhere; JSON strings are
-  // YAML.
+  // A file gets its absolute path, so that the study written with the plan works in any folder. JSON strings are YAML.
   const auto named = [](const std::string& name) {
     return nlohmann::json(std::filesystem::is_regular_file(name) ? std::filesystem::absolute(name).string() : name)
         .dump();
@@ -145,7 +145,7 @@ void print_text(const PlanInputs& inputs, const Plan& plan, const std::vector<st
   for (const auto& file : files) fmt::print("wrote {}\n", file.string());
 }
 
-/// The study's options, and what flags say in place of them.
+/// The study's options, overridden by flags.
 DecisionSpec asked_options(const Options& o, const std::string& text, const std::string& origin,
                            const Assignments& assignments) {
   DecisionSpec asked{.options = study_options(text, origin), .assignments = assignments};
@@ -169,13 +169,12 @@ DecisionSpec asked_options(const Options& o, const std::string& text, const std:
   return asked;
 }
 
-/// More than one plan is asked for, or one against a deadline.
+/// Whether several plans, or a deadline or budget, are asked for.
 bool several(const DecisionSpec& asked) {
   return asked.options.several() || asked.within_s || asked.budget || asked.prefer;
 }
 
-/// The study's text with what flags say in place of its keys; --cluster, --gpus and what --set says of no options
-/// apart.
+/// The study's text, with keys overridden by flags. Not applied: --cluster, --gpus, and options in --set.
 std::string asked_study(const Options& o, const std::string& origin, const Settings& settings) {
   std::string text = o.study.empty() ? quick_study(o, settings) : read_file(origin, "a study file");
   if (!o.routing.empty()) text = set_study_key(text, "routing", nlohmann::json(o.routing).dump(), "--routing");
@@ -218,7 +217,7 @@ void decide_command(const Options& o, const std::string& study, const std::strin
 
 void plan_command(const Options& o) {
   if (o.smaller < 0) throw_error(Code::usage, "--smaller: found {}, needs a number of 0 or more", o.smaller);
-  // A study without a name is called as its file is, and errors name that file.
+  // A study without a name gets that of its file, and errors refer to that file.
   const std::string origin = o.study.empty() ? "--model " + o.model : find_config("studies", o.study).string();
   const Settings settings = settings_of(o);
   const std::string text = asked_study(o, origin, settings);

@@ -1,4 +1,4 @@
-// The plan as files: a run file for the trainer, a document for machines, and the report.
+// Writes a plan to files: a run file for the trainer, a document for machines, and the report.
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -33,7 +33,7 @@ json step_json(const Simulated& s) {
   return out;
 }
 
-/// Mean times of the critical rank's ops, by the names of a machine model's ops ("attention.fwd/dense").
+/// Mean times of the critical rank's ops, named as a machine model's ops ("attention.fwd/dense").
 json ops_json(const std::vector<OpClassTotal>& totals) {
   json out = json::array();
   for (const OpClassTotal& t : totals)
@@ -97,7 +97,7 @@ json cadence_json(const RunSchedule& schedule) {
           {"persist_bound", schedule.cadence.persist_bound}};
 }
 
-/// What the study has beside failures, each with how often it met a run.
+/// Disturbances of the study other than failures, each with its mean number in a run.
 json disturbances_json(const PlanInputs& inputs, const CadenceInput& input, const RunDistribution& runs) {
   const StudySpec& s = inputs.study;
   json out = json::object();
@@ -116,7 +116,7 @@ json disturbances_json(const PlanInputs& inputs, const CadenceInput& input, cons
                                 {"blocking_s", local.blocking_s},
                                 {"reload_s", local.reload_s},
                                 {"survival", sourced({local.survival, s.checkpoint.local_evidence})}};
-  else if (s.checkpoint.local_every_s > 0)  // not shorter than the interval between saves
+  else if (s.checkpoint.local_every_s > 0)  // without effect: not shorter than the interval between saves
     out["local_checkpoints"] = {{"left_out", true}, {"every_s", s.checkpoint.local_every_s}};
   if (inputs.silent_errors) {
     out["silent_errors"] = {{"preset", s.silent_errors.rate},
@@ -189,7 +189,7 @@ json sources_json(const std::vector<PricedClass>& sources) {
   return out;
 }
 
-/// Lines of '#' no wider than 120 columns.
+/// Comment lines with '#', at most 120 columns wide.
 std::string comment(const std::string& text) {
   std::string out, line = "#";
   std::size_t at = 0;

@@ -1,4 +1,4 @@
-// When a planned run is done, what failures take from it, and which inputs that depends on.
+// The finish date of a planned run, its losses to failures, and the inputs that these depend on.
 #include <fmt/format.h>
 
 #include "configs/base/number.hpp"

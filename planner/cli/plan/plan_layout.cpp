@@ -1,4 +1,4 @@
-// The chosen layout, axis by axis, and the candidates that it was chosen from: for the terminal and the report.
+// The chosen layout by axis, and the candidates: for the terminal and the report.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -116,12 +116,12 @@ Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t ro
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < plan.search.candidates.size(); ++i)
     if (plan.search.candidates[i].fate != Fate::infeasible) order.push_back(i);
-  const auto key = [&](std::size_t i) {  // simulated by time, then the others by bound
+  const auto key = [&](std::size_t i) {  // simulated ones by time, then the others by bound
     const Candidate& c = plan.search.candidates[i];
     return std::pair(!c.result, c.result ? c.result->step_s : c.bound_s);
   };
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
-  // Of those that compute and exchange the same, the best.
+  // Among candidates with the same computation and communication, keeps the best.
   std::set<std::string> shown;
   std::erase_if(order, [&](std::size_t i) {
     Layout alike = plan.search.candidates[i].layout;

@@ -1,4 +1,4 @@
-// One sentence, then why, then how sure.
+// The report of a plan: one sentence, then the reasons, then the uncertainty.
 #include "planner/cli/plan/plan_report.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kShownSources = 5, kLongestTitle = 24;
 
-/// The kernels with the largest shares of the computation, and the published or measured times behind them.
+/// The kernels with the largest shares of the computation, and their published or measured times.
 Table sources_table(const Plan& plan) {
   Table table{
       .title = "Largest sources",
@@ -30,7 +30,7 @@ Table sources_table(const Plan& plan) {
   return table;
 }
 
-/// "Routing: the mean of ..." under "Routing".
+/// "Routing: the mean of ..." becomes an entry "Routing".
 KeyValues assumptions(const PlanInputs& inputs, const Plan& plan) {
   KeyValues out{.title = "Assumptions"};
   for (const std::string& assumption : plan_assumptions(inputs, plan)) {

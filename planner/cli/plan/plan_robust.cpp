@@ -1,4 +1,4 @@
-// How a plan's choice fares where prices and loads are other than in the middle, and what is worth measuring before.
+// The plan's choice under other prices and loads than the median ones, and what is worth measuring before.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The sections of a plan's report, in their order; plan_report() puts them together.
+// The sections of a plan's report in their order; plan_report() assembles them.
 #pragma once
 #include "planner/plan/plan_details.hpp"
 #include "reports/model/report.hpp"
@@ -9,17 +9,17 @@ namespace wt {
 const char* bucket_words(Bucket bucket);
 /// The chosen layout and its step.
 Section layout_section(const PlanInputs& inputs, const Plan& plan);
-/// Why this one: what was searched, and the fastest candidates.
+/// The reasons of the choice: what was searched, and the fastest candidates.
 Section search_section(const PlanInputs& inputs, const Plan& plan);
-/// How the choice fares where prices are off, and what is worth measuring before.
+/// The choice under other prices, and what is worth measuring before.
 Section robust_section(const Plan& plan);
-/// Where the time of a step goes, and two of its layers on a time axis.
+/// The time of a step by cause, and two of its layers on a time axis.
 Section step_section(const PlanInputs& inputs, const Plan& plan);
 /// A rank's memory at its peak, against the limit.
 Section memory_section(const PlanInputs& inputs, const Plan& plan);
-/// The finish date, saves, and what is lost to failures.
+/// The finish date, saves, and losses to failures.
 Section goodput_section(const PlanInputs& inputs, const Plan& plan, const PlanDetails& details);
-/// Ways to recover on the same traces, and what each save writes and keeps.
+/// Recovery policies compared on the same traces, and what each save writes and keeps.
 Section policies_section(const Plan& plan);
 Section sensitivity_section(const PlanDetails& details);
 

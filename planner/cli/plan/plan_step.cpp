@@ -1,4 +1,4 @@
-// One simulated step of a plan: where its time goes, and what a rank holds at the peak.
+// One simulated step of a plan: its time by cause, and a rank's memory at the peak.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,17 +15,17 @@ namespace wt {
 namespace {
 
 constexpr std::size_t kShownOps = 10;
-constexpr double kShownPart_bytes = 0.05 * kGiB_bytes;  // smaller buffers are one row
+constexpr double kShownPart_bytes = 0.05 * kGiB_bytes;  // smaller buffers are summed in one row
 
-constexpr double kJoined = 0.003;  // of the step: ops this close to one another are one bar
+constexpr double kJoined = 0.003;  // share of the step: ops with smaller gaps become one bar
 
-/// Forward, backward with what it computes again, or the end of the step.
+/// Forward, backward including recompute, or the end of the step.
 std::size_t pass_of(const std::string& id) {
   if (id.ends_with(".fwd")) return 0;
   return id.starts_with("mb") ? 1 : 2;
 }
 
-/// The whole step of one rank, lane by lane; neighbouring ops of a pass are one bar.
+/// One rank's whole step, lane by lane; neighbouring ops of a pass become one bar.
 Chart step_chart(const StepTimeline& timeline) {
   static const char* const kPasses[] = {"forward", "backward with recompute", "gradients, optimizer and others"};
   Chart chart{.kind = ChartKind::timeline,
@@ -60,14 +60,14 @@ Chart step_chart(const StepTimeline& timeline) {
   return chart;
 }
 
-/// What an op is for, as the charts' colours tell it.
+/// The purpose of an op, which charts show as a colour.
 std::size_t purpose_of(const std::string& id) {
   for (const char* name : {".dispatch.", ".collect.", ".counts."})
     if (id.find(name) != std::string::npos) return 2;
   return id.find(".expert") != std::string::npos ? 1 : 0;
 }
 
-/// Two layers from the middle of the model, forward or backward, as the critical rank runs them.
+/// Two layers from the middle of the model, forward or backward, on the critical rank.
 Chart layers_chart(const StepTimeline& timeline, std::int64_t layers, bool forward) {
   const std::int64_t first = std::max<std::int64_t>(0, layers / 2 - 1);
   const auto wanted = [&](const std::string& id) {
@@ -108,7 +108,7 @@ struct MemoryPart {
   double bytes = 0;
 };
 
-/// The buffers at the peak and what lies around them in the process, the largest first.
+/// The buffers at the peak and the rest of the process's memory, the largest first.
 std::vector<MemoryPart> memory_parts(const StepMemory& m) {
   std::vector<MemoryPart> parts;
   for (const auto& [name, bytes] : m.parts) {

@@ -1,4 +1,4 @@
-// What a plan says in sentences: for the terminal, the run file and the report alike.
+// Sentences about a plan, for the terminal, the run file and the report.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -14,25 +14,25 @@
 namespace wt {
 namespace {
 
-/// The first scenario that nobody recorded.
+/// The first load scenario that is not a recording.
 const LoadScenario* trained_of(const PlanInputs& inputs) {
   const auto found =
       std::ranges::find_if(inputs.scenarios, [](const LoadScenario& s) { return s.trained.has_value(); });
   return found == inputs.scenarios.end() ? nullptr : &*found;
 }
 
-/// Its inputs are known, and another way to recover is better.
+/// Whether a policy has all inputs, but another one is better.
 bool not_chosen(const Plan& plan, const std::string& policy) {
   const auto row = std::ranges::find(plan.policies.rows, policy, &PolicyRow::policy);
   return row != plan.policies.rows.end() && row->outcome && policy != plan.policies.run.traced.name;
 }
 
-/// What of a study its chosen way to recover does not use.
+/// A sentence on a feature of the study that the chosen recovery policy does not use.
 std::string left_out(const Plan& plan, const char* key) {
   return fmt::format("{} is left out: {} is the better way to recover.", key, plan.policies.run.traced.name);
 }
 
-/// What strikes runs on traces.
+/// A sentence on the events in simulated traces.
 std::string traced_sentence(const PlanInputs& inputs, const Plan& plan) {
   const std::int64_t runs = plan.runs.distribution.runs;
   const std::string faults = inputs.study.faults.empty()

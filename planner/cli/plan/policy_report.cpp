@@ -17,9 +17,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kNoCleanSave = 0.01;  // accepted risk that no kept save is older than a silent error
+constexpr double kNoCleanSave = 0.01;  // accepted probability that all kept saves contain a silent error
 
-/// Percent of the wall time with two decimals.
+/// Percent of wall time with two decimals.
 Cell share(double value) { return Cell(100 * value, fmt::format("{:.2f}", 100 * value)); }
 
 std::vector<Cell> known_row(const PolicyRow& row) {
@@ -42,7 +42,7 @@ double saves_of(const Plan& plan) {
   return std::ceil(as_double(plan.schedule.steps) / as_double(plan.schedule.cadence.interval_steps));
 }
 
-/// Kept saves, so that one is older than a silent error which is found after this time in the mean.
+/// Number of saves to keep, so that one predates a silent error with this mean time until detection.
 std::int64_t saves_to_keep(double interval_s, double latency_s) {
   std::int64_t kept = 1;
   while (no_clean_save(interval_s, latency_s, kept) > kNoCleanSave) ++kept;
@@ -61,7 +61,7 @@ std::string written_sentence(const Plan& plan) {
       slowdown.value > 0 ? fmt::format(" ({}: {})", to_string(slowdown.evidence.kind), slowdown.evidence.source) : "");
 }
 
-/// Cells that are "never" are null.
+/// "never" becomes null.
 json surface_json(const BreakEvenSurface& surface) {
   const auto values = [](const std::vector<ShownNumber>& shown) {
     json out = json::array();
@@ -203,7 +203,7 @@ Report policies_report(const PlanInputs& inputs, const Plan& plan) {
   report.answer = plan.policies.choice;
   report.status = Status::good;
   report.sections = {policies_section(plan)};
-  report.sections[0].paragraphs.erase(report.sections[0].paragraphs.begin());  // the answer says it
+  report.sections[0].paragraphs.erase(report.sections[0].paragraphs.begin());  // it repeats the answer
   report.payload = policies_json(plan.policies);
   return report;
 }

@@ -1,4 +1,4 @@
-// windtunnel profile show|diff|merge: what a profile says, two side by side, several made one.
+// windtunnel profile show|diff|merge: reports on one profile, compares two, merges several.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -22,7 +22,7 @@ struct Pair {
   std::optional<double> ratio;  ///< of the medians
   std::optional<RatioInterval> interval;
   bool apart() const { return interval && (interval->low > 1 || interval->high < 1); }
-  /// The medians differ by no more than both spreads together.
+  /// Whether the medians differ by no more than both spreads together.
   bool within_spreads() const {
     return std::abs(a->median() - b->median()) <= spread(*a) * a->median() + spread(*b) * b->median();
   }

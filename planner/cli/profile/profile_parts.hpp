@@ -1,4 +1,4 @@
-// What the reports of `windtunnel profile` share.
+// Shared by the reports of `windtunnel profile`.
 #pragma once
 #include <fmt/core.h>
 
@@ -9,7 +9,7 @@
 
 namespace wt::profile_parts {
 
-/// "trace/gemm" of "trace/gemm/NAME": traces have hundreds of kernels.
+/// "trace/gemm" for "trace/gemm/NAME", because traces have hundreds of kernels.
 inline std::string group_of(const Measurement& m) {
   if (!m.kernel.starts_with("trace/")) return m.kernel;
   return m.kernel.substr(0, m.kernel.find('/', 6));

@@ -20,8 +20,8 @@ namespace {
 using namespace profile_parts;
 using nlohmann::json;
 
-constexpr std::size_t kFewSamples = 4;  // a side; below it the gate decides nothing
-constexpr double kIdleCores = 0.1;      // what a system keeps busy when nobody uses it
+constexpr std::size_t kFewSamples = 4;  // per side; with fewer the gate decides nothing
+constexpr double kIdleCores = 0.1;      // busy cores of an idle system
 
 std::string suite_of(const Measurement& m) {
   if (m.kernel.starts_with("trace/")) return "trace";
@@ -35,7 +35,7 @@ std::optional<double> error_of(const Measurement& m) {
   return found == m.counters.end() ? std::nullopt : std::optional(found->second);
 }
 
-/// The largest of "0 + 3", which is what merging makes of 0 and 3.
+/// The largest number in "0 + 3", the result of merging 0 and 3.
 double largest(const std::string& values) {
   double out = std::strtod(values.c_str(), nullptr);
   for (std::size_t at = 0; (at = values.find(" + ", at)) != std::string::npos; ++at)
@@ -102,7 +102,7 @@ std::vector<Callout> warnings(const Profile& profile) {
   return out;
 }
 
-/// Measurements that one row of the overview stands for.
+/// Measurements by row of the overview.
 using Groups = std::map<std::vector<std::string>, std::vector<const Measurement*>>;
 
 Table overview(const Profile& profile) {

@@ -1,4 +1,4 @@
-// What `windtunnel profile` says of one profile, and of two side by side.
+// The reports of `windtunnel profile`: one profile, and two compared.
 #pragma once
 #include <string>
 
@@ -7,12 +7,12 @@
 
 namespace wt {
 
-/// Machine, software and run, measurements by suite and kernel, and what speaks against using them. `kernel`: its
-/// measurements one by one, too; "" for none. Throws Error{usage} for a kernel that is not there, naming the nearest.
+/// Machine, software and run; measurements by suite and kernel; reasons against using them. `kernel`: also lists its
+/// measurements one by one; "" = none. Throws Error{usage} for an unknown kernel, with the nearest.
 Report profile_report(const Profile& profile, const std::string& kernel = "");
 
-/// Facts that differ and, of measurements that both have, the ratio of medians b / a with the 95 % interval of
-/// bench/gate/rank_tests.hpp. A look, no verdict: fingerprints may differ, nothing is tested.
+/// Facts that differ, and for common measurements the ratio of medians b / a with the 95 % interval of
+/// bench/gate/rank_tests.hpp. No verdict: fingerprints may differ, and nothing is tested.
 Report difference_report(const Profile& a, const Profile& b);
 
 }  // namespace wt

@@ -1,5 +1,5 @@
-// windtunnel train --rehearse: chooses what of the plan fits here, has windtunnel-train run one rank of it, and lays
-// what was measured beside the predictions and the plan.
+// windtunnel train --rehearse: chooses the part of the plan that fits this machine, lets windtunnel-train run one rank
+// of it, and compares the measurements with the predictions and the plan.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
@@ -41,7 +41,7 @@ fs::path run_file(const std::string& name) {
   return file;
 }
 
-/// Of one rank by itself, on a GPU too: as measured on this machine, without a cluster or a framework's use of it.
+/// Times of a single rank as measured on this machine (also on a GPU), without a cluster or a framework's overheads.
 std::shared_ptr<const OpCost> measured_prices(const std::string& file, DeviceKind device) {
   const auto cost = make_prices({.profiles = {}, .machine = file, .stack = ""}, this_machine(1), 1).cost;
   if (cost->synchronous_host() != (device == DeviceKind::cpu))
@@ -79,7 +79,7 @@ void rehearse(const Options& o) {
   RunSpec run = reduced_run(plan, routing_of, limits_of(plan.rehearsal.device));
   if (run.model.vocab != plan.model.vocab || run.seq != plan.seq || !fs::exists(run.dataset.folder())) {
     run.dataset.use_folder({});
-    run.evaluation = {};  // its end token may be beyond a smaller vocabulary, and nothing is evaluated
+    run.evaluation = {};  // its end token may exceed a reduced vocabulary, and nothing is evaluated
   }
   const auto source = routing_of(run), plan_source = routing_of(plan);
 
@@ -89,7 +89,7 @@ void rehearse(const Options& o) {
   const fs::path folder = kept ? make_folder(o.output) : scratch->path();
   const fs::path run_yaml = folder / "run.yaml", recording = folder / "planned-routing.csv";
   run.rehearsal.routing = recording.string();
-  constexpr std::int64_t kWarmUp = 2;  // of windtunnel-train
+  constexpr std::int64_t kWarmUp = 2;  // as in windtunnel-train
   write_file_atomically(recording, RankRouting(run, *source).recording(kWarmUp + run.rehearsal.steps));
   write_file_atomically(run_yaml, run_to_yaml(run));
   std::shared_ptr<const OpCost> prices;
@@ -128,13 +128,13 @@ bool asks_for_rehearsal(const std::vector<std::string>& arguments) {
 }
 
 void rehearse(std::vector<std::string> arguments) {
-  CLI::App app("", "windtunnel train");  // its help is windtunnel-train's
+  CLI::App app("", "windtunnel train");  // windtunnel-train prints the help
   Options o;
   app.add_option("--rehearse", o.plan)->required();
   app.add_option("--machine", o.machine);
   app.add_option("-o,--output", o.output);
   app.add_flag("--json", o.json);
-  std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+  std::reverse(arguments.begin(), arguments.end());  // CLI11's order
   app.parse(arguments);
   rehearse(o);
 }

@@ -1,4 +1,4 @@
-// windtunnel report: a kept report in another format, or the report of a run from its folder.
+// windtunnel report: renders a saved report in another format, or reports on a run from its folder.
 #include <nlohmann/json.hpp>
 
 #include "configs/base/json_reader.hpp"

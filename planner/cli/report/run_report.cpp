@@ -22,8 +22,8 @@ namespace {
 using nlohmann::json;
 using Figure = double StepLine::*;
 
-constexpr std::int64_t kPoints = 600;         // of a chart
-constexpr std::size_t kListedRestarts = 200;  // of a table
+constexpr std::int64_t kPoints = 600;         // per chart
+constexpr std::size_t kListedRestarts = 200;  // rows of the table
 
 Cell seconds_cell(double s) { return {s, format_seconds(s)}; }
 
@@ -45,7 +45,7 @@ std::vector<double> values_of(const std::vector<StepLine>& lines, Figure figure)
   return out;
 }
 
-/// NaN: no line has it.
+/// NaN if no line has the figure.
 double median_of_steps(const RunHistory& run, Figure figure) {
   const auto values = values_of(run.steps, figure);
   return values.empty() ? StepLine::kNothing : median(values);
@@ -74,7 +74,7 @@ std::optional<Series> series_of(const ThinnedSteps& points, const std::vector<St
   auto band = points.band(lines, [&](const StepLine& line) { return scale * (line.*figure); });
   if (band.empty) return {};
   Series out{.name = name, .values = std::move(band.median)};
-  // Lost steps may be several of one step number.
+  // A lost and a repeated step have the same number, so that a point may have several values.
   const bool spread = !std::equal(band.low.begin(), band.low.end(), band.high.begin(),
                                   [](double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); });
   if (spread) out.low = std::move(band.low), out.high = std::move(band.high);
@@ -88,7 +88,7 @@ std::string thinning_note(const ThinnedSteps& points) {
                            points.steps_each());
 }
 
-/// Nothing where no step has the figure.
+/// Adds nothing where no step has the figure.
 void add_chart(Section& section, const RunHistory& run, const ThinnedSteps& points, Chart chart,
                const std::vector<std::pair<std::string, Figure>>& figures, double scale = 1) {
   for (const auto& [name, figure] : figures)
@@ -108,7 +108,7 @@ void add_chart(Section& section, const RunHistory& run, const ThinnedSteps& poin
   section.items.push_back(chart);
 }
 
-/// A line a label over the steps at which any was evaluated.
+/// One line per label, over the steps with any evaluation.
 void add_evaluations(Section& section, const RunHistory& run) {
   if (run.evaluations.empty()) return;
   std::map<std::int64_t, std::map<std::string, double>> by_step;
@@ -253,7 +253,7 @@ Section saves(const RunHistory& run) {
                  {"valid after, median", seconds_cell(median(total))},
                  {"longest until valid", seconds_cell(*std::max_element(total.begin(), total.end()))}}});
   if (run.saves.size() < 2) return out;
-  // Each save is a point; of very many the most lately done are drawn.
+  // One point per save; if there are very many, only the most recent.
   const std::size_t from = run.saves.size() > kPoints ? run.saves.size() - kPoints : 0;
   Chart chart{
       .kind = ChartKind::line, .title = "Times of the saves", .unit = "s", .label_axis = "step", .value_axis = "time"};

@@ -1,5 +1,5 @@
-// A figure of many steps as few points that hide nothing: each stands for equally many steps by their median, and a
-// band from the least to the largest of them.
+// Reduces a figure over many steps to few points without hiding outliers: each point is the median of equally many
+// steps, with a band from their minimum to their maximum.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -11,15 +11,15 @@ namespace wt {
 
 class ThinnedSteps {
  public:
-  /// For steps `first` to `last`, in at most `points` points.
+  /// Steps `first` to `last`, in at most `points` points.
   ThinnedSteps(std::int64_t first, std::int64_t last, std::int64_t points);
 
-  std::int64_t steps_each() const { return each_; }    ///< of a point; the last one may have fewer
+  std::int64_t steps_each() const { return each_; }    ///< steps of a point; the last one may have fewer
   const std::vector<double>& x() const { return x_; }  ///< the last step of each point
 
   struct Band {
-    std::vector<double> median, low, high;  ///< one a point; NaN: no step of it has the figure
-    bool empty = true;                      ///< no step has it
+    std::vector<double> median, low, high;  ///< one per point; NaN: none of its steps has the figure
+    bool empty = true;                      ///< no step has the figure
   };
   Band band(const std::vector<StepLine>& lines, const std::function<double(const StepLine&)>& figure) const;
 

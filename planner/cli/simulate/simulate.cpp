@@ -1,4 +1,4 @@
-// windtunnel simulate: one step of a run on a cluster, replayed op by op.
+// windtunnel simulate: replays one step of a run on a cluster, op by op.
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -43,7 +43,7 @@ void simulate(const Options& o) {
   SimulatedRun step;
   step.run = read_run(find_config("runs", o.run));
   step.cluster = read_cluster(o.cluster);
-  constexpr double kForTensors = 0.9;  // as windtunnel-train takes of its device
+  constexpr double kForTensors = 0.9;  // as in windtunnel-train
   choose_microbatch(step.run, kForTensors * step.cluster.usable_memory_bytes, o.run);
   if (!o.output.empty()) make_folder(o.output);
   const std::vector<std::string> loads = o.routing.empty() ? routing_for_model(step.run.model) : o.routing;
@@ -61,7 +61,7 @@ void simulate(const Options& o) {
   if (!step.cluster.shared_cores() && !(o.profiles.empty() && o.machine.empty()))
     step.collectives = collective_basis(*prices.cost, step.cluster);
   ProgramOptions options = program_options(step.run);
-  options.transport_scratch = step.cluster.shared_cores();  // Gloo's, not NCCL's
+  options.transport_scratch = step.cluster.shared_cores();  // Gloo has it, NCCL does not
   take_stack(prices.stack, step.run.model, step.run.layout, options);
   if (!step.cluster.shared_cores())
     step.memory = stack_memory(prices.stack, step.run.layout.world(), PublishedTimes::get().tables(),
@@ -79,7 +79,7 @@ void simulate(const Options& o) {
   report.provenance =
       provenance({{"run", o.run}, {"cluster", o.cluster}, {"prices", prices.basis}, {"routing", step.routing}});
   if (!o.output.empty()) write_folder(step, report, o.output);
-  if (!o.json) std::erase_if(report.sections, [](const Section& s) { return s.id == "timeline"; });  // for files
+  if (!o.json) std::erase_if(report.sections, [](const Section& s) { return s.id == "timeline"; });  // only in files
   put_report(report, o.json);
   if (report.status == Status::bad) set_status(static_cast<int>(Code::finding));
 }

@@ -16,7 +16,7 @@
 namespace wt {
 namespace {
 
-constexpr std::size_t kMostDrawnOps = 1200;  ///< a chart of more bars is slow to open and says nothing
+constexpr std::size_t kMostDrawnOps = 1200;  ///< a chart with more bars opens slowly and is unreadable
 
 Cell share(double part, double whole) { return {part / whole * 100, fmt::format("{:.1f}", part / whole * 100)}; }
 
@@ -160,9 +160,9 @@ MemoryUse fullest_memory(const SimulatedRun& step) {
 
 namespace {
 
-constexpr double kLargeRatio = 1.5;  ///< between predictions, from which the first line says so
+constexpr double kLargeRatio = 1.5;  ///< between predictions; from here on the first line mentions it
 
-/// What the prediction rests on that could change it by so much, as a sentence; empty = nothing.
+/// A sentence on an assumption that could change the prediction by kLargeRatio; empty = none.
 std::string large_assumption(const SimulatedRun& step) {
   const ReplayResult& r = step.replay;
   if (step.balanced_s > 0 && r.step_s > kLargeRatio * step.balanced_s)

@@ -1,4 +1,4 @@
-// What `windtunnel simulate` says of a replayed step.
+// The report of `windtunnel simulate` on a replayed step.
 #pragma once
 #include <optional>
 #include <string>
@@ -14,24 +14,24 @@ namespace wt {
 struct SimulatedRun : SimulatedStep {
   RunSpec run;
   ClusterSpec cluster;
-  std::optional<StackMemory> memory;  ///< what processes take; none on a host whose ranks share cores
+  std::optional<StackMemory> memory;  ///< of processes; none on a host whose ranks share cores
   std::string routing;                ///< RoutingSource::description()
   Evidence routing_evidence = Evidence::assumed;
-  double balanced_s = 0;  ///< the step with balanced loads, where nobody said which experts tokens go to; else 0
-  std::vector<std::string> collectives;  ///< collective_basis() of prices that rest on profiles of GPUs
+  double balanced_s = 0;                 ///< the step with balanced loads, where the run gives no routing; otherwise 0
+  std::vector<std::string> collectives;  ///< collective_basis(), for times that rest on profiles of GPUs
 };
 
-/// Highest memory of any simulated rank, from the step's timelines; bytes.
+/// Highest memory of any simulated rank in the step's timelines, bytes.
 double peak_bytes(const SimulatedRun& step);
-/// Of a rank.
+/// Memory of one rank.
 struct MemoryUse {
   LiveMemory live;
   MemoryForecast allocated, reserved;
-  MemoryForecast process;   ///< reserved, and what is outside of the allocator
-  double usable_bytes = 0;  ///< what its process may take; 0 where the cluster does not say
+  MemoryForecast process;   ///< reserved memory plus memory outside the allocator
+  double usable_bytes = 0;  ///< limit of the process; 0 where the cluster gives none
   bool fits() const { return usable_bytes <= 0 || process.high <= usable_bytes; }
 };
-/// Of the simulated rank that needs the largest share of its own GPU's.
+/// Memory of the simulated rank that needs the largest share of its GPU's memory.
 MemoryUse fullest_memory(const SimulatedRun& step);
 
 Report simulate_report(const SimulatedRun& step);

@@ -1,5 +1,5 @@
-// windtunnel train, windtunnel bench: the arguments go as they are to windtunnel-train, which has LibTorch; a rehearsal
-// comes back here to be compared, and what a study lacks is found here beforehand.
+// windtunnel train and bench: pass their arguments unchanged to windtunnel-train, which has LibTorch. Rehearsals are
+// compared here afterwards, and `bench --for` determines here beforehand what a study lacks.
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
@@ -26,7 +26,7 @@ namespace {
 
 void add_handover(CLI::App& app, const std::string& name, const std::string& description) {
   CLI::App* command = app.add_subcommand(name, description);
-  command->set_help_flag();  // --help too is windtunnel-train's to answer
+  command->set_help_flag();  // windtunnel-train also answers --help
   command->prefix_command();
   command->callback([command, name] {
     const std::vector<std::string> arguments = command->remaining();

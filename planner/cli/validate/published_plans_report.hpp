@@ -1,4 +1,4 @@
-// What `windtunnel validate plans` prints.
+// The output of `windtunnel validate plans`.
 #pragma once
 #include <string>
 #include <vector>

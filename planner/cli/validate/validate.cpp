@@ -1,4 +1,4 @@
-// windtunnel validate: predict published or own measurements without having seen them, and say how far off that was.
+// windtunnel validate: predicts published or own measurements that were left out of the fit, and reports the errors.
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -90,7 +90,7 @@ Validation validate_routing(const Options& o) {
   return v;
 }
 
-/// A folder a row, by its line.
+/// Writes one folder per row, named by its line.
 void write_runs(const std::vector<RunRow>& rows, const Options& o) {
   for (const RunRow& row : rows) try {
       const StackSpec stack =

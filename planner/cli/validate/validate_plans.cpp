@@ -1,4 +1,4 @@
-// windtunnel validate plans: published layouts beside what the planner chooses for the same run.
+// windtunnel validate plans: compares published layouts with the planner's choice for the same run.
 #include "planner/cli/validate/validate_plans.hpp"
 
 #include <fmt/core.h>

@@ -16,7 +16,7 @@
 namespace wt {
 namespace {
 
-constexpr std::int64_t kFewestRows = 10, kFewestGroups = 3;  // that a regime is judged by; below, its rows are printed
+constexpr std::int64_t kFewestRows = 10, kFewestGroups = 3;  // for figures of a regime; below, its rows are printed
 constexpr std::size_t kMostRowsShown = 40;
 
 nlohmann::json accuracy_json(const Accuracy& a) {
@@ -41,7 +41,7 @@ nlohmann::json both_json(const std::vector<Judged>& rows) {
   return out;
 }
 
-/// How a measurement could be written as files of ours.
+/// How exactly our files can describe a measurement.
 const char* said(const Judged& row) { return !row.forecast.value ? "not" : row.assumed.empty() ? "exactly" : "nearly"; }
 
 nlohmann::json row_json(const Judged& row, const std::string& unit) {
@@ -73,7 +73,7 @@ std::map<std::string, std::vector<Judged>> by_regime(const std::vector<Judged>& 
   return regimes;
 }
 
-/// Regimes together that share the first two words of their names: "gemm, H100-SXM", "all-reduce, one node".
+/// Groups regimes by the first two words of their names: "gemm, H100-SXM", "all-reduce, one node".
 std::map<std::string, std::vector<Judged>> by_family(const std::vector<Judged>& rows) {
   std::map<std::string, std::vector<Judged>> families;
   std::map<std::string, std::set<std::string>> regimes;
@@ -104,7 +104,7 @@ nlohmann::json rows_json(const std::vector<Judged>& rows, const std::string& uni
   return out;
 }
 
-/// Of rows that were judged in another way; null without any.
+/// Figures of rows that were judged in another way; null for no rows.
 nlohmann::json figures_json(const std::vector<Judged>& rows) {
   if (rows.empty()) return nullptr;
   return {{"summary", both_json(rows)},
@@ -141,7 +141,7 @@ nlohmann::json stacks_json(const std::optional<StepModel>& steps) {
   return out;
 }
 
-/// Factors of each stack, below the typical one's constants.
+/// The typical stack's constants, followed by each stack's factors.
 Table stack_table(const StepModel& steps) {
   Table table{.columns = {{"stack"}}};
   for (const char* name : kStackFactors) table.columns.push_back({name, "", Align::right});
@@ -208,7 +208,7 @@ Table reasons(const std::vector<Judged>& rows) {
   return table;
 }
 
-/// What predicted rows take for granted, most common first.
+/// Assumptions behind predicted rows, the most common first.
 Table assumptions(const std::vector<Judged>& rows) {
   std::map<std::string, std::int64_t> counts;
   for (const Judged& row : rows)
@@ -249,7 +249,7 @@ Table ratio_table(const std::vector<Ratio>& all, const std::string& baseline) {
   return table;
 }
 
-/// What was said, and what was not.
+/// What our files could describe, and what not.
 std::string faithfulness(const Judged& row) {
   if (!row.forecast.value) return "not at all: " + row.forecast.reason;
   if (row.assumed.empty()) return "exactly";
@@ -283,7 +283,7 @@ Table every_row(const std::vector<Judged>& rows, const ValueUnit& unit) {
   return row_table(all, unit);
 }
 
-/// Predicted rows of regimes that are too thin for figures.
+/// Predicted rows of regimes with too few rows for figures.
 Table thin_rows(const std::map<std::string, std::vector<Judged>>& regimes, const ValueUnit& unit) {
   std::vector<const Judged*> thin;
   for (const auto& [name, rows] : regimes) {
@@ -300,7 +300,7 @@ Table thin_rows(const std::map<std::string, std::vector<Judged>>& regimes, const
   return table;
 }
 
-/// How many rows of each family could be said exactly, nearly or not at all.
+/// Number of rows by family that could be described exactly, nearly or not at all.
 Table faithfulness_table(const std::vector<Judged>& rows) {
   Table table{
       .columns = {
@@ -315,7 +315,7 @@ Table faithfulness_table(const std::vector<Judged>& rows) {
   return table;
 }
 
-/// Of choices with three alternatives or more.
+/// Choices with three alternatives or more.
 Table choice_table(const std::vector<Judged>& rows) {
   Table table{.columns = {{"choice"},
                           {"alternatives", "", Align::right},

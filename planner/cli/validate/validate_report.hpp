@@ -1,4 +1,4 @@
-// What `windtunnel validate` prints: one JSON document with a row a measurement, or tables for people.
+// The output of `windtunnel validate`: one JSON document with a row per measurement, or tables for people.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -12,10 +12,10 @@
 
 namespace wt {
 
-/// Of what is measured: in JSON keys (measured_s), and in tables.
+/// Unit of the measured quantity: in JSON keys (measured_s), and in tables.
 struct ValueUnit {
   std::string key, shown;
-  double scale = 1;  ///< from the one to the other
+  double scale = 1;  ///< from the JSON unit to the shown one
 };
 inline const ValueUnit kMicroseconds = {"s", "us", 1e6}, kSeconds = {"s", "s", 1},
                        kBytes = {"bytes", "GiB", 1.0 / (1 << 30)};
@@ -23,7 +23,7 @@ inline const ValueUnit kMicroseconds = {"s", "us", 1e6}, kSeconds = {"s", "s", 1
 struct Validation {
   std::string subject;  ///< "kernels", "collectives", "runs", "memory", "routing"
   std::string file;
-  std::string method;    ///< how the fit was kept from seeing what it predicts, one sentence
+  std::string method;    ///< how rows are left out of the fit that predicts them, one sentence
   std::string baseline;  ///< "MFU is constant"
   std::vector<Judged> rows;
   ValueUnit unit = kMicroseconds;
@@ -39,9 +39,9 @@ struct Validation {
 /// {schema, subject, file, method, rows: [...], summary: {..., baseline: {...}}, regimes: [{regime, ...}],
 /// families: [{family, ...}], whole_sources_left_out: {summary and families, or null}, stacks: {typical: {constant:
 /// value}, NAME: {constant: factor}} or null, ratios: {n, mape, largest, baseline: {mape, largest}, pairs: [{choice,
-/// slower, faster, measured, predicted, balanced}]} or null}. Times in seconds or memory in bytes, errors as fractions;
-/// `said` of a row: exactly, nearly or not (at all); `assumed` of a predicted row: what nobody said of it, in words;
-/// null where a figure is not defined.
+/// slower, faster, measured, predicted, balanced}]} or null}. Times in seconds or memory in bytes, errors as fractions.
+/// A row's `said`: exactly, nearly or not (at all). A predicted row's `assumed`: what its source does not say, in
+/// words. null where a figure is not defined.
 nlohmann::json validation_json(const Validation& validation);
 
 Report validation_report(const Validation& validation);

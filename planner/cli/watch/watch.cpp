@@ -1,4 +1,4 @@
-// windtunnel watch: runs that mend themselves, within limits. Without --act it says what it would do.
+// windtunnel watch: recovers runs automatically, within limits. Without --act it only says what it would do.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ struct Options {
   bool act = false, once = false, reset = false, json = false;
 };
 
-/// Median of the devices that the exporter names.
+/// Median over the devices of the exporter's file.
 std::optional<double> utilisation_in(const std::string& file) {
   std::vector<double> busy;
   for (const NodeObservation& node : nodes_from_dcgm(read_file(file, "for --dcgm a file"), file, ""))
@@ -52,7 +52,7 @@ void check(const Options& o) {
 RunWatchOptions options_of(const Options& o, const std::string& run, const std::optional<PlannedRun>& planned) {
   RunWatchOptions out{.rules = read_watch_rules(o.rules), .clock = [] { return clock_s(CLOCK_REALTIME); }};
   if (!o.hooks.empty()) {
-    const WatchHooks hooks = read_watch_hooks(o.hooks);  // a wrong file is said without --act, too
+    const WatchHooks hooks = read_watch_hooks(o.hooks);  // a wrong file is an error without --act, too
     check_start(hooks, out.rules);
     if (o.act) out.hooks = hooks;
   }
@@ -63,7 +63,7 @@ RunWatchOptions options_of(const Options& o, const std::string& run, const std::
     if (file.empty()) return {};
     try {
       return utilisation_in(file);
-    } catch (const Error& e) {  // an exporter that died makes it unknown
+    } catch (const Error& e) {  // a dead exporter makes utilisation unknown
       fmt::print(stderr, "{}\n", e.what());
       return {};
     }
@@ -75,7 +75,7 @@ RunWatchOptions options_of(const Options& o, const std::string& run, const std::
   return out;
 }
 
-/// One look at all; whether any goes on. A file that cannot be read now is read again at the next look.
+/// Checks all runs once. Returns whether any continues. An unreadable file is tried again the next time.
 bool look_at(std::vector<std::unique_ptr<RunWatch>>& watches, bool once) {
   bool goes_on = false;
   for (const auto& watch : watches) {

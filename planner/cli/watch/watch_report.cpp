@@ -21,7 +21,7 @@ Cell figure(const std::string& what, std::optional<double> value, Evidence evide
 
 std::string signed_seconds(double value) { return (value < 0 ? "-" : "+") + format_seconds(std::abs(value)); }
 
-/// Seconds and the share of the planned step.
+/// Seconds, and the share of the planned step.
 std::vector<Cell> part_row(const std::string& what, std::optional<double> value, double step_s, Evidence evidence,
                            const std::string& by) {
   if (!value) return {what, "UNKNOWN", "UNKNOWN", by};

@@ -1,4 +1,4 @@
-// windtunnel whatif: a study planned again with other values of its keys.
+// windtunnel whatif: plans a study again with other values of its keys.
 #include <fmt/format.h>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -42,7 +42,7 @@ void what_if_command(const Options& o) {
     for (const std::string& note : what_if_notes(result)) fmt::print("- {}\n", note);
     for (const auto& written : files) fmt::print("wrote {}\n", written.string());
   }
-  Code status = Code::finding;  // of no row with a plan
+  Code status = Code::finding;  // if no row has a plan
   bool planned = false;
   for (const WhatIfRow& row : result.rows) {
     planned = planned || row.plan;

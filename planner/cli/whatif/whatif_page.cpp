@@ -21,7 +21,7 @@ namespace wt {
 namespace {
 
 constexpr double kGap = std::numeric_limits<double>::quiet_NaN();
-constexpr std::size_t kMostBars = 40, kMostLines = 6;  // what a reader can tell apart
+constexpr std::size_t kMostBars = 40, kMostLines = 6;  // more are unreadable
 
 double days(const WhatIfRow& row) { return row.plan ? row.days() : kGap; }
 
@@ -32,7 +32,7 @@ std::string values_of(const WhatIf& result, const WhatIfRow& row) {
   return out;
 }
 
-/// Places on an axis, by ascending number.
+/// Row indices in the order of the axis's numbers.
 std::vector<std::size_t> ascending(const SweptAxis& axis) {
   std::vector<std::size_t> order(axis.values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -46,13 +46,13 @@ Chart days_chart(ChartKind kind) {
   return {.kind = kind, .title = "Days until half of the simulated runs are done", .unit = "days"};
 }
 
-/// Of the first row that has a plan.
+/// Taken from the first row with a plan.
 std::string range_note(const WhatIf& result) {
   const auto planned = std::ranges::find_if(result.rows, [](const WhatIfRow& row) { return bool(row.plan); });
   return planned == result.rows.end() ? "" : "Range: " + plan_range(*planned->plan) + ".";
 }
 
-/// One key of numbers: a line with the range of each plan.
+/// One numeric key: a line with the range of each plan.
 Chart line_chart(const WhatIf& result) {
   const SweptAxis& axis = result.axes[0];
   Chart chart = days_chart(ChartKind::line);
@@ -70,7 +70,7 @@ Chart line_chart(const WhatIf& result) {
   return chart;
 }
 
-/// Two keys of numbers: a line for each value of the second.
+/// Two numeric keys: one line per value of the second.
 Chart lines_chart(const WhatIf& result) {
   const SweptAxis &along = result.axes[0], &each = result.axes[1];
   Chart chart = days_chart(ChartKind::line);
@@ -114,7 +114,7 @@ Chart chart_of(const WhatIf& result) {
   return bar_chart(result);
 }
 
-/// Days over two keys, the more the darker.
+/// Days over two keys; darker means more.
 Table grid(const WhatIf& result) {
   const SweptAxis &down = result.axes[0], &across = result.axes[1];
   double least = std::numeric_limits<double>::infinity(), most = 0;
@@ -137,7 +137,7 @@ Table grid(const WhatIf& result) {
   return table;
 }
 
-/// How strongly days go with each key of numbers; the strongest first.
+/// Rank correlation of days with each numeric key, the strongest first.
 std::optional<Chart> influence(const WhatIf& result) {
   std::vector<const SweptAxis*> axes;
   for (const SweptAxis& axis : result.axes)
@@ -161,7 +161,7 @@ std::optional<Chart> influence(const WhatIf& result) {
   return chart;
 }
 
-/// These columns of a table, behind the first `kept`.
+/// Selected columns of a table, after its first `kept` columns.
 Table with_columns(const Table& table, std::size_t kept, const std::set<std::string>& names, const std::string& title) {
   Table out{.title = title};
   std::vector<std::size_t> chosen;
@@ -177,7 +177,7 @@ Table with_columns(const Table& table, std::size_t kept, const std::set<std::str
   return out;
 }
 
-/// The table of the terminal as two that fit a page.
+/// The terminal's table, split into two that fit a page.
 Section rows_section(const WhatIf& result) {
   const Table all = what_if_table(result);
   Table days =
@@ -189,7 +189,7 @@ Section rows_section(const WhatIf& result) {
   return {"rows", "Every row", {}, {std::move(days), std::move(step)}};
 }
 
-/// The first line of the report and the row that is first and last.
+/// Writes the report's first line, which names the best and the worst row.
 void put_answer(const WhatIf& result, Report& report) {
   const WhatIfRow *first = nullptr, *last = nullptr;
   for (const WhatIfRow& row : result.rows) {

@@ -13,14 +13,15 @@
 namespace wt {
 namespace {
 
-/// Of the computation's seconds, priced without a time of the row's own GPU.
+/// Share of the computation's time that is not based on times of the row's own GPU.
 double extrapolated_share(const WhatIfRow& row) {
   double share = 0;
   for (const PricedClass& each : row.plan->priced_by) share += each.points == 0 ? each.share : 0;
   return share;
 }
 
-/// What is said of each planned row, each text once: "TEXT" where it is of all of them, else "rows 1, 3: TEXT".
+/// Collects texts about planned rows. Each text appears once: alone if it applies to all rows, otherwise as "rows 1, 3:
+/// TEXT".
 class ByRow {
  public:
   explicit ByRow(const WhatIf& result)
@@ -45,7 +46,7 @@ class ByRow {
   std::vector<std::pair<std::string, std::vector<std::size_t>>> texts_;
 };
 
-/// Whether a row's study has prices.
+/// Whether the study of any row has prices.
 bool any_money(const WhatIf& result) {
   return std::ranges::any_of(result.rows, [](const WhatIfRow& row) { return row.plan && row.plan->cost.money; });
 }

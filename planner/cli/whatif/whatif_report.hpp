@@ -11,17 +11,17 @@
 namespace wt {
 
 Table what_if_table(const WhatIf& result);
-/// What the rows rest on, a sentence each; one that is not of all rows names its own.
+/// Sentences on the basis of the rows; one that does not apply to all rows names its own.
 std::vector<std::string> what_if_notes(const WhatIf& result);
 /// Schema "windtunnel.whatif/1".
 nlohmann::json what_if_json(const WhatIf& result);
 
-/// Days of every row as a chart; of two swept keys with numbers a grid, of several their rank correlations with days;
-/// all columns of the table.
+/// Days of every row as a chart: for two swept numeric keys a grid, for more keys their rank correlations with days.
+/// With all columns of the table.
 Report what_if_report(const WhatIf& result);
-/// One line a row: the swept values, then figures in SI units by the names of what_if_json; empty where nothing fits.
+/// One line per row: swept values, then figures in SI units named as in what_if_json; empty where nothing fits.
 std::string what_if_csv(const WhatIf& result);
-/// whatif.html, .md, .json and .csv; the folder is created. Returns the files.
+/// Writes whatif.html, .md, .json and .csv; creates the folder. Returns the files.
 std::vector<std::filesystem::path> write_what_if(const WhatIf& result, const std::filesystem::path& folder);
 
 }  // namespace wt

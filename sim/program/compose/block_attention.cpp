@@ -1,5 +1,5 @@
-// Attention of a block with what stands before and behind it: projections, the output's product, residual, norms,
-// router; and what a module of multi-token prediction computes before its block.
+// Attention of a block with its surroundings: projections, output product, residual, norms, router, and the work of a
+// multi-token prediction module before its block.
 #include "sim/program/compose/block_ops.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ std::vector<WorkItem> BlockOps::up_projection_work(Direction direction) const {
                {model_.heads * model_.head_dim, a.mla.q_lora_rank > 0 ? a.mla.q_lora_rank : model_.d_model}),
           item(Kernel::gemm, direction, tokens,
                {model_.heads * (a.mla.qk_nope_head_dim + a.mla.v_head_dim), a.mla.kv_lora_rank}),
-          // Heads put together, their rotary parts turned.
+          // Joins the heads and rotates their rotary parts.
           item(Kernel::copy, direction, fixed(sizes_.qkv / sizes_.word))};
 }
 
@@ -76,13 +76,13 @@ void BlockOps::add_module(Op& o, Direction direction, const LayerRecompute& reco
   if (!model_.mtp(layer_)) return;
   const std::int64_t d = model_.d_model;
   const Amount tokens = fixed(sizes_.own_tokens);
-  // The tensor ranks share the tokens of the projection, not its weight.
+  // The tensor ranks divide the tokens of this projection, not its weight.
   std::vector<WorkItem> work{item(Kernel::embedding, direction, tokens, {d}),
                              item(norm_kernel(), direction, tokens, {d}), item(norm_kernel(), direction, tokens, {d}),
                              item(Kernel::gemm, direction, tokens, {d, 2 * d})};
   if (direction == Direction::backward) {
     work.push_back(
-        item(Kernel::add, direction, tokens, {d}));  // the hidden state's gradient, with that of its own head
+        item(Kernel::add, direction, tokens, {d}));  // sum of the hidden state's gradient and that from its own head
     o.work.insert(o.work.end(), work.begin(), work.end());
     o.frees.push_back({"module.input"});
     o.frees.push_back({"module.saved"});
@@ -99,12 +99,12 @@ void BlockOps::add_module(Op& o, Direction direction, const LayerRecompute& reco
   if (!first || !recompute.recomputes_attention()) o.allocates.push_back({"module.saved", fixed(3 * sizes_.x)});
 }
 
-/// The convolution by its bytes, a value read and one written; the products of LinearMixerSpec::products, each a kernel
-/// that reads and writes its operands; the output's gate, and the norm behind it.
+/// The convolution by its bytes (one value read, one written); the products of LinearMixerSpec::products, each a kernel
+/// that reads and writes its operands; the output gate, and the norm after it.
 std::vector<WorkItem> BlockOps::linear_core_work(Direction direction) const {
   const LinearMixerSpec& l = model_.linear;
   std::vector<WorkItem> work{item(Kernel::copy, direction, fixed(sizes_.tokens * as_double(l.conv_channels())))};
-  // None has a weight: backward, both operands' gradients are products by chunk as well.
+  // These products have no weights: in backward, the gradients of both operands are chunked products as well.
   for (const auto& [heads, n, k] : l.products()) {
     const Amount rows = fixed(sizes_.tokens * as_double(heads));
     work.push_back(item(Kernel::gemm, Direction::forward, rows, {n, k}));
@@ -123,7 +123,7 @@ std::vector<WorkItem> BlockOps::core_work(Direction direction) const {
       item(Kernel::attention, direction, sequences, {options_.seq, model_.heads, model_.kv_heads, model_.head_dim});
   if (!model_.local_attention(layer_)) return {core};
   if (const std::int64_t chunk = model_.attention.chunk; chunk > 0 && chunk < options_.seq) {
-    core.rows.fixed *= as_double(options_.seq) / as_double(chunk);  // each chunk is a sequence of its own
+    core.rows.fixed *= as_double(options_.seq) / as_double(chunk);  // chunks act as separate sequences
     core.dims[0] = chunk;
   }
   core.window = model_.attention.window < options_.seq ? model_.attention.window : 0;
@@ -138,7 +138,7 @@ std::vector<WorkItem> BlockOps::between_work(Direction direction) const {
     work.push_back(item(kernel, direction, rows, dims));
   };
   if (m.attention.bias == AttentionSpec::Bias::all && !linear()) add_bias(work, direction, tokens, m.d_model);
-  if (mixer_alone()) return work;  // the residual is added where the FFN would be
+  if (mixer_alone()) return work;  // the residual is added in place of the FFN
   add(Kernel::add, tokens, {m.d_model});
   if (m.attention.parallel != AttentionSpec::Parallel::one_norm) add(norm_kernel(), tokens, {m.d_model});
   if (moe())
@@ -186,8 +186,8 @@ Op BlockOps::attention(Direction direction, const LayerRecompute& recompute) con
       o.frees.push_back({"q"});
       return o;
     }
-    // Layer 0's input is the embedding's output: a buffer without a layer, found where "block.output" of layer -1 is
-    // not.
+    // Layer 0's input is the embedding's output: a buffer without a layer, which a Ref finds because "block.output" of
+    // layer -1 does not exist.
     o.frees.push_back(compressed ? Ref{"block.input"} : Ref{"block.output", -1});
     drop_first_gradient(o);
     return o;
@@ -196,8 +196,8 @@ Op BlockOps::attention(Direction direction, const LayerRecompute& recompute) con
   if (context_parallel() && !layout_.context_ring) o.waits.push_back({"kv.gather" + suffix(direction)});
   const bool first = direction == Direction::forward, kept = !first || !recompute.recomputes_attention();
   const bool rows_kept =
-      first || recompute.block;  // else the experts' input is still there, and gone when attention comes
-  double held = 0;               // by this op, when it is done
+      first || recompute.block;  // recompute of attention only: the experts still had their rows, and have freed them
+  double held = 0;               // bytes of this op's allocations
   const auto allocate = [&](const char* name, double bytes) {
     o.allocates.push_back({name, fixed(bytes)});
     held += bytes;
@@ -231,8 +231,8 @@ Op BlockOps::attention(Direction direction, const LayerRecompute& recompute) con
     o.frees.push_back(first ? Ref{"block.output", -1} : Ref{"compressed.input"});
   }
   if (!tensor() && !context_parallel()) add_module(o, direction, recompute);
-  // Moments: the split into q, k and v; the attention kernel; the router's product; the rows, while the normalised ones
-  // that they are taken from are still there (which fp32 products save themselves).
+  // Moments: splitting into q, k and v; the attention kernel; the router's product; creating the routed rows while the
+  // normalised ones still exist (fp32 products save those themselves).
   const bool norms_kept = kept && !recompute.norm;
   const bool router_kept = norms_kept && !frozen(), rows_normed = norms_kept && sizes_.projection_input_kept;
   const double normed = router_kept && options_.precision == Precision::fp32 ? 0 : sizes_.x;
@@ -274,7 +274,7 @@ Op BlockOps::project(Direction direction, const LayerRecompute& recompute) const
   if (kept) o.allocates.push_back({"project.saved", fixed(saved)});
   o.allocates.push_back({"q", fixed(sizes_.q)});
   o.allocates.push_back({"kv", fixed(sizes_.kv)});
-  // Before the split into q, k and v the product is there; after it keys and values twice, to lie side by side.
+  // Before the split into q, k and v, the product's output exists; after it keys and values exist twice.
   o.transient = {fixed(sizes_.projected + (kept ? 0 : saved)), fixed(sizes_.kv)};
   if (!tensor()) add_module(o, direction, recompute);
   return o;
@@ -293,12 +293,12 @@ void BlockOps::add_adapters(std::vector<WorkItem>& work, bool output, Direction 
 void BlockOps::drop_first_gradient(Op& o) const {
   if (!frozen() || layer_ > 0 || layout_.layers_of_chunks(model_.layers).front() == 0) return;
   std::erase_if(o.allocates, [](const Buffer& buffer) { return buffer.name == "block.input.gradient"; });
-  for (Amount& moment : o.transient) moment.fixed += sizes_.x;  // which counts what is left when the op is done
+  for (Amount& moment : o.transient) moment.fixed += sizes_.x;  // the op still creates it, now as transient bytes
 }
 
 void BlockOps::add_attention(Nodes& out, Direction direction, const LayerRecompute& recompute) const {
   const bool backward = direction == Direction::backward;
-  const bool summed_later = model_.attention.parallel != AttentionSpec::Parallel::none && !backward;  // with the FFN
+  const bool summed_later = model_.attention.parallel != AttentionSpec::Parallel::none && !backward;  // with the FFN's
   if (tensor()) {
     out.push_back(backward ? between_products(direction, recompute) : before_products(direction, recompute));
     add_gather(out, "attn", direction);

@@ -1,5 +1,5 @@
-// Context parallelism of a block: keys and values of whole sequences, gathered before attention or passed round a ring
-// while it works.
+// Context parallelism of a block: keys and values of whole sequences, gathered before attention or passed around a ring
+// during it.
 #include "sim/program/compose/block_ops.hpp"
 
 namespace wt {
@@ -26,8 +26,8 @@ Op BlockOps::reduce_kv() const {
   return o;
 }
 
-/// The ring's messages are a gather's: each rank's keys and values pass every hop but one. In backward they go round
-/// once more, and their gradients with them.
+/// The ring's messages equal a gather's: each rank's keys and values pass all hops but one. In backward they pass once
+/// more, together with their gradients.
 void BlockOps::add_ring_backward(Nodes& out, const std::vector<Ref>& waits) const {
   Op gather = gather_kv(Direction::backward), reduce = reduce_kv();
   gather.waits = reduce.waits = waits;

@@ -28,7 +28,7 @@ Op BlockOps::ffn(Direction direction, const LayerRecompute& recompute) const {
   if (direction == Direction::backward) {
     o.waits = {{unshard_name(Group::dense, direction)}};
     o.allocates = {{"ffn.input.gradient", fixed(sizes_.x)}};
-    // Through the down projection, the activation, the first product, as in the experts.
+    // Moments: backward of the down projection, the activation, the first product, as in the experts.
     o.transient = {fixed(sizes_.ffn_activated + sizes_.ffn_down_weight - sizes_.x),
                    fixed(sizes_.ffn_gate_up + sizes_.ffn_activated - sizes_.ffn_output_saved +
                          sizes_.ffn_gate_backward - sizes_.x),
@@ -46,7 +46,7 @@ Op BlockOps::ffn(Direction direction, const LayerRecompute& recompute) const {
   if (!first) {
     if (recompute.products) leave_products(o);
     if (norm_again(recompute) && !recompute.moe) o.allocates.push_back({"ffn.input", fixed(sizes_.x)});
-    o.transient = {fixed(sizes_.x)};  // the result, which nobody needs
+    o.transient = {fixed(sizes_.x)};  // the unused result
     if (sizes_.ffn_gate_forward > 0) o.transient.push_back(fixed(sizes_.ffn_gate_forward));
     return o;
   }
@@ -66,7 +66,7 @@ Op BlockOps::experts(Direction direction, const LayerRecompute& recompute) const
   const bool local = layout_.expert == 1 && !cut_experts(), backward = direction == Direction::backward,
              first = direction == Direction::forward;
   const bool output =
-      first || recompute.exchanges_again();  // alone, backward needs no output again: combine keeps its own
+      first || recompute.exchanges_again();  // otherwise combine has kept its output, which backward can use
   Op o = op("experts" + suffix(direction), Action::experts, direction, Group::expert);
   o.work = {item(Kernel::grouped_gemm, direction, rows, {m.ffn_rows(m.ffn), m.d_model, local_experts}),
             item(m.gated() ? Kernel::swiglu : Kernel::gelu, direction, rows, {m.ffn})};
@@ -80,9 +80,9 @@ Op BlockOps::experts(Direction direction, const LayerRecompute& recompute) const
   if (backward) {
     o.waits.push_back({remote() ? "collect.bwd" : "combine.bwd"});
     o.allocates = {{"expert.input.gradient", sizes_.row_block}};
-    // Through the down projection, the addition of its weight's gradient, through SwiGLU, through gate and up, and
-    // again the addition; what each has used is given back after it. The CPU's bf16 product copies both of its inputs
-    // first (measured; transport_scratch marks that machine).
+    // Moments: backward of the down projection, the addition of its weight's gradient, of SwiGLU, of gate and up, and
+    // again the addition. Each frees its inputs afterwards. The CPU's bf16 product first copies both inputs (measured;
+    // transport_scratch marks that machine).
     const bool copies = options_.transport_scratch && options_.precision == Precision::bf16;
     const Amount inputs = copies ? sum(sizes_.experts_output_saved, sizes_.row_block) : Amount{},
                  unsaved = difference(sizes_.activated, sizes_.experts_output_saved);
@@ -116,12 +116,12 @@ Op BlockOps::experts(Direction direction, const LayerRecompute& recompute) const
   if (local) {
     o.allocates.push_back({"collected.rows", sizes_.row_block});
     if (!input_kept) o.frees = {{"routed.rows"}};
-  } else {  // rows sorted by expert, and outputs sorted back for sending
+  } else {  // sorts rows by expert, and sorts outputs back for sending
     if (input_kept) o.allocates.push_back({"expert.input", sizes_.row_block});
     o.allocates.push_back({"expert.output", sizes_.row_block});
     o.frees = {{"received.rows"}};
   }
-  if (!kept) {  // SwiGLU, then the down product; what is not kept is given back as soon as it was read
+  if (!kept) {  // SwiGLU, then the down product; tensors are freed as soon as they have been read
     const Amount there = local && input_kept ? sizes_.row_block : sum(sizes_.row_block, sizes_.row_block);
     o.transient = {difference(sum(saved, sizes_.gate_forward), there),
                    difference(sum(sizes_.activated, sizes_.row_block), there)};
@@ -179,24 +179,25 @@ Op BlockOps::head() const {
       o.work.push_back(item(Kernel::cross_entropy, direction, tokens, {m.vocab}));
     }
   o.waits = {{"head.unshard.fwd"}, {"data"}};
-  const bool apart = layout_.modules_before_head;  // their hidden states' gradients go to another stage, in one message
+  const bool apart =
+      layout_.modules_before_head;  // gradients of their hidden states go to another stage, in one message
   o.allocates = {{"block.input.gradient", fixed((apart ? losses() : 1) * sizes_.x)}};
   const bool own_gradient = layout_.reduce_every_microbatch && !frozen();
   if (own_gradient) o.allocates.push_back({"head.gradient", fixed(padded(Group::head) * 4)});
-  // Product, loss and its gradient; then the gradients of weight and input, the weight's only now. Our trainer has one
-  // buffer of logits for all of it.
+  // Moments: product, loss and its gradient; then the gradients of weight and input, the weight's created only now. Our
+  // trainer uses one buffer of logits for all of it.
   const double weight_gradient = own_gradient ? padded(Group::head) * 4 : 0;
   const bool in_turn = options_.memory.losses_in_turn;
   const double more = losses() - 1;
-  const double others = in_turn ? 0 : more * sizes_.logits;  // of the other losses, kept from forward to backward
+  const double others = in_turn ? 0 : more * sizes_.logits;  // the other losses' logits, kept from forward to backward
   o.transient = {fixed(sizes_.logits + sizes_.x - weight_gradient + others),
                  fixed(sizes_.logit_gradient + sizes_.x +
                        std::max(sizes_.x, sizes_.weight_gradient_added * sizes_.head_weight) + others)};
   o.frees = {{"head.weights"}, {"block.output", 0, static_cast<int>(model_.blocks()) - 1}};
-  // Of the hidden states that the modules read: their backward adds what they themselves give.
+  // Gradients of the hidden states that the modules read; the modules' backward adds to them.
   if (in_turn && m.mtp_layers > 0 && !apart) o.allocates.push_back({"hidden.gradients", fixed(more * sizes_.x)});
   if (m.mtp_layers == 0 || m.tied) return o;
-  o.frees.push_back({"embedding.weights"});  // the modules have read them, and give the embedding a gradient
+  o.frees.push_back({"embedding.weights"});  // the modules have read them, and compute an embedding gradient
   if (layout_.reduce_every_microbatch)
     o.allocates.push_back({"embedding.gradient", fixed(padded(Group::embedding) * 4)});
   return o;

@@ -1,4 +1,4 @@
-// In which order the ops of a block stand, and the exchanges of rows between them.
+// The order of a block's ops and of the exchanges of rows between them.
 #include "sim/program/compose/block_ops.hpp"
 #include "sim/program/compose/group_ops.hpp"
 
@@ -46,7 +46,7 @@ void BlockOps::add_behind_attention(Nodes& out, Direction direction, const Layer
     dispatch.frees = {{"routed.rows"}};
     out.push_back(dispatch);
   }
-  if (has_ffn()) add_ffn(out, direction, recompute);  // shared experts work while rows travel
+  if (has_ffn()) add_ffn(out, direction, recompute);  // shared experts compute during the exchange
   if (!moe()) return;
   add_experts(out, direction, recompute);
   if (!local) {

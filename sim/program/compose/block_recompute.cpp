@@ -1,4 +1,4 @@
-// Modules of a block computed again by themselves, right before their backward (Megatron-Core's recompute_modules).
+// Recompute of single modules of a block, right before their backward (Megatron-Core's recompute_modules).
 #include "sim/program/compose/block_ops.hpp"
 #include "sim/program/compose/group_ops.hpp"
 

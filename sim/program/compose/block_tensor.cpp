@@ -1,7 +1,7 @@
-// Tensor and sequence parallelism of a block: what stands between its products, and the collectives around them. With
-// whole activations one all-reduce follows attention and FFN forward, and one each backward (Shoeybi et al. 2019,
-// figure 3); with activations cut by tokens a gather stands before and a reduce-scatter behind them (Korthikanti et al.
-// 2022, figure 5). Their results are needed at once, so they are ops of the compute lane.
+// Tensor and sequence parallelism of a block: the work between its products, and the collectives around them. With
+// whole activations, attention and FFN each have one all-reduce in forward and one in backward (Shoeybi et al. 2019,
+// figure 3). With activations divided by tokens, each has a gather before it and a reduce-scatter after it (Korthikanti
+// et al. 2022, figure 5). Results are needed at once, so these are ops of the compute lane.
 #include "sim/program/compose/block_ops.hpp"
 #include "sim/program/compose/group_ops.hpp"
 
@@ -19,7 +19,7 @@ void BlockOps::add_gather(Nodes& out, const std::string& product, Direction dire
   o.allocates = {{product + ".gathered", fixed(sizes_.whole_x)}};
   out.push_back(o);
   if (direction != Direction::backward) return;
-  // The product's input once more, for the gradient of its weight, while that of the input is computed.
+  // Gathers the product's input again, for its weight's gradient, while the input's gradient is computed.
   Op regather = share(product + ".regather", direction, OpKind::all_gather, fixed(sizes_.whole_x));
   regather.lane = Lane::tensor;
   regather.waits = {{o.name}};
@@ -77,7 +77,7 @@ void BlockOps::add_ffn(Nodes& out, Direction direction, const LayerRecompute& re
     add_gather(out, "ffn", direction);
     add_whole(product, "ffn");
     out.push_back(product);
-    // Behind one norm the gradients of both inputs are summed together, after attention's.
+    // After a shared norm, the gradients of both inputs are summed together, after attention's.
     if (!backward || model_.attention.parallel != Parallel::one_norm) add_sum(out, "ffn", direction);
   }
   if (direction != Direction::forward) return;
@@ -93,7 +93,7 @@ Amount BlockOps::sent_rows() const {
 
 void BlockOps::add_experts(Nodes& out, Direction direction, const LayerRecompute& recompute) const {
   if (!cut_experts() ||
-      (direction == Direction::recompute && !recompute.exchanges_again())) {  // alone, from rows that were kept
+      (direction == Direction::recompute && !recompute.exchanges_again())) {  // experts only, from rows that were kept
     out.push_back(experts(direction, recompute));
     return;
   }
@@ -151,7 +151,7 @@ void BlockOps::add_head(Nodes& out) const {
     gather.allocates = {{"head.gathered", gather.collective.bytes}};
     out.push_back(gather);
   }
-  // Of every token the largest logit, the sum of exponentials and the target's logit, all fp32.
+  // For each token the largest logit, the sum of exponentials and the target's logit, all fp32.
   out.push_back(share("head.loss", Direction::forward, OpKind::all_reduce, fixed(losses() * 3 * 4 * sizes_.tokens)));
   Op product = head();
   add_whole(product, "head");

@@ -9,7 +9,7 @@
 namespace wt {
 namespace {
 
-/// Of one body: the ops of one layer, or those outside of layers.
+/// Copies in one body: the ops of one layer, or those outside layers.
 class Copies : OpFactory {
  public:
   using OpFactory::OpFactory;
@@ -45,7 +45,7 @@ class Copies : OpFactory {
       if (is(o)) return &o;
     return nullptr;
   }
-  /// `bytes`: read and written an element.
+  /// `bytes`: read and written per element.
   void add(Op* o, Group group, double bytes) const {
     if (o) o->work.push_back(move(padded(group), bytes));
   }

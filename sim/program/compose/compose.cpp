@@ -15,8 +15,8 @@
 namespace wt {
 namespace {
 
-/// Builds the program of one rank class. Layer loops are peeled at the ends because the first and the last layer have
-/// one neighbour less to prefetch.
+/// Builds the program of one rank class. The first and the last layer are outside the layer loops, because they
+/// prefetch one neighbour fewer.
 class Builder : private StepBuilder {
  public:
   Builder(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t expert_rank)
@@ -31,7 +31,7 @@ class Builder : private StepBuilder {
     add_resident();
     add_adapter_weights();
     const int last = program_.microbatches - 1,
-              refreshed = state_sharded() ? 1 : 0;  // the first one gathers what replicas updated
+              refreshed = state_sharded() ? 1 : 0;  // the first microbatch gathers what replicas updated
     const auto add = [&](int from, int to, bool is_first, bool is_last) {
       if (from <= to) program_.nodes.push_back(loop(Loop::Index::microbatch, from, to, microbatch(is_first, is_last)));
     };
@@ -43,7 +43,7 @@ class Builder : private StepBuilder {
   }
 
  private:
-  /// The last microbatch, which may have fewer sequences: its ops are those of a layout with that microbatch.
+  /// The last microbatch may have fewer sequences: its ops are those of a layout with that microbatch size.
   Loop last_loop(bool is_first) const {
     Layout smaller = layout_;
     if (options_.last_microbatch > 0) smaller.microbatch = options_.last_microbatch;
@@ -52,12 +52,12 @@ class Builder : private StepBuilder {
                 Builder(model_, smaller, options_, expert_rank_).microbatch(is_first, true));
   }
 
-  // ---- memory held all the time ----
+  // Memory held throughout the step.
   void add_resident() {
     const double shards = over_groups(shard_elements);
     add_states();
     if (!frozen()) program_.resident.push_back({"gradient shards", fixed(4 * shards)});
-    // Weights whose masters are elsewhere: on other replicas, or in the host's memory.
+    // Weights whose masters are on other replicas or in host memory.
     if (const double apart = state_sharded() ? 1 : options_.offload_fraction; apart > 0)
       program_.resident.push_back({"weight shards", fixed(sizes_.word * shards * apart)});
     program_.resident.push_back({"gathered slots",
@@ -73,7 +73,7 @@ class Builder : private StepBuilder {
     add_tables();
   }
 
-  /// Elements of all slots of a kind.
+  /// Elements of all slots of the group.
   double slots(std::int64_t count) const {
     double sum = 0;
     for (Group group : {Group::dense, Group::expert})
@@ -82,7 +82,7 @@ class Builder : private StepBuilder {
     return sum;
   }
 
-  /// Layer loop body of the forward pass; prefetches the next layer, or the head from the last one.
+  /// Body of the forward layer loop. It prefetches the next layer, or from the last layer the head.
   Nodes forward_layer(int layer, bool first_microbatch) const {
     Nodes out;
     if (layer < program_.layers - 1) {
@@ -99,14 +99,14 @@ class Builder : private StepBuilder {
     return out;
   }
 
-  /// Layer loop body of the backward pass. The last layer still has its weights from the forward pass.
+  /// Body of the backward layer loop. The last layer still has its weights from the forward pass.
   Nodes backward_layer(int layer, bool last_microbatch) const {
     Nodes out;
     const bool is_last = layer == program_.layers - 1;
     const bool reduces = layout_.reduce_every_microbatch || last_microbatch, gathers = layout_.reshard_after_forward;
     const LayerRecompute recompute = recompute_of(layer);
     const BlockOps block = blocks(layer);
-    if (is_last || !gathers)  // names the gathered weights as the backward ops know them; nothing moves
+    if (is_last || !gathers)  // only renames the gathered weights for the backward ops
       for (Group group : block_groups(layer)) {
         Op kept = op(unshard_name(group, Direction::backward), Action::unshard, Direction::backward, group);
         kept.kind = OpKind::host;
@@ -128,7 +128,7 @@ class Builder : private StepBuilder {
       if (!copies()) groups(layer).add_reduce(out, Group::expert, {{"experts.bwd"}});
     }
     block.add_dispatch_backward(out);
-    if (reduces) groups(layer).add_copy_exchange(out);  // behind the rows, which attention waits for
+    if (reduces) groups(layer).add_copy_exchange(out);  // after the rows, for which attention waits
     if (recompute.attention) block.add_attention(out, Direction::recompute, recompute);
     block.add_attention(out, Direction::backward, recompute);
     if (!reduces) return out;
@@ -139,7 +139,7 @@ class Builder : private StepBuilder {
     return out;
   }
 
-  /// What of the microbatch before reads the embedding's weights last.
+  /// The previous microbatch's last op that reads the embedding's weights.
   std::vector<Ref> embedding_free() const { return {{frozen() ? "embed.fwd" : "embed.bwd", 0, -1, -1}}; }
 
   Nodes microbatch(bool first_microbatch, bool last_microbatch) const {
@@ -151,10 +151,10 @@ class Builder : private StepBuilder {
     load.lane = Lane::host;
     out.push_back(load);
     if (first_microbatch) groups().add_first_refresh(out);
-    if (model_.tied) {  // embedding and output projection are one: gathered once, kept from end to end
+    if (model_.tied) {  // embedding and output projection share one matrix: gathered once and kept for the microbatch
       groups().add_head_unshard(out, first_microbatch);
     } else {
-      // A later microbatch gathers into slots that the one before has read to its end.
+      // A later microbatch reuses the buffers after the previous one has read them.
       Op embedding = groups().unshard(Group::embedding, Direction::forward, embedding_free(), 0, first_microbatch);
       embedding.allocates.push_back({"embedding.weights", fixed(padded(Group::embedding) * sizes_.word)});
       out.push_back(embedding);
@@ -324,8 +324,8 @@ std::vector<Program> build_stages(const ModelSpec& model, const Layout& layout, 
         layout.name());
   std::vector<Program> programs;
   const ModelSpec slice = tensor_slice(model, layout.tensor, layout.whole_experts);
-  // Stages differ. Copies of experts make expert ranks differ in what they exchange; without them all ranks of a stage
-  // are one class.
+  // Stages differ. With copies of experts, expert ranks differ in what they exchange; without copies, all ranks of a
+  // stage are one class.
   const std::int64_t classes = has_copies(model, layout) ? layout.expert : 1;
   for (std::int64_t stage = first; stage < end; ++stage)
     for (std::int64_t expert_rank = 0; expert_rank < classes; ++expert_rank)

@@ -1,4 +1,4 @@
-// Whether a fault scenario can happen in real training of a run, whose ops the step program names.
+// Checks a fault scenario against the ops of the run's step program.
 #pragma once
 #include <string>
 #include <vector>

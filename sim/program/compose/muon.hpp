@@ -1,4 +1,4 @@
-// The weight matrices that Muon orthogonalises, and what that takes.
+// The weight matrices that Muon orthogonalises, and the work of doing so.
 #pragma once
 #include "sim/program/compose/compose.hpp"
 
@@ -11,16 +11,16 @@ struct MuonMatrices {
   double elements() const { return count * static_cast<double>(m) * static_cast<double>(n); }
 };
 
-/// Of a group on one rank in one layer: projections (q, k and v by themselves), router, FFN and experts (gate and up by
-/// themselves). A tensor rank's are its slices, each orthogonalised by itself. Embedding and output projection have
-/// none: they stay on AdamW, as in Liu et al. 2025 (arXiv 2502.16982, section 2.2).
+/// Matrices of a group on one rank in one layer: projections (q, k and v separately), router, FFN and experts (gate and
+/// up separately). A tensor rank orthogonalises its slices separately. Embedding and output projection have none,
+/// because they use AdamW, as in Liu et al. 2025 (arXiv 2502.16982, section 2.2).
 std::vector<MuonMatrices> muon_matrices(const ModelSpec& model, const Layout& layout, Group group, std::int64_t layer);
 
 /// Newton-Schulz iterations of Muon.
 inline constexpr std::int64_t kNewtonSchulz = 5;
 
-/// The products of all iterations on `matrices.count` matrices: X Xt, its square, and the polynomial of both times X;
-/// 2 m m n, 2 m m m and 2 m m n FLOPs each (Jordan 2024, kellerjordan.github.io/posts/muon). In bf16.
+/// The products of all iterations on `matrices.count` matrices, in bf16: X Xt, its square, and the polynomial of both
+/// times X; 2 m m n, 2 m m m and 2 m m n FLOPs each (Jordan 2024, kellerjordan.github.io/posts/muon).
 std::vector<WorkItem> newton_schulz(const MuonMatrices& matrices);
 
 }  // namespace wt

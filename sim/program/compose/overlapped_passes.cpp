@@ -12,7 +12,7 @@ bool exchanges_rows(const Node& node) {
   return op && op->exchanges_rows();
 }
 
-/// Loops over layers are cut layer by layer.
+/// Splits loops over layers layer by layer.
 class Pieces {
  public:
   explicit Pieces(const Body& pass) {

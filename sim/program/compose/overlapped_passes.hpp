@@ -1,4 +1,4 @@
-// Two passes of a stage at once, so that the rows of one travel while the other computes (Layout::exchange_overlap).
+// Two interleaved passes of a stage: the rows of one are exchanged while the other computes (Layout::exchange_overlap).
 #pragma once
 #include <vector>
 
@@ -6,7 +6,7 @@
 
 namespace wt {
 
-/// A pass of one microbatch, ops and loops over layers, cut behind every exchange of rows.
+/// Splits a microbatch's pass (ops and loops over layers) after every exchange of rows.
 std::vector<Body> pieces_of(const Body& pass);
 
 }  // namespace wt

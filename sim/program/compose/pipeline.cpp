@@ -14,8 +14,8 @@ namespace {
 
 class StageBuilder : private StageMessages {
  public:
-  /// `copy_stage`: has a copy of the first stage's embedding, for modules of multi-token prediction or as the head's
-  /// matrix; 0 = none has.
+  /// `copy_stage`: the stage with a copy of the first stage's embedding, for multi-token prediction modules or as the
+  /// head's matrix; 0 = none.
   StageBuilder(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t stage,
                std::int64_t expert_rank, std::int64_t copy_stage)
       : StageMessages(model, layout, options, expert_rank, part(model, stage_chunks(model, layout, stage))),
@@ -54,14 +54,14 @@ class StageBuilder : private StageMessages {
     }
     return out;
   }
-  /// The chunk has modules of multi-token prediction, which look up embeddings.
+  /// Whether the chunk has modules of multi-token prediction, which look up embeddings.
   static bool reads_tokens(const ModelSpec& model, const Chunk& chunk) {
     return chunk.blocks() && chunk.last >= model.layers;
   }
   bool ends(int microbatch) const { return microbatch + 1 == program_.microbatches; }
 
-  /// What all microbatches do alike in a pass of a chunk, but for the last one, which reduces gradients, and for the
-  /// message that theirs goes behind.
+  /// Microbatches with equal keys share the ops of a chunk's pass. The last microbatch also reduces gradients, and the
+  /// preceding message may differ.
   struct Alike {
     StageWork::Pass pass;
     int chunk;
@@ -71,7 +71,7 @@ class StageBuilder : private StageMessages {
   };
   struct Made {
     Body body;
-    std::vector<Body> pieces;  ///< of it, where another pass is beside it
+    std::vector<Body> pieces;  ///< of `body`, for interleaving with another pass
   };
 
   Made& pass_of(const StageWork& work) {
@@ -105,7 +105,7 @@ class StageBuilder : private StageMessages {
     return {Loop::Index::microbatch, work.microbatch, work.microbatch, false, std::move(body)};
   }
 
-  /// The ops of both, each in its own order: turn by turn one piece of each.
+  /// The ops of both passes, each in its own order: alternately one piece of each.
   void add_overlapped(const StageWork& one, const StageWork& other) {
     const auto pieces = [&](const StageWork& work) -> const std::vector<Body>& {
       Made& made = pass_of(work);
@@ -124,7 +124,7 @@ class StageBuilder : private StageMessages {
       return shard_elements(m, l, group, layer) * Mesh(l).size(shard_axis(group));
     };
     add_states();
-    const bool gathered_anew = !options_.memory.resident_weights;  // FSDP's: given back at the end of the step
+    const bool gathered_anew = !options_.memory.resident_weights;  // as in FSDP: freed at the end of the step
     program_.resident.push_back({"weights", fixed(sizes_.word * over_groups(gathered)), gathered_anew});
     if (!frozen())
       program_.resident.push_back(
@@ -133,7 +133,7 @@ class StageBuilder : private StageMessages {
     add_tables();
   }
 
-  /// Before the first microbatch: weights from the ranks that updated them, layer after layer.
+  /// Before the first microbatch: gathers weights from the ranks that updated them, layer by layer.
   void add_weights() {
     const auto add = [&](Nodes& out, const GroupOps& ops, Group group) {
       if (state_sharded()) ops.add_refresh(out, group, 0);
@@ -144,7 +144,7 @@ class StageBuilder : private StageMessages {
       Nodes body;
       for (Group group : block_groups(layer)) {
         add(body, groups(layer), group);
-        // The same weights, under the name by which backward ops know them.
+        // The same weights under the name that backward ops use.
         Op kept = op(unshard_name(group, Direction::backward), Action::unshard, Direction::backward, group);
         kept.kind = OpKind::host;
         kept.lane = Lane::host;
@@ -156,7 +156,7 @@ class StageBuilder : private StageMessages {
   }
 
   void add_forward(Nodes& out, const Chunk& chunk, const Behind& behind) const {
-    // Once a microbatch, for all chunks of the stage that need it.
+    // Once per microbatch, for all chunks of the stage that need it.
     if (chunk.embedding || (!chunks_.front().embedding && (chunk.head || reads_tokens(model_, chunk)))) {
       Op load = op("data", Action::load_batch);
       load.kind = OpKind::host;
@@ -207,7 +207,7 @@ class StageBuilder : private StageMessages {
       return body;
     });
     if (!chunk.embedding) return add_send(out, Direction::backward, chunk, last, behind);
-    if (frozen()) {  // the message has come, and nobody reads it
+    if (frozen()) {  // the message must still be received, but is not used
       Op read = op("embed.bwd", Action::embed, Direction::backward, Group::embedding);
       read.kind = OpKind::host;
       read.frees = {{"block.input.gradient", 0, 0}};
@@ -232,16 +232,16 @@ class StageBuilder : private StageMessages {
     });
   }
 
-  /// Where products do not add to the step's gradients themselves, a kernel does, after the op that ends so: it reads
-  /// both and writes the sum.
+  /// Where products do not accumulate gradients themselves, a kernel adds them after the op that ends in `after`. It
+  /// reads both and writes the sum.
   void add_sum(Nodes& out, const GroupOps& ops, Group group, const std::string& after) const {
     if (frozen() || options_.memory.weight_gradients != WeightGradients::added) return;
     for (Op& o : ops_of(out))
       if (o.name == after) o.work.push_back(ops.sum_of_gradients(group));
   }
 
-  /// A module of multi-token prediction has a gradient of the embedding. The first stage's goes with the embedding's
-  /// own.
+  /// Whether a multi-token prediction module on this stage computes an embedding gradient. On the first stage it is
+  /// part of the embedding's own.
   bool embeds_again(int layer) const { return layer == model_.layers && stage_ > 0; }
 
   void add_sums(Nodes& out, int layer, bool split) const {
@@ -264,7 +264,7 @@ class StageBuilder : private StageMessages {
     if (embeds_again(layer)) add_reduced(out, ops, Group::embedding, end);
   }
 
-  /// A group's gradients over shards and replicas. They lie in one buffer of the step and are summed in place.
+  /// Reduces a group's gradients over shards and replicas, in place in the step's buffer.
   void add_reduced(Nodes& out, const GroupOps& ops, Group group, const std::string& after) const {
     Nodes added;
     ops.add_reduce(added, group, {{after}});
@@ -281,13 +281,13 @@ class StageBuilder : private StageMessages {
     }
   }
 
-  /// Both stages end with the sum of their gradients of that matrix.
+  /// Both stages end with the sum of their gradients of the shared matrix.
   void add_copy_sum() {
     const Group group = has_embedding() ? Group::embedding : Group::head;
-    const Amount matrix = fixed(as_double(state(Group::embedding)));  // without the head's norm
+    const Amount matrix = fixed(as_double(state(Group::embedding)));  // the head's group without its norm
     for (const OpKind kind : {OpKind::send, OpKind::receive}) {
       const std::int64_t around = layout_.pipeline - copy_stage_;
-      Op o = message(kind, Direction::recompute, 4 * matrix.fixed,  // a channel of its own
+      Op o = message(kind, Direction::recompute, 4 * matrix.fixed,  // `recompute` selects a channel of its own
                      static_cast<int>(stage_ == 0 ? -around : around));
       o.name = kind == OpKind::send ? "tied.send" : "tied.receive";
       o.group = group;
@@ -310,14 +310,14 @@ class StageBuilder : private StageMessages {
   std::map<Alike, Made> made_;
 };
 
-/// What `make` makes of the stage's builder.
+/// Calls `make` with the stage's builder.
 template <class Make>
 auto on_stage(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t stage,
               std::int64_t expert_rank, const Make& make) {
-  // Embedding and head are on one stage without a pipeline, and with dualpipe_v.
+  // Embedding and head are on one stage without a pipeline and with dualpipe_v.
   if (layout.stage_of(0) == layout.stage_of(layout.pipeline * layout.virtual_stages - 1))
     return make(StageBuilder(model, layout, options, stage, expert_rank, 0));
-  ModelSpec own = model;  // a tied embedding has a copy on the first stage
+  ModelSpec own = model;  // a tied embedding has copies on the first and the last stage
   own.tied = false;
   const std::int64_t last = layout.pipeline - 1, copy = layout.modules_before_head           ? last - 1
                                                         : model.tied || model.mtp_layers > 0 ? last

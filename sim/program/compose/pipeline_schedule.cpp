@@ -7,7 +7,7 @@
 namespace wt {
 namespace {
 
-/// Chunk 0 is on the way to the last stage, chunk 1 on the way back.
+/// Chunk 0 is on the path to the last stage, chunk 1 on the path back.
 class DualPipeV {
   using Pass = StageWork::Pass;
 
@@ -18,7 +18,7 @@ class DualPipeV {
   std::vector<StageWork> take() {
     fill();
     for (int i = 0; i < pairs_; ++i) {
-      pair(0, 1, overlap_ && (i > 0 || behind_ > 0));  // the last stage's first one alone: the others wait for it
+      pair(0, 1, overlap_ && (i > 0 || behind_ > 0));  // not overlapped on the last stage: the other stages wait for it
       pair(1, 0, overlap_);
     }
     for (int i = 0; i < behind_; ++i) {
@@ -39,7 +39,7 @@ class DualPipeV {
       add(Pass::forward, 1);
     }
   }
-  /// Nothing is left to go forward. The later half of the passes sends its gradients on before those of weights.
+  /// No forward passes remain. The later half of the passes sends input gradients before computing weight gradients.
   void drain() {
     for (int i = 0; i < 2 * ahead_; ++i) add(i < ahead_ ? Pass::backward : Pass::inputs, i % 2 == 0 ? 1 : 0);
     for (int i = 0; i < behind_; ++i) {
@@ -64,10 +64,10 @@ class DualPipeV {
     waiting_.pop_front();
   }
 
-  int behind_, ahead_, pairs_;  ///< stages behind this one, and up to it with it; rounds of both chunks each way
+  int behind_, ahead_, pairs_;  ///< later stages; stages up to and including this one; rounds of both chunks each way
   bool overlap_;
   std::array<int, 2> forward_{}, backward_{};  ///< the next microbatch, by chunk
-  std::deque<StageWork> waiting_;              ///< passes whose gradients of weights are to come
+  std::deque<StageWork> waiting_;              ///< passes whose weight gradients are still to be computed
   std::vector<StageWork> out_;
 };
 
@@ -84,7 +84,7 @@ std::vector<StageWork> stage_schedule(const Layout& layout, std::int64_t stage, 
   using Pass = StageWork::Pass;
   std::vector<StageWork> out;
   const auto add = [&](Pass pass,
-                       int k) {  // p microbatches through each chunk in turn; with one chunk k is the microbatch
+                       int k) {  // p microbatches through each chunk in turn; with one chunk, k is the microbatch
     const int chunk = k % (p * v) / p;
     out.push_back({pass, v == 1 ? k : k / (p * v) * p + k % p, false,
                    v == 1                  ? 0

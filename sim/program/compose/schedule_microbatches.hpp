@@ -1,4 +1,4 @@
-// Which numbers of microbatches a pipeline's schedule takes.
+// The numbers of microbatches that a pipeline's schedule supports.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace wt {
 
-/// Why it does not take so many: "dualpipe_v of 4 stages, needs at least 8, two a stage"; empty: it takes them.
+/// Why the schedule refuses this number: "dualpipe_v of 4 stages, needs at least 8, two a stage"; empty: it does not.
 inline std::string schedule_refuses(const Layout& layout, std::int64_t microbatches) {
   const std::int64_t stages = layout.pipeline;
   if (layout.schedule == Schedule::dualpipe_v)

@@ -7,7 +7,7 @@
 
 namespace wt {
 
-/// What is asked, and what several sizes follow from.
+/// The inputs, and values that several sizes are computed from.
 struct Sizes::Block {
   const ModelSpec& model;
   const Layout& layout;
@@ -25,26 +25,26 @@ struct Sizes::Block {
   double kv_width = as_double(model.kv_heads * model.head_dim);
   double out_width = linear ? q_width : as_double(model.heads * model.v_head_dim());
   double ffn_width = as_double(model.ffn_width(layer));
-  /// Kept of an FFN's activation, in its widths: its output, for the next weight's gradient, and where it multiplies by
-  /// itself its input.
+  /// Widths kept of an FFN's activation, without its input: its output, for the next weight's gradient, and the
+  /// activated gate if the gate is not fused.
   bool frozen = options.frozen();
   double activations = (model.gated() && !facts.fused_gate ? 2 : 1) - (frozen ? 1 : 0);
-  /// Adapters beside the projections of q, k and v, or beside the output's.
+  /// Number of adapters next to the projections of q, k and v, or next to the output's.
   std::int64_t adapters(bool output) const {
     std::int64_t count = 0;
     for (const AdaptedProduct& each : options.lora.value_or(AdapterShape{}).products)
       count += each.layer == layer && each.output == output;
     return count;
   }
-  /// The projection's input is kept for the gradient of its weight, or of what is beside it.
+  /// Whether the projection's input is kept, for the gradient of its weight or of adapters.
   bool keeps_input(bool output) const { return !frozen || adapters(output) > 0; }
-  /// GeGLU of our trainer (trainer/model/activation.cpp), of which no kernel is fused: on a CPU it works on some rows
-  /// at a time, on a GPU on all. Megatron's products, which add in place, have fused gates.
+  /// Whether GeGLU is our trainer's on a GPU (trainer/model/activation.cpp), which is not fused and processes all rows
+  /// at once; on a CPU it processes some rows at a time. Megatron's products, which add in place, have fused gates.
   bool fp32_gate = (model.activation == Activation::geglu || model.activation == Activation::geglu_tanh) &&
                    !options.transport_scratch && facts.fused_gate && facts.weight_gradients == WeightGradients::added;
-  /// Bytes of an element: the GELU of the gate, and where the input is in 16 bits copies of gate and up.
+  /// Bytes per element: the GELU of the gate, and for 16-bit inputs copies of gate and up.
   double gate_forward() const { return fp32_gate ? (half ? 12 : 4) : 0; }
-  /// up times the gradient, the gate's gradient, and copies as above with one of the gradient.
+  /// up times the gradient, the gate's gradient, and such copies including one of the gradient.
   double gate_backward() const { return fp32_gate ? (half ? 20 : 8) : 0; }
 };
 
@@ -80,7 +80,7 @@ double Sizes::query_key_value_sizes(const Block& b) {
   const AttentionSpec& a = m.attention;
   double variants = 0;
   up_projected = 0;
-  if (b.linear) {  // what the projection gives, the convolution's output, and the kernel's, which the gated norm reads
+  if (b.linear) {  // the projection's output, the convolution's, and the kernel's, which the gated norm reads
     const double rows = as_double(m.linear.input_rows());
     projected = qkv = tokens * rows * word;
     kv = kv_gathered = kv_held = 0, q = qkv;
@@ -94,7 +94,7 @@ double Sizes::query_key_value_sizes(const Block& b) {
         tokens *
         (b.q_width + lora + as_double(a.mla.qk_rope_head_dim + m.heads * (a.mla.qk_nope_head_dim + a.mla.v_head_dim))) *
         word;
-    qkv = 3 * tokens * b.q_width * word;  // values are filled up to the width of keys
+    qkv = 3 * tokens * b.q_width * word;  // values are padded to the width of keys
     kv = 2 * tokens * b.q_width * word;
     up_projected = qkv - tokens * as_double(a.mla.qk_rope_head_dim) * word;
     variants = tokens * (2 * (lora + low) * word + 4 * (low > 0 ? 2 : 1));
@@ -107,7 +107,7 @@ double Sizes::query_key_value_sizes(const Block& b) {
     kv = 2 * tokens * b.kv_width * word;
     largest_dense_weight = std::max((b.q_width + 2 * b.kv_width) * b.d, b.q_width * b.d) * word;
   }
-  if (a.output_gate) {  // before it the gate and the kernel's output; behind it the projection's input
+  if (a.output_gate) {  // the kernel's output and the gate are kept, and their product, the projection's input
     projected += tokens * b.q_width * word;
     variants += 2 * tokens * b.q_width * word;
     largest_dense_weight = (2 * b.q_width + 2 * b.kv_width) * b.d * word;
@@ -127,7 +127,7 @@ void Sizes::attention_sizes(const Block& b) {
   const double variants = query_key_value_sizes(b);
   const double rows_of_scores = b.linear ? 0 : tokens * as_double(b.model.heads);
   scores = b.options.materialised_scores ? rows_of_scores * as_double(b.options.seq) * word : 0;
-  // With dropout a mask of bytes, and what it leaves (5 a s of Korthikanti et al.); flash attention keeps the logarithm
+  // With dropout: a byte mask and the masked result (5 a s of Korthikanti et al.). Flash attention keeps the logarithm
   // of each row's sum.
   const double softmax = !b.options.materialised_scores ? rows_of_scores * 4
                          : b.facts.dropout              ? scores * (2 + 1 / word)
@@ -141,12 +141,12 @@ void Sizes::attention_sizes(const Block& b) {
     return b.frozen ? tokens * as_double(b.options.lora->rank * b.adapters(into_residual)) * word : 0;
   };
   projection = statistics + variants + low(false);
-  // The projection keeps attention's output by token; where the kernel keeps it by head, or heads went to other ranks,
-  // that is a copy. The second norm keeps the residual it reads; in a parallel block it reads the input.
+  // The projection keeps attention's output by token. Where the kernel keeps it by head, or heads went to other ranks,
+  // that is a copy. The second norm keeps the residual that it reads; in a parallel block it reads the input.
   const double output = b.keeps_input(true) || !b.facts.attention_by_head ? tokens * b.out_width * word : 0;
   const double exchanged = b.layout.context > 1 && b.facts.context_by_heads ? heads : 0;
   const double residual = b.mixer_alone || b.model.attention.parallel != AttentionSpec::Parallel::none ? 0 : x;
-  const double masks = b.facts.dropout ? 2 * own_tokens * b.d : 0;  // bytes, behind attention and FFN
+  const double masks = b.facts.dropout ? 2 * own_tokens * b.d : 0;  // byte masks after attention and FFN
   attention = (b.one_norm || b.mixer_alone ? 1 : 2) * statistics + residual + qkv + variants + output + core +
               exchanged + masks + probabilities + low(false) + low(true);
   attention_kept = (qkv + x) / 2 + output + softmax;
@@ -168,7 +168,8 @@ void Sizes::ffn_sizes(const Block& b) {
 }
 
 void Sizes::norm_sizes(const Block& b) {
-  // The router's product is in fp32: bf16 runs keep copies of its input and weight. The FFN's input counts by itself.
+  // The router's product is in fp32: bf16 runs keep copies of its input and weight. The FFN's input is counted
+  // separately.
   normed_fp32 = b.moe && b.half ? own_tokens * b.d * 4 : 0;
   projection_input_kept = b.keeps_input(false);
   first_norm = b.one_norm || !b.keeps_input(false) ? 0 : x;

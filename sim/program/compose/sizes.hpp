@@ -1,8 +1,7 @@
-// Sizes in bytes of what a step holds: the tensors that each segment saves, gives on, or needs for a moment. The model
-// is that of one tensor rank (tensor_slice); under sequence parallelism what stands between its products is cut by
-// tokens, and the inputs of products are kept cut and gathered again in backward (Korthikanti et al. 2022,
-// section 4.2.2). They follow trainer/model/segments.cpp tensor by tensor; tests/e2e compares them with what the
-// allocator counted.
+// Sizes in bytes of a step's tensors: what each segment saves, passes on, or needs temporarily. The model is that of
+// one tensor rank (tensor_slice). Under sequence parallelism, tensors between its products are divided by tokens; the
+// inputs of products are kept divided and gathered again in backward (Korthikanti et al. 2022, section 4.2.2). The
+// sizes follow trainer/model/segments.cpp tensor by tensor; tests/e2e compares them with the allocator's counts.
 #pragma once
 #include "configs/files/layout.hpp"
 #include "configs/files/model.hpp"
@@ -10,57 +9,58 @@
 
 namespace wt {
 
-/// Everything in bytes, for one microbatch on one rank; of blocks, for one layer. `rows` quantities are Amounts of
-/// received expert rows.
+/// All sizes are bytes for one microbatch on one rank; those of blocks are for one layer. Amounts depend on the number
+/// of received expert rows.
 struct Sizes {
   Sizes(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t layer = 0);
 
   double tokens;         ///< microbatch * seq / context
-  double own_tokens;     ///< of them those whose norms and residuals are this rank's: tokens / tensor under sequence
+  double own_tokens;     ///< tokens whose norms and residuals this rank computes: tokens / tensor under sequence
                          ///< parallelism
   double word;           ///< bytes of a compute element
-  Amount rows;           ///< expert rows of this rank: tokens * top_k where the expert axis is 1, else a symbol
+  Amount rows;           ///< expert rows of this rank: tokens * top_k where the expert axis is 1, otherwise a symbol
   double x;              ///< one (own_tokens, d_model) activation
   double whole_x;        ///< (tokens, d_model)
   double routed;         ///< (own_tokens * top_k, d_model): permuted rows, before dispatch and after collect
   double attention;      ///< saved by attention besides its input: norms' statistics, q, k, v, output, `core`,
                          ///< residual, probabilities, dropout masks
-  double normed;         ///< saved by attention unless norms are computed again: normalised activations
+  double normed;         ///< saved by attention unless norms are recomputed: normalised activations
   double normed_fp32;    ///< for the router's product, a copy in bf16 runs
-  double probabilities;  ///< (tokens, experts) fp32, and the logits where the z loss needs them
-  double routing;        ///< top-k choice, weights, permutation: stay from forward to backward
+  double probabilities;  ///< (tokens, experts) fp32, and the logits if the z-loss needs them
+  double routing;        ///< top-k choice, weights, permutation: kept from forward to backward
   double compressed;     ///< a block input as kept under activation_compression: a byte a value, a scale every 128
-  Amount row_orders;     ///< orders of the received rows, where experts live elsewhere
-  double projected;      ///< what the projections of q, k and v give
+  Amount row_orders;     ///< orders of the received rows, if experts are on other ranks
+  double projected;      ///< output of the projections of q, k and v
   double qkv;            ///< q, k and v of the rank's own tokens as the attention kernel reads them
-  double q, kv;          ///< parts of it
+  double q, kv;          ///< parts of `qkv`
   double kv_gathered;    ///< keys and values of whole sequences, under context parallelism
-  double kv_held;        ///< of them what a rank has at a time: all, or its own where they go round in a ring
-  double projection;     ///< the part of `attention` that is saved before q, k and v are there
-  double first_norm;     ///< the part of `normed` that is saved there
+  double kv_held;        ///< the part of these that a rank has at a time: all, or its own in a ring
+  double projection;     ///< the part of `attention` that is saved before q, k and v are complete
+  double first_norm;     ///< the part of `normed` that is saved at that time
   bool projection_input_kept;  ///< the projections of q, k and v keep the rows that they read
-  double up_projected;  ///< of latent attention the part of `attention` that follows from the latent vectors, less the
-                        ///< shared rotary part of keys that is kept instead
-  double router_input_copied;  ///< the part of `normed` that the router's product in fp32 copied
+  double up_projected;  ///< latent attention: the part of `attention` computed from the latent vectors, minus the
+                        ///< shared rotary part of keys, which is kept instead
+  double router_input_copied;  ///< the part of `normed` that is the router's fp32 copy
   double heads;                ///< output of the attention kernel
-  double core_made;            ///< by the attention kernel: its output, and logsumexp or scores
-  double core;                 ///< the part of it that nothing but its backward needs: recompute of the core drops it
-  // What recompute of `products` keeps, all of it saved but half of the outputs of the second products.
+  double core_made;            ///< outputs of the attention kernel: its result, and logsumexp or scores
+  double core;                 ///< the part of `core_made` that only its backward needs: recompute of the core drops it
+  // Kept under recompute of `products`: everything saved, except half of the second products' outputs.
   double attention_kept;  ///< attention's output, and the half of the projections
   double ffn_kept, ffn_saved_kept;
   Amount experts_kept;
-  double scores;        ///< (heads, tokens, seq) in the compute type, where they are materialised, else 0
+  double scores;        ///< (heads, tokens, seq) in the compute type, if materialised, otherwise 0
   Amount row_block;     ///< (rows, d_model)
   Amount gate_up;       ///< (rows, 2 ffn)
   Amount activated;     ///< (rows, ffn)
-  Amount gate_forward;  ///< fp32 tensors that GeGLU makes on a GPU, beside its input and its result
+  Amount gate_forward;  ///< fp32 tensors of GeGLU on a GPU, in addition to its input and its result
   Amount gate_backward;
   Amount experts_saved;         ///< inputs of the second product and of the activation
   Amount experts_output_saved;  ///< as ffn_output_saved
-  Amount experts_activation;    ///< the part of it behind the first product
+  Amount experts_activation;    ///< the part of `experts_saved` after the first product
   double logits;                ///< (tokens, vocab) with copies and gradients
   double logit_gradient;        ///< the same in the compute type
-  double head_weight;  ///< gradient temporary of the output projection; these are 0 where products add in place
+  double
+      head_weight;  ///< gradient temporary of the output projection; 0, like the next three, if products add in place
   double expert_gate_up_weight;  ///< gradient temporary (compute type) of this rank's gate and up weights
   double expert_down_weight;
   double largest_dense_weight;  ///< likewise, of the projections around attention
@@ -71,16 +71,16 @@ struct Sizes {
   double ffn_gate_up_weight;                   ///< gradient temporaries
   double ffn_down_weight;
   double ffn_output_saved;  ///< the activation's output, which a frozen second product does not keep
-  bool ffn_input_shared;    ///< the FFN's input is a tensor that attention saves as well
-  /// A weight's gradient while it is added to its fp32 sum, over its size in the compute type: the CPU's addition of
-  /// bf16 to fp32 first makes an fp32 copy.
+  bool ffn_input_shared;    ///< the FFN's input is a tensor that attention also saves
+  /// Size of a weight's gradient while it is added to its fp32 sum, over its size in the compute type. Larger than 1 on
+  /// CPUs, whose addition of bf16 to fp32 first makes an fp32 copy.
   double weight_gradient_added;
 
  private:
   struct Block;
   void router_sizes(const Block& block);
   double query_key_value_sizes(const Block& block);  ///< returns what variants of attention save beyond q, k and v
-  void attention_sizes(const Block& block);          ///< after the router's
+  void attention_sizes(const Block& block);          ///< after router_sizes
   void ffn_sizes(const Block& block);
   void norm_sizes(const Block& block);
   void expert_sizes(const Block& block);

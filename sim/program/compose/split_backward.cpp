@@ -7,8 +7,8 @@
 namespace wt {
 namespace {
 
-/// Gradients travel on, and where they were gathered they are counted among what is kept; what forward saved is needed
-/// again.
+/// Whether forward saved the buffer, so that weight gradients need it again. Gradients are passed on; gathered ones are
+/// counted in "weights.kept".
 bool saved(const Ref& buffer) {
   return !buffer.name.ends_with(".gradient") && !buffer.name.ends_with(".gradients") &&
          !buffer.name.ends_with(".gathered");
@@ -25,7 +25,7 @@ void split_backward(Nodes& layer, const Sizes& s) {
     std::erase_if(o.frees, saved);
     last = &o;
   }
-  // Of q, k and v, of the output projection, of the FFN's and the experts' two products.
+  // Output gradients of q, k and v, of the output projection, and of the two products of FFN and experts.
   last->allocates.push_back(
       {"weights.kept", fixed(s.qkv + s.whole_x + s.ffn_gate_up + (s.ffn_gate_up > 0 ? s.whole_x : 0))});
   if (s.gate_up.fixed > 0 || s.gate_up.per_row > 0)

@@ -1,5 +1,5 @@
-// Zero-bubble pipelines (Qi et al. 2023, arXiv 2401.10241): a layer's backward pass is cut into the gradients of its
-// inputs, which the stage before waits for, and those of its weights, which nobody does.
+// Zero-bubble pipelines (Qi et al. 2023, arXiv 2401.10241): a layer's backward pass is split into the gradients of its
+// inputs, for which the previous stage waits, and those of its weights, for which nothing waits.
 #pragma once
 #include "sim/program/compose/op_factory.hpp"
 
@@ -7,8 +7,8 @@ namespace wt {
 
 inline constexpr const char* kWeightGradients = "weights.bwd";
 
-/// Takes the weight halves of the products out of a layer's backward ops. What they need stays: saved activations are
-/// freed by weight_gradients(), and the gradients of the products' outputs are kept as "weights.kept".
+/// Removes the weight halves of the products from a layer's backward ops. Their inputs are kept: weight_gradients()
+/// frees the saved activations, and the gradients of the products' outputs are kept as "weights.kept".
 void split_backward(Nodes& layer, const Sizes& sizes);
 /// One op with the weight halves of the products of a layer's backward ops.
 Op weight_gradients(const Nodes& layer);

@@ -11,7 +11,7 @@ std::vector<Chunk> stage_chunks(const ModelSpec& model, const Layout& layout, st
   std::vector<Chunk> out;
   std::vector<std::int64_t> layers = layout.layers_of_chunks(model.layers);
   layers.at(layers.size() - (layout.modules_before_head ? 2 : 1)) += model.mtp_layers;
-  // Around the ends where chunks go round, which neighbours do not tell.
+  // With interleaved chunks the next chunk is on the next stage, cyclically.
   const auto stages_to = [&](std::int64_t chunk, int step) {
     return layout.schedule == Schedule::dualpipe_v ? static_cast<int>(layout.stage_of(chunk + step) - stage) : step;
   };
@@ -37,7 +37,7 @@ void StageMessages::note_sent(const StageWork& work, const Chunk& chunk) {
   const std::optional<Lane> lane = sends_on(work.pass, chunk);
   if (!lane) return;
   const bool forward = work.pass == StageWork::Pass::forward;
-  const int layer = !chunk.blocks() ? -1 : forward ? chunk.last : chunk.first;  // -1: the embedding or the head
+  const int layer = !chunk.blocks() ? -1 : forward ? chunk.last : chunk.first;  // -1: embedding or head
   sent_[*lane] = {work.microbatch, layer, forward ? Direction::forward : Direction::backward};
 }
 
@@ -47,7 +47,7 @@ double StageMessages::message_bytes(bool before_head) const {
 
 Lane StageMessages::lane_of_message(bool sends, Direction direction, int stages) const {
   const bool forward = direction == Direction::forward;
-  // From the last stage to the first, and their gradients the other way.
+  // The path from the last stage to the first, and its gradients in the other direction.
   if (layout_.schedule == Schedule::dualpipe_v && stages != (sends == forward ? 1 : -1))
     return sends ? (forward ? Lane::send_activations_back : Lane::send_gradients_back)
                  : (forward ? Lane::receive_activations_back : Lane::receive_gradients_back);

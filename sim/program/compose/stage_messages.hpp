@@ -1,4 +1,4 @@
-// Chunks of a pipeline stage, and the messages between neighbouring ones.
+// Chunks of a pipeline stage, and the messages between neighbouring chunks.
 #pragma once
 #include <map>
 #include <optional>
@@ -9,13 +9,13 @@
 
 namespace wt {
 
-/// Neighbouring blocks, with what stands around them.
+/// Consecutive blocks, possibly with embedding or head.
 struct Chunk {
-  int first, last;         ///< first > last: none
+  int first, last;         ///< first > last: no blocks
   bool embedding = false;  ///< the model's first chunk
   bool head = false;       ///< its last one
-  int before = -1;         ///< where the chunk before it is: stages from this one; 0 = here
-  int behind = 1;          ///< and the one behind it
+  int before = -1;         ///< stages from this one to that of the previous chunk; 0 = the same stage
+  int behind = 1;          ///< likewise to that of the next chunk
   bool blocks() const { return first <= last; }
 };
 
@@ -26,9 +26,9 @@ class StageMessages : protected StepBuilder {
  protected:
   using StepBuilder::StepBuilder;
 
-  /// The message before one on the same lane: its layer, and its microbatch counted from this one's.
+  /// The previous message on the same lane: its layer, and its microbatch relative to this one.
   using Behind = std::optional<std::pair<int, int>>;
-  /// Of the message that the pass ends with; nothing where there is none, or it is the first.
+  /// For the message at the end of the pass; nothing where there is none, or it is the first.
   Behind behind(const StageWork& work, const Chunk& chunk) const;
   void note_sent(const StageWork& work, const Chunk& chunk);
 
@@ -38,13 +38,14 @@ class StageMessages : protected StepBuilder {
   }
   /// A message between neighbouring stages.
   Op message(OpKind kind, Direction direction, double bytes, int stages) const;
-  /// Receives, and lets the compute lane wait for it. What arrives is of the neighbouring block, as its name says; the
-  /// embedding's output and the gradient of the head's input are without a block. Nothing where that chunk is here.
+  /// Receives a message and makes the compute lane wait for it. It is named after the neighbouring block; the
+  /// embedding's output and the gradient of the head's input have no block. Nothing if the neighbouring chunk is on
+  /// this stage.
   void add_receive(Nodes& out, Direction direction, const Chunk& chunk) const;
-  /// Behind the op `after` and the message before, which thereby gives its buffer back.
+  /// Sends after the op `after` and the previous message, whose buffer is freed then.
   void add_send(Nodes& out, Direction direction, const Chunk& chunk, const std::string& after,
                 const Behind& behind) const;
-  /// The last messages, of the last microbatch, have left.
+  /// Waits until the last messages have been sent.
   void add_sent();
 
  private:
@@ -52,13 +53,13 @@ class StageMessages : protected StepBuilder {
     int microbatch, layer;
     Direction direction;
   };
-  /// Bytes between chunks: one hidden state, or between the modules of multi-token prediction and the head theirs, too.
+  /// Bytes between chunks: one hidden state; between modules of multi-token prediction and the head also theirs.
   double message_bytes(bool before_head) const;
   Lane lane_of_message(bool sends, Direction direction, int stages) const;
-  /// Of the message that a pass ends with; none where the next chunk is here, or there is none.
+  /// The lane of the message at the end of a pass; none if the next chunk is on this stage, or there is none.
   std::optional<Lane> sends_on(StageWork::Pass pass, const Chunk& chunk) const;
 
-  std::map<Lane, Sent> sent_;  ///< the last message each way
+  std::map<Lane, Sent> sent_;  ///< the last message on each lane
 };
 
 }  // namespace wt

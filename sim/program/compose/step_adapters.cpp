@@ -1,4 +1,4 @@
-// Adapters beside frozen weights: every rank has all of those of its layers, and sums their gradients once a step.
+// Adapters on frozen weights: every rank has all adapters of its layers, and reduces their gradients once a step.
 #include "sim/program/compose/step_builder.hpp"
 
 namespace wt {
@@ -28,7 +28,7 @@ void StepBuilder::add_adapter_reduce() {
     program_.nodes.push_back(o);
   };
   if (layout_.pipeline == 1) return add("adapter.reduce", Axis::world, {{layer_end(), 0, part_.layers.front()}});
-  // Other stages have other adapters: over the ranks of this one, which are its shards and their replicas.
+  // Only over the ranks of this stage (its shards and their replicas), because other stages have other adapters.
   add("adapter.reduce", Axis::shard, {{layer_end(), 0, part_.layers.front()}});
   add("adapter.replicas", Axis::replicate,
       {{layout_.shard > 1 ? "adapter.reduce" : layer_end(), 0, layout_.shard > 1 ? -1 : part_.layers.front()}});

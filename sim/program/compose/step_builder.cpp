@@ -31,7 +31,7 @@ LayerRecompute StepBuilder::recompute_of(int layer) const {
   LayerRecompute out = layout_.recompute.of(layer, model_.layers, chunk_layers_);
   const bool moe = model_.moe(layer), shared = moe && model_.shared_ffn > 0;
   out.mlp = out.mlp && !moe && model_.feeds_forward(layer);
-  for (bool LayerRecompute::*flag : {&LayerRecompute::core, &LayerRecompute::mla_up_proj})  // of softmax attention
+  for (bool LayerRecompute::*flag : {&LayerRecompute::core, &LayerRecompute::mla_up_proj})  // only softmax attention
     out.*flag = out.*flag && !model_.linear_mixer(layer);
   out.shared_experts = out.shared_experts && shared;
   for (bool LayerRecompute::*flag : {&LayerRecompute::experts, &LayerRecompute::moe, &LayerRecompute::moe_act})
@@ -45,8 +45,8 @@ bool StepBuilder::same_copies(int a, int b) const {
 }
 
 std::vector<StepBuilder::LayerRange> StepBuilder::equal_layers(int first, int last) const {
-  // Experts, a mixer of its own, a mixer alone, and whether it is a layer of the model, the first module of multi-token
-  // prediction or a later one.
+  // Experts or not, the kind of mixer, a mixer without FFN, and whether it is a layer of the model, the first module of
+  // multi-token prediction or a later one.
   const auto kind = [this](int layer) {
     const int at = std::clamp(layer, 0, program_.layers - 1);
     return std::tuple(model_.moe(at), model_.linear_mixer(at), model_.feeds_forward(at),
@@ -86,7 +86,7 @@ void StepBuilder::add_states() {
                two_moments = (options_.memory.optimizer_bytes - 4) * moment;
   program_.resident.push_back(
       {"masters", fixed(bytes_of(options_.precisions.master_weights) * (base + adapters) * here)});
-  // Muon and Lion have one momentum instead of AdamW's two moments.
+  // Muon and Lion have one momentum, AdamW two moments.
   const double single = options_.optimizer == OptimizerKind::lionw ? trained : muon_states();
   program_.resident.push_back({"moments", fixed(two_moments * (trained - single / 2) * here)});
   if (!frozen()) return;
@@ -104,9 +104,9 @@ void StepBuilder::add_framework_buffers() {
     program_.resident.push_back({"dummy gradients", fixed(elements * sizes_.word), true});
   }
   if (facts.late_reuse && sequence() && layout_.pipeline == 1) {
-    // A layer gathers the inputs of two products. The allocator gives such a buffer out again once the GPU is done with
-    // it, and the host is far ahead: after some microbatches all layers have their own. A pipeline's transfers make it
-    // wait.
+    // A layer gathers the inputs of two products. The allocator reuses such a buffer only when the GPU is done with it,
+    // and the host is far ahead, so that after some microbatches every layer has its own. In a pipeline the host waits
+    // for transfers.
     constexpr double kGathersOfLayer = 2;
     const double ahead = std::min(
         1.0, as_double(std::max(options_.microbatches, options_.step_microbatches)) / MemoryFacts::kMicrobatchesAhead);
@@ -117,8 +117,8 @@ void StepBuilder::add_framework_buffers() {
 
 void StepBuilder::add_tables() {
   program_.resident.push_back({"rope table", fixed(as_double(options_.seq / layout_.context * model_.rope_dim()) * 4)});
-  // Additive masks: of all positions with linear biases; under context parallelism of the rank's two pieces (of 2C), up
-  // to their ends.
+  // Additive masks: with linear biases for all positions; under context parallelism for the rank's two pieces (of 2C),
+  // up to their ends.
   const double length = as_double(options_.seq) / as_double(2 * layout_.context),
                pieces = as_double(2 * layout_.context + 1);
   const double elements = context_parallel()       ? pieces * length * length
@@ -127,7 +127,7 @@ void StepBuilder::add_tables() {
   if (elements > 0 && options_.memory.attention_masks)
     program_.resident.push_back(
         {"attention masks", fixed(elements * (model_.attention.alibi ? as_double(model_.heads) : 1) * 4)});
-  if (biased()) {  // with loads, and unused moments
+  if (biased()) {  // with loads and unused moments
     const double parts = options_.optimizer == OptimizerKind::lionw ? 4 : 5;
     program_.resident.push_back({"router bias", fixed(as_double(router_loads()) * 4 * parts)});
   }
@@ -161,7 +161,7 @@ void StepBuilder::add_epilogue() {
   norm.work = {make_item(Kernel::copy, Pass::forward, Precision::fp32, fixed(trained_elements()))};
   norm.waits = last_gradients();
   program_.nodes.push_back(norm);
-  // All ranks of a stage have the same gradients of adapters.
+  // All ranks of a stage have the same adapter gradients, so that no sum over them is needed.
   const std::string own = frozen() ? "norm" : add_norm_sum("norm.reduce", Axis::state, "norm");
   const std::string summed = add_norm_sum("norm.stages", Axis::pipeline, own);
   add_optimizer(summed);
@@ -174,7 +174,7 @@ void StepBuilder::add_epilogue() {
   }
 }
 
-/// Loss-free balancing: after the step the biases move against the loads of all its microbatches on all ranks.
+/// Loss-free balancing: after the step, biases move against the loads of all its microbatches on all ranks.
 void StepBuilder::add_bias_update() {
   Op update = op("router_bias", Action::update_bias, Direction::forward, Group::router_bias);
   update.work = {make_item(Kernel::add, Pass::forward, Precision::fp32, fixed(as_double(router_loads())), {1})};

@@ -1,5 +1,4 @@
-// What builders of a step's program share: which layers the rank has, the sizes of what it holds all the time, and the
-// end of the step.
+// Shared by the builders of a step's program: the rank's layers, the sizes of resident memory, and the end of the step.
 #pragma once
 #include <algorithm>
 #include <map>
@@ -11,10 +10,10 @@ namespace wt {
 
 class StepBuilder : protected OpFactory {
  protected:
-  /// What of the model the rank has.
+  /// The part of the model that the rank has.
   struct Part {
-    std::vector<int> layers;  ///< ascending; none on a stage with the embedding or the head alone
-    bool embedding = true;    ///< the matrix, whatever it is there for
+    std::vector<int> layers;  ///< ascending; empty on a stage with only the embedding or the head
+    bool embedding = true;    ///< the embedding matrix, for any use
     bool head = true;
   };
   StepBuilder(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t expert_rank,
@@ -26,22 +25,22 @@ class StepBuilder : protected OpFactory {
 
   GroupOps groups(int layer = 0) const { return {model_, layout_, options_, layer, expert_rank_}; }
   BlockOps blocks(int layer) const { return {model_, layout_, options_, layer, expert_rank_}; }
-  /// Those of the block's groups that this layer has.
+  /// The block's groups that this layer has.
   std::vector<Group> block_groups(int layer) const;
   bool has_embedding() const { return part_.embedding && !model_.tied; }
   bool has_head() const { return part_.head; }
 
-  /// Without modules that this layer has not.
+  /// Without modules that this layer does not have.
   LayerRecompute recompute_of(int layer) const;
-  /// Neighbouring layers whose bodies are the same: one loop. What comes before and after a layer counts, because its
-  /// body gathers for a neighbour.
+  /// Consecutive layers with the same body, for one loop. Their neighbours count as well, because a body gathers for a
+  /// neighbouring layer.
   struct LayerRange {
     int first, last;
     int like;  ///< the first layer of the first range with the same body
   };
   std::vector<LayerRange> equal_layers(int first, int last) const;
-  /// A loop over each range; ranges with the same body share what `body` makes of their first layer. In order, or the
-  /// last first.
+  /// Adds a loop over each range. Ranges with the same body share what `body` makes of their first layer. `descending`:
+  /// the last range first.
   template <class MakeBody>
   static void add_loops(Nodes& out, const std::vector<LayerRange>& ranges, bool descending, const MakeBody& body) {
     std::map<int, Body> made;
@@ -56,22 +55,22 @@ class StepBuilder : protected OpFactory {
 
   /// Sum of a size over all groups of this rank.
   double over_groups(std::int64_t (*elements)(const ModelSpec&, const Layout&, Group, std::int64_t)) const;
-  /// Of this rank's adapters; 0 where the model itself is trained.
+  /// Elements of this rank's adapters; 0 where the model itself is trained.
   double adapter_elements() const;
-  /// Whose moments this rank keeps: those of the model, or of the adapters beside it.
+  /// Elements whose moments this rank keeps: of the model, or of its adapters.
   double trained_elements() const { return frozen() ? adapter_elements() : over_groups(state_elements); }
-  /// Master copies, and the moments of what is trained; adapters in the compute type, and their gradients.
+  /// Master copies, moments of what is trained, adapters in the compute type, and their gradients.
   void add_states();
-  /// Before the first microbatch: the adapters in the compute type from their masters, which every rank has.
+  /// Before the first microbatch: casts the adapters to the compute type from their masters, which every rank has.
   void add_adapter_weights();
-  /// What the stack holds through the step besides.
+  /// Further memory that the stack holds throughout the step.
   void add_framework_buffers();
-  /// Tables and masks that are resident whatever the layout, and router biases.
+  /// Tables and masks that are resident in any layout, and router biases.
   void add_tables();
   /// Norm of the gradients, optimizer, router biases, loss.
   void add_epilogue();
-  /// Optimizer behind the op `after`; what others wait for is called "optimizer". What is offloaded goes over the
-  /// host's link and through its CPU one after the other, beside the GPU's part (step_optimizer.cpp).
+  /// The optimizer, after the op `after`; later ops wait for "optimizer". Offloaded parts pass through the host's link
+  /// and then its CPU, in parallel with the GPU's part (step_optimizer.cpp).
   void add_optimizer(const std::string& after);
 
   Program program_;
@@ -83,19 +82,19 @@ class StepBuilder : protected OpFactory {
   bool same_copies(int a, int b) const;
   bool biased() const { return model_.moe_layers() > 0 && model_.router.bias_update_rate > 0; }
   std::int64_t router_loads() const { return group_elements(model_, layout_, Group::router_bias, 0); }
-  /// Gradients of the adapters, once a step, over the ranks that have the same ones.
+  /// Once a step: reduces the adapters' gradients over the ranks with the same adapters.
   void add_adapter_reduce();
-  /// The op behind which they are whole; empty: they are from the beginning.
+  /// The op after which these are complete; empty: they are from the beginning.
   std::string last_adapter_gradient() const;
-  /// The ops behind which the step's gradients are whole.
+  /// The ops after which the step's gradients are complete.
   std::vector<Ref> last_gradients() const;
-  /// The next sum of the squares over an axis; returns the op that has it.
+  /// Sums the squares over a further axis; returns the op with the result.
   std::string add_norm_sum(const std::string& name, Axis axis, const std::string& after);
   void add_bias_update();
-  /// Elements of Muon's matrices whose momenta this rank keeps, padding left out.
+  /// Elements of Muon's matrices whose momenta this rank keeps, without padding.
   double muon_states() const;
-  /// The group's matrices of all layers of this rank, in bf16, over the ranks that share their momenta, then five
-  /// iterations on the owner's share of them.
+  /// Gathers the group's matrices of this rank's layers, in bf16, over the ranks that share their momenta, then runs
+  /// five iterations on the owner's share of them.
   void add_muon(Group group, const std::string& after, std::vector<std::string>& done);
   void add_offload(double states, const std::string& after);
 };

@@ -7,7 +7,7 @@
 namespace wt {
 namespace {
 
-/// Ranks that share the momenta of a group.
+/// Number of ranks that share the momenta of a group.
 double sharing_ranks(const Layout& layout, Group group) {
   return as_double(Mesh(layout).size(shard_axis(group)) * layout.optimizer_shard);
 }
@@ -38,7 +38,7 @@ void StepBuilder::add_optimizer(const std::string& after) {
     for (const std::string& each : done) optimizer.waits.push_back({each});
     optimizer.work = {make_item(Kernel::add, Pass::forward, Precision::fp32, fixed(muon), {1})};
   }
-  // As many fp32 parameters as pass through memory as many bytes: master and moments in and out, the gradient in.
+  // The number of fp32 parameters with the same memory traffic: master and moments read and written, the gradient read.
   const auto passed = [](const Precisions& p, double moments) {
     return 2 * bytes_of(p.master_weights) + 2 * moments * bytes_of(p.moments) + 4;
   };
@@ -58,7 +58,7 @@ void StepBuilder::add_muon(Group group, const std::string& after, std::vector<st
       matrices += each.count, elements += each.elements();
     }
   if (matrices == 0) return;
-  // A matrix has one owner; where ranks are more than matrices, some own none and wait for the others.
+  // A matrix has one owner. If there are more ranks than matrices, the others own none and wait.
   const double owners = std::min(matrices, sharing_ranks(layout_, group));
   const double owned_bytes = 2 * elements / owners;
   const std::string name = "muon." + to_string(group);

@@ -16,7 +16,7 @@ double step_memory(const RunSpec& run) {
   ProgramOptions options = program_options(run);
   options.step_microbatches = options.microbatches;
   options.microbatches = std::min(options.microbatches, microbatches_to_peak(run.layout));
-  options.last_microbatch = 0;  // a smaller last one needs less
+  options.last_microbatch = 0;  // a smaller last one needs less memory
   constexpr double kOverBalance = 2;
   const double rows = kOverBalance * as_double(run.tokens_per_microbatch() * run.model.top_k);
   return live_memory(build_program_set(run.model, run.layout, options), [rows](int, int) { return rows; }).peak();
@@ -26,7 +26,7 @@ void choose_microbatch(RunSpec& run, double bytes, const std::string& where) {
   if (!run.microbatch_auto) return;
   const std::int64_t sequences = run.global_batch / run.layout.data_ranks();
   double needed = 0;
-  std::string refused;  // by the schedule, with the smallest microbatch
+  std::string refused;  // the schedule's reason for refusing the smallest microbatch
   for (std::int64_t microbatch = sequences; microbatch >= 1; --microbatch) {
     if (sequences % microbatch != 0) continue;
     refused = schedule_refuses(run.layout, sequences / microbatch);

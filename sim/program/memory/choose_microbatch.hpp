@@ -1,5 +1,5 @@
-// device_train_microbatch_size: auto. The largest microbatch whose step fits, by the replay of the step program that
-// plans and simulations price. Found once before a run starts, never by running out of memory.
+// device_train_microbatch_size: auto. The largest microbatch whose step fits, by the memory replay that plans and
+// simulations use. Determined once before a run starts, never by running out of memory.
 #pragma once
 #include <string>
 
@@ -11,10 +11,9 @@ struct RunSpec;
 /// rows.
 double step_memory(const RunSpec& run);
 
-/// Of the microbatches that divide a rank's sequences into a number that the pipeline's schedule takes, the largest
-/// with step_memory <= `bytes`; the run has it afterwards. Nothing happens where the run says a number. Throws
-/// Error{usage} "WHERE: device_train_microbatch_size: ..." where not even the smallest fits, or the schedule takes
-/// none.
+/// Sets the run's microbatch to the largest one with step_memory <= `bytes`, among those that divide a rank's sequences
+/// into a number that the pipeline's schedule supports. Does nothing where the run gives a number. Throws Error{usage}
+/// "WHERE: device_train_microbatch_size: ..." where the smallest does not fit, or the schedule supports none.
 void choose_microbatch(RunSpec& run, double bytes, const std::string& where);
 
 }  // namespace wt

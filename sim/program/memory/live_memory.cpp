@@ -22,8 +22,8 @@ LiveMemory live_memory(const ProgramSet& programs, const RowsBound& rows, Ranks 
 }
 
 std::int64_t microbatches_to_peak(const Layout& layout) {
-  // A pipeline's first stage begins with a forward pass for each stage, with chunks 2 (p - 1) + (v - 1) p of them:
-  // fewer than two rounds of p microbatches. dualpipe_v keeps 2 p + 1 chunks, and needs two rounds.
+  // A pipeline's first stage begins with one forward pass per stage; with chunks 2 (p - 1) + (v - 1) p, fewer than two
+  // rounds of p microbatches. dualpipe_v keeps 2 p + 1 chunks and needs two rounds.
   if (layout.pipeline > 1) return layout.virtual_stages > 1 ? 2 * layout.pipeline : layout.pipeline + 1;
   return 2;
 }

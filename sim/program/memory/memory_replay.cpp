@@ -10,7 +10,7 @@
 namespace wt {
 namespace {
 
-/// Buffers that an op names, by number.
+/// Numbers of the buffers that an op names.
 struct Numbered {
   std::vector<std::size_t> allocates, frees;
 };
@@ -126,8 +126,8 @@ class Replayer {
   Places places_;
   std::unordered_map<const Op*, Numbered> numbered_;  ///< its values stay where they are
   std::vector<const Numbered*> numbered_of_;          ///< by instance
-  std::vector<double> live_of_;                       ///< bytes of the buffer at a place
-  std::vector<double> by_name_, at_peak_;             ///< live, by number
+  std::vector<double> live_of_;                       ///< bytes by place
+  std::vector<double> by_name_, at_peak_;             ///< live bytes, by number
   std::vector<char> running_;                         ///< issued and not known to be done
   double live_ = 0;
   MemoryReplay out_;

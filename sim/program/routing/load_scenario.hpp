@@ -1,4 +1,4 @@
-// Loads of experts as histograms: shipped ones, a file, or any routing source.
+// Expert loads as histograms: shipped ones, a file, or from any routing source.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -12,30 +12,31 @@
 
 namespace wt {
 
-/// Tokens per expert, one row a recorded layer (read_histogram); a model with more layers reuses the rows in order.
+/// Tokens per expert, one row per recorded layer (read_histogram); a model with more layers reuses the rows in order.
 struct LoadScenario {
   std::string name;
   std::vector<std::vector<double>> counts;  ///< [row][expert], any positive scale
   Provenance evidence;
-  std::optional<TrainedLoads> trained = {};  ///< not recorded: `counts` are those of endless microbatches (shares_at)
+  std::optional<TrainedLoads> trained = {};  ///< set if not recorded: `counts` are the limit of large microbatches
 };
 
-/// A histogram file (layer, expert, count), or the name of one in configs/routing ("olmoe-c4"). Its evidence is what a
-/// comment line of the file says after "Evidence:"; a file that says nothing is `assumed`. `experts` as in
-/// read_histogram. Throws Error{usage}.
+/// Reads a histogram file (layer, expert, count), or one of configs/routing by name ("olmoe-c4"). Its evidence is the
+/// text after "Evidence:" in a comment line; without one it is `assumed`. `experts` as in read_histogram. Throws
+/// Error{usage}.
 LoadScenario read_load_scenario(const std::string& name_or_file, std::int64_t experts);
 
-/// The loads of another model as a stand-in for one with other experts: each layer's loads in order of size, read off
-/// at as many places as this model has experts, and dealt out in an order of no meaning. How uneven they are stays; no
-/// expert gets more than all tokens (1 / top_k of the choices). Evidence: assumed.
+/// The loads of another model as a proxy for one with other experts. Each layer's sorted loads are sampled at as many
+/// points as this model has experts, and assigned in an arbitrary order. The unevenness is kept; no expert gets more
+/// than all tokens (1 / top_k of the choices). Evidence: assumed.
 LoadScenario stretched(const LoadScenario& recorded, const ModelSpec& model);
 
-/// Loads that nobody recorded, as models train that are balanced so; counts for `model`. Evidence: assumed.
+/// Loads that were not recorded, typical of models trained with this balancing; counts are for `model`. Evidence:
+/// assumed.
 LoadScenario trained_scenario(const std::string& name, const TrainedLoads& loads, Balancing balancing,
                               const ModelSpec& model);
 
-/// Shares of every layer's choices in microbatches of `tokens` of each of `expert_ranks` source ranks. Rows sum to 1,
-/// or to less where a capacity drops some. Recorded loads do not depend on tokens.
+/// Shares of every layer's choices in microbatches of `tokens` on each of `expert_ranks` source ranks. Rows sum to 1,
+/// or to less where a capacity drops some. Recorded loads do not depend on `tokens`.
 std::vector<std::vector<double>> shares_at(const LoadScenario& scenario, const ModelSpec& model, std::int64_t tokens,
                                            std::int64_t expert_ranks);
 

@@ -11,8 +11,8 @@
 namespace wt {
 namespace {
 
-/// Windows of `steps` steps, or of a power of two times as many where those were more than kMostWindows; steps behind
-/// the last whole one are left out. Cost follows the steps that were recorded, wherever they lie.
+/// Windows of `steps` steps, or of a power of two times as many if there would be more than kMostWindows. Steps after
+/// the last whole window are left out. The cost depends on the number of recorded steps, not on their range.
 LoadWindows windows_of(const std::string& file, std::int64_t steps, const ModelSpec& model) {
   const auto routing = recorded_routing(file, model, {1, 1, 1});
   const std::vector<std::int64_t> recorded = routing->recorded_steps();
@@ -23,14 +23,14 @@ LoadWindows windows_of(const std::string& file, std::int64_t steps, const ModelS
     const std::int64_t begin = recorded.front() + i * out.steps, end = begin + out.steps;
     std::vector<std::int64_t> within(std::lower_bound(recorded.begin(), recorded.end(), begin),
                                      std::lower_bound(recorded.begin(), recorded.end(), end));
-    if (within.empty()) within.push_back(begin);  // routed as the nearest that was recorded
+    if (within.empty()) within.push_back(begin);  // routed like the nearest recorded step
     out.loads.push_back(load_scenario(*routing, fmt::format("steps {} to {}", begin, end - 1), model.blocks(), 1,
                                       within, {Evidence::measured, file}));
   }
   return out;
 }
 
-/// Shares of `b` on top of those of `a`, row by row.
+/// Adds the shares of `b` to those of `a`, row by row.
 void add_shares(LoadScenario& a, const LoadScenario& b, std::int64_t layers) {
   std::vector<std::vector<double>> sum;
   for (std::int64_t layer = 0; layer < layers; ++layer) {
@@ -60,7 +60,7 @@ LoadWindows read_load_windows(const std::vector<std::string>& names, std::int64_
                 "recording of twice as many steps",
                 out.loads.empty() ? "no window" : "one window", steps, names.empty() ? "an empty list" : names[0]);
   while (out.loads.size() > kMostWindows) {
-    if (out.loads.size() % 2 == 1) {  // the last would be half as long as the others
+    if (out.loads.size() % 2 == 1) {  // otherwise the last window would be half as long as the others
       out.loads.pop_back();
       continue;
     }

@@ -1,4 +1,4 @@
-// Loads of experts as they drift: one window of training after the other.
+// Drifting expert loads: consecutive windows of training.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -10,13 +10,13 @@ namespace wt {
 
 struct LoadWindows {
   std::vector<LoadScenario> loads;  ///< in the order of time
-  std::int64_t steps = 0;           ///< that each stands for
+  std::int64_t steps = 0;           ///< of each window
 };
 
-inline constexpr std::size_t kMostWindows = 16;  ///< each takes some simulated steps
+inline constexpr std::size_t kMostWindows = 16;  ///< each one costs some simulated steps
 
-/// Histograms in the order of time, each of `steps` steps; or one recording (routing.csv of a training run), cut into
-/// windows of so many steps. More than kMostWindows are summed to fewer, longer ones. Throws Error{usage}: fewer than
+/// Histograms in the order of time, each of `steps` steps; or one recording (routing.csv of a training run), split into
+/// windows of that many steps. More than kMostWindows are merged to fewer, longer ones. Throws Error{usage}: fewer than
 /// two windows, a model without experts.
 LoadWindows read_load_windows(const std::vector<std::string>& names, std::int64_t steps, const ModelSpec& model);
 

@@ -1,5 +1,4 @@
-// Routing of which only the rows that each rank received are known: not which of its experts they were for, nor where
-// they came from.
+// Routing for which only each rank's number of received rows is known, neither their experts nor their origin.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -10,14 +9,14 @@
 
 namespace wt {
 
-/// Rows of each rank's experts over those of the mean rank: [layer][step][rank].
+/// Rows of each rank's experts over the mean of all ranks: [layer][step][rank].
 using RankLoads = std::vector<std::vector<std::vector<double>>>;
 
-/// Step i is the i-th recorded one. A rank's experts have the same part of its rows each, and every rank of its expert
-/// group sends the same part of them, so that rows that came from another group count where they arrived; counts
-/// therefore sum to tokens * top_k in the mean over all ranks alone. Layers and ranks beyond the recorded ones take the
-/// loads of the first ones again. `expert_ranks`: ranks of an expert group; with 1 nothing travels, and every rank
-/// keeps its own rows. Throws Error{usage} without loads, and for experts that the ranks do not share evenly.
+/// Step i is the i-th recorded one. A rank's rows are split equally over its experts and over the source ranks of its
+/// expert group. Rows that came from another group count in the group where they arrived, so that counts sum to tokens
+/// * top_k only in the mean over all ranks. Layers and ranks beyond the recorded ones reuse the loads of the first
+/// ones. `expert_ranks`: ranks of an expert group; with 1 nothing is exchanged, and every rank keeps its own rows.
+/// Throws Error{usage} without loads, and for experts that the ranks do not share evenly.
 std::unique_ptr<RoutingSource> rank_total_routing(const ModelSpec& model, const Microbatches& tokens,
                                                   std::int64_t expert_ranks, RankLoads loads);
 

@@ -43,12 +43,11 @@ class Histogram : public RoutingSource {
 
  private:
   Microbatches microbatches_;
-  std::vector<std::vector<double>> each_, last_;  ///< scaled to the rows of a microbatch
+  std::vector<std::vector<double>> each_, last_;  ///< scaled to the rows of a full and of the last microbatch
   std::string description_;
 };
 
-/// Counts as recorded where they are of the size asked for, else shares per (step, layer), summed over microbatches and
-/// ranks.
+/// Recorded counts if the size matches, otherwise shares per (step, layer), summed over microbatches and ranks.
 class Recording : public RoutingSource {
  public:
   using Key = std::array<std::int64_t, 4>;  ///< step, microbatch, layer, rank
@@ -102,7 +101,7 @@ std::vector<std::vector<std::string>> read_cells(const std::filesystem::path& cs
   return rows;
 }
 
-/// No count of anybody's rows, and no number of a step, is larger; up to here both are exact as floating point.
+/// The largest count or step number that is accepted; doubles are exact up to here.
 constexpr double kLargest = 1e15;
 
 double to_number(const std::string& cell, const std::filesystem::path& csv, std::size_t line) {

@@ -1,5 +1,5 @@
-// How many tokens go to which expert. Sizes that depend on routing are symbols in the program; a RoutingSource binds
-// them: the trainer from its count exchange, the simulator from a recording or a histogram.
+// The number of tokens for each expert. Sizes that depend on routing are symbols in the program. A RoutingSource binds
+// them: in the trainer from its count exchange, in the simulator from a recording or a histogram.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -16,42 +16,43 @@ namespace wt {
 class RoutingSource {
  public:
   virtual ~RoutingSource() = default;
-  /// Rows that a source rank sends to each logical expert in this step, microbatch and layer; sums to tokens * top_k of
-  /// that microbatch, less what a capacity drops (in the mean over ranks where only totals are known: rank_totals.hpp).
+  /// Rows that a source rank sends to each logical expert in this step, microbatch and layer. They sum to tokens *
+  /// top_k of the microbatch, minus rows dropped by a capacity (if only totals are known, in the mean over ranks:
+  /// rank_totals.hpp).
   virtual std::vector<double> counts(std::int64_t step, std::int64_t microbatch, std::int64_t layer,
                                      std::int64_t source_rank) const = 0;
-  /// Whether microbatches of a step that have as many tokens are routed alike.
+  /// Whether a step's microbatches with the same number of tokens are routed alike.
   virtual bool same_in_every_microbatch() const { return false; }
-  /// In order; none where it was not recorded. Other steps are routed as the nearest of these.
+  /// Ascending; empty if not recorded. Other steps use the nearest of these.
   virtual std::vector<std::int64_t> recorded_steps() const { return {}; }
-  /// Said in reports: "recorded on ...", "histogram of ...", "balanced (assumed)".
+  /// Text for reports: "recorded on ...", "histogram of ...", "balanced (assumed)".
   virtual std::string description() const = 0;
 };
 
 /// Every expert gets the same share. `tokens`, here and below: of one rank.
 std::unique_ptr<RoutingSource> balanced_routing(const ModelSpec& model, const Microbatches& tokens);
 
-/// A histogram of expert shares per layer (rows of any positive scale), the same for every rank and step; a model with
-/// more layers reuses the rows in order, one with another number of experts is refused with Error{usage}. `kept`: the
-/// share of tokens * top_k that is not dropped, by row of `shares`; none = all.
+/// A histogram of expert shares per layer (rows of any positive scale), the same for every rank and step. A model with
+/// more layers reuses the rows in order; another number of experts is Error{usage}. `kept`: the share of tokens * top_k
+/// that is not dropped, by row of `shares`; none = all.
 std::unique_ptr<RoutingSource> histogram_routing(const ModelSpec& model, const Microbatches& tokens,
                                                  const std::vector<std::vector<double>>& shares,
                                                  std::string description, const std::vector<double>& kept = {});
-/// Reads columns layer, expert, count (others ignored, '#' comments) as shares per layer. `experts` 0 = as many as the
-/// file names.
+/// Reads columns layer, expert, count (others and '#' comments are ignored) as shares per layer. `experts` 0 = the
+/// number in the file.
 std::vector<std::vector<double>> read_histogram(const std::filesystem::path& csv, std::int64_t experts);
 
-/// So many steps at the end of a run are in the trainer's recording.
+/// The trainer records this many steps at the end of a run.
 inline constexpr std::int64_t kRecordedSteps = 64;
 
-/// The trainer's recording (routing.csv: step, microbatch, layer, rank, then one count per expert), for the same model.
-/// A (step, microbatch, layer, rank) that was recorded with the same number of tokens is given back as it was; another
-/// layout or batch is served by the shares of the nearest recorded (step, layer), summed over ranks and scaled.
+/// The trainer's recording (routing.csv: step, microbatch, layer, rank, then one count per expert) of the same model. A
+/// (step, microbatch, layer, rank) recorded with the same number of tokens is returned exactly. For another layout or
+/// batch, the shares of the nearest recorded (step, layer) are summed over ranks and scaled.
 std::unique_ptr<RoutingSource> recorded_routing(const std::filesystem::path& csv, const ModelSpec& model,
                                                 const Microbatches& tokens);
 
-/// Counts in whole rows with the same (whole) sum, rounded by the largest remainder. A token chooses an expert once, so
-/// none may be above `tokens`: Error{usage}.
+/// Counts rounded to whole rows with the same (whole) sum, by the largest remainder. Throws Error{usage} for a count
+/// above `tokens`, because a token chooses an expert at most once.
 std::vector<std::int64_t> whole_rows(const std::vector<double>& counts, std::int64_t tokens);
 
 /// Rows that each rank of one expert group receives when every source rank of the group sends `counts[source]`.
@@ -59,8 +60,8 @@ std::vector<std::int64_t> whole_rows(const std::vector<double>& counts, std::int
 std::vector<double> rows_received(const std::vector<std::vector<double>>& counts, const Layout& layout,
                                   std::int64_t layer);
 
-/// Of rows that go to a place, the share that is sent where a token goes there once: of its `rows_of_token` rows each
-/// goes there with a probability of `place`.
+/// Share of a place's rows that is sent if a token goes to the place once: each of its `rows_of_token` rows goes there
+/// with probability `place`.
 double share_sent_once(double place, std::int64_t rows_of_token);
 
 }  // namespace wt

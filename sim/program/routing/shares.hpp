@@ -4,8 +4,8 @@
 
 namespace wt {
 
-/// `loads`, ascending, as shares that sum to 1, none above `most`: what an expert cannot take goes to those below it,
-/// where they have loads at all. `most` times their number is at least 1.
+/// Ascending `loads` as shares that sum to 1, none above `most`. The excess of an expert goes to those with smaller
+/// loads, unless these are 0. `most` times the number of experts must be at least 1.
 std::vector<double> capped_shares(std::vector<double> loads, double most);
 
 }  // namespace wt

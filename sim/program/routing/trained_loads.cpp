@@ -12,20 +12,20 @@
 namespace wt {
 namespace {
 
-/// Tokens of a document, each document counted as often as it has tokens: web pages. Assumed; a long-document corpus
-/// has more (LAER's wikitext: 4,900 / kInDocument^2 = 7,700).
+/// Tokens of a web page, as a mean weighted by tokens. Assumed; a corpus of long documents has more (LAER's wikitext:
+/// 4,900 / kInDocument^2 = 7,700).
 constexpr double kDocumentTokens = 2048;
 /// Standard deviation of an expert's share inside a document. Derived: our trainer 0.65 to 0.88; LAER 0.77 if a
 /// document fills its sequence; OLMoE 0.6 to 1.2 between whole domains.
 constexpr double kInDocument = 0.8;
 
-/// Of a normal variable.
+/// Quantile of the standard normal distribution.
 double at_probability(double p) { return boost::math::quantile(boost::math::normal(), p); }
 
 /// Sigma of the log-normal distribution with mean 1 and this standard deviation.
 double log_sigma(double deviation) { return std::sqrt(std::log1p(deviation * deviation)); }
 
-/// An order of the experts for a layer: Fisher and Yates, with numbers of SplitMix64.
+/// A random order of a layer's experts: Fisher and Yates, with numbers of SplitMix64.
 std::vector<std::size_t> drawn_order(std::size_t experts, std::size_t layer) {
   std::vector<std::size_t> order(experts);
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -68,10 +68,10 @@ TrainedLoads trained_loads(Balancing balancing) {
 }
 
 double unevenness(const TrainedLoads& loads, const ModelSpec& model, double tokens) {
-  // An expert that most tokens choose has less to gain: a score that moves the odds moves its share by 1 - share as
-  // much.
+  // A change of score changes the odds; an expert chosen by most tokens gains less: its share changes by the factor 1 -
+  // share.
   const double chosen = static_cast<double>(model.top_k) / static_cast<double>(model.experts), rarely = 1 - chosen;
-  const double sampling = rarely / chosen / tokens;  // tokens that choose without regard to one another
+  const double sampling = rarely / chosen / tokens;  // for tokens that choose independently
   return std::sqrt(rarely * rarely * (loads.lasting * loads.lasting + loads.alike_tokens / tokens) + sampling);
 }
 
@@ -97,7 +97,7 @@ double fullest_rank(const TrainedLoads& loads, const ModelSpec& model, std::int6
                     double probability) {
   const double n = static_cast<double>(ranks), experts = static_cast<double>(model.experts), held = experts / n;
   if (ranks == 1) return 1;
-  // The other ranks have what this one has not: sums of `held` of a finite number of shares.
+  // Sums of `held` out of a finite number of shares: what one rank has, the others lack.
   const double of_sum = unevenness(loads, model, tokens) * std::sqrt((experts - held) / (experts - 1) / held);
   const double sigma = log_sigma(of_sum);
   double rows = std::exp(sigma * at_probability(std::pow(probability, 1 / n)) - sigma * sigma / 2);

@@ -49,7 +49,7 @@ void write_all(int descriptor, std::string_view data, const fs::path& file) {
   }
 }
 
-/// The folder that holds a path: "." for a bare name.
+/// The parent folder of a path: "." for a bare name.
 fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
 
 }  // namespace
@@ -73,7 +73,7 @@ fs::path make_directory_beside(const fs::path& target) {
   if (error) fail(folder_of(target), "creating", error.value());
   std::string name = (folder_of(target) / fmt::format(".{}.partial-XXXXXX", target.filename().string())).string();
   if (::mkdtemp(name.data()) == nullptr) fail(name, "creating", errno);
-  // mkdtemp keeps others out; a dataset is as readable as any other directory of its owner.
+  // mkdtemp allows only the owner; a data set gets normal directory permissions.
   fs::permissions(name, fs::perms::group_read | fs::perms::group_exec | fs::perms::others_read | fs::perms::others_exec,
                   fs::perm_options::add, error);
   return name;
@@ -81,13 +81,13 @@ fs::path make_directory_beside(const fs::path& target) {
 
 void move_into_place(const fs::path& finished, const fs::path& target) {
   if (::rename(finished.c_str(), target.c_str()) == 0) return sync_directory(folder_of(target));
-  // A directory that is not empty stands there: exchange the two.
+  // The target is a non-empty directory: exchange the two.
   if (errno != ENOTEMPTY && errno != EEXIST) fail(target, "renaming", errno);
   const bool exchanged = ::renameat2(AT_FDCWD, finished.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0;
   fs::path old = finished;
   if (!exchanged) {
     if (errno != EINVAL && errno != ENOSYS) fail(target, "exchanging", errno);
-    old += ".old";  // two renames: a crash between them leaves both under their temporary names
+    old += ".old";  // two renames: a crash between them leaves both directories under temporary names
     if (::rename(target.c_str(), old.c_str()) != 0) fail(target, "renaming", errno);
     if (::rename(finished.c_str(), target.c_str()) != 0) {
       const int error = errno;
@@ -96,7 +96,7 @@ void move_into_place(const fs::path& finished, const fs::path& target) {
     }
   }
   sync_directory(folder_of(target));
-  std::error_code ignored;  // what is left is a hidden temporary directory, and the new dataset is complete
+  std::error_code ignored;  // only a hidden temporary directory would remain; the new data set is complete
   fs::remove_all(old, ignored);
 }
 

@@ -1,4 +1,4 @@
-// File operations of the data path that say what failed and never leave a half-written file under its final name.
+// File operations with precise errors, which never leave an incomplete file under its final name.
 #pragma once
 #include <cstddef>
 #include <filesystem>
@@ -11,10 +11,10 @@ namespace wt::detail {
 void write_synced(const std::filesystem::path& file, std::string_view head, std::string_view body = {});
 /// Syncs a directory's entries. Throws Error{runtime}.
 void sync_directory(const std::filesystem::path& directory);
-/// Creates an empty directory beside `target`, named after it. Throws Error{runtime}.
+/// Creates an empty temporary directory next to `target`. Throws Error{runtime}.
 std::filesystem::path make_directory_beside(const std::filesystem::path& target);
-/// Puts the finished directory in the place of `target`, in one step where the file system can exchange two names, and
-/// removes what stood there. Throws Error{runtime}.
+/// Replaces `target` by the finished directory, atomically where the file system can exchange two names, and removes
+/// the old one. Throws Error{runtime}.
 void move_into_place(const std::filesystem::path& finished, const std::filesystem::path& target);
 
 /// A file mapped for reading. The mapping outlives a rename or removal of the file.

@@ -11,7 +11,7 @@
 namespace wt::detail {
 namespace {
 
-// Locks of an open file description: unlike POSIX locks they do not go when another descriptor of the file is closed.
+// Open file description locks: unlike POSIX locks, they remain when another descriptor of the file is closed.
 struct flock range_of(short kind, std::uint64_t place) {
   struct flock range {};
   range.l_type = kind;

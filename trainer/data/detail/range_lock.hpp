@@ -1,5 +1,5 @@
-// Locks that processes of one machine share: numbered places of one file, of which a process holds any. A process that
-// ends, be it killed, gives up what it holds. Threads of one holder do not exclude one another.
+// Locks shared by the processes of a machine: numbered places of one file. When a process ends, even if it is killed,
+// its locks are released. Threads of one holder do not exclude each other.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -8,7 +8,7 @@ namespace wt::detail {
 
 class RangeLock {
  public:
-  /// Makes the file if it is not there. Throws Error{runtime}.
+  /// Creates the file if it does not exist. Throws Error{runtime}.
   explicit RangeLock(const std::filesystem::path& file);
   ~RangeLock();
   RangeLock(const RangeLock&) = delete;
@@ -16,10 +16,10 @@ class RangeLock {
 
   bool try_lock(std::uint64_t place);
   void lock(std::uint64_t place);
-  /// Held by any number at once, but not beside lock().
+  /// Shared by any number of holders, but exclusive with lock().
   void lock_shared(std::uint64_t place);
   void unlock(std::uint64_t place);
-  /// By another process; what this one holds does not count.
+  /// Whether another process holds the place.
   bool held_elsewhere(std::uint64_t place);
   int descriptor() const { return descriptor_; }
 
