@@ -110,7 +110,7 @@ TEST_CASE("a table's own columns count more than the words of its fabric") {
   const test::TempDirectory folder;
   const auto file = folder.path() / "t.csv";
   std::ofstream(file)
-      << "gpus,nodes,collective,gpu,busbw_GBps,fabric,transport,node_GBps,reduction,timer,shared,origin,"
+      << "gpus,nodes,collective,gpu,busbw_GBps,fabric,transport,node_GBps,reduction,timer,shared,source,"
          "evidence,fewest_on_node\n"
          "12,2,all_reduce,H100,100,8x400G IB,EFA v2,200,ring,torch,1,a talk,derived,4\n"
          "16,2,all_reduce,H100,100,8x400G IB,,,sharp,,,,,\n"
@@ -119,7 +119,8 @@ TEST_CASE("a table's own columns count more than the words of its fabric") {
   REQUIRE(rows.size() == 3);
   CHECK((rows[0].interconnect.transport == "EFA v2" && rows[0].interconnect.node_Bps == 200e9));
   CHECK((rows[0].ring_only && rows[0].timed_from_python && rows[0].shared_with_other_jobs));
-  CHECK((rows[0].origin == "a talk" && rows[0].evidence == Evidence::derived && rows[0].fewest_on_node == 4));
+  CHECK((rows[0].origin == "a talk" && rows[0].source == "a talk" && rows[0].evidence == Evidence::derived &&
+         rows[0].fewest_on_node == 4));
   CHECK(rows[1].unusable.find("reduction: found 'sharp', allowed any, ring, network") != std::string::npos);
   CHECK((rows[2].interconnect.transport == "IB" && rows[2].interconnect.node_Bps == 400e9 && !rows[2].ring_only));
 }
