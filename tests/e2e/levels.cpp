@@ -124,8 +124,11 @@ TEST_CASE("copies that two starts made of one step are not mixed, nor those of a
     changed[key] = value;
     write_bytes(record, sealed(changed).dump());
   };
-  const std::vector<std::pair<std::string, nlohmann::json>> changes{
-      {"history", "another"}, {"step", 3}, {"shard", 0}, {"settings", {{"seed", "7"}}}, {"schema", "windtunnel.copy/9"}};
+  const std::vector<std::pair<std::string, nlohmann::json>> changes{{"history", "another"},
+                                                                    {"step", 3},
+                                                                    {"shard", 0},
+                                                                    {"settings", {{"seed", "7"}}},
+                                                                    {"schema", "windtunnel.copy/9"}};
   for (const auto& [key, value] : changes) {
     const fs::path folder = interrupted("changed-" + key);
     change(copy_file(folder, 1, "local", 6, 1), key, value);
