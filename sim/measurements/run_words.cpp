@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <regex>
 
 #include "configs/base/error.hpp"
 #include "configs/base/text.hpp"
@@ -111,14 +110,20 @@ std::string to_string(Recomputed what) {
 
 /// Megatron-Core's recompute_modules: "layernorm+moe_act".
 void recompute_modules(const std::string& list, const std::string& text, RunRow& row) {
-  static const std::regex separators(" *[,+;] *");
   std::string known, unknown;
-  for (std::sregex_token_iterator it(list.begin(), list.end(), separators, -1), end; it != end; ++it) try {
-      recompute_from_string(it->str());
-      known += (known.empty() ? "" : "+") + it->str();
+  for (std::size_t at = 0; at < list.size();) {
+    const std::size_t from = list.find_first_not_of(" ,+;", at), to = list.find_first_of(",+;", from);
+    if (from == std::string::npos) break;
+    std::string module = list.substr(from, to == std::string::npos ? to : to - from);
+    module.erase(module.find_last_not_of(' ') + 1);
+    try {
+      recompute_from_string(module);
+      known += (known.empty() ? "" : "+") + module;
     } catch (const Error&) {
-      unknown += (unknown.empty() ? "" : ", ") + it->str();
+      unknown += (unknown.empty() ? "" : ", ") + module;
     }
+    at = to == std::string::npos ? list.size() : to;
+  }
   if (known.empty())
     throw_error(Code::usage, "act_ckpt: found '{}', of whose modules none is known; allowed are those of recompute",
                 text);
@@ -161,8 +166,8 @@ void fill_experts(const RunLine& line, RunRow& row) {
 void fill_recompute(const RunLine& line, RunRow& row) {
   const std::string& text = line.text("act_ckpt");
   row.recompute_text = text;
-  static const std::regex kModules(R"(selective: *(.+))");
-  if (std::smatch modules; std::regex_match(text, modules, kModules)) return recompute_modules(modules[1], text, row);
+  const std::string begin = "selective:";
+  if (text.starts_with(begin)) return recompute_modules(text.substr(begin.size()), text, row);
   static const Phrases<Recomputed> kPhrases = {
       {R"(selective \(per-op\)?)", Recomputed::products},
       {R"(selective \(every-n layers?\)?)", Recomputed::every_second},
