@@ -119,7 +119,7 @@ std::string wrongly_affected_ranks(const FaultEvent& e, const InjectedFault& s,
 }
 
 /// The op times of the slow rank in timeline.json: at least the factor times what its thread computed.
-std::string slow_in_timeline(const FaultEvent& event, const Struck& s, const fs::path& place) {
+std::string slow_in_timeline(const FaultEvent& event, const InjectedFault& s, const fs::path& place) {
   const json timelines = read_json(place / kTimelineFile);
   for (const std::int64_t rank : s.ranks()) {
     double wall = 0, computed = 0;
@@ -225,7 +225,7 @@ std::string event_text(const FaultEvent& e) {
                      e.when.step > 0 ? fmt::format(" of step {}", e.when.step) : "");
 }
 
-void prove_strikes(const Scenario& scenario, const RunSpec& run, const fs::path& place, DrillCase& out) {
+void prove_faults(const Scenario& scenario, const RunSpec& run, const fs::path& place, DrillCase& out) {
   const std::vector<json> lines = read_lines(place / kStrikesFile);
   for (std::size_t i = 0; i < scenario.events.size(); ++i) {
     const FaultEvent& e = scenario.events[i];

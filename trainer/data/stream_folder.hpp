@@ -63,9 +63,9 @@ class StreamFolder {
   /// file, remote and attempts) or written.
   Prepared prepare(std::size_t shard, bool wait, const ShardMaking& making = {});
   /// Calls it unless another process is at the shard, and none can begin meanwhile.
-  void unless_in_work(std::size_t shard, const std::function<void()>& act);
+  void unless_being_prepared(std::size_t shard, const std::function<void()>& act);
   /// Whether a process but this is preparing it.
-  bool in_work_elsewhere(std::size_t shard);
+  bool prepared_elsewhere(std::size_t shard);
   /// Maps it; checks its hash unless this process has done so or made it: the one that validate_hash names, else an
   /// xxHash (0.1 s a GB). Throws as MdsShardFile, and Error{usage} where a local data set has another index by now.
   std::shared_ptr<const MdsShardFile> open(std::size_t shard, bool verified) const;

@@ -68,7 +68,7 @@ std::vector<DrillRestart> restarts_in(const fs::path& agent) {
 }
 
 void measure_recoveries(const fs::path& folder, std::vector<DrillRestart>& restarts) {
-  const auto strikes = read_lines(folder / kStrikesFile), starts = read_lines(folder / kStartsFile);
+  const auto injected = read_lines(folder / kStrikesFile), starts = read_lines(folder / kStartsFile);
   std::vector<json> steps = read_lines(folder / kReplayedFile);
   for (json& row : read_lines(folder / kMetricsFile)) steps.push_back(std::move(row));
   for (std::size_t i = 0; i < restarts.size(); ++i) {

@@ -56,7 +56,7 @@ Summary summary_of(const std::vector<PublishedComparison>& plans) {
   Summary out;
   std::vector<double> faster;
   std::vector<Judged> steps;
-  for (const PlanBeside& p : plans) {
+  for (const PublishedComparison& p : plans) {
     out.inside += p.member.inside();
     out.fits += p.fits();
     out.faster += p.faster() > 0;
