@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "configs/files/run.hpp"
 #include "sim/program/compose/compose.hpp"
 
 namespace wt {

@@ -8,11 +8,12 @@
 #include <tuple>
 #include <vector>
 
-#include "configs/files/run.hpp"
 #include "sim/program/compose/compose.hpp"
 #include "sim/program/work_item.hpp"
 
 namespace wt {
+
+struct RunSpec;
 
 /// References in fp64 of larger inputs are computed where these are: a table of 100,000 tokens keeps a host busy for
 /// minutes.

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "configs/files/find.hpp"
+#include "configs/files/run.hpp"
 #include "sim/program/memory/choose_microbatch.hpp"
 #include "tests/fixtures/usage_error.hpp"
 

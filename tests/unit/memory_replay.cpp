@@ -1,6 +1,7 @@
 // Memory of a step: what is live when, on programs small enough to count by hand, and on the real builder's.
 #include <catch2/catch.hpp>
 
+#include "configs/files/microbatches.hpp"
 #include "sim/program/memory/memory_replay.hpp"
 #include "tests/fixtures/fake_cost.hpp"
 

@@ -3,6 +3,7 @@
 
 #include "configs/base/number.hpp"
 #include "configs/files/adapted_modules.hpp"
+#include "configs/files/run.hpp"
 #include "configs/files/stack_layouts.hpp"
 #include "configs/files/study.hpp"
 #include "sim/program/compose/sizes.hpp"

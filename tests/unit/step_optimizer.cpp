@@ -3,6 +3,7 @@
 
 #include "configs/base/error.hpp"
 #include "configs/base/number.hpp"
+#include "configs/files/run.hpp"
 #include "sim/program/compose/muon.hpp"
 #include "tests/fixtures/fake_cost.hpp"
 #include "tests/fixtures/temp_directory.hpp"

@@ -4,6 +4,8 @@
 #include <set>
 
 #include "configs/base/error.hpp"
+#include "configs/files/microbatches.hpp"
+#include "configs/files/run.hpp"
 #include "sim/program/compose/collective_copies.hpp"
 #include "sim/program/compose/pipeline.hpp"
 #include "sim/program/compose/schedule_microbatches.hpp"

@@ -6,13 +6,15 @@
 #include "configs/files/adapted_modules.hpp"
 #include "configs/files/layout.hpp"
 #include "configs/files/memory_facts.hpp"
-#include "configs/files/microbatches.hpp"
 #include "configs/files/model.hpp"
+#include "configs/files/optimizer.hpp"
 #include "configs/files/precisions.hpp"
-#include "configs/files/run.hpp"
 #include "sim/program/program.hpp"
 
 namespace wt {
+
+struct Microbatches;
+struct RunSpec;
 
 struct ProgramOptions {
   std::int64_t seq = 0;

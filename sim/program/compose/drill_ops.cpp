@@ -1,5 +1,7 @@
 #include "sim/program/compose/drill_ops.hpp"
 
+#include "configs/files/run.hpp"
+#include "configs/files/scenario.hpp"
 #include "sim/program/compose/compose.hpp"
 
 namespace wt {

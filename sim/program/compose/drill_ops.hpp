@@ -3,10 +3,10 @@
 #include <string>
 #include <vector>
 
-#include "configs/files/run.hpp"
-#include "configs/files/scenario.hpp"
-
 namespace wt {
+
+struct RunSpec;
+struct Scenario;
 
 /// Ids of the ops of one step of any rank, and of those that communicate.
 struct StepOps {

@@ -6,6 +6,7 @@
 #include "configs/base/number.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/text.hpp"
+#include "configs/files/run.hpp"
 #include "sim/program/compose/schedule_microbatches.hpp"
 #include "sim/program/memory/live_memory.hpp"
 

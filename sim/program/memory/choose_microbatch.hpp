@@ -1,12 +1,11 @@
 // device_train_microbatch_size: auto. The largest microbatch whose step fits, by the replay of the step program that
 // plans and simulations price. Found once before a run starts, never by running out of memory.
 #pragma once
-#include <cstdint>
 #include <string>
 
-#include "configs/files/run.hpp"
-
 namespace wt {
+
+struct RunSpec;
 
 /// Highest tensor memory of a rank in a step of the run, in bytes. Experts are taken to receive twice the balanced
 /// rows.
