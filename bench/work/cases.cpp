@@ -8,6 +8,7 @@
 
 #include "configs/files/run.hpp"
 #include "sim/program/compose/compose.hpp"
+#include "sim/program/walk.hpp"
 
 namespace wt {
 namespace {
@@ -30,14 +31,6 @@ struct Rows {
 };
 using Cases = std::map<Key, Rows>;
 
-void collect(const std::vector<Node>& nodes, std::vector<WorkItem>& out) {
-  for (const Node& node : nodes)
-    if (const Op* op = std::get_if<Op>(&node))
-      out.insert(out.end(), op->work.begin(), op->work.end());
-    else
-      collect(std::get<Loop>(node).body, out);
-}
-
 /// Rows of an item as measured: all loads where routing decides, else its own and their half and double.
 std::vector<double> row_counts(const WorkItem& item, double balanced_rows, bool scaled) {
   std::vector<double> out;
@@ -51,7 +44,7 @@ std::vector<double> row_counts(const WorkItem& item, double balanced_rows, bool 
 
 std::vector<WorkItem> items_of(const ProgramSet& set) {
   std::vector<WorkItem> out;
-  for (const Program& program : set.programs) collect(program.nodes, out);
+  for (const Program& program : set.programs) std::ranges::copy(items_of(program), std::back_inserter(out));
   return out;
 }
 
@@ -115,7 +108,8 @@ bool close_to_any(std::int64_t rows, const std::set<std::int64_t>& others) {
 
 std::vector<WorkItem> items_of(const Program& program) {
   std::vector<WorkItem> out;
-  collect(program.nodes, out);
+  for_each_op(program.nodes,
+              [&](const Op& op, const LoopsAround&) { out.insert(out.end(), op.work.begin(), op.work.end()); });
   return out;
 }
 

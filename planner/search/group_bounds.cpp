@@ -11,6 +11,7 @@
 #include "sim/bounds/pipeline_path.hpp"
 #include "sim/bounds/schedule_seconds.hpp"
 #include "sim/program/compose/expert_copies.hpp"
+#include "sim/program/walk.hpp"
 
 namespace wt {
 namespace {
@@ -28,48 +29,41 @@ Layout without_pipeline(Layout layout, std::int64_t microbatch) {
   return layout;
 }
 
-/// Bytes that one layer's forward pass leaves behind, at `rows` of its experts, and that the head makes.
-class SavedBytes {
- public:
-  explicit SavedBytes(double rows, int layers) : rows_(rows), out_(static_cast<std::size_t>(layers), 0) {}
+/// What an op makes, and keeps for a moment, with so many rows.
+double made_by(const Op& op, double rows) {
+  double bytes = 0, moment = 0;
+  for (const Buffer& buffer : op.allocates) bytes += buffer.bytes.at(rows);
+  for (const Amount& each : op.transient) moment = std::max(moment, each.at(rows));
+  return bytes + moment;
+}
 
-  void visit(const std::vector<Node>& nodes, const Loop* over_layers) {
+/// Bytes that the forward pass of each layer leaves behind, at `rows` of its experts; `head_bytes`: that the head
+/// makes.
+std::vector<double> saved_bytes(const Program& program, double rows, double& head_bytes) {
+  std::vector<double> out(static_cast<std::size_t>(program.layers), 0);
+  const auto add_layers = [&](const Loop& loop) {
     std::map<std::string, double> made;
-    for (const Node& node : nodes) {
-      if (const Loop* loop = std::get_if<Loop>(&node)) {
-        if (loop->index == Loop::Index::layer || loop->first == 0)
-          visit(loop->body, loop->index == Loop::Index::layer ? loop : over_layers);
-        continue;
-      }
-      const Op& op = std::get<Op>(node);
-      if (op.action == Action::head_loss) head_bytes_ = std::max(head_bytes_, made_by(op));
-      if (!over_layers || op.direction != Direction::forward || op.action == Action::unshard) continue;
-      for (const Buffer& buffer : op.allocates) made[buffer.name] += buffer.bytes.at(rows_);
+    for (const Op& op : ops_of(loop.body)) {
+      if (op.direction != Direction::forward || op.action == Action::unshard) continue;
+      for (const Buffer& buffer : op.allocates) made[buffer.name] += buffer.bytes.at(rows);
       for (const Ref& ref : op.frees) made.erase(ref.name);
     }
-    // What the next layer takes is counted there.
+    made.erase("block.output");  // what the next layer takes is counted there
     double bytes = 0;
-    for (const auto& [name, size] : made)
-      if (name != "block.output") bytes += size;
-    if (over_layers && bytes > 0)
-      for (int i = 0; i < over_layers->count(); ++i)
-        out_.at(static_cast<std::size_t>(over_layers->descending ? over_layers->first - i : over_layers->first + i)) +=
-            bytes;
-  }
-  std::vector<double> take() { return std::move(out_); }
-  double head_bytes() const { return head_bytes_; }
-
- private:
-  double made_by(const Op& op) const {
-    double bytes = 0, moment = 0;
-    for (const Buffer& buffer : op.allocates) bytes += buffer.bytes.at(rows_);
-    for (const Amount& each : op.transient) moment = std::max(moment, each.at(rows_));
-    return bytes + moment;
-  }
-
-  double rows_, head_bytes_ = 0;
-  std::vector<double> out_;
-};
+    for (const auto& [name, size] : made) bytes += size;
+    for (const int layer : rounds_of(loop)) out.at(static_cast<std::size_t>(layer)) += bytes;
+  };
+  for_each_op(
+      program.nodes,
+      [&](const Op& op, const LoopsAround&) {
+        if (op.action == Action::head_loss) head_bytes = std::max(head_bytes, made_by(op, rows));
+      },
+      [&](const Loop& loop) {
+        if (loop.index == Loop::Index::layer) add_layers(loop);
+        return loop.index == Loop::Index::layer || loop.first == 0;
+      });
+  return out;
+}
 
 /// Microbatches that the first stage holds at once of each of its chunks, before its first backward pass is through.
 std::vector<std::int64_t> in_flight(const Layout& l, std::int64_t microbatches) {
@@ -107,10 +101,8 @@ const GroupBounds::OneMicrobatch& GroupBounds::of(const Layout& layout, std::int
   folded.reduce_every_microbatch = false;
   const std::vector<Program> once =
       build_stages(p.model, folded, program_options(p, Microbatches(1, microbatch, microbatch)), 0, 1);
-  SavedBytes saved(even_rows(p, layout, microbatch) * p99_imbalance(p, layout), once.front().layers);
-  saved.visit(once.front().nodes, nullptr);
-  one.saved_bytes = saved.take();
-  one.head_bytes = saved.head_bytes();
+  one.saved_bytes =
+      saved_bytes(once.front(), even_rows(p, layout, microbatch) * p99_imbalance(p, layout), one.head_bytes);
   for (const LayerLoads& each : busiest.of_ranks)
     one.of_ranks.push_back(layer_seconds(set.programs[0], simple, cluster, cost, each, rank));
   return one;

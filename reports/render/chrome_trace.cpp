@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "sim/program/lane_clock.hpp"
+
 namespace wt {
 namespace {
 
@@ -61,12 +63,11 @@ void add_step(json& events, const StepTimeline& one, std::int64_t pid, double be
 }  // namespace
 
 std::vector<double> op_starts(const StepTimeline& timeline) {
-  std::map<Lane, double> free_s;
+  LaneClock clock;
   std::vector<double> starts;
   for (const OpRecord& op : timeline.ops) {
-    double& free = free_s[op.lane];
-    starts.push_back(std::min(std::max(op.issued_s, free), std::max(op.issued_s, op.done_s)));
-    free = std::max(free, op.done_s);
+    starts.push_back(std::min(clock.start_s(op.lane, op.issued_s), std::max(op.issued_s, op.done_s)));
+    clock.end(op.lane, op.done_s);
   }
   return starts;
 }

@@ -9,6 +9,8 @@
 #include "configs/base/number.hpp"
 #include "sim/bounds/occupation.hpp"
 #include "sim/bounds/op_seconds.hpp"
+#include "sim/program/lane_clock.hpp"
+#include "sim/program/walk.hpp"
 #include "sim/replay/bind.hpp"
 
 namespace wt {
@@ -29,7 +31,15 @@ class LaneSums {
 
   double run(const Program& program) {
     layers_ = program.layers;
-    visit(program.nodes, 1, nullptr);
+    for_each_op(
+        program.nodes,
+        [this](const Op& op, const LoopsAround& around) {
+          add(op, around.layers ? around.times * within(op, *around.layers) : around.times);
+        },
+        [this](const Loop& loop) {
+          if (loop.index == Loop::Index::microbatch) floor_ = of_microbatches(loop);
+          return true;
+        });
     const double compute_s = lane_s_[static_cast<std::size_t>(Lane::compute)] - blocking_s_;
     double bound = std::max(
         *std::max_element(lane_s_.begin(), lane_s_.end()),
@@ -39,18 +49,6 @@ class LaneSums {
   }
 
  private:
-  void visit(const std::vector<Node>& nodes, double times, const Loop* over_layers) {
-    for (const Node& node : nodes) {
-      if (const Op* op = std::get_if<Op>(&node)) {
-        add(*op, over_layers ? times * within(*op, *over_layers) : times);
-        continue;
-      }
-      const Loop& loop = std::get<Loop>(node);
-      if (loop.index == Loop::Index::microbatch) floor_ = of_microbatches(loop);
-      visit(loop.body, times * loop.count(), loop.index == Loop::Index::layer ? &loop : over_layers);
-    }
-  }
-
   RoutingFloor of_microbatches(const Loop& loop) const {
     return lowest(
         std::span(floors_).subspan(static_cast<std::size_t>(loop.first), static_cast<std::size_t>(loop.count())));
@@ -58,13 +56,9 @@ class LaneSums {
 
   /// Share of a loop's rounds in which the op's layer exists: a prefetch of the next one is void in the last.
   double within(const Op& op, const Loop& loop) const {
-    if (op.layer_delta == 0 || op.group == Group::embedding || op.group == Group::head) return 1;
-    int rounds = 0;
-    for (int i = 0; i < loop.count(); ++i) {
-      const int layer = (loop.descending ? loop.first - i : loop.first + i) + op.layer_delta;
-      rounds += layer >= 0 && layer < layers_;
-    }
-    return static_cast<double>(rounds) / loop.count();
+    const auto is_there = [&](int layer) { return layer_of(op, layer, layers_).has_value(); };
+    if (is_there(loop.first) && is_there(loop.last)) return 1;  // and so between them
+    return static_cast<double>(std::ranges::count_if(rounds_of(loop), is_there)) / loop.count();
   }
 
   void add(const Op& op, double times) {
@@ -141,15 +135,16 @@ double bound1(const ProgramSet& programs, const Layout& layout, const ClusterSpe
   const RankTasks& tasks = bound->tasks.ranks[r];
   const RankProgram& program = *tasks.program;
   std::vector<double> done(program.ops.size(), 0.0);
-  double host = 0, cpu_s = 0, end = 0;
+  double cpu_s = 0;
+  LaneClock clock(bound->tasks.synchronous_host);
   Occupation occupation(program, bound->tasks.slowdown);
   for (std::size_t i = 0; i < done.size(); ++i) {
     const int index = static_cast<int>(i);
-    double start = bound->tasks.synchronous_host ? host : 0;
-    for (int wait : program.ops[i].waits) start = std::max(start, done[static_cast<std::size_t>(wait)]);
-    if (bound->tasks.synchronous_host) host = start;
-    for (int previous : {program.lane_previous[i], program.communicator_previous[i]})
-      if (previous >= 0) start = std::max(start, done[static_cast<std::size_t>(previous)]);
+    double ready = 0;
+    for (int wait : program.ops[i].waits) ready = std::max(ready, done[static_cast<std::size_t>(wait)]);
+    const int previous = program.communicator_previous[i];
+    const Lane lane = program.ops[i].op->lane;
+    const double start = clock.start_s(lane, ready, previous >= 0 ? done[static_cast<std::size_t>(previous)] : 0);
     double seconds = tasks.seconds[i];
     if (program.collective(index)) {
       const CollectiveTask& task = bound->tasks.collectives[static_cast<std::size_t>(tasks.collective[i])];
@@ -165,15 +160,14 @@ double bound1(const ProgramSet& programs, const Layout& layout, const ClusterSpe
     }
     occupation.add(index, seconds);
     done[i] = start + seconds;
-    if (bound->tasks.synchronous_host && program.on_host(index)) host = done[i];
-    end = std::max(end, done[i]);
+    clock.end(lane, done[i], program.on_host(index));
   }
-  if (!flat.shared_cores()) return std::max(end, occupation.bound_s(bound->tasks, tasks));
+  if (!flat.shared_cores()) return std::max(clock.end_s(), occupation.bound_s(bound->tasks, tasks));
   for (const RankTasks& each : bound->tasks.ranks)
     for (double seconds : each.seconds) cpu_s += seconds;
   for (const CollectiveTask& task : bound->tasks.collectives)
     for (double cpu : task.cpu_s) cpu_s += cpu;
-  return std::max(end, cpu_s / flat.cores);
+  return std::max(clock.end_s(), cpu_s / flat.cores);
 }
 
 }  // namespace wt

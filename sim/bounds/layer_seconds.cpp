@@ -1,13 +1,14 @@
 #include "sim/bounds/layer_seconds.hpp"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <numeric>
 #include <string_view>
 
 #include "configs/base/number.hpp"
 #include "sim/bounds/op_seconds.hpp"
+#include "sim/program/lane_clock.hpp"
+#include "sim/program/walk.hpp"
 
 namespace wt {
 namespace {
@@ -85,14 +86,15 @@ class LayerPass {
  private:
   struct Lanes {
     std::vector<double> done_s;  ///< by op
-    std::array<double, kLanes> lane_s{};
+    LaneClock clock;
 
     void add(const PassOp& next, double seconds) {
-      double& lane = lane_s[static_cast<std::size_t>(next.op->lane)];
-      for (const std::size_t before : next.waits) lane = std::max(lane, done_s[before]);
-      done_s.push_back(lane += seconds);
+      double ready = 0;
+      for (const std::size_t before : next.waits) ready = std::max(ready, done_s[before]);
+      done_s.push_back(clock.start_s(next.op->lane, ready) + seconds);
+      clock.end(next.op->lane, done_s.back());
     }
-    double compute_s() const { return lane_s[static_cast<std::size_t>(Lane::compute)]; }
+    double compute_s() const { return clock.lane_s(Lane::compute); }
   };
 
   const std::vector<PassOp>& ops_;
@@ -110,16 +112,16 @@ class LayerSums {
     out_.backward = out_.forward;
   }
 
-  void visit(const std::vector<Node>& nodes) {
-    for (const Node& node : nodes) {
-      if (const Op* op = std::get_if<Op>(&node)) {
-        if (of_every_layout(*op)) add_around(*op);
-      } else if (const Loop& loop = std::get<Loop>(node); loop.index == Loop::Index::layer) {
-        add_layers(loop);
-      } else if (loop.first == 0) {
-        visit(loop.body);
-      }
-    }
+  void visit(const Program& program) {
+    for_each_op(
+        program.nodes,
+        [this](const Op& op, const LoopsAround&) {
+          if (of_every_layout(op)) add_around(op);
+        },
+        [this](const Loop& loop) {
+          if (loop.index == Loop::Index::layer) add_layers(loop);
+          return loop.index == Loop::Index::microbatch && loop.first == 0;
+        });
   }
 
   LayerSeconds take() { return std::move(out_); }
@@ -127,8 +129,8 @@ class LayerSums {
  private:
   void add_layers(const Loop& loop) {
     const std::vector<PassOp> forward = pass_of(loop.body, true), backward = pass_of(loop.body, false);
-    for (int i = 0; i < loop.count(); ++i) {
-      const std::size_t layer = static_cast<std::size_t>(loop.descending ? loop.first - i : loop.first + i);
+    for (const int round : rounds_of(loop)) {
+      const std::size_t layer = static_cast<std::size_t>(round);
       out_.forward[layer] += seconds_of(forward, layer);
       out_.backward[layer] += seconds_of(backward, layer);
     }
@@ -138,17 +140,16 @@ class LayerSums {
   std::vector<PassOp> pass_of(const std::vector<Node>& body, bool forward) const {
     std::vector<PassOp> out;
     std::map<std::string_view, std::size_t> numbers;
-    for (const Node& node : body) {
-      const Op* op = std::get_if<Op>(&node);
-      if (!op || op->layer_delta != 0 || !of_every_layout(*op)) continue;
-      if (op->exchanges_rows() && !loads_.sent) continue;
-      if (op->collective_kind() && loads_.kernels_alone) continue;
-      if ((op->direction == Direction::forward) != forward) continue;
-      PassOp next{op, loads_.sent ? cost_.launch_s(*op, layout_) : 0, {}};
-      for (const Ref& wait : op->waits)
+    for (const Op& op : ops_of(body)) {
+      if (op.layer_delta != 0 || !of_every_layout(op)) continue;
+      if (op.exchanges_rows() && !loads_.sent) continue;
+      if (op.collective_kind() && loads_.kernels_alone) continue;
+      if ((op.direction == Direction::forward) != forward) continue;
+      PassOp next{&op, loads_.sent ? cost_.launch_s(op, layout_) : 0, {}};
+      for (const Ref& wait : op.waits)
         if (const auto before = numbers.find(wait.name); before != numbers.end() && wait.layer_delta == 0)
           next.waits.push_back(before->second);
-      numbers[op->name] = out.size();
+      numbers[op.name] = out.size();
       out.push_back(std::move(next));
     }
     return out;
@@ -244,7 +245,7 @@ double beside_each_other_s(const StageSeconds& s, const Layout& layout, std::int
 LayerSeconds layer_seconds(const Program& program, const Layout& layout, const ClusterSpec& cluster, const OpCost& cost,
                            const LayerLoads& loads, std::int64_t rank) {
   LayerSums sums(layout, cluster, cost, loads, rank, program.layers);
-  sums.visit(program.nodes);
+  sums.visit(program);
   return sums.take();
 }
 

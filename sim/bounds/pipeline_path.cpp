@@ -4,12 +4,13 @@
 #include <array>
 #include <set>
 #include <span>
-#include <string_view>
 #include <unordered_map>
 
 #include "configs/base/error.hpp"
 #include "sim/bounds/op_seconds.hpp"
+#include "sim/program/lane_clock.hpp"
 #include "sim/program/places.hpp"
+#include "sim/program/walk.hpp"
 #include "sim/replay/rank_program.hpp"
 
 namespace wt {
@@ -88,19 +89,18 @@ class StageWalk {
         stages_(static_cast<std::size_t>(layout.pipeline)) {
     for (const Node& node : program.nodes) {
       const Loop* loop = std::get_if<Loop>(&node);
-      const bool pass = in_pass_ = loop && loop->index == Loop::Index::microbatch;
+      const bool pass = loop && loop->index == Loop::Index::microbatch;
       const auto [entry, fresh] = timed_.try_emplace(pass ? static_cast<const void*>(loop->body.shared()) : &node);
       if (fresh && pass)
-        add(loop->body, -1, entry->second);
-      else if (fresh && loop)
-        add_layers(*loop, entry->second);
+        add_pass(loop->body, entry->second);
       else if (fresh)
-        add(std::get<Op>(node), -1, entry->second);
+        for_each_issue({&node, 1}, program.layers,
+                       [&, &out = entry->second](const Op& op, const Issue& issue) { add(op, issue, out); });
       for (int i = 0; i < (pass ? loop->count() : 1); ++i)
         work_.push_back({pass ? loop->first + i : -1, &entry->second});
     }
     for (Wait& wait : waits_) wait.exchange = exchanges_.contains(wait.name);
-    done_.assign(places_.size(names_.size()), {});
+    done_.assign(places_.size(), {});
     received_.assign(stages_ * kDirections, 0);
   }
 
@@ -113,7 +113,7 @@ class StageWalk {
     return at_ != from;
   }
   bool through() const { return at_ == work_.size(); }
-  double end_s() const { return end_s_; }
+  double end_s() const { return clock_.end_s(); }
 
  private:
   struct Work {
@@ -121,22 +121,19 @@ class StageWalk {
     const std::vector<TimedOp>* ops;
   };
 
-  std::size_t number(const std::string& name) { return names_.try_emplace(name, names_.size()).first->second; }
-
-  void add(const std::vector<Node>& nodes, int layer, std::vector<TimedOp>& out) {
-    for (const Node& node : nodes)
-      if (const Op* op = std::get_if<Op>(&node))
-        add(*op, layer, out);
-      else
-        add_layers(std::get<Loop>(node), out);
-  }
-  void add_layers(const Loop& loop, std::vector<TimedOp>& out) {
-    for (int i = 0; i < loop.count(); ++i) {
-      const int layer = loop.descending ? loop.first - i : loop.first + i;
-      const std::size_t first = out.size();
-      add(loop.body, layer, out);
-      if (layers_ && in_pass_) add_least(layer, std::span(out).subspan(first));
-    }
+  /// The ops of a pass, of whose layers each takes what it takes at least.
+  void add_pass(const Body& pass, std::vector<TimedOp>& out) {
+    Issue layer;
+    std::size_t first = 0;
+    const auto end_layer = [&] {
+      if (layers_ && layer.layers) add_least(layer.loop_layer, std::span(out).subspan(first));
+    };
+    for_each_issue(pass, program_.layers, [&](const Op& op, const Issue& issue) {
+      if (issue.layers != layer.layers || issue.loop_layer != layer.loop_layer)
+        end_layer(), layer = issue, first = out.size();
+      add(op, issue, out);
+    });
+    end_layer();
   }
 
   /// Of a layer's whole pass, which a slow host may make longer than its ops.
@@ -152,23 +149,17 @@ class StageWalk {
     last->least_s = (forward ? layers_->forward : layers_->backward).at(static_cast<std::size_t>(layer)).path;
   }
 
-  /// References resolve as in unroll().
-  void add(const Op& op, int layer, std::vector<TimedOp>& out) {
-    const bool layered = layer >= 0 && op.group != Group::embedding && op.group != Group::head;
-    const int own_layer = layered ? layer + op.layer_delta : -1;
-    if (layered && (own_layer < 0 || own_layer >= program_.layers)) return;
-    if (layered) places_.add_layer(own_layer);
-    TimedOp timed{&op, number(op.name), own_layer, 0, 0, false, waits_.size(), 0};
+  void add(const Op& op, const Issue& issue, std::vector<TimedOp>& out) {
+    if (issue.layer >= 0) places_.add_layer(issue.layer);
+    TimedOp timed{&op, places_.number(op.name), issue.layer, 0, 0, false, waits_.size(), 0};
     if (op.exchanges_rows()) exchanges_.insert(timed.name);
-    for (const Ref& ref : op.waits) {
-      const int target = ref.layer >= 0 ? ref.layer : layer < 0 ? -1 : layer + ref.layer_delta;
-      if (layer >= 0 && (target < 0 || target >= program_.layers)) continue;
-      waits_.push_back({number(ref.name), ref.microbatch_delta, target, false});
-    }
+    for (const Ref& ref : op.waits)
+      if (const auto layer = layer_of(ref, issue.loop_layer, program_.layers))
+        waits_.push_back({places_.number(ref.name), ref.microbatch_delta, *layer, false});
     timed.behind = waits_.size();
     if (one_communicator_ && of_shard_group(op)) timed.communicator = communicator_of(op.collective.axis);
-    const auto at = static_cast<std::size_t>(own_layer);
-    const bool routed = own_layer >= 0 && at < loads_.own.size();
+    const auto at = static_cast<std::size_t>(issue.layer);
+    const bool routed = issue.layer >= 0 && at < loads_.own.size();
     const RoutingFloor own = routed ? loads_.own[at] : RoutingFloor{};
     timed.own_s = timed.fullest_s = seconds_.of(op, own).seconds;
     if (routed && at < loads_.fullest.size() && (op.exchanges_rows() || op.action == Action::experts)) {
@@ -190,14 +181,11 @@ class StageWalk {
     Reach reach;
   };
 
-  /// As unroll() finds it: in the epilogue the last microbatch's, from inside a layer also what is in none.
   const Done& done_of(std::size_t name, int microbatch, int layer) const {
-    for (const int m : {microbatch < 0 ? program_.microbatches - 1 : microbatch, -1})
-      for (const int l : {layer, -1})
-        if (const std::size_t place = places_.at(name, m, l); place != Places::kNone && done_[place].seconds != kNotYet)
-          return done_[place];
     static const Done kNothing{0, {}};
-    return kNothing;
+    const std::size_t place =
+        places_.find(name, microbatch, layer, [this](std::size_t at) { return done_[at].seconds != kNotYet; });
+    return place == Places::kNone ? kNothing : done_[place];
   }
 
   /// When the compute lane has done what it had to since the op that `since` reaches back to, slowed while that is in
@@ -219,19 +207,19 @@ class StageWalk {
 
   bool walk(const TimedOp& timed, int microbatch, Messages& messages) {
     const Op& op = *timed.op;
-    double& lane = lane_s_[static_cast<std::size_t>(op.lane)];
     const bool computes = op.lane == Lane::compute;
-    double start = std::max(lane, communicator_s_[timed.communicator]), brought = 0;
+    double ready = 0, brought = 0;
     Reach reach;
     for (std::size_t w = timed.waits; w < timed.behind; ++w) {
       const Wait& wait = waits_[w];
       if (wait.microbatch_delta != 0 && microbatch + wait.microbatch_delta < 0) continue;
       const Done& before = done_of(wait.name, microbatch + wait.microbatch_delta, wait.layer);
-      start = std::max(start, before.seconds);
+      ready = std::max(ready, before.seconds);
       if (wait.exchange) brought = std::max(brought, before.seconds);
       reach = std::max(reach, before.reach);
-      if (computes && before.reach.in_flight_s > 0) start = std::max(start, slowed_s(before.reach));
+      if (computes && before.reach.in_flight_s > 0) ready = std::max(ready, slowed_s(before.reach));
     }
+    const double start = clock_.start_s(op.lane, ready, communicator_s_[timed.communicator]);
     if (!computes)
       reach =
           std::max({reach, lane_reach_[static_cast<std::size_t>(op.lane)], communicator_reach_[timed.communicator]});
@@ -269,11 +257,10 @@ class StageWalk {
     } else if (reach.computed >= 0) {
       reach.in_flight_s += op.collective_kind() ? timed.fullest_s : 0;
     }
-    lane = done;
+    clock_.end(op.lane, done);
     lane_reach_[static_cast<std::size_t>(op.lane)] = reach;
     if (timed.communicator != kOwn)
       communicator_s_[timed.communicator] = done, communicator_reach_[timed.communicator] = reach;
-    end_s_ = std::max(end_s_, done);
     done_[places_.at(timed.name, microbatch, timed.layer)] = {done, reach};
     return true;
   }
@@ -281,14 +268,12 @@ class StageWalk {
   const Program& program_;
   const LayerLoads& loads_;
   const LayerSeconds* layers_;
-  bool in_pass_ = false;  ///< the node whose ops are added is one
   double slowdown_;
   bool one_communicator_;
   Mesh mesh_;
   OpSeconds seconds_;
   Places places_;
   std::size_t stage_, stages_;
-  std::unordered_map<std::string_view, std::size_t> names_;
   std::set<std::size_t> exchanges_;                              ///< names of ops that exchange rows
   std::unordered_map<const void*, std::vector<TimedOp>> timed_;  ///< by body, or node
   std::vector<Wait> waits_;
@@ -299,14 +284,13 @@ class StageWalk {
   /// The last message: it leaves as soon as the compute lane has made it, or behind one that is on its way.
   Reach sent_;
   std::vector<std::size_t> received_;
-  std::array<double, kLanes> lane_s_{};
+  LaneClock clock_;
   std::array<double, 3> communicator_s_{};
   std::array<Reach, kLanes> lane_reach_{};  ///< of what was last on it
   std::array<Reach, 3> communicator_reach_{};
   /// When the fullest rank of the expert group has computed what the last exchange brought: forward, and backward.
   std::array<double, 2> others_s_{};
   double layer_s_ = 0;  ///< when the layer began
-  double end_s_ = 0;
 };
 
 }  // namespace

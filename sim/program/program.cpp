@@ -1,12 +1,12 @@
 #include "sim/program/program.hpp"
 
 #include <iterator>
-#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "configs/base/error.hpp"
 #include "sim/program/places.hpp"
+#include "sim/program/walk.hpp"
 
 namespace wt {
 
@@ -96,74 +96,44 @@ namespace {
 class Unroller {
  public:
   explicit Unroller(const Program& program) : program_(program), places_(program.microbatches, program.layers) {
-    name(program.nodes, nullptr);
-    for (auto& [op, names] : names_)
-      for (const Ref& ref : op->waits) {
-        const auto known = numbers_.find(ref.name);
-        names.waits.push_back(known == numbers_.end() ? -1 : known->second);
-      }
-    index_.assign(places_.size(numbers_.size()), -1);
+    number_names();
+    index_.assign(places_.size(), -1);
   }
 
   std::vector<OpInstance> run() {
-    out_.reserve(count(program_.nodes));
-    visit(program_.nodes, -1, -1);
+    double ops = 0;
+    for_each_op(program_.nodes, [&ops](const Op&, const LoopsAround& around) { ops += around.times; });
+    out_.reserve(static_cast<std::size_t>(ops));
+    for_each_issue(program_.nodes, program_.layers, [this](const Op& op, const Issue& issue) { add(op, issue); });
     return std::move(out_);
   }
 
  private:
-  /// An op's name and those that it waits for, numbered: ops are looked up for every wait of every instance.
+  /// Numbers of an op's name and of those that it waits for: ops are looked up for every wait of every instance.
   struct Names {
-    int own = -1;
-    std::vector<int> waits;
+    std::size_t own = 0;
+    std::vector<std::size_t> waits;
   };
 
-  static std::size_t count(const std::vector<Node>& nodes) {
-    std::size_t ops = 0;
-    for (const Node& node : nodes)
-      if (const Loop* loop = std::get_if<Loop>(&node))
-        ops += count(loop->body) * static_cast<std::size_t>(loop->count());
-      else
-        ++ops;
-    return ops;
+  void number_names() {
+    std::unordered_set<const void*> passes;  // loops over microbatches share bodies
+    for_each_op(
+        program_.nodes,
+        [&](const Op& op, const LoopsAround& around) {
+          if (const auto [entry, fresh] = names_.try_emplace(&op); fresh) {
+            entry->second.own = places_.number(op.name);
+            for (const Ref& ref : op.waits) entry->second.waits.push_back(places_.number(ref.name));
+          }
+          if (!around.layers) return;
+          for (const int round : rounds_of(*around.layers))
+            if (const auto layer = layer_of(op, round, program_.layers)) places_.add_layer(*layer);
+        },
+        [&](const Loop& loop) { return loop.index == Loop::Index::layer || passes.insert(loop.body.shared()).second; });
   }
 
-  void name(const std::vector<Node>& nodes, const Loop* over_layers) {
-    for (const Node& node : nodes)
-      if (const Op* op = std::get_if<Op>(&node)) {
-        names_[op].own = numbers_.try_emplace(op->name, static_cast<int>(numbers_.size())).first->second;
-        for (int i = 0; over_layers && i < over_layers->count(); ++i)
-          if (const int layer = index_of(*over_layers, i) + op->layer_delta; layer >= 0 && layer < program_.layers)
-            places_.add_layer(layer);
-      } else if (const Loop& loop = std::get<Loop>(node); loop.index == Loop::Index::layer) {
-        name(loop.body, &loop);
-      } else if (named_.insert(loop.body.shared()).second) {
-        name(loop.body, over_layers);
-      }
-  }
-
-  static int index_of(const Loop& loop, int round) { return loop.descending ? loop.first - round : loop.first + round; }
-
-  void visit(const std::vector<Node>& nodes, int microbatch, int layer) {
-    for (const Node& node : nodes) {
-      if (const Op* op = std::get_if<Op>(&node)) {
-        add(*op, microbatch, layer);
-        continue;
-      }
-      const Loop& loop = std::get<Loop>(node);
-      for (int i = 0; i < loop.count(); ++i) {
-        const int index = index_of(loop, i);
-        const bool over_layers = loop.index == Loop::Index::layer;
-        visit(loop.body, over_layers ? microbatch : index, over_layers ? index : layer);
-      }
-    }
-  }
-
-  void add(const Op& op, int microbatch, int layer) {
-    const bool layered = layer >= 0 && op.group != Group::embedding && op.group != Group::head;
-    const int own_layer = layered ? layer + op.layer_delta : -1;
-    if (layered && (own_layer < 0 || own_layer >= program_.layers)) return;  // a neighbour that is not there
-    OpInstance instance{&op, microbatch, own_layer, {}};
+  void add(const Op& op, const Issue& issue) {
+    const int microbatch = issue.microbatch;
+    OpInstance instance{&op, microbatch, issue.layer, {}};
     if (microbatch >= program_.microbatches)
       throw_error(Code::usage,
                   "step program: op {} is of microbatch {} of {}; "
@@ -173,37 +143,25 @@ class Unroller {
     instance.waits.reserve(op.waits.size());
     for (std::size_t i = 0; i < op.waits.size(); ++i) {
       const Ref& ref = op.waits[i];
-      const int target = ref.layer >= 0 ? ref.layer : layer < 0 ? -1 : layer + ref.layer_delta;
-      if (layer >= 0 && (target < 0 || target >= program_.layers)) continue;
-      if (microbatch + ref.microbatch_delta < 0 && ref.microbatch_delta != 0) continue;
-      const int found = find(names.waits[i], microbatch + ref.microbatch_delta, target);
-      if (found < 0)
+      const auto layer = layer_of(ref, issue.loop_layer, program_.layers);
+      if (!layer || (microbatch + ref.microbatch_delta < 0 && ref.microbatch_delta != 0)) continue;
+      const std::size_t place = places_.find(names.waits[i], microbatch + ref.microbatch_delta, *layer,
+                                             [this](std::size_t at) { return index_[at] >= 0; });
+      if (place == Places::kNone)
         throw_error(Code::usage,
                     "step program: op {} waits for {} of layer {}, which no earlier op is called; "
                     "this is a mistake of windtunnel, not of your files; report it with them",
-                    instance.id(), ref.name, target);
-      instance.waits.push_back(found);
+                    instance.id(), ref.name, *layer);
+      instance.waits.push_back(index_[place]);
     }
-    index_[places_.at(static_cast<std::size_t>(names.own), microbatch, instance.layer)] = static_cast<int>(out_.size());
+    index_[places_.at(names.own, microbatch, instance.layer)] = static_cast<int>(out_.size());
     out_.push_back(std::move(instance));
-  }
-
-  /// The epilogue (microbatch -1) means the last microbatch; an op without a layer is found from inside a layer too.
-  int find(int number, int microbatch, int layer) const {
-    if (number < 0) return -1;
-    for (const int mb : {microbatch < 0 ? program_.microbatches - 1 : microbatch, -1})
-      for (const int l : {layer, -1})
-        if (const std::size_t place = places_.at(static_cast<std::size_t>(number), mb, l); place != Places::kNone)
-          if (const int found = index_[place]; found >= 0) return found;
-    return -1;
   }
 
   const Program& program_;
   Places places_;
-  std::unordered_map<std::string_view, int> numbers_;  ///< of the ops' names
   std::unordered_map<const Op*, Names> names_;
-  std::unordered_set<const void*> named_;  ///< bodies of loops over microbatches, which share them
-  std::vector<int> index_;                 ///< of instances by name, microbatch and layer, -1 = not yet
+  std::vector<int> index_;  ///< of instances by name, microbatch and layer, -1 = not yet
   std::vector<OpInstance> out_;
 };
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "configs/base/error.hpp"
+#include "sim/program/walk.hpp"
 #include "tests/fixtures/random_layout.hpp"
 
 using namespace wt;
@@ -147,13 +148,10 @@ std::string fault_with(Change&& change, Layout built = {1, 4, 2, 1, Recompute::n
 
 /// Applies to every op of this name.
 void each(std::vector<Node>& nodes, const std::string& name, const std::function<void(Op&)>& change) {
-  for (Node& node : nodes) {
-    if (Op* op = std::get_if<Op>(&node)) {
-      if (op->name == name) change(*op);
-    } else {
-      each(std::get<Loop>(node).body.own(), name, change);
-    }
-  }
+  for_each_list(nodes, [&](std::vector<Node>& list, const LoopsAround&) {
+    for (Op& op : ops_of(list))
+      if (op.name == name) change(op);
+  });
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 // What recompute by module adds to the step program, and what it takes from memory: closed forms.
 #include <catch2/catch.hpp>
-#include <functional>
 
 #include "sim/program/compose/compose.hpp"
 #include "sim/program/compose/sizes.hpp"
 #include "sim/program/memory/memory_replay.hpp"
+#include "sim/program/walk.hpp"
 
 using namespace wt;
 
@@ -128,15 +128,16 @@ TEST_CASE("what forward keeps is less by what is computed again") {
 }
 
 TEST_CASE("neighbours alike share a loop; a policy for all keeps the loops of none") {
-  const std::function<int(const std::vector<Node>&)> loops = [&](const std::vector<Node>& nodes) {
+  const auto loops = [](const Program& made) {
     int n = 0;
-    for (const Node& node : nodes)
-      if (const Loop* loop = std::get_if<Loop>(&node)) n += 1 + loops(loop->body);
+    const auto count = [&n](const Loop&) { return ++n > 0; };
+    for_each_op(
+        made.nodes, [](const Op&, const LoopsAround&) {}, count);
     return n;
   };
-  const int plain = loops(program("none").nodes);
-  CHECK(loops(program("experts+norm").nodes) == plain);
-  CHECK(loops(program("experts:range-2-4").nodes) == plain + 4);  // 0-1, 2-3, 4 forward; 4, 3-2, 1 backward
+  const int plain = loops(program("none"));
+  CHECK(loops(program("experts+norm")) == plain);
+  CHECK(loops(program("experts:range-2-4")) == plain + 4);  // 0-1, 2-3, 4 forward; 4, 3-2, 1 backward
 }
 
 TEST_CASE("ids stay what they are, whatever is computed again") {

@@ -5,6 +5,7 @@
 #include "configs/base/number.hpp"
 #include "configs/files/run.hpp"
 #include "sim/program/compose/muon.hpp"
+#include "sim/program/walk.hpp"
 #include "tests/fixtures/fake_cost.hpp"
 #include "tests/fixtures/temp_directory.hpp"
 
@@ -32,8 +33,8 @@ double resident(const Program& program, const std::string& name) {
 
 std::vector<const Op*> ops_of(const Program& program, Action action) {
   std::vector<const Op*> out;
-  for (const Node& node : program.nodes)
-    if (const Op* op = std::get_if<Op>(&node); op && op->action == action) out.push_back(op);
+  for (const Op& op : ops_of(program.nodes))
+    if (op.action == action) out.push_back(&op);
   return out;
 }
 

@@ -9,6 +9,7 @@
 #include "sim/cost/calibrate/calibration.hpp"
 #include "sim/cost/fit/fit.hpp"
 #include "sim/program/compose/compose.hpp"
+#include "sim/program/walk.hpp"
 
 namespace wt::detail {
 namespace {
@@ -52,16 +53,11 @@ OpKey op_key(const Measurement& m) {
 }
 
 /// The op of that key with the most work: a gather that moved nothing keeps its name in the program.
-const Op* find_op(const std::vector<Node>& nodes, const OpKey& key) {
+const Op* find_op(const Program& program, const OpKey& key) {
   const Op* best = nullptr;
-  for (const Node& node : nodes) {
-    const Op* op = std::get_if<Op>(&node);
-    if (!op)
-      op = find_op(std::get<Loop>(node).body, key);
-    else if (OpKey{op->action, op->direction, op->group} != key)
-      op = nullptr;
-    if (op && (!best || op->work.size() > best->work.size())) best = op;
-  }
+  for_each_op(program.nodes, [&](const Op& op, const LoopsAround&) {
+    if (OpKey{op.action, op.direction, op.group} == key && (!best || op.work.size() > best->work.size())) best = &op;
+  });
   return best;
 }
 
@@ -92,7 +88,7 @@ TracedItems items_of(const Measurement& m, const OpKey& key, const MachineModel&
   options.seq = value("seq");
   options.precision = m.dtype == "bf16" ? Precision::bf16 : Precision::fp32;
   const ProgramSet set = build_program_set(spec, layout, options);
-  const Op* op = find_op(set.programs.front().nodes, key);
+  const Op* op = find_op(set.programs.front(), key);
   if (!op) throw_error(Code::usage, "the step program of its shape has no such op");
   return {model.items_of(*op, static_cast<double>(value("rows"))).seconds,
           std::any_of(op->work.begin(), op->work.end(), [](const WorkItem& item) { return item.rows.per_row != 0; })};

@@ -12,13 +12,14 @@
 #include "sim/cost/stacks/expert_loads.hpp"
 #include "sim/program/mesh.hpp"
 #include "sim/program/routing/routing.hpp"
+#include "sim/program/walk.hpp"
 
 namespace wt {
 namespace {
 
 constexpr std::array kPhases = {&StepWork::forward, &StepWork::backward, &StepWork::ends};
 
-/// Adds up the work of a program, node by node with the repeat counts of its loops.
+/// Adds up the work of a program, op by op with the repeat counts of its loops.
 class Sums {
  public:
   Sums(const RunRow& run, const Layout& layout, const DataSheet& sheet, const ItemTimes& gpu,
@@ -36,16 +37,11 @@ class Sums {
     choice_ = KernelChoice(run.precision.precisions, attention, sheet);
   }
 
-  void add(const std::vector<Node>& nodes, double times, bool in_microbatch) {
-    for (const Node& node : nodes) {
-      if (const Op* op = std::get_if<Op>(&node)) {
-        if (op->kind == OpKind::segment || op->kind == OpKind::copy) work(*op, times);
-        if (collective(*op)) communicate(*op, times, in_microbatch);
-      } else {
-        const Loop& loop = std::get<Loop>(node);
-        add(loop.body, times * loop.count(), in_microbatch || loop.index == Loop::Index::microbatch);
-      }
-    }
+  void add(const Program& program) {
+    for_each_op(program.nodes, [this](const Op& op, const LoopsAround& around) {
+      if (op.kind == OpKind::segment || op.kind == OpKind::copy) work(op, around.times);
+      if (collective(op)) communicate(op, around.times, around.microbatches != nullptr);
+    });
   }
 
   StepWork out;
@@ -166,7 +162,7 @@ StepWork step_work(const RunRow& run, const ItemTimes& gpu, const CollectiveEsti
     options.microbatches = count;
     const ProgramSet set = build_program_set(part, layout, options);
     Sums sums(run, layout, *sheet, gpu, collectives, stack.attention, resident);
-    sums.add(set.programs.front().nodes, 1, false);
+    sums.add(set.programs.front());
     return sums.out;
   };
   StepWork out = of_microbatches(1);

@@ -1,10 +1,10 @@
 #include "sim/program/compose/collective_copies.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <set>
 
 #include "sim/program/compose/group_ops.hpp"
+#include "sim/program/walk.hpp"
 
 namespace wt {
 namespace {
@@ -16,9 +16,8 @@ class Copies : OpFactory {
 
   void add_to(Nodes& body, bool in_layer) const {
     std::set<std::string> kept;  // gathered by an earlier pass
-    for (const Node& node : body)
-      if (const Op* o = std::get_if<Op>(&node); o && o->action == Action::unshard && o->kind == OpKind::host)
-        kept.insert(o->name);
+    for (const Op& o : ops_of(body))
+      if (o.action == Action::unshard && o.kind == OpKind::host) kept.insert(o.name);
     const bool weights = options_.memory.collective_copies == CollectiveCopies::both;
     for (const Group group : {Group::embedding, Group::head, Group::dense, Group::expert}) {
       if (layered(group) != in_layer || !sharded(group) || !present(group)) continue;
@@ -42,8 +41,8 @@ class Copies : OpFactory {
   }
   template <class Is>
   static Op* find(Nodes& body, Is is) {
-    for (Node& node : body)
-      if (Op* o = std::get_if<Op>(&node); o && is(*o)) return o;
+    for (Op& o : ops_of(body))
+      if (is(o)) return &o;
     return nullptr;
   }
   /// `bytes`: read and written an element.
@@ -56,15 +55,10 @@ class Copies : OpFactory {
 
 void add_collective_copies(Nodes& nodes, const ModelSpec& model, const Layout& layout, const ProgramOptions& options,
                            std::int64_t expert_rank) {
-  std::set<const void*> done;  // bodies that loops share
-  const auto add = [&](auto&& self, Nodes& body, std::optional<std::int64_t> layer) -> void {
-    Copies(model, layout, options, layer.value_or(0), expert_rank).add_to(body, layer.has_value());
-    for (Node& node : body)
-      if (Loop* loop = std::get_if<Loop>(&node); loop && done.insert(loop->body.shared()).second)
-        self(self, loop->body.of_all(),
-             loop->index == Loop::Index::layer ? std::optional<std::int64_t>(loop->first) : layer);
-  };
-  add(add, nodes, std::nullopt);
+  for_each_list(nodes, [&](Nodes& list, const LoopsAround& around) {
+    const std::int64_t layer = around.layers ? around.layers->first : 0;
+    Copies(model, layout, options, layer, expert_rank).add_to(list, around.layers != nullptr);
+  });
 }
 
 }  // namespace wt

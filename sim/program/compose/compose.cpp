@@ -1,7 +1,6 @@
 #include "sim/program/compose/compose.hpp"
 
 #include <algorithm>
-#include <set>
 
 #include "configs/base/error.hpp"
 #include "configs/files/microbatches.hpp"
@@ -11,6 +10,7 @@
 #include "sim/program/compose/schedule_microbatches.hpp"
 #include "sim/program/compose/step_builder.hpp"
 #include "sim/program/compose/tensor_slice.hpp"
+#include "sim/program/walk.hpp"
 
 namespace wt {
 namespace {
@@ -274,29 +274,18 @@ void check_resident(const Layout& layout, const ProgramOptions& options) {
     throw_error(Code::usage, "layout {}: found {} microbatches for {}", layout.name(), options.microbatches, refused);
 }
 
-}  // namespace
-
-namespace {
-
 /// What a stack, or a run, sends less than our trainer.
-void scale_traffic(std::vector<Node>& nodes, const ProgramOptions& options, std::set<const void*>& scaled) {
-  for (Node& node : nodes) {
-    if (Loop* loop = std::get_if<Loop>(&node)) {
-      if (scaled.insert(loop->body.shared()).second) scale_traffic(loop->body.of_all(), options, scaled);
-      continue;
-    }
-    Op& op = std::get<Op>(node);
-    const Precisions& formats = options.precisions;
-    double share = op.collective.axis == Axis::tensor ? options.tensor_traffic : 1;
-    if (op.action == Action::dispatch && op.direction != Direction::backward)
-      share *= share_of_compute(formats.dispatch), op.collective.row_bytes *= share_of_compute(formats.dispatch);
-    if ((op.action == Action::unshard || op.action == Action::refresh) && layered(op.group))
-      share *= share_of_compute(formats.gathered_weights);
-    if (op.action == Action::reduce_gradients || op.action == Action::reduce_replicas)
-      share *= options.gradient_bytes / 4;
-    op.collective.bytes.fixed *= share;
-    op.collective.bytes.per_row *= share;
-  }
+void scale_traffic(Op& op, const ProgramOptions& options) {
+  const Precisions& formats = options.precisions;
+  double share = op.collective.axis == Axis::tensor ? options.tensor_traffic : 1;
+  if (op.action == Action::dispatch && op.direction != Direction::backward)
+    share *= share_of_compute(formats.dispatch), op.collective.row_bytes *= share_of_compute(formats.dispatch);
+  if ((op.action == Action::unshard || op.action == Action::refresh) && layered(op.group))
+    share *= share_of_compute(formats.gathered_weights);
+  if (op.action == Action::reduce_gradients || op.action == Action::reduce_replicas)
+    share *= options.gradient_bytes / 4;
+  op.collective.bytes.fixed *= share;
+  op.collective.bytes.per_row *= share;
 }
 
 }  // namespace
@@ -346,10 +335,10 @@ std::vector<Program> build_stages(const ModelSpec& model, const Layout& layout, 
     for (std::int64_t expert_rank = 0; expert_rank < classes; ++expert_rank)
       add_collective_copies(programs[static_cast<std::size_t>(expert_rank)].nodes, slice, layout, options, expert_rank);
   if (options.tensor_traffic != 1 || options.gradient_bytes != 4 || options.precisions != Precisions{})
-    for (Program& program : programs) {
-      std::set<const void*> scaled;  // bodies that loops share
-      scale_traffic(program.nodes, options, scaled);
-    }
+    for (Program& program : programs)
+      for_each_list(program.nodes, [&](Nodes& nodes, const LoopsAround&) {
+        for (Op& op : ops_of(nodes)) scale_traffic(op, options);
+      });
   return programs;
 }
 

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "sim/program/walk.hpp"
+
 namespace wt {
 namespace {
 
@@ -16,8 +18,7 @@ class Pieces {
   explicit Pieces(const Body& pass) {
     for (const Node& node : pass) {
       if (const Loop* layers = std::get_if<Loop>(&node)) {
-        const int step = layers->descending ? -1 : 1;
-        for (int i = 0; i < layers->count(); ++i) add_layer(layers->first + i * step, layers->body);
+        for (const int layer : rounds_of(*layers)) add_layer(layer, layers->body);
       } else {
         piece_.push_back(node);
       }

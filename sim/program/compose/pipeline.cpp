@@ -7,6 +7,7 @@
 #include "sim/program/compose/overlapped_passes.hpp"
 #include "sim/program/compose/split_backward.hpp"
 #include "sim/program/compose/stage_messages.hpp"
+#include "sim/program/walk.hpp"
 
 namespace wt {
 namespace {
@@ -235,8 +236,8 @@ class StageBuilder : private StageMessages {
   /// both and writes the sum.
   void add_sum(Nodes& out, const GroupOps& ops, Group group, const std::string& after) const {
     if (frozen() || options_.memory.weight_gradients != WeightGradients::added) return;
-    for (Node& node : out)
-      if (Op* o = std::get_if<Op>(&node); o && o->name == after) o->work.push_back(ops.sum_of_gradients(group));
+    for (Op& o : ops_of(out))
+      if (o.name == after) o.work.push_back(ops.sum_of_gradients(group));
   }
 
   /// A module of multi-token prediction has a gradient of the embedding. The first stage's goes with the embedding's
@@ -268,8 +269,7 @@ class StageBuilder : private StageMessages {
     Nodes added;
     ops.add_reduce(added, group, {{after}});
     ops.add_accumulate(added, group, 0, true);
-    for (Node& node : added) {
-      Op& o = std::get<Op>(node);
+    for (Op& o : ops_of(added)) {
       o.allocates.clear();
       if (o.action == Action::accumulate) {
         o.work.clear();

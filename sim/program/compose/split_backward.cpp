@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/program/walk.hpp"
+
 namespace wt {
 namespace {
 
@@ -16,8 +18,7 @@ bool saved(const Ref& buffer) {
 
 void split_backward(Nodes& layer, const Sizes& s) {
   Op* last = nullptr;
-  for (Node& node : layer) {
-    Op& o = std::get<Op>(node);
+  for (Op& o : ops_of(layer)) {
     if (o.direction != Direction::backward || o.kind != OpKind::segment) continue;
     for (WorkItem& item : o.work)
       if (has_two_gradients(item)) item = gradient_of_one(item);
@@ -37,8 +38,7 @@ Op weight_gradients(const Nodes& layer) {
   out.action = Action::attention;
   out.direction = Direction::backward;
   out.group = Group::dense;
-  for (const Node& node : layer) {
-    const Op& o = std::get<Op>(node);
+  for (const Op& o : ops_of(layer)) {
     if (o.direction != Direction::backward || o.kind != OpKind::segment) continue;
     for (const WorkItem& item : o.work)
       if (has_two_gradients(item)) out.work.push_back(gradient_of_one(item));

@@ -5,6 +5,7 @@
 
 #include "configs/base/error.hpp"
 #include "sim/program/places.hpp"
+#include "sim/program/walk.hpp"
 
 namespace wt {
 namespace {
@@ -18,24 +19,25 @@ class Replayer {
  public:
   Replayer(const Program& program, const RowsBound& rows)
       : program_(program), rows_(rows), ops_(unroll(program)), places_(program.microbatches, program.layers) {
-    number("transient");  // the first one: kTransient
+    places_.number("transient");  // the first one: kTransient
     for (const OpInstance& instance : ops_) {
       places_.add_layer(instance.layer);
       const auto [entry, fresh] = numbered_.try_emplace(instance.op);
       numbered_of_.push_back(&entry->second);
       if (!fresh) continue;
-      for (const Buffer& buffer : instance.op->allocates) entry->second.allocates.push_back(number(buffer.name));
-      for (const Ref& ref : instance.op->frees) entry->second.frees.push_back(number(ref.name));
+      for (const Buffer& buffer : instance.op->allocates)
+        entry->second.allocates.push_back(places_.number(buffer.name));
+      for (const Ref& ref : instance.op->frees) entry->second.frees.push_back(places_.number(ref.name));
     }
-    for (const Buffer& buffer : program.resident) number(buffer.name);
-    live_of_.assign(places_.size(numbers_.size()), kNotLive);
-    by_name_.assign(numbers_.size(), 0.0);
+    for (const Buffer& buffer : program.resident) places_.number(buffer.name);
+    live_of_.assign(places_.size(), kNotLive);
+    by_name_.assign(places_.names().size(), 0.0);
   }
 
   MemoryReplay run() {
     for (const Buffer& buffer : program_.resident) {
       out_.resident_bytes += buffer.bytes.at(0);
-      by_name_[number(buffer.name)] += buffer.bytes.at(0);
+      by_name_[places_.number(buffer.name)] += buffer.bytes.at(0);
     }
     live_ = out_.resident_bytes;
     out_.peak_bytes = live_;
@@ -45,7 +47,7 @@ class Replayer {
     out_.live_bytes.reserve(ops_.size());
     for (std::size_t i = 0; i < ops_.size(); ++i) issue(static_cast<int>(i));
     for (std::size_t i = 0; i < ops_.size(); ++i) done(static_cast<int>(i));
-    for (const auto& [name, number] : numbers_)
+    for (const auto& [name, number] : places_.names())
       if (at_peak_[number] > 0) out_.at_peak.emplace(name, at_peak_[number]);
     if (out_.peak_op >= 0) out_.peak_id = ops_[static_cast<std::size_t>(out_.peak_op)].id();
     return std::move(out_);
@@ -54,8 +56,6 @@ class Replayer {
  private:
   static constexpr double kNotLive = -1;
   static constexpr std::size_t kTransient = 0;
-
-  std::size_t number(const std::string& name) { return numbers_.try_emplace(name, numbers_.size()).first->second; }
 
   double bound(const Amount& amount, const OpInstance& instance) const {
     const bool inside = instance.microbatch >= 0 && instance.layer >= 0;
@@ -110,23 +110,20 @@ class Replayer {
 
   void free(const OpInstance& instance, const Ref& ref, std::size_t name) {
     const int loop_layer = instance.layer < 0 ? -1 : instance.layer - instance.op->layer_delta;
-    const int target = ref.layer >= 0 ? ref.layer : loop_layer < 0 ? -1 : loop_layer + ref.layer_delta;
-    for (const int microbatch : {instance.microbatch < 0 ? program_.microbatches - 1 : instance.microbatch, -1})
-      for (const int layer : {target, -1}) {
-        const std::size_t place = places_.at(name, microbatch, layer);
-        if (place == Places::kNone || live_of_[place] == kNotLive) continue;
-        live_ -= live_of_[place];
-        by_name_[name] -= live_of_[place];
-        live_of_[place] = kNotLive;
-        return;
-      }
+    // Also where the layer lies outside of the model: what has no layer.
+    const int target = layer_of(ref, loop_layer, program_.layers).value_or(-1);
+    const std::size_t place =
+        places_.find(name, instance.microbatch, target, [this](std::size_t at) { return live_of_[at] != kNotLive; });
+    if (place == Places::kNone) return;
+    live_ -= live_of_[place];
+    by_name_[name] -= live_of_[place];
+    live_of_[place] = kNotLive;
   }
 
   const Program& program_;
   const RowsBound& rows_;
   std::vector<OpInstance> ops_;
   Places places_;
-  std::map<std::string, std::size_t> numbers_;        ///< of buffers' names
   std::unordered_map<const Op*, Numbered> numbered_;  ///< its values stay where they are
   std::vector<const Numbered*> numbered_of_;          ///< by instance
   std::vector<double> live_of_;                       ///< bytes of the buffer at a place
