@@ -51,8 +51,8 @@ def commands(configs):
 def without_build(document):
     if isinstance(document, dict):
         return {key: without_build(value) for key, value in document.items() if key not in OF_THE_BUILD}
-    if isinstance(document, list):
-        return [without_build(value) for value in document]
+    if isinstance(document, list):  # a report's provenance is a list of keys and values
+        return [without_build(value) for value in document if not (isinstance(value, dict) and value.get("key") in OF_THE_BUILD)]
     return document
 
 
@@ -96,7 +96,7 @@ def compare(options):
     for name in sorted(files):
         sides = [folder / name for folder in (options.before, options.after)]
         missing = [str(side) for side in sides if not side.exists()]
-        found = [f"missing: {side}" for side in missing] or list(differences(*(json.loads(side.read_text()) for side in sides)))
+        found = [f"missing: {side}" for side in missing] or list(differences(*(without_build(json.loads(side.read_text())) for side in sides)))
         for line in found[: options.lines]:
             print(f"{name}{line}")
         if len(found) > options.lines:
