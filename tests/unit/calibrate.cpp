@@ -2,6 +2,7 @@
 #include "sim/cost/calibrate/calibrate.hpp"
 
 #include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 
 #include "configs/base/error.hpp"
 #include "sim/cost/ops/remembered_cost.hpp"
