@@ -1,4 +1,4 @@
-// A cluster and what its ranks share. Kind gpu: nodes of GPUs behind an NVSwitch, NICs, leaf switches with
+// A cluster and what its ranks share. Kind gpu: nodes of GPUs on an NVSwitch, NICs, leaf switches with
 // oversubscribed uplinks, a storage. Kind shared_cores: one host whose cores all ranks share (a laptop or a CI machine
 // that trains with Gloo). Capacities are nominal; the machine model says what transfers reach of them. One cluster may
 // mix nodes with different GPUs or NICs, but all have the same number of GPUs.

@@ -1,4 +1,4 @@
-// An offer of a cluster: its size, its price, and how long it is valid. A study says what is to be trained on it.
+// An offer of a cluster: its size, its price, and how long it is valid. A study defines what is trained on it.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -19,7 +19,7 @@
 namespace wt {
 
 #ifdef WT_CUDA
-// Whose memory NCCL moves; where a library stands for NCCL, that of the host.
+// Device whose memory NCCL moves. A test library in place of NCCL moves host memory.
 #ifndef WT_NCCL_DEVICE
 #define WT_NCCL_DEVICE CUDA
 #endif
@@ -29,8 +29,8 @@ using at::Tensor;
 
 constexpr auto kDevice = c10::DeviceType::WT_NCCL_DEVICE;
 
-/// NCCL's functions, of the library that LibTorch's CUDA side has loaded: a program linked to it would not start
-/// without.
+/// NCCL's functions in the library that LibTorch's CUDA side has loaded. They are looked up at run time, because a
+/// program linked to NCCL would not start without it.
 struct Nccl {
   decltype(&ncclGetErrorString) error_string;
   decltype(&ncclGetUniqueId) get_unique_id;

@@ -42,7 +42,7 @@ class BlockReader : public NodeReader {
   void make(std::vector<std::int64_t>& ids) override {
     ShuffleBlock& block = blocks_[next_++];
     const bool last = next_ == blocks_.size();
-    const std::int64_t final = last ? size() : blocks_[next_].begin;  // later blocks begin here or behind
+    const std::int64_t final = last ? size() : blocks_[next_].begin;  // no later block begins before this
     fill(std::max(block.end, final));
     NumpyRandom random = block.random;
     random.shuffle(std::span(window_).subspan(static_cast<std::size_t>(block.begin - base_),

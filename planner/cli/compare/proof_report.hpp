@@ -16,7 +16,7 @@ Table drill_table(const DrillResult& result);
 Table recovery_table(const DrillResult& result);
 /// Randomly drawn scenarios by kind of fault: number, how many events occurred, how many failed.
 Table drawn_table(const std::vector<DrillInput>& inputs, const DrillResult& result);
-/// Measured recoveries beside those of simulated months, for every case that months can describe.
+/// Measured recoveries against those of simulated months, for every case that months can describe.
 Table predicted_recovery_table(const DrillResult& result);
 /// The phases of recoveries that no further failure interrupted.
 Table predicted_phases_table(const DrillResult& result);

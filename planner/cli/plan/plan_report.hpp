@@ -47,7 +47,7 @@ std::vector<std::string> plan_doubts(const PlanInputs& inputs, const Plan& plan)
 std::vector<std::string> plan_disturbances(const PlanInputs& inputs, const Plan& plan);
 /// collective_basis() for a study with profiles of GPUs; otherwise empty.
 std::vector<std::string> plan_collectives(const PlanInputs& inputs);
-/// The samples behind the p99 of expert loads, for which memory is sized.
+/// The population of the p99 of expert loads, for which memory is sized ("layers and microbatches").
 std::string p99_basis(const PlanInputs& inputs);
 /// The unmeasured assumptions of the answer, one sentence each.
 std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& plan);
