@@ -54,8 +54,8 @@ class Diverged : public Error {
 
 class Executor {
  public:
-  /// Builds the program of this rank's class, the shards and the slots, on the clock's device. All outlive it. `groups`:
-  /// of an executor of this rank's part before, whose state goes on; empty: made anew.
+  /// Builds the program of this rank's class, the shards and the slots, on the clock's device. All outlive it.
+  /// `groups`: of an executor of this rank's part before, whose state goes on; empty: made anew.
   Executor(const RunSpec& run, Communicators& communicators, StepClock& clock, std::vector<ShardedGroup> groups = {});
   ~Executor();
 
