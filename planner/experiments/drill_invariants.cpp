@@ -161,8 +161,8 @@ void check_excluded(const fs::path& place, const Expectation& expect, DrillCase&
   if (expect.excluded && excluded != *expect.excluded)
     out.differences.push_back(
         fmt::format("excluded nodes: {}, expected {}", json(excluded).dump(), json(*expect.excluded).dump()));
-  std::set<std::int64_t> struck;
-  for (const json& line : read_lines(place / kStrikesFile)) struck.insert(line.at("node").get<std::int64_t>());
+  std::set<std::int64_t> with_faults;
+  for (const json& line : read_lines(place / kStrikesFile)) with_faults.insert(line.at("node").get<std::int64_t>());
   for (const std::int64_t node : excluded)
     if (!expect.excluded && !with_faults.contains(node))
       out.differences.push_back(fmt::format("node {} is excluded, which was not struck", node));
