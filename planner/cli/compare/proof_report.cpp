@@ -159,8 +159,8 @@ Table drill_table(const DrillResult& result) {
     const auto numbers = [&](bool same) {
       return c.compared != Expectation::State::changed ? state(same) : Cell(same ? "equal" : "changed");
     };
-    if (!c.struck.empty()) struck = c.struck.front();
-    if (c.struck.size() > 1) struck += fmt::format(" and {} more", c.struck.size() - 1);
+    if (!c.proofs.empty()) struck = c.proofs.front();
+    if (c.proofs.size() > 1) struck += fmt::format(" and {} more", c.proofs.size() - 1);
     for (const DrillRestart& r : c.restarts) {
       add(named, r.rank < 0
                      ? "train: " + r.cause
