@@ -38,7 +38,9 @@ TEST_CASE("a plan mentions local saves, silent errors and replica loss where the
                     silent = "silent_errors: {rate: llama3, verify: 3s, source: 'assumed: a test'}\n",
                     lost = "replica_loss: {recover: 10m, stall: 1m, source: 'assumed: a test'}\n";
   const auto plan_of = [](const std::string& more) {
-    const PlanInputs inputs = inputs_of(kSmallStudy + kManyFailures + more);
+    PlanInputs inputs = inputs_of(kSmallStudy + kManyFailures + more);
+    inputs.study.search.shard_sizes = {8};  // with one stage: two replicas, one of which can be lost
+    inputs.study.search.pipeline_degrees = {1};
     Plan plan = make_plan(inputs);
     return std::tuple{text_report(report_of(inputs, plan)), plan_json(inputs, plan)["finish"], std::move(plan)};
   };

@@ -146,6 +146,7 @@ TEST_CASE("plan.json says that a save was measured") {
   const PlanInputs inputs = with_rows(storage_profile(kOneNode, kRanks), "");
   PlanInputs small = inputs;
   small.study.search.shard_sizes = {8};
+  small.study.search.pipeline_degrees = {1};  // two replicas: one node saves, as was measured
   const Plan plan = make_plan(small, {}, 4);
   const nlohmann::json persist = plan_json(small, plan).at("cadence").at("persist_s");
   CHECK(persist.at("evidence") == "measured");
