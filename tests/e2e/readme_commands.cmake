@@ -119,7 +119,7 @@ wt_command(profile_show RUN profile show ${CMAKE_SOURCE_DIR}/tests/data/h100-pro
 wt_command(profile_diff RUN profile diff ${CMAKE_SOURCE_DIR}/tests/data/h100-profile.json ${CMAKE_SOURCE_DIR}/tests/data/h100-profile.json EXPECT "1628 measurements in common b is .0.0 %")
 wt_command(validate_kernels RUN validate kernels configs/measurements/kernel_times.csv EXPECT "MFU is constant.*gemm, H100-SXM .together.")
 wt_command(validate_collectives RUN validate collectives configs/measurements/collectives.csv
-  EXPECT "all-reduce, one node .together..*with everything from a row's source left out")
+  EXPECT "all-reduce, one node .together..*with everything from a row's origin left out")
 wt_command(validate_memory RUN validate memory configs/measurements/training_runs.csv EXPECT "bytes a parameter are constant.*peak allocated +31")
 wt_command(validate_runs RUN validate runs configs/measurements/training_runs.csv EXPECT "dense, FSDP .together..*everything from a row's stack left out")
 wt_command(validate_routing RUN validate routing configs/measurements/routing_step_times.csv EXPECT "FSDP over LAER.*recorded are FLEX, FSDP, LAER")
@@ -170,7 +170,7 @@ wt_command(unknown_cluster_key STATUS 2 RUN whatif dbrx-3072-h100 --sweep cluste
 add_test(NAME command_replay_summary COMMAND sh -c "python3 bench/studies/replay/summary.py bench/studies/replay/passes/*.csv"
   WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
 set_tests_properties(command_replay_summary PROPERTIES
-  PASS_REGULAR_EXPRESSION "2 passes: median error 2.3 % .*largest error 8.6 %")  # the README's and docs/accuracy.md's
+  PASS_REGULAR_EXPRESSION "2 passes: median error 2.3 % .*largest error 12.3 %")  # the README's and docs/accuracy.md's
 add_test(NAME command_drill_record COMMAND python3 bench/studies/drills/drills.py WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
 set_tests_properties(command_drill_record PROPERTIES PASS_REGULAR_EXPRESSION "[0-9]+ drills: [0-9]+ passed, [0-9]+ failed")
 if(TARGET windtunnel-train)
