@@ -28,17 +28,15 @@ double usable_memory_bytes(const std::string& gpu) {
   throw_error(Code::usage, "published plans: found a run on {}, needs a GPU of a cluster in configs/clusters", gpu);
 }
 
-/// Prices of the run's stack that saw nothing of the run's source, with intervals of its family.
+/// Prices of the run's stack that saw nothing of the run's origin, with intervals of its family.
 StackCost prices_of(const RunFiles& files, const RunRow& run, const Layout& family, const PublishedTimes& published) {
-  const StepTraits traits = traits_of(files.stack, run.gpu);
-  const StepModel* steps = published.stack_fit().without(run, traits, StepsLeftOut::source);
-  if (!steps)
-    throw_error(Code::usage, "published plans: found no measurement of another source than that of {}", run.name);
+  const std::string& origin = published.stack_fit().origin_of(run);
+  const StepPrices& prices = published.without(origin);
   return {files.cluster,
           files.stack,
-          *steps,
-          published.benchmarks(),
-          published.off_by(step_family(run.model, family), run.origin),
+          prices.stacks->model(),
+          prices.benchmarks,
+          published.off_by(step_family(run.model, family), origin),
           files.run.precisions};
 }
 
@@ -114,13 +112,16 @@ SearchProblem question_of(const PublishedPlan& plan, const RunFiles& files, cons
 
 PlanBeside judge_plan(const PublishedPlan& plan, const PublishedTimes& published, const SearchProgress& progress) {
   const RunRow& run = plan.run;
-  const RunFiles files = files_of(plan, published.stacks());
+  const std::string& origin = published.stack_fit().origin_of(run);
+  RunFiles files = files_of(plan, published.stacks());
+  if (!published.without(origin).benchmarks.collectives->knows_fabric(files.cluster.fabric))
+    files.cluster.fabric.clear();
   Layout staged;
   staged.pipeline = 2;
   const StackCost flat_cost = prices_of(files, run, Layout{}, published),
                   staged_cost = prices_of(files, run, staged, published);
   const RememberedCost cost(flat_cost);
-  const StackMemory memory = stack_memory(files.stack, run.gpus, published.tables(), published.stacks());
+  const StackMemory memory = stack_memory(files.stack, run.gpus, published.tables(), published.stacks(), origin);
   SearchProblem problem = question_of(plan, files, cost);
   problem.memory_limit_bytes = usable_memory_bytes(run.gpu);
   problem.memory = &memory;

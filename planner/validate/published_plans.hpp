@@ -1,8 +1,8 @@
 // Published runs whose layout is known to be good, beside what the planner chooses for the same model, machine and
 // batch: is the published layout one that it could have chosen, what does it say of its step, and what would it change?
 //
-// A judge, as those of sim/validate: constants are fitted without anything that the run's source measured, and nothing
-// that plans asks it.
+// A judge, as those of sim/validate: prices and memory know nothing that the run's origin published, and nothing that
+// plans asks it.
 #pragma once
 #include <filesystem>
 #include <functional>

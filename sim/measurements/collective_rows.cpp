@@ -9,6 +9,7 @@
 
 #include "configs/base/error.hpp"
 #include "sim/measurements/csv.hpp"
+#include "sim/measurements/origins.hpp"
 
 namespace wt {
 
@@ -64,7 +65,7 @@ void fill(const CsvTable& table, const CsvRow& cells, CollectiveRow& row) {
   const auto text = [&](const char* column) { return cells.cells[table.at(column)]; };
   const auto real = [&](const char* column) { return number(table, cells, table.at(column), 0).value_or(0); };
   row.source = text("source");
-  row.origin = text("origin").empty() ? row.source : text("origin");
+  row.origin = Origins::published().of(row.source);
   row.gpu = text("gpu");
   row.collective = text("collective");
   row.kind = kind_named(row.collective);
@@ -108,7 +109,7 @@ std::vector<CollectiveRow> read_collective_rows(const std::filesystem::path& fil
   const CsvTable table =
       read_csv(file, {"gpu", "nodes", "gpus", "collective"}, OtherColumns::ignored,
                {"source", "fabric", "bytes", "time_us", "algbw_GBps", "busbw_GBps", "note", "transport", "node_GBps",
-                "reduction", "timer", "shared", "origin", "evidence", "fewest_on_node"});
+                "reduction", "timer", "shared", "evidence", "fewest_on_node"});
   return rows_of<CollectiveRow>(table, fill);
 }
 

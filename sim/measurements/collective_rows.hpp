@@ -1,5 +1,5 @@
 // Measured collectives: one row a size. Columns of the CSV (docs/validate.md): source, gpu, nodes, gpus, fabric,
-// collective, bytes, time_us, algbw_GBps, busbw_GBps, note; transport, node_GBps, reduction, timer, shared, origin,
+// collective, bytes, time_us, algbw_GBps, busbw_GBps, note; transport, node_GBps, reduction, timer, shared,
 // evidence, fewest_on_node. Bytes by the convention of nccl-tests (the full buffer of a gather or scatter).
 #pragma once
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace wt {
 struct CollectiveRow {
   std::int64_t line = 0;
   std::string source, gpu, collective, note;  ///< for people
-  std::string origin;                         ///< who measured: a talk, a repository; the source where it is not said
+  std::string origin;                         ///< who published it (Origins)
   std::optional<OpKind> kind;                 ///< empty where it is no collective of ours
   std::int64_t nodes = 1, gpus = 1;           ///< hosts, as the table counts them
   std::int64_t fewest_on_node = 0;            ///< ranks of the domain with fewest; 0 = as many on each

@@ -6,6 +6,7 @@
 #include "configs/base/error.hpp"
 #include "sim/measurements/csv.hpp"
 #include "sim/measurements/kernel_rates.hpp"
+#include "sim/measurements/origins.hpp"
 #include "sim/measurements/row_ops.hpp"
 
 namespace wt {
@@ -55,13 +56,15 @@ bool has_throughputs(const std::filesystem::path& file) {
 }  // namespace
 
 std::vector<KernelRow> read_kernel_rows(const std::filesystem::path& file) {
-  if (has_throughputs(file))
-    return rows_of<KernelRow>(
-        read_csv(file, {"kernel", "gpu", "shape", "precision", "value", "unit"}, OtherColumns::ignored, {"source"}),
-        fill_throughput);
-  return rows_of<KernelRow>(
-      read_csv(file, {"gpu", "op", "m", "n", "dtype", "median_us"}, OtherColumns::ignored, {"k", "std_us", "source"}),
-      fill_time);
+  auto rows = has_throughputs(file)
+                  ? rows_of<KernelRow>(read_csv(file, {"kernel", "gpu", "shape", "precision", "value", "unit"},
+                                                OtherColumns::ignored, {"source"}),
+                                       fill_throughput)
+                  : rows_of<KernelRow>(read_csv(file, {"gpu", "op", "m", "n", "dtype", "median_us"},
+                                                OtherColumns::ignored, {"k", "std_us", "source"}),
+                                       fill_time);
+  for (KernelRow& row : rows) row.origin = Origins::published().of(row.source);
+  return rows;
 }
 
 }  // namespace wt

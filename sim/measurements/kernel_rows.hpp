@@ -27,6 +27,7 @@ struct KernelShape {
 struct KernelRow : KernelShape {
   std::int64_t line = 0;
   std::string gpu, dtype, source;
+  std::string origin;  ///< who published it (Origins)
   double seconds = 0;
   std::string unusable = {};  ///< why nothing can be predicted of this row, where the file does not say enough
   bool assumed = false;       ///< that groups are equal, or attention is not causal, where the shape does not say

@@ -1,6 +1,7 @@
 #include "sim/measurements/outside_rows.hpp"
 
 #include "sim/measurements/csv.hpp"
+#include "sim/measurements/origins.hpp"
 
 namespace wt {
 namespace {
@@ -11,6 +12,7 @@ void fill_outside(const CsvTable& table, const CsvRow& cells, OutsideRow& row) {
   const auto text = [&](const char* column) { return cells.cells[table.at(column)]; };
   const auto bytes = [&](const char* column) { return needed_number(table, cells, table.at(column), 0) * kGiB; };
   row.source = text("source");
+  row.origin = Origins::published().of(row.source);
   row.framework = text("framework");
   row.gpu = text("gpu");
   row.gpus = whole_number(table, cells, table.at("n_gpus"), 1).value_or(0);

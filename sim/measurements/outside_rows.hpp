@@ -12,6 +12,7 @@ namespace wt {
 struct OutsideRow {
   std::int64_t line = 0;  ///< in the file
   std::string source, framework, gpu;
+  std::string origin;         ///< who published it (Origins)
   std::int64_t gpus = 0;      ///< of the run; 0 = not said, taken for several
   double in_use_bytes = 0;    ///< of the process, as the driver counts it
   double reserved_bytes = 0;  ///< of its allocator: allocated, and reserved but not allocated

@@ -8,6 +8,7 @@
 
 #include "configs/base/error.hpp"
 #include "sim/measurements/csv.hpp"
+#include "sim/measurements/origins.hpp"
 #include "sim/measurements/run_layout.hpp"
 
 namespace wt {
@@ -74,6 +75,7 @@ RoutedSetup setup_of(const CsvTable& table, const CsvRow& row) {
   model.head_dim = model.d_model / model.heads;
   run.line = row.line;
   run.source = text("source");
+  run.origin = Origins::published().of(run.source);
   run.framework = text("framework");
   run.precision = precision_recipe("amp_bf16", "precision");
   run.routing = RunRow::Routing::natural;

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "sim/measurements/csv.hpp"
+#include "sim/measurements/origins.hpp"
 
 namespace wt {
 namespace {
@@ -10,6 +11,7 @@ namespace {
 void fill_row_exchange(const CsvTable& table, const CsvRow& cells, RowExchangeRow& row) {
   const auto text = [&](const char* column) { return cells.cells[table.at(column)]; };
   row.source = text("source");
+  row.origin = Origins::published().of(row.source);
   row.transport = text("transport");
   row.low_latency = text("kernels") == "low_latency";
   row.nodes = whole_number(table, cells, table.at("nodes"), 1).value_or(1);

@@ -15,6 +15,7 @@ namespace wt {
 struct RowExchangeRow {
   std::int64_t line = 0;  ///< in the file
   std::string source, transport;
+  std::string origin;  ///< who published it (Origins)
   Dispatcher dispatcher = Dispatcher::deepep;
   bool low_latency = false;
   std::int64_t nodes = 2;

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "configs/base/error.hpp"
+#include "sim/measurements/origins.hpp"
 #include "sim/measurements/run_tables.hpp"
 
 namespace wt {
@@ -90,7 +91,7 @@ std::vector<RunRow> run_rows(const CsvTable& table, const std::function<void(con
   });
   for (RunRow& row : rows) {
     row.group = run_group(row);
-    if (row.origin.empty()) row.origin = row.source;
+    row.origin = Origins::published().of(row.source);
     row.name = row.unusable.empty()     ? name_of(row)
                : row.model.name.empty() ? fmt::format("line {}", row.line)
                                         : fmt::format("{}, {} x {}", row.model.name, row.gpus, row.gpu);

@@ -35,7 +35,7 @@ struct RunRow {
   std::string name, source, framework, gpu;
   Interconnect interconnect;
   std::string group;   ///< framework and width of the model: rows that err alike
-  std::string origin;  ///< who measured: sources of one project count as one, and are left out of a fit together
+  std::string origin;  ///< who published it (Origins)
   std::int64_t gpus = 0, gpus_per_node = 8;
   ModelSpec model;
   std::int64_t seq = 0;  ///< tokens of a sequence

@@ -1,4 +1,4 @@
-// How far off predicted steps of published runs were, each with everything left out that its source measured:
+// How far off predicted steps of published runs were, each with everything left out that its origin published:
 // configs/measurements/left_out_steps.csv, which `windtunnel validate runs --write-errors` writes. Intervals of
 // predictions come from these.
 #pragma once
@@ -12,7 +12,7 @@
 namespace wt {
 
 struct StepError {
-  std::string origin;  ///< RunRow::origin
+  std::string origin;  ///< Origins
   std::string family;  ///< step_family
   double ratio = 1;    ///< measured over predicted
 };

@@ -17,7 +17,6 @@ namespace {
 const std::vector<std::string> kNeeded = {"gpu", "n_gpus", "model", "layers", "hidden", "seq_len"};
 const std::vector<std::string> kOptional = {"row_id",
                                             "source_id",
-                                            "origin",
                                             "cuda_graphs",
                                             "preset",
                                             "framework",
@@ -273,7 +272,6 @@ std::vector<RunRow> read_training_runs(const std::filesystem::path& file) {
     const RunLine line(table, cells);
     row.id = line.text("row_id");
     row.source = line.text("source_id");
-    row.origin = line.text("origin");
     row.framework = line.text("framework");
     row.gpu = line.text("gpu");
     row.interconnect.fabric = line.text("interconnect");

@@ -16,15 +16,6 @@ namespace {
 
 constexpr std::int64_t kMostGpus = 16384;
 
-bool site_measured(const ClusterSpec& cluster) {
-  try {
-    PublishedTimes::get().benchmarks().collectives->check_fabric(machine_of(cluster));
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
-}
-
 }  // namespace
 
 ClusterSpec cluster_of(const RunRow& row) {
@@ -47,7 +38,7 @@ ClusterSpec cluster_of(const RunRow& row) {
   c.nic_Bps = machine_of(row).nic_Bps;
   c.transport = row.interconnect.transport;
   c.fabric = row.interconnect.fabric;
-  if (!site_measured(c)) c.fabric.clear();
+  if (!PublishedTimes::get().benchmarks().collectives->knows_fabric(c.fabric)) c.fabric.clear();
   return c;
 }
 

@@ -37,7 +37,7 @@ class Others {
       : points_(std::move(points)), all_(points_), left_out_(left_out) {}
 
   const std::string& group_of(const CollectivePoint& p) const {
-    return left_out_ == LeftOut::source ? p.origin : p.cluster;
+    return left_out_ == LeftOut::origin ? p.origin : p.cluster;
   }
   const CollectiveEstimator& without(const std::string& group) {
     const auto found = without_.find(group);
@@ -67,6 +67,7 @@ Judged judge(const CollectiveRow& row, Others& others) {
   Judged j;
   j.line = row.line;
   j.group = others.group_of(p);
+  j.origin = p.origin;
   j.name = name_of(row);
   j.measured = row.seconds;
   j.regime = regime_of(row);

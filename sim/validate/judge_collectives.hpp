@@ -8,16 +8,10 @@
 
 namespace wt {
 
-/// What the estimator behind a prediction has not seen.
-enum class LeftOut {
-  cluster,  ///< all rows of the row's source on its GPU, nodes, GPUs and fabric
-  source,   ///< all rows of its origin: harder, as a source with many node counts says much about each of them
-};
-
 /// One judged row a measurement of `rows`, in order. The estimator knows `reference`, except what is of the row's own
-/// group. The baseline holds the share of the nominal rate constant: the median of the same rows. Intervals are the
-/// estimator's.
+/// group (all rows of its source on its GPU, nodes, GPUs and fabric) or origin. The baseline holds the share of the
+/// nominal rate constant: the median of the same rows. Intervals are the estimator's.
 std::vector<Judged> judge_collectives(const std::vector<CollectiveRow>& rows,
-                                      const std::vector<CollectiveRow>& reference, LeftOut left_out = LeftOut::cluster);
+                                      const std::vector<CollectiveRow>& reference, LeftOut left_out = LeftOut::group);
 
 }  // namespace wt

@@ -47,6 +47,7 @@ Judged judge(const KernelRow& row, const KernelTimes& times, TypicalShares& typi
   j.line = row.line;
   j.name = name_of(row);
   j.group = point.group;
+  j.origin = point.origin;
   j.measured = row.seconds;
   if (!point.reason.empty()) {
     j.regime = row.unusable.empty() ? row.op : "other kernels";

@@ -37,11 +37,12 @@ double parameters_a_gpu(const RunRow& row) {
   return static_cast<double>(row.model.total_parameters()) / static_cast<double>(row.tp * row.pp);
 }
 
-/// Bytes a parameter of the reference's other groups, of peaks of any kind where the row's kind has none.
-std::optional<double> bytes_a_parameter(const RunRow& of, const std::vector<RunRow>& reference) {
+/// Bytes a parameter of what is not left out of the reference, of peaks of any kind where the row's kind has none.
+std::optional<double> bytes_a_parameter(const RunRow& of, const std::vector<RunRow>& reference, LeftOut left_out) {
   std::vector<double> same, peaks;
   for (const RunRow& row : reference) {
-    if (!row.unusable.empty() || row.memory_of == MemoryOf::nothing || row.group == of.group ||
+    if (!row.unusable.empty() || row.memory_of == MemoryOf::nothing ||
+        (left_out == LeftOut::origin ? row.origin == of.origin : row.group == of.group) ||
         formula(row.memory_of) != formula(of.memory_of))
       continue;
     peaks.push_back(row.memory_bytes / parameters_a_gpu(row));
@@ -67,7 +68,7 @@ Forecast forecast(const RunRow& row, const StackSpec& stack, const MemoryModel& 
 }  // namespace
 
 std::vector<Judged> judge_memory(const std::vector<RunRow>& rows, const std::vector<RunRow>& reference,
-                                 const std::vector<StackSpec>& stacks, const std::string& stack) {
+                                 const std::vector<StackSpec>& stacks, const std::string& stack, LeftOut left_out) {
   std::optional<StackSpec> given;
   if (!stack.empty()) given = read_stack(stack);
   const MemoryModel whole(memory_samples(reference, stacks));
@@ -80,16 +81,20 @@ std::vector<Judged> judge_memory(const std::vector<RunRow>& rows, const std::vec
     j.line = row.line;
     j.name = row.name;
     j.group = whole.group_of(row);
+    j.origin = row.origin;
     j.regime = (row.model.experts > 0 ? "MoE, " : "") + regime_of(row, !own.frameworks.empty());
     j.measured = row.memory_bytes;
     j.assumed = row.assumed;
     if (row.model.experts > 0 && row.ep > 1) j.assumed.emplace_back("as many rows on every expert rank");
     j.forecast.reason = j.baseline.reason = row.unusable;
     if (!row.unusable.empty()) continue;
-    auto model = without.find(j.group);
-    if (model == without.end()) model = without.emplace(j.group, whole.without(j.group)).first;
+    const bool by_origin = left_out == LeftOut::origin;
+    const std::string& name = by_origin ? j.origin : j.group;
+    auto model = without.find(name);
+    if (model == without.end())
+      model = without.emplace(name, by_origin ? whole.without_origin(name) : whole.without(name)).first;
     j.forecast = forecast(row, own, model->second);
-    if (const auto rate = bytes_a_parameter(row, reference)) j.baseline.value = *rate * parameters_a_gpu(row);
+    if (const auto rate = bytes_a_parameter(row, reference, left_out)) j.baseline.value = *rate * parameters_a_gpu(row);
   }
   if (judged.empty())
     throw_error(Code::usage,
@@ -106,16 +111,16 @@ std::vector<Judged> judge_outside(const std::vector<OutsideRow>& rows, const std
     Judged& j = judged.emplace_back();
     j.line = row.line;
     j.name = fmt::format("{}, {}", row.framework.empty() ? "framework not said" : row.framework, row.gpu);
-    j.group = row.source;
+    j.group = j.origin = row.origin;
     j.regime = !row.unusable.empty() ? "not usable" : row.alone() ? "one GPU alone" : "several GPUs";
     j.measured = row.outside_bytes();
     j.forecast.reason = j.baseline.reason = row.unusable;
     if (!row.unusable.empty()) continue;
-    const MemoryForecast of = whole.without(row.source).of_stack(stack_of(row.framework, stacks).name, row.gpus);
+    const MemoryForecast of = whole.without(row.origin).of_stack(stack_of(row.framework, stacks).name, row.gpus);
     j.forecast = {.value = of.bytes, .low = of.low, .high = of.high, .evidence = of.evidence, .reason = {}};
     std::vector<double> others;
     for (const OutsideRow& other : reference)
-      if (other.unusable.empty() && other.source != row.source && other.alone() == row.alone())
+      if (other.unusable.empty() && other.origin != row.origin && other.alone() == row.alone())
         others.push_back(other.outside_bytes());
     if (!others.empty()) j.baseline.value = median(others);
   }

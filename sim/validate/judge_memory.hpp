@@ -9,14 +9,16 @@
 namespace wt {
 
 /// One judged row, in order, for every row with a memory and every unusable one. Each is asked of the model without the
-/// row's own group. `stack`: the name of the stack of all of `rows`; empty = by their framework, of `stacks`.
-/// `model`: of the reference's samples; rows have no part in it that the reference has not. The baseline holds the
-/// bytes a parameter on the GPU constant: the median of the other groups of `reference` with the same kind of figure.
+/// row's own group (MemoryModel::group_of) or origin. `stack`: the name of the stack of all of `rows`; empty = by their
+/// framework, of `stacks`. `model`: of the reference's samples; rows have no part in it that the reference has not. The
+/// baseline holds the bytes a parameter on the GPU constant: the median of the other groups of `reference` with the
+/// same kind of figure.
 std::vector<Judged> judge_memory(const std::vector<RunRow>& rows, const std::vector<RunRow>& reference,
-                                 const std::vector<StackSpec>& stacks, const std::string& stack = "");
+                                 const std::vector<StackSpec>& stacks, const std::string& stack = "",
+                                 LeftOut left_out = LeftOut::group);
 
-/// The same of what processes take outside of their allocator; each row without its own source. The baseline is the
-/// median of the other sources' rows, of one GPU or of several as the row's.
+/// The same of what processes take outside of their allocator; each row without its own origin. The baseline is the
+/// median of the other origins' rows, of one GPU or of several as the row's.
 std::vector<Judged> judge_outside(const std::vector<OutsideRow>& rows, const std::vector<OutsideRow>& reference,
                                   const std::vector<StackSpec>& stacks);
 

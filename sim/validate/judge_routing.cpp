@@ -35,19 +35,15 @@ double routed_share(const ReplayResult& step) {
 /// One model in one layout, simulated under several loads.
 class PlacedRun {
  public:
-  PlacedRun(RunRow run, const StackFit& fit, const BenchmarkTimes& times, const std::vector<StackSpec>& stacks)
-      : run_(std::move(run)), files_(run_files(run_, stack_of(run_.framework, stacks))) {
-    const StepTraits traits = traits_of(files_.stack, run_.gpu);
-    const StepsWithout fitted = steps_without(fit, run_, traits, StepsLeftOut::source);
-    if (!fitted.steps) throw_error(Code::usage, "no measurement of another source or model to fit on");
-    cost_ = std::make_unique<StackCost>(
-        files_.cluster, files_.stack, *fitted.steps, times,
-        PublishedTimes::get().off_by(step_family(run_.model, files_.run.layout), run_.origin), files_.run.precisions);
-    remembered_ = std::make_unique<RememberedCost>(*cost_);
-    evidence_ = !fitted.typical && fitted.known_chip ? Evidence::published : Evidence::derived;
+  PlacedRun(RunRow run, const PublishedTimes& published)
+      : run_(std::move(run)),
+        step_(run_, stack_of(run_.framework, published.stacks()), published, LeftOutOfSteps::origin),
+        remembered_(*step_.cost) {
+    evidence_ = !step_.typical && step_.known_chip ? Evidence::published : Evidence::derived;
   }
 
   const std::string& group() const { return run_.group; }
+  const std::string& origin() const { return run_.origin; }
   Evidence evidence() const { return evidence_; }
 
   const PlacedForecast& under(const std::pair<std::string, std::string>& recording, const RankLoads& loads) {
@@ -62,12 +58,13 @@ class PlacedRun {
 
  private:
   PlacedForecast simulate(const RankLoads& loads) const {
-    const auto routing = rank_total_routing(files_.run.model, files_.run.tokens(), files_.run.layout.expert, loads);
+    const RunSpec& asked = step_.files.run;
+    const auto routing = rank_total_routing(asked.model, asked.tokens(), asked.layout.expert, loads);
     const std::size_t steps = loads.front().size();
     const double each = 1 / static_cast<double>(steps);
     PlacedForecast out;
     for (std::size_t i = 0; i < steps; ++i) {
-      const ReplayResult step = simulated(files_, *remembered_, *routing, static_cast<std::int64_t>(i));
+      const ReplayResult step = simulated(step_.files, remembered_, *routing, static_cast<std::int64_t>(i));
       out.step.step_s += step.step_s * each;
       out.step.low_s += step.low_s * each;
       out.step.high_s += step.high_s * each;
@@ -77,9 +74,8 @@ class PlacedRun {
   }
 
   RunRow run_;
-  RunFiles files_;
-  std::unique_ptr<StackCost> cost_;
-  std::unique_ptr<RememberedCost> remembered_;
+  StepWithout step_;
+  RememberedCost remembered_;
   Evidence evidence_ = Evidence::derived;
   std::map<std::pair<std::string, std::string>, PlacedForecast> under_;  ///< by recording
   PlacedForecast balanced_;
@@ -99,9 +95,8 @@ EvidenceShares partly_assumed(double assumed, Evidence otherwise) {
 
 class PlacementJudge {
  public:
-  PlacementJudge(const RoutedContext& context, const StackFit& fit, const BenchmarkTimes& times,
-                 const std::vector<StackSpec>& stacks)
-      : context_(context), fit_(fit), times_(times), stacks_(stacks) {}
+  PlacementJudge(const RoutedContext& context, const PublishedTimes& published)
+      : context_(context), published_(published) {}
 
   Judged judge(const PlacedStep& row) {
     const RoutedCase given = routed_case(row, context_);
@@ -131,6 +126,7 @@ class PlacementJudge {
     PlacedRun& run = run_of(given);
     const PlacedForecast& placed = run.under(given.recording, given.loads);
     j.group = run.group();
+    j.origin = run.origin();
     const bool shape = given.basis == RoutedBasis::other_shape, recorded = given.basis == RoutedBasis::recorded;
     j.forecast = forecast_of(placed.step, partly_assumed(shape ? 1 : recorded ? 0 : placed.routed, run.evidence()));
     j.baseline = forecast_of(run.balanced().step, only(Evidence::assumed));
@@ -144,14 +140,12 @@ class PlacementJudge {
     RunRow row = given.setup.run;
     row.name = given.model;
     row.group = run_group(row);
-    run = std::make_unique<PlacedRun>(std::move(row), fit_, times_, stacks_);
+    run = std::make_unique<PlacedRun>(std::move(row), published_);
     return *run;
   }
 
   const RoutedContext& context_;
-  const StackFit& fit_;
-  const BenchmarkTimes& times_;
-  const std::vector<StackSpec>& stacks_;
+  const PublishedTimes& published_;
   /// By model, the one whose shape it has, experts, choices, and whether the shape is assumed.
   std::map<std::tuple<std::string, std::string, std::int64_t, std::int64_t, bool>, std::unique_ptr<PlacedRun>> runs_;
 };
@@ -159,10 +153,9 @@ class PlacementJudge {
 }  // namespace
 
 std::vector<Judged> judge_routing(const std::vector<PlacedStep>& rows, const RoutedContext& context,
-                                  const StackFit& fit, const BenchmarkTimes& times,
-                                  const std::vector<StackSpec>& stacks,
+                                  const PublishedTimes& published,
                                   const std::function<void(std::size_t done, std::size_t all)>& progress) {
-  PlacementJudge judge(context, fit, times, stacks);
+  PlacementJudge judge(context, published);
   std::vector<Judged> out;
   for (const PlacedStep& row : rows) {
     out.push_back(judge.judge(row));

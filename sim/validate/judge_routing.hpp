@@ -1,7 +1,7 @@
 // Measured steps under several placements of experts beside what the code behind `windtunnel simulate` says of them. A
 // row's shape and layout become a run file, a cluster and a stack (run_files.hpp), its rank loads a routing source, and
-// every recorded iteration is replayed. Constants are those of the row's stack, fitted without what the row belongs to:
-// rows say nothing of one another, and nothing is fitted here.
+// every recorded iteration is replayed. Prices are those of the row's stack, without what its origin published: rows
+// say nothing of one another, and nothing is fitted here.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -17,8 +17,7 @@ namespace wt {
 /// simulations print. Shape and loads are those of routed_case.hpp; the regime says how near they are, `assumed` what
 /// was taken for granted, which intervals do not count. The baseline is the same step with even loads.
 std::vector<Judged> judge_routing(const std::vector<PlacedStep>& rows, const RoutedContext& context,
-                                  const StackFit& fit, const BenchmarkTimes& times,
-                                  const std::vector<StackSpec>& stacks,
+                                  const PublishedTimes& published,
                                   const std::function<void(std::size_t done, std::size_t all)>& progress = {});
 
 }  // namespace wt

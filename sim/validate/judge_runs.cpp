@@ -48,9 +48,7 @@ std::optional<double> share_of_peak(const RunRow& r) {
 
 class Judge {
  public:
-  Judge(const StackFit& fit, const BenchmarkTimes& times, const std::vector<StackSpec>& stacks,
-        const std::vector<RunRow>& published, const RunsAsked& asked)
-      : fit_(fit), times_(times), stacks_(stacks), published_(published), asked_(asked) {
+  Judge(const PublishedTimes& published, const RunsAsked& asked) : published_(published), asked_(asked) {
     if (!asked.stack.empty()) given_ = read_stack(asked.stack);
   }
 
@@ -59,6 +57,7 @@ class Judge {
     j.line = row.line;
     j.name = row.name;
     j.group = row.group;
+    j.origin = published_.stack_fit().origin_of(row);
     j.measured = row.step_s;
     j.regime = row.unusable.empty() ? regime_of(row) : "unusable rows";
     try {
@@ -74,23 +73,17 @@ class Judge {
 
  private:
   void predict(Judged& j, const RunRow& row) const {
-    const RunFiles files = run_files(row, given_ ? *given_ : stack_of(row.framework, stacks_));
-    const StepTraits traits = traits_of(files.stack, row.gpu);
-    const StepsWithout fitted = steps_without(fit_, row, traits, asked_.left_out);
-    if (!fitted.steps) throw_error(Code::usage, "no measurement of another source or model to fit on");
-    const StackCost cost(files.cluster, files.stack, *fitted.steps, times_,
-                         PublishedTimes::get().off_by(step_family(row.model, files.run.layout),
-                                                      asked_.left_out == StepsLeftOut::nothing ? "" : row.origin),
-                         files.run.precisions);
-    const RunForecast step = forecast(files, cost);
-    const bool known = !fitted.typical && asked_.left_out != StepsLeftOut::stack;
+    const StepWithout judged(row, given_ ? *given_ : stack_of(row.framework, published_.stacks()), published_,
+                             asked_.left_out);
+    const RunForecast step = forecast(judged.files, *judged.cost);
+    const bool known = !judged.typical && asked_.left_out != LeftOutOfSteps::stack;
     j.choice = choice_of(row);
     j.assumed = row.assumed;
-    for (const std::string& what : files.unsaid) j.assumed.push_back("no " + what);
+    for (const std::string& what : judged.files.unsaid) j.assumed.push_back("no " + what);
     if (const std::string loads = expert_loads(row).assumed; !loads.empty()) j.assumed.push_back(loads);
     if (const std::string wires = row.interconnect.assumed(row.gpus); !wires.empty()) j.assumed.push_back(wires);
     j.forecast = {step.step_s, step.low_s, step.high_s,
-                  only(known && fitted.known_chip && j.assumed.empty() ? Evidence::published : Evidence::derived), ""};
+                  only(known && judged.known_chip && j.assumed.empty() ? Evidence::published : Evidence::derived), ""};
     const double peak_s = *share_of_peak(row) * row.step_s;
     if (const auto share = typical_share(row)) j.baseline.value = peak_s / *share;
     j.baseline.evidence = j.forecast.evidence;
@@ -98,8 +91,8 @@ class Judge {
 
   std::optional<double> typical_share(const RunRow& row) const {
     std::vector<double> alike, all;
-    for (const RunRow& each : published_) {
-      if (each.group == row.group) continue;
+    for (const RunRow& each : published_.tables().runs) {
+      if (each.group == row.group || each.origin == row.origin) continue;
       const auto share = share_of_peak(each);
       if (!share) continue;
       all.push_back(*share);
@@ -109,19 +102,27 @@ class Judge {
     return quantile(alike.empty() ? all : alike, 0.5);
   }
 
-  const StackFit& fit_;
-  const BenchmarkTimes& times_;
-  const std::vector<StackSpec>& stacks_;
-  const std::vector<RunRow>& published_;
+  const PublishedTimes& published_;
   const RunsAsked& asked_;
   std::optional<StackSpec> given_;
 };
 
 }  // namespace
 
-StepsWithout steps_without(const StackFit& fit, const RunRow& row, const StepTraits& traits, StepsLeftOut left_out) {
-  const bool typical = !fit.knows_stack(row, traits);
-  return {fit.without(row, traits, left_out), typical, fit.knows_chip(row, traits)};
+StepWithout::StepWithout(const RunRow& row, const StackSpec& stack, const PublishedTimes& published,
+                         LeftOutOfSteps left_out)
+    : files(run_files(row, stack)) {
+  const StepTraits traits = traits_of(files.stack, row.gpu);
+  const bool all = left_out == LeftOutOfSteps::nothing;
+  const std::string& origin = published.stack_fit().origin_of(row);
+  const BenchmarkTimes& times = all ? published.benchmarks() : published.without(origin).benchmarks;
+  const StackFit& fit = all ? published.stack_fit() : *published.without(origin).stacks;
+  typical = !fit.knows_stack(traits.stack);
+  known_chip = fit.knows_chip(traits.chip);
+  if (!times.collectives->knows_fabric(files.cluster.fabric)) files.cluster.fabric.clear();
+  cost = std::make_unique<StackCost>(
+      files.cluster, files.stack, left_out == LeftOutOfSteps::stack ? fit.without_stack(traits.stack) : fit.model(),
+      times, published.off_by(step_family(row.model, files.run.layout), all ? "" : origin), files.run.precisions);
 }
 
 ReplayResult simulated(const RunFiles& files, const OpCost& cost, const RoutingSource& routing, std::int64_t step) {
@@ -142,10 +143,9 @@ RunForecast forecast(const RunFiles& files, const OpCost& cost) {
   return {step.step_s, step.low_s, step.high_s};
 }
 
-std::vector<Judged> judge_runs(const std::vector<RunRow>& rows, const StackFit& fit, const BenchmarkTimes& times,
-                               const std::vector<StackSpec>& stacks, const std::vector<RunRow>& published,
+std::vector<Judged> judge_runs(const std::vector<RunRow>& rows, const PublishedTimes& published,
                                const RunsAsked& asked) {
-  const Judge judge(fit, times, stacks, published, asked);
+  const Judge judge(published, asked);
   std::vector<Judged> judged;
   for (const RunRow& row : rows) {
     judged.push_back(judge.judge(row));

@@ -3,6 +3,7 @@
 // (sim/cost/stacks/stack_fit.hpp), and simulated by the code behind that command.
 #pragma once
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -21,25 +22,33 @@ RunForecast forecast(const RunFiles& files, const OpCost& cost);
 /// The same of one step of a routing that no file of ours can say.
 ReplayResult simulated(const RunFiles& files, const OpCost& cost, const RoutingSource& routing, std::int64_t step = 0);
 
-/// Constants of a row's stack that were fitted without what the row belongs to.
-struct StepsWithout {
-  const StepModel* steps = nullptr;  ///< none: nothing is left to fit on
-  bool typical = false;              ///< nobody else measured the stack: it takes the typical stack's constants
-  bool known_chip = false;           ///< somebody else measured the GPU
+/// What must have no part in a prediction.
+enum class LeftOutOfSteps {
+  nothing,
+  origin,  ///< all that the row's origin published: steps and benchmarks
+  stack,   ///< all steps of the same stack, too
 };
-StepsWithout steps_without(const StackFit& fit, const RunRow& row, const StepTraits& traits, StepsLeftOut left_out);
+
+/// The run's step without what it belongs to: `files` with a fabric that nobody else measured taken for what is usual
+/// on its kind of link, and its prices.
+struct StepWithout {
+  StepWithout(const RunRow& row, const StackSpec& stack, const PublishedTimes& published, LeftOutOfSteps left_out);
+  RunFiles files;
+  std::unique_ptr<const StackCost> cost;
+  bool typical = false;     ///< nobody else measured the stack: it takes the typical stack's constants
+  bool known_chip = false;  ///< somebody else measured the GPU
+};
 
 struct RunsAsked {
   std::string stack = {};  ///< name of the stack of all rows; empty = by their framework
-  StepsLeftOut left_out = StepsLeftOut::source;
+  LeftOutOfSteps left_out = LeftOutOfSteps::origin;
   std::function<void(std::size_t done, std::size_t all)> progress = {};
 };
 
 /// One judged row a measurement of `rows`, in order. The fit sees the published tables alone, without what the row
 /// belongs to; a stack of which nothing else was measured gets the typical constants, and says so in its regime. The
-/// baseline holds MFU constant: the median of the other groups of the same regime on this GPU.
-std::vector<Judged> judge_runs(const std::vector<RunRow>& rows, const StackFit& fit, const BenchmarkTimes& times,
-                               const std::vector<StackSpec>& stacks, const std::vector<RunRow>& published,
+/// baseline holds MFU constant: the median of the other origins' groups of the same regime on this GPU.
+std::vector<Judged> judge_runs(const std::vector<RunRow>& rows, const PublishedTimes& published,
                                const RunsAsked& asked = {});
 
 }  // namespace wt

@@ -73,6 +73,7 @@ std::vector<ChoiceAccuracy> accuracy_of_choices(const std::vector<Judged>& rows,
 
 Accuracy accuracy(const std::vector<Judged>& rows, Forecast Judged::*which) {
   Accuracy out;
+  std::map<std::string, std::vector<double>> of_origin, inside_of_origin;
   std::vector<double> errors, sizes;
   std::set<std::string> groups;
   std::int64_t covered = 0;
@@ -86,7 +87,10 @@ Accuracy accuracy(const std::vector<Judged>& rows, Forecast Judged::*which) {
     groups.insert(row.group);
     errors.push_back(*forecast.value / row.measured - 1);
     sizes.push_back(std::abs(errors.back()));
-    covered += row.measured >= forecast.low && row.measured <= forecast.high;
+    const bool inside = row.measured >= forecast.low && row.measured <= forecast.high;
+    covered += inside;
+    of_origin[row.origin].push_back(sizes.back());
+    inside_of_origin[row.origin].push_back(inside ? 1 : 0);
   }
   if (out.n == 0) return out;
   out.groups = static_cast<std::int64_t>(groups.size());
@@ -98,6 +102,12 @@ Accuracy accuracy(const std::vector<Judged>& rows, Forecast Judged::*which) {
   out.spearman = spearman_of(rows, choices, which);
   out.regret = regret_of(choices);
   out.coverage80 = static_cast<double>(covered) / static_cast<double>(out.n);
+  out.origins = static_cast<std::int64_t>(of_origin.size());
+  std::vector<double> medians, shares;
+  for (const auto& [origin, all] : of_origin) medians.push_back(quantile(all, 0.5));
+  for (const auto& [origin, all] : inside_of_origin) shares.push_back(mean(all));
+  out.origin_median_ape = mean(medians);
+  out.origin_coverage80 = mean(shares);
   return out;
 }
 

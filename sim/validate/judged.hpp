@@ -10,6 +10,12 @@
 
 namespace wt {
 
+/// What the estimator behind a prediction has not seen.
+enum class LeftOut {
+  group,   ///< Judged::group
+  origin,  ///< all that Judged::origin published: harder
+};
+
 /// A prediction, or why there is none.
 struct Forecast {
   std::optional<double> value;  ///< seconds or bytes, as what was measured
@@ -23,6 +29,7 @@ struct Judged {
   std::int64_t line = 0;                  ///< in the file
   std::string name;                       ///< of the measurement, for people
   std::string group;                      ///< what is left out of the fit together
+  std::string origin = {};                ///< who published it (Origins)
   std::string regime;                     ///< rows whose errors are alike; intervals come from them
   std::string choice = {};                ///< rows that are alternatives to each other; empty = it is no choice
   std::string alternative = {};           ///< which of them this is
@@ -33,7 +40,7 @@ struct Judged {
 
 /// Of the rows with a prediction; all but the counts are empty without one.
 struct Accuracy {
-  std::int64_t n = 0, abstained = 0, groups = 0;
+  std::int64_t n = 0, abstained = 0, groups = 0, origins = 0;
   std::optional<double> mape, median_ape, p90_ape;  ///< mean, median and 90th percentile of |predicted / measured - 1|
   std::optional<double> bias;                       ///< median of predicted / measured - 1
   /// Rank correlation, within choices where there are some of three alternatives (a mean over those of ten and more, or
@@ -42,6 +49,8 @@ struct Accuracy {
   /// Mean over choices: what was measured of the one predicted best over the best one, - 1.
   std::optional<double> regret;
   std::optional<double> coverage80;  ///< share of measurements inside their interval
+  /// Means over origins of median_ape and coverage80 of their rows: who published a hundred rows counts once.
+  std::optional<double> origin_median_ape, origin_coverage80;
 };
 
 /// Of the predicted alternatives of one choice, two at least.

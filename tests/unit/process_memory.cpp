@@ -20,7 +20,7 @@ constexpr double kGiB = 1 << 30;
 TEST_CASE("memory outside of the allocator: a stack's own sources and the mean of all, in logarithms") {
   const auto row = [](const char* source, const char* framework, std::int64_t gpus, double outside_GiB) {
     OutsideRow r;
-    r.source = source, r.framework = framework, r.gpus = gpus;
+    r.origin = source, r.framework = framework, r.gpus = gpus;
     r.reserved_bytes = 60 * kGiB, r.in_use_bytes = (60 + outside_GiB) * kGiB;
     return r;
   };

@@ -58,10 +58,7 @@ double seconds(const RunRow& run, const StackSpec& stack = stack_with()) {
   return forecast(files, StackCost(files.cluster, use, test::published().benchmarks(), files.run.precisions)).step_s;
 }
 
-double sum_of(const RunRow& run) {
-  const BenchmarkTimes& times = test::published().benchmarks();
-  return step_seconds(step_work(run, *times.items, *times.collectives), {}, plain());
-}
+double sum_of(const RunRow& run) { return step_seconds(step_work(run, test::published().benchmarks()), {}, plain()); }
 
 }  // namespace
 
@@ -204,9 +201,7 @@ TEST_CASE("simulate says of a published run's files what validate says of the ru
   for (std::size_t i = 0; i < published.tables().runs.size() && i < 600; i += 24) {
     const RunRow& row = published.tables().runs[i];
     const StackSpec stack = stack_of(row.framework, published.stacks());
-    const std::vector<Judged> judged =
-        judge_runs({row}, published.stack_fit(), published.benchmarks(), published.stacks(), published.tables().runs,
-                   {.left_out = StepsLeftOut::nothing});
+    const std::vector<Judged> judged = judge_runs({row}, published, {.left_out = LeftOutOfSteps::nothing});
     if (!judged[0].forecast.value) continue;
     // As the command does: everything from the files.
     const RunFiles files = run_files(row, stack);

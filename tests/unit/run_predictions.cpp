@@ -27,9 +27,7 @@ std::vector<RunRow> of_source(const std::string& source) {
 }
 
 std::vector<Judged> judged(const std::vector<RunRow>& rows, const std::vector<RunRow>& published = published_runs()) {
-  const BenchmarkTimes& times = test::published().benchmarks();
-  const StackFit fit(published, test::published().stacks(), *times.items, *times.collectives);
-  return judge_runs(rows, fit, times, test::published().stacks(), published);
+  return judge_runs(rows, PublishedTimes(test::published(), published));
 }
 
 void check_same(const std::vector<Judged>& a, const std::vector<Judged>& b, double tolerance) {

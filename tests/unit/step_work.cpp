@@ -14,9 +14,7 @@ using Catch::Contains;
 
 namespace {
 
-const ItemTimes& gpu() { return *test::published().benchmarks().items; }
-
-const CollectiveEstimator& collectives() { return CollectiveEstimator::published(); }
+const BenchmarkTimes& benchmarks() { return test::published().benchmarks(); }
 
 RunRow run() {
   RunRow row;
@@ -33,7 +31,7 @@ RunRow run() {
   return row;
 }
 
-StepWork work(const RunRow& row) { return step_work(row, gpu(), collectives()); }
+StepWork work(const RunRow& row) { return step_work(row, benchmarks()); }
 
 double products_s(const StepWork& w) {
   return w.forward.products.sum_s() + w.backward.products.sum_s() + w.ends.products.sum_s();
@@ -164,9 +162,9 @@ TEST_CASE("a dispatcher that sends a token once to each place moves fewer bytes"
   StackSpec megatron;
   megatron.memory.resident_weights = true;
   moe.zero_stage = 1;
-  const double before = step_work(moe, gpu(), collectives(), megatron).forward.once_exchange_s;
+  const double before = step_work(moe, benchmarks(), megatron).forward.once_exchange_s;
   moe.exchange_overlapped = true;
-  const StepWork overlapped = step_work(moe, gpu(), collectives(), megatron);
+  const StepWork overlapped = step_work(moe, benchmarks(), megatron);
   CHECK(overlapped.exchange_overlap);
   CHECK(overlapped.forward.once_exchange_s == Approx(before));
 }
@@ -210,7 +208,7 @@ TEST_CASE("experts over the ranks of tensor groups: as much work, and no rows ga
 TEST_CASE("attention that is not fused moves its scores through memory") {
   StackSpec unfused;
   unfused.attention = AttentionKernels::unfused;
-  const StepWork old = step_work(run(), gpu(), collectives(), unfused);
+  const StepWork old = step_work(run(), benchmarks(), unfused);
   CHECK(old.forward.attention_s == 0);
   const double scores = 4.0 * 2 * 32 * 32 * 4096 * 4096;  // microbatches x sequences x layers x heads x square
   CHECK(old.forward.memory_s - work(run()).forward.memory_s == Approx(scores * 15 / 2.039e12).epsilon(0.01));
@@ -242,7 +240,7 @@ TEST_CASE("half the adapters take twice the time, but for latency") {
   const auto seconds = [&](const std::string& said, std::int64_t gpus_per_node, RankGroup group) {
     row.interconnect = read_interconnect(said, gpus_per_node);
     const CollectiveMachine machine = machine_of(row);
-    return collectives().seconds({OpKind::all_gather, 4e9, group, machine});
+    return benchmarks().collectives->seconds({OpKind::all_gather, 4e9, group, machine});
   };
   const double fast = seconds("8x200G", 8, {16, 2});
   CHECK(seconds("4x200G", 8, {16, 2}) == Approx(2 * fast).epsilon(0.1));

@@ -219,7 +219,7 @@ TEST_CASE("rates of a library are predicted from its other sources") {
   for (const auto& [source, factor] : {std::pair{"one", 1.4}, {"two", 1.41}, {"three", 1.39}})
     for (double seq : {1024., 4096., 16384.}) {
       KernelRow row = attention(32, seq, 128, seq > 2000);
-      row.source = source, row.implementation = "FlashAttention-3";
+      row.origin = source, row.implementation = "FlashAttention-3";
       row.seconds = factor * attention_time_s(row, 1, h100());
       rows.push_back(row);
     }

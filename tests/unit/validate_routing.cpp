@@ -71,8 +71,7 @@ std::vector<PlacedStep> steps() {
 }
 
 std::vector<Judged> judged(const std::vector<PlacedStep>& rows, const RoutedContext& c) {
-  const PublishedTimes& published = test::published();
-  return judge_routing(rows, c, published.stack_fit(), published.benchmarks(), published.stacks());
+  return judge_routing(rows, c, test::published());
 }
 
 using Words = std::vector<std::string>;

@@ -42,6 +42,18 @@ TEST_CASE("errors are fractions of what was measured") {
   CHECK(*a.coverage80 == 0);
 }
 
+TEST_CASE("each origin counts once in its means, however many rows it published") {
+  std::vector<Judged> rows = {judged(1, 1.1), judged(1, 1.2), judged(1, 1.4), judged(1, 1.6)};
+  for (std::size_t i = 0; i < 3; ++i) rows[i].origin = "many";
+  rows[3].origin = "one";
+  for (std::size_t i : {0, 3}) rows[i].forecast.low = 0.9, rows[i].forecast.high = 1.5;
+  const Accuracy a = accuracy(rows, &Judged::forecast);
+  CHECK(a.origins == 2);
+  CHECK(*a.origin_median_ape == Approx((0.2 + 0.6) / 2));
+  CHECK(*a.origin_coverage80 == Approx((1.0 / 3 + 1) / 2));
+  CHECK(*a.median_ape == Approx(0.3));
+}
+
 TEST_CASE("without a prediction there are no figures, only counts") {
   std::vector<Judged> rows = {judged(1, 1)};
   const Accuracy a = accuracy(rows, &Judged::baseline);
@@ -49,6 +61,7 @@ TEST_CASE("without a prediction there are no figures, only counts") {
   CHECK(a.abstained == 1);
   CHECK_FALSE(a.mape);
   CHECK_FALSE(a.coverage80);
+  CHECK_FALSE(a.origin_median_ape);
 }
 
 TEST_CASE("regret is what the choice predicted best costs over the best one, a mean over choices") {

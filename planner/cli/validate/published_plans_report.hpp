@@ -8,8 +8,8 @@
 
 namespace wt {
 
-/// {schema, file, plans: [{run, model, gpus, gpu, stack, source, good, layouts, inside, differences: [{axis, found,
-/// nearest}], published_s, step: {...}, ours: {...}, faster, clearly_faster, proved, gap}], summary}. `step` and
+/// {schema, file, plans: [{run, model, gpus, gpu, stack, source, origin, good, layouts, inside, differences: [{axis,
+/// found, nearest}], published_s, step: {...}, ours: {...}, faster, clearly_faster, proved, gap}], summary}. `step` and
 /// `ours`: layout, recompute, microbatch, predicted_s, interval80_s, memory_bytes and terms_s. Times in seconds, shares
 /// as fractions.
 nlohmann::json published_plans_json(const std::vector<PlanBeside>& plans, const std::string& file);

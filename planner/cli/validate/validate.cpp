@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,7 +44,7 @@ Validation validate_kernels(const Options& o) {
           .file = file,
           .method =
               "Every row is predicted by constants and neighbours fitted without its own (GPU, n, k), or without "
-              "its source where it is attention.",
+              "its origin where it is attention.",
           .baseline = "MFU is constant",
           .rows = judge_kernels(read_kernel_rows(file), KernelTimes(points), points)};
 }
@@ -60,7 +61,7 @@ Validation validate_collectives(const Options& o) {
           "Every row is asked of the prices that plans ask, made without its own (source, GPU, nodes, GPUs, fabric).",
       .baseline = "bandwidth is constant",
       .rows = judge_collectives(rows, reference),
-      .whole_sources = judge_collectives(rows, reference, LeftOut::source)};
+      .whole_sources = judge_collectives(rows, reference, LeftOut::origin)};
 }
 
 std::vector<ModelSpec> known_models() {
@@ -79,10 +80,10 @@ Validation validate_routing(const Options& o) {
       .subject = "routing",
       .file = o.file,
       .method =
-          "Every row is simulated as a user would, with the rows that its ranks had and constants of its "
-          "stack that were fitted without it.",
+          "Every row is simulated as a user would, with the rows that its ranks had and prices that know "
+          "nothing of its origin.",
       .baseline = "loads are balanced",
-      .rows = judge_routing(rows, context, published.stack_fit(), published.benchmarks(), published.stacks(),
+      .rows = judge_routing(rows, context, published,
                             [&](std::size_t done, std::size_t) { bar.update(static_cast<std::int64_t>(done)); }),
       .unit = kSeconds};
   v.ratios = ratios(v.rows);
@@ -107,38 +108,41 @@ std::vector<StepError> step_errors(const std::vector<RunRow>& rows, const std::v
   for (std::size_t i = 0; i < rows.size(); ++i)
     if (const auto& predicted = judged[i].forecast.value) {
       out.push_back(
-          {rows[i].origin, step_family(rows[i].model, staged_layout_of(rows[i])), rows[i].step_s / *predicted});
+          {judged[i].origin, step_family(rows[i].model, staged_layout_of(rows[i])), rows[i].step_s / *predicted});
     }
   return out;
 }
 
 Validation validate_runs(const Options& o) {
-  const PublishedTimes& published = PublishedTimes::get();
   const std::vector<RunRow> rows = o.file.empty() ? published_training_runs(measurements("")) : read_run_rows(o.file);
-  std::vector<RunRow> fitted = published.tables().runs;
-  if (o.fit_on_file) fitted.insert(fitted.begin(), rows.begin(), rows.end());
-  const BenchmarkTimes& times = published.benchmarks();
-  const StackFit fit(fitted, published.stacks(), *times.items, *times.collectives);
+  std::optional<PublishedTimes> with_file;
+  if (o.fit_on_file) {
+    std::vector<RunRow> fitted = rows;
+    const std::vector<RunRow>& known = PublishedTimes::get().tables().runs;
+    fitted.insert(fitted.end(), known.begin(), known.end());
+    with_file.emplace(PublishedTimes::get(), std::move(fitted));
+  }
+  const PublishedTimes& published = with_file ? *with_file : PublishedTimes::get();
   if (!o.write_runs.empty()) write_runs(rows, o);
-  const auto judged = [&](StepsLeftOut left_out) {
+  const auto judged = [&](LeftOutOfSteps left_out) {
     Progress bar("simulating runs", static_cast<std::int64_t>(rows.size()));
     const RunsAsked asked{o.stack, left_out,
                           [&](std::size_t done, std::size_t) { bar.update(static_cast<std::int64_t>(done)); }};
-    return judge_runs(rows, fit, times, published.stacks(), published.tables().runs, asked);
+    return judge_runs(rows, published, asked);
   };
   Validation v{.subject = "runs",
                .file = o.file.empty() ? "all tables of training runs" : o.file,
                .method =
-                   "Every row is simulated as a user would, with constants of its stack that were fitted without "
-                   "anything its source measured.",
+                   "Every row is simulated as a user would, by prices that know nothing its origin published: no step "
+                   "and no benchmark.",
                .baseline = "MFU is constant",
-               .rows = judged(StepsLeftOut::source),
+               .rows = judged(LeftOutOfSteps::origin),
                .unit = kSeconds,
-               .whole_sources = judged(StepsLeftOut::stack),
+               .whole_sources = judged(LeftOutOfSteps::stack),
                .whole = "stack",
                .files = true,
                .every_row = o.rows};
-  v.steps = fit.model();
+  v.steps = published.stack_fit().model();
   if (!o.write_errors.empty()) write_step_errors(step_errors(rows, v.rows), o.write_errors);
   return v;
 }
@@ -153,7 +157,7 @@ Validation validate_outside(const Options& o) {
           .file = o.file,
           .method =
               "What a process takes outside of its framework's allocator. Each row is predicted from the "
-              "messages of other sources.",
+              "messages of other origins.",
           .baseline = "one figure for all",
           .rows = judge_outside(read_outside_rows(o.file), PublishedTimes::get().tables().outside,
                                 PublishedTimes::get().stacks()),
@@ -163,6 +167,11 @@ Validation validate_outside(const Options& o) {
 Validation validate_memory(const Options& o) {
   const std::vector<std::string> columns = read_csv_header(o.file);
   if (std::find(columns.begin(), columns.end(), "in_use_gib") != columns.end()) return validate_outside(o);
+  const PublishedTimes& published = PublishedTimes::get();
+  const std::vector<RunRow> rows = read_run_rows(o.file);
+  const auto judged = [&](LeftOut left_out) {
+    return judge_memory(rows, published.tables().memory_runs, published.stacks(), o.stack, left_out);
+  };
   return {.subject = "memory",
           .file = o.file,
           .method =
@@ -170,9 +179,9 @@ Validation validate_memory(const Options& o) {
               "its own framework and width of the model, or without its (tp, pp) where the source measured one model "
               "alone.",
           .baseline = "bytes a parameter are constant",
-          .rows = judge_memory(read_run_rows(o.file), PublishedTimes::get().tables().memory_runs,
-                               PublishedTimes::get().stacks(), o.stack),
-          .unit = kBytes};
+          .rows = judged(LeftOut::group),
+          .unit = kBytes,
+          .whole_sources = judged(LeftOut::origin)};
 }
 
 struct Subject {

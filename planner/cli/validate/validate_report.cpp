@@ -23,13 +23,16 @@ nlohmann::json accuracy_json(const Accuracy& a) {
   return {{"n", a.n},
           {"abstained", a.abstained},
           {"groups", a.groups},
+          {"origins", a.origins},
           {"mape", or_null(a.mape)},
           {"median_ape", or_null(a.median_ape)},
           {"p90_ape", or_null(a.p90_ape)},
           {"bias", or_null(a.bias)},
           {"spearman", or_null(a.spearman)},
           {"regret", or_null(a.regret)},
-          {"coverage80", or_null(a.coverage80)}};
+          {"coverage80", or_null(a.coverage80)},
+          {"origin_median_ape", or_null(a.origin_median_ape)},
+          {"origin_coverage80", or_null(a.origin_coverage80)}};
 }
 
 nlohmann::json both_json(const std::vector<Judged>& rows) {
@@ -42,10 +45,13 @@ nlohmann::json both_json(const std::vector<Judged>& rows) {
 const char* said(const Judged& row) { return !row.forecast.value ? "not" : row.assumed.empty() ? "exactly" : "nearly"; }
 
 nlohmann::json row_json(const Judged& row, const std::string& unit) {
-  nlohmann::json out = {
-      {"line", row.line},   {"name", row.name},
-      {"group", row.group}, {"regime", row.regime},
-      {"said", said(row)},  {"measured_" + unit, row.measured > 0 ? nlohmann::json(row.measured) : nlohmann::json()}};
+  nlohmann::json out = {{"line", row.line},
+                        {"name", row.name},
+                        {"group", row.group},
+                        {"origin", row.origin},
+                        {"regime", row.regime},
+                        {"said", said(row)},
+                        {"measured_" + unit, row.measured > 0 ? nlohmann::json(row.measured) : nlohmann::json()}};
   const Forecast& f = row.forecast;
   if (!f.value) {
     out["predicted_" + unit] = nullptr;
@@ -158,27 +164,38 @@ Cell percent(const std::optional<double>& fraction) {
 
 Cell count(std::int64_t n) { return {static_cast<double>(n), std::to_string(n)}; }
 
-void add_accuracy(Table& table, const std::string& name, const std::vector<Judged>& rows) {
+void add_accuracy(Table& table, const std::string& name, const std::vector<Judged>& rows, bool origins) {
   const Accuracy model = accuracy(rows, &Judged::forecast), naive = accuracy(rows, &Judged::baseline);
-  table.rows.push_back({name, count(model.n), count(model.abstained), count(model.groups), percent(model.mape),
-                        percent(model.median_ape), percent(model.p90_ape), percent(model.bias),
-                        percent(model.coverage80), percent(naive.mape)});
+  std::vector<Cell>& cells = table.rows.emplace_back();
+  cells = {name, count(model.n), count(model.abstained), count(model.groups)};
+  if (origins)
+    for (const Cell& cell : {count(model.origins), percent(model.origin_median_ape), percent(model.origin_coverage80)})
+      cells.push_back(cell);
+  for (const Cell& cell : {percent(model.mape), percent(model.median_ape), percent(model.p90_ape), percent(model.bias),
+                           percent(model.coverage80), percent(naive.mape)})
+    cells.push_back(cell);
 }
 
+/// With means over origins where rows are of several.
 Table accuracy_table(const std::vector<Judged>& rows, const std::string& baseline) {
-  Table table{.columns = {{"regime"},
-                          {"n", "", Align::right},
-                          {"abstained", "", Align::right},
-                          {"groups", "", Align::right},
-                          {"mean error", "%", Align::right},
-                          {"median", "%", Align::right},
-                          {"90th percentile", "%", Align::right},
-                          {"bias", "%", Align::right},
-                          {"in 80 % interval", "%", Align::right},
-                          {baseline, "%", Align::right}}};
-  for (const auto& [name, members] : by_regime(rows)) add_accuracy(table, name, members);
-  for (const auto& [name, members] : by_family(rows)) add_accuracy(table, name + " (together)", members);
-  add_accuracy(table, "all", rows);
+  const bool origins = accuracy(rows, &Judged::forecast).origins > 1;
+  Table table{
+      .columns = {{"regime"}, {"n", "", Align::right}, {"abstained", "", Align::right}, {"groups", "", Align::right}}};
+  if (origins)
+    for (const Column& column : std::vector<Column>{{"origins", "", Align::right},
+                                                    {"median by origin", "%", Align::right},
+                                                    {"in interval by origin", "%", Align::right}})
+      table.columns.push_back(column);
+  for (const Column& column : std::vector<Column>{{"mean error", "%", Align::right},
+                                                  {"median", "%", Align::right},
+                                                  {"90th percentile", "%", Align::right},
+                                                  {"bias", "%", Align::right},
+                                                  {"in 80 % interval", "%", Align::right},
+                                                  {baseline, "%", Align::right}})
+    table.columns.push_back(column);
+  for (const auto& [name, members] : by_regime(rows)) add_accuracy(table, name, members, origins);
+  for (const auto& [name, members] : by_family(rows)) add_accuracy(table, name + " (together)", members, origins);
+  add_accuracy(table, "all", rows, origins);
   return table;
 }
 
@@ -342,6 +359,16 @@ Report validation_report(const Validation& v) {
     report.answer_range =
         fmt::format("median {:.1f} %, 90th percentile {:.1f} %, bias {:+.1f} %; {:.0f} % inside their 80 % interval",
                     *model.median_ape * 100, *model.p90_ape * 100, *model.bias * 100, *model.coverage80 * 100);
+    if (model.origins > 1) {
+      report.answer = fmt::format(
+          "{} of {} measurements predicted; the mean over {} origins of their median errors is {:.1f} %, "
+          "where {} gives {:.1f} %.",
+          model.n, v.rows.size(), model.origins, *model.origin_median_ape * 100, v.baseline,
+          *naive.origin_median_ape * 100);
+      report.answer_range = fmt::format(
+          "{:.0f} % inside their 80 % interval, likewise by origin; all rows together: mean error {:.1f} %, {}",
+          *model.origin_coverage80 * 100, *model.mape * 100, report.answer_range);
+    }
   }
   report.sections.push_back({"accuracy", "How far off", {v.method}, {accuracy_table(v.rows, v.baseline)}});
   if (!v.whole_sources.empty())

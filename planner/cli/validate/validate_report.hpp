@@ -28,8 +28,8 @@ struct Validation {
   std::vector<Judged> rows;
   ValueUnit unit = kMicroseconds;
   std::vector<Judged> whole_sources =
-      {};                               ///< the same with all of a row's source left out; empty where it makes no sense
-  std::string whole = "source";         ///< what is left out there
+      {};                               ///< the same with all of a row's origin left out; empty where it makes no sense
+  std::string whole = "origin";         ///< what is left out there
   std::optional<StepModel> steps = {};  ///< of runs: fitted to those of configs/measurements
   std::vector<Ratio> ratios = {};       ///< between alternatives, where those are what the rows are about
   bool files = false;                   ///< rows are written as files of a user

@@ -332,7 +332,7 @@ bool CollectiveEstimator::knows_link(const CollectiveQuestion& q) const {
 }
 
 void CollectiveEstimator::check_fabric(const CollectiveMachine& machine) const {
-  if (machine.fabric.empty() || largest_.count(machine.fabric) > 0) return;
+  if (machine.fabric.empty() || knows_fabric(machine.fabric)) return;
   std::string allowed;
   for (const auto& [name, bytes] : largest_) allowed += (allowed.empty() ? "'" : "', '") + name;
   throw_error(Code::usage,

@@ -51,6 +51,8 @@ class CollectiveEstimator {
   std::string blind_spot(const CollectiveQuestion& question) const;
   /// Whether a link of this kind was ever measured.
   bool knows_link(const CollectiveQuestion& question) const;
+  /// Whether times of a fabric by this name were published.
+  bool knows_fabric(const std::string& fabric) const { return largest_.count(fabric) > 0; }
   /// Throws Error{usage} where it names a fabric of which no time was published.
   void check_fabric(const CollectiveMachine& machine) const;
   /// What prices rest on where some were measured on this machine, a sentence a form; nothing otherwise.

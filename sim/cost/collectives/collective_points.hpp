@@ -19,7 +19,7 @@ struct CollectivePoint {
   CollectiveMachine machine;
   bool python = false;  ///< timed from Python
   double seconds = 0;
-  std::string cluster, origin;  ///< what is left out together: one cluster of a source, all of a source
+  std::string cluster, origin;  ///< what is left out together: one cluster of a source, all of an origin
   Evidence evidence = Evidence::assumed;
   std::optional<Evidence> root = {};  ///< of what it was derived from; none = evidence
   std::string source;

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "configs/files/find.hpp"
 #include "sim/measurements/interconnect.hpp"
 
 namespace wt {
@@ -28,11 +27,6 @@ RowMessages::RowMessages(const std::vector<RowExchangeRow>& rows) {
       (row.low_latency ? times.second : times.first).push_back(std::log(row.seconds_a_row()));
     }
   }
-}
-
-const RowMessages& RowMessages::published() {
-  static const RowMessages all(read_row_exchanges(configs_folder() / "measurements" / "row_exchanges.csv"));
-  return all;
 }
 
 std::optional<RowMessage> RowMessages::of(Dispatcher dispatcher, const std::string& transport) const {

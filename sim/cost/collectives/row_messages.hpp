@@ -26,8 +26,6 @@ struct RowMessage {
 class RowMessages {
  public:
   explicit RowMessages(const std::vector<RowExchangeRow>& rows);
-  /// Of configs/measurements/row_exchanges.csv, read once a process.
-  static const RowMessages& published();
 
   /// None where the host has no part in it: another dispatcher, or a transport other than EFA. Of an EFA that was not
   /// measured, what all of them took.

@@ -10,9 +10,9 @@
 namespace wt {
 namespace {
 
-std::string group_of(const KernelTask& task, const std::string& gpu, const std::string& source) {
+std::string group_of(const KernelTask& task, const std::string& gpu, const std::string& origin) {
   const KernelShape& s = task.shape;
-  if (task.is_attention()) return fmt::format("{} {} {}", gpu, s.op, source);
+  if (task.is_attention()) return fmt::format("{} {}", s.op, origin);
   return fmt::format("{} {} n{} k{}", gpu, s.op, s.n, s.k);
 }
 
@@ -37,8 +37,8 @@ KernelPoint kernel_point(const KernelRow& row) {
   KernelPoint p;
   p.shape = row;
   p.seconds = row.seconds;
-  p.source = row.source.substr(0, row.source.find(' '));
-  p.group = group_of(p, row.gpu, row.source);
+  p.origin = row.origin;
+  p.group = group_of(p, row.gpu, row.origin);
   const auto sheet = data_sheet(row.gpu);
   const auto element = element_bytes(row.dtype);
   const bool products = !p.is_bound_by_memory();
@@ -58,7 +58,7 @@ KernelPoint kernel_point(const KernelRow& row) {
   }
   if (!p.reason.empty()) return p;
   p.gpu = *sheet;
-  p.group = group_of(p, sheet->name, row.source);
+  p.group = group_of(p, sheet->name, row.origin);
   p.element_bytes = *element;
   if (products) p.relative_rate = *relative_rate(*sheet, row.dtype);
   return p;

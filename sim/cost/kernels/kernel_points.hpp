@@ -32,9 +32,9 @@ struct KernelTask {
 /// One measurement.
 struct KernelPoint : KernelTask {
   double seconds = 0;
-  /// What is left out together: GPU, op, n and k; of attention GPU, source and pass.
+  /// What is left out together: GPU, op, n and k; of attention origin and pass.
   std::string group;
-  std::string source;  ///< who measured: the first word of the citation
+  std::string origin;  ///< who published it (Origins)
   std::string reason;  ///< why it cannot be used; empty = it can
 
   /// Of what the data sheet allows.

@@ -67,7 +67,7 @@ KernelTimes::KernelTimes(std::vector<KernelPoint> points) : points_(std::move(po
     if (p.is_attention()) {
       LibraryRow row = library_row(p);
       row.group = p.group;
-      row.source = p.source;
+      row.origin = p.origin;
       row.log_factor = std::log(p.seconds / attention_time_s(p.shape, p.relative_rate, p.gpu));
       rows.push_back(std::move(row));
     }
@@ -140,7 +140,7 @@ LibraryRow KernelTimes::library_row(const KernelTask& task) const {
           .generation = kernel_generation(task.gpu),
           .processor_flops = task.gpu.flops / static_cast<double>(task.gpu.processors),
           .group = "",
-          .source = "",
+          .origin = "",
           .log_factor = 0};
 }
 

@@ -18,7 +18,7 @@ struct LibraryRow {
   std::string gpu;
   int generation = 0;
   double processor_flops = 0;  ///< of one of its processors
-  std::string group, source;
+  std::string group, origin;
   double log_factor = 0;
 };
 
@@ -32,7 +32,7 @@ class Libraries {
     Known known = Known::never_measured;
   };
   /// Of a row, whose group has no part in it; `as_unknown`: nor has its library. A library that nobody measured takes
-  /// the median of the others of its kind and generation, where there are kFewestLibraries of as many sources and the
+  /// the median of the others of its kind and generation, where there are kFewestLibraries of as many origins and the
   /// farthest is within kWidest of it: beyond, that would say nothing.
   std::optional<Factor> factor(const LibraryRow& row, bool as_unknown = false) const;
 

@@ -15,25 +15,25 @@ class OutsideMemory {
  public:
   /// Rows that are usable; the stack of a row is that of its framework.
   OutsideMemory(const std::vector<OutsideRow>& rows, const std::vector<StackSpec>& stacks);
-  /// Of everything but this source.
-  OutsideMemory without(const std::string& source) const;
-  /// The geometric mean over all sources; over the stack's own, with the mean of all as one more, where it has
-  /// kFewestSources. One message says too little of a stack: left-out rows cannot judge it. Runs on one GPU are a mean
-  /// of their own. The interval is that of errors on sources left out. Without any row kAssumed_bytes within a factor
+  /// Of everything but this origin.
+  OutsideMemory without(const std::string& origin) const;
+  /// The geometric mean over all origins; over the stack's own, with the mean of all as one more, where it has
+  /// kFewestOrigins. One message says too little of a stack: left-out rows cannot judge it. Runs on one GPU are a mean
+  /// of their own. The interval is that of errors on origins left out. Without any row kAssumed_bytes within a factor
   /// of 2.
   MemoryForecast of_stack(const std::string& stack, std::int64_t gpus) const;
 
-  static constexpr std::size_t kFewestSources = 2;
+  static constexpr std::size_t kFewestOrigins = 2;
   static constexpr double kAssumed_bytes = 1.5 * (1 << 30);  // a context of 0.5 GiB, and NCCL's buffers of two groups
 
  private:
   struct Known {
-    std::string source, stack;
+    std::string origin, stack;
     bool alone = false;    ///< of a run on one GPU
-    double log_bytes = 0;  ///< mean of the source's rows
+    double log_bytes = 0;  ///< mean of the origin's rows
   };
   OutsideMemory() = default;
-  /// Logarithm of bytes, of all sources but one.
+  /// Logarithm of bytes, of all origins but one.
   double log_bytes(const std::string& stack, bool alone, const std::string& without = "") const;
 
   std::vector<Known> known_;

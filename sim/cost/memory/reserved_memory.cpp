@@ -121,10 +121,10 @@ std::string MemoryModel::group_of(const RunRow& run) const {
   return alone ? layout : run.group;
 }
 
-MemoryModel MemoryModel::without(const std::string& group) const {
+MemoryModel MemoryModel::without(std::string MemorySample::*what, const std::string& name) const {
   std::vector<MemorySample> rest;
   for (const Known& k : known_)
-    if (k.sample.group != group) rest.push_back(k.sample);
+    if (k.sample.*what != name) rest.push_back(k.sample);
   return rest.size() == known_.size() ? *this : MemoryModel(std::move(rest));
 }
 
@@ -183,6 +183,7 @@ std::vector<MemorySample> memory_samples(const std::vector<RunRow>& rows, const 
       if (error.code() != Code::usage) throw;
       continue;  // no layout of ours
     }
+    samples.back().origin = row.origin;
     runs.push_back(&row);
     of_stack[stack.name].push_back(samples.size() - 1);
   }

@@ -32,6 +32,7 @@ struct MemorySample {
   double measured = 0;
   /// As if its stack were PyTorch's FSDP; of some samples (MemoryModel::kOfStack of each stack).
   std::optional<LiveMemory> taken_for_fsdp = {};
+  std::string origin = {};  ///< who published it (Origins)
 };
 
 /// Constants of a typical stack, and of those that were measured.
@@ -74,7 +75,8 @@ class MemoryModel {
   /// and pp.
   std::string group_of(const RunRow& run) const;
   /// Of everything else: not a figure of the group has a part in it.
-  MemoryModel without(const std::string& group) const;
+  MemoryModel without(const std::string& group) const { return without(&MemorySample::group, group); }
+  MemoryModel without_origin(const std::string& origin) const { return without(&MemorySample::origin, origin); }
 
   /// A stack that its file describes (StackSpec::memory_described) but that no run of this kind measured has the
   /// typical constants, and the errors of stacks left out whole. One that no file describes is taken for PyTorch's
@@ -92,6 +94,7 @@ class MemoryModel {
     double log_error = 0, log_error_as_new = 0;           ///< log(measured / predicted)
     std::optional<double> log_error_taken_for_fsdp = {};  ///< as of a stack that nobody described
   };
+  MemoryModel without(std::string MemorySample::*what, const std::string& name) const;
   static bool said(MemoryOf kind) { return kind == MemoryOf::peak_allocated || kind == MemoryOf::peak_reserved; }
   enum class Without { nothing, group, stack };
   FittedMemory fit(MemoryOf kind, Without what = Without::nothing, const std::string& name = "") const;

@@ -23,8 +23,8 @@ class StackMemory {
   MemoryForecast outside_;
 };
 
-/// As published runs say, for a run on so many GPUs.
+/// As published runs say, for a run on so many GPUs; `without`: an origin whose rows have no part in it.
 StackMemory stack_memory(const StackSpec& stack, std::int64_t gpus, const PublishedTables& tables,
-                         const std::vector<StackSpec>& stacks);
+                         const std::vector<StackSpec>& stacks, const std::string& without = "");
 
 }  // namespace wt

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "configs/base/error.hpp"
-#include "sim/cost/collectives/row_messages.hpp"
 #include "sim/cost/host/host_time.hpp"
 #include "sim/cost/stacks/stack_fit.hpp"
 #include "sim/cost/stacks/step_work.hpp"
@@ -106,7 +105,7 @@ CommunicationSlowdown StackCost::communication_slowdown() const {
 CollectivePrice StackCost::row_exchange(CollectivePrice price, Dispatcher dispatcher, double row_bytes,
                                         std::int64_t nodes) const {
   if (nodes > 1)
-    if (const auto message = RowMessages::published().of(dispatcher, machine_.transport))
+    if (const auto message = times_.row_messages->of(dispatcher, machine_.transport))
       price = one_by_one(std::move(price), *message, row_bytes, machine_.nic_Bps);
   price.efficiency /= use_.constants[dispatcher == Dispatcher::alltoall ? C::exchange : C::once_exchange];
   return price;

@@ -9,21 +9,12 @@
 #include <vector>
 
 #include "configs/files/cluster.hpp"
-#include "sim/cost/collectives/collective_estimator.hpp"
-#include "sim/cost/kernels/item_times.hpp"
-#include "sim/cost/kernels/machine_model.hpp"
 #include "sim/cost/kernels/own_ratios.hpp"
 #include "sim/cost/ops/op_cost.hpp"
+#include "sim/cost/stacks/benchmark_times.hpp"
 #include "sim/cost/stacks/step_model.hpp"
 
 namespace wt {
-
-/// What kernels and collectives take in benchmarks.
-struct BenchmarkTimes {
-  std::shared_ptr<const ItemTimes> items;                  ///< published
-  std::shared_ptr<const CollectiveEstimator> collectives;  ///< published, and this machine's where it was measured
-  std::shared_ptr<const MachineModel> measured = nullptr;  ///< kernels of this machine; none = nothing was
-};
 
 /// What a step model says of one stack on one GPU.
 struct StackUse {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "configs/base/error.hpp"
 #include "configs/files/data_sheet.hpp"
@@ -44,22 +45,39 @@ StepTraits traits_of(const StackSpec& stack, const std::string& gpu) {
           .sync_points = stack.sync_points};
 }
 
-StackFit::StackFit(const std::vector<RunRow>& runs, const std::vector<StackSpec>& stacks, const ItemTimes& items,
-                   const CollectiveEstimator& collectives) {
+StackFit::StackFit(const std::vector<RunRow>& runs, const std::vector<StackSpec>& stacks, BenchmarkTimes benchmarks)
+    : stacks_(stacks), benchmarks_(std::move(benchmarks)) {
   std::set<std::string> seen;
-  for (const RunRow& row : runs) {
-    if (!row.unusable.empty() || !(row.step_s > 0) || !seen.insert(identity(row)).second) continue;
-    const StackSpec stack = stack_of(row.framework, stacks);
-    try {
-      steps_.push_back({&row, step_work(row, items, collectives, stack), traits_of(stack, row.gpu)});
-    } catch (const Error& e) {
-      if (e.code() != Code::usage) throw;  // what has no work to fit on is left out
-    }
-  }
+  for (const RunRow& row : runs)
+    if (row.unusable.empty() && row.step_s > 0 && seen.insert(identity(row)).second) add(row);
   for (const Step& s : steps_) {
-    const std::string& source = same_as(s.row->origin);
-    const std::string& other = source_of_measurement_.emplace(measurement_key(*s.row), source).first->second;
-    if (other != source) join(source, other);
+    const std::string& origin = same_as(s.row->origin);
+    const std::string& other = origin_of_measurement_.emplace(measurement_key(*s.row), origin).first->second;
+    if (other != origin) join(origin, other);
+  }
+}
+
+StackFit::StackFit(const StackFit& whole, const std::string& origin, BenchmarkTimes benchmarks)
+    : stacks_(whole.stacks_),
+      benchmarks_(std::move(benchmarks)),
+      same_(whole.same_),
+      origin_of_measurement_(whole.origin_of_measurement_) {
+  const bool same_prices = benchmarks_ == whole.benchmarks_;
+  for (const Step& s : whole.steps_) {
+    if (origin_of(*s.row) == origin) continue;
+    if (same_prices)
+      steps_.push_back(s);
+    else
+      add(*s.row);
+  }
+}
+
+void StackFit::add(const RunRow& row) {
+  const StackSpec stack = stack_of(row.framework, stacks_);
+  try {
+    steps_.push_back({&row, std::make_shared<StepWork>(step_work(row, benchmarks_, stack)), traits_of(stack, row.gpu)});
+  } catch (const Error& e) {
+    if (e.code() != Code::usage) throw;
   }
 }
 
@@ -67,51 +85,48 @@ template <typename Skip>
 std::unique_ptr<StepModel> StackFit::fitted(Skip skip) const {
   std::vector<TimedStep> timed;
   for (const Step& s : steps_)
-    if (!skip(s)) timed.push_back({&s.work, s.traits, s.row->group, s.row->step_s});
-  return timed.empty() ? nullptr : std::make_unique<StepModel>(timed);
+    if (!skip(s)) timed.push_back({s.work.get(), s.traits, s.row->group, s.row->step_s});
+  if (timed.empty())
+    throw_error(Code::usage,
+                "fit of stacks: found no published step that is not left out, needs one; see configs/measurements");
+  return std::make_unique<StepModel>(timed);
 }
 
 const StepModel& StackFit::model() const {
   if (!all_) all_ = fitted([](const Step&) { return false; });
-  if (!all_) throw_error(Code::usage, "fit of stacks: found no published step, needs one; see configs/measurements");
   return *all_;
 }
 
-const StepModel* StackFit::without(const RunRow& row, const StepTraits& traits, StepsLeftOut left_out) const {
-  if (left_out == StepsLeftOut::nothing) return &model();
-  const std::string& source = source_of(row);
-  const bool whole_stack = left_out == StepsLeftOut::stack;
-  const auto skipped = [&](const Step& s) {
-    return source_of(*s.row) == source || (whole_stack && s.traits.stack == traits.stack);
-  };
-  if (std::none_of(steps_.begin(), steps_.end(), skipped)) return steps_.empty() ? nullptr : &model();
-  auto& model = without_[{source, whole_stack ? traits.stack : ""}];
-  if (!model) model = fitted(skipped);
-  return model.get();
+const StepModel& StackFit::without_stack(const std::string& stack) const {
+  if (!knows_stack(stack)) return model();
+  auto& model = without_stack_[stack];
+  if (!model) model = fitted([&](const Step& s) { return s.traits.stack == stack; });
+  return *model;
 }
 
-bool StackFit::knows(const RunRow& row, const StepTraits& traits, std::string StepTraits::*what) const {
-  return std::any_of(steps_.begin(), steps_.end(), [&](const Step& s) {
-    return s.traits.*what == traits.*what && source_of(*s.row) != source_of(row);
-  });
+bool StackFit::knows(const std::string& name, std::string StepTraits::*what) const {
+  return std::any_of(steps_.begin(), steps_.end(), [&](const Step& s) { return s.traits.*what == name; });
 }
 
-const std::string& StackFit::source_of(const RunRow& row) const {
-  // A run that is asked about may be known by another name.
-  const auto known = source_of_measurement_.find(measurement_key(row));
-  return same_as(known == source_of_measurement_.end() ? row.origin : known->second);
+bool StackFit::knows_origin(const std::string& origin) const {
+  return std::any_of(steps_.begin(), steps_.end(), [&](const Step& s) { return origin_of(*s.row) == origin; });
+}
+
+const std::string& StackFit::origin_of(const RunRow& row) const {
+  const auto known = origin_of_measurement_.find(measurement_key(row));
+  return same_as(known == origin_of_measurement_.end() ? row.origin : known->second);
 }
 
 const std::string& StackFit::same_as(const std::string& name) const {
-  const std::string* source = &name;
-  for (auto found = same_.find(*source); found != same_.end(); found = same_.find(*source)) source = &found->second;
-  return *source;
+  const std::string* origin = &name;
+  for (auto found = same_.find(*origin); found != same_.end(); found = same_.find(*origin)) origin = &found->second;
+  return *origin;
 }
 
-void StackFit::join(std::string source, const std::string& other) {
+void StackFit::join(std::string origin, const std::string& other) {
   std::string root = other;
   for (auto found = same_.find(root); found != same_.end(); found = same_.find(root)) root = found->second;
-  if (root != source) same_[std::move(source)] = root;
+  if (root != origin) same_[std::move(origin)] = root;
 }
 
 }  // namespace wt

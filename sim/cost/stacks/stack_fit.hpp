@@ -1,11 +1,9 @@
 // What published steps say of stacks: the constants of the step model (step_model.hpp), fitted on all of them, or
-// without some. Prices of a stack ask for the first; `windtunnel validate runs` asks without what a row belongs to.
+// without those of an origin or a stack.
 #pragma once
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "configs/files/stack.hpp"
@@ -17,48 +15,48 @@ namespace wt {
 /// A stack on a GPU, by the name that a table or a cluster file gives it.
 StepTraits traits_of(const StackSpec& stack, const std::string& gpu);
 
-/// What must have no part in a fit.
-enum class StepsLeftOut {
-  nothing,
-  source,  ///< all rows of who measured the row (RunRow::origin)
-  stack,   ///< all rows of the same stack, too
-};
-
 class StackFit {
  public:
-  /// `stacks`: by which frameworks are told (stack_of). Fits nothing yet.
-  StackFit(const std::vector<RunRow>& runs, const std::vector<StackSpec>& stacks, const ItemTimes& items,
-           const CollectiveEstimator& collectives);
+  /// `stacks`: by which frameworks are told (stack_of). Rows and stacks must outlive it. Fits nothing yet.
+  StackFit(const std::vector<RunRow>& runs, const std::vector<StackSpec>& stacks, BenchmarkTimes benchmarks);
+  /// The same without the steps of an origin, the others priced by these benchmarks.
+  StackFit(const StackFit& whole, const std::string& origin, BenchmarkTimes benchmarks);
   StackFit(const StackFit&) = delete;
   StackFit& operator=(const StackFit&) = delete;
 
   /// All steps (a second or two, once). Throws Error{usage} without any.
   const StepModel& model() const;
-  /// Without what `row`, run by a stack of these traits, belongs to; null where nothing is left.
-  const StepModel* without(const RunRow& row, const StepTraits& traits, StepsLeftOut left_out) const;
-  /// Whether another source than the row's has the stack, or the GPU's chip.
-  bool knows_stack(const RunRow& row, const StepTraits& traits) const { return knows(row, traits, &StepTraits::stack); }
-  bool knows_chip(const RunRow& row, const StepTraits& traits) const { return knows(row, traits, &StepTraits::chip); }
+  /// Without the steps of a stack. Throws Error{usage} where nothing is left.
+  const StepModel& without_stack(const std::string& stack) const;
+  bool knows_stack(const std::string& stack) const { return knows(stack, &StepTraits::stack); }
+  bool knows_chip(const std::string& chip) const { return knows(chip, &StepTraits::chip); }
+
+  bool knows_origin(const std::string& origin) const;
+  /// RunRow::origin; of a run that was measured under another name, that one.
+  const std::string& origin_of(const RunRow& row) const;
+  /// Origins whose measurements are partly the same count as one, whatever tables call them.
+  const std::string& same_as(const std::string& origin) const;
 
  private:
   struct Step {
     const RunRow* row = nullptr;
-    StepWork work;
+    std::shared_ptr<const StepWork> work;
     StepTraits traits;
   };
-  bool knows(const RunRow& row, const StepTraits& traits, std::string StepTraits::*what) const;
-  /// Sources whose measurements are partly the same count as one, whatever tables call them.
-  const std::string& source_of(const RunRow& row) const;
-  const std::string& same_as(const std::string& source) const;
-  void join(std::string source, const std::string& other);
+  /// Adds the row's step; one that has no work to fit on is left out.
+  void add(const RunRow& row);
+  bool knows(const std::string& name, std::string StepTraits::*what) const;
+  void join(std::string origin, const std::string& other);
   template <typename Skip>
   std::unique_ptr<StepModel> fitted(Skip skip) const;
 
+  const std::vector<StackSpec>& stacks_;
+  BenchmarkTimes benchmarks_;
   std::vector<Step> steps_;                  ///< every measurement once
-  std::map<std::string, std::string> same_;  ///< of a source the one that it counts as
-  std::map<std::string, std::string> source_of_measurement_;
+  std::map<std::string, std::string> same_;  ///< of an origin the one that it counts as
+  std::map<std::string, std::string> origin_of_measurement_;
   mutable std::unique_ptr<StepModel> all_;
-  mutable std::map<std::pair<std::string, std::string>, std::unique_ptr<StepModel>> without_;  ///< by source and stack
+  mutable std::map<std::string, std::unique_ptr<StepModel>> without_stack_;
 };
 
 }  // namespace wt

@@ -7,7 +7,6 @@
 
 #include "configs/base/error.hpp"
 #include "configs/files/data_sheet.hpp"
-#include "sim/cost/collectives/row_messages.hpp"
 #include "sim/cost/host/host_time.hpp"
 #include "sim/cost/stacks/expert_loads.hpp"
 #include "sim/program/mesh.hpp"
@@ -21,12 +20,11 @@ constexpr std::array kPhases = {&StepWork::forward, &StepWork::backward, &StepWo
 /// Adds up the work of a program, node by node with the repeat counts of its loops.
 class Sums {
  public:
-  Sums(const RunRow& run, const Layout& layout, const DataSheet& sheet, const ItemTimes& gpu,
-       const CollectiveEstimator& collectives, AttentionKernels attention, bool resident)
+  Sums(const RunRow& run, const Layout& layout, const DataSheet& sheet, const BenchmarkTimes& benchmarks,
+       AttentionKernels attention, bool resident)
       : run_(run),
         sheet_(sheet),
-        gpu_(gpu),
-        collectives_(collectives),
+        benchmarks_(benchmarks),
         machine_(machine_of(run)),
         mesh_(layout),
         resident_(resident) {
@@ -70,7 +68,7 @@ class Sums {
     }
     const KernelChoice choice = at_ends(op) ? choice_.in_16_bits() : choice_;
     for (const WorkItem& item : op.work) {
-      const ItemTime time = gpu_.item(item, rows_, choice, sheet_);
+      const ItemTime time = benchmarks_.items->item(item, rows_, choice, sheet_);
       if (op.action == Action::optimizer || op.action == Action::gradient_norm) {
         out.optimizer_s += times * time.sum_s();
         continue;
@@ -107,18 +105,17 @@ class Sums {
 
   double seconds_of(const Op& op, const CollectiveQuestion& question) const {
     const auto message = op.exchanges_rows() && question.many()
-                             ? RowMessages::published().of(run_.dispatcher, machine_.transport)
+                             ? benchmarks_.row_messages->of(run_.dispatcher, machine_.transport)
                              : std::nullopt;
-    if (!message) return collectives_.seconds(question);
+    if (!message) return benchmarks_.collectives->seconds(question);
     const CollectivePrice price =
-        one_by_one(collectives_.price(question), *message, op.collective.row_bytes, machine_.nic_Bps);
+        one_by_one(benchmarks_.collectives->price(question), *message, op.collective.row_bytes, machine_.nic_Bps);
     return price.latency_s + wire_s(question, price.algorithm) / price.efficiency;
   }
 
   const RunRow& run_;
   const DataSheet& sheet_;
-  const ItemTimes& gpu_;
-  const CollectiveEstimator& collectives_;
+  const BenchmarkTimes& benchmarks_;
   CollectiveMachine machine_;
   Mesh mesh_;
   bool resident_;  ///< weights are gathered, and gradients summed, once a step
@@ -144,8 +141,7 @@ double share_sent(const RunRow& run, const RankGroup& group) {
   return share_sent_once(1 / static_cast<double>(group.nodes > 1 ? group.nodes : group.ranks), run.model.top_k);
 }
 
-StepWork step_work(const RunRow& run, const ItemTimes& gpu, const CollectiveEstimator& collectives,
-                   const StackSpec& stack) {
+StepWork step_work(const RunRow& run, const BenchmarkTimes& benchmarks, const StackSpec& stack) {
   if (!run.unusable.empty()) throw_error(Code::usage, "{}", run.unusable);
   const auto sheet = data_sheet(run.gpu);
   if (!sheet) throw_error(Code::usage, "no data sheet of '{}'", run.gpu);
@@ -165,7 +161,7 @@ StepWork step_work(const RunRow& run, const ItemTimes& gpu, const CollectiveEsti
   const auto of_microbatches = [&](std::int64_t count) {
     options.microbatches = count;
     const ProgramSet set = build_program_set(part, layout, options);
-    Sums sums(run, layout, *sheet, gpu, collectives, stack.attention, resident);
+    Sums sums(run, layout, *sheet, benchmarks, stack.attention, resident);
     sums.add(set.programs.front().nodes, 1, false);
     return sums.out;
   };
@@ -199,8 +195,9 @@ StepWork step_work(const RunRow& run, const ItemTimes& gpu, const CollectiveEsti
   const double sent =
       tokens * static_cast<double>(run.model.d_model) * word / (run.sequence_parallel ? out.tensor_ranks : 1);
   if (run.pp > 1)
-    out.send_s = 2 * out.chunks * out.microbatches *
-                 collectives.seconds({OpKind::send, sent, {2, out.stages_over_nodes ? 2 : 1}, machine_of(run)});
+    out.send_s =
+        2 * out.chunks * out.microbatches *
+        benchmarks.collectives->seconds({OpKind::send, sent, {2, out.stages_over_nodes ? 2 : 1}, machine_of(run)});
   out.model_flops_s = run.model.flops_per_token(run.seq) * static_cast<double>(run.tokens()) /
                       static_cast<double>(run.gpus) / sheet->flops;
   return out;

@@ -5,8 +5,7 @@
 #include <string>
 
 #include "configs/files/stack.hpp"
-#include "sim/cost/collectives/collective_estimator.hpp"
-#include "sim/cost/kernels/item_times.hpp"
+#include "sim/cost/stacks/benchmark_times.hpp"
 #include "sim/measurements/run_layout.hpp"
 #include "sim/program/compose/compose.hpp"
 
@@ -56,7 +55,6 @@ double share_sent(const RunRow& run, const RankGroup& group);
 
 /// Throws Error{usage} with the reason where the row cannot be predicted: no data sheet of the GPU, an unusable row, a
 /// layout that the step program refuses.
-StepWork step_work(const RunRow& run, const ItemTimes& gpu, const CollectiveEstimator& collectives,
-                   const StackSpec& stack = {});
+StepWork step_work(const RunRow& run, const BenchmarkTimes& benchmarks, const StackSpec& stack = {});
 
 }  // namespace wt

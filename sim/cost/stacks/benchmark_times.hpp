@@ -1,0 +1,21 @@
+// What steps are priced by, whatever their stack: benchmarks of kernels, collectives and rows sent one by one.
+#pragma once
+#include <memory>
+
+#include "sim/cost/collectives/collective_estimator.hpp"
+#include "sim/cost/collectives/row_messages.hpp"
+#include "sim/cost/kernels/item_times.hpp"
+#include "sim/cost/kernels/machine_model.hpp"
+
+namespace wt {
+
+struct BenchmarkTimes {
+  std::shared_ptr<const ItemTimes> items;                  ///< published
+  std::shared_ptr<const CollectiveEstimator> collectives;  ///< published, and this machine's where it was measured
+  std::shared_ptr<const RowMessages> row_messages;         ///< published
+  std::shared_ptr<const MachineModel> measured = nullptr;  ///< kernels of this machine; none = nothing was
+
+  bool operator==(const BenchmarkTimes&) const = default;  ///< the same estimators
+};
+
+}  // namespace wt
