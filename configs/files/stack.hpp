@@ -1,6 +1,6 @@
 // A stack: the framework that a run trains with, as far as it changes what a step takes, in time and in memory. Facts
 // here come from its documentation and source code; the constants of the step-time model
-// (sim/cost/stacks/step_model.hpp) and of memory (sim/cost/memory/reserved_memory.hpp) are fitted.
+// (sim/cost/stacks/step_constants.hpp) and of memory (sim/cost/memory/reserved_memory.hpp) are fitted.
 #pragma once
 #include <array>
 #include <map>
@@ -27,7 +27,8 @@ enum class SyncPoints { experts, exchange, none };
 /// HybridEP's kernels know the numbers without the host.
 bool waits_for_rows(SyncPoints points, std::int64_t expert, Dispatcher dispatcher);
 
-/// Constants of the step-time model that differ from stack to stack; sim/cost/stacks/step_model.hpp says what each is.
+/// Constants of the step-time model that differ from stack to stack; sim/cost/stacks/step_constants.hpp says what each
+/// is.
 inline constexpr std::array<const char*, 9> kStackFactors = {"products", "attention", "memory",    "item_s", "network",
                                                              "tensor",   "exchange",  "optimizer", "step_s"};
 

@@ -10,7 +10,7 @@
 #include "configs/base/number.hpp"
 #include "configs/base/statistics.hpp"
 #include "sim/bounds/bounds.hpp"
-#include "sim/cost/memory/run_program.hpp"
+#include "sim/cost/memory/stack_program.hpp"
 #include "sim/program/compose/restore.hpp"
 #include "sim/program/memory/memory_replay.hpp"
 #include "sim/program/routing/named_routing.hpp"

@@ -7,7 +7,7 @@
 
 #include "configs/base/error.hpp"
 #include "configs/base/statistics.hpp"
-#include "sim/cost/memory/run_program.hpp"
+#include "sim/fit/run_program.hpp"
 
 namespace wt {
 namespace {

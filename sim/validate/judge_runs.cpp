@@ -10,9 +10,9 @@
 #include "configs/base/error.hpp"
 #include "configs/base/statistics.hpp"
 #include "configs/files/data_sheet.hpp"
-#include "sim/cost/memory/run_program.hpp"
+#include "sim/cost/memory/stack_program.hpp"
 #include "sim/cost/ops/remembered_cost.hpp"
-#include "sim/cost/stacks/expert_loads.hpp"
+#include "sim/fit/expert_loads.hpp"
 #include "sim/replay/simulated_step.hpp"
 
 namespace wt {

@@ -4,8 +4,8 @@
 #include <regex>
 
 #include "configs/base/error.hpp"
-#include "sim/cost/memory/run_program.hpp"
-#include "sim/cost/stacks/step_work.hpp"
+#include "sim/cost/memory/stack_program.hpp"
+#include "sim/fit/step_work.hpp"
 #include "sim/replay/simulated_step.hpp"
 #include "sim/validate/judge_runs.hpp"
 #include "tests/fixtures/published_reference.hpp"
