@@ -1,6 +1,6 @@
 // A stack: the framework that a run trains with, as far as it changes the time and memory of a step. These facts come
-// from its documentation and source code. The constants of the step-time model (sim/cost/stacks/step_model.hpp) and of
-// memory (sim/cost/memory/reserved_memory.hpp) are fitted.
+// from its documentation and source code. The constants of the step-time model (sim/cost/stacks/step_constants.hpp) and of
+// memory (sim/cost/memory/allocator_memory.hpp) are fitted.
 #pragma once
 #include <array>
 #include <map>
@@ -27,7 +27,7 @@ enum class SyncPoints { experts, exchange, none };
 /// False for HybridEP, whose kernels read the numbers on the device.
 bool waits_for_rows(SyncPoints points, std::int64_t expert, Dispatcher dispatcher);
 
-/// Constants of the step-time model that differ between stacks, defined in sim/cost/stacks/step_model.hpp.
+/// Constants of the step-time model that differ between stacks, defined in sim/cost/stacks/step_constants.hpp.
 inline constexpr std::array<const char*, 9> kStackFactors = {"products", "attention", "memory",    "item_s", "network",
                                                              "tensor",   "exchange",  "optimizer", "step_s"};
 

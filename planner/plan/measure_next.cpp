@@ -8,7 +8,7 @@
 
 #include "configs/base/number.hpp"
 #include "planner/plan/plan.hpp"
-#include "sim/cost/fit/evenly.hpp"
+#include "sim/statistics/evenly.hpp"
 
 namespace wt {
 namespace {

@@ -93,9 +93,7 @@ void read_stack_facts(PlanInputs& inputs, const StackSpec& stack) {
   inputs.stack = stack;
   if (inputs.study.lora) inputs.stack.layouts = stack.layouts.with_adapters();
   if (inputs.study.cluster.shared_cores()) return;
-  const PublishedTimes& published = PublishedTimes::get();
-  inputs.memory =
-      std::make_shared<StackMemory>(stack_memory(stack, inputs.study.gpus, published.tables(), published.stacks()));
+  inputs.memory = std::make_shared<StackMemory>(PublishedConstants::get().memory.of(stack, inputs.study.gpus));
 }
 
 void read_prices(PlanInputs& inputs, bool allow_assumed) {
@@ -144,7 +142,7 @@ PlanInputs read_plan_inputs(StudySpec study, bool allow_assumed) {
         "silent_errors: found rate {}, on {} nodes an error every {:.3g} s; needs less than {:.3g} s (70 years) "
         "between two, or rate: none",
         inputs.study.silent_errors.rate, nodes, errors->job_mean_s(nodes), kLongest_s);
-  read_prices(inputs, allow_assumed);  // last: fitting them takes seconds
+  read_prices(inputs, allow_assumed);
   return inputs;
 }
 

@@ -13,7 +13,7 @@
 #include "configs/files/stack.hpp"
 #include "planner/search/search.hpp"
 #include "planner/search/space_member.hpp"
-#include "sim/cost/op_times.hpp"
+#include "sim/fit/published_times.hpp"
 #include "sim/published/run_files.hpp"
 
 namespace wt {

@@ -2,14 +2,13 @@
 
 #include <fmt/core.h>
 
-#include <cmath>
 #include <map>
 
 #include "configs/base/error.hpp"
 #include "configs/files/data_sheet.hpp"
 #include "configs/files/find.hpp"
 #include "sim/cost/calibrate/calibrate.hpp"
-#include "sim/cost/fit/evenly.hpp"
+#include "sim/cost/published_constants.hpp"
 
 namespace wt {
 namespace {
@@ -38,59 +37,6 @@ void check_device(const std::map<std::string, std::string>& fingerprint, const C
 }
 
 }  // namespace
-
-PublishedTimes::PublishedTimes(PublishedTables tables) : tables_(std::move(tables)), stacks_(read_stacks()) {
-  fit({std::make_shared<ItemTimes>(tables_.kernels),
-       std::make_shared<CollectiveEstimator>(points_of(tables_.collectives)),
-       std::make_shared<RowMessages>(tables_.row_exchanges)});
-}
-
-PublishedTimes::PublishedTimes(const PublishedTimes& other, std::vector<RunRow> runs)
-    : tables_(other.tables_), stacks_(other.stacks_) {
-  tables_.runs = std::move(runs);
-  fit(other.all_.benchmarks);
-}
-
-void PublishedTimes::fit(const BenchmarkTimes& benchmarks) {
-  // Sources that measured much would hide how far off the others are.
-  constexpr std::size_t kMostOfOrigin = 12;
-  std::map<std::pair<std::string, std::string>, std::vector<const StepError*>> origins;
-  for (const StepError& e : tables_.step_errors) origins[{e.family, e.origin}].push_back(&e);
-  for (const auto& [key, members] : origins)
-    for (const StepError* e : evenly(members, kMostOfOrigin)) errors_.add(e->family, e->origin, std::log(e->ratio));
-  all_ = {benchmarks, std::make_shared<StackFit>(tables_.runs, stacks_, benchmarks)};
-}
-
-BenchmarkTimes PublishedTimes::benchmarks_without(const std::string& origin) const {
-  const auto others = [&](const auto& rows) {
-    auto out = rows;
-    std::erase_if(out, [&](const auto& row) { return stack_fit().same_as(row.origin) == origin; });
-    return out;
-  };
-  BenchmarkTimes out = all_.benchmarks;
-  if (auto rows = others(tables_.kernels); rows.size() < tables_.kernels.size())
-    out.items = std::make_shared<ItemTimes>(rows);
-  if (auto rows = others(tables_.collectives); rows.size() < tables_.collectives.size())
-    out.collectives = std::make_shared<CollectiveEstimator>(points_of(rows));
-  if (auto rows = others(tables_.row_exchanges); rows.size() < tables_.row_exchanges.size())
-    out.row_messages = std::make_shared<RowMessages>(rows);
-  return out;
-}
-
-const StepPrices& PublishedTimes::without(const std::string& origin) const {
-  const auto [found, is_new] = without_.try_emplace(origin, all_);
-  StepPrices& prices = found->second;
-  if (!is_new) return prices;
-  prices.benchmarks = benchmarks_without(origin);
-  if (stack_fit().knows_origin(origin) || !(prices.benchmarks == all_.benchmarks))
-    prices.stacks = std::make_shared<StackFit>(stack_fit(), origin, prices.benchmarks);
-  return prices;
-}
-
-const PublishedTimes& PublishedTimes::get() {
-  static const PublishedTimes times(read_published_tables(configs_folder() / "measurements"));
-  return times;
-}
 
 Prices make_prices(const PriceSources& sources, const ClusterSpec& cluster, std::int64_t ranks) {
   Prices out;
@@ -129,9 +75,9 @@ Prices make_prices(const PriceSources& sources, const ClusterSpec& cluster, std:
     out.cost = machine;
     return out;
   }
-  const PublishedTimes& published = PublishedTimes::get();
+  const PublishedConstants& published = PublishedConstants::get();
   out.stack = read_stack(sources.stack.empty() ? kDefaultStack : sources.stack);
-  BenchmarkTimes times = published.benchmarks();
+  BenchmarkTimes times = published.benchmarks;
   if (machine) {
     cluster.check_one_gpu(ranks);
     check_device(out.fingerprint, cluster, cluster.one_gpu(ranks));
@@ -140,8 +86,8 @@ Prices make_prices(const PriceSources& sources, const ClusterSpec& cluster, std:
       times.collectives =
           std::make_shared<CollectiveEstimator>(times.collectives->with_own(machine->data().collectives.points));
   }
-  out.cost = std::make_shared<StackCost>(cluster, out.stack, published.stack_fit().model(), times,
-                                         published.off_by(sources.family), sources.precisions);
+  out.cost = std::make_shared<StackCost>(cluster, out.stack, published.steps, times,
+                                         published.step_bounds.of(sources.family), sources.precisions);
   out.basis +=
       (out.basis.empty() ? "" : ", then ") + out.stack.name +
       (out.stack.release.empty() ? "" : " " + out.stack.release) + ", published runs" +

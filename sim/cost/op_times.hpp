@@ -1,5 +1,6 @@
-// The one place where prices are made: plans, simulated steps and what-ifs ask here. Judges ask the same estimators
-// (PublishedTimes), made without what they judge.
+// The one place where prices are made: plans, simulated steps and what-ifs ask here. They rest on published constants
+// (published_constants.hpp) and on what was measured on the user's machine. Judges ask the same estimators with
+// constants that were fitted without what they judge (sim/fit/published_times.hpp).
 #pragma once
 #include <filesystem>
 #include <map>
@@ -10,10 +11,7 @@
 #include "configs/files/cluster.hpp"
 #include "configs/files/profile.hpp"
 #include "configs/files/stack.hpp"
-#include "sim/cost/fit/conformal.hpp"
 #include "sim/cost/stacks/stack_cost.hpp"
-#include "sim/cost/stacks/stack_fit.hpp"
-#include "sim/measurements/published_tables.hpp"
 
 namespace wt {
 
@@ -40,46 +38,5 @@ struct Prices {
 /// was measured there. Throws Error{usage}: neither profile nor machine of shared cores, a profile of another machine
 /// than the cluster's first `ranks` ranks have, unknown names.
 Prices make_prices(const PriceSources& sources, const ClusterSpec& cluster, std::int64_t ranks);
-
-/// What steps are priced by: benchmarks, and the constants of stacks that steps have with these.
-struct StepPrices {
-  BenchmarkTimes benchmarks;
-  std::shared_ptr<const StackFit> stacks;  ///< fits when first asked for a model: a second or two
-};
-
-/// What published prices are made of.
-class PublishedTimes {
- public:
-  /// Of configs/measurements, read and fitted once a process.
-  static const PublishedTimes& get();
-  explicit PublishedTimes(PublishedTables tables);
-  PublishedTimes(const PublishedTimes&) = delete;
-  PublishedTimes& operator=(const PublishedTimes&) = delete;
-  /// The same benchmarks beside other runs.
-  PublishedTimes(const PublishedTimes& other, std::vector<RunRow> runs);
-
-  const PublishedTables& tables() const { return tables_; }
-  const std::vector<StackSpec>& stacks() const { return stacks_; }
-  const BenchmarkTimes& benchmarks() const { return all_.benchmarks; }
-  const StackFit& stack_fit() const { return *all_.stacks; }
-  /// As if an origin (StackFit::origin_of) had published nothing, no step and no benchmark. Made when first asked for:
-  /// where it has benchmarks, these are fitted anew and every step is priced by them, for a second or two.
-  const StepPrices& without(const std::string& origin) const;
-  /// What a step of a family is multiplied by for the ends of its 80 % interval: by how much steps of other origins
-  /// than `without` were off.
-  std::pair<double, double> off_by(const std::string& family, const std::string& without = "") const {
-    return errors_.bounds(family, without);
-  }
-
- private:
-  void fit(const BenchmarkTimes& benchmarks);
-  BenchmarkTimes benchmarks_without(const std::string& origin) const;
-
-  PublishedTables tables_;
-  std::vector<StackSpec> stacks_;
-  StepPrices all_;
-  LeftOutErrors errors_;
-  mutable std::map<std::string, StepPrices> without_;  ///< by origin
-};
 
 }  // namespace wt

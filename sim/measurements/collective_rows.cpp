@@ -13,11 +13,6 @@
 
 namespace wt {
 
-double bus_share(OpKind kind, double ranks) {
-  const double share = (ranks - 1) / ranks;
-  return kind == OpKind::all_reduce ? 2 * share : kind == OpKind::broadcast || kind == OpKind::send ? 1 : share;
-}
-
 std::int64_t fewest_on_node(std::int64_t nodes, std::int64_t gpus, std::int64_t gpus_per_node) {
   if (gpus % nodes == 0) return gpus / nodes;
   const std::int64_t last = gpus - (nodes - 1) * gpus_per_node;  // schedulers fill one node after the other

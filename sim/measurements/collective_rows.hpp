@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "configs/files/evidence.hpp"
-#include "sim/measurements/interconnect.hpp"
+#include "sim/cost/collectives/collective_algorithm.hpp"
+#include "sim/cost/collectives/interconnect.hpp"
 #include "sim/program/program.hpp"
 
 namespace wt {
@@ -38,11 +39,6 @@ struct CollectiveRow {
   std::string cluster() const;
 };
 constexpr double kPlateauBytes = 16.0 * (1 << 30);  // where published sweeps end
-
-/// Share of `bytes` that each rank sends over its slowest link in a ring: bus bandwidth = share * bytes / time.
-/// 2 (n-1)/n for an all-reduce, 1 for a broadcast and for a send to the next rank, (n-1)/n otherwise (nccl-tests,
-/// PERFORMANCE.md).
-double bus_share(OpKind kind, double ranks);
 
 /// Ranks of the node with fewest where GPUs do not divide into nodes: what the last node has after full ones, or of an
 /// even spread.

@@ -11,18 +11,9 @@
 #include <string>
 #include <vector>
 
-namespace wt {
+#include "sim/cost/kernels/kernel_task.hpp"
 
-/// A kernel and its shape. op: gemm, grouped_gemm, moe_forward and _backward (a layer of experts), attention_forward
-/// and _backward, or one that passes row by row through memory (row_ops.hpp).
-struct KernelShape {
-  std::string op;
-  double m = 0, n = 0, k = 0;  ///< m x k times k x n; rows m and width n; m queries, k keys, head dimension n
-  double groups = 1;           ///< of a grouped product (m rows each), experts of a layer; batch x heads of attention
-  bool causal = false;         ///< attention
-  double window = 0;           ///< causal attention: keys that a query sees at most; 0 = all before it
-  std::string implementation = {};  ///< the library; empty = not said
-};
+namespace wt {
 
 struct KernelRow : KernelShape {
   std::int64_t line = 0;

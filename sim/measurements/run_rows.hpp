@@ -15,19 +15,10 @@
 #include "configs/files/pipeline_layout.hpp"
 #include "configs/files/precisions.hpp"
 #include "configs/files/recompute.hpp"
-#include "sim/measurements/interconnect.hpp"
+#include "sim/cost/collectives/interconnect.hpp"
+#include "sim/cost/memory/memory_forecast.hpp"
 
 namespace wt {
-
-/// What a measured memory is of, on the GPU with most of it.
-enum class MemoryOf {
-  nothing,         ///< not measured
-  peak_allocated,  ///< of tensors: torch.cuda.max_memory_allocated
-  peak_reserved,   ///< of the allocator's blocks: torch.cuda.max_memory_reserved
-  peak,            ///< the source does not say whether allocated or reserved
-  states,          ///< parameters, gradients and optimizer state of the layers alone
-  activations,     ///< what the layers keep for backward alone
-};
 
 struct RunRow {
   std::int64_t line = 0;  ///< in the file

@@ -8,8 +8,8 @@
 #include "configs/base/atomic_file.hpp"
 #include "configs/base/error.hpp"
 #include "configs/files/data_sheet.hpp"
-#include "sim/cost/op_times.hpp"
-#include "sim/cost/stacks/expert_loads.hpp"
+#include "sim/cost/collectives/collective_estimator.hpp"
+#include "sim/fit/expert_loads.hpp"
 
 namespace wt {
 namespace {
@@ -35,10 +35,10 @@ ClusterSpec cluster_of(const RunRow& row) {
   const Provenance published{Evidence::published, row.source.empty() ? row.name : row.source};
   for (const char* section : {"gpu", "nvswitch", "nic", "leaf"}) c.sources[section] = {published};
   if (c.nodes == 1) return c;
-  c.nic_Bps = machine_of(row).nic_Bps;
+  c.nic_Bps = machine_of(row.gpu, row.interconnect).nic_Bps;
   c.transport = row.interconnect.transport;
   c.fabric = row.interconnect.fabric;
-  if (!PublishedTimes::get().benchmarks().collectives->knows_fabric(c.fabric)) c.fabric.clear();
+  if (!CollectiveEstimator::published().knows_fabric(c.fabric)) c.fabric.clear();
   return c;
 }
 

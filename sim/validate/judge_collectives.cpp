@@ -8,6 +8,8 @@
 #include "configs/base/error.hpp"
 #include "configs/base/statistics.hpp"
 #include "sim/cost/collectives/collective_estimator.hpp"
+#include "sim/fit/collective_fit.hpp"
+#include "sim/fit/collective_rows_as_points.hpp"
 
 namespace wt {
 namespace {
@@ -41,7 +43,9 @@ class Others {
   }
   const CollectiveEstimator& without(const std::string& group) {
     const auto found = without_.find(group);
-    return found != without_.end() ? found->second : without_.emplace(group, all_.without(group)).first->second;
+    return found != without_.end()
+               ? found->second
+               : without_.emplace(group, CollectiveEstimator(all_.without(group).constants())).first->second;
   }
   double typical_share(const CollectivePoint& of) {
     const auto [found, fresh] = shares_.try_emplace({group_of(of), problem_of(of)}, 0.0);
@@ -56,7 +60,7 @@ class Others {
 
  private:
   std::vector<CollectivePoint> points_;
-  CollectiveEstimator all_;
+  CollectiveFit all_;
   LeftOut left_out_;
   std::map<std::string, CollectiveEstimator> without_;
   std::map<std::pair<std::string, Problem>, double> shares_;

@@ -41,7 +41,7 @@ std::string name_of(const KernelRow& row) {
                                : fmt::format("{} {} m{} n{} k{} {}", row.gpu, row.op, row.m, row.n, row.k, row.dtype);
 }
 
-Judged judge(const KernelRow& row, const KernelTimes& times, TypicalShares& typical) {
+Judged judge(const KernelRow& row, const KernelFit& fit, TypicalShares& typical) {
   const KernelPoint point = kernel_point(row);
   Judged j;
   j.line = row.line;
@@ -54,7 +54,7 @@ Judged judge(const KernelRow& row, const KernelTimes& times, TypicalShares& typi
     j.forecast.reason = j.baseline.reason = point.reason;
     return j;
   }
-  const KernelTimes::Answer answer = times.time(point, point.group);
+  const KernelTimes::Answer answer = fit.without(point.group).time(point);
   j.regime = answer.regime;
   j.forecast.value = answer.seconds;
   j.forecast.low = answer.low_s;
@@ -71,12 +71,12 @@ Judged judge(const KernelRow& row, const KernelTimes& times, TypicalShares& typi
 
 }  // namespace
 
-std::vector<Judged> judge_kernels(const std::vector<KernelRow>& rows, const KernelTimes& times,
+std::vector<Judged> judge_kernels(const std::vector<KernelRow>& rows, const KernelFit& fit,
                                   const std::vector<KernelPoint>& reference) {
   TypicalShares typical(reference);
   std::vector<Judged> judged;
   judged.reserve(rows.size());
-  for (const KernelRow& row : rows) judged.push_back(judge(row, times, typical));
+  for (const KernelRow& row : rows) judged.push_back(judge(row, fit, typical));
   add_intervals(judged, &Judged::baseline);
   return judged;
 }

@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-#include "sim/cost/op_times.hpp"
+#include "sim/fit/published_times.hpp"
 #include "sim/measurements/routing_rows.hpp"
 #include "sim/validate/judged.hpp"
 

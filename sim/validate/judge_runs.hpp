@@ -1,13 +1,13 @@
 // Published training steps beside what `windtunnel simulate` says of them. Each row is written as the files that a user
 // would write (run_files.hpp), priced by constants of its stack that were fitted without it
-// (sim/cost/stacks/stack_fit.hpp), and simulated by the code behind that command.
+// (sim/fit/stack_fit.hpp), and simulated by the code behind that command.
 #pragma once
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "sim/cost/op_times.hpp"
+#include "sim/fit/published_times.hpp"
 #include "sim/published/run_files.hpp"
 #include "sim/replay/replay.hpp"
 #include "sim/validate/judged.hpp"

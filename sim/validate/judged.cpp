@@ -6,7 +6,7 @@
 #include <set>
 
 #include "configs/base/statistics.hpp"
-#include "sim/cost/fit/conformal.hpp"
+#include "sim/statistics/intervals.hpp"
 
 namespace wt {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "configs/files/evidence.hpp"
-#include "sim/cost/fit/conformal.hpp"
+#include "sim/statistics/intervals.hpp"
 
 namespace wt {
 

@@ -24,22 +24,26 @@ MAY_INCLUDE = {
     "sim/program/routing": ["configs", "sim/program/*", "sim/program/compose"],
     "sim/program/memory": ["configs", "sim/program/*", "sim/program/compose"],
     # the simulator
-    "sim/measurements": ["configs", "sim/program"],
+    "sim/statistics": ["configs/base"],
     "sim/cost/ops": ["configs", "sim/program/*"],  # what the time of an op is; who makes such times is the row sim/cost
-    "sim/cost/fit": ["configs/base"],
     "sim/cost/host": ["configs", "sim/cost/ops", "sim/program/*"],
-    "sim/cost/collectives": ["configs", "sim/program", "sim/measurements", "sim/cost/ops", "sim/cost/fit"],
-    "sim/cost/kernels": ["configs", "sim/program", "sim/measurements", "sim/cost/ops", "sim/cost/fit", "sim/cost/collectives"],
-    "sim/cost/calibrate": ["configs", "sim/program", "sim/cost/ops", "sim/cost/fit", "sim/cost/collectives", "sim/cost/kernels"],
-    "sim/cost/memory": ["configs", "sim/program", "sim/measurements", "sim/cost/fit"],
-    "sim/cost/stacks": ["configs", "sim/program", "sim/measurements", "sim/cost/ops", "sim/cost/fit", "sim/cost/host",
-                        "sim/cost/collectives", "sim/cost/kernels"],
-    "sim/cost": ["configs", "sim/measurements", "sim/cost/ops", "sim/cost/fit", "sim/cost/calibrate", "sim/cost/stacks"],
+    "sim/cost/collectives": ["configs", "sim/program", "sim/statistics", "sim/cost/ops"],
+    "sim/cost/kernels": ["configs", "sim/program", "sim/statistics", "sim/cost/ops", "sim/cost/collectives"],
+    "sim/cost/calibrate": ["configs", "sim/program", "sim/statistics", "sim/cost/ops", "sim/cost/collectives", "sim/cost/kernels"],
+    "sim/cost/memory": ["configs", "sim/program", "sim/statistics"],
+    "sim/cost/stacks": ["configs", "sim/program", "sim/statistics", "sim/cost/ops", "sim/cost/host", "sim/cost/collectives",
+                        "sim/cost/kernels"],
+    "sim/cost": ["configs", "sim/statistics", "sim/cost/ops", "sim/cost/collectives", "sim/cost/kernels", "sim/cost/memory",
+                 "sim/cost/calibrate", "sim/cost/stacks"],
+    # published tables, and the constants that are fitted to them offline
+    "sim/measurements": ["configs", "sim/program", "sim/cost/collectives", "sim/cost/kernels", "sim/cost/memory"],
+    "sim/fit": ["configs", "sim/program", "sim/statistics", "sim/cost/ops", "sim/cost/host", "sim/cost/collectives",
+                "sim/cost/kernels", "sim/cost/memory", "sim/cost/stacks", "sim/measurements"],
     "sim/cluster": ["configs"],
     "sim/replay": ["configs", "sim/program", "sim/cost/ops", "sim/cost/collectives", "sim/cost/memory", "sim/cluster"],
     "sim/bounds": ["configs", "sim/program", "sim/cost/ops", "sim/replay"],
     "sim/months": ["configs"],
-    "sim/published": ["configs", "sim/program", "sim/measurements", "sim/cost"],
+    "sim/published": ["configs", "sim/program", "sim/measurements", "sim/fit", "sim/cost"],
     "sim/validate": ["configs", "sim"],
     # reports: what a report is, and its formats; the commands make them
     "reports/model": ["configs"],
@@ -106,8 +110,12 @@ DENIED = {
                      "planner/offers", "planner/whatif", "planner/experiments", "planner/validate"],  # for the command line alone
     "planner/validate": ["planner/cadence", "planner/placement", "planner/search", "planner/money", "planner/plan",
                          "planner/offers", "planner/whatif", "planner/experiments"],
-    # judges fit nothing: of sim/cost/fit they take the intervals from left-out errors (conformal.hpp)
-    **{fits: ["sim/validate"] for fits in ("sim/cost/calibrate", "sim/cost/fit/fit.hpp", "sim/cost/fit/least_squares.hpp")},
+    # what plans and simulates takes constants as they are in configs/constants
+    **{offline: ["planner/cadence", "planner/placement", "planner/search", "planner/money", "planner/plan", "planner/offers",
+                 "planner/whatif", "planner/experiments"] for offline in ("sim/fit", "sim/measurements")},
+    # judges fit nothing themselves: they ask sim/fit
+    **{fits: ["sim/validate"] for fits in ("sim/cost/calibrate", "sim/statistics/non_negative_fit.hpp",
+                                           "sim/statistics/least_squares.hpp")},
 }
 # Top-level folders in their order: each includes only what stands before it.
 TOP = ["configs", "kernels", "sim", "reports", "trainer", "bench", "planner"]
@@ -195,13 +203,13 @@ def planted():
         ("sim/cost/kernels/a.cpp", '"sim/validate/judge_runs.hpp"'),
         ("sim/bounds/a.cpp", '"planner/search/search.hpp"'),
         ("planner/plan/a.cpp", '"sim/validate/judge_runs.hpp"'),
-        ("sim/validate/a.cpp", '"sim/cost/fit/fit.hpp"'),
+        ("sim/validate/a.cpp", '"sim/statistics/non_negative_fit.hpp"'),
         ("sim/validate/a.cpp", '"sim/cost/calibrate/calibrate.hpp"'),
         ("sim/cost/ops/op_cost.hpp", '"sim/cost/collectives/collective_algorithm.hpp"'),
         ("sim/cost/ops/op_cost.hpp", '"sim/cost/op_times.hpp"'),
-        ("sim/cost/fit/a.cpp", '"sim/cost/kernels/machine_model.hpp"'),
-        ("sim/cost/fit/a.cpp", '"sim/cost/ops/op_cost.hpp"'),
-        ("sim/cost/host/a.cpp", '"sim/cost/stacks/step_model.hpp"'),
+        ("sim/statistics/a.cpp", '"sim/cost/kernels/machine_model.hpp"'),
+        ("sim/statistics/a.cpp", '"sim/cost/ops/op_cost.hpp"'),
+        ("sim/cost/host/a.cpp", '"sim/cost/stacks/step_constants.hpp"'),
         ("sim/cost/collectives/a.cpp", '"sim/cost/kernels/machine_model.hpp"'),
         ("sim/cost/kernels/a.cpp", '"sim/cost/calibrate/calibrate.hpp"'),
         ("sim/cost/stacks/a.cpp", '"sim/cost/op_times.hpp"'),
@@ -226,6 +234,8 @@ def planted():
         ("reports/render/a.cpp", '"planner/plan/plan.hpp"'),
         ("reports/model/a.cpp", '"reports/render/render.hpp"'),
         ("planner/plan/a.cpp", '"planner/watch/rules.hpp"'),
+        ("planner/plan/a.cpp", '"sim/fit/published_times.hpp"'),
+        ("sim/cost/a.cpp", '"sim/fit/published_times.hpp"'),
         ("kernels/a.cpp", '"configs/files/model.hpp"'),
         ("sim/cost/a.cpp", "<torch/torch.h>"),
         ("trainer/data/a.cpp", "<ATen/ATen.h>"),
@@ -236,7 +246,7 @@ def planted():
 def planted_circles():
     """A row and a name that it must not have."""
     return [
-        ("sim/cost/fit", "sim/cost/kernels"),
+        ("sim/statistics", "sim/cost/kernels"),
         ("sim/cost/ops", "sim/cost/collectives"),
         ("sim/cost/kernels", "sim/cost"),
         ("sim/cost/stacks", "sim/cost/op_times.hpp"),

@@ -1,5 +1,5 @@
 // What tables say of interconnects, as typed facts.
-#include "sim/measurements/interconnect.hpp"
+#include "sim/cost/collectives/interconnect.hpp"
 
 #include <catch2/catch.hpp>
 #include <fstream>

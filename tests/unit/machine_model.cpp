@@ -6,8 +6,8 @@
 
 #include "configs/base/error.hpp"
 #include "sim/cost/calibrate/calibrate.hpp"
-#include "sim/cost/fit/fit.hpp"
 #include "sim/cost/ops/remembered_cost.hpp"
+#include "sim/statistics/non_negative_fit.hpp"
 #include "tests/fixtures/synthetic_profile.hpp"
 
 using namespace wt;

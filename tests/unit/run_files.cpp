@@ -8,7 +8,7 @@
 
 #include "configs/base/error.hpp"
 #include "sim/cost/memory/run_program.hpp"
-#include "sim/cost/stacks/step_work.hpp"
+#include "sim/fit/step_work.hpp"
 #include "sim/program/routing/named_routing.hpp"
 #include "sim/replay/simulated_step.hpp"
 #include "sim/validate/judge_memory.hpp"

@@ -1,6 +1,6 @@
 // The step-time model: closed forms of how work adds up, constants recovered from times made of them, and what a stack
 // or GPU never measured gets.
-#include "sim/cost/stacks/step_model.hpp"
+#include "sim/cost/stacks/step_constants.hpp"
 
 #include <catch2/catch.hpp>
 #include <cmath>

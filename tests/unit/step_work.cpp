@@ -1,6 +1,6 @@
 // What a published run asks of its hardware: no faster than the data sheet, and as its layout divides it.
-#include "sim/cost/stacks/step_work.hpp"
-#include "sim/cost/stacks/expert_loads.hpp"
+#include "sim/fit/step_work.hpp"
+#include "sim/fit/expert_loads.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -239,7 +239,7 @@ TEST_CASE("half the adapters take twice the time, but for latency") {
   RunRow row = run();
   const auto seconds = [&](const std::string& said, std::int64_t gpus_per_node, RankGroup group) {
     row.interconnect = read_interconnect(said, gpus_per_node);
-    const CollectiveMachine machine = machine_of(row);
+    const CollectiveMachine machine = machine_of(row.gpu, row.interconnect);
     return benchmarks().collectives->seconds({OpKind::all_gather, 4e9, group, machine});
   };
   const double fast = seconds("8x200G", 8, {16, 2});

@@ -13,7 +13,7 @@
 
 #include "configs/base/error.hpp"
 #include "configs/files/run.hpp"
-#include "sim/cost/memory/run_program.hpp"
+#include "sim/fit/row_program.hpp"
 #include "sim/validate/judge_memory.hpp"
 
 using namespace wt;

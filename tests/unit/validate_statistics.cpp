@@ -7,7 +7,7 @@
 #include "configs/base/error.hpp"
 #include "sim/validate/judged.hpp"
 
-#include "sim/cost/fit/conformal.hpp"
+#include "sim/statistics/intervals.hpp"
 
 using namespace wt;
 

@@ -4,7 +4,7 @@
 
 #include "planner/search/search_evaluate.hpp"
 #include "planner/validate/published_plans.hpp"
-#include "sim/cost/memory/run_program.hpp"
+#include "sim/fit/row_program.hpp"
 #include "tests/fixtures/fake_cost.hpp"
 #include "tests/fixtures/temp_directory.hpp"
 #include "tests/fixtures/usage_error.hpp"

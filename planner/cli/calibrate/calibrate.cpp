@@ -1,10 +1,13 @@
 // windtunnel calibrate: makes a machine model from profiles, and reports residuals by class.
 #include "sim/cost/calibrate/calibrate.hpp"
+#include "configs/base/atomic_file.hpp"
+#include "configs/base/error.hpp"
 #include "configs/files/find.hpp"
 #include "planner/cli/calibrate/calibrate_report.hpp"
 #include "planner/cli/parts/commands.hpp"
 #include "planner/cli/parts/output.hpp"
 #include "planner/cli/parts/words.hpp"
+#include "sim/fit/published_times.hpp"
 
 namespace wt {
 namespace {
@@ -12,10 +15,26 @@ namespace {
 struct Options {
   std::vector<std::string> profiles;
   std::string output;
-  bool allow_assumed = false, json = false;
+  bool published = false, allow_assumed = false, json = false;
 };
 
+/// The files of configs/constants anew, or in another folder.
+void fit_published(const Options& o) {
+  if (!o.profiles.empty() || o.json)
+    throw_error(Code::usage, "calibrate --published: found {}, which belongs to profiles; leave it out",
+                o.json ? "--json" : "a profile");
+  const std::filesystem::path folder = o.output.empty() ? configs_folder() / "constants" : make_folder(o.output);
+  for (const auto& [name, document] : PublishedTimes::get().documents()) {
+    write_file_atomically(folder / (name + ".json"), document.dump(1) + "\n");
+    fmt::print("wrote {}\n", (folder / (name + ".json")).string());
+  }
+}
+
 void run_calibrate(const Options& o) {
+  if (o.published) return fit_published(o);
+  if (o.profiles.empty())
+    throw_error(Code::usage,
+                "calibrate: found no profile, needs one or more, or --published; windtunnel bench makes them");
   std::vector<Profile> profiles;
   for (const std::string& profile : o.profiles) profiles.push_back(read_profile(find_config("profiles", profile)));
   const CalibrationResult result = calibrate(profiles, {o.allow_assumed});
@@ -34,9 +53,10 @@ void add_calibrate(CLI::App& app) {
                         "Make a machine model out of profiles, and say how well it predicts them\n"
                         "Example: windtunnel calibrate profile.json -o machine.json");
   auto o = std::make_shared<Options>();
-  command.option("PROFILE", o->profiles, "Profiles of one machine: files, or names of yours in configs/profiles")
-      .required();
-  command.option("-o,--output", o->output, "Machine model (JSON) to write");
+  command.option("PROFILE", o->profiles, "Profiles of one machine: files, or names of yours in configs/profiles");
+  command.option("-o,--output", o->output, "Machine model (JSON) to write; of --published a folder");
+  command.flag("--published", o->published,
+               "Instead: fit the published tables of configs/measurements anew, and write configs/constants");
   command.flag("--allow-assumed", o->allow_assumed,
                "Let the model price what nobody measured by a roofline, marked as assumed");
   command.flag("--json", o->json, "Print one JSON document");

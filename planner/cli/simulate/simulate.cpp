@@ -17,6 +17,7 @@
 #include "reports/render/write.hpp"
 #include "sim/cost/memory/run_program.hpp"
 #include "sim/cost/op_times.hpp"
+#include "sim/cost/published_constants.hpp"
 #include "sim/program/memory/choose_microbatch.hpp"
 #include "sim/program/routing/named_routing.hpp"
 #include "sim/program/timeline_json.hpp"
@@ -64,8 +65,7 @@ void simulate(const Options& o) {
   options.transport_scratch = step.cluster.shared_cores();  // Gloo has it, NCCL does not
   take_stack(prices.stack, step.run.model, step.run.layout, options);
   if (!step.cluster.shared_cores())
-    step.memory = stack_memory(prices.stack, step.run.layout.world(), PublishedTimes::get().tables(),
-                               PublishedTimes::get().stacks());
+    step.memory = PublishedConstants::get().memory.of(prices.stack, step.run.layout.world());
   const auto simulated = [&](const RoutingSource& loads_of) {
     return simulated_step(step.run.model, step.run.layout, options, step.cluster, *prices.cost, loads_of);
   };

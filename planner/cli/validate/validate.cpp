@@ -46,7 +46,7 @@ Validation validate_kernels(const Options& o) {
               "Every row is predicted by constants and neighbours fitted without its own (GPU, n, k), or without "
               "its origin where it is attention.",
           .baseline = "MFU is constant",
-          .rows = judge_kernels(read_kernel_rows(file), KernelTimes(points), points)};
+          .rows = judge_kernels(read_kernel_rows(file), KernelFit(points), points)};
 }
 
 Validation validate_collectives(const Options& o) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "reports/model/report.hpp"
-#include "sim/cost/stacks/step_model.hpp"
+#include "sim/cost/stacks/step_constants.hpp"
 #include "sim/validate/judged.hpp"
 #include "sim/validate/ratios.hpp"
 

@@ -7,7 +7,7 @@
 #include "configs/base/error.hpp"
 #include "configs/files/data_sheet.hpp"
 #include "sim/cost/calibrate/calibration.hpp"
-#include "sim/cost/fit/fit.hpp"
+#include "sim/statistics/non_negative_fit.hpp"
 
 namespace wt::detail {
 namespace {

@@ -7,9 +7,9 @@
 #include "configs/base/error.hpp"
 #include "configs/files/recompute_mask.hpp"
 #include "sim/cost/calibrate/calibration.hpp"
-#include "sim/cost/fit/fit.hpp"
 #include "sim/program/compose/compose.hpp"
 #include "sim/program/walk.hpp"
+#include "sim/statistics/non_negative_fit.hpp"
 
 namespace wt::detail {
 namespace {

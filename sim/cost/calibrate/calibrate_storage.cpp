@@ -8,7 +8,7 @@
 #include "configs/base/quantity.hpp"
 #include "configs/base/text.hpp"
 #include "sim/cost/calibrate/calibration.hpp"
-#include "sim/cost/fit/fit.hpp"
+#include "sim/statistics/non_negative_fit.hpp"
 
 namespace wt::detail {
 namespace {

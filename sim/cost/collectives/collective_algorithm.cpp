@@ -129,4 +129,9 @@ AllReduce nccl_all_reduce(const AllReduceMachine& machine, double bytes, std::in
   return best;
 }
 
+double bus_share(OpKind kind, double ranks) {
+  const double share = (ranks - 1) / ranks;
+  return kind == OpKind::all_reduce ? 2 * share : kind == OpKind::broadcast || kind == OpKind::send ? 1 : share;
+}
+
 }  // namespace wt

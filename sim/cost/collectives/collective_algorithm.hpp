@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "sim/cost/ops/all_reduce.hpp"
+#include "sim/program/program.hpp"
 
 namespace wt {
 
@@ -23,6 +24,11 @@ PortBytes gather_ports(double ranks, double nodes, double members);
 /// count as the fullest, which the others wait for: the published NVLSTree curves of 4 to 1,024 nodes of DGX H100 end
 /// at 0.92-0.96 of that rate, and two nodes of B200 at 0.96 of theirs.
 PortBytes all_reduce_ports(AllReduce algorithm, double ranks, double nodes, double members);
+
+/// Share of `bytes` that each rank sends over its slowest link in a ring: bus bandwidth = share * bytes / time.
+/// 2 (n-1)/n for an all-reduce, 1 for a broadcast and for a send to the next rank, (n-1)/n otherwise (nccl-tests,
+/// PERFORMANCE.md).
+double bus_share(OpKind kind, double ranks);
 
 constexpr double kUsableNic = 48.5 / 50.0;  ///< of a ConnectX-7's nominal rate (SimAI's constants)
 

@@ -7,16 +7,14 @@
 #include <functional>
 
 #include "configs/base/error.hpp"
-#include "configs/files/find.hpp"
+#include "configs/files/fitted_constants.hpp"
 
 namespace wt {
 namespace {
 
 constexpr double kLeastLatency_s = 1e-6;
 constexpr std::size_t kFewestPoints = 3;  // three constants
-constexpr double kLeastSpread = 0.05;     // of intervals, over the price
 constexpr double kUnknownLink = 2, kFromAnotherForm = 1.5;
-constexpr std::size_t kFewestResiduals = 10;  // that tell the spread of small or large messages apart
 
 /// A message's latency on the clusters that were measured, by transport: ib_write_bw over InfiniBand NDR 2.7-2.8 us
 /// (Vultr's B200); of EFA and TCPX what the cluster files assume, so that they change nothing.
@@ -29,13 +27,6 @@ double reference_hop_s(const std::string& transport) {
 
 bool same_rates(const CollectiveMachine& a, const CollectiveMachine& b) {
   return a.nvlink_Bps == b.nvlink_Bps && a.nic_Bps == b.nic_Bps;
-}
-
-std::vector<TimedLoad> timed(const std::vector<CollectivePoint>& points) {
-  std::vector<TimedLoad> out;
-  out.reserve(points.size());
-  for (const CollectivePoint& p : points) out.push_back(timed(p));
-  return out;
 }
 
 /// Times that fall with the bytes are noise: neighbours that do share their geometric mean (pool adjacent violators).
@@ -59,20 +50,6 @@ void make_monotone(std::vector<CollectivePoint>& curve) {
     for (std::size_t i = 0; i < pool.count; ++i) curve[at++].seconds = std::exp(pool.mean());
 }
 
-/// 80th percentile of errors where each origin counts as much as any other: who measured a hundred rows of one cluster
-/// tells no more of the next one than who measured ten.
-double spread_of(const std::vector<std::pair<double, std::string>>& errors) {
-  std::map<std::string, double> rows;
-  for (const auto& [error, origin] : errors) ++rows[origin];
-  std::vector<std::pair<double, double>> weighted;
-  for (const auto& [error, origin] : errors) weighted.emplace_back(error, 1 / rows[origin]);
-  std::sort(weighted.begin(), weighted.end());
-  double below = 0;
-  for (const auto& [error, weight] : weighted)
-    if ((below += weight) >= 0.8 * static_cast<double>(rows.size())) return std::max(kLeastSpread, error);
-  return 0.5;
-}
-
 std::string words(CollectiveForm form, bool many) {
   static const char* const names[] = {"all-reduces", "gathers, scatters, broadcasts and messages", "all-to-alls"};
   return fmt::format("{} {}", names[static_cast<int>(form)], many ? "over nodes" : "inside a node");
@@ -80,71 +57,15 @@ std::string words(CollectiveForm form, bool many) {
 
 }  // namespace
 
-CollectiveEstimator::CollectiveEstimator(std::vector<CollectivePoint> published) {
-  std::map<Form, std::vector<CollectivePoint>> forms;
-  for (CollectivePoint& p : published)
-    // Sends are predicted by what gathers say, not the other way round: too few are published to tell them apart.
-    if (p.unusable.empty() && p.kind != OpKind::send)
-      forms[{form_of(p.kind), p.group.nodes > 1}].push_back(std::move(p));
-  for (auto& [form, points] : forms) fit(form, std::move(points));
-  name_fabrics();
-}
-
-void CollectiveEstimator::name_fabrics() {
-  for (const auto& [form, known] : published_)
-    if (form.second)
-      for (const CollectivePoint& p : known->points) {
-        double& largest = largest_[p.machine.fabric];
-        largest = std::max(largest, p.bytes);
-        if (p.machine.transport == kSharedTransport) link_of_[p.machine.fabric] = kSharedTransport;
-      }
+CollectiveEstimator::CollectiveEstimator(CollectiveConstants published)
+    : link_of_(std::move(published.link_of)), largest_(std::move(published.largest_bytes)) {
+  for (FormConstants& each : published.forms)
+    published_[{each.form, each.many}] = std::make_shared<const FormConstants>(std::move(each));
 }
 
 const CollectiveEstimator& CollectiveEstimator::published() {
-  static const CollectiveEstimator all(
-      points_of(read_collective_rows(configs_folder() / "measurements" / "collectives.csv")));
+  static const CollectiveEstimator all(fitted_constants<CollectiveConstants>("collectives"));
   return all;
-}
-
-void CollectiveEstimator::fit(const Form& form, std::vector<CollectivePoint> points) {
-  const std::vector<TimedLoad> times = timed(points);
-  Published out{LinkConstants(times), std::move(points), {}};
-  // How far off a machine is that nobody measured: each cluster, predicted by the others.
-  std::map<std::string, std::vector<std::size_t>> clusters;
-  for (std::size_t i = 0; i < out.points.size(); ++i) clusters[out.points[i].cluster].push_back(i);
-  std::array<std::vector<std::pair<double, std::string>>, 2> errors;
-  std::vector<std::pair<double, std::string>> all;
-  for (const auto& [cluster, members] : clusters) {
-    std::vector<TimedLoad> rest;
-    for (std::size_t i = 0; i < times.size(); ++i)
-      if (out.points[i].cluster != cluster) rest.push_back(times[i]);
-    if (rest.empty()) continue;
-    const LinkConstants without(rest, &out.constants);
-    for (const std::size_t i : members) {
-      const TimedLoad& t = times[i];
-      const double guess = without.seconds(t.load, without.constants(t.load.link, t.fabric), t.python);
-      all.emplace_back(std::abs(t.seconds / guess - 1), out.points[i].origin);
-      errors[out.points[i].bytes < kSmallMessage ? 0 : 1].push_back(all.back());
-    }
-  }
-  for (std::size_t i = 0; i < 2; ++i) out.spread[i] = spread_of(errors[i].size() < kFewestResiduals ? all : errors[i]);
-  published_[form] = std::make_shared<const Published>(std::move(out));
-}
-
-CollectiveEstimator CollectiveEstimator::without(const std::string& group) const {
-  CollectiveEstimator out = *this;
-  out.largest_.clear(), out.link_of_.clear();
-  for (const auto& [form, known] : published_) {
-    std::vector<CollectivePoint> rest;
-    for (const CollectivePoint& p : known->points)
-      if (p.cluster != group && p.origin != group) rest.push_back(p);
-    if (rest.empty())
-      out.published_.erase(form);
-    else if (rest.size() < known->points.size())
-      out.fit(form, std::move(rest));
-  }
-  out.name_fabrics();
-  return out;
 }
 
 CollectiveEstimator CollectiveEstimator::with_own(std::vector<CollectivePoint> points) const {
@@ -177,8 +98,8 @@ void CollectiveEstimator::refine(const Form& form, std::vector<CollectivePoint> 
     throw_error(Code::runtime, "prices of collectives: no published time of {}", words(form.first, form.second));
   double log_share = 0;
   for (const auto& [link, times] : by_link) {
-    const LinkConstants::Constants usual = known->second->constants.constants(link, "");
-    const LinkConstants::Constants refined = known->second->constants.refined(usual, times);
+    const LinkConstants::Constants usual = known->second->links.constants(link, "");
+    const LinkConstants::Constants refined = known->second->links.refined(usual, times);
     log_share += std::log(refined.share / usual.share);
     out.constants[link] = refined;
   }
@@ -187,7 +108,7 @@ void CollectiveEstimator::refine(const Form& form, std::vector<CollectivePoint> 
   own_[form] = std::make_shared<const Own>(std::move(out));
 }
 
-const CollectiveEstimator::Published& CollectiveEstimator::of(const CollectiveQuestion& q) const {
+const FormConstants& CollectiveEstimator::of(const CollectiveQuestion& q) const {
   const auto found = published_.find({form_of(q.kind), q.many()});
   if (found == published_.end()) throw_error(Code::usage, "no measurement of {}", words(form_of(q.kind), q.many()));
   return *found->second;
@@ -209,7 +130,7 @@ const CollectiveEstimator::Curve* CollectiveEstimator::curve(const CollectiveQue
 
 LinkConstants::Constants CollectiveEstimator::constants(const CollectiveQuestion& q, const LinkLoad& load) const {
   const auto shared = q.many() ? link_of_.find(q.machine.fabric) : link_of_.end();
-  const LinkConstants& known = of(q).constants;
+  const LinkConstants& known = of(q).links;
   LinkConstants::Constants out =
       known.constants(shared == link_of_.end() ? load.link : shared->second, q.many() ? q.machine.fabric : "");
   if (const Own* measured = own(q)) {
@@ -229,7 +150,7 @@ LinkConstants::Constants CollectiveEstimator::constants(const CollectiveQuestion
 
 double CollectiveEstimator::model_s(const CollectiveQuestion& q, bool python) const {
   const LinkLoad load = link_load(q);
-  double seconds = of(q).constants.seconds(load, constants(q, load), python);
+  double seconds = of(q).links.seconds(load, constants(q, load), python);
   if (q.many() && q.machine.hop_s > 0) {
     seconds += load.hops * (q.machine.hop_s - reference_hop_s(q.machine.transport));
     seconds = std::max(seconds, kLeastLatency_s + load.transfer_s);
@@ -309,26 +230,25 @@ CollectivePrice CollectiveEstimator::price(const CollectiveQuestion& q) const {
 double CollectiveEstimator::seconds(const CollectiveQuestion& q, bool python) const {
   if (q.group.ranks <= 1) return 0;
   const CollectivePrice alone = price(q);
-  const double host_s = python ? of(q).constants.python_s() : 0;
+  const double host_s = python ? of(q).links.python_s() : 0;
   return host_s + alone.latency_s + alone.cpu_s + (cpu_ ? 0 : wire_s(q, alone.algorithm) / alone.efficiency);
 }
 
 std::string CollectiveEstimator::blind_spot(const CollectiveQuestion& q) const {
   const auto known = published_.find({form_of(q.kind), q.many()});
   const std::string form = fmt::format("{}, {}", to_string(form_of(q.kind)), q.many() ? "many nodes" : "one node");
-  if (known == published_.end() || known->second->points.size() < kFewestPoints)
+  if (known == published_.end() || known->second->points < kFewestPoints)
     return fmt::format("fewer than {} measurements of {} on other clusters", kFewestPoints, form);
-  const bool small = q.bytes >= kSmallMessage ||
-                     std::any_of(known->second->points.begin(), known->second->points.end(), [&](const auto& p) {
-                       return p.bytes < kSmallMessage && (!q.many() || p.machine.transport == q.machine.transport);
-                     });
+  const std::set<std::string>& transports = known->second->small_transports;
+  const bool small =
+      q.bytes >= kSmallMessage || (q.many() ? transports.count(q.machine.transport) > 0 : !transports.empty());
   if (small) return "";
   return fmt::format("no other cluster {} measured below 64 MiB: latencies do not carry over",
                      q.many() ? "over " + q.machine.transport : "of one node");
 }
 
 bool CollectiveEstimator::knows_link(const CollectiveQuestion& q) const {
-  return of(q).constants.knows_link(link_load(q).link);
+  return of(q).links.knows_link(link_load(q).link);
 }
 
 void CollectiveEstimator::check_fabric(const CollectiveMachine& machine) const {

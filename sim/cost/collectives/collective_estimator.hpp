@@ -1,6 +1,6 @@
-// The one price of a collective: what plans ask and what `windtunnel validate collectives` judges. It knows points,
-// which are measured times with the machine they were taken on: published ones (configs/measurements/collectives.csv)
-// and, where there are some, a profile's of this machine. Looked up in this order, and the answer says which it was:
+// The one price of a collective: what plans ask and what `windtunnel validate collectives` judges. It knows constants
+// that were fitted to published times (sim/fit) and, where there are some, a profile's points: measured times with the
+// machine they were taken on. Looked up in this order, and the answer says which it was:
 //   exact      a measurement of this machine, this kind and this many ranks on this many nodes; between two sizes a
 //              power law
 //   fitted     constants of the link (link_constants.hpp), refined by what was measured on this machine: of this
@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/cost/collectives/collective_constants.hpp"
 #include "sim/cost/collectives/collective_points.hpp"
 #include "sim/cost/collectives/collective_question.hpp"
 #include "sim/cost/collectives/cpu_collectives.hpp"
@@ -28,17 +29,14 @@ namespace wt {
 
 class CollectiveEstimator {
  public:
-  /// Half a second for the published table.
-  explicit CollectiveEstimator(std::vector<CollectivePoint> published);
+  explicit CollectiveEstimator(CollectiveConstants published);
   explicit CollectiveEstimator(std::vector<CpuCollective> by_cpu) : cpu_(std::move(by_cpu)) {}
-  /// Of configs/measurements/collectives.csv, read once a process.
+  /// Of configs/constants/collectives.json, read once a process.
   static const CollectiveEstimator& published();
 
   /// The same, where these were measured on the machine that is asked about. Measured ones (Evidence) put aside others
   /// of the same form that are not.
   CollectiveEstimator with_own(std::vector<CollectivePoint> points) const;
-  /// The same without the published points of a cluster or an origin by this name.
-  CollectiveEstimator without(const std::string& group) const;
 
   /// Seconds split into latency and load. Throws Error{usage} where no point says anything of this form on one node, or
   /// over several.
@@ -61,11 +59,6 @@ class CollectiveEstimator {
  private:
   using Form = std::pair<CollectiveForm, bool>;  ///< over several nodes
   using Curve = std::vector<CollectivePoint>;    ///< one kind, ranks and nodes; bytes and seconds ascending
-  struct Published {
-    LinkConstants constants;
-    std::vector<CollectivePoint> points;
-    std::array<double, 2> spread{};  ///< half width of the 80 % interval: small messages, large ones
-  };
   struct Own {
     std::vector<Curve> curves;
     std::map<std::string, LinkConstants::Constants> constants;  ///< by link
@@ -73,17 +66,15 @@ class CollectiveEstimator {
     std::vector<CollectivePoint> points;
   };
 
-  void fit(const Form& form, std::vector<CollectivePoint> points);
-  void name_fabrics();
   void refine(const Form& form, std::vector<CollectivePoint> points);
-  const Published& of(const CollectiveQuestion& question) const;
+  const FormConstants& of(const CollectiveQuestion& question) const;
   const Own* own(const CollectiveQuestion& question) const;
   const Curve* curve(const CollectiveQuestion& question) const;
   LinkConstants::Constants constants(const CollectiveQuestion& question, const LinkLoad& load) const;
   double model_s(const CollectiveQuestion& question, bool python) const;
   double time_s(const CollectiveQuestion& question, bool python) const;
 
-  std::map<Form, std::shared_ptr<const Published>> published_;
+  std::map<Form, std::shared_ptr<const FormConstants>> published_;
   std::map<std::string, std::string> link_of_;  ///< of a fabric, where other jobs share it
   std::map<std::string, double> largest_;       ///< bytes measured on a fabric
   std::map<Form, std::shared_ptr<const Own>> own_;

@@ -1,5 +1,5 @@
 // Measured times of collectives, each with the machine that it was taken on: what prices (collective_estimator.hpp) are
-// fitted to, and judged on.
+// fitted to, and judged on. Published ones are read by sim/fit.
 #pragma once
 #include <optional>
 #include <string>
@@ -7,7 +7,6 @@
 
 #include "sim/cost/collectives/collective_question.hpp"
 #include "sim/cost/collectives/link_constants.hpp"
-#include "sim/measurements/collective_rows.hpp"
 
 namespace wt {
 
@@ -29,10 +28,6 @@ struct CollectivePoint {
   CollectiveQuestion question() const { return {kind, bytes, group, machine}; }
 };
 
-/// Of a table's row.
-CollectivePoint point_of(const CollectiveRow& row);
-/// Of a whole table, without rows that stand there twice.
-std::vector<CollectivePoint> points_of(const std::vector<CollectiveRow>& rows);
 /// As the fit of a link's constants takes it.
 TimedLoad timed(const CollectivePoint& point);
 

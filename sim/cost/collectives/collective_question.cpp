@@ -6,7 +6,6 @@
 #include "configs/base/error.hpp"
 #include "configs/base/number.hpp"
 #include "configs/files/data_sheet.hpp"
-#include "sim/measurements/collective_rows.hpp"
 
 namespace wt {
 namespace {
@@ -125,8 +124,6 @@ CollectiveMachine machine_of(const std::string& gpu, const Interconnect& interco
   out.fabric = interconnect.fabric;
   return out;
 }
-
-CollectiveMachine machine_of(const RunRow& run) { return machine_of(run.gpu, run.interconnect); }
 
 RankGroup RankGroup::strided(std::int64_t ranks, std::int64_t stride, std::int64_t per_domain) {
   const std::int64_t on_node =

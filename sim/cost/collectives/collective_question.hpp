@@ -6,7 +6,7 @@
 
 #include "configs/files/cluster.hpp"
 #include "sim/cost/collectives/collective_algorithm.hpp"
-#include "sim/measurements/run_rows.hpp"
+#include "sim/cost/collectives/interconnect.hpp"
 #include "sim/program/program.hpp"
 
 namespace wt {
@@ -25,8 +25,6 @@ struct CollectiveMachine : AllReduceMachine {
 
 /// Nodes of one kind of the cluster. GPUs without a data sheet are taken for the generation with their link's rate.
 CollectiveMachine machine_of(const ClusterSpec& cluster, std::size_t kind = 0);
-/// Throws Error{usage} where the GPU has no data sheet.
-CollectiveMachine machine_of(const RunRow& run);
 /// Of a GPU by name, over these adapters.
 CollectiveMachine machine_of(const std::string& gpu, const Interconnect& interconnect);
 /// Of a GPU of which only the rate of its link is known.

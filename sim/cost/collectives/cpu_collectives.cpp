@@ -5,7 +5,7 @@
 
 #include "configs/base/error.hpp"
 #include "configs/base/number.hpp"
-#include "sim/measurements/collective_rows.hpp"
+#include "sim/cost/collectives/collective_algorithm.hpp"
 
 namespace wt {
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/cost/collectives/collective_question.hpp"
@@ -22,6 +23,7 @@ struct TimedLoad {
   double seconds = 0;
 };
 
+/// Of collectives on one node, or of collectives over several. sim/fit makes them.
 class LinkConstants {
  public:
   struct Constants {
@@ -29,9 +31,13 @@ class LinkConstants {
     double share = 0;                  ///< of the nominal rate
   };
 
-  /// Throws Error{usage} without times. All on one node, or all over several. `near`: of almost the same times, where
-  /// the search for these begins.
-  explicit LinkConstants(const std::vector<TimedLoad>& times, const LinkConstants* near = nullptr);
+  using Logs = std::array<double, 3>;  ///< of latency, fill and share
+
+  LinkConstants() = default;
+  /// `base`: logarithms of the constants; `links`, `fabrics`: of factors on them, by name.
+  LinkConstants(bool many, const Logs& base, std::map<std::string, Logs> links, std::map<std::string, Logs> fabrics,
+                double python_s)
+      : many_(many), base_(base), links_(std::move(links)), fabrics_(std::move(fabrics)), python_s_(python_s) {}
 
   bool knows_link(const std::string& link) const { return links_.count(link) > 0; }
   /// Of a link and fabric; the base where a name was not seen.
@@ -40,13 +46,21 @@ class LinkConstants {
   /// Factors on `constants` that these further times of one machine ask for.
   Constants refined(const Constants& constants, const std::vector<TimedLoad>& times) const;
   double python_s() const { return python_s_; }
+  bool many() const { return many_; }
+  const Logs& base() const { return base_; }
+  const std::map<std::string, Logs>& links() const { return links_; }
+  const std::map<std::string, Logs>& fabrics() const { return fabrics_; }
 
  private:
-  using Logs = std::array<double, 3>;
   bool many_ = false;
   Logs base_{};
-  std::map<std::string, Logs> links_, fabrics_;  ///< logarithms of factors on the base
-  double python_s_ = 0;                          ///< host time of a call from Python
+  std::map<std::string, Logs> links_, fabrics_;
+  double python_s_ = 0;  ///< host time of a call from Python
 };
+
+/// Logarithm of predicted over measured, as fits count it: outliers weigh less.
+double link_misfit(double predicted_s, double measured_s);
+/// Seconds of a transfer with these constants; `many`: over several nodes.
+double link_seconds(const LinkLoad& load, const LinkConstants::Constants& constants, bool many);
 
 }  // namespace wt

@@ -2,43 +2,40 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <nlohmann/json.hpp>
 
-#include "sim/measurements/interconnect.hpp"
+#include "configs/files/fitted_constants.hpp"
+#include "sim/cost/collectives/interconnect.hpp"
 
 namespace wt {
-namespace {
-
-double geometric_mean(const std::vector<double>& logs) {
-  return std::exp(std::accumulate(logs.begin(), logs.end(), 0.0) / static_cast<double>(logs.size()));
-}
-
-}  // namespace
 
 double RowMessage::seconds() const { return std::sqrt(low_s * high_s); }
 
 double RowMessage::ratio() const { return std::sqrt(high_s / low_s); }
 
-RowMessages::RowMessages(const std::vector<RowExchangeRow>& rows) {
-  for (const RowExchangeRow& row : rows) {
-    if (!row.unusable.empty()) continue;
-    for (const std::string& transport : {row.transport, std::string()}) {
-      Times& times = times_[row.dispatcher][transport];
-      (row.low_latency ? times.second : times.first).push_back(std::log(row.seconds_a_row()));
-    }
-  }
-}
-
 std::optional<RowMessage> RowMessages::of(Dispatcher dispatcher, const std::string& transport) const {
   const auto known = times_.find(dispatcher);
   if (known == times_.end() || transport_family(transport) != "EFA") return std::nullopt;
-  const auto usable = [](const Times& times) { return !times.first.empty() && !times.second.empty(); };
   for (const std::string& name : {transport, std::string()})
-    if (const auto found = known->second.find(name); found != known->second.end() && usable(found->second)) {
-      const double normal_s = geometric_mean(found->second.first), alone_s = geometric_mean(found->second.second);
-      return RowMessage{std::min(normal_s, alone_s), std::max(normal_s, alone_s)};
-    }
+    if (const auto found = known->second.find(name); found != known->second.end()) return found->second;
   return std::nullopt;
+}
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RowMessage, low_s, high_s)
+
+void to_json(nlohmann::json& json, const RowMessages& messages) {
+  json = nlohmann::json::object();
+  for (const auto& [dispatcher, by_transport] : messages.times()) json[to_string(dispatcher)] = by_transport;
+}
+
+void from_json(const nlohmann::json& json, RowMessages& messages) {
+  RowMessages::Times times;
+  for (const auto& [word, by_transport] : json.items()) {
+    const auto dispatcher = dispatcher_from_string(word);
+    if (!dispatcher) throw_unfitted("row_messages", "no dispatcher '" + word + "'");
+    times[*dispatcher] = by_transport.get<std::map<std::string, RowMessage>>();
+  }
+  messages = RowMessages(std::move(times));
 }
 
 CollectivePrice one_by_one(CollectivePrice price, const RowMessage& message, double row_bytes, double nic_Bps) {

@@ -2,15 +2,12 @@
 // adapter that no GPU can drive (EFA) is driven by threads of the host, whose time for a row sets the rate instead:
 // NVSHMEM's under DeepEP, UCCL's own under UCCL-EP.
 #pragma once
-#include <cstdint>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "sim/cost/ops/op_cost.hpp"
-#include "sim/measurements/row_exchange_rows.hpp"
 
 namespace wt {
 
@@ -23,18 +20,24 @@ struct RowMessage {
   double ratio() const;  ///< of high_s, and inverse of low_s, over seconds()
 };
 
+/// Published ones, made by sim/fit and kept in configs/constants/row_messages.json.
 class RowMessages {
  public:
-  explicit RowMessages(const std::vector<RowExchangeRow>& rows);
+  /// By dispatcher and transport; transport "" = of all. Only of those whose benchmarks have both kinds of kernels.
+  using Times = std::map<Dispatcher, std::map<std::string, RowMessage>>;
+  RowMessages() = default;
+  explicit RowMessages(Times times) : times_(std::move(times)) {}
+  const Times& times() const { return times_; }
 
   /// None where the host has no part in it: another dispatcher, or a transport other than EFA. Of an EFA that was not
   /// measured, what all of them took.
   std::optional<RowMessage> of(Dispatcher dispatcher, const std::string& transport) const;
 
  private:
-  using Times = std::pair<std::vector<double>, std::vector<double>>;  ///< logarithms of seconds: normal, low latency
-  std::map<Dispatcher, std::map<std::string, Times>> times_;          ///< by transport; "" = of all
+  Times times_;
 };
+void to_json(nlohmann::json& json, const RowMessages& messages);
+void from_json(const nlohmann::json& json, RowMessages& messages);
 
 /// An all-to-all over nodes of which each row of `row_bytes` costs the host that much, at adapters of `nic_Bps` a GPU.
 CollectivePrice one_by_one(CollectivePrice price, const RowMessage& message, double row_bytes, double nic_Bps);

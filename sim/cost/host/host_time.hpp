@@ -10,7 +10,7 @@
 
 namespace wt {
 
-/// Of a stack's host. Fitted on published steps (sim/cost/stacks/step_model.hpp).
+/// Of a stack's host. Fitted on published steps (sim/cost/stacks/step_constants.hpp).
 struct HostConstants {
   double item_s = 0;        ///< to issue one kernel of a work item
   double call_s = 0;        ///< to issue one blocking collective

@@ -1,7 +1,6 @@
 // Times of attention by its shape alone: what a library makes of it is libraries.hpp.
 #pragma once
-#include "sim/cost/kernels/wave_model.hpp"
-#include "sim/measurements/kernel_rows.hpp"
+#include "sim/cost/kernels/kernel_task.hpp"
 #include "sim/program/work_item.hpp"
 
 namespace wt {

@@ -1,6 +1,6 @@
 // Times of a step program's work items on a GPU by published times of kernels (kernel_times.hpp), in the parts that a
 // stack's constants tell apart. How far a framework's kernels stay behind benchmarks is its stack's business
-// (sim/cost/stacks/step_model.hpp).
+// (sim/cost/stacks/step_constants.hpp).
 #pragma once
 #include <array>
 #include <map>
@@ -67,7 +67,6 @@ struct MeasuredKinds {
 class ItemTimes {
  public:
   explicit ItemTimes(std::shared_ptr<const KernelTimes> kernels) : kernels_(std::move(kernels)) {}
-  explicit ItemTimes(const std::vector<KernelRow>& rows) : ItemTimes(std::make_shared<KernelTimes>(rows)) {}
 
   /// Unlike groups of a product take no less than equal ones; a backward product is two.
   ItemTime item(const WorkItem& item, const BoundRows& rows, const KernelChoice& choice, const DataSheet& gpu) const;

@@ -1,32 +1,25 @@
 // What one kernel takes on a GPU, from published times: products by the wave model and what it leaves over at similar
 // shapes, grouped ones group by group, attention by its shape and the library's factor, what passes through memory by
-// its bytes. Points of
-// this GPU count first, then those of the nearest one. `windtunnel validate kernels` asks it without a group of points
-// and compares; prices of steps ask it with all of them.
+// its bytes. Constants of this GPU count first, then those of the nearest one. sim/fit makes them, of all measurements
+// or without some, which is how `windtunnel validate kernels` judges them.
 #pragma once
-#include <array>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "configs/files/evidence.hpp"
-#include "sim/cost/fit/conformal.hpp"
-#include "sim/cost/kernels/kernel_points.hpp"
+#include "sim/cost/kernels/kernel_constants.hpp"
+#include "sim/cost/kernels/kernel_task.hpp"
 #include "sim/cost/kernels/libraries.hpp"
-#include "sim/cost/kernels/memory_bound.hpp"
 #include "sim/cost/kernels/products.hpp"
 
 namespace wt {
 
 class KernelTimes {
  public:
-  /// Fits the products of every GPU with enough of them: a second for thousands of points.
-  explicit KernelTimes(std::vector<KernelPoint> points);
-  explicit KernelTimes(const std::vector<KernelRow>& rows) : KernelTimes(usable_points(rows)) {}
-  KernelTimes(const KernelTimes&) = delete;
-  KernelTimes& operator=(const KernelTimes&) = delete;
+  explicit KernelTimes(KernelConstants constants);
 
   struct Answer {
     std::optional<double> seconds;
@@ -35,8 +28,10 @@ class KernelTimes {
     std::string regime;  ///< answers that were found alike, whose errors are alike: "gemm, H100-SXM, m >= 1024"
     std::string reason;  ///< why there is none
   };
-  /// `without`: a group of points (KernelPoint::group) that has no part in the answer.
-  Answer time(const KernelTask& task, const std::string& without = "") const;
+  Answer time(const KernelTask& task) const;
+  /// Without its interval, and as if nothing had been measured on this GPU or of this library: shows how far what is
+  /// known of others carries. Nothing of ops that pass through memory.
+  Answer carried_over(const KernelTask& task) const;
 
   /// What a library's attention takes over what its shape says. Where nobody measured it on this generation, it is
   /// taken for one that was written for the GPU, as cuDNN is for the nearest generation on which that was measured.
@@ -51,32 +46,27 @@ class KernelTimes {
   std::pair<double, double> carried_over_bounds(const DataSheet& gpu) const;
 
  private:
-  Answer answer(const KernelTask& task, const std::string& without) const;  ///< without its interval
-  /// As if nothing had been measured on this GPU or of this library: shows how far what is known of others carries.
-  Answer carried_over(const KernelTask& task, const std::string& without) const;
-  Answer product(const KernelTask& task, const std::string& without, bool another) const;
-  Answer attention(const KernelTask& task, const std::string& without, bool as_unknown) const;
-  Answer row_by_row(const KernelTask& task, const std::string& without) const;
+  Answer answer(const KernelTask& task) const;  ///< without its interval
+  Answer product(const KernelTask& task, bool another) const;
+  Answer attention(const KernelTask& task, bool as_unknown) const;
+  Answer row_by_row(const KernelTask& task) const;
 
-  /// The GPU itself, else the nearest generation with the most similar number of processors; null without products.
-  const std::pair<const std::string, ProductModel>* donor(const DataSheet& gpu, bool another) const;
-  LibraryRow library_row(const KernelTask& task) const;
+  /// Of the GPU itself, else of the nearest generation with the most similar number of processors; null without
+  /// products.
+  const ProductModel* donor(const DataSheet& gpu, bool another) const;
 
   struct RowFit {
     MemoryBoundConstants constants = typical_memory_bound();
     bool measured = false, own = false, same = false;  ///< at all; of this very op; on this very GPU
   };
   /// What an op took on this GPU, else on the nearest that has it; of an op that nobody measured, what all took.
-  const RowFit& row_fit(const DataSheet& gpu, const std::string& op, const std::string& without) const;
-  const LeftOutErrors& errors() const;
+  const RowFit& row_fit(const DataSheet& gpu, const std::string& op) const;
 
-  std::vector<KernelPoint> points_;
-  std::map<std::string, std::vector<const KernelPoint*>> row_by_row_;  ///< by GPU
-  std::map<std::string, DataSheet> sheets_;                            ///< of GPUs with products
-  std::map<std::string, ProductModel> models_;                         ///< by GPU
-  std::optional<Libraries> libraries_;
-  mutable std::map<std::array<std::string, 3>, RowFit> row_fits_;  ///< by GPU, op and group left out
-  mutable std::optional<LeftOutErrors> errors_;
+  KernelConstants constants_;
+  std::vector<ProductModel> products_;
+  Libraries libraries_;
+  std::map<std::string, DataSheet> sheets_;                                 ///< of the GPUs that constants name
+  mutable std::map<std::pair<std::string, std::string>, RowFit> row_fits_;  ///< asked for before, by GPU and op
 };
 
 }  // namespace wt

@@ -2,8 +2,6 @@
 // longer of one row's pass, which a single block makes however few rows there are, and of moving the bytes, at one rate
 // while they fit the L2 cache and at another beyond.
 #pragma once
-#include <vector>
-
 #include "configs/files/data_sheet.hpp"
 
 namespace wt {
@@ -22,15 +20,7 @@ struct MemoryBoundConstants {
 
 double memory_bound_time_s(const RowKernel& kernel, const DataSheet& gpu, const MemoryBoundConstants& constants);
 
-/// Where a fit begins: middle values of A100 and H100.
+/// Middle values of A100 and H100, where a fit begins.
 MemoryBoundConstants typical_memory_bound();
-
-struct TimedRowKernel {
-  RowKernel kernel;
-  double seconds = 0;
-};
-
-/// The constants with the smallest relative errors, robust and with a wide prior. Throws Error{usage} without kernels.
-MemoryBoundConstants fit_memory_bound(const std::vector<TimedRowKernel>& kernels, const DataSheet& gpu);
 
 }  // namespace wt

@@ -30,20 +30,27 @@ struct WaveConstants {
 };
 constexpr std::size_t kWaveConstants = 10;
 
+/// The waves of a product in each tiling. They do not depend on the constants, so a fit counts them once.
+class CountedWaves {
+ public:
+  CountedWaves(const Product& product, const DataSheet& gpu, double groups = 1);
+  double seconds(const WaveConstants& constants) const;
+
+ private:
+  struct Tiling {
+    double whole, shared, tile_s, reduce_bytes_s;
+    std::size_t share;
+    bool split;
+  };
+  std::array<Tiling, 18> tilings_{};  ///< six tile shapes, three splits of k
+  double memory_s_ = 0;
+};
+
 /// Seconds of this product; FLOPs and bytes are never faster than the data sheet. `groups` of them in one launch: each
 /// rounds up to whole tiles, the waves run over the tiles of all, and k is not split.
 double wave_time_s(const Product& product, const DataSheet& gpu, const WaveConstants& constants, double groups = 1);
 
-struct TimedProduct {
-  Product product;
-  double seconds = 0;
-};
-
-/// The constants with the smallest relative errors (robust, and with a wide prior around `start`, so that what these
-/// products do not show stays where it was). Throws Error{usage} without products.
-WaveConstants fit_wave(const std::vector<TimedProduct>& products, const DataSheet& gpu, const WaveConstants& start);
-
-/// Where a fit begins: middle values of A100 and H100.
+/// Middle values of A100 and H100, where a fit begins.
 WaveConstants typical_wave();
 
 }  // namespace wt

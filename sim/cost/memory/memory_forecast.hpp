@@ -5,6 +5,16 @@
 
 namespace wt {
 
+/// What a measured memory is of, on the GPU with most of it.
+enum class MemoryOf {
+  nothing,         ///< not measured
+  peak_allocated,  ///< of tensors: torch.cuda.max_memory_allocated
+  peak_reserved,   ///< of the allocator's blocks: torch.cuda.max_memory_reserved
+  peak,            ///< the source does not say whether allocated or reserved
+  states,          ///< parameters, gradients and optimizer state of the layers alone
+  activations,     ///< what the layers keep for backward alone
+};
+
 /// Bytes on a GPU with their 80 % interval: the 10 %, 50 % and 90 % quantile. Other quantiles are Student's t with two
 /// degrees of freedom through these, on either side of the middle with that side's width. Of 277 published figures of
 /// reserved memory, each without its own model (validate memory, "peak reserved"), 10.1 % are above the 90 % quantile,

@@ -2,29 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <tuple>
+#include <nlohmann/json.hpp>
+#include <utility>
 
 #include "configs/base/statistics.hpp"
-#include "sim/cost/fit/conformal.hpp"
+#include "sim/statistics/intervals.hpp"
 
 namespace wt {
 
-OutsideMemory::OutsideMemory(const std::vector<OutsideRow>& rows, const std::vector<StackSpec>& stacks) {
-  std::map<std::tuple<std::string, std::string, bool>, std::vector<double>> by_origin;
-  for (const OutsideRow& row : rows)
-    if (row.unusable.empty())
-      by_origin[{row.origin, stack_of(row.framework, stacks).name, row.alone()}].push_back(
-          std::log(row.outside_bytes()));
-  for (const auto& [key, logs] : by_origin)
-    known_.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), mean(logs)});
-}
-
 OutsideMemory OutsideMemory::without(const std::string& origin) const {
-  OutsideMemory out;
+  std::vector<Known> rest;
   for (const Known& k : known_)
-    if (k.origin != origin) out.known_.push_back(k);
-  return out;
+    if (k.origin != origin) rest.push_back(k);
+  return OutsideMemory(std::move(rest));
 }
 
 double OutsideMemory::log_bytes(const std::string& stack, bool alone, const std::string& without) const {
@@ -55,6 +45,14 @@ MemoryForecast OutsideMemory::of_stack(const std::string& stack, std::int64_t gp
                             : own >= kFewestOrigins ? Evidence::published
                                                     : Evidence::derived;
   return {bytes, bytes * std::exp(low), bytes * std::exp(high), only(evidence)};
+}
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OutsideMemory::Known, origin, stack, alone, log_bytes)
+
+void to_json(nlohmann::json& json, const OutsideMemory& memory) { json = memory.known(); }
+
+void from_json(const nlohmann::json& json, OutsideMemory& memory) {
+  memory = OutsideMemory(json.get<std::vector<OutsideMemory::Known>>());
 }
 
 }  // namespace wt

@@ -2,19 +2,27 @@
 // kernels, and NCCL's buffers where the run has several GPUs. Nobody allocates it in the step program; it is read from
 // published out-of-memory messages (configs/measurements/outside_allocator.csv).
 #pragma once
+#include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "configs/files/stack.hpp"
 #include "sim/cost/memory/memory_forecast.hpp"
-#include "sim/measurements/outside_rows.hpp"
 
 namespace wt {
 
 class OutsideMemory {
  public:
-  /// Rows that are usable; the stack of a row is that of its framework.
-  OutsideMemory(const std::vector<OutsideRow>& rows, const std::vector<StackSpec>& stacks);
+  /// What one origin's rows of a stack say.
+  struct Known {
+    std::string origin, stack;
+    bool alone = false;    ///< of a run on one GPU
+    double log_bytes = 0;  ///< mean of the origin's rows
+  };
+  OutsideMemory() = default;
+  explicit OutsideMemory(std::vector<Known> known) : known_(std::move(known)) {}
+  const std::vector<Known>& known() const { return known_; }
   /// Of everything but this origin.
   OutsideMemory without(const std::string& origin) const;
   /// The geometric mean over all origins; over the stack's own, with the mean of all as one more, where it has
@@ -27,16 +35,13 @@ class OutsideMemory {
   static constexpr double kAssumed_bytes = 1.5 * (1 << 30);  // a context of 0.5 GiB, and NCCL's buffers of two groups
 
  private:
-  struct Known {
-    std::string origin, stack;
-    bool alone = false;    ///< of a run on one GPU
-    double log_bytes = 0;  ///< mean of the origin's rows
-  };
-  OutsideMemory() = default;
   /// Logarithm of bytes, of all origins but one.
   double log_bytes(const std::string& stack, bool alone, const std::string& without = "") const;
 
   std::vector<Known> known_;
 };
+
+void to_json(nlohmann::json& json, const OutsideMemory& memory);
+void from_json(const nlohmann::json& json, OutsideMemory& memory);
 
 }  // namespace wt

@@ -1,15 +1,16 @@
 #include "sim/cost/memory/stack_memory.hpp"
 
-#include <utility>
+#include <nlohmann/json.hpp>
 
 namespace wt {
 
-StackMemory stack_memory(const StackSpec& stack, std::int64_t gpus, const PublishedTables& tables,
-                         const std::vector<StackSpec>& stacks, const std::string& without) {
-  std::vector<MemorySample> samples = memory_samples(tables.memory_runs, stacks);
-  std::erase_if(samples, [&](const MemorySample& s) { return s.origin == without; });
-  return {MemoryModel(std::move(samples)).of_stack(stack),
-          OutsideMemory(tables.outside, stacks).without(without).of_stack(stack.name, gpus)};
+void to_json(nlohmann::json& json, const StackMemories& m) {
+  json = {{"allocator", m.allocator}, {"outside", m.outside}};
+}
+
+void from_json(const nlohmann::json& json, StackMemories& m) {
+  json.at("allocator").get_to(m.allocator);
+  json.at("outside").get_to(m.outside);
 }
 
 }  // namespace wt

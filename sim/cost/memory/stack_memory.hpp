@@ -1,11 +1,11 @@
 // What a rank of one stack takes of its GPU's memory: what its allocator reserves, and what is outside of it. The one
 // answer that plans, simulations and validations ask.
 #pragma once
-#include <vector>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 
+#include "sim/cost/memory/allocator_memory.hpp"
 #include "sim/cost/memory/outside_allocator.hpp"
-#include "sim/cost/memory/reserved_memory.hpp"
-#include "sim/measurements/published_tables.hpp"
 
 namespace wt {
 
@@ -23,8 +23,17 @@ class StackMemory {
   MemoryForecast outside_;
 };
 
-/// As published runs say, for a run on so many GPUs; `without`: an origin whose rows have no part in it.
-StackMemory stack_memory(const StackSpec& stack, std::int64_t gpus, const PublishedTables& tables,
-                         const std::vector<StackSpec>& stacks, const std::string& without = "");
+/// Of every stack, as published runs say; kept in configs/constants/memory.json.
+struct StackMemories {
+  AllocatorConstants allocator;
+  OutsideMemory outside;
+
+  /// For a run on so many GPUs.
+  StackMemory of(const StackSpec& stack, std::int64_t gpus) const {
+    return {allocator.of_stack(stack), outside.of_stack(stack.name, gpus)};
+  }
+};
+void to_json(nlohmann::json& json, const StackMemories& memories);
+void from_json(const nlohmann::json& json, StackMemories& memories);
 
 }  // namespace wt

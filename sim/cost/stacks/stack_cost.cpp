@@ -8,8 +8,6 @@
 
 #include "configs/base/error.hpp"
 #include "sim/cost/host/host_time.hpp"
-#include "sim/cost/stacks/stack_fit.hpp"
-#include "sim/cost/stacks/step_work.hpp"
 
 namespace wt {
 
@@ -52,6 +50,11 @@ std::pair<double, double> of_release(const StackSpec& stack, const std::pair<dou
 }
 
 }  // namespace
+
+bool at_ends(const Op& op) {
+  return op.group == Group::embedding || op.group == Group::head || op.action == Action::embed ||
+         op.action == Action::head_loss;
+}
 
 StackUse stack_use(const StepModel& steps, const StepTraits& traits, const std::pair<double, double>& off_by) {
   const bool chip = steps.knows_chip(traits.chip);

@@ -12,7 +12,7 @@
 #include "sim/cost/kernels/own_ratios.hpp"
 #include "sim/cost/ops/op_cost.hpp"
 #include "sim/cost/stacks/benchmark_times.hpp"
-#include "sim/cost/stacks/step_model.hpp"
+#include "sim/cost/stacks/step_constants.hpp"
 
 namespace wt {
 
@@ -26,6 +26,9 @@ struct StackUse {
 };
 /// `off_by`: its `ratios`.
 StackUse stack_use(const StepModel& steps, const StepTraits& traits, const std::pair<double, double>& off_by);
+
+/// Whether an op is of embedding or output projection, which frameworks keep in 16 bits.
+bool at_ends(const Op& op);
 
 class StackCost : public OpCost {
  public:

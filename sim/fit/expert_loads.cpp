@@ -1,4 +1,4 @@
-#include "sim/cost/stacks/expert_loads.hpp"
+#include "sim/fit/expert_loads.hpp"
 
 #include <fmt/core.h>
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "configs/files/stack.hpp"
-#include "sim/cost/stacks/benchmark_times.hpp"
+#include "sim/cost/stacks/stack_cost.hpp"
 #include "sim/measurements/run_layout.hpp"
 #include "sim/program/compose/compose.hpp"
 
@@ -44,9 +44,6 @@ struct StepWork {
   /// Seconds that a GPU would need at the data sheet's FLOP/s for the model's FLOPs: of the naive prediction.
   double model_flops_s = 0;
 };
-
-/// Whether an op is of embedding or output projection, which frameworks keep in 16 bits.
-bool at_ends(const Op& op);
 
 /// Of the rows that a dispatcher sends to a token's experts, the share that leaves where it sends a token once to each
 /// place that has some of them (Dispatcher), a place being a node where the group spans several, else a rank; the

@@ -1,4 +1,4 @@
-#include "sim/cost/fit/least_squares.hpp"
+#include "sim/statistics/least_squares.hpp"
 
 #include <cmath>
 #include <unsupported/Eigen/NonLinearOptimization>

@@ -1,4 +1,4 @@
-#include "sim/cost/fit/fit.hpp"
+#include "sim/statistics/non_negative_fit.hpp"
 
 #include <Eigen/Dense>
 #include <algorithm>

@@ -1,6 +1,7 @@
 // Intervals from errors on what had no part in a fit: split conformal prediction over groups (Vovk et al. 2005).
 #pragma once
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,19 +28,30 @@ constexpr std::size_t kFewestErrors = 10, kFewestGroups = 5;
 /// inside. Without errors the factor 2.
 std::pair<double, double> log_interval(const std::vector<LogError>& errors);
 
+/// What answers are multiplied by for the ends of their 80 % interval, by regime: answers that err alike.
+struct ErrorBounds {
+  using Bounds = std::pair<double, double>;
+  std::map<std::string, Bounds> by_regime;
+  std::map<std::string, Bounds> by_kind;  ///< of the regimes whose names begin alike up to a comma
+  Bounds all = {0.5, 2};
+
+  /// The regime's own; where it has none, those of its kind, and else of all.
+  const Bounds& of(const std::string& regime) const;
+};
+void to_json(nlohmann::json& json, const ErrorBounds& bounds);
+void from_json(const nlohmann::json& json, ErrorBounds& bounds);
+
 /// Errors of measurements that had no part in their predictions, by regime: rows that err alike.
 class LeftOutErrors {
  public:
   void add(const std::string& regime, const std::string& group, double log_ratio);
-  /// What an answer of this regime is multiplied by for the ends of its 80 % interval: log_interval of the errors of
-  /// the regime's other groups than `without`; where these are fewer than kFewestErrors, of the regimes whose names
-  /// begin alike up to a comma, and else of all.
-  std::pair<double, double> bounds(const std::string& regime, const std::string& without = "") const;
+  /// log_interval of each regime's errors, without those of a group. A regime with fewer than kFewestErrors takes those
+  /// of its kind, and a kind with fewer those of all.
+  ErrorBounds bounds(const std::string& without = "") const;
 
  private:
   std::map<std::string, std::vector<LogError>> by_regime_;
   std::vector<LogError> all_;
-  mutable std::map<std::pair<std::string, std::string>, std::pair<double, double>> known_;
 };
 
 }  // namespace wt

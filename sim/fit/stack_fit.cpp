@@ -1,4 +1,4 @@
-#include "sim/cost/stacks/stack_fit.hpp"
+#include "sim/fit/stack_fit.hpp"
 
 #include <fmt/core.h>
 
@@ -11,14 +11,6 @@
 
 namespace wt {
 namespace {
-
-/// Parts of one design that differ in their memory alone (H100, H200, GH200) compute alike.
-std::string chip_of(const std::string& gpu) {
-  const auto sheet = data_sheet(gpu);
-  return sheet ? fmt::format("generation {}, {} processors, {:.0f} TFLOP/s", sheet->generation, sheet->processors,
-                             sheet->flops * 1e-12)
-               : gpu;
-}
 
 std::string identity(const RunRow& r) {
   return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", r.source, r.framework, r.model.name,
@@ -34,16 +26,6 @@ std::string measurement_key(const RunRow& r) {
 }
 
 }  // namespace
-
-StepTraits traits_of(const StackSpec& stack, const std::string& gpu) {
-  return {.stack = stack.name,
-          .chip = chip_of(gpu),
-          .balanced_stages = stack.balanced_stages,
-          .attention = stack.attention,
-          .factors = stack.step,
-          .separate_reduce_group = stack.separate_reduce_group,
-          .sync_points = stack.sync_points};
-}
 
 StackFit::StackFit(const std::vector<RunRow>& runs, const std::vector<StackSpec>& stacks, BenchmarkTimes benchmarks)
     : stacks_(stacks), benchmarks_(std::move(benchmarks)) {
@@ -89,7 +71,7 @@ std::unique_ptr<StepModel> StackFit::fitted(Skip skip) const {
   if (timed.empty())
     throw_error(Code::usage,
                 "fit of stacks: found no published step that is not left out, needs one; see configs/measurements");
-  return std::make_unique<StepModel>(timed);
+  return std::make_unique<StepModel>(fit_steps(timed));
 }
 
 const StepModel& StackFit::model() const {

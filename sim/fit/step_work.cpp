@@ -1,4 +1,4 @@
-#include "sim/cost/stacks/step_work.hpp"
+#include "sim/fit/step_work.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include "configs/base/error.hpp"
 #include "configs/files/data_sheet.hpp"
 #include "sim/cost/host/host_time.hpp"
-#include "sim/cost/stacks/expert_loads.hpp"
+#include "sim/fit/expert_loads.hpp"
 #include "sim/program/mesh.hpp"
 #include "sim/program/routing/routing.hpp"
 #include "sim/program/walk.hpp"
@@ -26,7 +26,7 @@ class Sums {
       : run_(run),
         sheet_(sheet),
         benchmarks_(benchmarks),
-        machine_(machine_of(run)),
+        machine_(machine_of(run.gpu, run.interconnect)),
         mesh_(layout),
         resident_(resident) {
     const double tokens = static_cast<double>(run.microbatch * run.seq) / static_cast<double>(run.cp);
@@ -127,11 +127,6 @@ constexpr std::array kSums = {&PhaseWork::attention_s, &PhaseWork::memory_s,    
                               &PhaseWork::exchange_s,  &PhaseWork::once_exchange_s, &PhaseWork::gather_s};
 }
 
-bool at_ends(const Op& op) {
-  return op.group == Group::embedding || op.group == Group::head || op.action == Action::embed ||
-         op.action == Action::head_loss;
-}
-
 double share_sent(const RunRow& run, const RankGroup& group) {
   if (run.dispatcher == Dispatcher::alltoall) return 1;
   return share_sent_once(1 / static_cast<double>(group.nodes > 1 ? group.nodes : group.ranks), run.model.top_k);
@@ -191,9 +186,9 @@ StepWork step_work(const RunRow& run, const BenchmarkTimes& benchmarks, const St
   const double sent =
       tokens * static_cast<double>(run.model.d_model) * word / (run.sequence_parallel ? out.tensor_ranks : 1);
   if (run.pp > 1)
-    out.send_s =
-        2 * out.chunks * out.microbatches *
-        benchmarks.collectives->seconds({OpKind::send, sent, {2, out.stages_over_nodes ? 2 : 1}, machine_of(run)});
+    out.send_s = 2 * out.chunks * out.microbatches *
+                 benchmarks.collectives->seconds(
+                     {OpKind::send, sent, {2, out.stages_over_nodes ? 2 : 1}, machine_of(run.gpu, run.interconnect)});
   out.model_flops_s = run.model.flops_per_token(run.seq) * static_cast<double>(run.tokens()) /
                       static_cast<double>(run.gpus) / sheet->flops;
   return out;

@@ -1,4 +1,4 @@
-#include "sim/cost/stacks/step_model.hpp"
+#include "sim/fit/step_fit.hpp"
 
 #include <Eigen/Core>
 #include <algorithm>
@@ -6,38 +6,39 @@
 #include <utility>
 
 #include "configs/base/error.hpp"
-#include "sim/cost/fit/evenly.hpp"
-#include "sim/cost/fit/fit.hpp"
-#include "sim/cost/fit/least_squares.hpp"
 #include "sim/cost/ops/overlap.hpp"
+#include "sim/statistics/evenly.hpp"
+#include "sim/statistics/least_squares.hpp"
 
 namespace wt {
 namespace {
 
+/// Of one constant, in the order of StepConstant.
 struct Known {
-  const char* name;
   double start;         ///< where a fit begins
   double spread;        ///< of the logarithm around it
   double stack_spread;  ///< of a stack's factor; 0 = the same for all
 };
-constexpr std::array<Known, kStepConstants> kKnown = {{{"products", 1.0, 0.1, 0.04},
-                                                       {"attention", 0.85, 0.3, 0.15},
-                                                       {"memory", 0.85, 0.4, 0.15},
-                                                       {"fp8", 1.4, 0.3, 0},
-                                                       {"item_s", 60e-6, 0.7, 0.25},
-                                                       {"call_s", 60e-6, 0.7, 0.25},
-                                                       {"host_power", 2.0, 0.7, 0},
-                                                       {"gather_power", 2.0, 0.7, 0},
-                                                       {"network", 1.0, 0.3, 0.1},
-                                                       {"tensor", 1.0, 0.3, 0.15},
-                                                       {"exchange", 1.2, 0.4, 0.15},
-                                                       {"once_exchange", 1.2, 0.4, 0.15},
-                                                       {"routing_s", 2e-3, 0.7, 0.25},
-                                                       {"without_wait", 0.4, 0.5, 0},
-                                                       {"replicas", 0.5, 0.6, 0.2},
-                                                       {"optimizer", 1.1, 0.4, 0.15},
-                                                       {"step_s", 5e-3, 1.0, 0.35},
-                                                       {"pipelined_tensor_s", 10e-6, 0.5, 2.5}}};
+constexpr std::array<Known, kStepConstants> kKnown = {{
+    {1.0, 0.1, 0.04},    // products
+    {0.85, 0.3, 0.15},   // attention
+    {0.85, 0.4, 0.15},   // memory
+    {1.4, 0.3, 0},       // fp8
+    {60e-6, 0.7, 0.25},  // item_s
+    {60e-6, 0.7, 0.25},  // call_s
+    {2.0, 0.7, 0},       // host_power
+    {2.0, 0.7, 0},       // gather_power
+    {1.0, 0.3, 0.1},     // network
+    {1.0, 0.3, 0.15},    // tensor
+    {1.2, 0.4, 0.15},    // exchange
+    {1.2, 0.4, 0.15},    // once_exchange
+    {2e-3, 0.7, 0.25},   // routing_s
+    {0.4, 0.5, 0},       // without_wait
+    {0.5, 0.6, 0.2},     // replicas
+    {1.1, 0.4, 0.15},    // optimizer
+    {5e-3, 1.0, 0.35},   // step_s
+    {10e-6, 0.5, 2.5},   // pipelined_tensor_s
+}};
 constexpr double kChipSpread = 0.12;         // clocks and power limits: of products alone
 constexpr double kStepResidualScale = 0.07;  // relative error beyond which a row counts as an outlier
 constexpr double kGroupWeight = 12;          // rows of one group err alike: no more than a dozen of them count
@@ -53,14 +54,6 @@ std::vector<TimedStep> thinned(const std::vector<TimedStep>& steps) {
 }
 
 }  // namespace
-
-const char* name_of(StepConstant constant) { return kKnown[static_cast<std::size_t>(constant)].name; }
-
-HostConstants StepConstants::host() const {
-  using C = StepConstant;
-  return {(*this)[C::item_s], (*this)[C::call_s], (*this)[C::routing_s], (*this)[C::without_wait],
-          1 + (*this)[C::host_power]};
-}
 
 double step_seconds(const StepWork& work, const StepTraits& traits, const StepConstants& k) {
   using C = StepConstant;
@@ -96,7 +89,7 @@ double step_seconds(const StepWork& work, const StepTraits& traits, const StepCo
          work.optimizer_s * k[C::optimizer] + k[C::step_s];
 }
 
-StepModel::StepModel(const std::vector<TimedStep>& all) {
+StepModel fit_steps(const std::vector<TimedStep>& all) {
   if (all.empty()) throw_error(Code::usage, "fit of step times: found no measurement, allowed at least one");
   const std::vector<TimedStep> steps = thinned(all);
   // Parameters: logarithms of the base, of each stack's factors, of each GPU's.
@@ -149,42 +142,15 @@ StepModel::StepModel(const std::vector<TimedStep>& all) {
   // found.
   const Eigen::VectorXd p = least_squares(residuals, rows + next, Eigen::VectorXd::Zero(next));
 
+  StepModel::Logs typical;
   for (std::size_t i = 0; i < kStepConstants; ++i)
-    base_[i] = std::log(kKnown[i].start) + p[static_cast<Eigen::Index>(i)];
+    typical[i] = std::log(kKnown[i].start) + p[static_cast<Eigen::Index>(i)];
+  std::map<std::string, StepModel::Logs> stacks;
   for (const auto& [name, at] : stack_at)
-    for (std::size_t i = 0; i < kStepConstants; ++i) stacks_[name][i] = own[i] >= 0 ? p[at + own[i]] : 0;
-  for (const auto& [name, at] : chip_at) chips_[name] = p[at];
-}
-
-std::map<std::string, double> StepModel::factors(const std::string& stack) const {
-  const auto found = stacks_.find(stack);
-  std::map<std::string, double> out;
-  for (std::size_t i = 0; i < kStepConstants; ++i)
-    if (std::count(kStackFactors.begin(), kStackFactors.end(), std::string(kKnown[i].name)) > 0)
-      out[kKnown[i].name] = found == stacks_.end() ? 1 : std::exp(found->second[i]);
-  return out;
-}
-
-std::vector<std::string> StepModel::stacks() const {
-  std::vector<std::string> out;
-  for (const auto& [name, logs] : stacks_) out.push_back(name);
-  return out;
-}
-
-StepConstants StepModel::constants(const StepTraits& traits) const {
-  Logs logs = base_;
-  const auto fitted = stacks_.find(traits.stack);
-  for (std::size_t i = 0; i < kStepConstants; ++i) {
-    if (const auto given = traits.factors.find(kKnown[i].name); given != traits.factors.end())
-      logs[i] += std::log(given->second);
-    else if (fitted != stacks_.end())
-      logs[i] += fitted->second[i];
-  }
-  if (const auto gpu = chips_.find(traits.chip); gpu != chips_.end())
-    logs[static_cast<std::size_t>(StepConstant::products)] += gpu->second;
-  StepConstants out;
-  for (std::size_t i = 0; i < kStepConstants; ++i) out.values[i] = std::exp(logs[i]);
-  return out;
+    for (std::size_t i = 0; i < kStepConstants; ++i) stacks[name][i] = own[i] >= 0 ? p[at + own[i]] : 0;
+  std::map<std::string, double> chips;
+  for (const auto& [name, at] : chip_at) chips[name] = p[at];
+  return {typical, std::move(stacks), std::move(chips)};
 }
 
 }  // namespace wt

@@ -1,21 +1,19 @@
-// Step time of a training framework: what a StepWork takes when its stack runs it. Eighteen constants, each with a
-// meaning, the same for every run; a stack differs from the typical one by factors on some of them, a chip by one on
-// its products. Fitted together, with priors that keep factors near 1, so that a stack or GPU never measured gets the
-// typical ones.
-//
-//   layers = computation + blocking collectives, as the host issues them (host_time.hpp), overlapped with the gathers
-//            of weights (overlap.hpp)
-//   step   = microbatches of the fullest pipeline stage + bubble + what happens once a step
+// The constants by which a training framework's step differs from what benchmarks of kernels and collectives say.
+// Eighteen constants, each with a meaning, the same for every run; a stack differs from the typical one by factors on
+// some of them, a chip by one on its products. They are fitted together on published steps (sim/fit/step_fit.hpp), with
+// priors that keep factors near 1, so that a stack or GPU never measured gets the typical ones.
 #pragma once
 #include <array>
 #include <cstddef>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "configs/files/stack.hpp"
 #include "sim/cost/host/host_time.hpp"
-#include "sim/cost/stacks/step_work.hpp"
+#include "sim/cost/kernels/item_times.hpp"
 
 namespace wt {
 
@@ -65,23 +63,19 @@ struct StepTraits {
   SyncPoints sync_points = SyncPoints::experts;
 };
 
-double step_seconds(const StepWork& work, const StepTraits& traits, const StepConstants& constants);
+/// Of a stack on a GPU, by the name that a table or a cluster file gives it.
+StepTraits traits_of(const StackSpec& stack, const std::string& gpu);
 
-struct TimedStep {
-  const StepWork* work = nullptr;
-  StepTraits traits;
-  std::string group;  ///< rows of one group count together as a dozen at most
-  double seconds = 0;
-};
-
+/// The constants of every stack and chip. sim/fit makes them; configs/constants/steps.json keeps them.
 class StepModel {
  public:
-  /// Throws Error{usage} without steps.
-  explicit StepModel(const std::vector<TimedStep>& steps);
+  using Logs = std::array<double, kStepConstants>;
+  StepModel() = default;
+  /// `base`: logarithms of the typical stack's constants; `stacks`: of each stack's factors on them; `chips`: of each
+  /// chip's factor on products.
+  StepModel(const Logs& base, std::map<std::string, Logs> stacks, std::map<std::string, double> chips)
+      : base_(base), stacks_(std::move(stacks)), chips_(std::move(chips)) {}
 
-  double seconds(const StepWork& work, const StepTraits& traits) const {
-    return step_seconds(work, traits, constants(traits));
-  }
   StepConstants constants(const StepTraits& traits) const;
   bool knows_stack(const std::string& stack) const { return stacks_.count(stack) > 0; }
   bool knows_chip(const std::string& chip) const { return chips_.count(chip) > 0; }
@@ -90,10 +84,14 @@ class StepModel {
   std::vector<std::string> stacks() const;  ///< that were measured
 
  private:
-  using Logs = std::array<double, kStepConstants>;
+  friend void to_json(nlohmann::json& json, const StepModel& model);
+  friend void from_json(const nlohmann::json& json, StepModel& model);
+
   Logs base_{};
-  std::map<std::string, Logs> stacks_;   ///< logarithms of factors
-  std::map<std::string, double> chips_;  ///< of the factor on products
+  std::map<std::string, Logs> stacks_;
+  std::map<std::string, double> chips_;
 };
+void to_json(nlohmann::json& json, const StepModel& model);
+void from_json(const nlohmann::json& json, StepModel& model);
 
 }  // namespace wt

@@ -1,4 +1,4 @@
-#include "sim/cost/kernels/kernel_points.hpp"
+#include "sim/fit/kernel_points.hpp"
 
 #include <fmt/core.h>
 
@@ -23,14 +23,9 @@ std::string identity(const KernelPoint& p) {
 
 }  // namespace
 
-double KernelTask::bytes() const {
-  // Where nothing is known of the kernel, each element of its width is read and written once.
-  return row_op(shape.op).value_or(RowOp{}).streams * shape.m * shape.n * element_bytes;
-}
-
-double KernelTask::least_s() const {
+double KernelPoint::least_s() const {
   if (is_product()) return product().flops() / (gpu.flops * relative_rate);
-  return is_bound_by_memory() ? bytes() / gpu.memory_Bps : published_flops(shape) / (gpu.flops * relative_rate);
+  return is_bound_by_memory() ? bytes / gpu.memory_Bps : published_flops(shape) / (gpu.flops * relative_rate);
 }
 
 KernelPoint kernel_point(const KernelRow& row) {
@@ -60,6 +55,8 @@ KernelPoint kernel_point(const KernelRow& row) {
   p.gpu = *sheet;
   p.group = group_of(p, sheet->name, row.origin);
   p.element_bytes = *element;
+  // Where nothing is known of the kernel, each element of its width is read and written once.
+  if (p.is_bound_by_memory()) p.bytes = row_op(p.shape.op).value_or(RowOp{}).streams * p.shape.m * p.shape.n * *element;
   if (products) p.relative_rate = *relative_rate(*sheet, row.dtype);
   return p;
 }

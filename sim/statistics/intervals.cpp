@@ -1,7 +1,8 @@
-#include "sim/cost/fit/conformal.hpp"
+#include "sim/statistics/intervals.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "configs/base/error.hpp"
@@ -10,7 +11,10 @@ namespace wt {
 
 namespace {
 constexpr double kTail = 0.1;  // on either side of an 80 % interval, before it shrinks for few groups
-}
+
+std::string kind_of(const std::string& regime) { return regime.substr(0, regime.find(", ")); }
+
+}  // namespace
 
 std::pair<double, double> conformal_bounds(std::vector<double> values, double tail) {
   if (values.empty()) throw_error(Code::usage, "conformal bounds: found no value, allowed at least one");
@@ -42,31 +46,48 @@ std::pair<double, double> log_interval(const std::vector<LogError>& errors) {
   return {std::min(0.0, low), std::max(0.0, high)};
 }
 
+const ErrorBounds::Bounds& ErrorBounds::of(const std::string& regime) const {
+  if (const auto own = by_regime.find(regime); own != by_regime.end()) return own->second;
+  const auto kind = by_kind.find(kind_of(regime));
+  return kind == by_kind.end() ? all : kind->second;
+}
+
+void to_json(nlohmann::json& json, const ErrorBounds& b) {
+  json = {{"by_regime", b.by_regime}, {"by_kind", b.by_kind}, {"all", b.all}};
+}
+
+void from_json(const nlohmann::json& json, ErrorBounds& b) {
+  json.at("by_regime").get_to(b.by_regime);
+  json.at("by_kind").get_to(b.by_kind);
+  json.at("all").get_to(b.all);
+}
+
 void LeftOutErrors::add(const std::string& regime, const std::string& group, double log_ratio) {
   by_regime_[regime].push_back({group, log_ratio});
   all_.push_back({group, log_ratio});
-  known_.clear();
 }
 
-std::pair<double, double> LeftOutErrors::bounds(const std::string& regime, const std::string& without) const {
-  const auto key = std::make_pair(regime, without);
-  if (const auto found = known_.find(key); found != known_.end()) return found->second;
+ErrorBounds LeftOutErrors::bounds(const std::string& without) const {
   const auto others = [&](std::vector<LogError> errors) {
     std::erase_if(errors, [&](const LogError& e) { return e.group == without; });
     return errors;
   };
-  const auto own = by_regime_.find(regime);
-  std::vector<LogError> errors = own == by_regime_.end() ? std::vector<LogError>{} : others(own->second);
-  if (errors.size() < kFewestErrors) {
-    errors.clear();
-    const std::string kind = regime.substr(0, regime.find(", "));
-    for (const auto& [name, members] : by_regime_)
-      if (name.substr(0, name.find(", ")) == kind)
-        for (const LogError& each : others(members)) errors.push_back(each);
+  const auto factors = [](const std::vector<LogError>& errors) {
+    const auto [low, high] = log_interval(errors);
+    return ErrorBounds::Bounds{std::exp(low), std::exp(high)};
+  };
+  ErrorBounds out;
+  out.all = factors(others(all_));
+  std::map<std::string, std::vector<LogError>> kinds;
+  for (const auto& [regime, members] : by_regime_) {
+    const std::vector<LogError> errors = others(members);
+    std::vector<LogError>& kind = kinds[kind_of(regime)];
+    kind.insert(kind.end(), errors.begin(), errors.end());
+    if (errors.size() >= kFewestErrors) out.by_regime[regime] = factors(errors);
   }
-  if (errors.size() < kFewestErrors) errors = others(all_);
-  const auto [low, high] = log_interval(errors);
-  return known_[key] = {std::exp(low), std::exp(high)};
+  for (const auto& [kind, errors] : kinds)
+    if (errors.size() >= kFewestErrors) out.by_kind[kind] = factors(errors);
+  return out;
 }
 
 }  // namespace wt

@@ -1,4 +1,4 @@
-#include "sim/measurements/interconnect.hpp"
+#include "sim/cost/collectives/interconnect.hpp"
 
 #include <fmt/core.h>
 

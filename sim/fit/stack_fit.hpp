@@ -7,13 +7,10 @@
 #include <vector>
 
 #include "configs/files/stack.hpp"
-#include "sim/cost/stacks/step_model.hpp"
+#include "sim/fit/step_fit.hpp"
 #include "sim/measurements/run_rows.hpp"
 
 namespace wt {
-
-/// A stack on a GPU, by the name that a table or a cluster file gives it.
-StepTraits traits_of(const StackSpec& stack, const std::string& gpu);
 
 class StackFit {
  public:

@@ -1,4 +1,4 @@
-#include "sim/cost/memory/reserved_memory.hpp"
+#include "sim/fit/memory_fit.hpp"
 
 #include <fmt/core.h>
 
@@ -11,9 +11,10 @@
 #include <utility>
 
 #include "configs/base/error.hpp"
-#include "sim/cost/fit/evenly.hpp"
-#include "sim/cost/fit/least_squares.hpp"
-#include "sim/cost/memory/run_program.hpp"
+#include "configs/base/statistics.hpp"
+#include "sim/fit/row_program.hpp"
+#include "sim/statistics/evenly.hpp"
+#include "sim/statistics/least_squares.hpp"
 
 namespace wt {
 namespace {
@@ -25,8 +26,6 @@ constexpr double kPriorSpread = 1;         // of the typical constants' logarith
 constexpr double kStackSpread = 0.1;       // of a stack's around them: more makes models left out worse
 constexpr double kAllocatedScale = 0.005;  // tensors are known exactly, the allocator's blocks are not
 
-bool formula(MemoryOf kind) { return kind == MemoryOf::states || kind == MemoryOf::activations; }
-
 /// Of a source that measured one model alone.
 std::string layout_group(const RunRow& run) { return fmt::format("{} | tp {} pp {}", run.group, run.tp, run.pp); }
 
@@ -35,7 +34,7 @@ double log_error(double measured, double predicted) { return std::log(measured /
 }  // namespace
 
 FittedMemory fit_memory(const std::vector<const MemorySample*>& samples, MemoryOf kind) {
-  if (formula(kind)) return {};
+  if (by_formula(kind)) return {};
   const bool fragmented = kind == MemoryOf::peak_reserved;
   std::map<std::string, Eigen::Index> first;  // parameter of a stack: how its logs differ from the typical ones
   const Eigen::Index each = fragmented ? 2 : 1;
@@ -63,33 +62,6 @@ FittedMemory fit_memory(const std::vector<const MemorySample*>& samples, MemoryO
   const Eigen::VectorXd p = least_squares(residuals, rows + count, Eigen::VectorXd::Zero(count));
   FittedMemory out{constants_of(p, 0), {}};
   for (const auto& [stack, index] : first) out.by_stack[stack] = constants_of(p, index);
-  return out;
-}
-
-AllocatorMemory::AllocatorMemory(Kind allocated, Kind reserved, bool described)
-    : allocated_(allocated), reserved_(reserved), described_(described) {}
-
-MemoryForecast AllocatorMemory::of(MemoryOf kind, const LiveMemory& live) const {
-  if (kind == MemoryOf::peak) {
-    const MemoryForecast least = of(MemoryOf::peak_allocated, live), most = of(MemoryOf::peak_reserved, live);
-    return {std::sqrt(least.bytes * most.bytes), std::min(least.low, most.low), std::max(least.high, most.high),
-            most.evidence};
-  }
-  MemoryForecast out;
-  double low = 0, high = 0;
-  if (formula(kind)) {
-    out.bytes = kind == MemoryOf::states ? live.kept : live.dynamic;
-    out.evidence = only(Evidence::derived);
-  } else {
-    const Kind& own = kind == MemoryOf::peak_reserved ? reserved_ : allocated_;
-    out.bytes = own.constants.bytes(live);
-    const double by_shape = std::min(1.0, live.peak() / out.bytes);
-    out.evidence = only(described_ ? Evidence::derived : Evidence::assumed, by_shape);
-    out.evidence[static_cast<std::size_t>(own.constants_from)] += 1 - by_shape;
-    std::tie(low, high) = own.log_interval;
-  }
-  out.low = out.bytes * std::min(1 - kShapeDoubt, std::exp(low));
-  out.high = out.bytes * std::max(1 + kShapeDoubt, std::exp(high));
   return out;
 }
 
@@ -139,33 +111,30 @@ FittedMemory MemoryModel::fit(MemoryOf kind, Without what, const std::string& na
   return fit_memory(samples, kind);
 }
 
-std::vector<LogError> MemoryModel::errors(MemoryOf kind, const StackSpec& stack) const {
-  std::vector<LogError> own, others, all;
+AllocatorConstants::Kind MemoryModel::kind_of(MemoryOf kind, const FittedMemory& fitted) const {
+  std::map<std::string, std::vector<LogError>> own;
+  std::vector<LogError> others, all;
   for (const Known& k : known_) {
     const MemorySample& s = k.sample;
-    if (!stack.memory_described()) {
-      if (k.log_error_taken_for_fsdp) all.push_back({s.stack, *k.log_error_taken_for_fsdp});
-      continue;
-    }
-    if (s.of == kind && s.stack == stack.name) own.push_back({s.group, k.log_error});
-    if (s.of == kind) others.push_back({s.stack, k.log_error_as_new});
     all.push_back({s.stack, k.log_error_as_new});
+    if (s.of != kind) continue;
+    own[s.stack].push_back({s.group, k.log_error});
+    others.push_back({s.stack, k.log_error_as_new});
   }
-  if (own.size() >= kFewestErrors) return own;
   const bool one_stack =
       std::all_of(others.begin(), others.end(), [&](const LogError& e) { return e.group == others.front().group; });
-  return one_stack || others.size() < kFewestErrors ? all : others;
+  AllocatorConstants::Kind out{fitted, {}, log_interval(one_stack || others.size() < kFewestErrors ? all : others)};
+  for (const auto& [stack, errors] : own)
+    if (errors.size() >= kFewestErrors) out.own[stack] = log_interval(errors);
+  return out;
 }
 
-AllocatorMemory MemoryModel::of_stack(const StackSpec& stack) const {
-  const auto kind_of = [&](MemoryOf kind) {
-    const FittedMemory& fitted = kind == MemoryOf::peak_reserved ? reserved_ : allocated_;
-    const Evidence from = fitted.by_stack.empty()                 ? Evidence::assumed
-                          : fitted.by_stack.count(stack.name) > 0 ? Evidence::published
-                                                                  : Evidence::derived;
-    return AllocatorMemory::Kind{fitted.of(stack.name), from, log_interval(errors(kind, stack))};
-  };
-  return {kind_of(MemoryOf::peak_allocated), kind_of(MemoryOf::peak_reserved), stack.memory_described()};
+AllocatorConstants MemoryModel::constants() const {
+  std::vector<LogError> taken_for_fsdp;
+  for (const Known& k : known_)
+    if (k.log_error_taken_for_fsdp) taken_for_fsdp.push_back({k.sample.stack, *k.log_error_taken_for_fsdp});
+  return {kind_of(MemoryOf::peak_allocated, allocated_), kind_of(MemoryOf::peak_reserved, reserved_),
+          log_interval(taken_for_fsdp)};
 }
 
 std::vector<MemorySample> memory_samples(const std::vector<RunRow>& rows, const std::vector<StackSpec>& stacks) {
@@ -173,7 +142,7 @@ std::vector<MemorySample> memory_samples(const std::vector<RunRow>& rows, const 
   std::vector<const RunRow*> runs;
   std::map<std::string, std::vector<std::size_t>> of_stack;
   for (const RunRow& row : rows) {
-    if (!row.unusable.empty() || row.memory_of == MemoryOf::nothing || formula(row.memory_of)) continue;
+    if (!row.unusable.empty() || row.memory_of == MemoryOf::nothing || by_formula(row.memory_of)) continue;
     const StackSpec stack = stack_of(row.framework, stacks);
     if (stack.frameworks.empty()) continue;                                // which parts there are is not known
     if (row.ep > 1 && row.routing != RunRow::Routing::balanced) continue;  // nor how many rows a rank had
@@ -198,6 +167,18 @@ std::vector<MemorySample> memory_samples(const std::vector<RunRow>& rows, const 
   for (std::size_t i = 0; i < samples.size(); ++i)
     if (models[runs[i]->source].size() == 1) samples[i].group = layout_group(*runs[i]);
   return samples;
+}
+
+OutsideMemory outside_memory(const std::vector<OutsideRow>& rows, const std::vector<StackSpec>& stacks) {
+  std::map<std::tuple<std::string, std::string, bool>, std::vector<double>> by_origin;
+  for (const OutsideRow& row : rows)
+    if (row.unusable.empty())
+      by_origin[{row.origin, stack_of(row.framework, stacks).name, row.alone()}].push_back(
+          std::log(row.outside_bytes()));
+  std::vector<OutsideMemory::Known> known;
+  for (const auto& [key, logs] : by_origin)
+    known.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), mean(logs)});
+  return OutsideMemory(std::move(known));
 }
 
 }  // namespace wt

@@ -1,0 +1,104 @@
+#include "sim/fit/collective_fit.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "sim/cost/collectives/collective_estimator.hpp"
+#include "sim/fit/link_fit.hpp"
+
+namespace wt {
+namespace {
+
+constexpr double kLeastSpread = 0.05;         // of intervals, over the time
+constexpr std::size_t kFewestResiduals = 10;  // that tell the spread of small or large messages apart
+
+std::vector<TimedLoad> timed(const std::vector<CollectivePoint>& points) {
+  std::vector<TimedLoad> out;
+  out.reserve(points.size());
+  for (const CollectivePoint& p : points) out.push_back(timed(p));
+  return out;
+}
+
+/// 80th percentile of errors where each origin counts as much as any other: who measured a hundred rows of one cluster
+/// tells no more of the next one than who measured ten.
+double spread_of(const std::vector<std::pair<double, std::string>>& errors) {
+  std::map<std::string, double> rows;
+  for (const auto& [error, origin] : errors) ++rows[origin];
+  std::vector<std::pair<double, double>> weighted;
+  for (const auto& [error, origin] : errors) weighted.emplace_back(error, 1 / rows[origin]);
+  std::sort(weighted.begin(), weighted.end());
+  double below = 0;
+  for (const auto& [error, weight] : weighted)
+    if ((below += weight) >= 0.8 * static_cast<double>(rows.size())) return std::max(kLeastSpread, error);
+  return 0.5;
+}
+
+}  // namespace
+
+CollectiveFit::CollectiveFit(std::vector<CollectivePoint> points) {
+  std::map<Form, std::vector<CollectivePoint>> forms;
+  for (CollectivePoint& p : points)
+    // Sends are predicted by what gathers say, not the other way round: too few are published to tell them apart.
+    if (p.unusable.empty() && p.kind != OpKind::send)
+      forms[{form_of(p.kind), p.group.nodes > 1}].push_back(std::move(p));
+  for (auto& [form, of_form] : forms) forms_.emplace(form, fit(form, std::move(of_form)));
+}
+
+CollectiveFit::Fitted CollectiveFit::fit(const Form& form, std::vector<CollectivePoint> points) {
+  const std::vector<TimedLoad> times = timed(points);
+  Fitted out{{form.first, form.second, fit_links(times), {}, points.size(), {}}, std::move(points)};
+  // How far off a machine is that nobody measured: each cluster, predicted by the others.
+  std::map<std::string, std::vector<std::size_t>> clusters;
+  for (std::size_t i = 0; i < out.points.size(); ++i) clusters[out.points[i].cluster].push_back(i);
+  std::array<std::vector<std::pair<double, std::string>>, 2> errors;
+  std::vector<std::pair<double, std::string>> all;
+  for (const auto& [cluster, members] : clusters) {
+    std::vector<TimedLoad> rest;
+    for (std::size_t i = 0; i < times.size(); ++i)
+      if (out.points[i].cluster != cluster) rest.push_back(times[i]);
+    if (rest.empty()) continue;
+    const LinkConstants without = fit_links(rest, &out.constants.links);
+    for (const std::size_t i : members) {
+      const TimedLoad& t = times[i];
+      const double guess = without.seconds(t.load, without.constants(t.load.link, t.fabric), t.python);
+      all.emplace_back(std::abs(t.seconds / guess - 1), out.points[i].origin);
+      errors[out.points[i].bytes < kSmallMessage ? 0 : 1].push_back(all.back());
+    }
+  }
+  for (std::size_t i = 0; i < 2; ++i)
+    out.constants.spread[i] = spread_of(errors[i].size() < kFewestResiduals ? all : errors[i]);
+  for (const CollectivePoint& p : out.points)
+    if (p.bytes < kSmallMessage) out.constants.small_transports.insert(p.machine.transport);
+  return out;
+}
+
+CollectiveConstants CollectiveFit::constants() const {
+  CollectiveConstants out;
+  for (const auto& [form, fitted] : forms_) {
+    out.forms.push_back(fitted.constants);
+    if (!form.second) continue;
+    for (const CollectivePoint& p : fitted.points) {
+      double& largest = out.largest_bytes[p.machine.fabric];
+      largest = std::max(largest, p.bytes);
+      if (p.machine.transport == kSharedTransport) out.link_of[p.machine.fabric] = kSharedTransport;
+    }
+  }
+  return out;
+}
+
+CollectiveFit CollectiveFit::without(const std::string& group) const {
+  CollectiveFit out;
+  for (const auto& [form, fitted] : forms_) {
+    std::vector<CollectivePoint> rest;
+    for (const CollectivePoint& p : fitted.points)
+      if (p.cluster != group && p.origin != group) rest.push_back(p);
+    if (rest.size() == fitted.points.size())
+      out.forms_.emplace(form, fitted);
+    else if (!rest.empty())
+      out.forms_.emplace(form, fit(form, std::move(rest)));
+  }
+  return out;
+}
+
+}  // namespace wt

@@ -1,0 +1,121 @@
+#include "sim/fit/kernel_fit.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "sim/cost/kernels/attention_times.hpp"
+#include "sim/fit/kernel_constants_fit.hpp"
+
+namespace wt {
+namespace {
+
+// Enough to fit ten constants without one group and one fold.
+constexpr std::size_t kFewestGroupsOfProducts = 5, kFewestProducts = 60;
+constexpr std::size_t kMostFitted = 1600;  // products a fit; more only cost time
+constexpr std::size_t kFewestOfRows = 5;   // points that memory-bound kernels of a GPU are fitted on
+
+RowKernel row_kernel(const KernelPoint& p) { return {p.shape.m, p.shape.n, p.bytes}; }
+
+}  // namespace
+
+KernelFit::KernelFit(std::vector<KernelPoint> points) : points_(std::move(points)) {
+  std::map<std::string, std::vector<const KernelPoint*>> products;
+  for (const KernelPoint& p : points_)
+    if (p.is_product()) products[p.gpu.name].push_back(&p);
+  for (auto& [name, of_gpu] : products) fit_products(std::move(of_gpu));
+
+  std::map<std::string, std::vector<const KernelPoint*>> groups;
+  for (const KernelPoint& p : points_) groups[p.group].push_back(&p);
+  for (const auto& [group, members] : groups) {
+    groups_.insert(group);
+    const KernelTimes others(constants_without(group, {}));
+    for (const KernelPoint* p : members)
+      for (const KernelTimes::Answer& a : {others.time(*p), others.carried_over(*p)})
+        if (a.seconds) errors_.add(a.regime, group, std::log(p->seconds / *a.seconds));
+  }
+}
+
+void KernelFit::fit_products(std::vector<const KernelPoint*> points) {
+  Products out;
+  out.gpu = points.front()->gpu;
+  std::stable_sort(points.begin(), points.end(),
+                   [](const KernelPoint* a, const KernelPoint* b) { return a->shape.m < b->shape.m; });
+  std::set<std::string> groups;
+  for (const KernelPoint* p : points) groups.insert(p->group);
+  if (points.size() < kFewestProducts || groups.size() < kFewestGroupsOfProducts) return;
+  out.groups.assign(groups.begin(), groups.end());
+  for (std::size_t fold = 0; fold <= kFolds; ++fold) {
+    std::vector<TimedProduct> others;
+    for (const KernelPoint* p : points)
+      if (fold == kFolds || out.fold_of(p->group) != fold) others.push_back({p->product(), p->seconds});
+    std::vector<TimedProduct> fitted;
+    const std::size_t stride = (others.size() + kMostFitted - 1) / kMostFitted;
+    for (std::size_t i = 0; i < others.size(); i += stride) fitted.push_back(others[i]);
+    out.folds.push_back(fit_wave(fitted, out.gpu, typical_wave()));
+  }
+  out.points = std::move(points);
+  products_.push_back(std::move(out));
+}
+
+std::size_t KernelFit::Products::fold_of(const std::string& group) const {
+  const auto at = std::lower_bound(groups.begin(), groups.end(), group);
+  if (at == groups.end() || *at != group) return kFolds;
+  return static_cast<std::size_t>(at - groups.begin()) % kFolds;
+}
+
+KernelConstants KernelFit::constants_without(const std::string& group, ErrorBounds bounds) const {
+  KernelConstants out;
+  out.bounds = std::move(bounds);
+  for (const Products& each : products_) {
+    ProductConstants& of = out.products.emplace_back();
+    of.gpu = each.gpu.name;
+    of.wave = each.folds[each.fold_of(group)];
+    for (const KernelPoint* p : each.points)
+      if (p->group != group)
+        of.residuals.push_back({p->shape.m, p->shape.n, p->shape.k, p->relative_rate,
+                                std::log(p->seconds / wave_time_s(p->product(), each.gpu, of.wave))});
+  }
+  add_rows(group, out);
+  for (const KernelPoint& p : points_)
+    if (p.is_attention() && p.group != group)
+      out.libraries.push_back({p.shape.op, p.shape.implementation, p.gpu.name, p.origin,
+                               std::log(p.seconds / attention_time_s(p.shape, p.relative_rate, p.gpu))});
+  std::map<std::pair<std::string, std::string>, std::int64_t> counts;
+  for (const KernelPoint& p : points_) ++counts[{p.gpu.name, p.shape.op}];
+  for (const auto& [of, points] : counts) out.counts.push_back({of.first, of.second, points});
+  return out;
+}
+
+void KernelFit::add_rows(const std::string& without, KernelConstants& out) const {
+  using GpuAndOp = std::pair<std::string, std::string>;
+  std::map<GpuAndOp, std::vector<const KernelPoint*>> kernels;
+  std::set<GpuAndOp> fewer;  // that have lost points
+  for (const KernelPoint& p : points_)
+    if (p.is_bound_by_memory())
+      for (const std::string& op : {p.shape.op, std::string()})
+        if (p.group == without)
+          fewer.insert({p.gpu.name, op});
+        else
+          kernels[{p.gpu.name, op}].push_back(&p);
+  for (const auto& [of, points] : kernels) {
+    if (points.size() < kFewestOfRows) continue;
+    const auto [found, is_new] = row_fits_.try_emplace({of.first, of.second, fewer.count(of) > 0 ? without : ""});
+    if (is_new) {
+      std::vector<TimedRowKernel> timed;
+      for (const KernelPoint* p : points) timed.push_back({row_kernel(*p), p->seconds});
+      found->second = fit_memory_bound(timed, points.front()->gpu);
+    }
+    out.rows.push_back({of.first, of.second, found->second});
+  }
+}
+
+const KernelTimes& KernelFit::without(const std::string& group) const {
+  const std::string known = groups_.count(group) > 0 ? group : "";
+  const auto found = without_.find(known);
+  if (found != without_.end()) return found->second;
+  return without_.emplace(known, KernelTimes(constants_without(known, errors_.bounds(known)))).first->second;
+}
+
+}  // namespace wt

@@ -1,0 +1,49 @@
+// The constants of kernel times (sim/cost/kernels/kernel_constants.hpp), fitted to published measurements: to all of
+// them, or without the group of points that is judged.
+#pragma once
+#include <array>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sim/cost/kernels/kernel_times.hpp"
+#include "sim/fit/kernel_points.hpp"
+#include "sim/statistics/intervals.hpp"
+
+namespace wt {
+
+class KernelFit {
+ public:
+  /// Fits the products of every GPU with enough of them: a second for thousands of points.
+  explicit KernelFit(std::vector<KernelPoint> points);
+
+  KernelConstants constants() const { return constants_without("", errors_.bounds()); }
+  /// As if a group of points (KernelPoint::group) had not been measured, intervals included.
+  const KernelTimes& without(const std::string& group) const;
+
+ private:
+  /// Products of one GPU. Their groups are distributed over kFolds folds. Each fold has constants that were fitted to
+  /// the others, so that leaving out a group needs no fit of its own; the last entry is fitted to everything.
+  struct Products {
+    DataSheet gpu;
+    std::vector<const KernelPoint*> points;  ///< by m
+    std::vector<std::string> groups;         ///< sorted
+    std::vector<WaveConstants> folds;
+    std::size_t fold_of(const std::string& group) const;
+  };
+  static constexpr std::size_t kFolds = 10;
+
+  void fit_products(std::vector<const KernelPoint*> points);
+  KernelConstants constants_without(const std::string& group, ErrorBounds bounds) const;
+  void add_rows(const std::string& without, KernelConstants& out) const;
+
+  std::vector<KernelPoint> points_;
+  std::vector<Products> products_;
+  std::set<std::string> groups_;
+  LeftOutErrors errors_;
+  mutable std::map<std::array<std::string, 3>, MemoryBoundConstants> row_fits_;  ///< by GPU, op and group left out
+  mutable std::map<std::string, KernelTimes> without_;
+};
+
+}  // namespace wt
