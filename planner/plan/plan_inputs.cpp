@@ -9,6 +9,8 @@
 #include "configs/files/profile.hpp"
 #include "planner/plan/plan.hpp"
 #include "sim/cost/op_times.hpp"
+#include "sim/cost/published_constants.hpp"
+#include "sim/cost/stacks/step_family.hpp"
 #include "sim/program/routing/named_routing.hpp"
 
 namespace wt {

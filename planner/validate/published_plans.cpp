@@ -10,6 +10,7 @@
 #include "configs/files/find.hpp"
 #include "planner/search/search_evaluate.hpp"
 #include "sim/cost/ops/remembered_cost.hpp"
+#include "sim/cost/stacks/step_family.hpp"
 #include "sim/program/routing/named_routing.hpp"
 
 namespace wt {
@@ -122,7 +123,7 @@ PublishedComparison judge_plan(const PublishedPlan& plan, const PublishedTimes& 
   const StackCost flat_cost = prices_of(files, run, Layout{}, published),
                   staged_cost = prices_of(files, run, staged, published);
   const RememberedCost cost(flat_cost);
-  const StackMemory memory = stack_memory(files.stack, run.gpus, published.tables(), published.stacks(), origin);
+  const StackMemory memory = published.memory(origin).of(files.stack, run.gpus);
   SearchProblem problem = question_of(plan, files, cost);
   problem.memory_limit_bytes = usable_memory_bytes(run.gpu);
   problem.memory = &memory;

@@ -20,7 +20,7 @@ RowKernel row_kernel(const KernelPoint& p) { return {p.shape.m, p.shape.n, p.byt
 
 }  // namespace
 
-KernelFit::KernelFit(std::vector<KernelPoint> points) : points_(std::move(points)) {
+PublishedKernelFit::PublishedKernelFit(std::vector<KernelPoint> points) : points_(std::move(points)) {
   std::map<std::string, std::vector<const KernelPoint*>> products;
   for (const KernelPoint& p : points_)
     if (p.is_product()) products[p.gpu.name].push_back(&p);
@@ -37,7 +37,7 @@ KernelFit::KernelFit(std::vector<KernelPoint> points) : points_(std::move(points
   }
 }
 
-void KernelFit::fit_products(std::vector<const KernelPoint*> points) {
+void PublishedKernelFit::fit_products(std::vector<const KernelPoint*> points) {
   Products out;
   out.gpu = points.front()->gpu;
   std::stable_sort(points.begin(), points.end(),
@@ -59,13 +59,13 @@ void KernelFit::fit_products(std::vector<const KernelPoint*> points) {
   products_.push_back(std::move(out));
 }
 
-std::size_t KernelFit::Products::fold_of(const std::string& group) const {
+std::size_t PublishedKernelFit::Products::fold_of(const std::string& group) const {
   const auto at = std::lower_bound(groups.begin(), groups.end(), group);
   if (at == groups.end() || *at != group) return kFolds;
   return static_cast<std::size_t>(at - groups.begin()) % kFolds;
 }
 
-KernelConstants KernelFit::constants_without(const std::string& group, ErrorBounds bounds) const {
+KernelConstants PublishedKernelFit::constants_without(const std::string& group, ErrorBounds bounds) const {
   KernelConstants out;
   out.bounds = std::move(bounds);
   for (const Products& each : products_) {
@@ -88,7 +88,7 @@ KernelConstants KernelFit::constants_without(const std::string& group, ErrorBoun
   return out;
 }
 
-void KernelFit::add_rows(const std::string& without, KernelConstants& out) const {
+void PublishedKernelFit::add_rows(const std::string& without, KernelConstants& out) const {
   using GpuAndOp = std::pair<std::string, std::string>;
   std::map<GpuAndOp, std::vector<const KernelPoint*>> kernels;
   std::set<GpuAndOp> fewer;  // that have lost points
@@ -111,7 +111,7 @@ void KernelFit::add_rows(const std::string& without, KernelConstants& out) const
   }
 }
 
-const KernelTimes& KernelFit::without(const std::string& group) const {
+const KernelTimes& PublishedKernelFit::without(const std::string& group) const {
   const std::string known = groups_.count(group) > 0 ? group : "";
   const auto found = without_.find(known);
   if (found != without_.end()) return found->second;

@@ -13,10 +13,10 @@
 
 namespace wt {
 
-class KernelFit {
+class PublishedKernelFit {
  public:
   /// Fits the products of every GPU with enough of them: a second for thousands of points.
-  explicit KernelFit(std::vector<KernelPoint> points);
+  explicit PublishedKernelFit(std::vector<KernelPoint> points);
 
   KernelConstants constants() const { return constants_without("", errors_.bounds()); }
   /// As if a group of points (KernelPoint::group) had not been measured, intervals included.

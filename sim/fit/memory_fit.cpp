@@ -181,4 +181,11 @@ OutsideMemory outside_memory(const std::vector<OutsideRow>& rows, const std::vec
   return OutsideMemory(std::move(known));
 }
 
+StackMemories stack_memories(const PublishedTables& tables, const std::vector<StackSpec>& stacks,
+                             const std::string& without) {
+  std::vector<MemorySample> samples = memory_samples(tables.memory_runs, stacks);
+  std::erase_if(samples, [&](const MemorySample& s) { return s.origin == without; });
+  return {MemoryModel(std::move(samples)).constants(), outside_memory(tables.outside, stacks).without(without)};
+}
+
 }  // namespace wt

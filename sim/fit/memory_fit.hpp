@@ -4,10 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/cost/memory/allocator_memory.hpp"
-#include "sim/cost/memory/outside_allocator.hpp"
-#include "sim/measurements/outside_rows.hpp"
-#include "sim/measurements/run_rows.hpp"
+#include "sim/cost/memory/stack_memory.hpp"
+#include "sim/measurements/published_tables.hpp"
 #include "sim/statistics/intervals.hpp"
 
 namespace wt {
@@ -68,5 +66,9 @@ std::vector<MemorySample> memory_samples(const std::vector<RunRow>& rows, const 
 /// Of what processes take outside of their allocators, published rows that are usable; the stack of a row is that of
 /// its framework.
 OutsideMemory outside_memory(const std::vector<OutsideRow>& rows, const std::vector<StackSpec>& stacks);
+
+/// Both, without the figures of an origin; "" = of all.
+StackMemories stack_memories(const PublishedTables& tables, const std::vector<StackSpec>& stacks,
+                             const std::string& without = "");
 
 }  // namespace wt

@@ -25,7 +25,7 @@ std::shared_ptr<const ItemTimes> items_of(const KernelConstants& constants) {
 }  // namespace
 
 PublishedTimes::PublishedTimes(PublishedTables tables) : tables_(std::move(tables)), stacks_(read_stacks()) {
-  kernels_ = KernelFit(usable_points(tables_.kernels)).constants();
+  kernels_ = PublishedKernelFit(usable_points(tables_.kernels)).constants();
   collectives_ = CollectiveFit(points_of(tables_.collectives)).constants();
   fit({items_of(kernels_), std::make_shared<CollectiveEstimator>(collectives_),
        std::make_shared<RowMessages>(row_messages(tables_.row_exchanges))});
@@ -55,7 +55,7 @@ BenchmarkTimes PublishedTimes::benchmarks_without(const std::string& origin) con
   };
   BenchmarkTimes out = all_.benchmarks;
   if (auto rows = others(tables_.kernels); rows.size() < tables_.kernels.size())
-    out.items = items_of(KernelFit(usable_points(rows)).constants());
+    out.items = items_of(PublishedKernelFit(usable_points(rows)).constants());
   if (auto rows = others(tables_.collectives); rows.size() < tables_.collectives.size())
     out.collectives = std::make_shared<CollectiveEstimator>(CollectiveFit(points_of(rows)).constants());
   if (auto rows = others(tables_.row_exchanges); rows.size() < tables_.row_exchanges.size())
@@ -80,9 +80,7 @@ const ErrorBounds& PublishedTimes::step_bounds(const std::string& without) const
 }
 
 StackMemories PublishedTimes::memory(const std::string& without) const {
-  std::vector<MemorySample> samples = memory_samples(tables_.memory_runs, stacks_);
-  std::erase_if(samples, [&](const MemorySample& s) { return s.origin == without; });
-  return {MemoryModel(std::move(samples)).constants(), outside_memory(tables_.outside, stacks_).without(without)};
+  return stack_memories(tables_, stacks_, without);
 }
 
 std::map<std::string, nlohmann::json> PublishedTimes::documents() const {

@@ -8,11 +8,6 @@
 
 namespace wt {
 
-std::string step_family(const ModelSpec& model, const Layout& layout) {
-  return fmt::format("{}, {}", model.experts > 0 ? "MoE" : "dense",
-                     layout.tensor > 1 || layout.pipeline > 1 ? "tensor and pipeline" : "data parallel");
-}
-
 std::vector<StepError> read_step_errors(const std::filesystem::path& file) {
   const CsvTable table = read_csv(file, {"origin", "family", "measured_over_predicted"}, OtherColumns::ignored);
   std::vector<StepError> out;

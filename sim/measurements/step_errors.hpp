@@ -6,19 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "configs/files/layout.hpp"
-#include "configs/files/model.hpp"
-
 namespace wt {
 
 struct StepError {
   std::string origin;  ///< Origins
-  std::string family;  ///< step_family
+  std::string family;  ///< step_family (sim/cost/stacks)
   double ratio = 1;    ///< measured over predicted
 };
-
-/// Runs whose predictions err alike: "MoE, data parallel", "dense, tensor and pipeline".
-std::string step_family(const ModelSpec& model, const Layout& layout);
 
 /// Throws Error{usage} as read_csv does, and at a ratio that is not above 0.
 std::vector<StepError> read_step_errors(const std::filesystem::path& file);

@@ -10,6 +10,7 @@
 #include "configs/files/data_sheet.hpp"
 #include "sim/cost/collectives/collective_estimator.hpp"
 #include "sim/fit/expert_loads.hpp"
+#include "sim/measurements/run_layout.hpp"
 
 namespace wt {
 namespace {

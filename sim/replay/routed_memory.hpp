@@ -2,6 +2,7 @@
 // replay say, without its clock.
 #pragma once
 #include "sim/cost/memory/run_program.hpp"
+#include "sim/program/memory/live_memory.hpp"
 #include "sim/program/routing/routing.hpp"
 
 namespace wt {

@@ -41,7 +41,7 @@ std::string name_of(const KernelRow& row) {
                                : fmt::format("{} {} m{} n{} k{} {}", row.gpu, row.op, row.m, row.n, row.k, row.dtype);
 }
 
-Judged judge(const KernelRow& row, const KernelFit& fit, TypicalShares& typical) {
+Judged judge(const KernelRow& row, const PublishedKernelFit& fit, TypicalShares& typical) {
   const KernelPoint point = kernel_point(row);
   Judged j;
   j.line = row.line;
@@ -71,7 +71,7 @@ Judged judge(const KernelRow& row, const KernelFit& fit, TypicalShares& typical)
 
 }  // namespace
 
-std::vector<Judged> judge_kernels(const std::vector<KernelRow>& rows, const KernelFit& fit,
+std::vector<Judged> judge_kernels(const std::vector<KernelRow>& rows, const PublishedKernelFit& fit,
                                   const std::vector<KernelPoint>& reference) {
   TypicalShares typical(reference);
   std::vector<Judged> judged;

@@ -8,6 +8,7 @@
 #include "configs/base/error.hpp"
 #include "configs/base/statistics.hpp"
 #include "sim/fit/expert_loads.hpp"
+#include "sim/fit/memory_fit.hpp"
 #include "sim/fit/row_program.hpp"
 #include "sim/measurements/run_layout.hpp"
 #include "sim/program/routing/named_routing.hpp"
@@ -117,7 +118,7 @@ std::vector<Judged> judge_memory(const std::vector<RunRow>& rows, const std::vec
 
 std::vector<Judged> judge_outside(const std::vector<OutsideRow>& rows, const std::vector<OutsideRow>& reference,
                                   const std::vector<StackSpec>& stacks) {
-  const OutsideMemory whole(reference, stacks);
+  const OutsideMemory whole = outside_memory(reference, stacks);
   std::vector<Judged> judged;
   for (const OutsideRow& row : rows) {
     Judged& j = judged.emplace_back();

@@ -4,6 +4,9 @@
 #include <vector>
 
 #include "sim/cost/memory/stack_memory.hpp"
+#include "sim/measurements/outside_rows.hpp"
+#include "sim/measurements/run_rows.hpp"
+#include "sim/program/memory/live_memory.hpp"
 #include "sim/validate/judged.hpp"
 
 namespace wt {

@@ -12,6 +12,7 @@
 #include "configs/files/data_sheet.hpp"
 #include "sim/cost/memory/run_program.hpp"
 #include "sim/cost/ops/remembered_cost.hpp"
+#include "sim/cost/stacks/step_family.hpp"
 #include "sim/fit/expert_loads.hpp"
 #include "sim/replay/simulated_step.hpp"
 

@@ -115,10 +115,13 @@ void add_intervals(std::vector<Judged>& rows, Forecast Judged::*which) {
   LeftOutErrors errors;
   for (const Judged& row : rows)
     if (const auto& value = (row.*which).value) errors.add(row.regime, row.group, std::log(row.measured / *value));
+  std::map<std::string, ErrorBounds> without;
   for (Judged& row : rows) {
     Forecast& forecast = row.*which;
     if (!forecast.value) continue;
-    const auto [low, high] = errors.bounds(row.regime, row.group);
+    const auto [bounds, is_new] = without.try_emplace(row.group);
+    if (is_new) bounds->second = errors.bounds(row.group);
+    const auto [low, high] = bounds->second.of(row.regime);
     forecast.low = *forecast.value * low;
     forecast.high = *forecast.value * high;
   }

@@ -169,7 +169,7 @@ TEST_CASE("nor by its own memory") {
   const StackSpec stack = read_stack("nanotron");
   const LiveMemory live{1e9, 2e9};
   const auto process = [&](const PublishedTables& from, const std::string& without) {
-    return stack_memory(stack, 8, from, stacks, without).process(live).bytes;
+    return stack_memories(from, stacks, without).of(stack, 8).process(live).bytes;
   };
   CHECK(process(planted, kPlanted) == Approx(process(tables, "")).epsilon(1e-9));
   CHECK(process(planted, "") > 1.1 * process(tables, ""));

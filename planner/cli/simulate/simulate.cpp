@@ -18,6 +18,7 @@
 #include "sim/cost/memory/run_program.hpp"
 #include "sim/cost/op_times.hpp"
 #include "sim/cost/published_constants.hpp"
+#include "sim/cost/stacks/step_family.hpp"
 #include "sim/program/memory/choose_microbatch.hpp"
 #include "sim/program/routing/named_routing.hpp"
 #include "sim/program/timeline_json.hpp"

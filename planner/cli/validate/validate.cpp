@@ -19,6 +19,7 @@
 #include "planner/cli/validate/validate_report.hpp"
 #include "reports/render/progress.hpp"
 #include "reports/render/render.hpp"
+#include "sim/cost/stacks/step_family.hpp"
 #include "sim/measurements/csv.hpp"
 #include "sim/published/run_files.hpp"
 #include "sim/validate/judge_collectives.hpp"
@@ -46,7 +47,7 @@ Validation validate_kernels(const Options& o) {
               "Every row is predicted by constants and neighbours fitted without its own (GPU, n, k), or without "
               "its origin where it is attention.",
           .baseline = "MFU is constant",
-          .rows = judge_kernels(read_kernel_rows(file), KernelFit(points), points)};
+          .rows = judge_kernels(read_kernel_rows(file), PublishedKernelFit(points), points)};
 }
 
 Validation validate_collectives(const Options& o) {
