@@ -1,6 +1,6 @@
 // A stack: the framework that a run trains with, as far as it changes the time and memory of a step. These facts come
-// from its documentation and source code. The constants of the step-time model (sim/cost/stacks/step_constants.hpp) and of
-// memory (sim/cost/memory/allocator_memory.hpp) are fitted.
+// from its documentation and source code. The constants of the step-time model (sim/cost/stacks/step_constants.hpp) and
+// of memory (sim/cost/memory/allocator_memory.hpp) are fitted.
 #pragma once
 #include <array>
 #include <map>

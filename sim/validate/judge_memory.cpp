@@ -42,12 +42,11 @@ double parameters_a_gpu(const RunRow& row) {
   return static_cast<double>(row.model.total_parameters()) / static_cast<double>(row.tp * row.pp);
 }
 
-/// Bytes a parameter of what is not left out of the reference, of peaks of any kind where the row's kind has none.
-std::optional<double> bytes_a_parameter(const RunRow& of, const std::vector<RunRow>& reference, LeftOut left_out) {
+/// Bytes a parameter of the reference's other groups, of peaks of any kind where the row's kind has none.
+std::optional<double> bytes_a_parameter(const RunRow& of, const std::vector<RunRow>& reference) {
   std::vector<double> same, peaks;
   for (const RunRow& row : reference) {
-    if (!row.unusable.empty() || row.memory_of == MemoryOf::nothing ||
-        (left_out == LeftOut::origin ? row.origin == of.origin : row.group == of.group) ||
+    if (!row.unusable.empty() || row.memory_of == MemoryOf::nothing || row.group == of.group ||
         formula(row.memory_of) != formula(of.memory_of))
       continue;
     peaks.push_back(row.memory_bytes / parameters_a_gpu(row));
@@ -107,7 +106,7 @@ std::vector<Judged> judge_memory(const std::vector<RunRow>& rows, const std::vec
       model = without.emplace(name, by_origin ? whole.without_origin(name) : whole.without(name)).first;
     if (const std::string loads = expert_loads(row).assumed; row.ep > 1 && !loads.empty()) j.assumed.push_back(loads);
     j.forecast = forecast(row, own, model->second);
-    if (const auto rate = bytes_a_parameter(row, reference, left_out)) j.baseline.value = *rate * parameters_a_gpu(row);
+    if (const auto rate = bytes_a_parameter(row, reference)) j.baseline.value = *rate * parameters_a_gpu(row);
   }
   if (judged.empty())
     throw_error(Code::usage,

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <set>
 
+#include "sim/fit/memory_fit.hpp"
 #include "sim/measurements/csv.hpp"
 #include "sim/validate/judge_memory.hpp"
 #include "sim/validate/judge_runs.hpp"

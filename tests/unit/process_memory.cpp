@@ -6,6 +6,7 @@
 #include <fstream>
 #include <vector>
 
+#include "sim/fit/memory_fit.hpp"
 #include "sim/validate/judge_memory.hpp"
 #include "tests/fixtures/temp_directory.hpp"
 
@@ -27,7 +28,7 @@ TEST_CASE("memory outside of the allocator: a stack's own sources and the mean o
   const std::vector<StackSpec> stacks = read_stacks();
   const std::vector<OutsideRow> rows{row("a", "torchtitan", 8, 1), row("b", "torchtitan", 8, 1),
                                      row("c", "nanotron", 64, 8), row("d", "torchtitan", 1, 0.5)};
-  const OutsideMemory model(rows, stacks);
+  const OutsideMemory model = outside_memory(rows, stacks);
   CHECK(model.of_stack("another", 8).bytes == Approx(2 * kGiB));                  // (1 x 1 x 8)^(1/3)
   CHECK(model.of_stack("torchtitan", 8).bytes == Approx(std::cbrt(2.0) * kGiB));  // (1 x 1 x 2)^(1/3)
   CHECK(model.of_stack("nanotron", 8).bytes == Approx(2 * kGiB));                 // one source says too little
@@ -38,7 +39,7 @@ TEST_CASE("memory outside of the allocator: a stack's own sources and the mean o
   CHECK(f.bytes < f.high);
   CHECK(f.evidence[static_cast<std::size_t>(Evidence::published)] == 1);
   CHECK(model.of_stack("another", 8).evidence[static_cast<std::size_t>(Evidence::derived)] == 1);
-  CHECK(OutsideMemory({}, stacks).of_stack("nanotron", 8).evidence[static_cast<std::size_t>(Evidence::assumed)] == 1);
+  CHECK(OutsideMemory().of_stack("nanotron", 8).evidence[static_cast<std::size_t>(Evidence::assumed)] == 1);
 
   const auto judged = judge_outside(rows, rows, stacks);
   REQUIRE(judged.size() == 4);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/fit/row_message_fit.hpp"
 #include "tests/fixtures/temp_directory.hpp"
 
 namespace wt {
@@ -43,10 +44,10 @@ TEST_CASE("bad rows say why they are") {
 }
 
 TEST_CASE("a row takes something between training's kernels and a message a row") {
-  const RowMessages messages(
-      rows_of_text("s,H100,EFA v2,2,deepep,normal,dispatch,10000,20,\n"
-                   "s,H100,EFA v2,2,deepep,low_latency,dispatch,10000,5,\n"
-                   "s,H100,EFA v3,2,deepep,normal,dispatch,10000,80,\n"));
+  const RowMessages messages =
+      row_messages(rows_of_text("s,H100,EFA v2,2,deepep,normal,dispatch,10000,20,\n"
+                                "s,H100,EFA v2,2,deepep,low_latency,dispatch,10000,5,\n"
+                                "s,H100,EFA v3,2,deepep,normal,dispatch,10000,80,\n"));
   const auto found = messages.of(Dispatcher::deepep, "EFA v2");
   REQUIRE(found);
   CHECK(found->low_s == Approx(1e-6));
@@ -77,7 +78,7 @@ TEST_CASE("the host's rate bounds an exchange where it is below the wire's") {
 }
 
 TEST_CASE("published benchmarks have DeepEP and UCCL-EP over EFA") {
-  const RowMessages published(read_row_exchanges("configs/measurements/row_exchanges.csv"));
+  const RowMessages published = row_messages(read_row_exchanges("configs/measurements/row_exchanges.csv"));
   for (const Dispatcher dispatcher : {Dispatcher::deepep, Dispatcher::uccl})
     for (const char* transport : {"EFA v2", "EFA v3", "EFA v4"}) {
       const auto found = published.of(dispatcher, transport);

@@ -8,6 +8,8 @@
 
 #include "configs/base/error.hpp"
 #include "sim/cost/memory/run_program.hpp"
+#include "sim/cost/op_times.hpp"
+#include "sim/cost/stacks/step_family.hpp"
 #include "sim/fit/step_work.hpp"
 #include "sim/program/routing/named_routing.hpp"
 #include "sim/replay/simulated_step.hpp"

@@ -8,6 +8,7 @@
 
 #include "configs/base/error.hpp"
 #include "configs/files/stack.hpp"
+#include "sim/fit/step_fit.hpp"
 
 using namespace wt;
 using C = StepConstant;
@@ -140,14 +141,16 @@ TEST_CASE("a fit finds the constants that times were made of, stacks and GPUs ap
   std::vector<TimedStep> steps = made(a, typical, "plain", "A");
   for (const TimedStep& s : made(b, slower, "eager", "A")) steps.push_back(s);
   for (const TimedStep& s : made(c, hotter, "plain", "B")) steps.push_back(s);
-  const StepModel model(steps);
+  const StepModel model = fit_steps(steps);
   CHECK(model.knows_stack("eager"));
   CHECK_FALSE(model.knows_stack("another"));
   for (const TimedStep& s : steps)
-    CHECK(model.seconds(*s.work, s.traits) == Approx(s.seconds).epsilon(0.06));  // priors pull
+    CHECK(step_seconds(*s.work, s.traits, model.constants(s.traits)) ==
+          Approx(s.seconds).epsilon(0.06));  // priors pull
   // A stack that nobody measured lies between those that were.
   const StepWork fresh = random_work(draw);
-  const double guess = model.seconds(fresh, {.stack = "another", .chip = "A"});
+  const double guess =
+      step_seconds(fresh, {.stack = "another", .chip = "A"}, model.constants({.stack = "another", .chip = "A"}));
   const double low = step_seconds(fresh, {}, typical), high = step_seconds(fresh, {}, slower);
   CHECK(guess > 0.95 * low);
   CHECK(guess < 1.05 * high);
@@ -162,9 +165,10 @@ TEST_CASE("a fit finds the constants that times were made of, stacks and GPUs ap
   CHECK_THAT(names, Catch::UnorderedEquals(std::vector<std::string>(kStackFactors.begin(), kStackFactors.end())));
   // In another order the same steps say the same.
   std::reverse(steps.begin(), steps.end());
-  const StepModel again(steps);
-  CHECK(again.seconds(fresh, {.stack = "another", .chip = "A"}) == Approx(guess).epsilon(1e-3));
-  CHECK_THROWS_AS(StepModel({}), Error);
+  const StepModel again = fit_steps(steps);
+  CHECK(step_seconds(fresh, {.stack = "another", .chip = "A"}, again.constants({.stack = "another", .chip = "A"})) ==
+        Approx(guess).epsilon(1e-3));
+  CHECK_THROWS_AS(fit_steps({}), Error);
 }
 
 TEST_CASE("products lose as much at each halving of their bits") {

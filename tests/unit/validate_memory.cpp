@@ -13,6 +13,7 @@
 
 #include "configs/base/error.hpp"
 #include "configs/files/run.hpp"
+#include "sim/fit/memory_fit.hpp"
 #include "sim/fit/row_program.hpp"
 #include "sim/validate/judge_memory.hpp"
 

@@ -15,6 +15,7 @@
 #include "sim/cost/kernels/item_times.hpp"
 #include "sim/cost/kernels/memory_bound.hpp"
 #include "sim/cost/kernels/wave_model.hpp"
+#include "sim/fit/kernel_constants_fit.hpp"
 #include "sim/measurements/csv.hpp"
 #include "sim/validate/judge_collectives.hpp"
 #include "sim/validate/judge_kernels.hpp"
@@ -128,12 +129,12 @@ TEST_CASE("what is judged is what plans: with nothing left out, a row's predicti
 
 TEST_CASE("so is a product's") {
   const std::vector<KernelRow> rows = read_kernel_rows("configs/measurements/kernel_times.csv");
-  const auto times = std::make_shared<KernelTimes>(rows);
-  const ItemTimes items(times);
+  const PublishedKernelFit fit(usable_points(rows));
+  const ItemTimes items(std::make_shared<KernelTimes>(fit.constants()));
   for (const auto& [m, n, k] : std::vector<std::array<std::int64_t, 3>>{{4096, 5000, 3000}, {256, 11000, 4096}}) {
     const KernelRow row =
         test::timed_kernel("H100-SXM", "gemm", "bf16", as_double(m), as_double(n), as_double(k), 1e-4);
-    const Judged judged = judge_kernels({row}, *times, usable_points(rows)).front();
+    const Judged judged = judge_kernels({row}, fit, usable_points(rows)).front();
     const WorkItem item = make_item(Kernel::gemm, Pass::forward, Precision::bf16, {as_double(m), 0}, {n, k});
     REQUIRE(judged.forecast.value);
     CHECK(*judged.forecast.value == Approx(items.item(item, 0, {}, h100()).products.wide_s).epsilon(1e-9));
@@ -235,7 +236,7 @@ TEST_CASE("a kernel with another data sheet or type is abstained from, one of an
   rows.push_back(test::timed_kernel("Imaginary X1", "gemm", "fp16", 512, 5120, 4096, 1e-4));
   rows.push_back(test::timed_kernel("A100-SXM", "gemm", "fp8", 512, 5120, 4096, 1e-4));
   rows.push_back(test::timed_kernel("H100-SXM", "softmax", "fp16", 512, 5120, 0, 1e-4));
-  const std::vector<Judged> judged = judge_kernels(rows, KernelTimes(rows), usable_points(rows));
+  const std::vector<Judged> judged = judge_kernels(rows, PublishedKernelFit(usable_points(rows)), usable_points(rows));
   for (std::size_t i = 0; i < seen; ++i) CHECK(*judged[i].forecast.value == Approx(judged[i].measured).epsilon(0.1));
   CHECK(judged[seen].forecast.evidence == only(Evidence::derived));
   CHECK(judged[seen + 1].forecast.reason.find("no data sheet") != std::string::npos);
@@ -392,7 +393,7 @@ TEST_CASE("tables of another kind are refused, one line that is not as it should
     INFO(rows[1].unusable);
     CHECK(rows[1].unusable.find(reason) != std::string::npos);
     CHECK((rows[0].unusable.empty() && rows[2].unusable.empty() && rows[1].line == 3));
-    const auto judged = judge_kernels(rows, KernelTimes(rows), usable_points(rows));
+    const auto judged = judge_kernels(rows, PublishedKernelFit(usable_points(rows)), usable_points(rows));
     CHECK(judged[1].forecast.reason == rows[1].unusable);
   }
   write("note,median_us,m,n,op,gpu,dtype\nwarm,1,2,3,rmsnorm,\"H100, SXM\",fp16\n");  // other order, others, without k

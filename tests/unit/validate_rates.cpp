@@ -47,8 +47,8 @@ TEST_CASE("in a table of times only what is known to be bound by memory, or has 
     for (const int n : {1024, 2048, 3072, 4096, 5120, 6144, 7168, 8192})
       text += "H100," + op + ",512," + std::to_string(n) + ",128,fp16," + std::to_string(n / 100.) + "\n";
   std::ofstream(file) << text << "H100,adamw,512,2048,0,fp16,30\nH100,flash_attn,512,2048,0,fp16,30\n";
-  const auto judged =
-      judge_kernels(read_kernel_rows(file), KernelTimes(read_kernel_rows(file)), usable_points(read_kernel_rows(file)));
+  const auto judged = judge_kernels(read_kernel_rows(file), PublishedKernelFit(usable_points(read_kernel_rows(file))),
+                                    usable_points(read_kernel_rows(file)));
   REQUIRE(judged.size() == 50);
   for (std::size_t i = 0; i < 24; ++i) {
     INFO(judged[i].name);
@@ -188,30 +188,35 @@ TEST_CASE("attention is never faster than its FLOPs, nears them with length and 
         Approx(attention_time_s(attention(132, 128, 128, false), 1, h100())));
 }
 
-TEST_CASE("a library's factor comes from its other groups, on this GPU before others of the generation") {
-  const auto row = [](const char* library, const char* gpu, const char* group, double factor) {
-    return LibraryRow{"attention_forward", library, gpu, 9, 7.5e12, group, group, std::log(factor)};
+TEST_CASE("a library's factor comes from rows on this GPU before others of the generation") {
+  const auto row = [](const char* library, const char* gpu, const char* origin, double factor) {
+    return LibraryRow{"attention_forward", library, gpu, origin, std::log(factor)};
   };
-  std::vector<LibraryRow> rows = {row("A", "H100", "g1", 1.5), row("A", "H100", "g1", 1.5), row("A", "H100", "g2", 2),
-                                  row("A", "H100", "g2", 2),   row("A", "H20", "g3", 1.2),  row("A", "H20", "g3", 1.2)};
-  const auto factor = [&](const LibraryRow& r, bool unknown = false) { return Libraries(rows).factor(r, unknown); };
-  CHECK(std::exp(factor(rows[0])->log_factor) == Approx(2));  // not its own 1.5
-  CHECK(factor(rows[0])->known == Libraries::Known::on_this_gpu);
-  CHECK(factor(rows[4])->known == Libraries::Known::on_this_generation);
-  CHECK_FALSE(factor(row("B", "H100", "g4", 1)));  // one library says nothing of another
-  rows.push_back(row("C", "H100", "g5", 1.6)), rows.push_back(row("D", "H100", "g6", 2.2));
-  REQUIRE(factor(row("B", "H100", "g4", 1)));
-  CHECK(factor(row("B", "H100", "g4", 1))->known == Libraries::Known::never_measured);
-  CHECK(std::exp(factor(row("B", "H100", "g4", 1))->log_factor) == Approx(1.6));  // medians 1.5, 1.6, 2.2
-  CHECK_FALSE(factor(rows[0], true));                                             // without A two are left
-  rows.push_back(row("E", "H100", "g7", 9));
-  CHECK_FALSE(factor(row("B", "H100", "g4", 1)));  // too different to say anything
-  LibraryRow slow = rows[0];
-  slow.gpu = "another", slow.processor_flops /= 4;
-  CHECK_FALSE(factor(slow));  // beside tensor cores a quarter as fast the rest weighs less
-  LibraryRow blackwell = rows[0];
+  const auto kernel = [](const char* library, const DataSheet& gpu) {
+    return LibraryKernel{"attention_forward", library, gpu};
+  };
+  const DataSheet h100 = *data_sheet("H100-SXM"), h800 = *data_sheet("H800");
+  std::vector<LibraryRow> rows = {row("A", "H100-SXM", "g2", 2), row("A", "H100-SXM", "g2", 2)};
+  const auto factor = [&](const LibraryKernel& of, bool unknown = false) {
+    return Libraries(rows).factor(of, unknown);
+  };
+  CHECK(std::exp(factor(kernel("A", h100))->log_factor) == Approx(2));
+  CHECK(factor(kernel("A", h100))->known == Libraries::Known::on_this_gpu);
+  CHECK(factor(kernel("A", h800))->known == Libraries::Known::on_this_generation);
+  CHECK_FALSE(factor(kernel("B", h100)));  // one library says nothing of another
+  rows.push_back(row("C", "H100-SXM", "g5", 1.6)), rows.push_back(row("D", "H100-SXM", "g6", 2.2));
+  REQUIRE(factor(kernel("B", h100)));
+  CHECK(factor(kernel("B", h100))->known == Libraries::Known::never_measured);
+  CHECK(std::exp(factor(kernel("B", h100))->log_factor) == Approx(2));  // medians 1.6, 2, 2.2
+  CHECK_FALSE(factor(kernel("A", h100), true));                         // without A two are left
+  rows.push_back(row("E", "H100-SXM", "g7", 9));
+  CHECK_FALSE(factor(kernel("B", h100)));  // too different to say anything
+  DataSheet slow = h100;
+  slow.name = "another", slow.flops /= 4;
+  CHECK_FALSE(factor(kernel("A", slow)));  // beside tensor cores a quarter as fast the rest weighs less
+  DataSheet blackwell = h100;
   blackwell.generation = 10;
-  CHECK_FALSE(factor(blackwell));
+  CHECK_FALSE(factor(kernel("A", blackwell)));
 }
 
 TEST_CASE("rates of a library are predicted from its other sources") {
@@ -225,7 +230,7 @@ TEST_CASE("rates of a library are predicted from its other sources") {
     }
   rows.push_back(rows[0]);
   rows.back().implementation = "a library nobody measured";
-  const auto judged = judge_kernels(rows, KernelTimes(rows), usable_points(rows));
+  const auto judged = judge_kernels(rows, PublishedKernelFit(usable_points(rows)), usable_points(rows));
   for (std::size_t i = 0; i < 9; ++i) {
     REQUIRE(judged[i].forecast.value);
     CHECK(*judged[i].forecast.value == Approx(judged[i].measured).epsilon(0.02));

@@ -46,9 +46,9 @@ RoutedSetup setup(const std::string& name, std::int64_t experts = 8) {
   return s;
 }
 
-using Ranks = std::vector<double>;
-const Ranks kEven = {1, 1, 1, 1}, kSpread = {1.2, 0.8, 1.1, 0.9}, kHot = {2, 0.8, 0.6, 0.6},
-            kHotter = {2.2, 0.6, 0.6, 0.6};
+using ShareOfRanks = std::vector<double>;
+const ShareOfRanks kEven = {1, 1, 1, 1}, kSpread = {1.2, 0.8, 1.1, 0.9}, kHot = {2, 0.8, 0.6, 0.6},
+                   kHotter = {2.2, 0.6, 0.6, 0.6};
 
 RoutedContext context() {
   RoutedContext c;
@@ -334,7 +334,7 @@ TEST_CASE("of rank loads the settled iterations count") {
   const RankLoads& ranks = loads.at({"a", "m"});
   REQUIRE(ranks.size() == 2);
   REQUIRE(ranks[0].size() == kSettled);
-  CHECK(ranks[0][0] == Ranks{1, 1, 2, 0});
+  CHECK(ranks[0][0] == ShareOfRanks{1, 1, 2, 0});
   CHECK(ranks[1][4][2] == Approx(4 * 6 / 9.));
 }
 
