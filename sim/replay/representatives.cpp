@@ -30,7 +30,7 @@ bool blocks_are_twins(const ProgramSet& programs, const Layout& layout, const Ro
     if (programs.class_of_rank[static_cast<std::size_t>(rank)] !=
         programs.class_of_rank[static_cast<std::size_t>(rank / stage * stage + rank % stage % block)])
       return false;
-  if (routing.counts(step, 0, 0, 0).empty()) return true;  // no experts
+  if (routing.same_on_every_rank() || routing.counts(step, 0, 0, 0).empty()) return true;  // the latter: no experts
   const Program& program = programs.programs[0];
   for (int microbatch = 0; microbatch < program.microbatches; ++microbatch)
     for (int layer = 0; layer < program.layers; ++layer)
@@ -60,8 +60,9 @@ bool stages_are_twins(const ProgramSet& programs, const Layout& layout, const Cl
   };
   const Program& program = programs.programs[0];
   const auto first = routing.counts(step, 0, 0, 0);
+  const std::int64_t sources = routing.same_on_every_rank() ? 1 : stage / layout.tensor;
   for (int layer = 0; layer < program.layers; ++layer)
-    for (std::int64_t source = 0; source < stage / layout.tensor; ++source)
+    for (std::int64_t source = 0; source < sources; ++source)
       if (const auto counts = routing.counts(step, 0, layer, source); !uniform(counts) || counts != first) return false;
   return true;
 }

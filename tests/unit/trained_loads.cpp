@@ -146,6 +146,8 @@ TEST_CASE("a microbatch's loads depend on the tokens of the whole expert group")
   CHECK(*std::max_element(alone.begin(), alone.end()) > *std::max_element(together.begin(), together.end()));
   CHECK(routed(32768, 1)->counts(0, 0, 3, 0)[7] == Approx(8 * together[7]));
   CHECK(routed(4096, 8)->same_in_every_microbatch());
+  CHECK(routed(4096, 8)->same_on_every_rank());
+  CHECK(routed(4096, 8)->counts(0, 0, 1, 0) == routed(4096, 8)->counts(0, 0, 1, 7));
   CHECK(routed(4096, 8)->description() == "trained: loads of other models in training, balanced by loss (assumed)");
 }
 

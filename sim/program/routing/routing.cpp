@@ -39,6 +39,7 @@ class Histogram : public RoutingSource {
     return rows[static_cast<std::size_t>(layer) % rows.size()];
   }
   bool same_in_every_microbatch() const override { return true; }
+  bool same_on_every_rank() const override { return true; }
   std::string description() const override { return description_; }
 
  private:

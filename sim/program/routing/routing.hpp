@@ -23,6 +23,8 @@ class RoutingSource {
                                      std::int64_t source_rank) const = 0;
   /// Whether a step's microbatches with the same number of tokens are routed alike.
   virtual bool same_in_every_microbatch() const { return false; }
+  /// Whether counts() is the same for every source rank.
+  virtual bool same_on_every_rank() const { return false; }
   /// Ascending; empty if not recorded. Other steps use the nearest of these.
   virtual std::vector<std::int64_t> recorded_steps() const { return {}; }
   /// Text for reports: "recorded on ...", "histogram of ...", "balanced (assumed)".
