@@ -13,6 +13,7 @@
 #include "sim/program/memory/memory_replay.hpp"
 #include "sim/program/routing/routing.hpp"
 #include "sim/program/timeline_json.hpp"
+#include "sim/question/step_program.hpp"
 #include "trainer/run_folder/files.hpp"
 
 namespace wt {
@@ -111,7 +112,7 @@ RunComparison compare_run(const RunSpec& run, const std::filesystem::path& folde
     out.measured_timelines.push_back(timeline_from_json(timeline, (folder / kTimelineFile).string()));
 
   const auto routing = recorded_routing(folder / kRoutingFile, run.model, run.tokens());
-  const ProgramSet programs = build_program_set(run.model, run.layout, program_options(run));
+  const ProgramSet programs = step_program(run, read_stack("windtunnel-train"), cluster.shared_cores()).build();
   ReplayOptions options;
   options.fold = false;  // every rank has its own figures
   options.vary = true;   // as in measured steps

@@ -10,7 +10,6 @@
 #include "configs/base/number.hpp"
 #include "configs/base/statistics.hpp"
 #include "sim/bounds/bounds.hpp"
-#include "sim/cost/memory/run_program.hpp"
 #include "sim/program/compose/restore.hpp"
 #include "sim/program/memory/memory_replay.hpp"
 #include "sim/program/routing/named_routing.hpp"
@@ -46,9 +45,7 @@ Microbatches sequences_of(const SearchProblem& problem, const Layout& layout) {
 }
 
 Layout with_stack_chunks(const SearchProblem& problem, Layout layout) {
-  ProgramOptions unused;
-  take_stack(problem.stack, problem.model, layout, unused);
-  return layout;
+  return with_stack_layers(problem.stack, problem.model, std::move(layout));
 }
 
 const std::vector<std::int64_t>& StackChunks::of(const Layout& layout) {
@@ -77,6 +74,11 @@ ProgramOptions program_options(const SearchProblem& problem, const Microbatches&
   options.lora = problem.lora;
   options.tensor_traffic = problem.cost.get().tensor_traffic();
   return options;
+}
+
+StepProgram step_program(const SearchProblem& problem, const Layout& layout) {
+  return step_program(problem.model, layout, program_options(problem, layout), problem.stack,
+                      problem.cluster.shared_cores());
 }
 
 std::unique_ptr<RoutingSource> routing_of(const SearchProblem& problem, const Layout& layout) {
@@ -192,7 +194,7 @@ double needed_bytes(const SearchProblem& problem, const Layout& layout) {
 }
 
 double lane_bound(const SearchProblem& problem, const Layout& layout, const RoutingSource& routing) {
-  const ProgramSet set = build_program_set(problem.model, layout, program_options(problem, layout));
+  const ProgramSet set = step_program(problem, layout).build();
   const Program& program = set.programs[0];
   double bound = 0;
   for (const std::int64_t rank : bounding_ranks(problem, layout, routing)) {
@@ -203,7 +205,7 @@ double lane_bound(const SearchProblem& problem, const Layout& layout, const Rout
 }
 
 double path_bound(const SearchProblem& problem, const Layout& layout, const RoutingSource& routing) {
-  const ProgramSet set = build_program_set(problem.model, layout, program_options(problem, layout));
+  const ProgramSet set = step_program(problem, layout).build();
   double bound = 0;
   for (const std::int64_t rank : bounding_ranks(problem, layout, routing))
     bound = std::max(bound, bound1(set, layout, problem.cluster, problem.cost, routing, 0, rank));
@@ -214,10 +216,9 @@ Simulated simulate_layout(const SearchProblem& problem, const Layout& layout, bo
   StepOptions how;
   how.replay.timelines = timeline;
   how.replay.critical_alone = true;
+  const auto routing = routing_of(problem, layout);
   const ReplayResult replayed =
-      simulated_step(problem.model, with_stack_chunks(problem, layout), program_options(problem, layout),
-                     problem.cluster, cost_of(problem, layout), *routing_of(problem, layout), how)
-          .replay;
+      simulated_step({step_program(problem, layout), problem.cluster, *routing}, cost_of(problem, layout), how).replay;
   Simulated out;
   out.step_s = replayed.step_s;
   out.low_s = replayed.low_s;

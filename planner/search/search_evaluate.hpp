@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "planner/search/search.hpp"
+#include "sim/question/step_program.hpp"
 
 namespace wt {
 
@@ -10,6 +11,7 @@ namespace wt {
 Microbatches sequences_of(const SearchProblem& problem, const Layout& layout);
 ProgramOptions program_options(const SearchProblem& problem, const Microbatches& sequences);
 ProgramOptions program_options(const SearchProblem& problem, const Layout& layout);
+StepProgram step_program(const SearchProblem& problem, const Layout& layout);
 /// The layout with its layers distributed to stages by the stack's rule.
 Layout with_stack_chunks(const SearchProblem& problem, Layout layout);
 /// Rows that a rank's experts receive from so many sequences per rank, if all ranks receive equally many.

@@ -147,8 +147,8 @@ std::vector<MemorySample> memory_samples(const std::vector<RunRow>& rows, const 
     if (stack.frameworks.empty()) continue;                                // which parts there are is not known
     if (row.ep > 1 && row.routing != RunRow::Routing::balanced) continue;  // nor how many rows a rank had
     try {
-      samples.push_back(
-          {row.group, stack.name, row.memory_of, live_memory(run_program(row, stack), stack.memory), row.memory_bytes});
+      samples.push_back({row.group, stack.name, row.memory_of, live_memory(peak_program(row, stack), stack.memory),
+                         row.memory_bytes});
     } catch (const Error& error) {
       if (error.code() != Code::usage) throw;
       continue;  // no layout of ours
@@ -160,7 +160,7 @@ std::vector<MemorySample> memory_samples(const std::vector<RunRow>& rows, const 
   for (const auto& [name, members] : of_stack)
     for (const std::size_t i : evenly(members, MemoryModel::kOfStack)) {
       const StackSpec unknown;
-      samples[i].taken_for_fsdp = live_memory(run_program(*runs[i], unknown), unknown.memory);
+      samples[i].taken_for_fsdp = live_memory(peak_program(*runs[i], unknown), unknown.memory);
     }
   std::map<std::string, std::set<std::string>> models;  // by source
   for (const RunRow* run : runs) models[run->source].insert(run->group);

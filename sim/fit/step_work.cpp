@@ -9,9 +9,11 @@
 #include "configs/files/data_sheet.hpp"
 #include "sim/cost/host/host_time.hpp"
 #include "sim/fit/expert_loads.hpp"
+#include "sim/measurements/run_layout.hpp"
 #include "sim/program/mesh.hpp"
 #include "sim/program/routing/routing.hpp"
 #include "sim/program/walk.hpp"
+#include "sim/question/step_program.hpp"
 
 namespace wt {
 namespace {
@@ -140,13 +142,10 @@ StepWork step_work(const RunRow& run, const BenchmarkTimes& benchmarks, const St
   // count as layers.
   ModelSpec part = run.model;
   part.layers = std::max<std::int64_t>(1, (run.model.blocks() + run.pp - 1) / run.pp - run.model.mtp_layers);
-  const Layout layout = layout_of(run);
-  ProgramOptions options;
-  options.seq = run.seq;
-  options.precision = run.precision.compute;
-  options.precisions = run.precision.precisions;
+  auto [model, layout, options] =
+      step_program(part, layout_of(run), program_options(run_spec_of(run)), stack, /*shared_cores=*/false);
+  options.last_microbatch = 0;
   options.gradient_bytes = run.gradient_bytes;
-  options.memory = stack.memory;
   options.memory.resident_weights = stack.memory.resident_weights || run.pp > 1;
   const bool resident = layout.resident_weights() || (options.memory.resident_weights && run.zero_stage < 3);
   const auto of_microbatches = [&](std::int64_t count) {

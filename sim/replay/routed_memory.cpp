@@ -8,19 +8,19 @@
 
 namespace wt {
 
-LiveMemory routed_memory(const RunProgram& run, const RoutingSource& routing, Ranks ranks) {
-  const ProgramSet programs = build_program_set(run.model, run.layout, run.options);
-  const std::int64_t asked = ranks == Ranks::first_stage ? run.layout.stage_ranks() : run.layout.world();
+LiveMemory routed_memory(const StepProgram& step, const RoutingSource& routing, Ranks ranks) {
+  const ProgramSet programs = step.build();
+  const std::int64_t asked = ranks == Ranks::first_stage ? step.layout.stage_ranks() : step.layout.world();
   std::map<std::pair<int, std::int64_t>, std::int64_t> picked;  // the first rank of a class and an expert coordinate
   std::set<std::int64_t> groups;
   for (std::int64_t rank = 0; rank < asked; ++rank) {
-    const std::int64_t row_rank = run.layout.row_rank(rank);
+    const std::int64_t row_rank = step.layout.row_rank(rank);
     const auto [at, fresh] = picked.try_emplace(
-        {programs.class_of_rank[static_cast<std::size_t>(rank)], row_rank % run.layout.expert}, rank);
-    if (fresh) groups.insert(row_rank / run.layout.expert);
+        {programs.class_of_rank[static_cast<std::size_t>(rank)], row_rank % step.layout.expert}, rank);
+    if (fresh) groups.insert(row_rank / step.layout.expert);
   }
   const Program& any = programs.programs.front();
-  const RoutingTable table(routing, run.layout, any.layers, any.microbatches, 0, {groups.begin(), groups.end()});
+  const RoutingTable table(routing, step.layout, any.layers, any.microbatches, 0, {groups.begin(), groups.end()});
   LiveMemory most;
   for (const auto& [key, rank] : picked) {
     const Program& program = programs.programs[static_cast<std::size_t>(key.first)];

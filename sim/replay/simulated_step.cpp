@@ -20,15 +20,16 @@ void extend_total(OpClassTotal& total, const std::vector<OpClassTotal>& before, 
 
 }  // namespace
 
-SimulatedStep simulated_step(const ModelSpec& model, const Layout& layout, ProgramOptions options,
-                             const ClusterSpec& cluster, const OpCost& cost, const RoutingSource& routing,
-                             const StepOptions& how) {
+SimulatedStep simulated_step(const StepQuestion& question, const OpCost& cost, const StepOptions& how) {
+  const auto& [model, layout, whole] = question.program;
+  const RoutingSource& routing = question.routing;
+  ProgramOptions options = whole;
   options.tensor_traffic = cost.tensor_traffic();
   const std::int64_t all = options.step_microbatches = options.microbatches;
-  const auto replayed = [&](std::int64_t count, const ReplayOptions& replay_options) {
+  const auto replayed = [&, &model = model, &layout = layout](std::int64_t count, const ReplayOptions& asked) {
     options.microbatches = count;
     SimulatedStep out{build_program_set(model, layout, options), {}, all, count};
-    out.replay = replay(out.programs, layout, model, cluster, cost, routing, replay_options);
+    out.replay = replay(out.programs, layout, model, question.cluster, cost, routing, asked);
     return out;
   };
   // A pipeline is full with as many microbatches as stages, and its chunks need multiples of that. Passes that overlap

@@ -1,7 +1,7 @@
 // One training step on a cluster, for `windtunnel simulate`, plans and `windtunnel validate runs`: the replayed step
 // program, plus what happens once a step outside of it.
 #pragma once
-#include "sim/program/routing/named_routing.hpp"
+#include "sim/question/step_question.hpp"
 #include "sim/replay/replay.hpp"
 
 namespace wt {
@@ -21,8 +21,6 @@ struct StepOptions {
 };
 
 /// Throws as build_program_set() and replay().
-SimulatedStep simulated_step(const ModelSpec& model, const Layout& layout, ProgramOptions options,
-                             const ClusterSpec& cluster, const OpCost& cost, const RoutingSource& routing,
-                             const StepOptions& how = {});
+SimulatedStep simulated_step(const StepQuestion& question, const OpCost& cost, const StepOptions& how = {});
 
 }  // namespace wt

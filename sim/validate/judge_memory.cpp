@@ -60,7 +60,7 @@ std::optional<double> bytes_a_parameter(const RunRow& of, const std::vector<RunR
 Forecast forecast(const RunRow& row, const StackSpec& stack, const MemoryModel& model) {
   try {
     const LiveMemory live =
-        formula(row.memory_of) ? layer_memory(run_program(row, stack)) : simulated_memory(row, stack);
+        formula(row.memory_of) ? layer_memory(peak_program(row, stack)) : simulated_memory(row, stack);
     const MemoryForecast of = model.of_stack(stack).of(row.memory_of, live);
     return {.value = of.bytes, .low = of.low, .high = of.high, .evidence = of.evidence, .reason = {}};
   } catch (const Error& error) {
@@ -72,7 +72,7 @@ Forecast forecast(const RunRow& row, const StackSpec& stack, const MemoryModel& 
 }  // namespace
 
 LiveMemory simulated_memory(const RunRow& row, const StackSpec& stack) {
-  const RunProgram program = run_program(row, stack);
+  const StepProgram program = peak_program(row, stack);
   const std::string loads = expert_loads(row).routing;
   if (loads.empty()) return live_memory(program, stack.memory);
   const NamedRouting routing = read_routing({loads}, row.model, run_spec_of(row).tokens(), row.ep);

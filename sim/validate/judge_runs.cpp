@@ -10,7 +10,6 @@
 #include "configs/base/error.hpp"
 #include "configs/base/statistics.hpp"
 #include "configs/files/data_sheet.hpp"
-#include "sim/cost/memory/run_program.hpp"
 #include "sim/cost/ops/remembered_cost.hpp"
 #include "sim/cost/stacks/step_family.hpp"
 #include "sim/fit/expert_loads.hpp"
@@ -127,11 +126,7 @@ StepWithout::StepWithout(const RunRow& row, const StackSpec& stack, const Publis
 }
 
 ReplayResult simulated(const RunFiles& files, const OpCost& cost, const RoutingSource& routing, std::int64_t step) {
-  Layout layout = files.run.layout;
-  ProgramOptions options = program_options(files.run);
-  options.transport_scratch = files.cluster.shared_cores();
-  take_stack(files.stack, files.run.model, layout, options);
-  return simulated_step(files.run.model, layout, options, files.cluster, cost, routing,
+  return simulated_step(step_question(files.run, files.cluster, files.stack, routing), cost,
                         {.replay = {.step = step, .timelines = false, .health = {}}})
       .replay;
 }

@@ -23,6 +23,7 @@ MAY_INCLUDE = {
     "sim/program/compose": ["configs", "sim/program/*"],
     "sim/program/routing": ["configs", "sim/program/*", "sim/program/compose"],
     "sim/program/memory": ["configs", "sim/program/*", "sim/program/compose"],
+    "sim/question": ["configs", "sim/program"],
     # the simulator
     "sim/statistics": ["configs/base"],
     "sim/cost/ops": ["configs", "sim/program/*"],  # what the time of an op is; who makes such times is the row sim/cost
@@ -38,9 +39,9 @@ MAY_INCLUDE = {
     # published tables, and the constants that are fitted to them offline
     "sim/measurements": ["configs", "sim/program", "sim/cost/collectives", "sim/cost/kernels", "sim/cost/memory"],
     "sim/fit": ["configs", "sim/program", "sim/statistics", "sim/cost/ops", "sim/cost/host", "sim/cost/collectives",
-                "sim/cost/kernels", "sim/cost/memory", "sim/cost/stacks", "sim/measurements"],
+                "sim/cost/kernels", "sim/cost/memory", "sim/cost/stacks", "sim/question", "sim/measurements"],
     "sim/cluster": ["configs"],
-    "sim/replay": ["configs", "sim/program", "sim/cost/ops", "sim/cost/collectives", "sim/cost/memory", "sim/cluster"],
+    "sim/replay": ["configs", "sim/program", "sim/question", "sim/cost/ops", "sim/cost/collectives", "sim/cluster"],
     "sim/bounds": ["configs", "sim/program", "sim/cost/ops", "sim/replay"],
     "sim/months": ["configs"],
     "sim/published": ["configs", "sim/program", "sim/measurements", "sim/fit", "sim/cost"],

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "configs/base/error.hpp"
-#include "sim/cost/memory/run_program.hpp"
 #include "sim/cost/op_times.hpp"
 #include "sim/cost/stacks/step_family.hpp"
 #include "sim/fit/step_work.hpp"
@@ -134,8 +133,7 @@ TEST_CASE("microbatches beyond the replayed ones take as long as the last of the
   const auto step = [&](bool every) {
     StepOptions how;
     how.every_microbatch = every;
-    return simulated_step(files.run.model, files.run.layout, program_options(files.run), files.cluster, cost, *routing,
-                          how);
+    return simulated_step(step_question(files.run, files.cluster, files.stack, *routing), cost, how);
   };
   const SimulatedStep some = step(false), all = step(true);
   CHECK(some.replayed < some.microbatches);
@@ -227,11 +225,8 @@ TEST_CASE("simulate says of a published run's files what validate says of the ru
                                        .family = step_family(run.model, run.layout)},
                                       cluster, run.layout.world());
     const NamedRouting routing = read_routing(files.routing, run.model, run.tokens(), run.layout.expert);
-    ProgramOptions options = program_options(run);
-    options.transport_scratch = cluster.shared_cores();
-    take_stack(prices.stack, run.model, run.layout, options);
     const ReplayResult step =
-        simulated_step(run.model, run.layout, options, cluster, *prices.cost, *routing.source).replay;
+        simulated_step(step_question(run, cluster, prices.stack, *routing.source), *prices.cost).replay;
     INFO(row.name);
     CHECK(step.step_s == Approx(*judged[0].forecast.value).epsilon(1e-9));
     CHECK(step.low_s == Approx(judged[0].forecast.low).epsilon(1e-9));
@@ -265,13 +260,10 @@ TEST_CASE("the peak that simulate prints of a published run's files is the memor
     };
     const StackSpec stack = read_stack(said("stack"));
     const NamedRouting routing = read_routing({said("routing")}, run.model, run.tokens(), run.layout.expert);
-    ProgramOptions options = program_options(run);
-    options.transport_scratch = false;
-    take_stack(stack, run.model, run.layout, options);
     const test::FakeCost cost;
     double peak = 0;
     for (const StepTimeline& t :
-         simulated_step(run.model, run.layout, options, cluster, cost, *routing.source).replay.timelines)
+         simulated_step(step_question(run, cluster, stack, *routing.source), cost).replay.timelines)
       if (!stack.memory.first_rank_only || t.rank < run.layout.stage_ranks()) peak = std::max(peak, t.peak_bytes);
     CHECK(simulated_memory(*row, stack).peak() == Approx(peak).epsilon(1e-9));
     kinds.insert(run.layout.pipeline > 1 ? "pipeline" : run.layout.expert > 1 ? "experts" : "sharded");

@@ -208,9 +208,8 @@ TEST_CASE("layouts of every kind take no less than their bounds, all microbatche
       const Layout layout = draw.of(space.members(group));
       StepOptions all;
       all.every_microbatch = true;
-      const double step_s = simulated_step(p.model, with_stack_chunks(p, layout), program_options(p, layout), p.cluster,
-                                           cost, *routing_of(p, layout), all)
-                                .replay.step_s;
+      const auto routing = routing_of(p, layout);
+      const double step_s = simulated_step({step_program(p, layout), p.cluster, *routing}, cost, all).replay.step_s;
       INFO("seed " << seed << ": " << key_of(layout) << ", " << group.microbatches << " microbatches");
       const double needed = step_memory(p, layout).needed();
       CHECK(bounds.memory_bytes(group) <= needed);

@@ -52,12 +52,12 @@ RunRow gated() {
 }
 
 LiveMemory live(const RunRow& row, const StackSpec& stack) {
-  return live_memory(run_program(row, stack), stack.memory);
+  return live_memory(peak_program(row, stack), stack.memory);
 }
 
 /// Bytes a token that one layer keeps.
 double layer_bytes(const RunRow& row, const StackSpec& stack) {
-  const LiveMemory of = layer_memory(run_program(row, stack));
+  const LiveMemory of = layer_memory(peak_program(row, stack));
   return of.dynamic / static_cast<double>(row.model.layers * row.seq * row.microbatch / row.cp);
 }
 
@@ -145,8 +145,8 @@ TEST_CASE("states by ZeRO stage: 18, 6 + 12 / N and 16 / N bytes a parameter; a 
   row.model.tied = false;
   row.pp = 2, row.dp = row.shard_group = 4;
   row.accumulation = 8;
-  const RunProgram staged = run_program(row, fsdp);
-  const ProgramSet programs = build_program_set(staged.model, staged.layout, staged.options);
+  const StepProgram staged = peak_program(row, fsdp);
+  const ProgramSet programs = staged.build();
   double gathered = 0;
   for (const Buffer& buffer : programs.programs.front().resident)
     if (buffer.comes_and_goes) gathered += buffer.bytes.at(0);
@@ -157,15 +157,15 @@ TEST_CASE("microbatches in flight are those of the schedule: 1F1B, and interleav
   RunRow row = gpt(8, 1024, 16);
   StackSpec stack = read_stack("megatron-lm");
   stack.attention = AttentionKernels::flash2;
-  const double whole = layer_memory(run_program(row, stack)).dynamic;
+  const double whole = layer_memory(peak_program(row, stack)).dynamic;
   row.gpus = row.pp = 4;
   row.accumulation = 16;
-  CHECK(layer_memory(run_program(row, stack)).dynamic == Approx(whole));  // a quarter of the layers, four microbatches
+  CHECK(layer_memory(peak_program(row, stack)).dynamic == Approx(whole));  // a quarter of the layers, four microbatches
   row.accumulation = 3;
-  CHECK(layer_memory(run_program(row, stack)).dynamic == Approx(whole * 3 / 4));
+  CHECK(layer_memory(peak_program(row, stack)).dynamic == Approx(whole * 3 / 4));
   row.accumulation = 16;
   row.vp = 2;  // 1 + (p - 1) / (p v) of Narayanan et al. 2021
-  CHECK(layer_memory(run_program(row, stack)).dynamic == Approx(whole * (1 + 3.0 / 8)));
+  CHECK(layer_memory(peak_program(row, stack)).dynamic == Approx(whole * (1 + 3.0 / 8)));
 }
 
 TEST_CASE("stages of like numbers of layers, or of like cost with the output projection in it") {
@@ -176,12 +176,12 @@ TEST_CASE("stages of like numbers of layers, or of like cost with the output pro
   m.vocab = 131072;  // costs four layers
   Layout layout;
   layout.pipeline = 4;
-  CHECK(deal_layers(m, layout, false).empty());
-  CHECK(deal_layers(m, layout, true) == Layers{6, 5, 4, 1});
+  CHECK(chunk_layers(m, layout, false).empty());
+  CHECK(chunk_layers(m, layout, true) == Layers{6, 5, 4, 1});
   layout.pipeline = 2;
-  CHECK(deal_layers(m, layout, true) == Layers{11, 5});
+  CHECK(chunk_layers(m, layout, true) == Layers{11, 5});
   m.layers = 15;
-  CHECK(deal_layers(m, layout, false) == Layers{8, 7});
+  CHECK(chunk_layers(m, layout, false) == Layers{8, 7});
   layout.reshard_after_forward = layout.reduce_every_microbatch = false;
   layout.chunk_layers = {8, 7};
   CHECK_NOTHROW(layout.check(m, "here"));
@@ -382,16 +382,14 @@ TEST_CASE("published rows as runs: what a simulation on their stack says is what
     const StackSpec stack = stack_of(row->framework, stacks);
     RunSpec run;
     run.model = row->model;
-    run.layout = run_program(*row, stack).layout;
+    run.layout = peak_program(*row, stack).layout;
     run.layout.chunk_layers.clear();
     run.seq = row->seq;
     run.global_batch = row->global_batch;
     run.precision = Precision::bf16;
     run.device = DeviceKind::cuda;
-    ProgramOptions options = program_options(run);
-    take_stack(stack, run.model, run.layout, options);
     const LiveMemory simulated = live_memory(
-        build_program_set(run.model, run.layout, options), [](int, int) { return 0.0; },
+        step_program(run, stack).build(), [](int, int) { return 0.0; },
         stack.memory.first_rank_only ? Ranks::first_stage : Ranks::all);
     // Nothing is left out where no row of the reference is of the run's framework and model.
     std::vector<RunRow> others;

@@ -54,7 +54,7 @@ TEST_CASE("a plan's memory of a published run is what the run's own program take
     const RunFiles files = files_of(plan(run), stacks());
     const SearchProblem problem = question_of(plan(run), files, cost);
     CHECK(step_memory(problem, files.run.layout).live.peak() ==
-          Approx(live_memory(run_program(plan(run).run, files.stack), MemoryFacts{}).peak()));
+          Approx(live_memory(peak_program(plan(run).run, files.stack), MemoryFacts{}).peak()));
   }
 }
 

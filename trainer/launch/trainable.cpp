@@ -44,7 +44,6 @@ void check_trainable(const RunSpec& run, const std::string& where) {
 
 /// What the tensors of a rank may take: nine tenths of its device's memory, or of its part of the host's.
 double memory_of_rank(const RunSpec& run) {
-  constexpr double kForTensors = 0.9;
   const char* const local = std::getenv("LOCAL_WORLD_SIZE");
   const std::int64_t sharing = local != nullptr ? std::max(1, std::atoi(local)) : run.layout.world();
   if (run.device == DeviceKind::cpu)

@@ -15,7 +15,6 @@
 #include "reports/render/render.hpp"
 #include "reports/render/text_report.hpp"
 #include "reports/render/write.hpp"
-#include "sim/cost/memory/run_program.hpp"
 #include "sim/cost/op_times.hpp"
 #include "sim/cost/published_constants.hpp"
 #include "sim/cost/stacks/step_family.hpp"
@@ -45,7 +44,6 @@ void simulate(const Options& o) {
   SimulatedRun step;
   step.run = read_run(find_config("runs", o.run));
   step.cluster = read_cluster(o.cluster);
-  constexpr double kForTensors = 0.9;  // as in windtunnel-train
   choose_microbatch(step.run, kForTensors * step.cluster.usable_memory_bytes, o.run);
   if (!o.output.empty()) make_folder(o.output);
   const std::vector<std::string> loads = o.routing.empty() ? routing_for_model(step.run.model) : o.routing;
@@ -62,13 +60,10 @@ void simulate(const Options& o) {
                                     step.cluster, step.run.layout.world());
   if (!step.cluster.shared_cores() && !(o.profiles.empty() && o.machine.empty()))
     step.collectives = collective_basis(*prices.cost, step.cluster);
-  ProgramOptions options = program_options(step.run);
-  options.transport_scratch = step.cluster.shared_cores();  // Gloo has it, NCCL does not
-  take_stack(prices.stack, step.run.model, step.run.layout, options);
   if (!step.cluster.shared_cores())
     step.memory = PublishedConstants::get().memory.of(prices.stack, step.run.layout.world());
   const auto simulated = [&](const RoutingSource& loads_of) {
-    return simulated_step(step.run.model, step.run.layout, options, step.cluster, *prices.cost, loads_of);
+    return simulated_step(step_question(step.run, step.cluster, prices.stack, loads_of), *prices.cost);
   };
   static_cast<SimulatedStep&>(step) = simulated(*routing);
   if (o.routing.empty() && step.run.model.experts > 0) {

@@ -7,6 +7,9 @@ namespace wt {
 
 struct RunSpec;
 
+/// Share of a rank's memory that tensors may take where the microbatch is chosen, in the trainer and for simulations.
+inline constexpr double kForTensors = 0.9;
+
 /// Highest tensor memory of a rank in a step of the run, in bytes. Experts are taken to receive twice the balanced
 /// rows.
 double step_memory(const RunSpec& run);
