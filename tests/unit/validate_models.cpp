@@ -241,7 +241,7 @@ TEST_CASE("a kernel with another data sheet or type is abstained from, one of an
   CHECK(judged[seen].forecast.evidence == only(Evidence::derived));
   CHECK(judged[seen + 1].forecast.reason.find("no data sheet") != std::string::npos);
   CHECK(judged[seen + 2].forecast.reason.find("no rate of A100") != std::string::npos);
-  CHECK(judged[seen + 3].forecast.reason.find("fewer than 5 measurements of kernels that pass") != std::string::npos);
+  CHECK(judged[seen + 3].forecast.reason.find("too few measurements of kernels that pass") != std::string::npos);
 }
 
 TEST_CASE("a GPU's part is told by its name, and a card is not a module") {
