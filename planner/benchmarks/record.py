@@ -25,7 +25,7 @@ for number, path in enumerate(sys.argv[1:], 1):
     for row in result["benchmarks"]:
         if row.get("error_occurred"):
             sys.exit(f"{path}: {row['name']}: {row['error_message']}")
-        # The counter cpu_s is of all threads; without it there is one.
+        # The counter cpu_s adds up all threads; cases without it have a single thread.
         seconds = row.get("cpu_s", row["cpu_time"] * SECONDS[row["time_unit"]])
         name = row["name"].split("/real_time")[0].split("/manual_time")[0].split("/iterations")[0]
         writer.writerow([number, context["date"][:10], machine, f"{context['load_avg'][0]:.0f}", name, f"{seconds:.6g}",

@@ -54,7 +54,7 @@ def stacks(pattern, replacement):
 
 
 def added_by_products(configs):
-    """No kernel of its own adds gradients: what Megatron does, in every stack that has a file."""
+    """Takes the kernel that adds gradients out of every stack file: products add them, as in Megatron."""
     for path in sorted((configs / "stacks").glob("*.yaml")):
         text = path.read_text()
         if "weight_gradients" in text:
@@ -76,7 +76,7 @@ MECHANISMS = {
 
 
 def predicted(binary, folder, name, edit):
-    """Rows of `validate runs` under edited configs, by what identifies them."""
+    """Rows of `validate runs` under edited configs, by line, name and measurement."""
     configs = folder / name.replace(" ", "-")
     shutil.rmtree(configs, ignore_errors=True)
     shutil.copytree(ROOT / "configs", configs)

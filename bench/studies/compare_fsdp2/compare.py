@@ -26,7 +26,7 @@ from side import HERE, fsdp2_side, trainer_side
 
 ROOT = HERE.parents[2]
 WARM_UP_STEPS = 4
-H100_BF16_FLOPS = 989.4e12  # dense, H100 and H200 SXM (NVIDIA's data sheets); what MFU is a share of
+H100_BF16_FLOPS = 989.4e12  # dense, H100 and H200 SXM (NVIDIA's data sheets); MFU is a share of it
 WINDOW_S = 1.0  # steps of a turn: as many as fit, at least 3
 
 
