@@ -56,7 +56,9 @@ TEST_CASE("docs/accuracy.md: the replay of our own trainer") {
     }
   }
   check_table(kAccuracy, "| other figures of these runs |",
-              {{"exposed communication of any round", {{exposed[0]}, {exposed[1]}}}, {"peak memory", {{peak}}}}, 1, 2);
+              {{"exposed communication of any round", {recorded(exposed[0]), recorded(exposed[1])}},
+               {"peak memory", {significant(peak, 1)}}},
+              1, 2);
 }
 
 TEST_CASE("a pass of our own trainer that is further off than allowed is a regression") {
@@ -136,7 +138,7 @@ TEST_CASE("docs/accuracy.md: steps of one H200, as they were recorded, beside pr
                 {{fine_after.off()}, {dense_after.off()}},
                 {"too long", insides({fine_after, dense_after})}},
                {"peak memory of all three, nothing measured before",
-                {{std::max({moe.peak_off(), fine.peak_off(), dense.peak_off()})}}},
+                {significant(std::max({moe.peak_off(), fine.peak_off(), dense.peak_off()}), 1)}},
                {"[products of " + std::to_string(of_products.at("n").get<int>()) +
                     " shapes](../bench/studies/gpu_steps/README.md), nothing measured before",
                 {percent(of_products, "median_ape"), percent(of_products, "coverage80")}}},
@@ -189,14 +191,11 @@ TEST_CASE("docs/accuracy.md: speed of our own trainer, as it was recorded") {
     CHECK(each.at("pairs") == 31);
     const std::string model = each.at("case") == "moe" ? "MoE" : "dense";
     if (ratios.empty() || ratios.back().name != model) ratios.push_back({model, {}});
-    ratios.back().figures.push_back({each.at("ratio")});
+    ratios.back().figures.push_back(recorded(each.at("ratio")));
     cases.push_back({each.at("case"),
-                     {count(each.at("ranks").get<double>()),
-                      {each.at("ratio")},
-                      {each.at("low")},
-                      {each.at("high")},
-                      {each.at("windtunnel_tokens_per_s")},
-                      {each.at("fsdp2_tokens_per_s")}}});
+                     {count(each.at("ranks").get<double>()), recorded(each.at("ratio")), recorded(each.at("low")),
+                      recorded(each.at("high")), recorded(each.at("windtunnel_tokens_per_s")),
+                      recorded(each.at("fsdp2_tokens_per_s"))}});
   }
   check_table(kAccuracy, "| model | 1 rank | 2 ranks | 4 ranks |", ratios, 1, 4);
   check_table("bench/studies/compare_fsdp2/README.md", "| case | ranks |", cases, 1, 5);
@@ -205,11 +204,9 @@ TEST_CASE("docs/accuracy.md: speed of our own trainer, as it was recorded") {
   const std::string text = paragraph(kAccuracy, "On one H200, a MoE of 2.5 billion parameters in bf16: ");
   const std::string day = h200.at("date");
   REQUIRE_THAT(text, Catch::Contains(day));
-  check_numbers(text.substr(0, text.find(day)), {{on_gpu.at("ratio")},
-                                                 count(on_gpu.at("pairs").get<double>()),
-                                                 {on_gpu.at("low")},
-                                                 {on_gpu.at("high")},
-                                                 {on_gpu.at("windtunnel_tokens_per_s")}});
+  check_numbers(text.substr(0, text.find(day)),
+                {recorded(on_gpu.at("ratio")), count(on_gpu.at("pairs").get<double>()), recorded(on_gpu.at("low")),
+                 recorded(on_gpu.at("high")), recorded(on_gpu.at("windtunnel_tokens_per_s"))});
 }
 
 namespace {
@@ -268,7 +265,7 @@ TEST_CASE("docs/accuracy.md: kernels on the CPU, as docs/kernels.md has them one
                {"the same", range(cells(page, header, memory_bound, 2))},
                {"the same, with AVX2 alone", range(cells(page, header, memory_bound, 5, 1))},
                {"rotary positions", range(turned)},
-               {"AdamW", {{cells(others, header, {"AdamW"}, 1).front()}}},
+               {"AdamW", {recorded(cells(others, header, {"AdamW"}, 1).front())}},
                {"cross-entropy", range(cells(others, header, {"cross-entropy"}, 1))},
                {"cross-entropy, limited by exponentials", {count(0.26), count(0.42)}}},
               2, 3);
@@ -294,7 +291,7 @@ TEST_CASE("docs/kernels.md and docs/accuracy.md: kernels on an H200, as they wer
                                        {"softmax", "softmax (8,192 tokens, 64 experts, 8 choices)"}})
       if (const std::size_t at = name.find(theirs); at != std::string::npos)
         name.replace(at, std::string(theirs).size(), page);
-    rows.push_back({name, {count(each.aim), {each.reached}}});
+    rows.push_back({name, {count(each.aim), recorded(each.reached)}});
     (each.what.starts_with("router") ? routers : rates).push_back(each.reached);
   }
   const auto shown = table("docs/kernels.md", "| kernel | aim | first version | now |");
@@ -308,7 +305,7 @@ TEST_CASE("docs/kernels.md and docs/accuracy.md: kernels on an H200, as they wer
   const Figures rate = range(rates);
   check_numbers(
       paragraph(kAccuracy, "On one H200 in bf16, as a share of the rate of a copy within memory in the same run: "),
-      {rate[0], rate[1], count(0.85), count(8192), count(64), {routers.back()}, count(10), count(200)});
+      {rate[0], rate[1], count(0.85), count(8192), count(64), recorded(routers.back()), count(10), count(200)});
   CHECK(std::all_of(aims.begin(), aims.end(),
                     [](const Aim& each) { return each.what.starts_with("grouped") || each.verdict == "met"; }));
   CHECK((grouped == 10 && met == 6));  // in words on the page
@@ -318,7 +315,8 @@ TEST_CASE("docs/kernels.md and docs/accuracy.md: kernels on an H200, as they wer
 
 namespace {
 
-Figure share(const json& value) { return {100 * value.get<double>()}; }
+/// Draws are the same on every machine.
+Figure share(const json& value) { return recorded(100 * value.get<double>()); }
 
 /// Runs that fail, of all: their share or, where none did, its bound.
 Figures failed(const json& of, int trials) {
@@ -384,7 +382,7 @@ TEST_CASE("docs/accuracy.md and docs/gate.md: what the gate finds on recorded ti
 TEST_CASE("docs/accuracy.md: change points of a history") {
   const json all = said("gate selftest --history").at("all");
   const auto row = [&](const char* whose) -> Figures {
-    return {percent(all.at(whose), "precision"), percent(all.at(whose), "recall")};
+    return {share(all.at(whose).at("precision")), share(all.at(whose).at("recall"))};
   };
   check_table(kAccuracy, "| change points of a history |",
               {{"ours", row("ours")}, {"Apache Otava's defaults", row("library")}}, 1, 3);

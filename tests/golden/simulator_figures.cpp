@@ -21,14 +21,11 @@ struct Passes {
 
   /// The smallest and the largest figure, as the page writes them: three digits.
   Figures range(const std::function<double(double)>& figure) const {
-    Figures out;
+    std::vector<double> out;
     for (const double seconds :
-         {*std::min_element(cpu_s.begin(), cpu_s.end()), *std::max_element(cpu_s.begin(), cpu_s.end())}) {
-      const double value = figure(seconds), digit = std::pow(10, std::floor(std::log10(value)) - 2);
-      out.push_back({std::round(value / digit) * digit});
-    }
-    if (out[0].value > out[1].value) std::swap(out[0], out[1]);
-    return out;
+         {*std::min_element(cpu_s.begin(), cpu_s.end()), *std::max_element(cpu_s.begin(), cpu_s.end())})
+      out.push_back(figure(seconds));
+    return {significant(std::min(out[0], out[1]), 3), significant(std::max(out[0], out[1]), 3)};
   }
   Figures seconds() const {
     return range([](double s) { return s; });
@@ -58,8 +55,8 @@ struct Recording {
   }
 };
 
-const Recording& recorded() {
-  static const Recording recording = [] {
+const Recording& recording() {
+  static const Recording all = [] {
     Recording out;
     const auto table = wt::read_csv("planner/benchmarks/passes.csv", {"day", "case", "cpu_s", "layouts", "resident_MB"},
                                     wt::OtherColumns::ignored);
@@ -74,7 +71,7 @@ const Recording& recorded() {
     for (const auto& [name, passes] : out.cases) CHECK(passes.cpu_s.size() == 3);
     return out;
   }();
-  return recording;
+  return all;
 }
 
 const std::string kFolded = "step_by_gpus/gpus:3072", kLarge = "step_by_gpus/gpus:16384",
@@ -84,35 +81,35 @@ const Figures kHalf = {count(0.5)};  // seconds
 }  // namespace
 
 TEST_CASE("docs/simulator.md: what the simulator costs, as it was recorded") {
-  const auto runs = [](const std::string& name) { return recorded().of(name).milliseconds() + kHalf; };
-  const auto rate = [](const std::string& name) { return recorded().of(name).layouts_per_s(); };
-  const auto memory = [](const std::string& name) { return recorded().of(name).memory(); };
-  check_table(
-      "docs/simulator.md", "| what | figure | aim |",
-      {{"one DBRX step, one microbatch, 3,072 GPUs, twins simulated once",
-        recorded().of(kFolded).milliseconds() + memory(kFolded) + Figures{count(0.3), count(300)}},
-       {"the same, 16,384 GPUs", recorded().of(kLarge).milliseconds() + memory(kLarge) + Figures{count(2), count(300)}},
-       {"the same, every one of 3,072 GPUs simulated",
-        recorded().of(kUnfolded).seconds() + memory(kUnfolded) + Figures{count(3)}},
-       {"bound 0, program just built", rate("bound0_just_built") + Figures{count(100000)}},
-       {"bound 0, program built long ago", rate("bound0_of_space")},
-       {"bound 1, program built long ago", rate("bound1_of_space") + Figures{count(1000)}},
-       {"bound 0, with building the program and finding the busiest rank", rate("bound_with_program/bound:0")},
-       {"bound 1, with the same", rate("bound_with_program/bound:1")},
-       {"1,000 runs of 90 days, 556 failures each", runs("thousand_runs")},
-       {"the same with local saves every 5 steps", runs("thousand_runs_with/local_saves")},
-       {"the same with verified saves", runs("thousand_runs_with/silent_errors")},
-       {"the same with 16 replicas that may be lost", runs("thousand_runs_with/replica_loss")}},
-      1, 3);
+  const auto runs = [](const std::string& name) { return recording().of(name).milliseconds() + kHalf; };
+  const auto rate = [](const std::string& name) { return recording().of(name).layouts_per_s(); };
+  const auto memory = [](const std::string& name) { return recording().of(name).memory(); };
+  check_table("docs/simulator.md", "| what | figure | aim |",
+              {{"one DBRX step, one microbatch, 3,072 GPUs, twins simulated once",
+                recording().of(kFolded).milliseconds() + memory(kFolded) + Figures{count(0.3), count(300)}},
+               {"the same, 16,384 GPUs",
+                recording().of(kLarge).milliseconds() + memory(kLarge) + Figures{count(2), count(300)}},
+               {"the same, every one of 3,072 GPUs simulated",
+                recording().of(kUnfolded).seconds() + memory(kUnfolded) + Figures{count(3)}},
+               {"bound 0, program just built", rate("bound0_just_built") + Figures{count(100000)}},
+               {"bound 0, program built long ago", rate("bound0_of_space")},
+               {"bound 1, program built long ago", rate("bound1_of_space") + Figures{count(1000)}},
+               {"bound 0, with building the program and finding the busiest rank", rate("bound_with_program/bound:0")},
+               {"bound 1, with the same", rate("bound_with_program/bound:1")},
+               {"1,000 runs of 90 days, 556 failures each", runs("thousand_runs")},
+               {"the same with local saves every 5 steps", runs("thousand_runs_with/local_saves")},
+               {"the same with verified saves", runs("thousand_runs_with/silent_errors")},
+               {"the same with 16 replicas that may be lost", runs("thousand_runs_with/replica_loss")}},
+              1, 3);
   CHECK_THAT(paragraph("docs/simulator.md", "CPU time, the fastest and the slowest of three passes"),
-             Catch::Contains("of " + recorded().day));
+             Catch::Contains("of " + recording().day));
 }
 
 TEST_CASE("docs/accuracy.md: speed of the simulator, as it was recorded") {
   const auto step = [](const std::string& name, double aim) {
-    return recorded().of(name).seconds() + recorded().of(name).memory() + Figures{count(aim)};
+    return recording().of(name).seconds() + recording().of(name).memory() + Figures{count(aim)};
   };
-  const auto rate = [](const std::string& name) { return recorded().of(name).layouts_per_s(); };
+  const auto rate = [](const std::string& name) { return recording().of(name).layouts_per_s(); };
   check_table(
       "docs/accuracy.md", "| what | figure | aim |",
       {{"one step of DBRX on 3,072 GPUs, folded", step(kFolded, 0.3)},
@@ -121,8 +118,8 @@ TEST_CASE("docs/accuracy.md: speed of the simulator, as it was recorded") {
        {"bound 0 of layouts just built, as the search asks for it", rate("bound0_just_built") + Figures{count(100000)}},
        {"bound 0 of a layout built long ago", rate("bound0_of_space")},
        {"bound 1 of layouts", rate("bound1_of_space") + Figures{count(1000)}},
-       {"1,000 runs of 90 days with failures", recorded().of("thousand_runs").seconds() + kHalf}},
+       {"1,000 runs of 90 days with failures", recording().of("thousand_runs").seconds() + kHalf}},
       1, 3);
   CHECK_THAT(paragraph("docs/accuracy.md", "[`build/bin/bench_simulator`](simulator.md)"),
-             Catch::Contains("on " + recorded().day));
+             Catch::Contains("on " + recording().day));
 }
