@@ -22,8 +22,8 @@ int main(int argc, char** argv) {
   // (17.5k -> 20.0k tokens/s on the tiny run).
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, INT_MAX);
-  signal(SIGXFSZ, SIG_IGN);  // a file-size limit is an error to report, not a death
-  signal(SIGPIPE, SIG_IGN);  // likewise a peer or a reader that is gone
+  signal(SIGXFSZ, SIG_IGN);  // writing beyond a file-size limit then fails with an error
+  signal(SIGPIPE, SIG_IGN);  // so does writing to a peer or a reader that has ended
   CLI::App app("Real training steps and kernel benchmarks (usually called through ./windtunnel)");
   app.require_subcommand(1);
   int status = 0;

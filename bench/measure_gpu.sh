@@ -5,11 +5,11 @@
 #   bench/measure_gpu.sh run OUT [FOLDER]  on the machine with the GPU, in this tree with FOLDER (build/gpu): device tests, what the
 #                                       kernels reach of their aims, the profiles of DBRX's shapes and of a small MoE, training,
 #                                       DBRX's GEMM staircase, over several GPUs collectives, rehearsal, health, storage and the
-#                                       comparison with PyTorch. The tests share the GPU, what is timed has it alone. Most valuable first;
+#                                       comparison with PyTorch. Tests share the GPU; timed stages have it alone. Most valuable first;
 #                                       WINDTUNNEL_GPU_SECONDS (570) for all together, WINDTUNNEL_GPU_STAGES='dbrx aims' for those alone.
 #                                       Logs and results in OUT
-# The GPU machine needs python3 with PyTorch 2.11 (cu130) and the driver, no packages and no network. What fails is said in
-# OUT/summary.txt and by the exit status; the rest still runs.
+# The GPU machine needs python3 with PyTorch 2.11 (cu130) and the driver, no packages and no network. Failures are listed in
+# OUT/summary.txt and set the exit status; later stages still run.
 set -euo pipefail
 root=$(dirname "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")")
 cd "$root"

@@ -1,10 +1,10 @@
-# Stages within a time for all of them; sourced by measure_gpu.sh.
+# Runs stages within one limit of time for all together; sourced by measure_gpu.sh.
 #   stages_begin OUT SECONDS     the clock starts
 #   stage NAME LIMIT COMMAND...  its output in OUT/log.NAME.txt, a line in OUT/summary.txt; ended after LIMIT seconds or when the
-#                                time for all is up. The next one runs all the same. With
-#                                WINDTUNNEL_GPU_STAGES='NAME...' others are passed over
+#                                time for all is up. The next stage runs in any case. With
+#                                WINDTUNNEL_GPU_STAGES='NAME...' only these stages run
 #   stages_failed                whether any failed
-#   left_out NAME WHY            a line for what is not run on purpose, which is no failure
+#   left_out NAME WHY            adds a line for a stage that is not run on purpose, which is no failure
 # A stage is ended by SIGINT first: windtunnel bench then keeps what it has measured.
 
 stages_begin() {

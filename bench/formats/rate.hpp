@@ -10,8 +10,8 @@ namespace wt {
 struct Rate {
   double value = 0;  ///< per second
   std::string unit;  ///< "FLOP/s" or "B/s"
-  /// Bytes are those that a price counts and not those that moved: of cross_entropy fp32 logits in both passes, of
-  /// permute a row read for each choice. Such a rate may be above what the memory can do.
+  /// The bytes are those that prices count, not those that were moved: for cross_entropy fp32 logits in both passes,
+  /// for permute one read of a row per choice. Such a rate may exceed the memory's bandwidth.
   bool estimated = false;
 };
 constexpr const char* kEstimatedRates =

@@ -8,7 +8,8 @@
 
 namespace wt {
 
-/// A shift at most this many values from a known one with the same direction is the same: further values move it.
+/// A shift within this many values of a known one in the same direction counts as the same: further values can move its
+/// place.
 constexpr std::size_t kSameShift = 5;
 
 enum class ShiftState {
@@ -39,8 +40,8 @@ struct HistoryJudgement {
   bool has_regression() const;
 };
 
-/// An alert is withdrawn when ShiftOptions::lasting values after it there is no longer a shift near it. Accepted
-/// changes raise no alert. A shift that returns after a withdrawal is reported again. The history must outlive the
+/// An alert is withdrawn if no shift is near it any more once ShiftOptions::lasting values follow it. Accepted changes
+/// raise no alert. A shift that returns after a withdrawal is reported again. The history must outlive the
 /// judgement. Throws Error{usage} as level_shifts() does.
 HistoryJudgement judge_history(const History& history, const ShiftOptions& options = {});
 

@@ -9,9 +9,8 @@
 
 namespace wt {
 
-/// The stricter p and the filter by size were tuned on the series of tests/data/change_points; `windtunnel gate
-/// selftest
-/// --history` shows their results on these.
+/// The stricter p and the filter by size were tuned on the series of tests/data/change_points. Their results on these
+/// are printed by `windtunnel gate selftest --history`.
 struct ShiftOptions {
   DivisiveOptions divisive = {.max_p = 1e-4};
   double floor = 0.01;       ///< smallest relative change of the level

@@ -46,8 +46,8 @@ struct SelftestOptions {
   double benchmark_s = 0.04;  ///< assumed time of a benchmark in a process, at least two calls
 };
 
-/// Of a share of so many trials, the largest true rate that a run with as few events or fewer would show in 5 % of the
-/// cases (Clopper and Pearson 1934, one-sided): 1 % of none in 300.
+/// The one-sided upper 95 % bound of a rate (Clopper and Pearson 1934): the largest true rate at which 5 % of such runs
+/// would show this share of `trials` or less. For 0 of 300 it is 1 %.
 double rate_bound(double share, std::size_t trials);
 
 /// Shares of benchmarks, over all trials.

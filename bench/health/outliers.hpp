@@ -20,9 +20,8 @@ struct Deviation {
 /// computed twice: first robustly, to find the members of the group (within 4 spreads), then as their standard
 /// deviation without the judged value. Both are moderated by the usual spread of such measurements, s0 = `usual_spread`
 /// with d0 = kUsualSpreadWeight degrees of freedom: s^2 := (d s^2 + d0 s0^2) / (d + d0), tested by Student's t with d +
-/// d0 degrees (Smyth 2004, the moderated t). This avoids false alarms in groups of four or of equal values. Below three
-/// values: p =
-/// 1. Throws Error{usage} for times that are not positive.
+/// d0 degrees (Smyth 2004, the moderated t). This avoids false alarms in groups of four or of equal values. With
+/// fewer than three values every p is 1. Throws Error{usage} for times that are not positive.
 std::vector<Deviation> deviations(const std::vector<double>& times, double usual_spread);
 constexpr double kUsualSpreadWeight = 4;
 

@@ -7,6 +7,7 @@
 
 #include "tests/fixtures/families.hpp"
 #include "tests/fixtures/routing_csv.hpp"
+#include "tests/fixtures/trainer_bounds.hpp"
 #include "tests/fixtures/trainer_fixture.hpp"
 
 using namespace wt;
@@ -60,11 +61,11 @@ void check_same(const RunSpec& expected, const RunSpec& found) {
     const Step &a = alone[i], &b = together[i];
     INFO("step " << i + 1);
     CHECK(b.samples == a.samples);
-    CHECK(worst_loss(a, b) <= (i == 0 ? 1e-6 : 1e-5));
+    CHECK(worst_loss(a, b) <= (i == 0 ? kFirstLoss : 1e-5));
     CHECK(off(a.grad_norm, b.grad_norm) <= (i == 0 ? 1e-6 : 2e-3));
   }
   const auto state = [](const RunSpec& run) { return state_of(latest_checkpoint(trained(run))); };
-  CHECK(parameter_distance(state(expected), state(found)) <= 3e-5);
+  CHECK(parameter_distance(state(expected), state(found)) <= kParameters);
 }
 
 void check_all(const std::vector<RunSpec>& runs) {
@@ -172,11 +173,11 @@ TEST_CASE("in bf16 a layout starts where fp32 starts, and ten steps take it abou
     INFO(run.layout.name());
     const auto folder = in_bf16(run);
     const auto found = steps_of(folder);
-    CHECK(worst_loss(expected[0], found[0]) <= 1e-2);
-    CHECK(off(expected[0].grad_norm, found[0].grad_norm) <= 1e-2);
+    CHECK(worst_loss(expected[0], found[0]) <= kFirstLossBf16);
+    CHECK(off(expected[0].grad_norm, found[0].grad_norm) <= kFirstLossBf16);
     CHECK(found[0].loss != expected[0].loss);  // fp32 under another name would be equal
     for (std::size_t i = 1; i < found.size(); ++i) CHECK(worst_loss(expected[i], found[i]) <= 5e-2);
-    CHECK(furthest(folder) <= 2.5);
+    CHECK(furthest(folder) <= kParametersBf16);
   }
   RunSpec other = short_run();  // other samples: what the bound is there to see
   other.dataset.shuffle_seed += 1;

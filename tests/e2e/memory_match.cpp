@@ -3,6 +3,7 @@
 
 #include "tests/fixtures/families.hpp"
 #include "tests/fixtures/replayed_memory.hpp"
+#include "tests/fixtures/trainer_bounds.hpp"
 
 using namespace wt;
 using namespace wt::test;
@@ -14,8 +15,8 @@ void check_peak(const RunSpec& run) {
   const double step = step_memory_error(run), highest = highest_memory_error(run);
   INFO(run.layout.name() << ", " << to_string(run.precision) << ", recompute " << to_string(run.layout.recompute)
                          << ": typical step " << 100 * step << " %, highest " << 100 * highest << " %");
-  CHECK(std::abs(step) <= 0.02);
-  CHECK(std::abs(highest) <= 0.03);
+  CHECK(std::abs(step) <= kMemoryStep);
+  CHECK(std::abs(highest) <= kMemoryHighest);
 }
 
 }  // namespace

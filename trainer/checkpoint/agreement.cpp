@@ -7,7 +7,7 @@
 namespace wt {
 namespace {
 
-// How a verdict begins.
+// The first character of a verdict.
 constexpr char kJudged = '=', kThrew = '!';
 
 }  // namespace
@@ -23,7 +23,7 @@ std::string agree(Communicators& communicators, std::int64_t readers, const std:
     try {
       store.set(key("verdict"), kJudged + judge(results));
     } catch (const std::exception& e) {
-      store.set(key("verdict"), kThrew + std::string(e.what()));  // the others must not wait for a rank that is gone
+      store.set(key("verdict"), kThrew + std::string(e.what()));  // else the others wait for a rank that has ended
       throw;
     }
   }

@@ -32,7 +32,7 @@ std::string shard_file_name(std::int64_t rank, std::size_t index, std::size_t fi
 std::string wait_for(SharedStore& store, const std::string& key, const std::atomic<bool>* given_up, double patience_s) {
   double since = Clocks::now().wall_s;
   std::string moved;
-  // Thousands of ranks ask one store: seldom, once it is clear that it takes long.
+  // Thousands of ranks poll one store: the pauses grow, so that long waits cost few queries.
   for (auto pause = std::chrono::milliseconds(1); !store.has(key);
        pause = std::min(2 * pause, std::chrono::milliseconds(250))) {
     if (given_up && *given_up) throw_error(Code::runtime, "{}: given up, because the run ended", key);

@@ -1,4 +1,4 @@
-// What a checkpoint folder holds and which rank owns what of it, for saving and loading alike.
+// The contents of a checkpoint folder and the part that each rank owns, for saving and for loading.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -19,38 +19,39 @@
 
 namespace wt {
 
-/// Ranks 0..n-1 hold the training state once between them; the others hold copies of it.
+/// The number n of ranks that together hold the training state once: ranks 0..n-1. The others hold copies.
 inline std::int64_t state_ranks(const Layout& layout) { return Mesh(layout).size(Axis::state); }
 
 std::filesystem::path step_folder(const std::filesystem::path& folder, std::int64_t step);
-/// Writes the checkpoint's name into `latest` beside it, where it does not say so. Throws Error{runtime} where it
-/// cannot be written.
+/// Writes the checkpoint's name into the file `latest` of the same folder, unless it already has it. Throws
+/// Error{runtime} where it cannot be written.
 void name_latest(const std::filesystem::path& checkpoint);
 /// The name that PyTorch gives to file `index` of `files` of a rank; both count from 0 here.
 std::string shard_file_name(std::int64_t rank, std::size_t index, std::size_t files);
 
-/// What a run would go on from, compared with the run.
+/// Compares the settings in a checkpoint with those of the run.
 struct SettingsCheck {
-  std::string wrong;               ///< settings that make it another run, in words; "" = none
-  bool model = false;              ///< one of those is the model's
-  std::vector<std::string> notes;  ///< what may be changed on purpose and was: lines for the log
+  std::string wrong;               ///< differing settings that make it another run, in words; "" = none
+  bool model = false;              ///< one of those belongs to the model
+  std::vector<std::string> notes;  ///< settings that may change and have: lines for the log
 };
 SettingsCheck check_settings(const RunSettings& saved, const RunSpec& run);
-/// Of the adapter and the weights that it is put on, null without one.
+/// Describes the run's adapter and its base weights; null without an adapter.
 nlohmann::json adapter_json(const RunSpec& run);
-/// Whether what adapter_json() once said is of the run's adapter, begun on the same load_path. Older ones name none.
-/// The base is that of the beginning, whatever load_path leads to now.
+/// Whether `saved`, an earlier result of adapter_json(), describes the run's adapter with the same load_path. Older
+/// checkpoints have no load_path. Only the path is compared: the weights found there may have changed since.
 bool is_of_adapter(const nlohmann::json& saved, const RunSpec& run);
 
-/// The longest that a rank waits while no rank's storage moves (kStorageMoves).
+/// A rank waits this long while no rank transfers bytes to or from storage (kStorageMoves).
 inline constexpr double kStoragePatience_s = 1800;
-/// The value of a key that another rank sets when its files are written or read, however long that takes: polls, so
-/// that the store's own timeout does not end it. Throws Error{runtime} once `given_up` is set, and after patience_s in
-/// which no bytes went to storage or came from there; it is looked at that often, so that it may take twice as long.
+/// Waits for a key that another rank sets after it has written or read its files, and returns its value. Polls, so that
+/// the store's own timeout does not end the wait. Throws Error{runtime} after `given_up` was set, and after patience_s
+/// without any bytes to or from storage. Progress is checked once every patience_s, so that this may take twice as
+/// long.
 std::string wait_for(SharedStore& store, const std::string& key, const std::atomic<bool>* given_up = nullptr,
                      double patience_s = kStoragePatience_s);
 
-/// The states of a parameter and the keys they have in a checkpoint: of a frozen one its value alone.
+/// The states of a parameter and their keys in a checkpoint; a frozen parameter has only its value.
 inline std::vector<std::pair<std::string, const at::Tensor*>> states(const ShardedGroup& g,
                                                                      const std::string& parameter) {
   std::vector<std::pair<std::string, const at::Tensor*>> out{{parameter, &g.master}};

@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// Empty when the manifest is good and this reader's share of the files is as it says, else what is wrong.
+/// What is wrong with the manifest or with this reader's share of the files; "" = nothing.
 std::string damage(const fs::path& checkpoint, std::int64_t reader, std::int64_t readers) {
   try {
     const json files = read_manifest(checkpoint).at("files");
@@ -36,12 +36,12 @@ std::string damage(const fs::path& checkpoint, std::int64_t reader, std::int64_t
 
 struct Found {
   fs::path newest;                      ///< the newest valid checkpoint in storage; empty: none
-  const CopyCandidate* copy = nullptr;  ///< what is as new or newer, in the memory of nodes
-  std::vector<PassedOver> passed_over;  ///< what is newer in storage, newest first
-  std::string wrong;  ///< why there is none, of a folder that holds something; "" of one that holds nothing
+  const CopyCandidate* copy = nullptr;  ///< in the memory of nodes, as new or newer; null: none
+  std::vector<PassedOver> passed_over;  ///< newer ones in storage, newest first
+  std::string wrong;                    ///< why none is valid; "" if the folder is empty
 };
 
-/// What rank 0 finds in the folder: names of checkpoints, and what is wrong with the folder as a whole.
+/// Called on rank 0: the names of checkpoints in the folder, and what is wrong with the folder as a whole.
 json names_in(const fs::path& folder) {
   json names = json::array();
   std::string wrong;
@@ -56,8 +56,8 @@ json names_in(const fs::path& folder) {
   return {{"names", names}, {"wrong", wrong}, {"listed", listed}};
 }
 
-/// Why it cannot be read, the same on every rank; "" = it can. Rank 0 says on stderr what is passed over. `about` names
-/// the question, each is asked once.
+/// The reason for which the checkpoint cannot be read, the same on every rank; "" = it can. Rank 0 reports on stderr
+/// what is passed over. `about` names the question; each name may be used once.
 std::string damage_of_checkpoint(const fs::path& path, Communicators& communicators, std::int64_t readers,
                                  const std::string& about) {
   const std::string own = communicators.rank() < readers ? damage(path, communicators.rank(), readers) : "";
@@ -71,10 +71,10 @@ std::string damage_of_checkpoint(const fs::path& path, Communicators& communicat
   });
 }
 
-/// What is wrong with one whose files are as they were written; "" = nothing.
+/// The reason for which the run cannot continue from an undamaged checkpoint; "" = it can.
 struct Unfitness {
   std::string why;
-  bool readable = true;  ///< false: its state could not even be judged
+  bool readable = true;  ///< false: its state could not be judged at all
 };
 
 Unfitness judge_state(const fs::path& path, const UnfitState& unfit) try {
@@ -84,7 +84,7 @@ Unfitness judge_state(const fs::path& path, const UnfitState& unfit) try {
   return {e.what(), false};
 }
 
-/// The same on every rank, as damage_of_checkpoint().
+/// The same on every rank, like damage_of_checkpoint().
 Unfitness unfitness_of(const fs::path& path, Communicators& communicators, const UnfitState& unfit) {
   const json verdict =
       json::parse(agree(communicators, 1, "fitness of " + path.filename().string(), "", [&](const auto&) {
@@ -97,11 +97,11 @@ Unfitness unfitness_of(const fs::path& path, Communicators& communicators, const
   return {verdict.at("why"), verdict.at("readable")};
 }
 
-/// Copies in the memory of nodes, newest first, while storage is gone through.
+/// Iterates over copies in the memory of nodes, newest first, in step with the search of storage.
 class CopyChoice {
  public:
   CopyChoice(LocalLoader* copies, const UnfitState& unfit) : copies_(copies), unfit_(unfit) {}
-  /// Of those that are no older than this step in storage, the newest that can be taken; null: none.
+  /// The newest usable copy that is not older than `step`; null: none.
   const CopyCandidate* take(std::int64_t step) {
     while (copies_ && next_ < copies_->candidates().size() && copies_->candidates()[next_].step >= step)
       if (const CopyCandidate& candidate = copies_->candidates()[next_++];
@@ -111,7 +111,7 @@ class CopyChoice {
   }
 
  private:
-  /// The same on every rank, which all judge the same numbers.
+  /// The same on every rank, because all judge the same numbers.
   bool fits(const CopyCandidate& candidate) const try {
     return unfit_(candidate.step, candidate.sampler).empty();
   } catch (const std::exception&) {
@@ -126,10 +126,10 @@ class CopyChoice {
 struct Candidate {
   std::int64_t step = 0;
   std::string name;   ///< in the folder
-  bool here = false;  ///< in the folder; else at the store alone
+  bool here = false;  ///< in the folder; otherwise only at the store
 };
 
-/// "step-00000012" -> 12; -1: no step has so many digits, or none.
+/// "step-00000012" -> 12; -1 where the name has no number, or one with too many digits.
 std::int64_t step_of(const std::string& name) {
   const std::string digits = name.substr(kStepPrefix.size());
   return digits.empty() || digits.size() > 18 ? -1 : std::stoll(digits);
@@ -146,7 +146,7 @@ std::vector<Candidate> candidates_of(const json& names, const StoreCheckpoints* 
   return all;
 }
 
-/// Looks for what a run goes on from. Collective, and the same on every rank.
+/// Finds the checkpoint from which a run continues. Collective; the result is the same on every rank.
 class CheckpointSearch {
  public:
   CheckpointSearch(const fs::path& folder, const RunSpec& run, Communicators& communicators, const UnfitState& unfit,
@@ -162,7 +162,7 @@ class CheckpointSearch {
     CopyChoice choice(copies, unfit_);
     for (const Candidate& candidate : candidates) {
       found_.copy = choice.take(candidate.step);
-      // The run's last step must be whole in storage, too: no other save follows.
+      // Storage must have the run's last step, too, because no other save follows.
       if (found_.copy && (found_.copy->step != candidate.step || candidate.step != run_.steps)) return found_;
       if (take(candidate) || found_.copy) return found_;
     }
@@ -172,7 +172,8 @@ class CheckpointSearch {
   }
 
  private:
-  /// Whether the run can go on from it. One that is not in the folder, or damaged there, is fetched from the store.
+  /// Whether the run can continue from the candidate. If it is missing from the folder or damaged, it is fetched from
+  /// the store.
   bool take(const Candidate& candidate) {
     const fs::path path = folder_ / candidate.name;
     Unfitness wrong{"", false};
@@ -181,7 +182,7 @@ class CheckpointSearch {
       const std::string why = at_store_->fetch(candidate.step);
       if (wrong_at_store_.empty()) wrong_at_store_ = why;
       if (!why.empty() && !candidate.here) return false;
-      // A node may still see the former folder, although it was waited for.
+      // A node may still see the previous folder, even after the wait in fetch().
       if (why.empty()) wrong.why = candidate.here ? damage_in(path, candidate.name + " in its place") : "";
     }
     if (wrong.why.empty()) wrong = unfitness_of(path, communicators_, unfit_);
@@ -240,12 +241,13 @@ std::vector<std::string> check_manifest(const json& manifest, const RunSpec& run
   return std::move(check.notes);
 }
 
-/// Fills the slices this rank owns; returns which of stored.keys() it needed, '1' each.
+/// Fills the slices that this rank owns. Returns a '1' for each of stored.keys() that it needed.
 std::string read_owned(const StoredTensors& stored, const std::vector<ShardedGroup>& groups) {
   const std::vector<std::string> keys = stored.keys();
   std::string needed(keys.size(), '0');
   for (std::size_t i = 0; i < keys.size(); ++i)
-    if (is_optimizer_key(keys[i]) && keys[i].ends_with(".step")) needed[i] = '1';  // PyTorch's; ours is the manifest's
+    if (is_optimizer_key(keys[i]) && keys[i].ends_with(".step"))
+      needed[i] = '1';  // only PyTorch reads it; ours is in the manifest
   for (const ShardedGroup& g : groups)
     g.layout.for_state_parts([&](const ParameterInfo& p, std::int64_t first, std::int64_t count, std::int64_t at) {
       for (const auto& [key, tensor] : states(g, p.name)) {
@@ -260,7 +262,7 @@ std::string read_owned(const StoredTensors& stored, const std::vector<ShardedGro
   return needed;
 }
 
-/// Tensors that no rank needed are as wrong as missing ones. Empty, or an error.
+/// An error if no rank needed some tensor, which is as wrong as a missing one; otherwise "".
 std::string unknown_tensors(const StoredTensors& stored, const std::vector<std::string>& needed) {
   const std::vector<std::string> keys = stored.keys();
   std::string names;
@@ -283,7 +285,7 @@ std::optional<LoadedCheckpoint> load_newest_checkpoint(const fs::path& folder, c
     return LoadedCheckpoint{found.copy->step,  found.copy->sampler, copies->load(),   found.newest,
                             found.passed_over, run.adapter_base,    found.copy->notes};
   if (found.newest.empty() && found.wrong.empty()) {
-    if (copies && !copies->another_run().empty())  // which would be removed
+    if (copies && !copies->another_run().empty())  // they would be removed
       throw_error(
           Code::usage,
           "{}; there is no other checkpoint: set it back, choose another output folder, or set autoresume: false",

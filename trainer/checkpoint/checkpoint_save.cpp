@@ -23,8 +23,8 @@ fs::path partial_folder(const fs::path& folder, std::int64_t step) {
   return step_folder(folder, step).string() + ".partial";
 }
 
-/// Its manifest and files can be read, and these are as long as it says. What is not so is not ours to delete. Their
-/// bytes are not compared: that would read whole checkpoints at every save.
+/// Whether the manifest can be read and the files have the sizes that it states. Other folders may not be ours, and are
+/// not deleted. Bytes are not compared, because that would read whole checkpoints at every save.
 bool is_checkpoint(const fs::path& folder) {
   try {
     const json manifest = read_manifest(folder);
@@ -39,7 +39,7 @@ bool is_checkpoint(const fs::path& folder) {
   }
 }
 
-/// What was written is read back from storage and compared with its checksums, which were taken in memory.
+/// Reads a written file back from storage and compares it with the checksums, which were computed in memory.
 void check_written(const fs::path& path, const WrittenFile& file) {
   drop_cached(path);
   if (const std::string wrong = damage_of(path, file); !wrong.empty())
@@ -47,7 +47,7 @@ void check_written(const fs::path& path, const WrittenFile& file) {
                 path.parent_path().string(), wrong);
 }
 
-/// Keeps so many (-1: all), `newest` among them.
+/// Removes all but `keep` checkpoints (-1: keeps all); `newest` is always kept.
 void remove_old(const fs::path& newest, std::int64_t keep) {
   std::int64_t kept = 0;
   for (const fs::path& step : checkpoint_folders(newest.parent_path()))
@@ -71,7 +71,7 @@ void StagedState::copy(const std::vector<ShardedGroup>& groups, std::int64_t ste
   for (const ShardedGroup& g : groups) {
     if (g.layout.copied && rank != 0) continue;
     g.layout.for_state_parts([&](const ParameterInfo& p, std::int64_t first, std::int64_t count, std::int64_t at) {
-      if (p.further_copy) return;  // the one in the lowest slot stands for all
+      if (p.further_copy) return;  // the copy in the lowest slot is saved for all
       const auto parts = rectangles(p.shape, first, count);
       for (const auto& [key, tensor] : states(g, p.name)) {
         at::from_blob(next, {count}, at::kFloat).copy_(tensor->narrow(0, at, count), /*non_blocking=*/true);
@@ -80,7 +80,7 @@ void StagedState::copy(const std::vector<ShardedGroup>& groups, std::int64_t ste
         next += count;
       }
       if (first == 0 && !g.frozen())
-        add(0, {state_key(p.name, "step"), "F32", {}, values_.data(), {}});  // PyTorch's AdamW wants it
+        add(0, {state_key(p.name, "step"), "F32", {}, values_.data(), {}});  // PyTorch's AdamW needs it
     });
   }
   wait_for_device(device);
@@ -108,7 +108,7 @@ CheckpointSaver::CheckpointSaver(fs::path folder, const RunSpec& run, Communicat
 
 CheckpointSaver::~CheckpointSaver() {
   given_up_ = true;
-  if (upload_) upload_->give_up();  // the thread may wait for it
+  if (upload_) upload_->give_up();  // the thread may be waiting for the upload
   if (thread_.joinable()) thread_.join();
 }
 
@@ -162,7 +162,7 @@ void CheckpointSaver::write() {
   std::string result;
   std::vector<std::string> names;
   try {
-    if (upload_) upload_->wait();  // of the save before: what it reads must stay
+    if (upload_) upload_->wait();  // for the previous checkpoint, which must not be removed while it is read
     begin_folder();
     const json written = write_own_files();
     for (const json& file : written.at("files")) names.push_back(file.at("name"));
@@ -175,7 +175,7 @@ void CheckpointSaver::write() {
     store_->set(key_of(step_, std::to_string(rank)), result);
     if (rank == 0) store_->set(key_of(step_, "verdict"), publish());
     if (upload_) upload_->begin(step_, step_folder(folder_, step_), names, key_of(step_, "verdict"));
-  } catch (const std::exception& e) {  // the store is gone, and the run with it
+  } catch (const std::exception& e) {  // the store has ended, and with it the run
     print_error("rank {}: checkpoint of step {}: {}\n", rank, step_, e.what());
   }
   if (rank == 0) written_at_s_ = Clocks::now().wall_s;
@@ -231,7 +231,7 @@ std::string CheckpointSaver::publish() {
   std::string wrong;
   try {
     for (std::int64_t rank = 0; rank < state_ranks(run_.layout);
-         ++rank) {  // all of them: none may write on when the folder goes
+         ++rank) {  // wait for all: no rank may still write when the folder is removed
       const json result = json::parse(wt::wait_for(*store_, key_of(step_, std::to_string(rank)), &given_up_));
       if (result.contains("error"))
         wrong = wrong.empty() ? result["error"].get<std::string>() : wrong;
@@ -249,7 +249,7 @@ std::string CheckpointSaver::publish() {
     fs::remove_all(partial, none);
     return e.what();
   }
-  try {  // the checkpoint is valid already; what follows is convenience
+  try {  // the checkpoint is already valid; errors from here on are only reported
     pass_fault_point(FaultTime::Place::manifest, step_);
     write_file_atomically(trace_of_saves(folder_.parent_path()), "");
     name_latest(target);

@@ -13,7 +13,7 @@ using Ranks = std::vector<std::int64_t>;
 
 std::string rack_of(const CopyPlace& place) { return place.rack.empty() ? "of " + place.node : place.rack; }
 
-/// Nodes by rack, both in the order of their first ranks.
+/// Nodes grouped by rack; racks, and nodes in each, are in the order of their first ranks.
 class Racks {
  public:
   explicit Racks(const std::vector<CopyPlace>& ranks) {

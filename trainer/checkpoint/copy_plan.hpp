@@ -1,4 +1,5 @@
-// Who keeps which part of the training state in its node's memory, so that the loss of a node or a rack loses nothing.
+// Decides which ranks keep which part of the training state in their nodes' memory, so that the state survives the loss
+// of a node or a rack.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -6,21 +7,22 @@
 
 namespace wt {
 
-/// Where a rank is, and the part of the training state that it holds: the number of its first copy, from 0.
+/// The location of a rank, and the part of the training state that it holds.
 struct CopyPlace {
   std::string node;
-  std::string rack;  ///< "" = unknown: the node is taken for a rack of its own
+  std::string rack;  ///< "" = unknown: the node counts as a rack of its own
   std::int64_t shard = 0;
 };
 
 struct CopyPlan {
-  std::vector<bool> keeps;           ///< by rank: writes its own part for its node
-  std::vector<std::int64_t> holder;  ///< by rank: the rank on another node that writes its part, too; -1 = none
+  std::vector<bool> keeps;           ///< by rank: it writes its part into the memory of its node
+  std::vector<std::int64_t> holder;  ///< by rank: the rank on another node that also writes its part; -1 = none
 };
 
-/// A part is written once on each node that holds it. Where all of these are one node, or in one rack of several, and
-/// `peer` asks for it, the first sends it to a partner: the node at the same place in the next rack, around the end, or
-/// the next node where there is one rack. -1 where there is one node.
+/// Every node writes each part that its ranks hold, once. With `peer`, the first rank that holds a part also sends it
+/// to a partner node if all holders are on one node, or in one of several racks. The partner is the node at the same
+/// position in the next rack (after the last rack comes the first), or the next node if only one rack exists. With a
+/// single node no part has a partner (-1).
 CopyPlan plan_copies(const std::vector<CopyPlace>& ranks, bool peer);
 
 /// The first rank on each rank's node.

@@ -23,25 +23,25 @@ namespace fs = std::filesystem;
 bool there(const fs::path& path) { return fs::exists(fs::symlink_status(path)); }
 fs::path unfinished_move(const fs::path& folder) { return folder / "earlier.partial"; }
 
-/// A relative link that was moved one level down points where it did; to what was moved with it, it does anyway.
+/// Corrects a relative link that was moved one level down, unless its target was moved with it.
 void restore_target(const fs::path& moved) {
   if (!fs::is_symlink(moved)) return;
   const fs::path target = fs::read_symlink(moved);
   if (target.is_absolute()) return;
   const std::string first = target.lexically_normal().begin()->string();
   if (std::find(kRunFiles.begin(), kRunFiles.end(), first) != kRunFiles.end()) return;
-  const fs::path mended = moved.string() + ".link";
-  fs::remove(mended);
-  fs::create_symlink(fs::canonical(moved.parent_path().parent_path()) / target, mended);
-  fs::rename(mended, moved);
+  const fs::path corrected = moved.string() + ".link";
+  fs::remove(corrected);
+  fs::create_symlink(fs::canonical(moved.parent_path().parent_path()) / target, corrected);
+  fs::rename(corrected, moved);
 }
 
-/// Returns where to. Empty: there was nothing to move.
+/// Returns the new folder; empty if nothing had to be moved.
 fs::path move_earlier_run(const fs::path& folder) try {
   const fs::path partial = unfinished_move(folder);
   for (const std::string_view name : kRunFiles) {
     if (!there(folder / name)) continue;
-    if (there(partial / name))  // a rename would put one in the other's place
+    if (there(partial / name))  // a rename would replace one by the other
       throw_error(Code::usage,
                   "{}: found {} there and in {}, where a move that was cut short has put it; needs it in one of the "
                   "two; move the other away, or choose another output folder",
@@ -51,21 +51,21 @@ fs::path move_earlier_run(const fs::path& folder) try {
   }
   if (!there(partial)) return {};
   for (const std::string_view name : kRunFiles) restore_target(partial / name);
-  // A copy: the run that begins may be reading it.
+  // Copied, because the new run may be reading it.
   if (there(folder / kRunFile))
     fs::copy_file(folder / kRunFile, partial / kRunFile, fs::copy_options::overwrite_existing);
   const fs::path earlier = free_name(folder / "earlier");
   fs::rename(partial, earlier);
   return earlier;
 } catch (const fs::filesystem_error& e) {
-  ::rmdir(unfinished_move(folder).c_str());  // empty where nothing was moved: the next start finds all as it was
+  ::rmdir(unfinished_move(folder).c_str());  // succeeds only if nothing was moved
   throw_error(Code::usage,
               "{}: the earlier run could not be moved aside whole ({}); what was moved, if anything, is in {}; mend "
               "that and start again, which goes on with the move, or choose another output folder",
               folder.string(), e.what(), unfinished_move(folder).string());
 }
 
-/// A temporary of write_file_atomically(), whose process is gone.
+/// Whether it is a temporary file of write_file_atomically() whose process has ended.
 bool is_abandoned(const std::string& name) {
   int process = 0, number = 0, read = 0;
   return std::sscanf(name.c_str(), ".windtunnel-%d-%d.tmp%n", &process, &number, &read) == 2 &&

@@ -28,7 +28,7 @@ std::optional<LoadedCheckpoint> CheckpointLevels::load(const UnfitState& unfit) 
   loaded_path_ = loaded->path;
   last_is_missing_ = run_.save && loaded->step == run_.steps && loaded->path.empty();
   if (communicators_.rank() == 0 && !loaded->path.empty()) try {
-      name_latest(loaded->path);  // a run may have died between the two
+      name_latest(loaded->path);  // a run may have been killed between renaming the folder and updating `latest`
     } catch (const std::exception& e) {
       print_error("latest was not put right: {}\n", e.what());
     }

@@ -1,4 +1,4 @@
-// All levels of a run's checkpoints on one rank: storage, and where the run asks for it the memory of its nodes.
+// All levels of a run's checkpoints on one rank: storage and, if the run asks for it, the memory of its nodes.
 #pragma once
 #include <filesystem>
 #include <optional>
@@ -9,33 +9,34 @@
 
 namespace wt {
 
-/// Collective over all ranks: every call, in this order.
+/// Every call is collective over all ranks. Calls come in this order.
 class CheckpointLevels {
  public:
-  /// All outlive this. `output`: the run's folder.
+  /// All arguments must outlive this. `output`: the run's folder.
   CheckpointLevels(const std::filesystem::path& output, const RunSpec& run, const RankEnvironment& environment,
                    RankWatch& watch, Communicators& communicators, std::vector<ShardedGroup>& groups);
 
   /// Loads the newest step from its nearest level; see load_newest_checkpoint().
   std::optional<LoadedCheckpoint> load(const UnfitState& unfit);
-  /// Steps begin after `done`; 0 = the run begins. What is newer in the memory of nodes is removed, and so is what this
-  /// run cannot read and what nodes without ranks have. The two hear of every finished save, to storage and to memory.
-  /// `lease`: see CheckpointSaver.
+  /// Training continues after step `done`; 0 = from the beginning. Removes copies in the memory of nodes that are
+  /// newer, that this run cannot read, or that belong to nodes without ranks. `saved` is called for every finished save
+  /// to storage, `copied` for every one to memory. `lease`: see CheckpointSaver.
   void start(std::int64_t done, CheckpointSaver::Done saved, LocalSaver::Done copied,
              const StoreLease* lease = nullptr);
-  /// Whether after_step() saves anything. `ends`: no step comes after this one.
+  /// Whether after_step() will save. `ends`: this is the last step.
   bool due(std::int64_t step, bool ends) const;
-  /// After every step: saves where that is due.
+  /// Called after every step; saves if due().
   void after_step(std::int64_t step, const SamplerState& sampler, bool ends);
-  /// Of a run that begins after its last step, which copies in memory have: saves it where storage has it not, or
-  /// damaged. What the memory holds goes when the run ends.
+  /// For a run that was restored from memory after its last step: saves that step if storage lacks it or has it
+  /// damaged, because the memory is freed when the run ends.
   void complete(const SamplerState& sampler);
   /// Waits for the last saves.
   void finish();
-  /// After finish(), when the run ends and its records are written. Where it has a save_folder: waits for the upload of
-  /// the last checkpoint, and uploads the records. Throws Error{runtime} on every rank where that failed.
+  /// Called after finish(), when the run has ended and written its records. If it has a save_folder: waits for the
+  /// upload of the last checkpoint, and uploads the records. Throws Error{runtime} on every rank if that failed.
   void finish_uploads();
-  /// The run is over and every rank has called finish(): nodes get their memory back, where storage has the state.
+  /// Called after every rank has called finish() and the run has ended: frees the memory of nodes if storage has the
+  /// state.
   void give_back_memory();
 
  private:

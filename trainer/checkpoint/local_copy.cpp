@@ -31,7 +31,7 @@ fs::path part_file(const fs::path& level, std::int64_t step, std::int64_t shard)
 }
 fs::path record_of(const fs::path& file) { return fs::path(file).replace_extension(".json"); }
 
-/// What decides which numbers a rank holds.
+/// The settings that determine which values a rank holds.
 json cut_json(const Layout& layout) {
   return {{"shard", layout.shard},
           {"expert", layout.expert},
@@ -39,11 +39,11 @@ json cut_json(const Layout& layout) {
           {"placement", layout.placement}};
 }
 
-/// The record goes first: a part without one is not there.
+/// Removes the record first, because a part without a record does not count.
 void remove_copy(const fs::path& file) {
   fs::remove(record_of(file));
   fs::remove(file);
-  ::rmdir(file.parent_path().c_str());  // fails where others are left
+  ::rmdir(file.parent_path().c_str());  // fails while the folder still has other copies
 }
 
 std::string random_word() {
@@ -51,12 +51,12 @@ std::string random_word() {
   return fmt::format("{:08x}{:08x}", random(), random());
 }
 
-/// Newest first. Where something else is in a folder's place there are none, and a save will say so.
+/// Newest first. Empty if the path is not a folder; a later save reports that.
 std::vector<fs::path> steps_in(const fs::path& level) {
   return fs::is_directory(level) ? checkpoint_folders(level) : std::vector<fs::path>();
 }
 
-/// OUT/nodes/NODE. What was there of a node whose memory is gone is made anew.
+/// Creates OUT/nodes/NODE, or creates it again if it points to memory that no longer exists.
 void make_folder(const fs::path& folder, const fs::path& memory) {
   fs::create_directories(folder.parent_path());
   if (fs::is_symlink(folder)) {
@@ -145,7 +145,7 @@ void write_copy(const fs::path& level, const CopyRecord& record, const RunSpec& 
   const fs::path file = part_file(level, record.step, record.shard);
   try {
     fs::create_directories(file.parent_path());
-    fs::remove(record_of(file));  // of another start
+    fs::remove(record_of(file));  // left by another start
   } catch (const fs::filesystem_error& e) {
     throw_error(Code::runtime, "{}", e.what());
   }
@@ -177,7 +177,7 @@ class OfAnotherRun : public Error {
   using Error::Error;
 };
 
-/// Throws OfAnotherRun, Error{usage}: no part of this run, cut as it is now.
+/// Throws OfAnotherRun, or Error{usage} if the part does not match the run's present division of the state.
 FoundCopy read_record(const fs::path& file, const RunSpec& run) {
   json record = read_json(file);
   if (record.at("schema") != kCopySchema) throw_error(Code::usage, "another schema");
@@ -231,7 +231,7 @@ void clean_node_folder(const fs::path& folder, std::int64_t step, const RunSpec&
       for (const auto& entry : fs::directory_iterator(each))
         if (!kept.count(entry.path())) gone.push_back(entry.path());
       for (const fs::path& path : gone) fs::remove_all(path);
-      ::rmdir(each.c_str());  // fails where some are left
+      ::rmdir(each.c_str());  // fails while some are left
     }
 }
 

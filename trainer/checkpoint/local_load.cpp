@@ -18,16 +18,17 @@ void say_passed_over(std::int64_t step, const std::string& why) {
   print_error("copies of step {} in the memory of nodes are passed over: {}\n", step, why);
 }
 
-/// The first part that is not among these; -1: all are.
+/// The first part that is missing from these; -1: none.
 std::int64_t missing_part(const std::set<std::int64_t>& parts, const RunSpec& run) {
   for (std::int64_t shard = 0; shard < state_ranks(run.layout); ++shard)
     if (!parts.contains(shard)) return shard;
   return -1;
 }
 
-/// What the nodes have, put together on rank 0: steps of which all parts are there by one history, newest first.
+/// Called on rank 0 with the findings of all ranks: the steps that have every part from one start, newest first.
 json whole_steps(const std::vector<std::string>& of_ranks, const RunSpec& run) {
-  std::map<std::pair<std::int64_t, std::string>, std::pair<std::set<std::int64_t>, json>> parts;  // and one of them
+  // By step and history: the parts found, and the record of one of them.
+  std::map<std::pair<std::int64_t, std::string>, std::pair<std::set<std::int64_t>, json>> parts;
   std::string another_run;
   for (const std::string& of_rank : of_ranks) {
     const json listed = json::parse(of_rank);
@@ -102,7 +103,7 @@ bool LocalLoader::verify(const CopyCandidate& candidate) {
   read_.clear(), having_.clear();
   json own = {{"parts", json::array()}, {"wrong", json::array()}};
   for (const FoundCopy* copy : to_read(candidate)) {
-    if (read_.contains(copy->record.shard)) continue;  // of two copies on one node, one is enough
+    if (read_.contains(copy->record.shard)) continue;  // one of two copies on the node suffices
     try {
       PackedState state(packed_elements(groups_), at::kCPU);
       read_copy(*copy, state.values());

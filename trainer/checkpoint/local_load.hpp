@@ -1,5 +1,5 @@
-// Restores the training state from the memory of nodes: a rank reads its part on its own node, or a rank of the node
-// that has it sends it.
+// Restores the training state from the memory of nodes. A rank reads its part from its own node, or receives it from a
+// rank of a node that has it.
 #pragma once
 #include <map>
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace wt {
 
-/// A step of which every part is in some node's memory, by the records; all parts are of one start.
+/// A step whose parts are all in some node's memory, according to the records. All parts come from one start.
 struct CopyCandidate {
   std::int64_t step = 0;
   std::string history;
@@ -21,25 +21,27 @@ struct CopyCandidate {
   std::vector<std::string> notes;  ///< as LoadedCheckpoint::notes
 };
 
-/// Collective over all ranks, every call. What is passed over is told on stderr by rank 0.
+/// Every call is collective over all ranks. Rank 0 reports on stderr which copies are passed over.
 class LocalLoader {
  public:
-  /// All outlive this.
+  /// All arguments must outlive this.
   LocalLoader(const CopySite& site, const RunSpec& run, Communicators& communicators, RankLinks& links,
               std::vector<ShardedGroup>& groups);
 
   /// Newest first, the same on all ranks.
   const std::vector<CopyCandidate>& candidates() const { return candidates_; }
-  /// Why a copy in some node's memory is of a run with other settings, the same on all ranks; "" = none is.
+  /// Which settings differ if some node's memory has a copy of another run; the same on all ranks. "" = no such copy.
   const std::string& another_run() const { return another_run_; }
-  /// Reads every part wherever it is and compares it with its checksums. False: no node has a whole copy of some part.
+  /// Reads every part on its node and compares it with its checksums. False if some part has no whole copy on any node.
   bool verify(const CopyCandidate& candidate);
-  /// Fills the state with what verify() has found last. local: each rank had its part on its own node; peer: some
-  /// had it sent. Throws PeerLost, and Error{runtime} when what arrived is not what was sent.
+  /// Fills the state with the candidate that verify() checked last. Returns `local` if every rank found its part on its
+  /// own node, `peer` if some received it. Throws PeerLost, and Error{runtime} if received bytes differ from those
+  /// sent.
   CopyLevel load();
 
  private:
-  /// Of the copies on this rank's node, those that it reads: its own part, and its share of those of no rank here.
+  /// The copies on this rank's node that it reads: its own part, and its share of the parts that no rank of this node
+  /// owns.
   std::vector<const FoundCopy*> to_read(const CopyCandidate& candidate) const;
   void list_candidates();
 
@@ -51,8 +53,8 @@ class LocalLoader {
   std::vector<FoundCopy> found_;  ///< on this node
   std::vector<CopyCandidate> candidates_;
   std::string another_run_;
-  std::map<std::int64_t, PackedState> read_;                  ///< by part, what this rank has read
-  std::map<std::int64_t, std::vector<std::int64_t>> having_;  ///< by part, the ranks that have read it
+  std::map<std::int64_t, PackedState> read_;                  ///< key: part; read by this rank
+  std::map<std::int64_t, std::vector<std::int64_t>> having_;  ///< key: part; the ranks that have read it
 };
 
 }  // namespace wt

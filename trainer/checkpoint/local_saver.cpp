@@ -12,7 +12,7 @@
 namespace wt {
 namespace {
 
-constexpr std::chrono::milliseconds kLook(2);  // between two looks at what moves
+constexpr std::chrono::milliseconds kLook(2);  // between two checks of the transfers
 
 bool over(const std::future<void>& work, std::chrono::milliseconds after) {
   return work.wait_for(after) == std::future_status::ready;
@@ -61,7 +61,7 @@ void LocalSaver::finish() {
   links_.wait_for(fmt::format("copies of step {} to the memory of nodes", record_.step),
                   [this] { return over(under_way_, kLook); });
   under_way_.get();
-  for (const Pending& work : std::exchange(moving_, {})) work->wait();  // over; throws where it failed
+  for (const Pending& work : std::exchange(moving_, {})) work->wait();  // finished; throws if it failed
   done_(times_);
 }
 
@@ -69,7 +69,7 @@ void LocalSaver::write_and_exchange() {
   if (keeps()) own_.seal();
   for (const Link& link : out_) moving_.push_back(links_.move(link, own_.tensor()));
   for (std::size_t i = 0; i < in_.size(); ++i) {
-    received_[i].unseal();  // a transfer that fails before its first byte leaves what the last one brought
+    received_[i].unseal();  // a transfer that fails before its first byte leaves the previous values in place
     moving_.push_back(links_.move(in_[i], received_[i].tensor()));
   }
   if (keeps()) write("local", record_.shard, own_.values());

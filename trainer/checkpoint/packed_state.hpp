@@ -1,4 +1,4 @@
-// One rank's state in host memory, with its checksum behind it: what travels between nodes and is compared on arrival.
+// One rank's state in host memory, followed by its checksum. It is sent between nodes and verified on arrival.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -9,20 +9,20 @@
 
 namespace wt {
 
-/// Memory that outlives a transfer which an error has cut short. Not counted as tensor memory.
+/// The memory stays valid until an aborted transfer has released it. Not counted as tensor memory.
 class PackedState {
  public:
-  /// For so many floats, page-locked for copies from that device.
+  /// Holds `elements` floats, page-locked for copies from `device`.
   PackedState(std::int64_t elements, at::Device device);
   float* data() const { return buffer_->data(); }
   std::span<float> values() const { return {data(), static_cast<std::size_t>(elements_)}; }
-  /// Values and checksum.
+  /// The values and their checksum.
   at::Tensor tensor() const;
-  /// Puts down the XXH3 checksum of the values.
+  /// Stores the XXH3 checksum of the values.
   void seal();
-  /// What is there is not intact any more: the next values have to bring their own checksum.
+  /// Invalidates the checksum, so that only values with a checksum of their own count as intact.
   void unseal();
-  /// Whether the values are those that were sealed.
+  /// Whether the values match the checksum.
   bool intact() const;
 
  private:

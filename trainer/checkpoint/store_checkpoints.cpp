@@ -23,8 +23,8 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// Of one checkpoint alone, another one may be whole: a file is missing or damaged. All else, a rank's settings among
-/// it, is as wrong for the next one.
+/// Whether the error concerns only this checkpoint, because a file is missing or damaged, so that another one may be
+/// whole. Every other error, such as wrong settings of a rank, would occur again with the next one.
 bool is_of_checkpoint(const Error& e) {
   const auto* failed = dynamic_cast<const StoreFailed*>(&e);
   return failed && (failed->kind() == StoreFailed::Kind::damaged || failed->kind() == StoreFailed::Kind::not_found);
@@ -34,15 +34,15 @@ constexpr int kSeenLate_s = 90;  // NFS looks at a folder again after 60 s (acdi
 
 using FolderId = std::pair<dev_t, ino_t>;
 
-/// Tells a folder from another that had its name; none: it cannot be seen.
+/// Identifies a folder, as opposed to an earlier one of the same name; none: it cannot be seen.
 std::optional<FolderId> folder_id(const fs::path& folder) {
   struct stat found {};
   if (stat(folder.c_str(), &found) != 0) return std::nullopt;
   return FolderId{found.st_dev, found.st_ino};
 }
 
-/// A node may see the former folder of this name for a while. Where a file system numbers its folders anew, this ends
-/// without an answer.
+/// Waits until this node sees the new folder, because it may see the previous one of this name for a while. Returns
+/// after kSeenLate_s in any case, as on file systems that renumber their folders.
 void wait_until_seen(const fs::path& folder, const std::optional<FolderId>& id) {
   for (int waited_s = 0; id && folder_id(folder) != id && waited_s < kSeenLate_s; ++waited_s)
     std::this_thread::sleep_for(std::chrono::seconds(1));
@@ -98,14 +98,15 @@ std::string StoreCheckpoints::fetch(std::int64_t step) {
   return verdict;
 }
 
-/// What is wrong with it, the same on every rank; "" = its files can be fetched.
+/// The reason for which the checkpoint cannot be fetched, the same on every rank; "" = it can.
 std::string StoreCheckpoints::begin(std::int64_t step) {
   return agree(communicators_, 1, "fetch of " + step_name(step), "", [&](const auto&) {
     try {
       mirror_.begin_fetch(step, folder_);
       return std::string();
     } catch (const Error& e) {
-      const bool no_manifest = !dynamic_cast<const StoreFailed*>(&e) && e.code() == Code::usage;  // none of ours
+      const bool no_manifest =
+          !dynamic_cast<const StoreFailed*>(&e) && e.code() == Code::usage;  // not one of our checkpoints
       if (!no_manifest && !is_of_checkpoint(e)) throw;
       print_error("checkpoint of step {} at {} is passed over: {}\n", step, place_->address(), e.what());
       return std::string(e.what());

@@ -1,5 +1,5 @@
-// Checkpoints at a run's save_folder, for a run that looks for what to go on from: the machine that saved them may be
-// gone, or its copy be damaged.
+// Checkpoints at a run's save_folder, from which a run can continue if the machine that saved them is lost or its local
+// copy is damaged.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -14,23 +14,23 @@
 
 namespace wt {
 
-/// Collective over all ranks: the constructor, and every fetch().
+/// The constructor and fetch() are collective over all ranks.
 class StoreCheckpoints {
  public:
-  /// Both outlive this. `output`: the run's folder. Throws Error{usage} for an address that no store has, StoreFailed
-  /// where the store does not answer; Error{runtime} on the ranks that hear of it.
+  /// `run` and `communicators` must outlive this. `output`: the run's folder. Throws Error{usage} for an address that
+  /// no store has. If the store does not answer, rank 0 throws StoreFailed and the other ranks Error{runtime}.
   StoreCheckpoints(const RunSpec& run, const std::filesystem::path& output, Communicators& communicators);
 
-  /// At the store, newest first; the same on every rank.
+  /// The steps at the store, newest first; the same on every rank.
   const std::vector<std::int64_t>& steps() const { return steps_; }
   bool has(std::int64_t step) const;
   std::string address() const { return place_->address(); }
 
-  /// Brings output/checkpoints/step-N, whole and verified: each rank that holds the state its share of the files; then
-  /// the run's records, where `output` has none. A checkpoint of this name that is there, which cannot be read, becomes
-  /// step-N.unreadable. Ranks that read it wait until they see the new one, at most 90 s. Returns why the store's is no
-  /// whole checkpoint, the same on every rank; "" = it is there. Throws where the store cannot be asked, or the disk is
-  /// full.
+  /// Downloads output/checkpoints/step-N and verifies it. Each rank that holds the state fetches its share of the
+  /// files. Then the run's records are fetched, unless `output` has them. An existing folder of this name is unreadable
+  /// and is renamed to step-N.unreadable; ranks that read the checkpoint wait up to 90 s until they see the new folder.
+  /// Returns the reason for which the store has no whole checkpoint, the same on every rank; "" = it was fetched.
+  /// Throws if the store does not answer or the disk is full.
   std::string fetch(std::int64_t step);
 
  private:

@@ -13,7 +13,7 @@
 namespace wt {
 namespace {
 
-/// Longer ones are uploaded at the end alone.
+/// Longer records are uploaded only at the end of the run.
 constexpr std::uintmax_t kRecord_bytes = 64 << 20;
 
 std::string upload_key(std::int64_t step, const std::string& what) {
@@ -78,7 +78,7 @@ void CheckpointUpload::begin(std::int64_t step, const std::filesystem::path& che
   thread_ = std::thread([this, step, checkpoint, names = std::move(names), published] {
     try {
       upload(step, checkpoint, names, published);
-    } catch (const std::exception& e) {  // the store of ranks is gone, or a rank takes too long
+    } catch (const std::exception& e) {  // the rendezvous store has ended, or a rank takes too long
       failed(step, e.what());
     }
   });
@@ -86,7 +86,7 @@ void CheckpointUpload::begin(std::int64_t step, const std::filesystem::path& che
 
 void CheckpointUpload::upload(std::int64_t step, const std::filesystem::path& checkpoint,
                               const std::vector<std::string>& names, const std::string& published) {
-  if (wt::wait_for(*store_, published, &given_up_) != "ok") return;  // which ends the run
+  if (wt::wait_for(*store_, published, &given_up_) != "ok") return;  // the failed save ends the run
   std::string wrong;
   try {
     mirror_.upload(step, checkpoint, names);
@@ -110,13 +110,13 @@ std::string CheckpointUpload::commit(std::int64_t step, const std::filesystem::p
   } catch (const std::exception& e) {
     return e.what();
   }
-  try {  // the checkpoint is there; what follows is convenience
+  try {  // the checkpoint is uploaded; errors from here on are only reported
     mirror_.retain(step, run_.keep_checkpoints);
     const std::filesystem::path output = checkpoint.parent_path().parent_path();
     std::error_code absent;
     for (const char* name : kRunRecords)
       if (const auto bytes = std::filesystem::file_size(output / name, absent); !absent && bytes <= kRecord_bytes)
-        place_->put(record_name(name), read_file((output / name).string(), "a record"));  // which grows meanwhile
+        place_->put(record_name(name), read_file((output / name).string(), "a record"));  // it may grow meanwhile
   } catch (const std::exception& e) {
     if (!given_up_)
       print_error("checkpoint of step {} is at {}, but tidying up there failed: {}\n", step, place_->address(),

@@ -1,4 +1,5 @@
-// Checkpoints of a run at its save_folder, beside those in the run's folder: a bucket, for machines that go away.
+// Uploads a run's checkpoints to its save_folder, in addition to those in the run's folder: a bucket, for machines that
+// may be lost.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -13,31 +14,32 @@
 
 namespace wt {
 
-/// Uploads finished checkpoints behind training, one at a time: each rank the files that it wrote; when all are there,
-/// rank 0 commits the checkpoint, removes old ones, as many kept as in the run's folder, and uploads the run's records
-/// to `results/`. An upload that fails is named on stderr and training goes on; the next save tries again.
+/// Uploads finished checkpoints during training, one at a time. Each rank uploads the files that it wrote. When all are
+/// there, rank 0 commits the checkpoint, removes old ones (as many are kept as in the run's folder), and uploads the
+/// run's records to `results/`. If an upload fails, stderr says so and training continues; the next save tries again.
 class CheckpointUpload {
  public:
   /// Throws Error{usage} for an address that no store has.
   CheckpointUpload(const RunSpec& run, SharedStore& store, std::int64_t rank);
-  /// Gives an upload under way up.
+  /// Abandons a running upload.
   ~CheckpointUpload();
   CheckpointUpload(const CheckpointUpload&) = delete;
   CheckpointUpload& operator=(const CheckpointUpload&) = delete;
 
-  /// On rank 0, before the first save: see CheckpointMirror::start(). Then uploads the checkpoint that the run goes on
-  /// from (empty: none), where the store lacks it. Throws StoreFailed.
+  /// Called on rank 0 before the first save: see CheckpointMirror::start(). Then uploads the checkpoint from which the
+  /// run continues (empty: none) if the store lacks it. Throws StoreFailed.
   void prepare(std::int64_t goes_on_from, const std::filesystem::path& checkpoint);
-  /// An upload under way ends soon, and so do all that follow.
+  /// Makes the running upload and all later ones end soon.
   void give_up();
-  /// Waits for the upload before. `names`: of this rank's files in the checkpoint, which `published` says is whole.
+  /// Waits for the previous upload, then starts one. `names`: this rank's files in the checkpoint. The key `published`
+  /// says when the checkpoint is whole.
   void begin(std::int64_t step, const std::filesystem::path& checkpoint, std::vector<std::string> names,
              const std::string& published);
-  /// Waits for the upload under way.
+  /// Waits for the running upload.
   void wait();
-  /// On rank 0, when the run has ended: the records, which `output` holds. Throws StoreFailed.
+  /// Called on rank 0 when the run has ended: uploads the records in `output`. Throws StoreFailed.
   void upload_results(const std::filesystem::path& output);
-  /// Why the last checkpoint is not at the store; "": it is, or there was none. On rank 0.
+  /// On rank 0: the reason for which the last checkpoint is not at the store; "" if it is, or if none was saved.
   const std::string& failure() const { return failure_; }
 
  private:

@@ -2,12 +2,14 @@
 """What each mechanism of step prediction buys: it is taken out of the tables or of the stack files, everything is fitted
 again, and the same rows are predicted with their sources left out.
 
-ablation.py -o FOLDER [--windtunnel BINARY] [MECHANISM ...]    all by default; two to five minutes each
+ablation.py -o FOLDER [--windtunnel BINARY] [MECHANISM ...]    all by default; one to five minutes each
 
-A row counts where its prediction moves by more than 2 %. Errors are medians of |predicted / measured - 1|.
+A row counts where its prediction moves by more than 2 %. Errors are medians of |predicted / measured - 1|. FOLDER/ablation.csv
+has the printed table, and as the mechanism `nothing` all rows of each family, predicted with every mechanism.
 """
 import argparse
 import csv
+import datetime
 import json
 import os
 import pathlib
@@ -19,6 +21,7 @@ import subprocess
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 FAMILIES = ["MoE, FSDP", "MoE, data parallel", "MoE, tensor and pipeline", "MoE",
             "dense, FSDP", "dense, data parallel", "dense, tensor and pipeline", "dense"]
+NOTHING = "nothing"
 MOVED = 0.02
 
 
@@ -51,7 +54,7 @@ def stacks(pattern, replacement):
 
 
 def added_by_products(configs):
-    """No kernel of its own adds gradients: what Megatron does, in every stack that has a file."""
+    """Takes the kernel that adds gradients out of every stack file: products add them, as in Megatron."""
     for path in sorted((configs / "stacks").glob("*.yaml")):
         text = path.read_text()
         if "weight_gradients" in text:
@@ -73,7 +76,7 @@ MECHANISMS = {
 
 
 def predicted(binary, folder, name, edit):
-    """Rows of `validate runs` under edited configs, by what identifies them."""
+    """Rows of `validate runs` under edited configs, by line, name and measurement."""
     configs = folder / name.replace(" ", "-")
     shutil.rmtree(configs, ignore_errors=True)
     shutil.copytree(ROOT / "configs", configs)
@@ -85,7 +88,8 @@ def predicted(binary, folder, name, edit):
 
 
 def error(found, keys):
-    return statistics.median(abs(found[key]["predicted_s"] / found[key]["measured_s"] - 1) for key in keys)
+    """Median error in percent, as the table has it."""
+    return f"{100 * statistics.median(abs(found[key]['predicted_s'] / found[key]['measured_s'] - 1) for key in keys):.1f}"
 
 
 def main():
@@ -100,6 +104,8 @@ def main():
     args.output.mkdir(parents=True, exist_ok=True)
     folder = args.output.resolve()
     whole = predicted(args.windtunnel, folder, "whole", lambda configs: None)
+    found = [[NOTHING, family, len(keys), error(whole, keys), ""]
+             for family in FAMILIES if (keys := [key for key in whole if whole[key]["regime"].startswith(family)])]
     print("| without | family | rows | with | without |\n|---|---|---|---|---|", flush=True)
     for name in args.mechanisms or MECHANISMS:
         less = predicted(args.windtunnel, folder, name, MECHANISMS[name])
@@ -107,8 +113,12 @@ def main():
             keys = [key for key, row in whole.items() if row["regime"].startswith(family) and key in less
                     and abs(less[key]["predicted_s"] / row["predicted_s"] - 1) > MOVED]
             if keys:
-                print(f"| {name} | {family} | {len(keys)} | {100 * error(whole, keys):.1f} % | "
-                      f"{100 * error(less, keys):.1f} % |", flush=True)
+                found.append([name, family, len(keys), error(whole, keys), error(less, keys)])
+                print(f"| {name} | {family} | {len(keys)} | {found[-1][3]} % | {found[-1][4]} % |", flush=True)
+    with open(folder / "ablation.csv", "w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["day", "without", "family", "rows", "error_with_percent", "error_without_percent"])
+        writer.writerows([datetime.date.today(), *row] for row in found)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ of a case is the median over the pairs, with the interval that order statistics 
 """
 
 import argparse
+import datetime
 import json
 import math
 import os
@@ -25,7 +26,7 @@ from side import HERE, fsdp2_side, trainer_side
 
 ROOT = HERE.parents[2]
 WARM_UP_STEPS = 4
-H100_BF16_FLOPS = 989.4e12  # dense, H100 and H200 SXM (NVIDIA's data sheets); what MFU is a share of
+H100_BF16_FLOPS = 989.4e12  # dense, H100 and H200 SXM (NVIDIA's data sheets); MFU is a share of it
 WINDOW_S = 1.0  # steps of a turn: as many as fit, at least 3
 
 
@@ -135,7 +136,7 @@ def main():
     if options.output:
         machine = next(line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name"))
         machine = torch.cuda.get_device_name() if options.device == "cuda" else f"{machine}, {os.cpu_count()} cores"
-        Path(options.output).write_text(json.dumps({"machine": machine, "torch": torch.__version__, "cases": results}, indent=1) + "\n")
+        Path(options.output).write_text(json.dumps({"date": datetime.date.today().isoformat(), "machine": machine, "torch": torch.__version__, "cases": results}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -120,7 +120,7 @@ class MoE(nn.Module):
             weights = weights / weights.sum(dim=-1, keepdim=True)
 
         flat = x.flatten(0, 1)
-        order = choice.flatten().argsort(stable=True)  # rows of the same expert beside each other
+        order = choice.flatten().argsort(stable=True)  # brings rows of the same expert together
         token = order // m.top_k
         counts = torch.zeros(batch, m.experts, dtype=torch.long, device=x.device).scatter_add_(1, choice.flatten(1), torch.ones_like(choice.flatten(1)))
         rows = self.experts(flat[token], counts.sum(0).cumsum(0).int())
@@ -181,7 +181,7 @@ class Transformer(nn.Module):
         cross_entropy = self.loss(self.norm(x), targets)
         module_losses = []
         for depth, module in enumerate(self.layers[self.m.layers :], start=1):
-            # The token `depth` places on, 0 behind the end, and the one after it, where there is one.
+            # The token `depth` positions later (0 beyond the end) and the one after it (NO_TARGET beyond the end).
             given, wanted = F.pad(targets[:, depth - 1 :], (0, depth - 1)), F.pad(targets[:, depth:], (0, depth), value=NO_TARGET)
             x, losses = module(x, self.embedding(given), *self.rope)
             router_losses.append(losses)

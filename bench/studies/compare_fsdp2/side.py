@@ -21,7 +21,7 @@ class Side:
         self.name, self.steps_file, self.time_of_line, self.log = name, steps_file, time_of_line, log
         self.processes = []
         for command, environment in commands:
-            # A session of their own each, so that a signal reaches ranks that an agent has started.
+            # Each has its own session, so that a signal also reaches the ranks that an agent has started.
             self.processes.append(subprocess.Popen([str(word) for word in command], env=os.environ | environment, stdout=open(log, "a"),
                                                    stderr=subprocess.STDOUT, start_new_session=True))
 
@@ -58,7 +58,7 @@ class Side:
         for stat in Path("/proc").glob("[0-9]*/stat"):
             try:
                 fields = stat.read_text().rpartition(")")[2].split()
-            except OSError:  # ended meanwhile
+            except OSError:  # the process has ended
                 continue
             if int(fields[2]) in groups:  # process group
                 ticks += int(fields[11]) + int(fields[12])

@@ -21,7 +21,7 @@ RECORD = Path(__file__).parent / "record.csv"
 ROOT = Path(__file__).resolve().parents[3]
 WINDTUNNEL = ROOT / "windtunnel"
 FIELDS = ["day", "commit", "trainer", "seed", "number", "strikes", "restarts", "relaunches", "steps_lost", "verdict", "difference"]
-BATCH = 10  # a call that is cut short loses at most so many
+BATCH = 10  # an interrupted call loses at most this many
 
 
 def built():
@@ -52,7 +52,7 @@ def run(first, count, seed):
         folder = ROOT / f"out/drills/{seed}-{number}"
         drill = subprocess.run([WINDTUNNEL, "drill", "random", "--count", str(min(BATCH, first + count - number)), "--first", str(number),
                                 "--seed", str(seed), "--json", "-o", folder], capture_output=True, text=True)
-        if drill.returncode not in (0, 1):  # 1: one failed, which is a row
+        if drill.returncode not in (0, 1):  # 1: a drill failed, and is recorded as well
             sys.exit(drill.stderr)
         add(json.loads(drill.stdout))
         if drill.returncode == 0:

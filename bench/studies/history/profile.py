@@ -20,7 +20,7 @@ def measurement(name, samples, smaller_is_better, unit="ratio"):
 
 
 def simulator(files):
-    """Of CPU times, so smaller is better; but for the last figure, megabytes."""
+    """Ratios of CPU times, except for the last figure, which is in megabytes. Smaller is better."""
     runs = [ratios.figures(ratios.read([file])) for file in files]
     return [measurement("simulator: " + run[0][0], [figure for _, figure, _ in run], True, "MB" if "[MB]" in run[0][0] else "ratio")
             for run in zip(*runs)]

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # bench/studies/history/record.sh [COMMIT...]: builds bench_simulator and bench_kernels of each commit (of HEAD without any), runs them,
 # and records their ratios in the history beside this script. About five minutes a commit on two idle cores.
-# WHAT ("simulator kernels"): one of the two alone. PROCESSES (3): runs a commit. JOBS (2): of the compiler.
+# WHAT ("simulator kernels"): set it to one of the two to run only that. PROCESSES (3): runs per commit. JOBS (2): of the compiler.
 set -euo pipefail
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 root=$(realpath "$here/../../..")

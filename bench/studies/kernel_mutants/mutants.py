@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 CUDA = "kernels/cuda/"
-# Tests that are run first.
+# Tests that run first, by file.
 FIRST = {
     "norm.cu": "*rmsnorm*",
     "loss.cu": "*cross-entropy*,*rows of more packs*",
@@ -25,7 +25,7 @@ FIRST = {
     "grouped_gemm.cu": "*several tiles*",
 }
 BARRIER, WARP = "__syncthreads();", "__syncwarp();"
-# file, source that is compiled with it, what, text, its occurrence from 0, in its place
+# file, source compiled with it, description, text to replace, which occurrence of it (from 0), replacement
 MUTANTS = [
     ("common.cuh", "norm.cu", "block_reduce without its first barrier", BARRIER, 0, ""),
     ("common.cuh", "norm.cu", "block_reduce without its second barrier", BARRIER, 1, ""),

@@ -2,9 +2,9 @@
 # How far off is the replay of our own trainer on this machine? Calibrates on the demo's run (four ranks) and benchmarks, and
 # predicts runs of 1, 2 and 4 ranks in other layouts, widths, depths and lengths that it has not seen.
 #   bench/studies/replay/replay.sh [FOLDER]     FOLDER (default out/replay) keeps everything until the next call; takes about twelve minutes
-# A shared machine has slow phases of half a minute, longer than a run: every run is trained a few steps at a time, in ROUNDS
-# (5) of all, each beginning with another one, so that a phase meets the calibration as often as what it predicts.
-# Leave the machine alone meanwhile: other programs slow the measured side. bench/studies/replay/passes keeps FOLDER/pass.csv of
+# A shared machine has slow phases of half a minute, longer than a run. So all runs are trained in turns, a few steps at a time,
+# in ROUNDS (5). Each round begins with another run, so that slow phases affect the calibration as often as the predicted runs.
+# Use the machine for nothing else meanwhile: other programs slow the measured side. bench/studies/replay/passes keeps FOLDER/pass.csv of
 # every pass whose figure a page states.
 set -euo pipefail
 root=$(realpath "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../../..")

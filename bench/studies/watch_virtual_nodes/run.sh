@@ -1,6 +1,6 @@
 #!/bin/sh
-# One of four virtual nodes becomes slow in the middle of real training; windtunnel watch finds it, has it excluded, and sees
-# the pace come back. About three minutes on two idle cores.
+# One of four virtual nodes becomes slow during a real training. windtunnel watch finds it, has it excluded, and sees the pace
+# recover. About three minutes on two idle cores.
 #   run.sh FOLDER    FOLDER must not exist
 set -eu
 here=$(cd "$(dirname "$0")" && pwd) folder=$(realpath -m "$1")
