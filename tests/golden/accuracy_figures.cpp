@@ -249,7 +249,7 @@ std::map<std::pair<std::string, std::string>, std::vector<std::string>> ablation
       wt::read_csv(kAblation, {"day", "without", "family", "rows", "error_with_percent", "error_without_percent"});
   CHECK(recorded.broken.empty());
   std::map<std::pair<std::string, std::string>, std::vector<std::string>> out;
-  const std::string page = paragraph("docs/accuracy.md", "What mechanisms buy.");
+  const std::string page = paragraph("docs/accuracy.md", "The next table shows how much each modelled mechanism");
   for (const wt::CsvRow& row : recorded.rows) {
     CHECK_THAT(page, Catch::Contains("of " + row.cells[0]));
     out[{row.cells[1], row.cells[2]}] = {row.cells[3], row.cells[4], row.cells[5]};

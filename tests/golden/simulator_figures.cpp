@@ -101,7 +101,7 @@ TEST_CASE("docs/simulator.md: what the simulator costs, as it was recorded") {
                {"the same with verified saves", runs("thousand_runs_with/silent_errors")},
                {"the same with 16 replicas that may be lost", runs("thousand_runs_with/replica_loss")}},
               1, 3);
-  CHECK_THAT(paragraph("docs/simulator.md", "CPU time, the fastest and the slowest of three passes"),
+  CHECK_THAT(paragraph("docs/simulator.md", "The figures are CPU time, of the fastest"),
              Catch::Contains("of " + recording().day));
 }
 
