@@ -55,7 +55,7 @@ struct Decision {
   bool batches = false;  ///< options differ in batch size
   std::string sentence;
   std::string preferred_unit;     ///< "days", "GPUs", the prices' currency, "kWh"
-  std::vector<OptionWorth> next;  ///< what to measure before choosing (option_worth.hpp)
+  std::vector<OptionWorth> next;  ///< what to measure before choosing
   std::string next_sentence;      ///< about the first of `next`; "" if prices are not varied
 };
 

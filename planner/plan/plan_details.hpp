@@ -3,9 +3,34 @@
 #include <string>
 #include <vector>
 
-#include "planner/plan/sensitivities.hpp"
+#include "planner/plan/plan.hpp"
 
 namespace wt {
+
+// The sensitivity of a plan to one input at a time, at the ends of the input's range.
+
+/// One input at an end of its range.
+struct SensitivityEnd {
+  double value = 0;       ///< of the plan's layout, in closed form with a new cadence
+  double regret = 0;      ///< that over the value of the best layout here, minus 1
+  std::string best;       ///< the best layout, "" if the plan's is within the tie
+  bool searched = false;  ///< the best of the whole space; else the best of kComparedLayouts
+};
+struct SensitivityRow {
+  std::string input;
+  SensitivityEnd low, high;
+};
+struct Sensitivities {
+  std::string unit;  ///< of the objective: "days", "kWh"
+  double value = 0;  ///< of the plan
+  std::vector<SensitivityRow> rows;
+
+  static constexpr std::int64_t kSearchedSpace = 5000;  ///< largest space that is searched again
+  static constexpr std::size_t kComparedLayouts = 8;    ///< of a larger space only the best so many are compared
+};
+
+/// Searches a small space again at each end, or simulates a few layouts of a large one. Takes seconds.
+Sensitivities sensitivities(const PlanInputs& inputs, const Plan& plan, const SearchProgress& progress = {});
 
 /// Closed-form goodput for one interval between saves.
 struct IntervalRow {

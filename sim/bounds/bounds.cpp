@@ -2,19 +2,119 @@
 
 #include <algorithm>
 #include <array>
+#include <compare>
 #include <limits>
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "configs/base/number.hpp"
-#include "sim/bounds/occupation.hpp"
 #include "sim/bounds/op_seconds.hpp"
 #include "sim/program/lane_clock.hpp"
 #include "sim/program/walk.hpp"
 #include "sim/replay/bind.hpp"
+#include "sim/replay/replay_executor.hpp"
 
 namespace wt {
 namespace {
+
+// A lower bound on the step of a GPU whose computation is slowed while collectives of its rank are in flight. Neither
+// the fullest lane nor the critical path implies it. With C seconds of computation at full rate, S of standstill and F
+// of collectives in flight, at most S of which coincide with the standstill: step >= C + S + slowdown (F - S).
+
+using LaneSeconds = std::array<double, kLanes>;
+
+/// Collects the three from the ops of a rank. Ops come in issue order, with their least seconds.
+///   C  ops of the compute lane;
+///   S  collectives on the compute lane, and gaps between two of its ops where the second transitively waits for the
+///     first;
+///   F  collectives of the fullest lane, or the fullest link's bytes at its full rate.
+/// Free if nothing is slowed.
+class Occupation {
+ public:
+  /// The program must outlive it.
+  Occupation(const RankProgram& program, double slowdown);
+  void add(int op, double seconds);
+  /// After the last op. 0 if nothing is slowed.
+  double bound_s(const StepTasks& step, const RankTasks& rank) const;
+
+ private:
+  /// The last compute-lane op that an op depends on, and the op's earliest end after that one's end.
+  struct Reach {
+    int op = -1;
+    double seconds = 0;
+    auto operator<=>(const Reach&) const = default;
+  };
+
+  const RankProgram& program_;
+  double slowdown_, still_s_ = 0;
+  int last_ = -1;  ///< op of the compute lane
+  LaneSeconds lane_s_{};
+  std::vector<Reach> reach_;
+};
+
+constexpr auto kCompute = static_cast<std::size_t>(Lane::compute);
+
+/// Least time of the rank's busiest link, at its full rate.
+double fullest_link_s(const StepTasks& step, const RankTasks& rank) {
+  std::vector<double> carried_s(step.capacity.size(), 0.0);
+  for (int c : rank.collective) {
+    if (c < 0 || step.collectives[static_cast<std::size_t>(c)].load < 0) continue;
+    const CollectiveTask& task = step.collectives[static_cast<std::size_t>(c)];
+    const PoolLoad& load = step.loads[static_cast<std::size_t>(task.load)];
+    for (std::size_t p = 0; p < load.pools.size(); ++p) {
+      const std::size_t pool = static_cast<std::size_t>(load.pools[p]);
+      carried_s[pool] += task.scale * load.amounts[p] / step.capacity[pool];
+    }
+  }
+  return carried_s.empty() ? 0 : *std::max_element(carried_s.begin(), carried_s.end());
+}
+
+/// Seconds of the fullest lane on which a rank's collectives are serial.
+double fullest_transfers(const LaneSeconds& lane_s) {
+  double fullest = 0;
+  for (std::size_t lane = 0; lane < kLanes; ++lane)
+    if (lane != kCompute && lane != static_cast<std::size_t>(Lane::copy)) fullest = std::max(fullest, lane_s[lane]);
+  return fullest;
+}
+
+/// The bound above. It is increasing in each argument.
+double slowed_step_s(double compute_s, double still_s, double in_flight_s, double slowdown) {
+  return compute_s + still_s + slowdown * std::max(0.0, in_flight_s - still_s);
+}
+
+Occupation::Occupation(const RankProgram& program, double slowdown) : program_(program), slowdown_(slowdown) {
+  if (slowdown > 0) reach_.resize(program.ops.size());
+}
+
+void Occupation::add(int op, double seconds) {
+  if (slowdown_ <= 0) return;
+  const std::size_t at = static_cast<std::size_t>(op);
+  const OpInstance& instance = program_.ops[at];
+  Reach reach;
+  for (int wait : instance.waits) reach = std::max(reach, reach_[static_cast<std::size_t>(wait)]);
+  if (instance.op->lane == Lane::compute) {
+    if (reach.op == last_) still_s_ += reach.seconds;
+    (program_.collective(op) ? still_s_ : lane_s_[kCompute]) += seconds;
+    last_ = op;
+    reach_[at] = {op, 0};
+    return;
+  }
+  if (const int previous = program_.lane_previous[at]; previous >= 0)
+    reach = std::max(reach, reach_[static_cast<std::size_t>(previous)]);
+  reach.seconds += seconds;
+  reach_[at] = reach;
+  lane_s_[static_cast<std::size_t>(instance.op->lane)] += seconds;
+}
+
+double Occupation::bound_s(const StepTasks& step, const RankTasks& rank) const {
+  if (slowdown_ <= 0) return 0;
+  double after_s = 0;  // what depends on the compute lane's last op
+  for (const Reach& each : reach_)
+    if (each.op == last_) after_s = std::max(after_s, each.seconds);
+  return slowed_step_s(lane_s_[kCompute], still_s_ + after_s,
+                       std::max(fullest_link_s(step, rank), fullest_transfers(lane_s_)), slowdown_);
+}
 
 constexpr RoutingFloor kHighestFloor{std::numeric_limits<double>::max(), 1, std::numeric_limits<double>::max()};
 

@@ -19,10 +19,27 @@
 #include "sim/cost/collectives/collective_algorithm.hpp"
 #include "sim/program/program.hpp"
 #include "sim/program/routing/routing.hpp"
-#include "sim/replay/pool_sum.hpp"
 #include "sim/replay/representatives.hpp"
 
 namespace wt {
+
+/// Sums amounts on tens of thousands of pools, a few at a time.
+class PoolSum {
+ public:
+  explicit PoolSum(std::size_t pools = 0) : amounts_(pools, 0.0) {}
+
+  void add(int pool, double amount) {
+    double& sum = amounts_[static_cast<std::size_t>(pool)];
+    if (sum == 0) touched_.push_back(pool);
+    sum += amount;
+  }
+  /// The amounts above 0 since the last call, pools ascending.
+  PoolLoad take();
+
+ private:
+  std::vector<double> amounts_;  ///< by pool; 0 for untouched ones
+  std::vector<int> touched_;     ///< a pool may occur twice
+};
 
 struct NodeMembers {
   std::int64_t node = 0, count = 0;

@@ -17,7 +17,7 @@
 #include "configs/files/stack.hpp"
 #include "configs/files/study.hpp"
 #include "configs/files/study_keys.hpp"
-#include "planner/evaluate/evaluation_file.hpp"
+#include "planner/evaluate/lm_eval.hpp"
 #include "planner/watch/hooks.hpp"
 #include "planner/watch/rules.hpp"
 #include "tests/fuzz/door.hpp"

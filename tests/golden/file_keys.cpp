@@ -18,7 +18,7 @@
 #include "configs/files/run.hpp"
 #include "configs/files/scenario.hpp"
 #include "configs/files/study.hpp"
-#include "planner/evaluate/evaluation_file.hpp"
+#include "planner/evaluate/lm_eval.hpp"
 #include "planner/watch/hooks.hpp"
 #include "planner/watch/rules.hpp"
 #include "tests/fixtures/temp_directory.hpp"

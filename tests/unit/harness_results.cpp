@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "configs/base/json_reader.hpp"
-#include "planner/evaluate/evaluation_file.hpp"
+#include "planner/evaluate/lm_eval.hpp"
 #include "tests/fixtures/temp_directory.hpp"
 #include "tests/fixtures/usage_error.hpp"
 

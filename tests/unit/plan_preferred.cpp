@@ -1,8 +1,8 @@
 // What a plan says in terms of what is preferred: what to measure, what would change the answer; and while loads drift.
 #include <catch2/catch.hpp>
 
+#include "planner/plan/plan_details.hpp"
 #include "planner/plan/plan_search.hpp"
-#include "planner/plan/sensitivities.hpp"
 #include "planner/search/layout_space.hpp"
 
 using namespace wt;

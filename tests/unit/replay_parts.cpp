@@ -7,8 +7,8 @@
 #include "sim/cluster/event_queue.hpp"
 #include "sim/cluster/pool_users.hpp"
 #include "sim/cluster/shared_array.hpp"
-#include "sim/replay/op_numbers.hpp"
-#include "sim/replay/pool_sum.hpp"
+#include "sim/replay/replay_executor.hpp"
+#include "sim/replay/traffic.hpp"
 
 using namespace wt;
 using Catch::Matchers::Equals;

@@ -1,5 +1,5 @@
 // What a plan makes smallest, against simulating every layout; and the bytes of a save, against closed forms.
-#include "planner/plan/run_objective.hpp"
+#include "planner/plan/plan_search.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "planner/plan/run_objective.hpp"
+#include "planner/plan/plan_search.hpp"
 
 #include <cmath>
 
