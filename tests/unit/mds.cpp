@@ -107,7 +107,6 @@ TEST_CASE("what was written is read, across shards") {
   CHECK(reader.tokens(0) == Ids{10, 11, 12});
   CHECK(reader.tokens(1) == Ids{20});
   CHECK(reader.tokens(2) == Ids{30, 31});
-  CHECK_NOTHROW(reader.verify_hashes());
   CHECK_THROWS_WITH(reader.tokens(3), Contains("sample 3") && Contains("0 to 2"));
   CHECK_THROWS_WITH(reader.tokens(-1), Contains("sample -1"));
 }
@@ -128,7 +127,6 @@ TEST_CASE("a compressed dataset is stored so alone, with hashes of both files") 
   CHECK(shard["zip_data"]["bytes"] == zip.size());
   CHECK(shard["zip_data"]["hashes"]["md5"] == wt::mds_hash("md5", {std::as_bytes(std::span(zip))}));
   CHECK(MdsReader(directory / "set").tokens(0) == Ids(1000, 9));
-  CHECK_NOTHROW(MdsReader(directory / "set").verify_hashes());
   CHECK_THROWS_WITH(MdsWriter(directory / "x", {{"tokens", "bytes"}}, {{}, 9, "lzma"}), Contains("'lzma'"));
 }
 
@@ -276,15 +274,6 @@ TEST_CASE("a damaged dataset is named, file and fault") {
   SECTION("column length that leaves the sample") {
     patch(shard, size - 8, "\xff\xff\xff\xff");  // the last sample: length 4, then 04 01 14 00
     CHECK_THROWS_WITH(MdsReader(set).tokens(1), Contains("shard.00000.mds: sample 1") && Contains("do not add up"));
-  }
-  SECTION("one flipped bit") {
-    patch(shard, size - 1, "\x01");
-    CHECK(MdsReader(set).tokens(1) == Ids{276});
-    CHECK_THROWS_WITH(MdsReader(set).verify_hashes(), Contains("shard.00000.mds") && Contains("xxh3_64"));
-  }
-  SECTION("no hash that we can check") {
-    edit_index(set, [](auto& index) { index["shards"][1]["raw_data"]["hashes"] = {{"crc32", "00"}}; });
-    CHECK_THROWS_WITH(MdsReader(set).verify_hashes(), Contains("shard.00001.mds") && Contains("no hash"));
   }
 }
 

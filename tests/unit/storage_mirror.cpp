@@ -5,6 +5,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "tests/fixtures/fetched_checkpoint.hpp"
 #include "tests/fixtures/temp_directory.hpp"
 #include "trainer/safetensors/manifest.hpp"
 #include "trainer/safetensors/safetensors.hpp"
@@ -102,18 +103,18 @@ TEST_CASE("a checkpoint goes to a store and comes to a machine that has nothing"
   FileStore store(folder / "store");
   CheckpointMirror mirror(store);
   CHECK(mirror.steps().empty());
-  CHECK_FALSE(mirror.fetch_newest(folder / "empty", never));
+  CHECK_FALSE(test::fetch_newest(mirror, folder / "empty", never));
   save(mirror, local_checkpoint(folder / "local", 2, 2), 2);
   save(mirror, local_checkpoint(folder / "local", 12, 12), 12);
   CHECK(mirror.steps() == std::vector<std::int64_t>{12, 2});
   CHECK(store.read("latest", 100) == "step-00000012\n");
-  const auto fetched = mirror.fetch_newest(folder / "other", never);
+  const auto fetched = test::fetch_newest(mirror, folder / "other", never);
   REQUIRE(fetched);
   CHECK(*fetched == folder / "other/step-00000012");
   CHECK(value_of(*fetched) == 12);
   CHECK(read_manifest(*fetched).at("step") == 12);
-  CHECK(value_of(mirror.fetch(2, folder / "other")) == 2);
-  CHECK_THROWS_WITH(mirror.fetch(2, folder / "other"), Contains("is there already"));
+  CHECK(value_of(test::fetch(mirror, 2, folder / "other")) == 2);
+  CHECK_THROWS_WITH(test::fetch(mirror, 2, folder / "other"), Contains("is there already"));
   CHECK(std::distance(fs::directory_iterator(folder / "other"), fs::directory_iterator()) == 2);
 }
 
@@ -181,7 +182,7 @@ TEST_CASE("damage at the store is found, and the checkpoint before is taken") {
   else
     store.put(name, bytes);
   std::vector<std::int64_t> passed_over;
-  const auto fetched = mirror.fetch_newest(folder / "other", [&](std::int64_t step, const std::string& why) {
+  const auto fetched = test::fetch_newest(mirror, folder / "other", [&](std::int64_t step, const std::string& why) {
     passed_over.push_back(step);
     CHECK_THAT(why, Contains(victim == "missing" ? kShards[1] : victim));
   });
@@ -190,7 +191,7 @@ TEST_CASE("damage at the store is found, and the checkpoint before is taken") {
   CHECK(passed_over == std::vector<std::int64_t>{3});
   CHECK(std::distance(fs::directory_iterator(folder / "other"), fs::directory_iterator()) == 1);
   store.remove(step_name(2) + "/" + kShards[0]);
-  CHECK_THROWS_WITH(mirror.fetch_newest(folder / "third", [](std::int64_t, const std::string&) {}),
+  CHECK_THROWS_WITH(test::fetch_newest(mirror, folder / "third", [](std::int64_t, const std::string&) {}),
                     Contains("found 2 checkpoints, none of them whole"));
   CHECK(fs::is_empty(folder / "third"));
 }
@@ -205,7 +206,7 @@ TEST_CASE("a manifest that leads out of its folder is none") {
     json manifest = json::parse(store.read(name, 1 << 20));
     manifest["files"][0]["name"] = victim;
     store.put(name, sealed(manifest).dump());
-    CHECK_THROWS_WITH(mirror.fetch(2, folder / "other"), Contains("allowed are files of its own folder"));
+    CHECK_THROWS_WITH(test::fetch(mirror, 2, folder / "other"), Contains("allowed are files of its own folder"));
     CHECK(fs::is_empty(folder / "other"));
   }
 }
@@ -228,14 +229,14 @@ TEST_CASE("whatever call fails, the store has the checkpoint before or the new o
         failed = true;
       }
       store.fail_at = -1;
-      const auto fetched = mirror.fetch_newest(folder / "other", never);
+      const auto fetched = test::fetch_newest(mirror, folder / "other", never);
       REQUIRE(fetched);
       const float found = value_of(*fetched);
       CHECK((found == 2 || found == 3));
       if (!failed) CHECK(found == 3);
       if (found == 2) {
         save(mirror, newer, 3);
-        CHECK(value_of(*mirror.fetch_newest(folder / "third", never)) == 3);
+        CHECK(value_of(*test::fetch_newest(mirror, folder / "third", never)) == 3);
       }
     }
 }
@@ -255,7 +256,7 @@ TEST_CASE("a step that is a checkpoint already is not written over") {
   CHECK(mirror.steps().empty());
   CHECK(store.size(step_name(3) + "/manifest.json.passed-over"));
   save(mirror, other, 3);
-  CHECK(value_of(*mirror.fetch_newest(folder / "other", never)) == 33);
+  CHECK(value_of(*test::fetch_newest(mirror, folder / "other", never)) == 33);
 }
 
 TEST_CASE("the newest are kept") {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "configs/base/error.hpp"
-#include "trainer/data/mds_hash.hpp"
 
 namespace wt {
 namespace {
@@ -39,25 +38,6 @@ std::vector<std::int32_t> MdsReader::tokens(std::int64_t index) const {
   }
   const auto at = static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), index) - ends_.begin());
   return shards_[at]->tokens(static_cast<std::size_t>(index - ends_[at] + folder_.shards()[at].samples));
-}
-
-void MdsReader::verify_hashes() const {
-  for (std::size_t i = 0; i < shards_.size(); ++i) {
-    const MdsFile& raw = folder_.shards()[i].raw;
-    const std::string file = (folder_.folder() / raw.basename).string();
-    bool checked = false;
-    for (const auto& each : raw.hashes) {
-      if (!is_mds_hash(each.first)) continue;
-      check_hash(raw, each.first, shards_[i]->bytes(), file);
-      checked = true;
-    }
-    if (!checked) {
-      throw_error(Code::usage,
-                  "{}: found no hash in index.json that can be checked, allowed are {}; write the dataset with one of "
-                  "these",
-                  file, mds_hash_names());
-    }
-  }
 }
 
 }  // namespace wt

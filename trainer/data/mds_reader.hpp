@@ -24,9 +24,6 @@ class MdsReader : public TokenSamples {
   /// Samples of each shard, in the order of sample ids: the sampler's input.
   std::vector<std::int64_t> shard_sizes() const;
   std::vector<std::int32_t> tokens(std::int64_t index) const override;
-  /// Reads everything and compares the hashes of the index. Throws Error{usage} on a mismatch, and for a shard without
-  /// a hash that we can compute.
-  void verify_hashes() const;
 
  private:
   StreamFolder folder_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "configs/base/atomic_file.hpp"
 #include "configs/base/text.hpp"
@@ -151,36 +152,6 @@ fs::path CheckpointMirror::end_fetch(const fs::path& begun) {
 void CheckpointMirror::abandon_fetch(const fs::path& begun) noexcept {
   std::error_code ignored;  // the next start removes incomplete folders
   fs::remove_all(begun.parent_path(), ignored);
-}
-
-fs::path CheckpointMirror::fetch(std::int64_t step, const fs::path& folder) {
-  const fs::path begun = begin_fetch(step, folder);
-  try {
-    fetch_files(begun, 0, 1);
-    return end_fetch(begun);
-  } catch (...) {
-    abandon_fetch(begun);
-    throw;
-  }
-}
-
-std::optional<fs::path> CheckpointMirror::fetch_newest(
-    const fs::path& folder, const std::function<void(std::int64_t, const std::string&)>& passed_over) {
-  const std::vector<std::int64_t> found = steps();
-  for (const std::int64_t step : found) try {
-      return fetch(step, folder);
-    } catch (const StoreFailed& e) {
-      if (e.kind() != Kind::damaged && e.kind() != Kind::not_found) throw;
-      passed_over(step, e.what());
-    } catch (const Error& e) {
-      if (e.code() != Code::usage) throw;  // otherwise its manifest is invalid
-      passed_over(step, e.what());
-    }
-  if (!found.empty())
-    throw StoreFailed(Kind::damaged,
-                      fmt::format("{}: found {}, none of them whole; take another save_folder", store_.address(),
-                                  counted(static_cast<std::int64_t>(found.size()), "checkpoint")));
-  return std::nullopt;
 }
 
 }  // namespace wt

@@ -2,11 +2,9 @@
 // `latest`. A folder without a manifest is not a checkpoint. Names are those of the local folder: "step-00000012/...".
 //
 // Calls of a run: rank 0 start(); at each save upload() on every rank for its own files, and after all of them commit()
-// and retain() on rank 0. fetch_newest() restores a checkpoint folder, verified byte for byte, on a machine that has
-// none.
+// and retain() on rank 0. a fetch restores a checkpoint folder, verified byte for byte, on a machine that has none.
 #pragma once
 #include <functional>
-#include <optional>
 
 #include "trainer/storage/store.hpp"
 
@@ -32,25 +30,19 @@ class CheckpointMirror {
   /// Among checkpoints up to step `newest`, removes all but the newest `keep` (-1: removes none), manifests first.
   void retain(std::int64_t newest, std::int64_t keep);
 
-  /// Writes folder/step-N, complete and verified by the manifest's checksums, or nothing. Creates the folder. Throws
-  /// StoreFailed{not_found, damaged} where the step is not complete in the store, Error{usage} where its manifest is
-  /// not ours, Error{runtime} where the disk is full or the folder already has the step.
-  std::filesystem::path fetch(std::int64_t step, const std::filesystem::path& folder);
-  // The same for several processes that share the folder; each call throws as fetch() does.
+  // A fetch writes folder/step-N, complete and verified by the manifest's checksums, or nothing. Several processes that
+  // share the folder may do it together. Each call throws StoreFailed{not_found, damaged} where the step is not
+  // complete in the store, Error{usage} where its manifest is not ours, Error{runtime} where the disk is full or the
+  // folder already has the step.
   /// folder/step-N.partial/step-N, the temporary location of the files.
   static std::filesystem::path fetched_to(std::int64_t step, const std::filesystem::path& folder);
-  /// Creates fetched_to() with only the manifest, and returns it.
+  /// Creates `folder` and fetched_to() with only the manifest, and returns it.
   std::filesystem::path begin_fetch(std::int64_t step, const std::filesystem::path& folder);
   /// Fetches every `shares`th file of the manifest, starting at file `share`.
   void fetch_files(const std::filesystem::path& begun, std::uint64_t share, std::uint64_t shares);
   /// After all shares are done: renames the folder, and returns the new path.
   static std::filesystem::path end_fetch(const std::filesystem::path& begun);
   static void abandon_fetch(const std::filesystem::path& begun) noexcept;
-  /// Fetches the newest complete step; calls `passed_over` for each incomplete one. None: there are no steps. Throws
-  /// StoreFailed{damaged} where there are steps but none is complete.
-  std::optional<std::filesystem::path> fetch_newest(
-      const std::filesystem::path& folder,
-      const std::function<void(std::int64_t step, const std::string& why)>& passed_over);
 
  private:
   Store& store_;
