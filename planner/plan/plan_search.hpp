@@ -1,7 +1,5 @@
 // The problem of a plan's search: prices with the study's factors, and the objective.
 #pragma once
-#include <optional>
-
 #include "planner/plan/run_objective.hpp"
 #include "planner/search/scaled_cost.hpp"
 #include "sim/cost/ops/remembered_cost.hpp"
@@ -16,7 +14,6 @@ class PlanSearch {
         cost_(scaled_),
         problem(search_problem(inputs, cost_)),
         objective(inputs, problem) {
-    if (inputs.staged_prices) problem.staged_cost = &staged_.emplace(*inputs.staged_prices, inputs.study.scale);
     problem.objective = &objective;
   }
   PlanSearch(const PlanSearch&) = delete;
@@ -25,7 +22,6 @@ class PlanSearch {
  private:
   const ScaledCost scaled_;
   const RememberedCost cost_;
-  std::optional<ScaledCost> staged_;
 
  public:
   SearchProblem problem;

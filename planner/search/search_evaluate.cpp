@@ -11,6 +11,7 @@
 #include "configs/base/statistics.hpp"
 #include "sim/bounds/bounds.hpp"
 #include "sim/cost/memory/run_program.hpp"
+#include "sim/cost/stacks/step_family.hpp"
 #include "sim/program/compose/restore.hpp"
 #include "sim/program/memory/memory_replay.hpp"
 #include "sim/program/routing/named_routing.hpp"
@@ -62,8 +63,8 @@ std::string key_of(const Layout& layout) {
   return fmt::format("{}, {}, microbatch {}", layout.name(), to_string(layout.recompute), layout.microbatch);
 }
 
-const OpCost& cost_of(const SearchProblem& problem, const Layout& layout) {
-  return problem.staged_cost && (layout.tensor > 1 || layout.pipeline > 1) ? *problem.staged_cost : problem.cost.get();
+StepRatiosByKind off_by(const SearchProblem& problem, const Layout& layout) {
+  return problem.intervals.of(step_family(problem.model, layout));
 }
 
 ProgramOptions program_options(const SearchProblem& problem, const Layout& layout) {
@@ -214,9 +215,10 @@ Simulated simulate_layout(const SearchProblem& problem, const Layout& layout, bo
   StepOptions how;
   how.replay.timelines = timeline;
   how.replay.critical_alone = true;
+  how.replay.off_by = off_by(problem, layout);
   const ReplayResult replayed =
       simulated_step(problem.model, with_stack_chunks(problem, layout), program_options(problem, layout),
-                     problem.cluster, cost_of(problem, layout), *routing_of(problem, layout), how)
+                     problem.cluster, problem.cost, *routing_of(problem, layout), how)
           .replay;
   Simulated out;
   out.step_s = replayed.step_s;
