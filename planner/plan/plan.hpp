@@ -21,9 +21,8 @@ namespace wt {
 /// All files that a study refers to, read once. Sensitivities and what-ifs evaluate them again with other factors.
 struct PlanInputs {
   StudySpec study;
-  std::shared_ptr<const OpCost> prices = nullptr;  ///< with the intervals of data-parallel runs
-  /// With the intervals of runs with tensor groups or pipelines; nullptr for shared cores.
-  std::shared_ptr<const OpCost> staged_prices = nullptr;
+  std::shared_ptr<const OpCost> prices = nullptr;
+  StepIntervals intervals = {};              ///< of the steps that `prices` say
   std::string basis = {};                    ///< Prices::basis
   std::vector<LoadScenario> scenarios = {};  ///< empty = balanced (assumed)
   std::optional<LoadWindows> drift = {};     ///< the study's drifting loads

@@ -10,7 +10,6 @@
 #include "planner/plan/plan.hpp"
 #include "sim/cost/op_times.hpp"
 #include "sim/cost/published_constants.hpp"
-#include "sim/cost/stacks/step_family.hpp"
 #include "sim/program/routing/named_routing.hpp"
 
 namespace wt {
@@ -104,24 +103,16 @@ void read_prices(PlanInputs& inputs, bool allow_assumed) {
   if (gpus && study.precision != Precision::bf16)
     throw_error(Code::usage, "study {}: found precision fp32 on {}; published runs are of 16 bits: needs amp_bf16",
                 study.name, study.cluster.gpu_name);
-  PriceSources sources{.profiles = study.profiles,
-                       .machine = {},
-                       .stack = study.stack,
-                       .allow_assumed = allow_assumed,
-                       .family = step_family(study.model, Layout{})};
+  const PriceSources sources{
+      .profiles = study.profiles, .machine = {}, .stack = study.stack, .allow_assumed = allow_assumed};
   Prices prices = make_prices(sources, study.cluster, study.gpus);
-  if (gpus) {
-    Layout staged;
-    staged.pipeline = 2;
-    sources.family = step_family(study.model, staged);
-    inputs.staged_prices = make_prices(sources, study.cluster, study.gpus).cost;
-  }
   inputs.peak_flops = gpus ? mean_peak(study.cluster, study.gpus) : peak_of(prices.fingerprint, study.precision);
   inputs.basis = prices.basis;
   read_stack_facts(inputs, prices.stack);
   if (!study.checkpoint.copy_given) take_measured_copies(inputs.study.checkpoint, prices.profiles);
   take_measured_storage(inputs.study.checkpoint, study.cluster, prices.storage);
   inputs.prices = std::move(prices.cost);
+  inputs.intervals = std::move(prices.intervals);
 }
 
 }  // namespace
@@ -169,6 +160,7 @@ SearchProblem search_problem(const PlanInputs& inputs, const OpCost& cost) {
   if (s.scale.imbalance != 1)
     for (LoadScenario& scenario : p.scenarios) scale_imbalance(scenario, s.scale.imbalance);
   p.peak_flops = inputs.peak_flops;
+  p.intervals = inputs.intervals;
   return p;
 }
 

@@ -65,7 +65,6 @@ class PlanSearch {
         cost_(scaled_),
         problem(search_problem(inputs, cost_)),
         objective(inputs, problem) {
-    if (inputs.staged_prices) problem.staged_cost = &staged_.emplace(*inputs.staged_prices, inputs.study.scale);
     problem.objective = &objective;
   }
   PlanSearch(const PlanSearch&) = delete;
@@ -74,7 +73,6 @@ class PlanSearch {
  private:
   const ScaledCost scaled_;
   const RememberedCost cost_;
-  std::optional<ScaledCost> staged_;
 
  public:
   SearchProblem problem;

@@ -15,8 +15,9 @@ double at_end(double relative_spread, IntervalEnd end) {
 
 }  // namespace
 
-double ClassAtEnd::factor(const WorkItem& item, const Price& price) const {
+double ClassAtEnd::factor(const WorkItem& item, Price price) const {
   if (!moved_.kernels.contains(item.kernel) || !(price.seconds > 0)) return 1;
+  on_kind(off_by_, kind_).widen(price);
   return (end_ == IntervalEnd::low ? price.low_s : price.high_s) / price.seconds;
 }
 
@@ -41,7 +42,9 @@ Price ClassAtEnd::segment(const Op& op, const BoundRows& rows, Clock clock) cons
 CollectivePrice ClassAtEnd::collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const {
   CollectivePrice price = wrapped().collective(kind, bytes, ranks, nodes);
   if (!moved_.collectives.contains({kind, nodes > 1})) return price;
-  const double factor = at_end(price.relative_spread, end_);
+  CollectivePrice wide = price;
+  on_kind(off_by_, kind_).widen(wide);
+  const double factor = at_end(wide.relative_spread, end_);
   price.latency_s *= factor;
   price.cpu_s *= factor;
   price.efficiency = std::min(1.0, price.efficiency / factor);  // pools have no more than their capacity

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/cost/ops/step_ratios.hpp"
 #include "sim/cost/ops/wrapped_cost.hpp"
 
 namespace wt {
@@ -25,9 +26,9 @@ enum class IntervalEnd { low, high };
 /// Prices with one class at an end of its interval. A segment changes by the shares of its items.
 class ClassAtEnd : public WrappedCost {
  public:
-  /// `cost` must outlive it.
-  ClassAtEnd(const OpCost& cost, PriceClass moved, IntervalEnd end)
-      : WrappedCost(cost), moved_(std::move(moved)), end_(end) {}
+  /// `cost` must outlive it. `off_by` comes on top of its intervals, here by that of nodes of `kind`.
+  ClassAtEnd(const OpCost& cost, PriceClass moved, IntervalEnd end, StepRatiosByKind off_by = {}, std::size_t kind = 0)
+      : WrappedCost(cost), moved_(std::move(moved)), end_(end), off_by_(std::move(off_by)), kind_(kind) {}
 
   using WrappedCost::segment;
   Price item(const WorkItem& item, const BoundRows& rows) const override;
@@ -36,13 +37,15 @@ class ClassAtEnd : public WrappedCost {
   CommunicationSlowdown communication_slowdown() const override;
 
  private:
-  double factor(const WorkItem& item, const Price& price) const;
-  std::unique_ptr<OpCost> around(const OpCost& theirs) const override {
-    return std::make_unique<ClassAtEnd>(theirs, moved_, end_);
+  double factor(const WorkItem& item, Price price) const;
+  std::unique_ptr<OpCost> around(const OpCost& theirs, std::size_t kind) const override {
+    return std::make_unique<ClassAtEnd>(theirs, moved_, end_, off_by_, kind);
   }
 
   PriceClass moved_;
   IntervalEnd end_;
+  StepRatiosByKind off_by_;
+  std::size_t kind_;
 };
 
 /// Records which prices are asked for.
@@ -56,7 +59,7 @@ class AskedPrices : public WrappedCost {
   CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override;
 
  private:
-  std::unique_ptr<OpCost> around(const OpCost& theirs) const override {
+  std::unique_ptr<OpCost> around(const OpCost& theirs, std::size_t /*kind*/) const override {
     return std::make_unique<AskedPrices>(theirs, asked_);
   }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <numeric>
 
 #include "configs/base/text.hpp"
@@ -14,6 +15,7 @@
 #include "planner/search/search_evaluate.hpp"
 #include "sim/cluster/child.hpp"
 #include "sim/cost/ops/remembered_cost.hpp"
+#include "sim/cost/stacks/step_family.hpp"
 
 namespace wt {
 namespace {
@@ -23,10 +25,9 @@ constexpr std::size_t kFewestCompared = 3;               // the best, the chosen
 constexpr std::int64_t kScenarios = 40;                  // two for each usual class of prices
 
 /// The problem at other prices and loads; no loads = even ones.
-SearchProblem question(const SearchProblem& p, const OpCost& cost, const OpCost* staged,
-                       std::vector<LoadScenario> loads) {
+SearchProblem question(const SearchProblem& p, const OpCost& cost, std::vector<LoadScenario> loads) {
   SearchProblem out = p;
-  out.cost = cost, out.staged_cost = staged, out.scenarios = std::move(loads);
+  out.cost = cost, out.scenarios = std::move(loads);
   return out;
 }
 
@@ -40,6 +41,18 @@ struct MovedSteps {
   const PriceClass& prices;
   IntervalEnd end;
   LayoutRange layouts;
+};
+
+/// The problem with a class at an end of the interval that it has in steps of a layout's family.
+struct MovedProblem {
+  MovedProblem(const SearchProblem& p, const MovedSteps& moved, const Layout& layout, std::vector<LoadScenario> loads)
+      : prices(p.cost, moved.prices, moved.end, off_by(p, layout)),
+        cost(prices),
+        problem(question(p, cost, std::move(loads))) {}
+
+  const ClassAtEnd prices;
+  const RememberedCost cost;
+  const SearchProblem problem;
 };
 
 /// A class, and the step times of the first layouts at its slow end.
@@ -119,8 +132,8 @@ class Comparison {
   PriceClass asked_prices() {
     PriceClass asked;
     asked.slowdown = p_.cost.get().communication_slowdown().share > 0;
-    const AskedPrices cost(p_.cost, asked), staged(p_.staged_cost ? *p_.staged_cost : p_.cost.get(), asked);
-    const SearchProblem p = question(p_, cost, p_.staged_cost ? &staged : nullptr, loads());
+    const AskedPrices cost(p_.cost, asked);
+    const SearchProblem p = question(p_, cost, loads());
     for (std::size_t i = 0; i < out_.layouts.size(); ++i) {
       say("prices");
       const Simulated step = simulate_layout(p, candidate(i).layout);
@@ -155,7 +168,10 @@ class Comparison {
       if (spend(each, "loads of " + load.name)) reached.push_back(&load);
     std::vector<std::vector<double>> steps_s = concurrently(
         reached.size(), [&](std::size_t i) { return "loads of " + reached[i]->name; },
-        [&](std::size_t i) { return steps(question(p_, p_.cost, p_.staged_cost, {*reached[i]}), all()); });
+        [&](std::size_t i) {
+          const SearchProblem p = question(p_, p_.cost, {*reached[i]});
+          return steps([&](const Layout&) -> const SearchProblem& { return p; }, all());
+        });
     for (std::size_t i = 0; i < reached.size(); ++i)
       out_.loads.push_back(add("with loads of " + reached[i]->name + " alone", std::move(steps_s[i])));
   }
@@ -225,10 +241,11 @@ class Comparison {
         moved.size(), [&](std::size_t i) { return moved[i].prices.name; },
         [&](std::size_t i) {
           const MovedSteps& m = moved[i];
-          const ClassAtEnd prices(p_.cost, m.prices, m.end),
-              staged_prices(p_.staged_cost ? *p_.staged_cost : p_.cost.get(), m.prices, m.end);
-          const RememberedCost cost(prices), staged(staged_prices);
-          std::vector<double> out = steps(question(p_, cost, p_.staged_cost ? &staged : nullptr, loads()), m.layouts);
+          std::map<std::string, MovedProblem> by_family;
+          const auto problem_of = [&](const Layout& layout) -> const SearchProblem& {
+            return by_family.try_emplace(step_family(p_.model, layout), p_, m, layout, loads()).first->second.problem;
+          };
+          std::vector<double> out = steps(problem_of, m.layouts);
           if (out_.even_loads)
             for (std::size_t k = 0; k < out.size(); ++k)
               out[k] *= out_.table.steps_s[0][m.layouts.first + k] / central_s_[m.layouts.first + k];
@@ -236,10 +253,13 @@ class Comparison {
         });
   }
 
-  std::vector<double> steps(const SearchProblem& p, LayoutRange layouts) const {
+  std::vector<double> steps(const std::function<const SearchProblem&(const Layout&)>& problem_of,
+                            LayoutRange layouts) const {
     std::vector<double> out;
-    for (std::size_t i = layouts.first; i < layouts.last; ++i)
-      out.push_back(in_seconds(candidate(i).layout, simulate_layout(p, candidate(i).layout)));
+    for (std::size_t i = layouts.first; i < layouts.last; ++i) {
+      const Layout& layout = candidate(i).layout;
+      out.push_back(in_seconds(layout, simulate_layout(problem_of(layout), layout)));
+    }
     return out;
   }
 

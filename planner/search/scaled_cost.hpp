@@ -32,7 +32,7 @@ class ScaledCost : public WrappedCost {
  private:
   Price faster(Price price, double factor) const { return price *= factor / scale_.compute_rate; }
 
-  std::unique_ptr<OpCost> around(const OpCost& theirs) const override {
+  std::unique_ptr<OpCost> around(const OpCost& theirs, std::size_t /*kind*/) const override {
     return std::make_unique<ScaledCost>(theirs, scale_);
   }
 

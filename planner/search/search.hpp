@@ -20,6 +20,7 @@
 #include "planner/search/objective.hpp"
 #include "sim/cost/memory/stack_memory.hpp"
 #include "sim/cost/ops/op_cost.hpp"
+#include "sim/cost/stacks/step_intervals.hpp"
 #include "sim/replay/replay.hpp"
 
 namespace wt {
@@ -44,8 +45,7 @@ struct SearchProblem {
   std::map<std::int64_t, Placement> placements = {};  ///< by expert degree; a missing degree has the identity
   /// By expert degree: placements with copies of experts, as options in addition to the one without.
   std::map<std::int64_t, std::vector<Placement>> copies = {};
-  /// Prices of layouts with tensor groups or a pipeline, if their intervals differ from those of `cost`.
-  const OpCost* staged_cost = nullptr;
+  StepIntervals intervals = {};          ///< of the steps that `cost` says
   const Objective* objective = nullptr;  ///< nullptr = the step time
   /// Cache of the bytes that layouts need with these loads, filled by searches.
   std::shared_ptr<std::map<std::string, double>> known_memory = {};

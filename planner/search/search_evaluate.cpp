@@ -10,6 +10,7 @@
 #include "configs/base/number.hpp"
 #include "configs/base/statistics.hpp"
 #include "sim/bounds/bounds.hpp"
+#include "sim/cost/stacks/step_family.hpp"
 #include "sim/program/compose/restore.hpp"
 #include "sim/program/memory/memory_replay.hpp"
 #include "sim/program/routing/named_routing.hpp"
@@ -59,8 +60,8 @@ std::string key_of(const Layout& layout) {
   return fmt::format("{}, {}, microbatch {}", layout.name(), to_string(layout.recompute), layout.microbatch);
 }
 
-const OpCost& cost_of(const SearchProblem& problem, const Layout& layout) {
-  return problem.staged_cost && (layout.tensor > 1 || layout.pipeline > 1) ? *problem.staged_cost : problem.cost.get();
+StepRatiosByKind off_by(const SearchProblem& problem, const Layout& layout) {
+  return problem.intervals.of(step_family(problem.model, layout));
 }
 
 ProgramOptions program_options(const SearchProblem& problem, const Layout& layout) {
@@ -216,9 +217,10 @@ Simulated simulate_layout(const SearchProblem& problem, const Layout& layout, bo
   StepOptions how;
   how.replay.timelines = timeline;
   how.replay.critical_alone = true;
+  how.replay.off_by = off_by(problem, layout);
   const auto routing = routing_of(problem, layout);
   const ReplayResult replayed =
-      simulated_step({step_program(problem, layout), problem.cluster, *routing}, cost_of(problem, layout), how).replay;
+      simulated_step({step_program(problem, layout), problem.cluster, *routing}, problem.cost, how).replay;
   Simulated out;
   out.step_s = replayed.step_s;
   out.low_s = replayed.low_s;

@@ -32,8 +32,8 @@ double needed_bytes(const SearchProblem& problem, const Layout& layout);
 std::unique_ptr<RoutingSource> routing_of(const SearchProblem& problem, const Layout& layout);
 /// The expert coordinate with the most rows over all layers: its bound is the tightest.
 std::int64_t busiest_rank(const SearchProblem& problem, const Layout& layout, const RoutingSource& routing);
-/// Prices for the layout's family.
-const OpCost& cost_of(const SearchProblem& problem, const Layout& layout);
+/// How far off steps of the layout's family are.
+StepRatiosByKind off_by(const SearchProblem& problem, const Layout& layout);
 /// Lower bounds of the step in seconds, from lanes and, sharper, from the critical path. Only for layouts without a
 /// pipeline.
 double lane_bound(const SearchProblem& problem, const Layout& layout, const RoutingSource& routing);

@@ -10,7 +10,6 @@
 #include "configs/files/find.hpp"
 #include "planner/search/search_evaluate.hpp"
 #include "sim/cost/ops/remembered_cost.hpp"
-#include "sim/cost/stacks/step_family.hpp"
 #include "sim/program/routing/named_routing.hpp"
 
 namespace wt {
@@ -27,18 +26,6 @@ double usable_memory_bytes(const std::string& gpu) {
         return cluster.usable_memory_bytes;
     }
   throw_error(Code::usage, "published plans: found a run on {}, needs a GPU of a cluster in configs/clusters", gpu);
-}
-
-/// Prices of the run's stack that saw nothing of the run's origin, with intervals of its family.
-StackCost prices_of(const RunFiles& files, const RunRow& run, const Layout& family, const PublishedTimes& published) {
-  const std::string& origin = published.stack_fit().origin_of(run);
-  const StepPrices& prices = published.without(origin);
-  return {files.cluster,
-          files.stack,
-          prices.stacks->model(),
-          prices.benchmarks,
-          published.off_by(step_family(run.model, family), origin),
-          files.run.precisions};
 }
 
 PredictedPlan predicted(const SearchProblem& problem, const Layout& layout) {
@@ -118,18 +105,19 @@ PublishedComparison judge_plan(const PublishedPlan& plan, const PublishedTimes& 
   RunFiles files = files_of(plan, published.stacks());
   if (!published.without(origin).benchmarks.collectives->knows_fabric(files.cluster.fabric))
     files.cluster.fabric.clear();
-  Layout staged;
-  staged.pipeline = 2;
-  const StackCost flat_cost = prices_of(files, run, Layout{}, published),
-                  staged_cost = prices_of(files, run, staged, published);
-  const RememberedCost cost(flat_cost);
+  // Prices and intervals that saw nothing of the run's origin.
+  const StepPrices& prices = published.without(origin);
+  const StackCost stack_cost(files.cluster, files.stack, prices.stacks->model(), prices.benchmarks,
+                             files.run.precisions);
+  const RememberedCost cost(stack_cost);
   const StackMemory memory = published.memory(origin).of(files.stack, run.gpus);
   SearchProblem problem = question_of(plan, files, cost);
   problem.memory_limit_bytes = usable_memory_bytes(run.gpu);
   problem.memory = &memory;
   problem.scenarios = read_scenarios(files.routing, run.model);
   problem.peak_flops = data_sheet(run.gpu)->flops;
-  problem.staged_cost = &staged_cost;
+  problem.intervals = {published.step_bounds(origin), files.cluster, files.stack, prices.stacks->model(),
+                       prices.benchmarks};
   PublishedComparison out{.plan = plan, .stack = files.stack.name, .memory_limit_bytes = problem.memory_limit_bytes};
   out.member = find_in_space(problem, files.run.layout);
   out.published = predicted(problem, files.run.layout);

@@ -86,8 +86,8 @@ Prices make_prices(const PriceSources& sources, const ClusterSpec& cluster, std:
       times.collectives =
           std::make_shared<CollectiveEstimator>(times.collectives->with_own(machine->data().collectives.points));
   }
-  out.cost = std::make_shared<StackCost>(cluster, out.stack, published.steps, times,
-                                         published.step_bounds.of(sources.family), sources.precisions);
+  out.cost = std::make_shared<StackCost>(cluster, out.stack, published.steps, times, sources.precisions);
+  out.intervals = StepIntervals(published.step_bounds, cluster, out.stack, published.steps, times);
   out.basis +=
       (out.basis.empty() ? "" : ", then ") + out.stack.name +
       (out.stack.release.empty() ? "" : " " + out.stack.release) + ", published runs" +

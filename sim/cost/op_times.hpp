@@ -12,6 +12,7 @@
 #include "configs/files/profile.hpp"
 #include "configs/files/stack.hpp"
 #include "sim/cost/stacks/stack_cost.hpp"
+#include "sim/cost/stacks/step_intervals.hpp"
 
 namespace wt {
 
@@ -22,11 +23,11 @@ struct PriceSources {
   bool allow_assumed = false;         ///< price what nobody measured on shared cores by a roofline
   Precision compute = Precision::bf16;
   Precisions precisions = {};
-  std::string family = {};  ///< step_family of the runs that are priced: how wide intervals are; empty = any
 };
 
 struct Prices {
   std::shared_ptr<const OpCost> cost;
+  StepIntervals intervals;
   StackSpec stack;                                 ///< how the program that is priced uses the machine
   std::string basis;                               ///< "torchtitan, published runs", or the names of profiles before it
   std::map<std::string, std::string> fingerprint;  ///< of the machine that was measured; empty = none was

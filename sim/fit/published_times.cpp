@@ -101,7 +101,7 @@ std::map<std::string, nlohmann::json> PublishedTimes::documents() const {
   out["kernels"] = made_of(kernels_, kernels);
   out["collectives"] = made_of(collectives_, collectives);
   out["row_messages"] = made_of(*all_.benchmarks.row_messages, rows);
-  out["step_bounds"] = made_of(step_bounds(""), {"left_out_steps.csv"});
+  out["step_bounds"] = made_of(step_bounds(), {"left_out_steps.csv"});
   for (const auto& names : {kernels, collectives, rows}) steps.insert(steps.end(), names.begin(), names.end());
   out["steps"] = made_of(all_.stacks->model(), steps);
   return out;

@@ -40,11 +40,8 @@ class PublishedTimes {
   /// As if an origin (StackFit::origin_of) had published nothing, no step and no benchmark. Made when first asked for:
   /// where it has benchmarks, these are fitted anew and every step is priced by them, for a second or two.
   const StepPrices& without(const std::string& origin) const;
-  /// What a step of a family is multiplied by for the ends of its 80 % interval: by how much steps of other origins
-  /// than `without` were off.
-  std::pair<double, double> off_by(const std::string& family, const std::string& without = "") const {
-    return step_bounds(without).of(family);
-  }
+  /// By step_family: how far off steps of other origins than `without` were.
+  const ErrorBounds& step_bounds(const std::string& without = "") const;
   /// The memory of stacks without the figures of an origin; "" = of all.
   StackMemories memory(const std::string& without = "") const;
   /// The documents of configs/constants, by the names of their files.
@@ -53,7 +50,6 @@ class PublishedTimes {
  private:
   void fit(const BenchmarkTimes& benchmarks);
   BenchmarkTimes benchmarks_without(const std::string& origin) const;
-  const ErrorBounds& step_bounds(const std::string& without) const;
 
   PublishedTables tables_;
   std::vector<StackSpec> stacks_;

@@ -18,6 +18,7 @@ class Binder {
         layout_(step.layout),
         cluster_(step.cluster),
         cost_(step.cost),
+        off_by_(step.off_by),
         mesh_(layout_),
         health_(health),
         crowding_(cluster_.shared_cores() ? cost_.crowding(layout_.world()) : 1),
@@ -131,7 +132,8 @@ class Binder {
     std::array<std::size_t, kAxes> sequence{};
     std::map<int, std::size_t> messages;  // messages so far, by channel
     const double speed = compute_speed(rank);
-    PriceCache& prices = prices_[kind_of(rank)];
+    const std::size_t kind = kind_of(rank);
+    PriceCache& prices = prices_[kind];
     for (int i = 0; i < program.size(); ++i) {
       const std::size_t at = static_cast<std::size_t>(i);
       const OpInstance& instance = program.ops[at];
@@ -145,15 +147,16 @@ class Binder {
       } else if (instance.op->kind != OpKind::host) {
         SegmentPrice& found = prices.segment(*instance.op, {bound_->rows(index, at), groups_of(instance, rank)});
         tasks.seconds[at] = found.price.seconds * crowding_ / speed;
-        bound_->evidence_of_op[index][at] = evidence_of(found);
+        bound_->evidence_of_op[index][at] = evidence_of(found, kind);
       }
     }
   }
 
-  int evidence_of(SegmentPrice& found) {
-    const Price& price = found.price;
-    if (price.seconds <= 0) return 0;
+  int evidence_of(SegmentPrice& found, std::size_t kind) {
+    if (found.price.seconds <= 0) return 0;
     if (found.evidence < 0) {
+      Price price = found.price;
+      on_kind(off_by_, kind).widen(price);
       found.evidence = static_cast<int>(bound_->different_evidence.size());
       bound_->different_evidence.push_back({price.low_s / price.seconds, price.high_s / price.seconds, price.shares()});
     }
@@ -219,8 +222,8 @@ class Binder {
     }
     const OpKind kind = between_two(op) ? OpKind::send : op.kind;
     if (cluster_.shared_cores()) {
-      const CollectivePrice& price =
-          prices_[0].collective(kind, *std::ranges::max_element(bytes), group.size, group.nodes);
+      CollectivePrice price = prices_[0].collective(kind, *std::ranges::max_element(bytes), group.size, group.nodes);
+      on_kind(off_by_, 0).widen(price);
       const double preparation_s = preparation(op, 0);
       task.latency_s = price.latency_s;
       for (double b : bytes)
@@ -232,6 +235,7 @@ class Binder {
     const double largest = *std::ranges::max_element(bytes);
     const std::vector<std::size_t>& kinds = kinds_[static_cast<std::size_t>(pending.group)];
     const CollectivePrice* slowest = nullptr;
+    std::size_t slowest_kind = 0;
     double slowest_s_per_byte = 0;
     const auto price_on = [&](std::size_t each) -> const CollectivePrice& {
       return prices_[each].collective(kind, largest, group.size, group.nodes);
@@ -239,12 +243,14 @@ class Binder {
     for (const std::size_t each : kinds) {
       const CollectivePrice& price = price_on(each);
       const double s_per_byte = kinds.size() == 1 ? 0 : wire_s_per_byte(each, kind, price, group) / price.efficiency;
-      if (!slowest || s_per_byte > slowest_s_per_byte) slowest = &price, slowest_s_per_byte = s_per_byte;
+      if (!slowest || s_per_byte > slowest_s_per_byte)
+        slowest = &price, slowest_kind = each, slowest_s_per_byte = s_per_byte;
       task.latency_s = std::max(task.latency_s, price.latency_s + preparation(op, each));
     }
-    const CollectivePrice price =
-        op.exchanges_rows() ? cost_.row_exchange(*slowest, layout_.dispatcher, op.collective.row_bytes, group.nodes)
-                            : *slowest;
+    CollectivePrice price = *slowest;
+    on_kind(off_by_, slowest_kind).widen(price);
+    if (op.exchanges_rows())
+      price = cost_.row_exchange(std::move(price), layout_.dispatcher, op.collective.row_bytes, group.nodes);
     if (task.load < 0) {
       task.load = group_load(pending.group, kind, price.algorithm);
       task.scale = ring_bytes(kind, largest, group.size) / price.efficiency;
@@ -347,6 +353,7 @@ class Binder {
   const Layout& layout_;
   const ClusterSpec& cluster_;
   const OpCost& cost_;
+  const StepRatiosByKind& off_by_;
   std::vector<PriceCache> prices_;  ///< by kind of node
   Mesh mesh_;
   const std::vector<NodeHealth>& health_;

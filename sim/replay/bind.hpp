@@ -5,6 +5,7 @@
 
 #include "configs/files/model.hpp"
 #include "sim/cost/ops/op_cost.hpp"
+#include "sim/cost/ops/step_ratios.hpp"
 #include "sim/replay/price_cache.hpp"
 #include "sim/replay/replay_executor.hpp"
 #include "sim/replay/representatives.hpp"
@@ -45,6 +46,7 @@ struct UnboundStep {
   const OpCost& cost;
   const RoutingSource& routing;
   std::int64_t number = 0;  ///< the step number, for the routing
+  StepRatiosByKind off_by = {};
 };
 
 /// Matches collectives by (axis, group instance, order of issue). Throws Error{usage} if members disagree, and as

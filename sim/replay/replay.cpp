@@ -201,7 +201,7 @@ ReplayResult replay(const ProgramSet& programs, const Layout& layout, const Mode
   health.insert(health.end(), options.health.begin(), options.health.end());
   const Representatives ranks =
       options.fold ? representatives(programs, layout, cluster, routing, options.step, health) : every_rank(layout);
-  const auto bound = bind_step({programs, layout, cluster, cost, routing, options.step}, ranks, health);
+  const auto bound = bind_step({programs, layout, cluster, cost, routing, options.step, options.off_by}, ranks, health);
   if (options.vary) vary(*bound, cost.variation(), options.step);
   const OpNumbers numbers(programs_of(bound->tasks));
   SharedArray<OpTimes> shared(numbers.size());

@@ -11,6 +11,7 @@
 #include "configs/files/cluster.hpp"
 #include "configs/files/model.hpp"
 #include "sim/cost/ops/op_cost.hpp"
+#include "sim/cost/ops/step_ratios.hpp"
 #include "sim/program/compose/compose.hpp"
 #include "sim/program/routing/routing.hpp"
 #include "sim/program/timeline.hpp"
@@ -26,7 +27,8 @@ struct ReplayOptions {
   /// Draw every op's seconds around its price by OpCost::variation, so that ranks wait for ranks that are slow by
   /// chance. Draws depend on step, rank and op alone. Error{usage} with fold.
   bool vary = false;
-  bool critical_alone = false;  ///< return only the critical rank's timeline
+  bool critical_alone = false;   ///< return only the critical rank's timeline
+  StepRatiosByKind off_by = {};  ///< how far off steps are, on top of the prices' own intervals
 };
 
 /// The start of a replay (process, pools) as a number of ops.

@@ -64,7 +64,8 @@ class PlacedRun {
     const double each = 1 / static_cast<double>(steps);
     PlacedForecast out;
     for (std::size_t i = 0; i < steps; ++i) {
-      const ReplayResult step = simulated(step_.files, remembered_, *routing, static_cast<std::int64_t>(i));
+      const ReplayResult step =
+          simulated(step_.files, remembered_, step_.off_by, *routing, static_cast<std::int64_t>(i));
       out.step.step_s += step.step_s * each;
       out.step.low_s += step.low_s * each;
       out.step.high_s += step.high_s * each;

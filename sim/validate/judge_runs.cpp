@@ -75,7 +75,7 @@ class Judge {
   void predict(Judged& j, const RunRow& row) const {
     const StepWithout judged(row, given_ ? *given_ : stack_of(row.framework, published_.stacks()), published_,
                              asked_.left_out);
-    const RunForecast step = forecast(judged.files, *judged.cost);
+    const RunForecast step = forecast(judged.files, *judged.cost, judged.off_by);
     const bool known = !judged.typical && asked_.left_out != LeftOutOfSteps::stack;
     j.choice = choice_of(row);
     j.assumed = row.assumed;
@@ -120,22 +120,24 @@ StepWithout::StepWithout(const RunRow& row, const StackSpec& stack, const Publis
   typical = !fit.knows_stack(traits.stack);
   known_chip = fit.knows_chip(traits.chip);
   if (!times.collectives->knows_fabric(files.cluster.fabric)) files.cluster.fabric.clear();
-  cost = std::make_unique<StackCost>(
-      files.cluster, files.stack, left_out == LeftOutOfSteps::stack ? fit.without_stack(traits.stack) : fit.model(),
-      times, published.off_by(step_family(row.model, files.run.layout), all ? "" : origin), files.run.precisions);
+  const StepModel& steps = left_out == LeftOutOfSteps::stack ? fit.without_stack(traits.stack) : fit.model();
+  cost = std::make_unique<StackCost>(files.cluster, files.stack, steps, times, files.run.precisions);
+  off_by = StepIntervals(published.step_bounds(all ? "" : origin), files.cluster, files.stack, steps, times)
+               .of(step_family(row.model, files.run.layout));
 }
 
-ReplayResult simulated(const RunFiles& files, const OpCost& cost, const RoutingSource& routing, std::int64_t step) {
+ReplayResult simulated(const RunFiles& files, const OpCost& cost, const StepRatiosByKind& off_by,
+                       const RoutingSource& routing, std::int64_t step) {
   return simulated_step(step_question(files.run, files.cluster, files.stack, routing), cost,
-                        {.replay = {.step = step, .timelines = false, .health = {}}})
+                        {.replay = {.step = step, .timelines = false, .health = {}, .off_by = off_by}})
       .replay;
 }
 
-RunForecast forecast(const RunFiles& files, const OpCost& cost) {
+RunForecast forecast(const RunFiles& files, const OpCost& cost, const StepRatiosByKind& off_by) {
   const RememberedCost remembered(cost);
   const NamedRouting routing =
       read_routing(files.routing, files.run.model, files.run.tokens(), files.run.layout.expert);
-  const ReplayResult step = simulated(files, remembered, *routing.source);
+  const ReplayResult step = simulated(files, remembered, off_by, *routing.source);
   return {step.step_s, step.low_s, step.high_s};
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/cost/stacks/step_intervals.hpp"
 #include "sim/fit/published_times.hpp"
 #include "sim/published/run_files.hpp"
 #include "sim/replay/replay.hpp"
@@ -18,9 +19,10 @@ namespace wt {
 struct RunForecast {
   double step_s = 0, low_s = 0, high_s = 0;
 };
-RunForecast forecast(const RunFiles& files, const OpCost& cost);
+RunForecast forecast(const RunFiles& files, const OpCost& cost, const StepRatiosByKind& off_by = {});
 /// The same of one step of a routing that no file of ours can say.
-ReplayResult simulated(const RunFiles& files, const OpCost& cost, const RoutingSource& routing, std::int64_t step = 0);
+ReplayResult simulated(const RunFiles& files, const OpCost& cost, const StepRatiosByKind& off_by,
+                       const RoutingSource& routing, std::int64_t step = 0);
 
 /// What must have no part in a prediction.
 enum class LeftOutOfSteps {
@@ -35,6 +37,7 @@ struct StepWithout {
   StepWithout(const RunRow& row, const StackSpec& stack, const PublishedTimes& published, LeftOutOfSteps left_out);
   RunFiles files;
   std::unique_ptr<const StackCost> cost;
+  StepRatiosByKind off_by;
   bool typical = false;     ///< nobody else measured the stack: it takes the typical stack's constants
   bool known_chip = false;  ///< somebody else measured the GPU
 };

@@ -132,6 +132,17 @@ TEST_CASE("bound 0 <= bound 1 <= simulated") {
     }
 }
 
+TEST_CASE("what steps are off by multiplies the interval of a rank that waits for nobody, and no time") {
+  const Run run(layout_of(1, 1, 1));
+  ReplayOptions how;
+  how.off_by = {{0.5, 1.5}};
+  const ReplayResult own = run.replay(small_cluster(1), FakeCost{}),
+                     off = run.replay(small_cluster(1), FakeCost{}, how);
+  CHECK(off.digest == own.digest);
+  CHECK(off.low_s == Approx(0.5 * own.low_s));
+  CHECK(off.high_s == Approx(1.5 * own.high_s));
+}
+
 TEST_CASE("a rank's step is what its compute lane did and what it stood still for; ops keep their order") {
   for (bool host : {false, true}) {
     const Run run(layout_of(2, 8, 4, Recompute::block));

@@ -225,10 +225,12 @@ TEST_CASE("one size gives a factor alone, recompute borrows it, and the segment'
   CHECK(segment.low_s / segment.seconds == Approx(factor.low_ratio * item.low_s / item.seconds));
   CHECK(segment.high_s / segment.seconds == Approx(factor.high_ratio * item.high_s / item.seconds));
   CHECK(segment.shares() == only(Evidence::measured));
+  CHECK(segment.seen_in_steps);
   op.direction = Direction::recompute;
   CHECK(model.segment(op, 0).seconds == Approx(1.7 * model.item(op.work[0], 0).seconds));
   op.direction = Direction::backward;
   CHECK(model.segment(op, 0).seconds == Approx(model.item(op.work[0], 0).seconds));
+  CHECK_FALSE(model.segment(op, 0).seen_in_steps);
 }
 
 TEST_CASE("a factor that nobody believes is noted, as is a trace whose items are unknown") {

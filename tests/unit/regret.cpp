@@ -127,6 +127,19 @@ TEST_CASE("a class at an end of its interval moves its own prices") {
   CHECK(far.collective(OpKind::all_reduce, 1e6, 8, 2).latency_s == cost.latency_s);
 }
 
+TEST_CASE("the end of a class's interval has what steps are off by, on each kind of node its own") {
+  FakeCost cost;
+  cost.others = std::make_shared<FakeCost>();
+  const WorkItem product = make_item(Kernel::gemm, Pass::forward, Precision::bf16, {64, 0}, {512, 512});
+  const PriceClass both{.name = "both", .kernels = {Kernel::gemm}, .collectives = {{OpKind::all_gather, true}}};
+  const ClassAtEnd slow(cost, both, IntervalEnd::high, {{0.5, 1.5}, {0.4, 2}});
+  const double central_s = cost.item(product, 0).seconds;  // within 10 % by itself
+  CHECK(slow.item(product, 0).seconds == Approx(1.1 * 1.5 * central_s));
+  CHECK(slow.on(1).item(product, 0).seconds == Approx(1.1 * 2 * central_s));
+  CHECK(slow.collective(OpKind::all_gather, 1e6, 8, 2).latency_s == Approx(1.5 * cost.latency_s));
+  CHECK(slow.on(1).collective(OpKind::all_gather, 1e6, 8, 2).latency_s == Approx(2 * cost.latency_s));
+}
+
 TEST_CASE("classes by themselves and together") {
   PriceClass all;
   all.kernels = {Kernel::gemm, Kernel::copy};

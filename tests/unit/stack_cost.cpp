@@ -6,6 +6,7 @@
 #include "configs/base/error.hpp"
 #include "planner/search/scaled_cost.hpp"
 #include "sim/cost/ops/remembered_cost.hpp"
+#include "sim/cost/stacks/step_intervals.hpp"
 #include "tests/fixtures/published_reference.hpp"
 
 using namespace wt;
@@ -23,6 +24,13 @@ const StackCost& cost(const std::string& on, const std::string& stack) {
   const auto found = known.find(on + stack);
   if (found != known.end()) return found->second;
   return known.try_emplace(on + stack, test::stack_cost(cluster(on), stack)).first->second;
+}
+
+/// Of steps that are off by {0.9, 1.1} where they were measured.
+StepIntervals intervals(const ClusterSpec& on, const std::string& stack,
+                        const ErrorBounds& bounds = {.by_regime = {}, .by_kind = {}, .all = {0.9, 1.1}}) {
+  const PublishedTimes& published = test::published();
+  return {bounds, on, read_stack(stack), published.stack_fit().model(), published.benchmarks()};
 }
 
 WorkItem bf16(Kernel kernel, std::array<std::int64_t, 4> dims) {
@@ -85,8 +93,7 @@ TEST_CASE("an op is its items, and the host's launches of them stand beside") {
   CHECK(h100.launch_s(router, graphs) == 0);
   CHECK(h100.segment(Op{}, 0).seconds == 0);
   const Price price = h100.segment(large, 0);
-  CHECK(price.low_s < price.seconds);
-  CHECK(price.high_s > price.seconds);
+  CHECK((price.low_s == price.seconds && price.high_s == price.seconds));  // what it is off by is the step's
   CHECK(price.shares()[static_cast<std::size_t>(Evidence::published)] == Approx(1));
 }
 
@@ -113,21 +120,47 @@ TEST_CASE("more rows never take less time, nor does a faster clock take more") {
   CHECK(faster(65536) > 1.4);
 }
 
-TEST_CASE("a release that nobody measured has wider intervals and the same prices") {
-  const ClusterSpec& on = cluster("hgx-h100");
-  const PublishedTimes& published = test::published();
-  const auto of = [&](const char* name) {
-    return StackCost(on, read_stack(name), published.stack_fit().model(), published.benchmarks(), {0.9, 1.1});
-  };
-  const WorkItem product = make_item(Kernel::gemm, Pass::forward, Precision::bf16, {8192, 0}, {11008, 4096});
-  const Price any = of("nemo").item(product, 0), known = of("nemo@25.02").item(product, 0),
-              later = of("nemo@27.01").item(product, 0);
-  CHECK(known.high_s == any.high_s);
-  CHECK(later.seconds == any.seconds);
+TEST_CASE("steps of a release that nobody measured have wider intervals") {
+  const auto of = [](const char* name) { return intervals(cluster("hgx-h100"), name).of("any").at(0); };
+  const StepRatios any = of("nemo"), known = of("nemo@25.02"), later = of("nemo@27.01");
+  CHECK((any.low == 0.9 && any.high == 1.1));
+  CHECK((known.low == any.low && known.high == any.high));
   // Independent errors: their logarithms add as squares do.
   const auto both = [](double a) { return std::exp(std::hypot(std::log(a), std::log(kReleaseDrift))); };
-  CHECK(later.high_s / later.seconds == Approx(both(1.1)));
-  CHECK(later.low_s / later.seconds == Approx(1 / both(0.9)));
+  CHECK(later.high == Approx(both(1.1)));
+  CHECK(later.low == Approx(1 / both(0.9)));
+}
+
+TEST_CASE("steps have the intervals of their family and of their kind of node") {
+  ErrorBounds bounds{.by_regime = {{"MoE, data parallel", {0.8, 1.3}}}, .by_kind = {}, .all = {0.9, 1.1}};
+  ClusterSpec mixed = cluster("hgx-h100");
+  OtherNodes unknown{mixed, 8, 4};
+  unknown.gpu_name = "L40S";  // no steps were published of it
+  mixed.others = {unknown};
+  const StepIntervals all = intervals(mixed, "torchtitan", bounds);
+  const StepRatiosByKind moe = all.of("MoE, data parallel"), dense = all.of("dense, data parallel");
+  REQUIRE(moe.size() == 2);
+  CHECK((moe[0].low == 0.8 && moe[0].high == 1.3));
+  CHECK((dense[0].low == 0.9 && dense[0].high == 1.1));
+  CHECK(moe[1].high > moe[0].high);
+  CHECK(moe[1].low < moe[0].low);
+  CHECK(StepIntervals().of("MoE, data parallel").empty());
+}
+
+TEST_CASE("what steps are off by widens all times but those that were seen in steps") {
+  const StepRatios off_by{0.9, 1.2};
+  Price own{2, 1.8, 2.2}, seen = own;
+  off_by.widen(own);
+  CHECK(own.low_s == Approx(0.9 * 1.8));
+  CHECK(own.high_s == Approx(1.2 * 2.2));
+  CHECK(own.seconds == 2);
+  seen.seen_in_steps = true;
+  off_by.widen(seen);
+  CHECK((seen.low_s == 1.8 && seen.high_s == 2.2));
+  CollectivePrice narrow{.relative_spread = 0.1}, wide{.relative_spread = 0.5};
+  off_by.widen(narrow), off_by.widen(wide);
+  CHECK(narrow.relative_spread == Approx(0.2));
+  CHECK(wide.relative_spread == 0.5);
 }
 
 TEST_CASE("dispatchers have a factor of their own; over EFA the host sends rows one by one") {
@@ -248,8 +281,7 @@ TEST_CASE("points of this machine stand for themselves and correct published tim
   const WorkItem other = bf16(Kernel::gemm, {11008, 4096}), norm = bf16(Kernel::rmsnorm, {4096});
   const StackCost& published = cost("hgx-h100", "torchtitan");
   BenchmarkTimes times = test::published().benchmarks();
-  const StackUse use =
-      stack_use(test::published().stack_fit().model(), traits_of(read_stack("torchtitan"), "H100"), {0.9, 1.1});
+  const StackUse use = stack_use(test::published().stack_fit().model(), traits_of(read_stack("torchtitan"), "H100"));
   const double factor = use.constants[StepConstant::products];
   MachineData own;
   own.row_tile = 128;
@@ -277,21 +309,23 @@ TEST_CASE("points of this machine stand for themselves and correct published tim
   routed.rows = {0, 1};  // as many as are received
   CHECK(measured.explain(routed, 8192).source.find("published") == std::string::npos);
   CHECK(measured.explain(routed, 1).source.find("own points") != std::string::npos);
-  // More points make no interval wider than their own spread.
-  const Price before = published.item(other, 0), after = measured.item(other, 0);
-  CHECK((after.high_s - after.low_s) / after.seconds == Approx((before.high_s - before.low_s) / before.seconds));
+  // Points that agree have no spread.
+  const Price corrected = measured.item(other, 0);
+  CHECK(corrected.low_s == Approx(corrected.seconds));
+  CHECK(corrected.high_s == Approx(corrected.seconds));
 }
 
 TEST_CASE("what a data sheet alone says is derived, and far less sure than what is known of the chip") {
   const WorkItem product = bf16(Kernel::gemm, {8192, 8192});
-  const auto on = [](const char* gpu) {
+  const auto with = [](const char* gpu) {
     ClusterSpec all = cluster("hgx-h100");
     all.gpu_name = gpu;
-    return test::stack_cost(all, "torchtitan");
+    return all;
   };
+  const auto on = [&](const char* gpu) { return test::stack_cost(with(gpu), "torchtitan"); };
   const auto width = [&](const char* gpu) {
-    const Price p = on(gpu).item(product, 0);
-    return (p.high_s - p.low_s) / p.seconds;
+    const StepRatios off_by = intervals(with(gpu), "torchtitan").of("any").at(0);
+    return off_by.high - off_by.low;
   };
   for (const char* gpu : {"L40S", "A30", "H20"}) {
     INFO(gpu);

@@ -55,15 +55,16 @@ void simulate(const Options& o) {
                                      .stack = o.stack,
                                      .allow_assumed = o.allow_assumed,
                                      .compute = step.run.precision,
-                                     .precisions = step.run.precisions,
-                                     .family = step_family(step.run.model, step.run.layout)},
+                                     .precisions = step.run.precisions},
                                     step.cluster, step.run.layout.world());
   if (!step.cluster.shared_cores() && !(o.profiles.empty() && o.machine.empty()))
     step.collectives = collective_basis(*prices.cost, step.cluster);
   if (!step.cluster.shared_cores())
     step.memory = PublishedConstants::get().memory.of(prices.stack, step.run.layout.world());
+  const StepRatiosByKind off_by = prices.intervals.of(step_family(step.run.model, step.run.layout));
   const auto simulated = [&](const RoutingSource& loads_of) {
-    return simulated_step(step_question(step.run, step.cluster, prices.stack, loads_of), *prices.cost);
+    return simulated_step(step_question(step.run, step.cluster, prices.stack, loads_of), *prices.cost,
+                          {.replay = {.health = {}, .off_by = off_by}});
   };
   static_cast<SimulatedStep&>(step) = simulated(*routing);
   if (o.routing.empty() && step.run.model.experts > 0) {

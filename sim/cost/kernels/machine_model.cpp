@@ -357,6 +357,7 @@ Price MachineModel::segment(const Op& op, const BoundRows& rows, Clock clock) co
   price += Price{traced.overhead_s, 0, 0, Lookup::fitted, traced.evidence};
   price.low_s = price.seconds * traced.low_ratio * own_low;
   price.high_s = price.seconds * traced.high_ratio * own_high;
+  price.seen_in_steps = true;
   return price;
 }
 

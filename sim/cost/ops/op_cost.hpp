@@ -25,6 +25,7 @@ struct Price {
   /// Seconds by the root of their evidence, summing to `seconds`: a price that follows from a published time counts as
   /// published, derived is only what has no root. All zero = all of it on `evidence`.
   EvidenceShares by_evidence{};
+  bool seen_in_steps = false;  ///< from traces of training steps: its interval has what steps are off by
 
   EvidenceShares shares() const;  ///< by_evidence over its sum
   Price& operator*=(double factor);

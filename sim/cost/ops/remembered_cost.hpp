@@ -37,7 +37,7 @@ class RememberedCost : public WrappedCost {
     CollectivePrice price;
   };
 
-  std::unique_ptr<OpCost> around(const OpCost& theirs) const override {
+  std::unique_ptr<OpCost> around(const OpCost& theirs, std::size_t /*kind*/) const override {
     return std::make_unique<RememberedCost>(theirs);
   }
 

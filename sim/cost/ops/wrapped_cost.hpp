@@ -27,7 +27,7 @@ class WrappedCost : public OpCost {
     const OpCost& theirs = cost_.on(kind);
     if (&theirs == &cost_) return *this;
     std::unique_ptr<OpCost>& other = others_[kind];
-    if (!other) other = around(theirs);
+    if (!other) other = around(theirs, kind);
     return *other;
   }
   bool synchronous_host() const final { return cost_.synchronous_host(); }
@@ -49,7 +49,7 @@ class WrappedCost : public OpCost {
  protected:
   const OpCost& wrapped() const { return cost_; }
   /// The same prices around those of another kind of node, which outlive it.
-  virtual std::unique_ptr<OpCost> around(const OpCost& theirs) const = 0;
+  virtual std::unique_ptr<OpCost> around(const OpCost& theirs, std::size_t kind) const = 0;
 
  private:
   const OpCost& cost_;

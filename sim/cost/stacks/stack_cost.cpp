@@ -15,14 +15,6 @@ using C = StepConstant;
 
 namespace {
 
-DataSheet sheet_of(const ClusterSpec& cluster) {
-  const auto sheet = data_sheet(cluster.gpu_name);
-  if (!sheet || cluster.shared_cores())
-    throw_error(Code::usage, "prices of a stack: found {} of cluster {}, needs a GPU with a known data sheet",
-                cluster.gpu_name, cluster.name);
-  return *sheet;
-}
-
 /// The constant by which benchmarks of a kernel are off in steps.
 C factor_of(Kernel kernel) {
   switch (kernel) {
@@ -38,28 +30,24 @@ C factor_of(Kernel kernel) {
   }
 }
 
-/// An 80 % interval of ratios that another, independent one makes wider.
-std::pair<double, double> widened(const std::pair<double, double>& ratios, const std::pair<double, double>& by) {
-  const auto both = [](double a, double b) { return std::exp(std::hypot(std::log(a), std::log(b))); };
-  return {1 / both(std::min(1.0, ratios.first), by.first), both(std::max(1.0, ratios.second), by.second)};
-}
-
-/// Of this release of the stack.
-std::pair<double, double> of_release(const StackSpec& stack, const std::pair<double, double>& off_by) {
-  return stack.measured_release() ? off_by : widened(off_by, {1 / kReleaseDrift, kReleaseDrift});
-}
-
 }  // namespace
+
+DataSheet sheet_of(const ClusterSpec& cluster) {
+  const auto sheet = data_sheet(cluster.gpu_name);
+  if (!sheet || cluster.shared_cores())
+    throw_error(Code::usage, "prices of a stack: found {} of cluster {}, needs a GPU with a known data sheet",
+                cluster.gpu_name, cluster.name);
+  return *sheet;
+}
 
 bool at_ends(const Op& op) {
   return op.group == Group::embedding || op.group == Group::head || op.action == Action::embed ||
          op.action == Action::head_loss;
 }
 
-StackUse stack_use(const StepModel& steps, const StepTraits& traits, const std::pair<double, double>& off_by) {
-  const bool chip = steps.knows_chip(traits.chip);
-  return {traits, steps.constants(traits), off_by, chip,
-          chip && steps.knows_stack(traits.stack) ? Evidence::published : Evidence::derived};
+StackUse stack_use(const StepModel& steps, const StepTraits& traits) {
+  const bool known = steps.knows_chip(traits.chip) && steps.knows_stack(traits.stack);
+  return {traits, steps.constants(traits), known ? Evidence::published : Evidence::derived};
 }
 
 StackCost::StackCost(const ClusterSpec& cluster, StackUse use, BenchmarkTimes times, const Precisions& precisions)
@@ -70,8 +58,6 @@ StackCost::StackCost(const ClusterSpec& cluster, StackUse use, BenchmarkTimes ti
       choice_(precisions, use_.traits.attention, sheet_) {
   times_.collectives->check_fabric(machine_);
   measured_ = times_.items->measured_on(sheet_);
-  // Of a chip that no steps were measured on, steps have what products are off by when carried over.
-  if (!use_.chip_known) use_.ratios = widened(use_.ratios, times_.items->carried_over_bounds(sheet_));
   if (!times_.measured) return;
   own_ = OwnRatios(times_.measured->data(), *times_.items, choice_.in_16_bits(), sheet_);
   const CollectiveMachine& measured = times_.measured->data().collectives.machine;
@@ -80,23 +66,17 @@ StackCost::StackCost(const ClusterSpec& cluster, StackUse use, BenchmarkTimes ti
 }
 
 StackCost::StackCost(const ClusterSpec& cluster, const StackSpec& stack, const StepModel& steps,
-                     const BenchmarkTimes& times, const std::pair<double, double>& off_by, const Precisions& precisions)
-    : StackCost(cluster, stack_use(steps, traits_of(stack, cluster.gpu_name), of_release(stack, off_by)), times,
-                precisions) {
+                     const BenchmarkTimes& times, const Precisions& precisions)
+    : StackCost(cluster, stack_use(steps, traits_of(stack, cluster.gpu_name)), times, precisions) {
   for (std::size_t kind = 1; kind <= cluster.others.size(); ++kind) {
     const ClusterSpec same = cluster.all_of(kind);
-    others_.push_back(std::make_shared<StackCost>(
-        same, stack_use(steps, traits_of(stack, same.gpu_name), of_release(stack, off_by)), times, precisions));
+    others_.push_back(
+        std::make_shared<StackCost>(same, stack_use(steps, traits_of(stack, same.gpu_name)), times, precisions));
   }
 }
 
 Price StackCost::price(double seconds, Evidence root) const {
-  Price out;
-  out.seconds = seconds;
-  out.low_s = seconds * std::min(1.0, use_.ratios.first);
-  out.high_s = seconds * std::max(1.0, use_.ratios.second);
-  out.lookup = Lookup::fitted;
-  out.evidence = Evidence::derived;
+  Price out{seconds, seconds, seconds, Lookup::fitted, Evidence::derived};
   out.by_evidence[static_cast<std::size_t>(root)] = seconds;
   return out;
 }
@@ -150,13 +130,7 @@ Price StackCost::item_of(const WorkItem& item, const BoundRows& rows, bool wide)
   if (const auto host = host_price(item, rows)) return *host;
   const bool narrowed = narrow(item) && !wide;
   if (times_.measured && !narrowed)
-    if (auto found = times_.measured->find(item, rows)) {
-      const double factor = use_.constants[factor_of(item.kernel)];
-      *found *= factor;
-      found->low_s *= std::min(1.0, use_.ratios.first);
-      found->high_s *= std::max(1.0, use_.ratios.second);
-      return *found;
-    }
+    if (auto found = times_.measured->find(item, rows)) return *found *= use_.constants[factor_of(item.kernel)];
   const ItemTime time = times_.items->item(item, rows, wide ? choice_.in_16_bits() : choice_, sheet_);
   const C memory = item.kernel == Kernel::adamw ? C::optimizer : C::memory;
   Price sum = price(use_.constants.seconds(time.products), root_of(measured_.products));
@@ -198,8 +172,6 @@ CollectivePrice StackCost::collective(OpKind kind, double bytes, std::int64_t ra
   if (ranks <= 1 || bytes <= 0) return {.evidence = Evidence::derived, .root = use_.evidence};
   const CollectiveQuestion question{kind, bytes, RankGroup::even(ranks, nodes), machine_};
   CollectivePrice out = slowed(times_.collectives->price(question), use_.constants[C::network], question);
-  // What steps of this stack are off by has what its collectives are usually off by in it.
-  out.relative_spread = std::max({out.relative_spread, 1 - use_.ratios.first, use_.ratios.second - 1});
   if (const Evidence root = out.root.value_or(out.evidence); root != Evidence::measured) {
     out.evidence = Evidence::derived;
     out.root = root == Evidence::published ? use_.evidence : root;

@@ -1,11 +1,11 @@
 // Prices of the step program on GPUs: what benchmarks say of kernels and collectives (measured on this machine first,
-// published next), as a stack uses them. What overlaps with what is the replay's business.
+// published next), as a stack uses them. What overlaps with what is the replay's business. Intervals are of the ops
+// alone; what whole steps are off by comes on top (step_intervals.hpp).
 #pragma once
 #include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "configs/files/cluster.hpp"
@@ -20,12 +20,12 @@ namespace wt {
 struct StackUse {
   StepTraits traits;
   StepConstants constants;
-  std::pair<double, double> ratios = {1, 1};  ///< 80 % of measured over predicted
-  bool chip_known = false;                    ///< there are steps of this chip
-  Evidence evidence = Evidence::derived;      ///< published: there are steps of this stack, and of this chip
+  Evidence evidence = Evidence::derived;  ///< published: there are steps of this stack, and of this chip
 };
-/// `off_by`: its `ratios`.
-StackUse stack_use(const StepModel& steps, const StepTraits& traits, const std::pair<double, double>& off_by);
+StackUse stack_use(const StepModel& steps, const StepTraits& traits);
+
+/// Of the cluster's own kind of nodes. Throws Error{usage} where their GPU has none.
+DataSheet sheet_of(const ClusterSpec& cluster);
 
 /// Whether an op is of embedding or output projection, which frameworks keep in 16 bits.
 bool at_ends(const Op& op);
@@ -35,7 +35,7 @@ class StackCost : public OpCost {
   /// Every kind of the cluster's nodes. Throws Error{usage} where a GPU has no data sheet or no products in one of the
   /// formats, or the cluster names a fabric of which no time was published.
   StackCost(const ClusterSpec& cluster, const StackSpec& stack, const StepModel& steps, const BenchmarkTimes& times,
-            const std::pair<double, double>& off_by, const Precisions& precisions = {});
+            const Precisions& precisions = {});
   /// Nodes of the cluster's own kind, with these constants.
   StackCost(const ClusterSpec& cluster, StackUse use, BenchmarkTimes times, const Precisions& precisions = {});
 
