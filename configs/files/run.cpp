@@ -177,6 +177,14 @@ void check_run(const RunSpec& run, const std::string& where) {
                 where, r.skipped.back().last, drawn);
 }
 
+Microbatches RunSpec::sequences() const {
+  const std::int64_t ranks = layout.data_ranks();
+  if (global_batch % ranks != 0)
+    throw_error(Code::usage, "global_train_batch_size: found {} for {} ranks, needs a multiple of them", global_batch,
+                ranks);
+  return Microbatches::split(global_batch / ranks, layout.microbatch);
+}
+
 double RunSpec::flops_per_token() const {
   return wt::flops_per_token(model, lora ? std::optional(adapter_shape(model, *lora)) : std::nullopt, seq);
 }

@@ -38,12 +38,6 @@ struct RunSpec {
   std::int64_t steps = 0;         ///< max_duration in batches ("40ba")
   std::int64_t seq = 0;           ///< max_seq_len
   std::int64_t global_batch = 0;  ///< sequences a step over all ranks
-  /// This rank's share of them where the remaining replicas have different numbers (trainer/launch/worker.cpp); 0: all
-  /// ranks have the same number. Not in files.
-  std::int64_t rank_sequences = 0;
-  /// Samples have max_seq_len tokens, so that the last one has no target, as in data sets of LLM Foundry; otherwise one
-  /// token more. Detected from the data (trainer/model/batch.hpp). Not in files.
-  bool last_target_missing = false;
   /// device_train_microbatch_size is auto: layout.microbatch is a placeholder until choose_microbatch runs.
   bool microbatch_auto = false;
   std::uint64_t seed = 17;
@@ -63,11 +57,9 @@ struct RunSpec {
   LoggersSpec loggers;
   RehearsalSpec rehearsal;  ///< only used by windtunnel train --rehearse
 
-  /// The rank's sequences, split into the microbatches of a step.
-  Microbatches sequences() const {
-    return Microbatches::split(rank_sequences > 0 ? rank_sequences : global_batch / layout.data_ranks(),
-                               layout.microbatch);
-  }
+  /// A rank's sequences, the same number on each, split into the microbatches of a step. Throws Error{usage} where the
+  /// ranks do not divide the global batch: then see trainer/model/rank_work.hpp.
+  Microbatches sequences() const;
   /// Microbatches of a rank in each step; the last one may be smaller.
   std::int64_t microbatches() const { return sequences().count; }
   /// One rank's tokens in each of them; under context parallelism, of its pieces of sequences.

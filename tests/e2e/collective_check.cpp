@@ -30,7 +30,7 @@ void run_rank(const RunSpec& run, const RankEnvironment& environment) {
   run_watched(environment, 20, [&](RankWatch& watch) {
     const auto communicators = make_gloo_communicators(environment, Mesh(run.layout), watch, OrderCheck::on);
     const auto clock = make_step_clock(at::kCPU);
-    Executor executor(run, *communicators, *clock);
+    Executor executor(run, RankWork(run, environment.rank, false), *communicators, *clock);
     executor.run_step(1, 1e-3, [&](int) {
       const at::Tensor tokens = at::arange(run.layout.microbatch * run.seq, at::kLong).remainder(run.model.vocab);
       return Microbatch{tokens, tokens.unsqueeze(0), {}};

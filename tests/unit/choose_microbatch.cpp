@@ -25,8 +25,7 @@ double needed(std::int64_t microbatch) {
 }
 
 std::int64_t chosen(double bytes) {
-  RunSpec run = automatic();
-  choose_microbatch(run, bytes, "run.yaml");
+  const RunSpec run = choose_microbatch(automatic(), bytes, "run.yaml");
   CHECK_FALSE(run.microbatch_auto);
   return run.layout.microbatch;
 }
@@ -55,9 +54,7 @@ TEST_CASE("a pipeline's schedule decides which microbatches there are") {
     return run;
   };
   const auto largest = [&](Schedule schedule, std::int64_t batch) {
-    RunSpec run = staged(schedule, batch);
-    choose_microbatch(run, 1e15, "run.yaml");
-    return run.layout.microbatch;
+    return choose_microbatch(staged(schedule, batch), 1e15, "run.yaml").layout.microbatch;
   };
   CHECK(largest(Schedule::one_f_one_b, 12) == 6);  // 2 microbatches of 2 interleaved stages, never 1 or 3
   CHECK(largest(Schedule::one_f_one_b, 6) == 3);
@@ -65,8 +62,9 @@ TEST_CASE("a pipeline's schedule decides which microbatches there are") {
   CHECK_THAT(usage_error([&] { largest(Schedule::one_f_one_b, 9); }),
              Catch::Contains("no size cuts the 9 sequences of a rank") && Catch::Contains("2 interleaved stages"));
   CHECK_THAT(usage_error([&] { largest(Schedule::dualpipe_v, 3); }), Catch::Contains("needs at least 4, two a stage"));
-  RunSpec run = staged(Schedule::one_f_one_b, 12);
-  CHECK_THAT(usage_error([&] { choose_microbatch(run, 1, "run.yaml"); }), Catch::Contains("but 1 sequence needs"));
+  const RunSpec run = staged(Schedule::one_f_one_b, 12);
+  CHECK_THAT(usage_error([&] { return choose_microbatch(run, 1, "run.yaml"); }),
+             Catch::Contains("but 1 sequence needs"));
 }
 
 TEST_CASE("where not even one sequence fits it is said what is needed, and a number stays") {
@@ -74,6 +72,5 @@ TEST_CASE("where not even one sequence fits it is said what is needed, and a num
              Catch::Contains("run.yaml: device_train_microbatch_size: found auto, but 1 sequence needs"));
   RunSpec run = automatic();
   run.microbatch_auto = false, run.layout.microbatch = 5;
-  choose_microbatch(run, 0, "run.yaml");
-  CHECK(run.layout.microbatch == 5);
+  CHECK(choose_microbatch(run, 0, "run.yaml").layout.microbatch == 5);
 }

@@ -13,21 +13,23 @@ namespace wt {
 
 using at::Tensor;
 
-Executor::Executor(const RunSpec& run, Communicators& communicators, StepClock& clock, std::vector<ShardedGroup> groups)
+Executor::Executor(const RunSpec& run, const RankWork& work, Communicators& communicators, StepClock& clock,
+                   std::vector<ShardedGroup> groups)
     : run_(run),
       communicators_(communicators),
       clock_(clock),
       device_(clock.device()),
       rank_(communicators.rank()),
+      sequences_(work.sequences),
       type_(run.precision == Precision::fp32 ? at::kFloat : at::kBFloat16),
       buffers_(run, device_, type_, rank_, std::move(groups)),
       segments_(run.model, run.layout, run.seq, run.global_batch, type_,
-                Mesh(run.layout).coordinate(Axis::context, rank_), device_, run.last_target_missing),
+                Mesh(run.layout).coordinate(Axis::context, rank_), device_, work.last_target_missing),
       exchange_(run, communicators, segments_),
       copies_(run, communicators, device_, Mesh(run.layout).coordinate(Axis::expert, rank_)),
       routed_(run, device_, buffers_.has_router_biases()),
       marks_(clock) {
-  ProgramSet set = build_program_set(run.model, run.layout, program_options(run));
+  ProgramSet set = build_program_set(run.model, run.layout, program_options(run, work.sequences));
   program_ = std::move(set.programs[static_cast<std::size_t>(set.class_of_rank[static_cast<std::size_t>(rank_)])]);
   ops_ = unroll(program_);
   const at::TensorOptions on_device(device_);

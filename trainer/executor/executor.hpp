@@ -56,7 +56,8 @@ class Executor {
  public:
   /// Builds the program of this rank's class, the shards and the slots, on the clock's device. All outlive it.
   /// `groups`: of an executor of this rank's part before, whose state goes on; empty: made anew.
-  Executor(const RunSpec& run, Communicators& communicators, StepClock& clock, std::vector<ShardedGroup> groups = {});
+  Executor(const RunSpec& run, const RankWork& work, Communicators& communicators, StepClock& clock,
+           std::vector<ShardedGroup> groups = {});
   ~Executor();
 
   /// One optimizer step. `load` returns microbatch m of this step; `learning_rate` is that of this step (counted from
@@ -84,6 +85,8 @@ class Executor {
   /// beginning, and `good` is called again.
   void check_gradients(std::function<bool(std::int64_t step)> good) { gradients_good_ = std::move(good); }
 
+  /// The microbatches of a step, in sequences.
+  const Microbatches& sequences() const { return sequences_; }
   const Program& program() const { return program_; }
   /// All groups this rank owns shards of, in a fixed order.
   std::vector<ShardedGroup>& groups() { return buffers_.groups(); }
@@ -138,6 +141,7 @@ class Executor {
   StepClock& clock_;
   at::Device device_;
   std::int64_t rank_;
+  Microbatches sequences_;
   at::ScalarType type_;
   Program program_;
   std::vector<OpInstance> ops_;

@@ -156,7 +156,7 @@ void Recorder::write_routing(Communicators& communicators) {
   at::Tensor counts = at::zeros({steps, mbs, layers, world, experts}, at::kLong);
   std::int64_t* at = counts.data_ptr<std::int64_t>();
   for (std::int64_t s = 0; s < steps; ++s)
-    for (std::int64_t m = 0; m < run_.microbatches(); ++m)
+    for (std::int64_t m = 0; m < std::ssize(routed_[static_cast<std::size_t>(s)].second.routing); ++m)
       for (std::int64_t l = 0; l < layers; ++l) {
         const auto& row = routed_[static_cast<std::size_t>(s)]
                               .second.routing[static_cast<std::size_t>(m)][static_cast<std::size_t>(l)];

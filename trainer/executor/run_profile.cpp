@@ -31,7 +31,7 @@ Profile run_profile(const RunSpec& run, const Executor& executor, const std::vec
   profile.fingerprint["run.layout"] = run.layout.name();
   std::map<std::string, Measurement> ops;
   std::map<std::string, std::vector<double>> rows;
-  const Microbatches sequences = run.sequences();
+  const Microbatches sequences = executor.sequences();
   for (const StepTimeline& timeline : timelines)
     for (std::size_t i = 0; i < instances.size(); ++i) {
       const Op& op = *instances[i].op;

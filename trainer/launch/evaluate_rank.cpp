@@ -37,17 +37,18 @@ EvaluationLine Evaluator::evaluate(std::size_t set, std::int64_t step, const Run
                                    Communicators& communicators, std::span<const std::int64_t> positions) const {
   const double begin_s = Clocks::now().wall_s;
   const std::int64_t ranks = run.layout.data_ranks(), rank = communicators.rank() / run.layout.context;
-  const std::int64_t each = run.sequences().of(0), size = data_[set]->size();
+  const std::int64_t each = executor.sequences().of(0), size = data_[set]->size();
   const std::int64_t batch = (spec_.device_batch > 0 ? spec_.device_batch : run.layout.microbatch) * ranks;
   const std::int64_t samples = spec_.subset_batches < 0 ? size : std::min(size, spec_.subset_batches * batch);
   const std::int64_t microbatches = ceil_div(ceil_div(samples, ranks), each);
-  RunSpec of_set = run;  // its samples may have a target for the last token, unlike the run's
+  RunSpec of_set = run;
   of_set.dataset = spec_.sets[set].dataset;
   std::optional<ExampleBatches> examples;
+  bool last_target_missing = false;  // its samples may have a target for the last token, unlike the run's
   if (of_set.dataset.finetuning)
     examples.emplace(*data_[set], of_set.dataset, of_set);
   else
-    of_set.last_target_missing = is_last_target_missing(*data_[set], of_set);
+    last_target_missing = is_last_target_missing(*data_[set], of_set);
   double targets = 0;
   const double own = executor.evaluate(step, microbatches, [&](int microbatch) {
     std::vector<std::int64_t> ids;
@@ -57,8 +58,8 @@ EvaluationLine Evaluator::evaluate(std::size_t set, std::int64_t step, const Run
       ids.push_back(id < samples ? id : kNoSample);
       sequences.push_back({ids.back()});
     }
-    Microbatch loaded =
-        examples ? examples->load(sequences, positions) : load_microbatch(*data_[set], of_set, ids, positions);
+    Microbatch loaded = examples ? examples->load(sequences, positions)
+                                 : load_microbatch(*data_[set], of_set, ids, positions, last_target_missing);
     targets += as_double(targets_in(loaded));
     return loaded;
   });

@@ -35,8 +35,9 @@ std::unique_ptr<RoutingSource> routing_of(const RunSpec& run) {
 /// This rank's tokens, from the data set or drawn.
 class RehearsedBatches {
  public:
-  RehearsedBatches(const RunSpec& run, const ShardCache* data)
+  RehearsedBatches(const RunSpec& run, const RankWork& work, const ShardCache* data)
       : run_(run),
+        work_(work),
         data_(data),
         positions_(context_positions(run.seq, run.layout.context, run.rehearsal.rank % run.layout.context)) {
     if (data_)
@@ -52,20 +53,19 @@ class RehearsedBatches {
     return packed_.targets;
   }
   Microbatch load(int microbatch) const {
-    if (!data_) return random_microbatch(run_, step_, microbatch);
+    if (!data_) return random_microbatch(run_, work_, step_, microbatch);
     if (examples_) {
-      const Layout& l = run_.layout;
-      const BatchShare share =
-          share_of_batch(run_.global_batch, run_.rehearsal.rank / l.context, l.replicate, l.shard / l.context);
-      const std::span own(packed_.sequences.data() + share.first, static_cast<std::size_t>(share.count));
-      return examples_->load(microbatch_samples(run_, own, microbatch), positions_);
+      const std::span own(packed_.sequences.data() + work_.share.first, static_cast<std::size_t>(work_.share.count));
+      return examples_->load(microbatch_samples(work_, own, microbatch), positions_);
     }
     const auto own = rank_samples(samples_, run_.rehearsal.rank / run_.layout.context, run_.layout.data_ranks());
-    return load_microbatch(*data_, run_, microbatch_samples(run_, own, microbatch), positions_);
+    return load_microbatch(*data_, run_, microbatch_samples(work_, own, microbatch), positions_,
+                           work_.last_target_missing);
   }
 
  private:
   const RunSpec& run_;
+  const RankWork& work_;
   const ShardCache* data_;  ///< nullptr: tokens are drawn
   std::vector<std::int64_t> positions_;
   std::unique_ptr<Sampler> sampler_;
@@ -103,21 +103,19 @@ class RehearsedChoices {
 struct RehearsedRank::Parts {
   Parts(const RunSpec& r, StepClock& clock)
       : data(r.dataset.empty() ? nullptr : std::make_unique<ShardCache>(r.dataset)),
-        run(with_samples_of(r, data.get())),
+        run(r),
+        work(run, run.rehearsal.rank, data && (run.dataset.finetuning || is_last_target_missing(*data, run))),
         routing(routing_of(run)),
         communicators(run, *routing),
-        executor(run, communicators, clock),
-        batches(run, data.get()),
+        executor(run, work, communicators, clock),
+        batches(run, work, data.get()),
         choices(run, *routing) {
     executor.force_routing([this](int microbatch, int layer) { return choices.of(microbatch, layer); });
-  }
-  static RunSpec with_samples_of(RunSpec run, const ShardCache* data) {
-    run.last_target_missing = data && (run.dataset.finetuning || is_last_target_missing(*data, run));
-    return run;
   }
 
   std::unique_ptr<ShardCache> data;
   const RunSpec run;
+  const RankWork work;
   std::unique_ptr<RoutingSource> routing;
   RehearsalCommunicators communicators;
   Executor executor;

@@ -20,20 +20,15 @@ std::int64_t batches_ahead(const RunSpec& run, const BatchShare& share) {
 
 }  // namespace
 
-BatchShare share_of(const RunSpec& run, std::int64_t rank) {
-  const Layout& l = run.layout;
-  return share_of_batch(run.global_batch, rank / l.context, l.replicate, l.shard / l.context);
-}
-
-StepBatches::StepBatches(const RunSpec& run, const ShardCache& data, Sampler& sampler, std::int64_t rank,
-                         const std::vector<PackedExamples>& waiting)
+StepBatches::StepBatches(const RunSpec& run, const RankWork& work, const ShardCache& data, Sampler& sampler,
+                         std::int64_t rank, const std::vector<PackedExamples>& waiting)
     : run_(run),
+      work_(work),
       data_(data),
-      share_(share_of(run, rank)),
       positions_(context_positions(run.seq, run.layout.context, rank % run.layout.context)),
       ahead_(
           sampler, run.samples_per_step(), [&run](std::int64_t batch) { return run.resilience.skips(batch); },
-          batches_ahead(run, share_),
+          batches_ahead(run, work.share),
           [this](const std::vector<std::int64_t>& samples) {
             data_.prefetch(examples_ ? std::span(samples) : own_of(samples));
           }) {
@@ -51,9 +46,9 @@ StepBatches::Step StepBatches::next() {
 
 Microbatch StepBatches::load(const Step& step, int microbatch) const {
   if (examples_)
-    return examples_->load(microbatch_samples(run_, own_of(step.examples->sequences), microbatch), positions_);
-  return load_microbatch(data_, run_, microbatch_samples(run_, own_of(step.drawn.batch.samples), microbatch),
-                         positions_);
+    return examples_->load(microbatch_samples(work_, own_of(step.examples->sequences), microbatch), positions_);
+  return load_microbatch(data_, run_, microbatch_samples(work_, own_of(step.drawn.batch.samples), microbatch),
+                         positions_, work_.last_target_missing);
 }
 
 }  // namespace wt

@@ -11,17 +11,15 @@
 #include "trainer/data/sample_order.hpp"
 #include "trainer/data/shard_cache.hpp"
 #include "trainer/model/example_batch.hpp"
+#include "trainer/model/rank_work.hpp"
 
 namespace wt {
-
-/// What the rank trains on of a global batch.
-BatchShare share_of(const RunSpec& run, std::int64_t rank);
 
 class StepBatches {
  public:
   /// From where the sampler is; `waiting`: examples that earlier steps have drawn and no step has taken. All outlive
   /// this.
-  StepBatches(const RunSpec& run, const ShardCache& data, Sampler& sampler, std::int64_t rank,
+  StepBatches(const RunSpec& run, const RankWork& work, const ShardCache& data, Sampler& sampler, std::int64_t rank,
               const std::vector<PackedExamples>& waiting);
   StepBatches(const StepBatches&) = delete;
   StepBatches& operator=(const StepBatches&) = delete;
@@ -40,12 +38,12 @@ class StepBatches {
  private:
   template <class Sample>
   std::span<const Sample> own_of(const std::vector<Sample>& samples) const {
-    return std::span(samples.data() + share_.first, static_cast<std::size_t>(share_.count));
+    return std::span(samples.data() + work_.share.first, static_cast<std::size_t>(work_.share.count));
   }
 
   const RunSpec& run_;
+  const RankWork& work_;
   const ShardCache& data_;
-  BatchShare share_;
   std::vector<std::int64_t> positions_;
   std::optional<ExampleBatches> examples_;
   BatchesAhead ahead_;

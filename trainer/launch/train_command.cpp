@@ -129,7 +129,7 @@ int train_one_rank(const TrainOptions& o) {
     run_watched(environment, refused ? kMeetRefused_s : run.dist_timeout_s, [&](RankWatch& watch) {
       if (refused) std::rethrow_exception(refused);
       if (!rank) {
-        if (found_microbatch) take_microbatch_of_first(run, environment, watch.store());
+        if (found_microbatch) run = with_microbatch_of_first(std::move(run), environment, watch.store());
         run = fit_to_world(run, environment, worker.folder, watch.store());
         worker.batch_world = batch_world(run, environment, watch.store());
         rank = std::make_unique<Worker>(run, worker);

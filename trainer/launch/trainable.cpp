@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "configs/base/error.hpp"
 #include "configs/base/number.hpp"
@@ -54,18 +55,19 @@ double memory_of_rank(const RunSpec& run) {
 }
 
 /// A run that goes on keeps the microbatch that was found at its beginning, whatever the machine now.
-void take_earlier_microbatch(RunSpec& run, const std::filesystem::path& folder) {
+RunSpec with_earlier_microbatch(RunSpec run, const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / kRunFile;
-  if (!run.autoresume || !std::filesystem::exists(file)) return;
+  if (!run.autoresume || !std::filesystem::exists(file)) return run;
   try {
     const RunSpec earlier = read_run(file);
     if (earlier.microbatch_auto || earlier.layout.name() != run.layout.name() ||
         earlier.global_batch != run.global_batch || earlier.seq != run.seq)
-      return;
+      return run;
     run.layout.microbatch = earlier.layout.microbatch;
     run.microbatch_auto = false;
   } catch (const Error&) {  // then it is found anew
   }
+  return run;
 }
 
 }  // namespace
@@ -96,9 +98,9 @@ RunSpec read_trainable(const std::string& run_file, const std::filesystem::path&
   RunSpec run = read_run(find_config("runs", run_file));
   check_trainable(run, run_file);
   if (run.lora) run.adapter_base = base_of_adapter(run.load_path);
-  if (run.microbatch_auto) take_earlier_microbatch(run, folder);
+  if (run.microbatch_auto) run = with_earlier_microbatch(std::move(run), folder);
   if (run.microbatch_auto && (run.device == DeviceKind::cpu || RankEnvironment::present()))
-    choose_microbatch(run, memory_of_rank(run), run_file);
+    return choose_microbatch(run, memory_of_rank(run), run_file);
   return run;
 }
 

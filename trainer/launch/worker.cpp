@@ -108,7 +108,6 @@ RunSpec in_world(RunSpec run, const RankEnvironment& environment) {
   if (environment.world != l.world())
     throw_error(Code::usage, "world size: launched with {} ranks, the run's layout {} needs replicate x shard = {}",
                 environment.world, l.name(), l.world());
-  if (run.global_batch % l.data_ranks() != 0) run.rank_sequences = share_of(run, environment.rank).count;
   return run;
 }
 
@@ -141,10 +140,11 @@ RunSpec fit_to_world(RunSpec run, const RankEnvironment& environment, const std:
   return layouts.front();
 }
 
-void take_microbatch_of_first(RunSpec& run, const RankEnvironment& environment, c10d::Store& store) {
+RunSpec with_microbatch_of_first(RunSpec run, const RankEnvironment& environment, c10d::Store& store) {
   constexpr const char* kMicrobatch = "worker/microbatch";
   if (environment.rank == 0) store.set(kMicrobatch, std::to_string(run.layout.microbatch));
   run.layout.microbatch = std::stoll(store.get_to_str(kMicrobatch));
+  return run;
 }
 
 Worker::Worker(RunSpec run, WorkerOptions options)
@@ -249,15 +249,16 @@ void Worker::agree(const RunSpec& run, Executor& executor, Communicators& commun
     for (const at::Tensor& t : g.states()) communicators.broadcast(state_copies_axis(run.layout), t)->wait();
 }
 
-AfterStep Worker::train_steps(const RunSpec& run, Executor& executor, Communicators& communicators,
-                              CheckpointLevels& checkpoints, Recorder& recorder, RankWatch& watch) {
+AfterStep Worker::train_steps(const RunSpec& run, const RankWork& work, Executor& executor,
+                              Communicators& communicators, CheckpointLevels& checkpoints, Recorder& recorder,
+                              RankWatch& watch) {
   checkpoints.start(
       now_.done, [&](std::int64_t step, const SaveTimes& times) { recorder.checkpoint(step, times); },
       [&](const SaveTimes& times) { recorder.local_copy(times); }, lease_.get());
   checkpoints.complete(now_.sampler);
   ReplicaCheck replicas(run, communicators, executor.groups());
   executor.check_gradients([&](std::int64_t step) { return !replicas.due(step) || replicas.gradients_agree(step); });
-  StepBatches batches(run, data_, sampler_, communicators.rank(), now_.sampler.waiting);
+  StepBatches batches(run, work, data_, sampler_, communicators.rank(), now_.sampler.waiting);
   AfterStep after = AfterStep::go_on;
   if (run.evaluation.due(now_.done, run.steps) && !was_evaluated(recorder, communicators, watch.generation()))
     evaluator_.after_step(now_.done, run, executor, communicators, batches.positions(), recorder);
@@ -288,14 +289,14 @@ AfterStep Worker::train_steps(const RunSpec& run, Executor& executor, Communicat
 
 RankEnd Worker::train(const RankEnvironment& environment, RankWatch& watch) {
   RunSpec run = in_world(run_, environment);
-  run.last_target_missing = run.dataset.finetuning || is_last_target_missing(data_, run);
+  const RankWork work(run, environment.rank, run.dataset.finetuning || is_last_target_missing(data_, run));
   evaluator_.check(run);
   const bool goes_on = !groups_.empty(), first_rank = environment.rank == 0;
   prepare(run, environment, watch.generation());
   if (environment.joins) note_ready(watch.store());
   const auto communicators = make_communicators(environment, Mesh(run.layout), watch, *clock_);
   const double connected_unix_s = clock_s(CLOCK_REALTIME);
-  Executor executor(run, *communicators, *clock_, std::exchange(groups_, {}));
+  Executor executor(run, work, *communicators, *clock_, std::exchange(groups_, {}));
   if (environment.regroups) executor.keep_state_in(before_);
   if (environment.regroups) name_members(processes_of(*communicators, environment.world));
   watch.at(0, "loading the checkpoint");
@@ -322,7 +323,7 @@ RankEnd Worker::train(const RankEnvironment& environment, RankWatch& watch) {
   if (environment.regroups) note_training(watch.store(), now_.done);
   AfterStep after = AfterStep::go_on;
   try {
-    after = train_steps(run, executor, *communicators, checkpoints, recorder, watch);
+    after = train_steps(run, work, executor, *communicators, checkpoints, recorder, watch);
     if (after == AfterStep::regroup) communicators->barrier();
   } catch (const Error& e) {
     if (const auto* lost = dynamic_cast<const Diverged*>(&e)) recorder.diverged(lost->step());

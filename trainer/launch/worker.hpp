@@ -42,7 +42,7 @@ RunSpec fit_to_world(RunSpec run, const RankEnvironment& environment, const std:
 
 /// With device_train_microbatch_size: auto, ranks on machines with different memory find different microbatches. All
 /// take the first rank's. Collective.
-void take_microbatch_of_first(RunSpec& run, const RankEnvironment& environment, c10d::Store& store);
+[[nodiscard]] RunSpec with_microbatch_of_first(RunSpec run, const RankEnvironment& environment, c10d::Store& store);
 
 /// How a rank's part in a membership ended.
 struct RankEnd {
@@ -76,7 +76,7 @@ class Worker {
   void start_trackers(const RunSpec& run, Recorder& recorder);
   void end_trackers(TrackedEnd how);
   void agree(const RunSpec& run, Executor& executor, Communicators& communicators, bool joins);
-  AfterStep train_steps(const RunSpec& run, Executor& executor, Communicators& communicators,
+  AfterStep train_steps(const RunSpec& run, const RankWork& work, Executor& executor, Communicators& communicators,
                         CheckpointLevels& checkpoints, Recorder& recorder, RankWatch& watch);
   /// What was asked for is saved: uploads what is left of it.
   RankEnd end_on_request(const RunSpec& run, Communicators& communicators, CheckpointLevels& checkpoints);

@@ -24,10 +24,10 @@ std::int64_t targets_in(const Microbatch& batch) {
 }
 
 Microbatch load_microbatch(const TokenSamples& data, const RunSpec& run, std::span<const std::int64_t> samples,
-                           std::span<const std::int64_t> positions) {
+                           std::span<const std::int64_t> positions, bool last_target_missing) {
   const std::int64_t seq = run.seq, n = static_cast<std::int64_t>(samples.size()),
                      own = static_cast<std::int64_t>(positions.size());
-  const std::int64_t depths = 1 + run.model.mtp_layers, last = run.last_target_missing ? seq - 1 : seq;
+  const std::int64_t depths = 1 + run.model.mtp_layers, last = last_target_missing ? seq - 1 : seq;
   Microbatch batch{at::empty({n * own}, at::kLong), at::empty({depths, n * own}, at::kLong), {}};
   for (std::int64_t i = 0; i < n; ++i) {
     if (samples[static_cast<std::size_t>(i)] == kNoSample) {
@@ -61,11 +61,11 @@ Microbatch load_microbatch(const TokenSamples& data, const RunSpec& run, std::sp
   return batch;
 }
 
-Microbatch random_microbatch(const RunSpec& run, std::int64_t step, int microbatch) {
+Microbatch random_microbatch(const RunSpec& run, const RankWork& work, std::int64_t step, int microbatch) {
   std::seed_seq seed{run.seed, static_cast<std::uint64_t>(step), static_cast<std::uint64_t>(microbatch)};
   std::mt19937_64 generator(seed);
   std::uniform_int_distribution<std::int64_t> token(0, run.model.vocab - 1);
-  const std::int64_t n = run.tokens().of(microbatch);
+  const std::int64_t n = work.sequences.of(microbatch) * run.seq / run.layout.context;
   Microbatch batch{at::empty({n}, at::kLong), at::empty({1 + run.model.mtp_layers, n}, at::kLong), {}};
   for (at::Tensor* one : {&batch.tokens, &batch.targets})
     for (std::int64_t i = 0; i < one->numel(); ++i) one->data_ptr<std::int64_t>()[i] = token(generator);

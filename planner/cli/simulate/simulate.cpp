@@ -42,9 +42,9 @@ void write_folder(const SimulatedRun& step, const Report& report, const std::fil
 
 void simulate(const Options& o) {
   SimulatedRun step;
-  step.run = read_run(find_config("runs", o.run));
+  const RunSpec file = read_run(find_config("runs", o.run));
   step.cluster = read_cluster(o.cluster);
-  choose_microbatch(step.run, kForTensors * step.cluster.usable_memory_bytes, o.run);
+  step.run = choose_microbatch(file, kForTensors * step.cluster.usable_memory_bytes, o.run);
   if (!o.output.empty()) make_folder(o.output);
   const std::vector<std::string> loads = o.routing.empty() ? routing_for_model(step.run.model) : o.routing;
   auto [routing, evidence] = read_routing(loads, step.run.model, step.run.tokens(), step.run.layout.expert);

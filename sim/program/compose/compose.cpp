@@ -198,8 +198,8 @@ ProgramOptions program_options(std::int64_t seq, const Microbatches& sequences, 
           .last_microbatch = sequences.last};
 }
 
-ProgramOptions program_options(const RunSpec& run) {
-  ProgramOptions options = program_options(run.seq, run.sequences(), run.precision, run.device == DeviceKind::cpu);
+ProgramOptions program_options(const RunSpec& run, const Microbatches& sequences) {
+  ProgramOptions options = program_options(run.seq, sequences, run.precision, run.device == DeviceKind::cpu);
   options.precisions = run.precisions;
   if (run.pure_reduction) options.gradient_bytes = 2;
   options.optimizer = run.optimizer.kind;
@@ -207,6 +207,8 @@ ProgramOptions program_options(const RunSpec& run) {
   if (run.lora) options.lora = adapter_shape(run.model, *run.lora);
   return options;
 }
+
+ProgramOptions program_options(const RunSpec& run) { return program_options(run, run.sequences()); }
 
 std::int64_t weight_slots(const ModelSpec& model, const Layout& layout) {
   return layout.reshard_after_forward ? std::min<std::int64_t>(2, model.blocks()) : model.blocks();

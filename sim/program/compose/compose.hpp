@@ -37,6 +37,8 @@ struct ProgramOptions {
 
 /// `gloo`: collectives are Gloo's, which need scratch memory; NCCL reduces in place.
 ProgramOptions program_options(std::int64_t seq, const Microbatches& sequences, Precision precision, bool gloo);
+/// `sequences`: of a rank in a step; without them, the even share.
+ProgramOptions program_options(const RunSpec& run, const Microbatches& sequences);
 ProgramOptions program_options(const RunSpec& run);
 
 /// One program per rank class, and the class of each rank. Ranks with equally many experts share a class; their

@@ -22,8 +22,8 @@ double step_memory(const RunSpec& run) {
   return live_memory(build_program_set(run.model, run.layout, options), [rows](int, int) { return rows; }).peak();
 }
 
-void choose_microbatch(RunSpec& run, double bytes, const std::string& where) {
-  if (!run.microbatch_auto) return;
+RunSpec choose_microbatch(RunSpec run, double bytes, const std::string& where) {
+  if (!run.microbatch_auto) return run;
   const std::int64_t sequences = run.global_batch / run.layout.data_ranks();
   double needed = 0;
   std::string refused;  // the schedule's reason for refusing the smallest microbatch
@@ -35,7 +35,7 @@ void choose_microbatch(RunSpec& run, double bytes, const std::string& where) {
     needed = step_memory(run);
     if (needed > bytes) continue;
     run.microbatch_auto = false;
-    return;
+    return run;
   }
   if (needed == 0)
     throw_error(

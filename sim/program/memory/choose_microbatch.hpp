@@ -14,9 +14,10 @@ inline constexpr double kForTensors = 0.9;
 /// rows.
 double step_memory(const RunSpec& run);
 
-/// Sets the run's microbatch to the largest one with step_memory <= `bytes`, among those that divide a rank's sequences
-/// into a number that the pipeline's schedule supports. Does nothing where the run gives a number. Throws Error{usage}
-/// "WHERE: device_train_microbatch_size: ..." where the smallest does not fit, or the schedule supports none.
-void choose_microbatch(RunSpec& run, double bytes, const std::string& where);
+/// The run with its microbatch set to the largest one with step_memory <= `bytes`, among those that divide a rank's
+/// sequences into a number that the pipeline's schedule supports. The same run where it gives a number. Throws
+/// Error{usage} "WHERE: device_train_microbatch_size: ..." where the smallest does not fit, or the schedule supports
+/// none.
+[[nodiscard]] RunSpec choose_microbatch(RunSpec run, double bytes, const std::string& where);
 
 }  // namespace wt
