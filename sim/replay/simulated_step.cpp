@@ -23,7 +23,7 @@ void extend_total(OpClassTotal& total, const std::vector<OpClassTotal>& before, 
 SimulatedStep simulated_step(const ModelSpec& model, const Layout& layout, ProgramOptions options,
                              const ClusterSpec& cluster, const OpCost& cost, const RoutingSource& routing,
                              const StepOptions& how) {
-  options.tensor_traffic = cost.tensor_traffic();
+  options.tensor_traffic = cost.traits().tensor_traffic;
   const std::int64_t all = options.step_microbatches = options.microbatches;
   const auto replayed = [&](std::int64_t count, const ReplayOptions& replay_options) {
     options.microbatches = count;
@@ -58,7 +58,7 @@ SimulatedStep simulated_step(const ModelSpec& model, const Layout& layout, Progr
     for (std::size_t i = 0; i < r.lane_busy_s.size(); ++i)
       r.lane_busy_s[i] += more * std::max(0.0, r.lane_busy_s[i] - before.lane_busy_s[i]);
   }
-  Price once = cost.once_a_step();
+  Price once = cost.traits().once_a_step;
   on_kind(how.replay.off_by, 0).widen(once);
   out.replay.step_s += once.seconds;
   out.replay.low_s += once.low_s;
