@@ -51,10 +51,11 @@ CollectivePrice ClassAtEnd::collective(OpKind kind, double bytes, std::int64_t r
   return price;
 }
 
-CommunicationSlowdown ClassAtEnd::communication_slowdown() const {
-  CommunicationSlowdown slowdown = wrapped().communication_slowdown();
+MachineTraits ClassAtEnd::moved_traits() const {
+  MachineTraits traits = wrapped().traits();
+  CommunicationSlowdown& slowdown = traits.communication_slowdown;
   if (moved_.slowdown) slowdown.share = end_ == IntervalEnd::low ? slowdown.low : slowdown.high;
-  return slowdown;
+  return traits;
 }
 
 Price AskedPrices::segment(const Op& op, const BoundRows& rows, Clock clock) const {

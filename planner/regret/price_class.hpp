@@ -28,15 +28,22 @@ class ClassAtEnd : public WrappedCost {
  public:
   /// `cost` must outlive it. `off_by` comes on top of its intervals, here by that of nodes of `kind`.
   ClassAtEnd(const OpCost& cost, PriceClass moved, IntervalEnd end, StepRatiosByKind off_by = {}, std::size_t kind = 0)
-      : WrappedCost(cost), moved_(std::move(moved)), end_(end), off_by_(std::move(off_by)), kind_(kind) {}
+      : WrappedCost(cost),
+        moved_(std::move(moved)),
+        end_(end),
+        off_by_(std::move(off_by)),
+        kind_(kind),
+        traits_(moved_traits()) {}
+
+  const MachineTraits& traits() const override { return traits_; }
 
   using WrappedCost::segment;
   Price item(const WorkItem& item, const BoundRows& rows) const override;
   Price segment(const Op& op, const BoundRows& rows, Clock clock) const override;
   CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override;
-  CommunicationSlowdown communication_slowdown() const override;
 
  private:
+  MachineTraits moved_traits() const;
   double factor(const WorkItem& item, Price price) const;
   std::unique_ptr<OpCost> around(const OpCost& theirs, std::size_t kind) const override {
     return std::make_unique<ClassAtEnd>(theirs, moved_, end_, off_by_, kind);
@@ -46,6 +53,7 @@ class ClassAtEnd : public WrappedCost {
   IntervalEnd end_;
   StepRatiosByKind off_by_;
   std::size_t kind_;
+  MachineTraits traits_;
 };
 
 /// Records which prices are asked for.

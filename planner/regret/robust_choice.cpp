@@ -131,7 +131,7 @@ class Comparison {
   /// All prices that a layout asks for, collected in a step at central prices, with which varied ones are compared.
   PriceClass asked_prices() {
     PriceClass asked;
-    asked.slowdown = p_.cost.get().communication_slowdown().share > 0;
+    asked.slowdown = p_.cost.get().traits().communication_slowdown.share > 0;
     const AskedPrices cost(p_.cost, asked);
     const SearchProblem p = question(p_, cost, loads());
     for (std::size_t i = 0; i < out_.layouts.size(); ++i) {

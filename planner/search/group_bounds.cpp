@@ -200,7 +200,7 @@ double GroupBounds::summed_s(const Layout& given, Exchanges exchanges) {
     return least_step_s(of(layout, size, exchanges).seconds, layout, chunks, count);
   };
   return (all.even() ? least(all.each, all.count) : least(all.each, all.count - 1) + least(all.last, 1)) +
-         problem_.cost.get().once_a_step().seconds;
+         problem_.cost.get().traits().once_a_step.seconds;
 }
 
 bool GroupBounds::counts_computing() const {
@@ -237,7 +237,7 @@ double GroupBounds::scheduled_s(const Layout& layout) {
   return scheduled_step_s(of(layout, layout.microbatch, Exchanges::counted).seconds, layout, chunks_of(layout),
                           sequences_of(problem_, layout).count,
                           least_message_s(problem_.cluster, problem_.cost, bytes, layout.stage_ranks())) +
-         problem_.cost.get().once_a_step().seconds;
+         problem_.cost.get().traits().once_a_step.seconds;
 }
 
 double GroupBounds::scheduled_s(const LayoutGroup& group) {
@@ -252,7 +252,7 @@ double GroupBounds::scheduled_s(const LayoutGroup& group) {
 
 bool GroupBounds::uniform(const Layout& layout) const {
   const SearchProblem& p = problem_;
-  return !p.cluster.shared_cores() && p.cluster.others.empty() && !p.cost.get().synchronous_host() &&
+  return !p.cluster.shared_cores() && p.cluster.others.empty() && !p.cost.get().traits().synchronous_host &&
          sequences_of(p, layout).even() && !has_copies(p.model, layout);
 }
 
@@ -265,7 +265,7 @@ double GroupBounds::lane_s(const Layout& member) {
   const RoutingFloor floor = busiest.loads.own.empty() ? RoutingFloor{} : lowest(busiest.loads.own);
   const std::vector<RoutingFloor> floors(static_cast<std::size_t>(options.microbatches), floor);
   return bound0(build_stages(p.model, member, options, 0, 1).front(), member, p.cluster, p.cost, floors, busiest.rank) +
-         p.cost.get().once_a_step().seconds;
+         p.cost.get().traits().once_a_step.seconds;
 }
 
 double GroupBounds::path_s(const Layout& member) {
@@ -277,7 +277,7 @@ double GroupBounds::path_s(const Layout& member) {
   const std::vector<Program> programs = build_stages(p.model, layout, program_options(p, layout), 0, layout.pipeline);
   const double walked_s = pipeline_path_s(programs, layout, p.cluster, p.cost, busiest.loads,
                                           of(member, member.microbatch, Exchanges::counted).seconds, busiest.rank) +
-                          p.cost.get().once_a_step().seconds;
+                          p.cost.get().traits().once_a_step.seconds;
   // path_bound() is sharper if bound to all prices, because it includes hosts and fullest links. But it asks for each
   // pair of ranks that exchange rows. With many pairs that takes as long as a simulation.
   const double pairs = as_double(member.expert * member.expert * p.model.blocks() * sequences_of(p, member).count);

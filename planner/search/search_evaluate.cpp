@@ -73,7 +73,7 @@ ProgramOptions program_options(const SearchProblem& problem, const Microbatches&
   take_memory(problem.stack, options);
   options.precisions = problem.precisions;
   options.lora = problem.lora;
-  options.tensor_traffic = problem.cost.get().tensor_traffic();
+  options.tensor_traffic = problem.cost.get().traits().tensor_traffic;
   return options;
 }
 
@@ -202,7 +202,7 @@ double lane_bound(const SearchProblem& problem, const Layout& layout, const Rout
     const auto floors = routing_floors(program, layout, problem.cluster, routing, 0, rank);
     bound = std::max(bound, bound0(program, layout, problem.cluster, problem.cost, floors, rank));
   }
-  return bound + problem.cost.get().once_a_step().seconds;
+  return bound + problem.cost.get().traits().once_a_step.seconds;
 }
 
 double path_bound(const SearchProblem& problem, const Layout& layout, const RoutingSource& routing) {
@@ -210,7 +210,7 @@ double path_bound(const SearchProblem& problem, const Layout& layout, const Rout
   double bound = 0;
   for (const std::int64_t rank : bounding_ranks(problem, layout, routing))
     bound = std::max(bound, bound1(set, layout, problem.cluster, problem.cost, routing, 0, rank));
-  return bound + problem.cost.get().once_a_step().seconds;
+  return bound + problem.cost.get().traits().once_a_step.seconds;
 }
 
 Simulated simulate_layout(const SearchProblem& problem, const Layout& layout, bool timeline) {

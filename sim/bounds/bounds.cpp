@@ -143,7 +143,7 @@ class LaneSums {
     const double compute_s = lane_s_[static_cast<std::size_t>(Lane::compute)] - blocking_s_;
     double bound = std::max(
         *std::max_element(lane_s_.begin(), lane_s_.end()),
-        slowed_step_s(compute_s, blocking_s_, fullest_transfers(lane_s_), cost_.communication_slowdown().share));
+        slowed_step_s(compute_s, blocking_s_, fullest_transfers(lane_s_), cost_.traits().communication_slowdown.share));
     if (cluster_.shared_cores()) bound = std::max(bound, cpu_s_ / cluster_.cores);
     return bound;
   }

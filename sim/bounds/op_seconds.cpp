@@ -51,7 +51,7 @@ OpSeconds::OpSeconds(const Layout& layout, const ClusterSpec& cluster, const OpC
       mixed_(mixed),
       cost_(cost),
       layout_(layout),
-      crowding_(cluster.shared_cores() ? cost.crowding(layout.world()) : 1),
+      crowding_(cluster.shared_cores() ? cost.traits().crowding_of(layout.world()) : 1),
       mesh_(layout),
       rank_(rank) {}
 

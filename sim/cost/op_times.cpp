@@ -54,7 +54,7 @@ Prices make_prices(const PriceSources& sources, const ClusterSpec& cluster, std:
     out.basis = sources.machine.string();
     for (const std::string& name : sources.profiles) out.basis += (out.basis.empty() ? "" : ", ") + name;
   }
-  if (cluster.shared_cores() || (machine && machine->synchronous_host())) {
+  if (cluster.shared_cores() || (machine && machine->traits().synchronous_host)) {
     if (!machine)
       throw_error(Code::usage,
                   "prices: found neither a profile nor a machine model of the kernels of {}, needs one: windtunnel "

@@ -10,8 +10,8 @@ namespace wt {
 
 class LaneClock {
  public:
-  /// `synchronous_host` (OpCost::synchronous_host): the host itself waits before it issues an op, and does those that
-  /// are not asynchronous. Else it runs ahead, and ops wait on their lanes.
+  /// `synchronous_host` (MachineTraits::synchronous_host): the host itself waits before it issues an op, and does those
+  /// that are not asynchronous. Else it runs ahead, and ops wait on their lanes.
   explicit LaneClock(bool synchronous_host = false) : synchronous_host_(synchronous_host) {}
 
   /// When the next op starts. `ready_s`: what it waits for is done; `free_s`: so is what keeps it alone, not the host:

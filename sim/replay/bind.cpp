@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -21,7 +22,7 @@ class Binder {
         off_by_(step.off_by),
         mesh_(layout_),
         health_(health),
-        crowding_(cluster_.shared_cores() ? cost_.crowding(layout_.world()) : 1),
+        crowding_(cluster_.shared_cores() ? cost_.traits().crowding_of(layout_.world()) : 1),
         traffic_(cluster_, layout_, ranks, health),
         one_a_stage_(ranks.one_a_stage) {
     bound_ = std::make_unique<BoundStep>();
@@ -29,18 +30,18 @@ class Binder {
     bound_->routing = std::make_unique<RoutingTable>(step.routing, layout_, any.layers, any.microbatches, step.number,
                                                      expert_groups(ranks));
     bound_->ranks = ranks.ranks;
-    for (std::size_t kind = 0; kind <= cluster_.others.size(); ++kind) prices_.emplace_back(cost_.on(kind));
+    for (std::size_t kind = 0; kind <= cluster_.others.size(); ++kind) segments_.emplace_back(cost_.on(kind));
   }
 
   std::unique_ptr<BoundStep> run() {
-    const bool shared = !cost_.separate_reduce_group() && !cost_.synchronous_host();
+    const bool shared = !cost_.traits().separate_reduce_group && !cost_.traits().synchronous_host;
     for (const Program& program : set_.programs) bound_->programs.emplace_back(program, shared ? &mesh_ : nullptr);
     StepTasks& tasks = bound_->tasks;
     tasks.capacity = traffic_.capacity();
     tasks.cores = traffic_.cores();
-    tasks.synchronous_host = cost_.synchronous_host();
+    tasks.synchronous_host = cost_.traits().synchronous_host;
     tasks.compute_on_pool = cluster_.shared_cores();
-    bound_->slowdown = cost_.communication_slowdown();
+    bound_->slowdown = cost_.traits().communication_slowdown;
     tasks.slowdown = bound_->slowdown.share;
     tasks.ranks.resize(bound_->ranks.size());
     bound_->different_evidence.emplace_back();
@@ -48,7 +49,7 @@ class Binder {
     for (std::size_t r = 0; r < bound_->ranks.size(); ++r) bind_rank(static_cast<int>(r));
     bound_->evidence_of_collective.resize(tasks.collectives.size());
     for (std::size_t c = 0; c < tasks.collectives.size(); ++c) price_collective(static_cast<int>(c));
-    if (!cost_.synchronous_host()) {
+    if (!cost_.traits().synchronous_host) {
       HostLaunches launches(cost_, layout_, [this](int collective) { return alone_s(collective); });
       for (RankTasks& rank : tasks.ranks) launches.add_to(rank);
     }
@@ -133,7 +134,7 @@ class Binder {
     std::map<int, std::size_t> messages;  // messages so far, by channel
     const double speed = compute_speed(rank);
     const std::size_t kind = kind_of(rank);
-    PriceCache& prices = prices_[kind];
+    BoundSegments& segments = segments_[kind];
     for (int i = 0; i < program.size(); ++i) {
       const std::size_t at = static_cast<std::size_t>(i);
       const OpInstance& instance = program.ops[at];
@@ -145,14 +146,14 @@ class Binder {
         if (group[axis] < 0) group[axis] = group_of(instance.op->collective.axis, rank);
         tasks.collective[at] = join(group[axis], sequence[axis]++, r, i);
       } else if (instance.op->kind != OpKind::host) {
-        SegmentPrice& found = prices.segment(*instance.op, {bound_->rows(index, at), groups_of(instance, rank)});
+        BoundSegment& found = segments.of(*instance.op, {bound_->rows(index, at), groups_of(instance, rank)});
         tasks.seconds[at] = found.price.seconds * crowding_ / speed;
         bound_->evidence_of_op[index][at] = evidence_of(found, kind);
       }
     }
   }
 
-  int evidence_of(SegmentPrice& found, std::size_t kind) {
+  int evidence_of(BoundSegment& found, std::size_t kind) {
     if (found.price.seconds <= 0) return 0;
     if (found.evidence < 0) {
       Price price = found.price;
@@ -222,29 +223,29 @@ class Binder {
     }
     const OpKind kind = between_two(op) ? OpKind::send : op.kind;
     if (cluster_.shared_cores()) {
-      CollectivePrice price = prices_[0].collective(kind, *std::ranges::max_element(bytes), group.size, group.nodes);
+      CollectivePrice price = cost_.collective(kind, *std::ranges::max_element(bytes), group.size, group.nodes);
       on_kind(off_by_, 0).widen(price);
       const double preparation_s = preparation(op, 0);
       task.latency_s = price.latency_s;
       for (double b : bytes)
-        task.cpu_s.push_back(prices_[0].collective(kind, b, group.size, group.nodes).cpu_s + crowding_ * preparation_s);
+        task.cpu_s.push_back(cost_.collective(kind, b, group.size, group.nodes).cpu_s + crowding_ * preparation_s);
       set_evidence(c, price, std::nullopt);
       return;
     }
     if (op.kind == OpKind::all_to_all) task.load = exchange_load(pending, ops, bytes);
     const double largest = *std::ranges::max_element(bytes);
     const std::vector<std::size_t>& kinds = kinds_[static_cast<std::size_t>(pending.group)];
-    const CollectivePrice* slowest = nullptr;
+    std::optional<CollectivePrice> slowest;
     std::size_t slowest_kind = 0;
     double slowest_s_per_byte = 0;
-    const auto price_on = [&](std::size_t each) -> const CollectivePrice& {
-      return prices_[each].collective(kind, largest, group.size, group.nodes);
+    const auto price_on = [&](std::size_t each) {
+      return cost_.on(each).collective(kind, largest, group.size, group.nodes);
     };
     for (const std::size_t each : kinds) {
-      const CollectivePrice& price = price_on(each);
+      const CollectivePrice price = price_on(each);
       const double s_per_byte = kinds.size() == 1 ? 0 : wire_s_per_byte(each, kind, price, group) / price.efficiency;
       if (!slowest || s_per_byte > slowest_s_per_byte)
-        slowest = &price, slowest_kind = each, slowest_s_per_byte = s_per_byte;
+        slowest = price, slowest_kind = each, slowest_s_per_byte = s_per_byte;
       task.latency_s = std::max(task.latency_s, price.latency_s + preparation(op, each));
     }
     CollectivePrice price = *slowest;
@@ -354,7 +355,7 @@ class Binder {
   const ClusterSpec& cluster_;
   const OpCost& cost_;
   const StepRatiosByKind& off_by_;
-  std::vector<PriceCache> prices_;  ///< by kind of node
+  std::vector<BoundSegments> segments_;  ///< by kind of node
   Mesh mesh_;
   const std::vector<NodeHealth>& health_;
   const double crowding_;

@@ -6,7 +6,7 @@
 #include "configs/files/model.hpp"
 #include "sim/cost/ops/op_cost.hpp"
 #include "sim/cost/ops/step_ratios.hpp"
-#include "sim/replay/price_cache.hpp"
+#include "sim/replay/bound_segments.hpp"
 #include "sim/replay/replay_executor.hpp"
 #include "sim/replay/representatives.hpp"
 #include "sim/replay/routing_table.hpp"

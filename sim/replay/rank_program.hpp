@@ -11,13 +11,13 @@ namespace wt {
 /// Whether its price or bytes change with the rows received.
 bool depends_on_rows(const Op& op);
 /// Whether the op is a gather or reduction of a shard group. They share a communicator unless
-/// OpCost::separate_reduce_group.
+/// MachineTraits::separate_reduce_group.
 bool of_shard_group(const Op& op);
 
 struct RankProgram {
   /// `shared`: the mesh whose shard groups use one communicator for gathers and reductions (see
-  /// OpCost::separate_reduce_group); nullptr = a communicator for each lane. `program` must outlive this. Throws as
-  /// unroll().
+  /// MachineTraits::separate_reduce_group); nullptr = a communicator for each lane. `program` must outlive this. Throws
+  /// as unroll().
   explicit RankProgram(const Program& program, const Mesh* shared = nullptr);
 
   int size() const { return static_cast<int>(ops.size()); }

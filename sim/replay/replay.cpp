@@ -173,8 +173,8 @@ void vary(BoundStep& bound, double deviation, std::int64_t step) {
 }  // namespace
 
 void check_same_machine(const ClusterSpec& cluster, const OpCost& cost) {
-  if (cost.synchronous_host() == cluster.shared_cores()) return;
-  if (cost.synchronous_host())
+  if (cost.traits().synchronous_host == cluster.shared_cores()) return;
+  if (cost.traits().synchronous_host)
     throw_error(Code::usage,
                 "prices: found the machine model of a host whose ranks share cores for cluster {} of GPUs, allowed is "
                 "one of that GPU; use prices of that GPU: --stack torchtitan",
@@ -202,7 +202,7 @@ ReplayResult replay(const ProgramSet& programs, const Layout& layout, const Mode
   const Representatives ranks =
       options.fold ? representatives(programs, layout, cluster, routing, options.step, health) : every_rank(layout);
   const auto bound = bind_step({programs, layout, cluster, cost, routing, options.step, options.off_by}, ranks, health);
-  if (options.vary) vary(*bound, cost.variation(), options.step);
+  if (options.vary) vary(*bound, cost.traits().variation, options.step);
   const OpNumbers numbers(programs_of(bound->tasks));
   SharedArray<OpTimes> shared(numbers.size());
   const std::span<OpTimes> times = shared.values();

@@ -24,8 +24,8 @@ struct ReplayOptions {
   bool fold = true;                ///< simulate twins only once
   bool timelines = true;           ///< return op records; else only sums
   std::vector<NodeHealth> health;  ///< in addition to ClusterSpec::degraded
-  /// Draw every op's seconds around its price by OpCost::variation, so that ranks wait for ranks that are slow by
-  /// chance. Draws depend on step, rank and op alone. Error{usage} with fold.
+  /// Draw every op's seconds around its price by MachineTraits::variation, so that ranks wait for ranks that are slow
+  /// by chance. Draws depend on step, rank and op alone. Error{usage} with fold.
   bool vary = false;
   bool critical_alone = false;   ///< return only the critical rank's timeline
   StepRatiosByKind off_by = {};  ///< how far off steps are, on top of the prices' own intervals

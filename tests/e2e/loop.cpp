@@ -24,7 +24,7 @@ TEST_CASE("a model calibrated on one layout predicts another one, op by op") {
       bench.string() + ".log");
 
   const CalibrationResult result = calibrate({read_profile(bench), read_profile(seen_folder / "profile.json")});
-  CHECK(result.model.synchronous_host());
+  CHECK(result.model.traits().synchronous_host);
   CHECK(compare_run(calibration, seen_folder, this_machine(4), result.model).same_ops);
   const RunComparison c = compare_run(unseen, unseen_folder, this_machine(4), result.model);
   CHECK(c.same_ops);

@@ -109,8 +109,8 @@ TEST_CASE("what ranks that shared cores took is what one takes alone, and the cr
   p.measurements.push_back(step);
   const CalibrationResult result = calibrate({p});
   const MachineModel& model = result.model;
-  CHECK(model.crowding(4) == Approx(1.1));
-  CHECK(model.crowding(1) == 1);
+  CHECK(model.traits().crowding_of(4) == Approx(1.1));
+  CHECK(model.traits().crowding_of(1) == 1);
   const OpFactor& factor = model.data().ops.at({Action::experts, Direction::forward, Group::expert});
   CHECK(factor.factor == Approx(1.5).epsilon(1e-6));
   CHECK(factor.overhead_s == Approx(40e-6).epsilon(1e-6));
@@ -120,9 +120,9 @@ TEST_CASE("what ranks that shared cores took is what one takes alone, and the cr
   CHECK_THROWS_WITH(calibrate({p}), Catch::Contains("step_computation") && Catch::Contains("alone_cpu_s"));
   p.measurements.back() = step;
   p.measurements.back().counters["issuing_thread_cpu_s"] = 0.19;  // noise: never faster
-  CHECK(calibrate({p}).model.crowding(4) == 1);
+  CHECK(calibrate({p}).model.traits().crowding_of(4) == 1);
   p.fingerprint["host"] = "asynchronous";
-  CHECK(calibrate({p}).model.crowding(4) == 1);
+  CHECK(calibrate({p}).model.traits().crowding_of(4) == 1);
 }
 
 TEST_CASE("an op costs the mean of its times, less what stalled; profiles of the same thing are pooled, counters too") {
@@ -141,7 +141,7 @@ TEST_CASE("an op costs the mean of its times, less what stalled; profiles of the
   p.measurements.back().samples[5] = 40 * seconds;  // of few samples one stalled
   CHECK(calibrate({p}).model.data().ops.begin()->second.factor == Approx(1).epsilon(1e-6));
   p.measurements.back().kernel = "op:optimizer.fwd", p.measurements.back().shape["group"] = 0;
-  CHECK(calibrate({p}).model.variation() == 0);  // nor is it a usual difference
+  CHECK(calibrate({p}).model.traits().variation == 0);  // nor is it a usual difference
 
   Measurement step;
   step.kernel = "step_computation", step.pass = "", step.shape = {{"ranks", 4}}, step.samples = {0.5};
@@ -151,7 +151,7 @@ TEST_CASE("an op costs the mean of its times, less what stalled; profiles of the
   again.fingerprint = p.fingerprint;
   step.counters = {{"issuing_thread_cpu_s", 0.34}, {"alone_cpu_s", 0.2}};
   again.measurements = {step};
-  CHECK(calibrate({p, again}).model.crowding(4) == Approx(1.4));
+  CHECK(calibrate({p, again}).model.traits().crowding_of(4) == Approx(1.4));
 }
 
 TEST_CASE("how ops vary from call to call is told by neighbours: slow phases and ops whose rows change do not count") {
@@ -168,9 +168,9 @@ TEST_CASE("how ops vary from call to call is told by neighbours: slow phases and
   p.measurements.insert(p.measurements.end(), {steady, routed});
   const double rms = std::sqrt((1 + 1.5 * 1.5) / 2) / 1.25;  // of the two phases' differences over the mean
   const MachineModel model = calibrate({p}).model;
-  CHECK(model.variation() == Approx(0.2 / std::sqrt(2) * rms).epsilon(0.02));
-  CHECK(machine_from_json(to_json(model.data()), "test").variation == model.variation());
-  CHECK(items.variation() == 0);
+  CHECK(model.traits().variation == Approx(0.2 / std::sqrt(2) * rms).epsilon(0.02));
+  CHECK(machine_from_json(to_json(model.data()), "test").variation == model.traits().variation);
+  CHECK(items.traits().variation == 0);
   CHECK_THAT(calibrate({p}).notes.back(), Catch::Contains("from call to call"));
 
   std::vector<Profile> profiles(
@@ -179,7 +179,7 @@ TEST_CASE("how ops vary from call to call is told by neighbours: slow phases and
     steady.samples.assign(8, 1e-3 * (i % 2 ? 1.2 : 0.8));
     profiles[i].measurements.push_back(steady);
   }
-  CHECK(calibrate(profiles).model.variation() == 0);
+  CHECK(calibrate(profiles).model.traits().variation == 0);
 }
 
 TEST_CASE("products of a backward pass that were timed apart make it up where it was not measured itself") {
@@ -352,13 +352,13 @@ TEST_CASE("all-reduces four times slower make gathers over the same links slower
   CHECK(model.collective(OpKind::all_gather, 1 << 30, 32, 4).evidence == Evidence::derived);
   CHECK(alone_s(model, OpKind::all_gather, 1 << 30, 8, 1) == Approx(alone_s(usual, OpKind::all_gather, 1 << 30, 8, 1)));
   std::string said;
-  for (const std::string& each : model.basis_of_collectives()) said += each + "\n";
+  for (const std::string& each : model.traits().basis_of_collectives) said += each + "\n";
   CHECK_THAT(said, Catch::Contains("all-reduces over nodes: 3 points of the profile (measured, 4 nodes)"));
   CHECK_THAT(said, Catch::Contains("gathers, scatters, broadcasts and messages over nodes: none in the profile") &&
                        Catch::Contains("0.24 times what is usual, as measured all-reduces over nodes reached"));
   CHECK_THAT(said, Catch::Contains("all-to-alls inside a node: none in the profile; published ones."));
-  CHECK(usual.basis_of_collectives().empty());
-  CHECK(RememberedCost(model).basis_of_collectives() == model.basis_of_collectives());
+  CHECK(usual.traits().basis_of_collectives.empty());
+  CHECK(RememberedCost(model).traits().basis_of_collectives == model.traits().basis_of_collectives);
 }
 
 TEST_CASE("calibration refuses what it cannot use, naming it") {
@@ -382,16 +382,16 @@ TEST_CASE("calibration refuses what it cannot use, naming it") {
 TEST_CASE("a host's name under the key host leaves the decision to the clocks") {
   Profile p = synthetic_profile();
   p.fingerprint["host"] = "node17";
-  CHECK(calibrate({p}).model.synchronous_host());
-  CHECK(calibrate({p}).model.communication_slowdown().share == 0);  // there they share the cores
+  CHECK(calibrate({p}).model.traits().synchronous_host);
+  CHECK(calibrate({p}).model.traits().communication_slowdown.share == 0);  // there they share the cores
   for (Measurement& m : p.measurements) m.clock = "device";
-  CHECK_FALSE(calibrate({p}).model.synchronous_host());
+  CHECK_FALSE(calibrate({p}).model.traits().synchronous_host);
 }
 
 TEST_CASE("communication takes from a GPU's computation what was published") {
   Profile p = synthetic_profile();
   p.fingerprint["host"] = "asynchronous";
-  const CommunicationSlowdown slowdown = calibrate({p}).model.communication_slowdown();
+  const CommunicationSlowdown slowdown = calibrate({p}).model.traits().communication_slowdown;
   CHECK(1 / (1 - slowdown.share) == Approx(1.189));  // arXiv 2507.03114: the mean and the most
   CHECK(1 / (1 - slowdown.high) == Approx(1.4));
   CHECK(slowdown.low < slowdown.share);
@@ -412,7 +412,7 @@ TEST_CASE("products timed beside collectives replace the published slowdown, on 
   }
   p.fingerprint["host"] = "asynchronous";
   const CalibrationResult gpu = calibrate({p});
-  const CommunicationSlowdown slowdown = gpu.model.communication_slowdown();
+  const CommunicationSlowdown slowdown = gpu.model.traits().communication_slowdown;
   CHECK(slowdown.share == Approx(0.2));  // 1 - 1 / 1.25, between none and a half
   CHECK(slowdown.low < slowdown.share);
   CHECK(slowdown.high > slowdown.share);
@@ -420,7 +420,7 @@ TEST_CASE("products timed beside collectives replace the published slowdown, on 
   CHECK(slowdown.evidence == Evidence::measured);
   CHECK(gpu.notes.empty());
   p.fingerprint["host"] = "synchronous";
-  CHECK(calibrate({p}).model.communication_slowdown().share == 0);
+  CHECK(calibrate({p}).model.traits().communication_slowdown.share == 0);
 }
 
 TEST_CASE("groups at work at the same time share the host's cores") {

@@ -193,8 +193,7 @@ TEST_CASE("remembered prices are the prices, asked for once") {
     CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override {
       return ++asked, h100().model.collective(kind, bytes, ranks, nodes);
     }
-    bool synchronous_host() const override { return false; }
-    CommunicationSlowdown communication_slowdown() const override { return {}; }
+    const MachineTraits& traits() const override { return h100().model.traits(); }
   } counted;
   const RememberedCost cost(counted);
   Op product, same, wider, other;
@@ -258,7 +257,7 @@ TEST_CASE("machine.json gives the same model back, and refuses what it does not 
   const MachineModel host(machine_from_json(crowded, "m.json"));
   CHECK(to_json(host.data()) == crowded);
   for (const auto& [ranks, ratio] : {std::pair{1, 1.0}, {2, 1.02}, {3, 1.05}, {4, 1.08}, {9, 1.08}})
-    CHECK(host.crowding(ranks) == Approx(ratio));
+    CHECK(host.traits().crowding_of(ranks) == Approx(ratio));
   for (const auto& [ranks, ratio] : {std::pair{1, 1.1}, {2, 0.9}}) {
     crowded["crowding"] = {{{"ranks", ranks}, {"ratio", ratio}}};
     CHECK_THROWS_WITH(machine_from_json(crowded, "m.json"), Catch::Contains("/crowding/0"));
@@ -266,8 +265,8 @@ TEST_CASE("machine.json gives the same model back, and refuses what it does not 
   broken = document;
   broken.erase("crowding");
   broken.erase("communication_slowdown");  // a file made before these were known
-  CHECK(MachineModel(machine_from_json(broken, "m.json")).crowding(4) == 1);
-  CHECK(MachineModel(machine_from_json(broken, "m.json")).communication_slowdown().share == 0);
+  CHECK(MachineModel(machine_from_json(broken, "m.json")).traits().crowding_of(4) == 1);
+  CHECK(MachineModel(machine_from_json(broken, "m.json")).traits().communication_slowdown.share == 0);
 }
 
 TEST_CASE("a machine file knows every op of a step program") {
@@ -281,7 +280,7 @@ TEST_CASE("a machine file knows every op of a step program") {
 
 TEST_CASE("published H100 figures price DBRX's products at 600 to 800 TFLOP/s, monotone in rows") {
   const MachineModel& model = h100().model;
-  CHECK_FALSE(model.synchronous_host());
+  CHECK_FALSE(model.traits().synchronous_host);
   for (auto [n, k] : {std::pair{6144, 6144}, {8192, 6144}, {21504, 6144}, {6144, 10752}, {100352, 6144}})
     for (double rows : {4096., 8192., 32768.}) {
       const WorkItem item = gemm(rows, n, k, Precision::bf16);

@@ -264,9 +264,9 @@ TEST_CASE("nodes of every kind have prices of their own GPU and adapters") {
 TEST_CASE("whether gathers and reductions share a communicator is the stack's, whoever passes its prices on") {
   for (const auto& [stack, separate] : {std::pair{"torchtitan", false}, {"windtunnel-train", true}}) {
     const StackCost prices = cost("hgx-h100", stack);
-    CHECK(prices.separate_reduce_group() == separate);
-    CHECK(RememberedCost(prices).separate_reduce_group() == separate);
-    CHECK(ScaledCost(prices, {}).separate_reduce_group() == separate);
+    CHECK(prices.traits().separate_reduce_group == separate);
+    CHECK(RememberedCost(prices).traits().separate_reduce_group == separate);
+    CHECK(ScaledCost(prices, {}).traits().separate_reduce_group == separate);
   }
 }
 

@@ -508,7 +508,7 @@ TEST_CASE("the kernel suite's profile reads back, and calibration prices every i
   write_profile(profile, folder.path() / "profile.json");
   const CalibrationResult result = calibrate({read_profile(folder.path() / "profile.json")});
   CHECK(result.notes == std::vector<std::string>{});
-  CHECK(result.model.synchronous_host());
+  CHECK(result.model.traits().synchronous_host);
   const ProgramSet set = build_program_set(run.model, run.layout, program_options(run));
   for (const WorkItem& item : items_of(set.programs.front())) CHECK(result.model.item(item, 64).seconds > 0);
 }

@@ -228,12 +228,12 @@ std::string p99_basis(const PlanInputs& inputs) {
 }
 
 std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& plan) {
-  const CommunicationSlowdown slowdown = inputs.prices->communication_slowdown();
+  const CommunicationSlowdown slowdown = inputs.prices->traits().communication_slowdown;
   std::vector<std::string> out{fmt::format(
       "Overlap: weights of the next layer are gathered while a layer computes, gradients are reduced behind it, "
       "one layer ahead as in the step program{}; {}. Clocks that fall under load and stragglers are not in the "
       "step time.",
-      inputs.prices->separate_reduce_group() ? "" : ", and go one after the other through one communicator",
+      inputs.prices->traits().separate_reduce_group ? "" : ", and go one after the other through one communicator",
       slowdown.share > 0 ? fmt::format("collectives in flight take {:.0f} % of the compute rate ({})",
                                        100 * slowdown.share, to_string(slowdown.evidence))
                          : "what communication takes from computation is in the prices of computation")};

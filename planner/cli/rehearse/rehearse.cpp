@@ -44,11 +44,11 @@ fs::path run_file(const std::string& name) {
 /// Times of a single rank as measured on this machine (also on a GPU), without a cluster or a framework's overheads.
 std::shared_ptr<const OpCost> measured_prices(const std::string& file, DeviceKind device) {
   const auto cost = make_prices({.profiles = {}, .machine = file, .stack = ""}, this_machine(1), 1).cost;
-  if (cost->synchronous_host() != (device == DeviceKind::cpu))
+  if (cost->traits().synchronous_host != (device == DeviceKind::cpu))
     throw_error(
         Code::usage,
         "{}: found prices of {}, the rehearsal runs on {}; calibrate on a profile that windtunnel bench measured there",
-        file, cost->synchronous_host() ? "a CPU" : "GPUs",
+        file, cost->traits().synchronous_host ? "a CPU" : "GPUs",
         device == DeviceKind::cpu ? "this machine's CPU" : "its GPU");
   return cost;
 }

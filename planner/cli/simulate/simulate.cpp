@@ -16,6 +16,7 @@
 #include "reports/render/text_report.hpp"
 #include "reports/render/write.hpp"
 #include "sim/cost/op_times.hpp"
+#include "sim/cost/ops/remembered_cost.hpp"
 #include "sim/cost/published_constants.hpp"
 #include "sim/cost/stacks/step_family.hpp"
 #include "sim/program/memory/choose_microbatch.hpp"
@@ -62,8 +63,9 @@ void simulate(const Options& o) {
   if (!step.cluster.shared_cores())
     step.memory = PublishedConstants::get().memory.of(prices.stack, step.run.layout.world());
   const StepRatiosByKind off_by = prices.intervals.of(step_family(step.run.model, step.run.layout));
+  const RememberedCost cost(*prices.cost);
   const auto simulated = [&](const RoutingSource& loads_of) {
-    return simulated_step(step_question(step.run, step.cluster, prices.stack, loads_of), *prices.cost,
+    return simulated_step(step_question(step.run, step.cluster, prices.stack, loads_of), cost,
                           {.replay = {.health = {}, .off_by = off_by}});
   };
   static_cast<SimulatedStep&>(step) = simulated(*routing);

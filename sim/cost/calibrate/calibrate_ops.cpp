@@ -154,7 +154,7 @@ void calibrate_ops(const std::vector<Sample>& samples, Calibration& out) {
     if (!(m.median() > 0)) continue;  // an op shorter than its clock's tick: nothing to learn
     try {
       const auto sharing = m.shape.find("host_ranks");
-      const double crowding = sharing == m.shape.end() ? 1 : model.crowding(sharing->second);
+      const double crowding = sharing == m.shape.end() ? 1 : model.traits().crowding_of(sharing->second);
       const TracedItems items = items_of(m, key, model);
       Trace trace{items.seconds, trimmed_mean(m.samples, kStalled) / crowding, m.samples, m.evidence.kind,
                   m.evidence.source};

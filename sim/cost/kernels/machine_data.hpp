@@ -94,8 +94,8 @@ struct MachineData {
   std::map<OpKey, OpFactor> ops;
   CollectiveData collectives;
   CommunicationSlowdown communication_slowdown;
-  std::map<std::int64_t, double> crowding;  ///< what OpCost::crowding says, where it was measured
-  double variation = 0;                     ///< what OpCost::variation says, from traces
+  std::map<std::int64_t, double> crowding;  ///< MachineTraits::crowding
+  double variation = 0;                     ///< MachineTraits::variation, from traces
   std::vector<StorageRates> storage;        ///< one for each store that checkpoints were written to
   /// Nothing but storage was measured: this prices no step.
   bool storage_only() const { return table.empty() && fits.empty() && ops.empty() && collectives.empty(); }

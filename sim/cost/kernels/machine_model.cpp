@@ -113,6 +113,11 @@ MachineModel::MachineModel(MachineData data) : data_(std::move(data)) {
       data_.synchronous_host ? CollectiveEstimator(links.cpu)
       : links.points.empty() ? CollectiveEstimator::published()
                              : CollectiveEstimator::published().with_own(links.points));
+  traits_ = {.synchronous_host = data_.synchronous_host,
+             .variation = data_.variation,
+             .communication_slowdown = data_.communication_slowdown,
+             .crowding = data_.crowding,
+             .basis_of_collectives = collectives_->basis()};
 }
 
 namespace {
@@ -370,17 +375,6 @@ CollectivePrice MachineModel::collective(OpKind kind, double bytes, std::int64_t
                 "\"nvlink_Bps\" in the fingerprint of the profile",
                 to_string(kind));
   return collectives_->price({kind, bytes, {ranks, nodes}, machine});
-}
-
-double MachineModel::crowding(std::int64_t ranks) const {
-  std::int64_t below = 1;
-  double ratio = 1;
-  for (const auto& [measured, value] : data_.crowding) {
-    if (measured > ranks)
-      return ratio + (value - ratio) * static_cast<double>(ranks - below) / static_cast<double>(measured - below);
-    below = measured, ratio = value;
-  }
-  return ratio;
 }
 
 }  // namespace wt

@@ -25,17 +25,12 @@ class MachineModel : public OpCost {
 
   explicit MachineModel(MachineData data);
 
+  const MachineTraits& traits() const override { return traits_; }
   Price item(const WorkItem& item, const BoundRows& rows) const override;
   using OpCost::segment;
   Price segment(const Op& op, const BoundRows& rows, Clock clock) const override;
   /// Of GPUs that no collective was measured on: published ones, over InfiniBand.
   CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override;
-  bool synchronous_host() const override { return data_.synchronous_host; }
-  CommunicationSlowdown communication_slowdown() const override { return data_.communication_slowdown; }
-  /// Between measured numbers of ranks on a line, beyond the last as there.
-  double crowding(std::int64_t ranks) const override;
-  double variation() const override { return data_.variation; }
-  std::vector<std::string> basis_of_collectives() const override { return collectives_->basis(); }
 
   /// item(), with its source. Throws as item() does.
   Answer answer(const WorkItem& item, double rows) const;
@@ -65,6 +60,7 @@ class MachineModel : public OpCost {
   std::optional<Price> roofline(const WorkItem& item, double rows, std::string* source) const;
 
   MachineData data_;
+  MachineTraits traits_;
   std::shared_ptr<const CollectiveEstimator> collectives_;
   double best_flops_ = 0, best_Bps_ = 0;  ///< best rates among the measurements, for the roofline
 };

@@ -48,4 +48,15 @@ CommunicationSlowdown published_slowdown() {
       "on 4 A100, H100, MI250, MI210); github.com/NVIDIA/nccl/issues/689: 16 multiprocessors of their own with 8 NICs"};
 }
 
+double MachineTraits::crowding_of(std::int64_t ranks) const {
+  std::int64_t below = 1;
+  double ratio = 1;
+  for (const auto& [measured, value] : crowding) {
+    if (measured > ranks)
+      return ratio + (value - ratio) * static_cast<double>(ranks - below) / static_cast<double>(measured - below);
+    below = measured, ratio = value;
+  }
+  return ratio;
+}
+
 }  // namespace wt

@@ -2,6 +2,7 @@
 // how it was found and on which evidence it rests.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -62,6 +63,32 @@ struct CommunicationSlowdown {
 /// x) of its rate; low end: 16 of an H100's 132 multiprocessors and nothing of its memory.
 CommunicationSlowdown published_slowdown();
 
+/// What holds for all ops of a machine, as a stack uses it.
+struct MachineTraits {
+  /// True where the issuing thread computes itself (CPU): ops issued after a segment start after it.
+  bool synchronous_host = false;
+  /// Whether a shard group's gathers and reductions have a communicator each and run beside each other, as in our
+  /// trainer; else they share one, which runs one collective at a time in the order of issue. Hosts always have two.
+  bool separate_reduce_group = true;
+  /// Share of a tensor group's bytes that is not hidden behind its products: what a program built for these prices
+  /// sends.
+  double tensor_traffic = 1;
+  /// Relative standard deviation of an op's seconds from one call to the next on the same rank; 0: not known.
+  double variation = 0;
+  /// Zero where ranks communicate by CPU: transport threads and computation share the cores there.
+  CommunicationSlowdown communication_slowdown = {};
+  /// What a rank's computation takes where that many share a host's cores, over what it takes alone: caches are
+  /// refilled after every slice of the scheduler. Where it was measured; empty on GPUs.
+  std::map<std::int64_t, double> crowding = {};
+  Price once_a_step = {};  ///< what a step takes beside its ops: loss, logging, data
+  /// Which collectives' prices rest on measurements of this machine and which do not, a sentence each; empty where none
+  /// do.
+  std::vector<std::string> basis_of_collectives = {};
+
+  /// Between measured numbers of ranks on a line, beyond the last as there; 1 where nothing was measured.
+  double crowding_of(std::int64_t ranks) const;
+};
+
 /// What an op's sizes are bound to on a rank.
 struct BoundRows {
   double sum = 0;                          ///< rows that the rank receives: Amount::per_row counts these
@@ -95,6 +122,7 @@ struct PriceBasis {
 class OpCost {
  public:
   virtual ~OpCost() = default;
+  virtual const MachineTraits& traits() const = 0;
   /// One work item, rows bound; with rows by expert it takes as long as without, or longer. Throws Error{usage} naming
   /// the benchmark to run when nothing is known and assumptions are not allowed.
   virtual Price item(const WorkItem& item, const BoundRows& rows) const = 0;
@@ -106,16 +134,6 @@ class OpCost {
   /// Prices on nodes of that kind of the cluster (ClusterSpec::of_kind); these, unless the kinds' GPUs or adapters
   /// differ. Who computes and what communication takes from it are the same on all kinds.
   virtual const OpCost& on(std::size_t /*kind*/) const { return *this; }
-  /// True where the issuing thread computes itself (CPU): ops issued after a segment start after it.
-  virtual bool synchronous_host() const = 0;
-  /// Zero where ranks communicate by CPU: transport threads and computation share the cores there.
-  virtual CommunicationSlowdown communication_slowdown() const = 0;
-  /// What a rank's computation takes where that many share a host's cores, over what it takes alone: caches are
-  /// refilled after every slice of the scheduler. 1 on GPUs.
-  virtual double crowding(std::int64_t /*ranks*/) const { return 1; }
-  /// Whether a shard group's gathers and reductions have a communicator each and run beside each other, as in our
-  /// trainer; else they share one, which runs one collective at a time in the order of issue. Hosts always have two.
-  virtual bool separate_reduce_group() const { return true; }
   /// What a dispatcher makes of the price of an all-to-all over `nodes` nodes that has routed rows of `row_bytes` each.
   virtual CollectivePrice row_exchange(CollectivePrice price, Dispatcher /*dispatcher*/, double /*row_bytes*/,
                                        std::int64_t /*nodes*/) const {
@@ -126,16 +144,6 @@ class OpCost {
   virtual double launch_s(const Op& /*op*/, const Layout& /*layout*/) const { return 0; }
   /// Seconds until the GPU has done `gpu_s` of work that the host needs `launch_s` to issue.
   virtual double issued_s(double gpu_s, double /*launch_s*/) const { return gpu_s; }
-  /// Share of a tensor group's bytes that is not hidden behind its products: what a program built for these prices
-  /// sends.
-  virtual double tensor_traffic() const { return 1; }
-  /// What a step takes beside its ops: loss, logging, data.
-  virtual Price once_a_step() const { return {}; }
-  /// Relative standard deviation of an op's seconds from one call to the next on the same rank; 0: not known.
-  virtual double variation() const { return 0; }
-  /// Which collectives' prices rest on measurements of this machine and which do not, a sentence each; empty where none
-  /// do.
-  virtual std::vector<std::string> basis_of_collectives() const { return {}; }
   /// Of item()'s price.
   virtual PriceBasis explain(const WorkItem& item, const BoundRows& /*rows*/) const {
     return {to_string(item.kernel), 0, ""};

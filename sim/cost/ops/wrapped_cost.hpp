@@ -15,6 +15,7 @@ class WrappedCost : public OpCost {
   /// `cost` must outlive it.
   explicit WrappedCost(const OpCost& cost) : cost_(cost) {}
 
+  const MachineTraits& traits() const override { return cost_.traits(); }
   using OpCost::segment;
   Price item(const WorkItem& item, const BoundRows& rows) const override { return cost_.item(item, rows); }
   Price segment(const Op& op, const BoundRows& rows, Clock clock) const override {
@@ -30,20 +31,12 @@ class WrappedCost : public OpCost {
     if (!other) other = around(theirs, kind);
     return *other;
   }
-  bool synchronous_host() const final { return cost_.synchronous_host(); }
-  CommunicationSlowdown communication_slowdown() const override { return cost_.communication_slowdown(); }
-  double crowding(std::int64_t ranks) const final { return cost_.crowding(ranks); }
-  bool separate_reduce_group() const final { return cost_.separate_reduce_group(); }
   CollectivePrice row_exchange(CollectivePrice price, Dispatcher dispatcher, double row_bytes,
                                std::int64_t nodes) const final {
     return cost_.row_exchange(std::move(price), dispatcher, row_bytes, nodes);
   }
   double launch_s(const Op& op, const Layout& layout) const final { return cost_.launch_s(op, layout); }
   double issued_s(double gpu_s, double launch_s) const final { return cost_.issued_s(gpu_s, launch_s); }
-  double tensor_traffic() const final { return cost_.tensor_traffic(); }
-  Price once_a_step() const final { return cost_.once_a_step(); }
-  double variation() const final { return cost_.variation(); }
-  std::vector<std::string> basis_of_collectives() const final { return cost_.basis_of_collectives(); }
   PriceBasis explain(const WorkItem& item, const BoundRows& rows) const final { return cost_.explain(item, rows); }
 
  protected:

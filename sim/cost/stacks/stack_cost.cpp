@@ -58,6 +58,12 @@ StackCost::StackCost(const ClusterSpec& cluster, StackUse use, BenchmarkTimes ti
       choice_(precisions, use_.traits.attention, sheet_) {
   times_.collectives->check_fabric(machine_);
   measured_ = times_.items->measured_on(sheet_);
+  traits_ = {.separate_reduce_group = use_.traits.separate_reduce_group,
+             .tensor_traffic = use_.constants[C::tensor],
+             .communication_slowdown =
+                 times_.measured ? times_.measured->traits().communication_slowdown : published_slowdown(),
+             .once_a_step = price(use_.constants[C::step_s], use_.evidence),
+             .basis_of_collectives = times_.collectives->basis()};
   if (!times_.measured) return;
   own_ = OwnRatios(times_.measured->data(), *times_.items, choice_.in_16_bits(), sheet_);
   const CollectiveMachine& measured = times_.measured->data().collectives.machine;
@@ -79,10 +85,6 @@ Price StackCost::price(double seconds, Evidence root) const {
   Price out{seconds, seconds, seconds, Lookup::fitted, Evidence::derived};
   out.by_evidence[static_cast<std::size_t>(root)] = seconds;
   return out;
-}
-
-CommunicationSlowdown StackCost::communication_slowdown() const {
-  return times_.measured ? times_.measured->communication_slowdown() : published_slowdown();
 }
 
 CollectivePrice StackCost::row_exchange(CollectivePrice price, Dispatcher dispatcher, double row_bytes,

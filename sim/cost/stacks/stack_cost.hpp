@@ -39,21 +39,16 @@ class StackCost : public OpCost {
   /// Nodes of the cluster's own kind, with these constants.
   StackCost(const ClusterSpec& cluster, StackUse use, BenchmarkTimes times, const Precisions& precisions = {});
 
+  const MachineTraits& traits() const override { return traits_; }
   using OpCost::segment;
   Price item(const WorkItem& item, const BoundRows& rows) const override;
   /// Its items. Where traces of this machine say what the op takes, that.
   Price segment(const Op& op, const BoundRows& rows, Clock clock) const override;
   CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override;
-  bool synchronous_host() const override { return false; }
-  CommunicationSlowdown communication_slowdown() const override;
-  bool separate_reduce_group() const override { return use_.traits.separate_reduce_group; }
   CollectivePrice row_exchange(CollectivePrice price, Dispatcher dispatcher, double row_bytes,
                                std::int64_t nodes) const override;
   double launch_s(const Op& op, const Layout& layout) const override;
   double issued_s(double gpu_s, double launch_s) const override;
-  double tensor_traffic() const override { return use_.constants[StepConstant::tensor]; }
-  Price once_a_step() const override { return price(use_.constants[StepConstant::step_s], use_.evidence); }
-  std::vector<std::string> basis_of_collectives() const override { return times_.collectives->basis(); }
   PriceBasis explain(const WorkItem& item, const BoundRows& rows) const override;
   const OpCost& on(std::size_t kind) const override {
     return kind == 0 || others_.empty() ? *this : *others_.at(kind - 1);
@@ -71,6 +66,7 @@ class StackCost : public OpCost {
 
   StackUse use_;
   BenchmarkTimes times_;
+  MachineTraits traits_;
   CollectiveMachine machine_;
   DataSheet sheet_;
   MeasuredKinds measured_;

@@ -1,8 +1,8 @@
-// Caches OpCost: layers and ranks repeat the same questions.
+// Segments as they were bound on nodes of one kind: layers and ranks repeat them a million times. Prices that many
+// steps ask for are remembered elsewhere (sim/cost/ops/remembered_cost.hpp).
 #pragma once
 #include <algorithm>
 #include <map>
-#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -10,17 +10,15 @@
 
 namespace wt {
 
-/// A segment's price, and the binder's index of its evidence.
-struct SegmentPrice {
+struct BoundSegment {
   Price price;
-  int evidence = -1;
+  int evidence = -1;  ///< the binder's index
 };
 
-class PriceCache {
+class BoundSegments {
  public:
-  explicit PriceCache(const OpCost& cost) : cost_(cost) {}
-  SegmentPrice& segment(const Op& op, const BoundRows& rows);
-  const CollectivePrice& collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes);
+  explicit BoundSegments(const OpCost& cost) : cost_(cost) {}
+  BoundSegment& of(const Op& op, const BoundRows& rows);
 
  private:
   struct Rows {
@@ -38,8 +36,7 @@ class PriceCache {
   };
 
   const OpCost& cost_;
-  std::unordered_map<const Op*, std::map<Rows, SegmentPrice, Less>> segments_;
-  std::map<std::tuple<OpKind, double, std::int64_t, std::int64_t>, CollectivePrice> collectives_;
+  std::unordered_map<const Op*, std::map<Rows, BoundSegment, Less>> segments_;
 };
 
 }  // namespace wt
