@@ -67,7 +67,8 @@ def record(options):
             continue
         done = subprocess.run([options.windtunnel, *arguments, "--json"], env=environment, capture_output=True, text=True, cwd=configs.parent)
         try:
-            kept = {"status": done.returncode, "document": without_build(json.loads(done.stdout))}
+            printed = done.stdout.replace(str(configs), "configs")
+            kept = {"status": done.returncode, "document": without_build(json.loads(printed))}
         except json.JSONDecodeError:
             kept = {"status": done.returncode, "text": done.stdout, "error": done.stderr.replace(str(configs), "configs")}
         (options.output / f"{name}.json").write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
