@@ -176,6 +176,7 @@ OutsideMemory outside_memory(const std::vector<OutsideRow>& rows, const std::vec
       by_origin[{row.origin, stack_of(row.framework, stacks).name, row.alone()}].push_back(
           std::log(row.outside_bytes()));
   std::vector<OutsideMemory::Known> known;
+  known.reserve(by_origin.size());
   for (const auto& [key, logs] : by_origin)
     known.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), mean(logs)});
   return OutsideMemory(std::move(known));
