@@ -1,6 +1,7 @@
 // What a command line asks for and cannot have is refused before the work: each command here also names something that
 // only the work would find, and is told of the first.
 #include <catch2/catch.hpp>
+#include <filesystem>
 
 #include "tests/fixtures/temp_directory.hpp"
 #include "tests/fixtures/windtunnel.hpp"
@@ -154,4 +155,16 @@ TEST_CASE("export and import-run say what they need, and write nothing where the
   const Ended ended = windtunnel(toml + " --gpus 8" + out);
   CHECK(ended.status == 0);
   CHECK(windtunnel("export " + (folder / "job").string() + " --to megatron-core --json").status == 0);
+}
+
+TEST_CASE("constants of published tables are not of a profile: what belongs to profiles is refused") {
+  const TempDirectory folder;
+  const std::string published = "calibrate --published -o " + (folder / "constants").string();
+  refused(published + " tests/data/h100-profile.json", 2, "found a profile, which");
+  refused(published + " --json", 2, "found --json");
+  refused(published + " --allow-assumed", 2, "found --allow-assumed");
+  CHECK_FALSE(std::filesystem::exists(folder / "constants"));
+  CHECK(windtunnel(published).status == 0);
+  for (const auto& file : std::filesystem::directory_iterator("configs/constants"))
+    CHECK(std::filesystem::exists(folder / "constants" / file.path().filename()));
 }

@@ -36,9 +36,11 @@ std::string with_rows_of_numbers(const std::string& json) {
 
 /// The files of configs/constants anew, or in another folder.
 void fit_published(const Options& o) {
-  if (!o.profiles.empty() || o.json)
+  if (!o.profiles.empty() || o.json || o.allow_assumed)
     throw_error(Code::usage, "calibrate --published: found {}, which belongs to profiles; leave it out",
-                o.json ? "--json" : "a profile");
+                o.json            ? "--json"
+                : o.allow_assumed ? "--allow-assumed"
+                                  : "a profile");
   const std::filesystem::path folder = o.output.empty() ? configs_folder() / "constants" : make_folder(o.output);
   for (const auto& [name, document] : PublishedTimes::get().documents()) {
     write_file_atomically(folder / (name + ".json"), with_rows_of_numbers(document.dump(1)) + "\n");
