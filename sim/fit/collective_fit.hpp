@@ -13,7 +13,7 @@ namespace wt {
 
 class CollectiveFit {
  public:
-  /// Half a second for the published table.
+  /// Takes half a second for the published table.
   explicit CollectiveFit(std::vector<CollectivePoint> points);
   CollectiveConstants constants() const;
   /// Without the points of a cluster or an origin by this name.

@@ -1,5 +1,5 @@
-// What published steps say of stacks: the constants of the step model (step_model.hpp), fitted on all of them, or
-// without those of an origin or a stack.
+// The constants of each stack (sim/cost/stacks/step_constants.hpp), fitted to all published steps, or to those that
+// another origin or another stack published.
 #pragma once
 #include <map>
 #include <memory>
