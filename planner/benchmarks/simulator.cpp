@@ -44,8 +44,8 @@ struct Step {
   }
 };
 
-const OpCost& prices() {
-  static const Prices made = make_prices({}, read_cluster("hgx-h100"), 3072);
+const OpCost& times() {
+  static const MachineTimes made = make_times({}, read_cluster("hgx-h100"), 3072);
   return *made.cost;
 }
 
@@ -83,12 +83,12 @@ class CpuTime {
 
 void simulate(benchmark::State& state, const Step& step, bool fold) {
   ReplayResult result;
-  prices();
+  times();
   {
     const CpuTime cpu(state);
     for (auto _ : state)
       result =
-          replay(step.programs(), step.layout, step.model, step.cluster, prices(), *step.routing, {0, fold, false, {}});
+          replay(step.programs(), step.layout, step.model, step.cluster, times(), *step.routing, {0, fold, false, {}});
   }
   const auto ops = static_cast<std::int64_t>(unroll(step.programs().programs[0]).size());
   state.counters["ops"] = static_cast<double>(ops * result.simulated_ranks);
@@ -131,7 +131,7 @@ struct Space {
   ModelSpec model = read_model("dbrx");
   SearchProblem problem{.model = model,
                         .cluster = read_cluster("dbrx-3072-h100"),
-                        .cost = prices(),
+                        .cost = times(),
                         .gpus = 3072,
                         .seq = kSeq,
                         .global_batch = 3072,
@@ -168,7 +168,7 @@ void bound0_of_space(benchmark::State& state) {
   space();
   const CpuTime cpu(state);
   for (auto _ : state) {
-    const RememberedCost cost(prices());
+    const RememberedCost cost(times());
     for (const Space::Case& c : space().cases)
       benchmark::DoNotOptimize(bound0(c.set.programs[0], c.layout, space().problem.cluster, cost, c.floors));
   }
@@ -188,7 +188,7 @@ void bound0_just_built(benchmark::State& state) {
   const SearchProblem& p = space().problem;
   double least_s = 1e300;
   for (auto _ : state) {
-    const RememberedCost cost(prices());
+    const RememberedCost cost(times());
     double bounds_s = 0;
     for (const Space::Case& c : space().cases) {
       const ProgramSet set = build_program_set(p.model, c.layout, program_options(p, c.layout));
@@ -208,7 +208,7 @@ void bound1_of_space(benchmark::State& state) {
   space();
   const CpuTime cpu(state);
   for (auto _ : state) {
-    const RememberedCost cost(prices());
+    const RememberedCost cost(times());
     for (const Space::Case& c : space().cases)
       benchmark::DoNotOptimize(bound1(c.set, c.layout, space().problem.cluster, cost, *c.routing));
   }
@@ -219,7 +219,7 @@ BENCHMARK(bound1_of_space)->Unit(benchmark::kMicrosecond);
 /// With everything that a layout of a search needs before its bound: its program, its busiest rank, its floors.
 void bound_with_program(benchmark::State& state) {
   for (auto _ : state) {
-    const RememberedCost cost(prices());
+    const RememberedCost cost(times());
     const SearchProblem& p = space().problem;
     const SearchProblem problem{.model = p.model,
                                 .cluster = p.cluster,

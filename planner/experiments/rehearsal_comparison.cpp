@@ -104,7 +104,7 @@ bool Rehearsal::peak_holds() const {
 }
 
 Rehearsal read_rehearsal_result(const RunSpec& plan, const RunSpec& run, const std::filesystem::path& folder,
-                                const RoutingSource& source, const RoutingSource& plan_source, const OpCost* prices) {
+                                const RoutingSource& source, const RoutingSource& plan_source, const OpCost* times) {
   Rehearsal out;
   out.plan = plan, out.run = run;
   const std::string origin = (folder / "rehearsal.json").string();
@@ -133,7 +133,7 @@ Rehearsal read_rehearsal_result(const RunSpec& plan, const RunSpec& run, const s
 
   const bool cpu = run.device == DeviceKind::cpu;
   std::map<OpKey, std::vector<double>> measured;  // sums by step
-  std::map<OpKey, Price> predicted;
+  std::map<OpKey, TimeEstimate> predicted;
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const Op& op = *ops[i].op;
     if (op.asynchronous()) {
@@ -144,15 +144,15 @@ Rehearsal read_rehearsal_result(const RunSpec& plan, const RunSpec& run, const s
     auto& sums = measured.try_emplace(key_of(op), steps.size(), 0.0).first->second;
     for (std::size_t s = 0; s < steps.size(); ++s)
       sums[s] += cpu ? steps[s].ops[i].thread_cpu_s : steps[s].ops[i].done_s - steps[s].ops[i].issued_s;
-    if (!prices) continue;
-    const Price price = prices->segment(op, steps.back().ops[i].rows);
-    if (const auto [at, fresh] = predicted.try_emplace(key_of(op), price); !fresh) at->second += price;
+    if (!times) continue;
+    const TimeEstimate estimate = times->segment(op, steps.back().ops[i].rows);
+    if (const auto [at, fresh] = predicted.try_emplace(key_of(op), estimate); !fresh) at->second += estimate;
   }
   const auto planned_counts = counts_of(planned);
   for (const auto& [key, count] : counts_of(program)) {
     RehearsedOp op{key, planned_counts.contains(key) ? planned_counts.at(key) : 0, count, 0, {}};
     op.measured_s = median(measured.at(key)) / static_cast<double>(count);
-    if (prices) (op.predicted = predicted.at(key)).value() *= 1.0 / static_cast<double>(count);
+    if (times) (op.predicted = predicted.at(key)).value() *= 1.0 / static_cast<double>(count);
     out.ops.push_back(op);
   }
   return out;

@@ -31,10 +31,10 @@ std::optional<PlanFigures> read_plan_figures(const std::filesystem::path& run_fi
 /// Ops of one kind of work on the compute lane.
 struct RehearsedOp {
   OpKey key;
-  std::int64_t planned = 0;        ///< in a step of the plan
-  std::int64_t rehearsed = 0;      ///< in a measured step
-  double measured_s = 0;           ///< one op: the median step's sum over the number of ops
-  std::optional<Price> predicted;  ///< one op, with its rows; empty without a machine model
+  std::int64_t planned = 0;               ///< in a step of the plan
+  std::int64_t rehearsed = 0;             ///< in a measured step
+  double measured_s = 0;                  ///< one op: the median step's sum over the number of ops
+  std::optional<TimeEstimate> predicted;  ///< one op, with its rows; empty without a machine model
 };
 
 struct Rehearsal {
@@ -59,10 +59,10 @@ struct Rehearsal {
   bool peak_holds() const;
 };
 
-/// `folder`: output of windtunnel-train for `run` (rehearsal.json). `source`: the run's routing. `prices` may be
-/// nullptr. Throws Error{usage} for a damaged file and for missing prices.
+/// `folder`: output of windtunnel-train for `run` (rehearsal.json). `source`: the run's routing. `times` may be
+/// nullptr. Throws Error{usage} for a damaged file and for missing times.
 Rehearsal read_rehearsal_result(const RunSpec& plan, const RunSpec& run, const std::filesystem::path& folder,
-                                const RoutingSource& source, const RoutingSource& plan_source, const OpCost* prices);
+                                const RoutingSource& source, const RoutingSource& plan_source, const OpCost* times);
 
 nlohmann::json to_json(const Rehearsal& rehearsal);
 

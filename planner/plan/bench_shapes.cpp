@@ -12,8 +12,8 @@
 namespace wt {
 namespace {
 
-/// A price of 0 if the profiles do not have this class of kernels.
-Price price_of(const OpCost& cost, const WorkItem& item) {
+/// A time of 0 if the profiles do not have this class of kernels.
+TimeEstimate time_of(const OpCost& cost, const WorkItem& item) {
   try {
     return cost.item(item, 0);
   } catch (const Error&) {
@@ -42,7 +42,7 @@ namespace {
 /// Collects the work items of layouts.
 class ShapesOf {
  public:
-  explicit ShapesOf(const PlanInputs& inputs) : inputs_(inputs), problem_(search_problem(inputs, *inputs.prices)) {
+  explicit ShapesOf(const PlanInputs& inputs) : inputs_(inputs), problem_(search_problem(inputs, *inputs.times)) {
     const StudySpec& s = inputs.study;
     if (s.cluster.one_gpu(s.gpus).empty())
       throw_error(Code::usage, "study {}: found {}, and a benchmark is of one GPU; needs a study of nodes of one kind",
@@ -65,11 +65,11 @@ class ShapesOf {
 
   StudyShapes take() {
     for (const WorkItem& item : items_.list()) {
-      const Price price = price_of(*inputs_.prices, item);
-      if (price.lookup == Lookup::exact && price.seconds > 0)
+      const TimeEstimate estimate = time_of(*inputs_.times, item);
+      if (estimate.lookup == Lookup::exact && estimate.seconds > 0)
         ++out_.known;
       else
-        out_.missing.push_back({item, price.seconds});
+        out_.missing.push_back({item, estimate.seconds});
     }
     return std::move(out_);
   }

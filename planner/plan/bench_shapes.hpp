@@ -1,4 +1,4 @@
-// The kernel shapes whose prices a study needs and its profiles lack, and the time to measure them.
+// The kernel shapes whose times a study needs and its profiles lack, and the time to measure them.
 #pragma once
 #include <vector>
 
@@ -14,7 +14,7 @@ inline constexpr int kBenchSamples = 9;
 
 struct MissingShape {
   WorkItem item;
-  double seconds = 0;  ///< of one call by the study's prices; 0 = unknown
+  double seconds = 0;  ///< of one call by the study's times; 0 = unknown
 };
 
 struct StudyShapes {

@@ -97,7 +97,7 @@ CheckpointSeconds checkpoint_seconds(const StudySpec& s, const StateParts& parts
 CheckpointTimes checkpoint_times(const PlanInputs& inputs, const Layout& layout) {
   const StudySpec& s = inputs.study;
   const ClusterSpec& c = s.cluster;
-  const ScaledCost cost(*inputs.prices, s.scale);
+  const ScaledCost cost(*inputs.times, s.scale);
   const SearchProblem problem = search_problem(inputs, cost);
   const StateParts parts = state_parts(layout, state_elements_of_stages(s.model, with_stack_chunks(problem, layout)),
                                        s.checkpoint.bytes_per_parameter, c.gpus_per_node);

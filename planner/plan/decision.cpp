@@ -23,7 +23,7 @@ std::array<double, 2> factors(const PlannedOption& o, const std::string& prices)
   const RobustChoice& r = o.plan->robust;
   std::array<double, 2> out{1, 1};
   for (const VariedClass& varied : r.classes)
-    if (varied.prices.name == prices)
+    if (varied.times.name == prices)
       for (std::size_t end = 0; end < out.size(); ++end)
         out[end] = r.table.steps_s[varied.scenarios[end]][r.chosen] / r.table.steps_s[0][r.chosen];
   return out;

@@ -37,7 +37,7 @@ struct PlannedOption {
 
 /// The value of knowing one class of prices of one cluster before choosing an option.
 struct OptionWorth {
-  std::string cluster, prices;
+  std::string cluster, times;
   double changes = 0;                  ///< probability that the option changes
   double saves = 0;                    ///< expected, in units of the objective: days, money, kWh
   std::optional<double> minutes = {};  ///< duration of the measurement, as in Worth

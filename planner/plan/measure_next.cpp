@@ -26,8 +26,8 @@ std::optional<double> collective_minutes(const PlanInputs& inputs, OpKind kind, 
   const double Bps = between ? c.nic_per_gpu_Bps() : c.nvswitch_Bps;
   double seconds = 0;
   for (double bytes = kSmallest; bytes <= kLargest; bytes *= 2) {
-    const CollectivePrice price = inputs.prices->collective(kind, bytes, ranks, nodes);
-    seconds += kCalls * (price.latency_s + bytes / (price.efficiency * Bps));
+    const CollectiveEstimate estimate = inputs.times->collective(kind, bytes, ranks, nodes);
+    seconds += kCalls * (estimate.latency_s + bytes / (estimate.efficiency * Bps));
   }
   return seconds / kMinute_s;
 }
@@ -51,13 +51,13 @@ class Worths {
   Worth of(const VariedClass& varied) const {
     const RegretTable& table = plan_.robust.table;
     const auto& [low, high] = varied.scenarios;
-    Worth out = worth(varied.prices.name,
+    Worth out = worth(varied.times.name,
                       value_of_knowing({table.steps_s[low], table.steps_s[0], table.steps_s[high]}, plan_.robust.chosen,
                                        inputs_.study.search.tie, plan_.robust.given_up()));
     const std::size_t chosen = plan_.robust.chosen;
     out.width = amount_of(table.steps_s[high][chosen] - table.steps_s[low][chosen]);
-    out.joint = !varied.prices.single();
-    measured_by(varied.prices, out);
+    out.joint = !varied.times.single();
+    measured_by(varied.times, out);
     return out;
   }
 
@@ -98,10 +98,10 @@ class Worths {
     return out;
   }
 
-  void measured_by(const PriceClass& prices, Worth& out) const {
-    if (!prices.kernels.empty()) {
+  void measured_by(const TimeClass& times, Worth& out) const {
+    if (!times.kernels.empty()) {
       double seconds = 0;
-      for (const Kernel kernel : prices.kernels)
+      for (const Kernel kernel : times.kernels)
         if (const auto found = shapes_.find(kernel); found != shapes_.end())
           for (const MissingShape& shape : found->second) {
             seconds += estimated_s(shape, !inputs_.study.cluster.shared_cores(), samples_);
@@ -112,11 +112,11 @@ class Worths {
                 : several_kinds     ? "windtunnel bench, on each kind of node"
                                     : "nothing: its profiles have these shapes";
       if (!out.shapes.empty()) out.minutes = seconds / kMinute_s;
-    } else if (prices.slowdown) {
+    } else if (times.slowdown) {
       out.how = "windtunnel bench collectives, on two GPUs";
     } else {
       double minutes = 0;
-      for (const auto& [kind, between] : prices.collectives)
+      for (const auto& [kind, between] : times.collectives)
         if (const auto one = collective_minutes(inputs_, kind, between)) minutes += *one;
       out.how = inputs_.study.cluster.shared_cores() ? "windtunnel bench collectives" : "nccl-tests, windtunnel import";
       if (minutes > 0) out.minutes = minutes;

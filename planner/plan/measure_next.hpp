@@ -1,4 +1,4 @@
-// What to measure before a plan is carried out: how often a known price would change the layout, the saving, and the
+// What to measure before a plan is carried out: how often a known time would change the layout, the saving, and the
 // time of the measurement. Uses the simulations of RobustChoice; simulates nothing.
 #pragma once
 #include <optional>
@@ -11,9 +11,9 @@ namespace wt {
 
 struct Plan;
 
-/// The value of knowing one class of prices, or the experts' loads.
+/// The value of knowing one class of times, or the experts' loads.
 struct Worth {
-  std::string what;    ///< PriceClass::name, "expert loads"
+  std::string what;    ///< TimeClass::name, "expert loads"
   double changes = 0;  ///< probability that the layout changes
   double saves = 0;    ///< expected, in MeasureNext::unit
   /// For the saved days; empty if energy is preferred. Money if the study has prices.
@@ -40,7 +40,7 @@ std::string amount_text(double amount, const std::string& unit);
 MeasureNext measure_next(const PlanInputs& inputs, const Plan& plan, int samples = kBenchSamples);
 
 /// The rows to measure in a given time of `bench --for`, by saving per minute. If a class does not fit whole, as many
-/// of its shapes as do, evenly spread: they also correct the prices of the others.
+/// of its shapes as do, evenly spread: they also correct the times of the others.
 struct WorthMinutes {
   struct Part {
     Worth row;

@@ -19,41 +19,41 @@
 namespace wt {
 namespace {
 
-// The kernel classes that price a plan's step, and the number of measurements behind each.
+// The kernel classes whose times make a plan's step, and the number of measurements behind each.
 
-/// Plan::priced_by, for its layout and imbalance.
-std::vector<PricedClass> priced_classes(const PlanInputs& inputs, const Plan& plan) {
-  const SearchProblem problem = search_problem(inputs, *inputs.prices);
+/// Plan::timed_by, for its layout and imbalance.
+std::vector<TimedClass> timed_classes(const PlanInputs& inputs, const Plan& plan) {
+  const SearchProblem problem = search_problem(inputs, *inputs.times);
   const ProgramSet set = build_program_set(problem.model, plan.layout, program_options(problem, plan.layout));
   const Microbatches sequences = sequences_of(problem, plan.layout);
-  struct Priced {
+  struct Timed {
     double seconds = 0;
-    PricedClass* by = nullptr;
+    TimedClass* by = nullptr;
   };
-  std::map<const WorkItem*, Priced> priced;  // layers repeat the program's items
-  std::map<std::string, PricedClass> classes;
+  std::map<const WorkItem*, Timed> timed;  // layers repeat the program's items
+  std::map<std::string, TimedClass> classes;
   double sum = 0;
   for (const OpInstance& instance : unroll(set.programs[0])) {
     const double received =
         static_cast<double>(sequences.of(instance.microbatch) * problem.seq * problem.model.top_k) * plan.imbalance;
     for (const WorkItem& item : instance.op->work) {
-      const auto [found, fresh] = priced.try_emplace(&item);
-      Priced& price = found->second;
+      const auto [found, fresh] = timed.try_emplace(&item);
+      Timed& found_time = found->second;
       if (fresh) {
         const double rows = instance.layer >= 0 ? received : 0;
-        price.seconds = inputs.prices->item(item, rows).seconds;
-        if (price.seconds > 0) {
-          PriceBasis basis = inputs.prices->explain(item, rows);
-          price.by = &classes[basis.name];
-          static_cast<PriceBasis&>(*price.by) = std::move(basis);
+        found_time.seconds = inputs.times->item(item, rows).seconds;
+        if (found_time.seconds > 0) {
+          TimeBasis basis = inputs.times->explain(item, rows);
+          found_time.by = &classes[basis.name];
+          static_cast<TimeBasis&>(*found_time.by) = std::move(basis);
         }
       }
-      if (price.by == nullptr) continue;
-      price.by->share += price.seconds;
-      sum += price.seconds;
+      if (found_time.by == nullptr) continue;
+      found_time.by->share += found_time.seconds;
+      sum += found_time.seconds;
     }
   }
-  std::vector<PricedClass> out;
+  std::vector<TimedClass> out;
   for (auto& [name, entry] : classes) {
     entry.share /= sum;
     out.push_back(std::move(entry));
@@ -167,7 +167,7 @@ Plan make_plan(const PlanInputs& inputs, const SearchProgress& progress, std::in
   judge_drift(inputs, problem, plan, progress);
   plan.imbalance = mean_imbalance(problem, plan.layout);
   plan.imbalance_p99 = p99_imbalance(problem, plan.layout);
-  plan.priced_by = priced_classes(inputs, plan);
+  plan.timed_by = timed_classes(inputs, plan);
 
   const CheckpointTimes checkpoint = checkpoint_times(inputs, plan.layout);
   const SourcedNumber slowdown = persist_slowdown(inputs, checkpoint, plan.step);

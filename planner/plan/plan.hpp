@@ -21,9 +21,9 @@ namespace wt {
 /// All files that a study refers to, read once. Sensitivities and what-ifs evaluate them again with other factors.
 struct PlanInputs {
   StudySpec study;
-  std::shared_ptr<const OpCost> prices = nullptr;
-  StepIntervals intervals = {};              ///< of the steps that `prices` say
-  std::string basis = {};                    ///< Prices::basis
+  std::shared_ptr<const OpCost> times = nullptr;
+  StepIntervals intervals = {};              ///< of the steps that `times` say
+  std::string basis = {};                    ///< MachineTimes::basis
   std::vector<LoadScenario> scenarios = {};  ///< empty = balanced (assumed)
   std::optional<LoadWindows> drift = {};     ///< the study's drifting loads
   FailurePreset failures = {};
@@ -76,7 +76,7 @@ struct PresetRow {
 };
 
 /// One kernel class that the step's computation is priced by.
-struct PricedClass : PriceBasis {
+struct TimedClass : TimeBasis {
   double share = 0;  ///< of the seconds of all work items in a rank's step
 };
 
@@ -99,7 +99,7 @@ struct Plan {
   Layout layout;        ///< with its expert placement
   Simulated step;       ///< with the critical rank's timeline
   /// The largest share first; a backward pass counts for the class that its price was derived from.
-  std::vector<PricedClass> priced_by;
+  std::vector<TimedClass> timed_by;
   StepMemory memory;
   double memory_limit_bytes = 0;
   std::map<std::int64_t, PlacementStudy> placements;      ///< by expert degree over 1, if loads are known

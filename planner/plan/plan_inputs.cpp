@@ -97,22 +97,22 @@ void read_stack_facts(PlanInputs& inputs, const StackSpec& stack) {
   inputs.memory = std::make_shared<StackMemory>(PublishedConstants::get().memory.of(stack, inputs.study.gpus));
 }
 
-void read_prices(PlanInputs& inputs, bool allow_assumed) {
+void read_times(PlanInputs& inputs, bool allow_assumed) {
   const StudySpec& study = inputs.study;
   const bool gpus = !study.cluster.shared_cores();
   if (gpus && study.precision != Precision::bf16)
     throw_error(Code::usage, "study {}: found precision fp32 on {}; published runs are of 16 bits: needs amp_bf16",
                 study.name, study.cluster.gpu_name);
-  const PriceSources sources{
+  const TimeSources sources{
       .profiles = study.profiles, .machine = {}, .stack = study.stack, .allow_assumed = allow_assumed};
-  Prices prices = make_prices(sources, study.cluster, study.gpus);
-  inputs.peak_flops = gpus ? mean_peak(study.cluster, study.gpus) : peak_of(prices.fingerprint, study.precision);
-  inputs.basis = prices.basis;
-  read_stack_facts(inputs, prices.stack);
-  if (!study.checkpoint.copy_given) take_measured_copies(inputs.study.checkpoint, prices.profiles);
-  take_measured_storage(inputs.study.checkpoint, study.cluster, prices.storage);
-  inputs.prices = std::move(prices.cost);
-  inputs.intervals = std::move(prices.intervals);
+  MachineTimes times = make_times(sources, study.cluster, study.gpus);
+  inputs.peak_flops = gpus ? mean_peak(study.cluster, study.gpus) : peak_of(times.fingerprint, study.precision);
+  inputs.basis = times.basis;
+  read_stack_facts(inputs, times.stack);
+  if (!study.checkpoint.copy_given) take_measured_copies(inputs.study.checkpoint, times.profiles);
+  take_measured_storage(inputs.study.checkpoint, study.cluster, times.storage);
+  inputs.times = std::move(times.cost);
+  inputs.intervals = std::move(times.intervals);
 }
 
 }  // namespace
@@ -135,7 +135,7 @@ PlanInputs read_plan_inputs(StudySpec study, bool allow_assumed) {
         "silent_errors: found rate {}, on {} nodes an error every {:.3g} s; needs less than {:.3g} s (70 years) "
         "between two, or rate: none",
         inputs.study.silent_errors.rate, nodes, errors->job_mean_s(nodes), kLongest_s);
-  read_prices(inputs, allow_assumed);
+  read_times(inputs, allow_assumed);
   return inputs;
 }
 

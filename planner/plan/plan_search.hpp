@@ -61,7 +61,7 @@ class PlanSearch {
  public:
   /// `inputs` must outlive it. Throws as RunObjective.
   explicit PlanSearch(const PlanInputs& inputs)
-      : scaled_(*inputs.prices, inputs.study.scale),
+      : scaled_(*inputs.times, inputs.study.scale),
         cost_(scaled_),
         problem(search_problem(inputs, cost_)),
         objective(inputs, problem) {

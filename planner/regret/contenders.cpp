@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMostLayouts = 8, kFewestLayouts = 4;
 
-/// Layouts that react alike to prices. One of each kind is compared, and its most robust tie.
+/// Layouts that react alike to times. One of each kind is compared, and its most robust tie.
 using LayoutKind = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, int, std::string>;
 LayoutKind kind_of(const Layout& l) {
   return {

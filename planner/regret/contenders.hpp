@@ -1,4 +1,4 @@
-// Selects the layouts of a search that are worth comparing with varied prices.
+// Selects the layouts of a search that are worth comparing with varied times.
 #pragma once
 #include <cstddef>
 #include <vector>
@@ -8,7 +8,7 @@
 namespace wt {
 
 /// Indices into SearchResult::candidates, the most important first: the fastest, the search's choice and one of another
-/// kind. Then, for each kind of layout that is fastest or second under some prices, the fastest and its most robust
+/// kind. Then, for each kind of layout that is fastest or second under some times, the fastest and its most robust
 /// tie.
 std::vector<std::size_t> contenders(const SearchProblem& problem, const SearchResult& search);
 

@@ -1,5 +1,5 @@
-// Choosing a layout when prices are known only to an interval: the regret of each layout in each scenario (Savage
-// 1951), and the value of knowing one price before choosing (the expected value of perfect information, Raiffa and
+// Choosing a layout when times are known only to an interval: the regret of each layout in each scenario (Savage
+// 1951), and the value of knowing one time before choosing (the expected value of perfect information, Raiffa and
 // Schlaifer 1961). Numbers only; robust_choice.hpp runs the simulations.
 #pragma once
 #include <array>
@@ -27,7 +27,7 @@ struct RegretTable {
 std::size_t least_regret(const RegretTable& table, double tie,
                          const std::function<bool(std::size_t, std::size_t)>& better);
 
-/// The value of knowing a price before choosing.
+/// The value of knowing a time before choosing.
 struct ValueOfKnowing {
   double changes = 0;  ///< probability that another layout is chosen
   double saves_s = 0;  ///< expected seconds per step
@@ -39,7 +39,7 @@ struct ValueOfKnowing {
 ValueOfKnowing value_of_knowing(const std::vector<std::vector<double>>& steps_s, const std::vector<double>& probability,
                                 std::size_t chosen, double tie, double given_up = 0);
 
-/// The same for a price with a normal logarithm. `ends_and_middle_s`: step times at the low end of its 80 % interval,
+/// The same for a time with a normal logarithm. `ends_and_middle_s`: step times at the low end of its 80 % interval,
 /// the middle and the high end. Between them steps are linear (in standard deviations); beyond the ends they are
 /// constant.
 ValueOfKnowing value_of_knowing(const std::array<std::vector<double>, 3>& ends_and_middle_s, std::size_t chosen,

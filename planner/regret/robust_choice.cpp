@@ -22,9 +22,9 @@ namespace {
 
 constexpr std::int64_t kBudget = 96 * kOpsOfSimulation;  // in units of Simulated::work
 constexpr std::size_t kFewestCompared = 3;               // the best, the chosen one and one of another kind
-constexpr std::int64_t kScenarios = 40;                  // two for each usual class of prices
+constexpr std::int64_t kScenarios = 40;                  // two for each usual class of times
 
-/// The problem at other prices and loads; no loads = even ones.
+/// The problem at other times and loads; no loads = even ones.
 SearchProblem question(const SearchProblem& p, const OpCost& cost, std::vector<LoadScenario> loads) {
   SearchProblem out = p;
   out.cost = cost, out.scenarios = std::move(loads);
@@ -38,7 +38,7 @@ struct LayoutRange {
 
 /// Step times of some layouts with a class at an end of its interval.
 struct MovedSteps {
-  const PriceClass& prices;
+  const TimeClass& times;
   IntervalEnd end;
   LayoutRange layouts;
 };
@@ -46,18 +46,18 @@ struct MovedSteps {
 /// The problem with a class at an end of the interval that it has in steps of a layout's family.
 struct MovedProblem {
   MovedProblem(const SearchProblem& p, const MovedSteps& moved, const Layout& layout, std::vector<LoadScenario> loads)
-      : prices(p.cost, moved.prices, moved.end, off_by(p, layout)),
-        cost(prices),
+      : times(p.cost, moved.times, moved.end, off_by(p, layout)),
+        cost(times),
         problem(question(p, cost, std::move(loads))) {}
 
-  const ClassAtEnd prices;
+  const ClassAtEnd times;
   const RememberedCost cost;
   const SearchProblem problem;
 };
 
 /// A class, and the step times of the first layouts at its slow end.
 struct SlowClass {
-  PriceClass prices;
+  TimeClass times;
   std::vector<double> steps_s = {};
 };
 
@@ -119,20 +119,20 @@ class Comparison {
   }
 
   void compare() {
-    const PriceClass asked = asked_prices();
+    const TimeClass asked = asked_times();
     std::vector<SlowClass> joint;
-    for (PriceClass& prices : joint_classes(asked)) joint.push_back({std::move(prices)});
+    for (TimeClass& times : joint_classes(asked)) joint.push_back({std::move(times)});
     vary(std::move(joint));
     if (!out_.even_loads) compare_loads();
     vary(by_effect(single_classes(asked)));
     if (out_.even_loads) compare_loads();
   }
 
-  /// All prices that a layout asks for, collected in a step at central prices, with which varied ones are compared.
-  PriceClass asked_prices() {
-    PriceClass asked;
+  /// All times that a layout asks for, collected in a step at central times, with which varied ones are compared.
+  TimeClass asked_times() {
+    TimeClass asked;
     asked.slowdown = p_.cost.get().traits().communication_slowdown.share > 0;
-    const AskedPrices cost(p_.cost, asked);
+    const AskedTimes cost(p_.cost, asked);
     const SearchProblem p = question(p_, cost, loads());
     for (std::size_t i = 0; i < out_.layouts.size(); ++i) {
       say("prices");
@@ -144,7 +144,7 @@ class Comparison {
     return asked;
   }
 
-  /// The loads at which prices are varied.
+  /// The loads at which times are varied.
   std::vector<LoadScenario> loads() const { return out_.even_loads ? std::vector<LoadScenario>{} : p_.scenarios; }
 
   std::int64_t work(LayoutRange layouts) const {
@@ -178,16 +178,16 @@ class Comparison {
 
   /// Classes by decreasing effect on the fastest layout. Layouts use the same kernels, so a class without effect on the
   /// fastest has none on the others.
-  std::vector<SlowClass> by_effect(std::vector<PriceClass> classes) {
+  std::vector<SlowClass> by_effect(std::vector<TimeClass> classes) {
     std::vector<SlowClass> out;
-    for (PriceClass& prices : classes) out.push_back({std::move(prices)});
+    for (TimeClass& times : classes) out.push_back({std::move(times)});
     const std::int64_t work = static_cast<std::int64_t>(out.size()) * work_[0];
     if (work > (kBudget - spent_) / 2) return out;  // too little would be left for the other scenarios
     spent_ += work;
     extend(out, 1);
     std::erase_if(out, [&](const SlowClass& each) {
-      const bool none = !each.prices.kernels.empty() && !moves(each.steps_s);
-      if (none) out_.left_out.push_back(each.prices.name);
+      const bool none = !each.times.kernels.empty() && !moves(each.steps_s);
+      if (none) out_.left_out.push_back(each.times.name);
       return none;
     });
     std::ranges::stable_sort(out, std::greater<>(), [&](const SlowClass& each) { return effect(each.steps_s, 0); });
@@ -196,22 +196,22 @@ class Comparison {
 
   void vary(std::vector<SlowClass> classes) {
     std::erase_if(classes, [&](const SlowClass& each) {
-      return !spend(work({each.steps_s.size(), all().last}) + work(all()), each.prices.name);
+      return !spend(work({each.steps_s.size(), all().last}) + work(all()), each.times.name);
     });
     extend(classes, all().last);
     std::erase_if(classes, [&](const SlowClass& each) {
       if (moves(each.steps_s)) return false;
       spent_ -= work(all());
-      return out_.left_out.push_back(each.prices.name), true;
+      return out_.left_out.push_back(each.times.name), true;
     });
     std::vector<MovedSteps> fast;
-    for (const SlowClass& each : classes) fast.push_back({each.prices, IntervalEnd::low, all()});
+    for (const SlowClass& each : classes) fast.push_back({each.times, IntervalEnd::low, all()});
     std::vector<std::vector<double>> fast_s = moved_steps(fast);
     for (std::size_t i = 0; i < classes.size(); ++i) {
-      const std::string& name = classes[i].prices.name;
+      const std::string& name = classes[i].times.name;
       const std::size_t low = add(fmt::format("with {} at the fast end", name), std::move(fast_s[i]));
       const std::size_t high = add(fmt::format("with {} at the slow end", name), std::move(classes[i].steps_s));
-      out_.classes.push_back({std::move(classes[i].prices), {low, high}});
+      out_.classes.push_back({std::move(classes[i].times), {low, high}});
     }
   }
 
@@ -219,7 +219,7 @@ class Comparison {
   void extend(std::vector<SlowClass>& classes, std::size_t layouts) const {
     std::vector<MovedSteps> slow;
     for (const SlowClass& each : classes)
-      slow.push_back({each.prices, IntervalEnd::high, {each.steps_s.size(), layouts}});
+      slow.push_back({each.times, IntervalEnd::high, {each.steps_s.size(), layouts}});
     const std::vector<std::vector<double>> more = moved_steps(slow);
     for (std::size_t i = 0; i < classes.size(); ++i)
       classes[i].steps_s.insert(classes[i].steps_s.end(), more[i].begin(), more[i].end());
@@ -238,7 +238,7 @@ class Comparison {
 
   std::vector<std::vector<double>> moved_steps(const std::vector<MovedSteps>& moved) const {
     return concurrently(
-        moved.size(), [&](std::size_t i) { return moved[i].prices.name; },
+        moved.size(), [&](std::size_t i) { return moved[i].times.name; },
         [&](std::size_t i) {
           const MovedSteps& m = moved[i];
           std::map<std::string, MovedProblem> by_family;
@@ -289,8 +289,8 @@ class Comparison {
   const SearchResult& search_;
   const SearchProgress& progress_;
   RobustChoice out_;
-  std::vector<std::int64_t> work_;  ///< of simulating each layout with varied prices
-  std::vector<double> central_s_;   ///< the layout's step at central prices in that setting
+  std::vector<std::int64_t> work_;  ///< of simulating each layout with varied times
+  std::vector<double> central_s_;   ///< the layout's step at central times in that setting
   std::int64_t spent_ = 0;          ///< of kBudget
   mutable std::int64_t said_ = 0;
 };

@@ -1,8 +1,8 @@
 // The layout of a search with the least regret. The fastest layouts of each kind are simulated again with every class
-// of prices at both ends of its 80 % interval, one class at a time, and with each recorded load alone. That is a few
+// of times at both ends of its 80 % interval, one class at a time, and with each recorded load alone. That is a few
 // dozen simulations of each layout, within a budget of about three CPU seconds.
 //
-// If the budget does not suffice for three layouts, prices are varied at even loads, where one rank stands for its
+// If the budget does not suffice for three layouts, times are varied at even loads, where one rank stands for its
 // stage. A layout's step is then scaled by its relative change there.
 #pragma once
 #include <array>
@@ -10,15 +10,15 @@
 #include <string>
 #include <vector>
 
-#include "planner/regret/price_class.hpp"
 #include "planner/regret/regret.hpp"
+#include "planner/regret/time_class.hpp"
 #include "planner/search/search.hpp"
 
 namespace wt {
 
-/// A class of prices and its two scenarios in RobustChoice::table.
+/// A class of times and its two scenarios in RobustChoice::table.
 struct VariedClass {
-  PriceClass prices;
+  TimeClass times;
   std::array<std::size_t, 2> scenarios{};  ///< low, high
 };
 
@@ -27,12 +27,12 @@ struct RobustChoice {
   std::size_t chosen = 0;            ///< index into `layouts`
   RegretTable table;
   std::vector<VariedClass> classes;      ///< joint ones first
-  bool even_loads = false;               ///< prices were varied at even loads
+  bool even_loads = false;               ///< times were varied at even loads
   std::vector<std::size_t> loads;        ///< scenarios with one load alone
   std::vector<std::string> left_out;     ///< classes that change no step by kLeastEffect, so cannot matter
   std::vector<std::string> not_reached;  ///< classes and loads beyond the budget
   std::string sentence;                  ///< why it was chosen, and its loss; "" if there was only one layout
-  double given_up() const { return table.regret(0, chosen); }  ///< at central prices
+  double given_up() const { return table.regret(0, chosen); }  ///< at central times
   double largest() const { return table.largest(chosen); }
 
   static constexpr double kLeastEffect = 0.005;  ///< relative to a step

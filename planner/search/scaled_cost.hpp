@@ -1,4 +1,4 @@
-// Prices scaled by factors, for sensitivities such as slower GPUs or a slower network.
+// Times scaled by factors, for sensitivities such as slower GPUs or a slower network.
 #pragma once
 #include <memory>
 
@@ -16,21 +16,21 @@ class ScaledCost : public WrappedCost {
   ScaledCost(const OpCost& cost, const ScaleSpec& scale) : WrappedCost(cost), scale_(scale) {}
 
   using WrappedCost::segment;
-  Price item(const WorkItem& item, const BoundRows& rows) const override {
+  TimeEstimate item(const WorkItem& item, const BoundRows& rows) const override {
     return faster(wrapped().item(item, rows), Clock{scale_.clock}.factor(item, rows.sum));
   }
-  Price segment(const Op& op, const BoundRows& rows, Clock clock) const override {
+  TimeEstimate segment(const Op& op, const BoundRows& rows, Clock clock) const override {
     return faster(wrapped().segment(op, rows, {clock.speed * scale_.clock}), 1);
   }
-  CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override {
-    CollectivePrice price = wrapped().collective(kind, bytes, ranks, nodes);
-    price.latency_s *= scale_.network_latency;
-    price.cpu_s /= scale_.compute_rate;
-    return price;
+  CollectiveEstimate collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override {
+    CollectiveEstimate estimate = wrapped().collective(kind, bytes, ranks, nodes);
+    estimate.latency_s *= scale_.network_latency;
+    estimate.cpu_s /= scale_.compute_rate;
+    return estimate;
   }
 
  private:
-  Price faster(Price price, double factor) const { return price *= factor / scale_.compute_rate; }
+  TimeEstimate faster(TimeEstimate estimate, double factor) const { return estimate *= factor / scale_.compute_rate; }
 
   std::unique_ptr<OpCost> around(const OpCost& theirs, std::size_t /*kind*/) const override {
     return std::make_unique<ScaledCost>(theirs, scale_);

@@ -106,9 +106,8 @@ PublishedComparison judge_plan(const PublishedPlan& plan, const PublishedTimes& 
   if (!published.without(origin).benchmarks.collectives->knows_fabric(files.cluster.fabric))
     files.cluster.fabric.clear();
   // Prices and intervals that saw nothing of the run's origin.
-  const StepPrices& prices = published.without(origin);
-  const StackCost stack_cost(files.cluster, files.stack, prices.stacks->model(), prices.benchmarks,
-                             files.run.precisions);
+  const StepTimes& times = published.without(origin);
+  const StackCost stack_cost(files.cluster, files.stack, times.stacks->model(), times.benchmarks, files.run.precisions);
   const RememberedCost cost(stack_cost);
   const StackMemory memory = published.memory(origin).of(files.stack, run.gpus);
   SearchProblem problem = question_of(plan, files, cost);
@@ -116,8 +115,8 @@ PublishedComparison judge_plan(const PublishedPlan& plan, const PublishedTimes& 
   problem.memory = &memory;
   problem.scenarios = read_scenarios(files.routing, run.model);
   problem.peak_flops = data_sheet(run.gpu)->flops;
-  problem.intervals = {published.step_bounds(origin), files.cluster, files.stack, prices.stacks->model(),
-                       prices.benchmarks};
+  problem.intervals = {published.step_bounds(origin), files.cluster, files.stack, times.stacks->model(),
+                       times.benchmarks};
   PublishedComparison out{.plan = plan, .stack = files.stack.name, .memory_limit_bytes = problem.memory_limit_bytes};
   out.member = find_in_space(problem, files.run.layout);
   out.published = predicted(problem, files.run.layout);

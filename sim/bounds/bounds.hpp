@@ -4,7 +4,7 @@
 //   bound 1: the critical path of the unrolled program with its own routing load.
 // Where communication slows a GPU's computation, both include the slowdown of occupation.hpp. For DBRX on 3,072 GPUs
 // bound 0 costs about 10 microseconds and bound 1 a millisecond (docs/simulator.md). In both, every collective has the
-// cluster to itself and no rank waits for another. So bound 0 <= bound 1 <= simulated, provided that prices do not fall
+// cluster to itself and no rank waits for another. So bound 0 <= bound 1 <= simulated, provided that times do not fall
 // when rows or bytes grow.
 #pragma once
 #include <cstdint>

@@ -37,10 +37,10 @@ double least_message_s(const ClusterSpec& cluster, const OpCost& cost, double by
   double least = std::numeric_limits<double>::infinity();
   for (const std::int64_t nodes : {1, 2}) {
     if (nodes == 1 && distance >= cluster.gpus_per_node) continue;
-    const CollectivePrice price = cost.collective(OpKind::send, bytes, 2, nodes);
+    const CollectiveEstimate estimate = cost.collective(OpKind::send, bytes, 2, nodes);
     const double Bps = nodes == 1 ? cluster.nvswitch_Bps : cluster.nic_per_gpu_Bps();
-    least =
-        std::min(least, price.latency_s + (cluster.shared_cores() ? price.cpu_s : bytes / (Bps * price.efficiency)));
+    least = std::min(
+        least, estimate.latency_s + (cluster.shared_cores() ? estimate.cpu_s : bytes / (Bps * estimate.efficiency)));
   }
   return least;
 }
@@ -79,27 +79,27 @@ OpSeconds::Of OpSeconds::collective(const Op& op, const RoutingFloor& floor) {
   if (!group) group = shape(op.collective.axis);
   if (group->size == 1) return {};
   const double bytes = op.collective.bytes.at(floor.rows);
-  const CollectivePrice price = cost_.collective(op.kind, bytes, group->size, group->nodes);
+  const CollectiveEstimate estimate = cost_.collective(op.kind, bytes, group->size, group->nodes);
   if (cluster_.shared_cores()) {
-    const double own_s = on_cores(price.cpu_s, equal_ranks(op, group->size), cluster_.cores);
-    return {price.latency_s + own_s, price.cpu_s * equal_ranks(op, layout_.stage_ranks())};
+    const double own_s = on_cores(estimate.cpu_s, equal_ranks(op, group->size), cluster_.cores);
+    return {estimate.latency_s + own_s, estimate.cpu_s * equal_ranks(op, layout_.stage_ranks())};
   }
   if (op.kind != OpKind::all_to_all)
-    return {price.latency_s + ring_bytes(op.kind, bytes, group->size) / price.efficiency *
-                                  (op.kind == OpKind::all_reduce ? reduce_s_per_byte(*group, price.algorithm)
-                                                                 : group->gather_s_per_byte)};
+    return {estimate.latency_s + ring_bytes(op.kind, bytes, group->size) / estimate.efficiency *
+                                     (op.kind == OpKind::all_reduce ? reduce_s_per_byte(*group, estimate.algorithm)
+                                                                    : group->gather_s_per_byte)};
   const bool routed = op.exchanges_rows();
   if (const PortRows& rows = op.collective.bytes.per_row != 0 ? floor.collected : floor.dispatched;
       routed && rows.nic + rows.nvlink > 0) {
     // The group's largest transfer decides how well links are used. It has at most all of the group's rows.
-    const CollectivePrice fullest =
+    const CollectiveEstimate fullest =
         cost_.row_exchange(cost_.collective(op.kind, bytes * as_double(group->size), group->size, group->nodes),
                            layout_.dispatcher, op.collective.row_bytes, group->nodes);
     const double wire_s = std::max(rows.nic / cluster_.nic_per_gpu_Bps(), rows.nvlink / cluster_.nvswitch_Bps);
     // Ranks that share a token's rows each send a part of them.
     const bool back = op.collective.bytes.per_row != 0;
     const double row_bytes = back ? op.collective.bytes.per_row : op.collective.bytes.fixed / floor.sent_rows;
-    return {price.latency_s + row_bytes * wire_s / fullest.efficiency};
+    return {estimate.latency_s + row_bytes * wire_s / fullest.efficiency};
   }
   const double leaving = !routed ? bytes * as_double(group->size - 1) / as_double(group->size)
                          : op.collective.bytes.per_row != 0 ? op.collective.bytes.per_row * floor.returned_rows
@@ -108,7 +108,7 @@ OpSeconds::Of OpSeconds::collective(const Op& op, const RoutingFloor& floor) {
   const double efficiency =
       routed ? cost_.row_exchange({}, layout_.dispatcher, op.collective.row_bytes, group->nodes).efficiency : 1;
   const double factor = 1 / efficiency / as_double(std::max<std::int64_t>(1, op.collective.rows_of_token));
-  return {price.latency_s + factor * leaving / (cluster_.nvswitch_Bps + cluster_.nic_per_gpu_Bps())};
+  return {estimate.latency_s + factor * leaving / (cluster_.nvswitch_Bps + cluster_.nic_per_gpu_Bps())};
 }
 
 /// In a cluster of mixed nodes the algorithm may be that of another kind.

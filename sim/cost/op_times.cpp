@@ -13,7 +13,7 @@
 namespace wt {
 namespace {
 
-MachineModel measured_machine(const PriceSources& sources, std::vector<Profile>& profiles) {
+MachineModel measured_machine(const TimeSources& sources, std::vector<Profile>& profiles) {
   if (!sources.machine.empty()) {
     MachineModel model(read_machine(sources.machine));
     if (sources.allow_assumed) model.allow_assumed(true);
@@ -23,7 +23,7 @@ MachineModel measured_machine(const PriceSources& sources, std::vector<Profile>&
   return calibrate(profiles, {sources.allow_assumed}).model;
 }
 
-/// A profile of GPUs says which; its prices are no other GPU's.
+/// A profile of GPUs says which; its times are no other GPU's.
 void check_device(const std::map<std::string, std::string>& fingerprint, const ClusterSpec& cluster,
                   const std::string& gpu) {
   const auto device = fingerprint.find("device");
@@ -38,8 +38,8 @@ void check_device(const std::map<std::string, std::string>& fingerprint, const C
 
 }  // namespace
 
-Prices make_prices(const PriceSources& sources, const ClusterSpec& cluster, std::int64_t ranks) {
-  Prices out;
+MachineTimes make_times(const TimeSources& sources, const ClusterSpec& cluster, std::int64_t ranks) {
+  MachineTimes out;
   const bool measured = !sources.machine.empty() || !sources.profiles.empty();
   if (!sources.machine.empty() && !sources.profiles.empty())
     throw_error(Code::usage, "prices: found a machine model beside profiles; needs one of them");
@@ -47,7 +47,7 @@ Prices make_prices(const PriceSources& sources, const ClusterSpec& cluster, std:
   if (measured) {
     machine = std::make_shared<MachineModel>(measured_machine(sources, out.profiles));
     out.storage = machine->data().storage;
-    if (machine->data().storage_only()) machine.reset();  // which prices no step
+    if (machine->data().storage_only()) machine.reset();  // which times no step
   }
   if (machine) {
     out.fingerprint = machine->data().fingerprint;

@@ -1,4 +1,4 @@
-// The one place where prices are made: plans, simulated steps and what-ifs ask here. They rest on published constants
+// The one place where times are made: plans, simulated steps and what-ifs ask here. They rest on published constants
 // (published_constants.hpp) and on what was measured on the user's machine. Judges ask the same estimators with
 // constants that were fitted without what they judge (sim/fit/published_times.hpp).
 #pragma once
@@ -16,19 +16,19 @@
 
 namespace wt {
 
-struct PriceSources {
+struct TimeSources {
   std::vector<std::string> profiles;  ///< measured on this machine: files, or names in configs/profiles
   std::filesystem::path machine;      ///< a machine model made of some, instead
   std::string stack;                  ///< of configs/stacks; empty = kDefaultStack
-  bool allow_assumed = false;         ///< price what nobody measured on shared cores by a roofline
+  bool allow_assumed = false;         ///< answer what nobody measured on shared cores by a roofline
   Precision compute = Precision::bf16;
   Precisions precisions = {};
 };
 
-struct Prices {
+struct MachineTimes {
   std::shared_ptr<const OpCost> cost;
   StepIntervals intervals;
-  StackSpec stack;                                 ///< how the program that is priced uses the machine
+  StackSpec stack;                                 ///< how the program uses the machine
   std::string basis;                               ///< "torchtitan, published runs", or the names of profiles before it
   std::map<std::string, std::string> fingerprint;  ///< of the machine that was measured; empty = none was
   std::vector<Profile> profiles;
@@ -38,6 +38,6 @@ struct Prices {
 /// Of GPUs: measured points first, published ones next, as the stack uses the machine. Of ranks on shared cores: what
 /// was measured there. Throws Error{usage}: neither profile nor machine of shared cores, a profile of another machine
 /// than the cluster's first `ranks` ranks have, unknown names.
-Prices make_prices(const PriceSources& sources, const ClusterSpec& cluster, std::int64_t ranks);
+MachineTimes make_times(const TimeSources& sources, const ClusterSpec& cluster, std::int64_t ranks);
 
 }  // namespace wt

@@ -1,4 +1,4 @@
-// What prices rest on where a machine was not measured itself: constants of published measurements, read from
+// What times rest on where a machine was not measured itself: constants of published measurements, read from
 // configs/constants. `windtunnel calibrate --published` fits them anew.
 #pragma once
 #include <memory>

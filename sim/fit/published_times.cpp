@@ -63,14 +63,14 @@ BenchmarkTimes PublishedTimes::benchmarks_without(const std::string& origin) con
   return out;
 }
 
-const StepPrices& PublishedTimes::without(const std::string& origin) const {
+const StepTimes& PublishedTimes::without(const std::string& origin) const {
   const auto [found, is_new] = without_.try_emplace(origin, all_);
-  StepPrices& prices = found->second;
-  if (!is_new) return prices;
-  prices.benchmarks = benchmarks_without(origin);
-  if (stack_fit().knows_origin(origin) || !(prices.benchmarks == all_.benchmarks))
-    prices.stacks = std::make_shared<StackFit>(stack_fit(), origin, prices.benchmarks);
-  return prices;
+  StepTimes& times = found->second;
+  if (!is_new) return times;
+  times.benchmarks = benchmarks_without(origin);
+  if (stack_fit().knows_origin(origin) || !(times.benchmarks == all_.benchmarks))
+    times.stacks = std::make_shared<StackFit>(stack_fit(), origin, times.benchmarks);
+  return times;
 }
 
 const ErrorBounds& PublishedTimes::step_bounds(const std::string& without) const {

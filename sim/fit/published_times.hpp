@@ -16,8 +16,8 @@
 
 namespace wt {
 
-/// What steps are priced by: benchmarks, and the constants of stacks that steps have with these.
-struct StepPrices {
+/// What times of steps rest on: benchmarks, and the constants of stacks that steps have with these.
+struct StepTimes {
   BenchmarkTimes benchmarks;
   std::shared_ptr<const StackFit> stacks;  ///< fits when first asked for a model: a second or two
 };
@@ -38,8 +38,8 @@ class PublishedTimes {
   const BenchmarkTimes& benchmarks() const { return all_.benchmarks; }
   const StackFit& stack_fit() const { return *all_.stacks; }
   /// As if an origin (StackFit::origin_of) had published nothing, no step and no benchmark. Made when first asked for:
-  /// where it has benchmarks, these are fitted anew and every step is priced by them, for a second or two.
-  const StepPrices& without(const std::string& origin) const;
+  /// where it has benchmarks, these are fitted anew and every step is timed by them, for a second or two.
+  const StepTimes& without(const std::string& origin) const;
   /// By step_family: how far off steps of other origins than `without` were.
   const ErrorBounds& step_bounds(const std::string& without = "") const;
   /// The memory of stacks without the figures of an origin; "" = of all.
@@ -55,9 +55,9 @@ class PublishedTimes {
   std::vector<StackSpec> stacks_;
   KernelConstants kernels_;
   CollectiveConstants collectives_;
-  StepPrices all_;
+  StepTimes all_;
   LeftOutErrors errors_;
-  mutable std::map<std::string, StepPrices> without_;       ///< by origin
+  mutable std::map<std::string, StepTimes> without_;        ///< by origin
   mutable std::map<std::string, ErrorBounds> step_bounds_;  ///< by origin
 };
 

@@ -44,10 +44,10 @@ StackFit::StackFit(const StackFit& whole, const std::string& origin, BenchmarkTi
       benchmarks_(std::move(benchmarks)),
       same_(whole.same_),
       origin_of_measurement_(whole.origin_of_measurement_) {
-  const bool same_prices = benchmarks_ == whole.benchmarks_;
+  const bool same_times = benchmarks_ == whole.benchmarks_;
   for (const Step& s : whole.steps_) {
     if (origin_of(*s.row) == origin) continue;
-    if (same_prices)
+    if (same_times)
       steps_.push_back(s);
     else
       add(*s.row);

@@ -16,7 +16,7 @@ class StackFit {
  public:
   /// `stacks`: by which frameworks are told (stack_of). Rows and stacks must outlive it. Fits nothing yet.
   StackFit(const std::vector<RunRow>& runs, const std::vector<StackSpec>& stacks, BenchmarkTimes benchmarks);
-  /// The same without the steps of an origin, the others priced by these benchmarks.
+  /// The same without the steps of an origin, the others timed by these benchmarks.
   StackFit(const StackFit& whole, const std::string& origin, BenchmarkTimes benchmarks);
   StackFit(const StackFit&) = delete;
   StackFit& operator=(const StackFit&) = delete;

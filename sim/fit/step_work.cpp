@@ -106,9 +106,9 @@ class Sums {
                              ? benchmarks_.row_messages->of(run_.dispatcher, machine_.transport)
                              : std::nullopt;
     if (!message) return benchmarks_.collectives->seconds(question);
-    const CollectivePrice price =
-        one_by_one(benchmarks_.collectives->price(question), *message, op.collective.row_bytes, machine_.nic_Bps);
-    return price.latency_s + wire_s(question, price.algorithm) / price.efficiency;
+    const CollectiveEstimate estimate =
+        one_by_one(benchmarks_.collectives->estimate(question), *message, op.collective.row_bytes, machine_.nic_Bps);
+    return estimate.latency_s + wire_s(question, estimate.algorithm) / estimate.efficiency;
   }
 
   const RunRow& run_;

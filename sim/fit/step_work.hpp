@@ -1,5 +1,5 @@
 // What one step of a published run asks of its hardware, on the pipeline stage with the most work: the sums of its step
-// program, priced at what published kernel and collective measurements say of the GPU and the fabric. What a framework
+// program, timed by what published kernel and collective measurements say of the GPU and the fabric. What a framework
 // makes of that (how much of it at once, how fast its own kernels are) is the step model's part.
 #pragma once
 #include <string>

@@ -1,4 +1,4 @@
-// The published measurements that prices rest on where a machine was not measured itself: the tables of
+// The published measurements that times rest on where a machine was not measured itself: the tables of
 // configs/measurements, read once.
 #pragma once
 #include <filesystem>

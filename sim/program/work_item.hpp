@@ -1,5 +1,5 @@
 // Work items: the pieces of computation inside an op (kernel class, shape, direction). Benchmarks measure them, and the
-// machine model prices them; FLOPs and bytes are the features of its fits.
+// machine model times them; FLOPs and bytes are the features of its fits.
 #pragma once
 #include <array>
 #include <cstdint>

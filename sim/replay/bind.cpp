@@ -48,7 +48,7 @@ class Binder {
     bound_->evidence_of_op.resize(bound_->ranks.size());
     for (std::size_t r = 0; r < bound_->ranks.size(); ++r) bind_rank(static_cast<int>(r));
     bound_->evidence_of_collective.resize(tasks.collectives.size());
-    for (std::size_t c = 0; c < tasks.collectives.size(); ++c) price_collective(static_cast<int>(c));
+    for (std::size_t c = 0; c < tasks.collectives.size(); ++c) time_collective(static_cast<int>(c));
     if (!cost_.traits().synchronous_host) {
       HostLaunches launches(cost_, layout_, [this](int collective) { return alone_s(collective); });
       for (RankTasks& rank : tasks.ranks) launches.add_to(rank);
@@ -147,19 +147,20 @@ class Binder {
         tasks.collective[at] = join(group[axis], sequence[axis]++, r, i);
       } else if (instance.op->kind != OpKind::host) {
         BoundSegment& found = segments.of(*instance.op, {bound_->rows(index, at), groups_of(instance, rank)});
-        tasks.seconds[at] = found.price.seconds * crowding_ / speed;
+        tasks.seconds[at] = found.estimate.seconds * crowding_ / speed;
         bound_->evidence_of_op[index][at] = evidence_of(found, kind);
       }
     }
   }
 
   int evidence_of(BoundSegment& found, std::size_t kind) {
-    if (found.price.seconds <= 0) return 0;
+    if (found.estimate.seconds <= 0) return 0;
     if (found.evidence < 0) {
-      Price price = found.price;
-      on_kind(off_by_, kind).widen(price);
+      TimeEstimate estimate = found.estimate;
+      on_kind(off_by_, kind).widen(estimate);
       found.evidence = static_cast<int>(bound_->different_evidence.size());
-      bound_->different_evidence.push_back({price.low_s / price.seconds, price.high_s / price.seconds, price.shares()});
+      bound_->different_evidence.push_back(
+          {estimate.low_s / estimate.seconds, estimate.high_s / estimate.seconds, estimate.shares()});
     }
     return found.evidence;
   }
@@ -199,7 +200,7 @@ class Binder {
     return c;
   }
 
-  void price_collective(int c) {
+  void time_collective(int c) {
     CollectiveTask& task = bound_->tasks.collectives[static_cast<std::size_t>(c)];
     const Pending& pending = pending_[static_cast<std::size_t>(c)];
     const GroupInstance& group = groups_[static_cast<std::size_t>(pending.group)];
@@ -223,60 +224,61 @@ class Binder {
     }
     const OpKind kind = between_two(op) ? OpKind::send : op.kind;
     if (cluster_.shared_cores()) {
-      CollectivePrice price = cost_.collective(kind, *std::ranges::max_element(bytes), group.size, group.nodes);
-      on_kind(off_by_, 0).widen(price);
+      CollectiveEstimate estimate = cost_.collective(kind, *std::ranges::max_element(bytes), group.size, group.nodes);
+      on_kind(off_by_, 0).widen(estimate);
       const double preparation_s = preparation(op, 0);
-      task.latency_s = price.latency_s;
+      task.latency_s = estimate.latency_s;
       for (double b : bytes)
         task.cpu_s.push_back(cost_.collective(kind, b, group.size, group.nodes).cpu_s + crowding_ * preparation_s);
-      set_evidence(c, price, std::nullopt);
+      set_evidence(c, estimate, std::nullopt);
       return;
     }
     if (op.kind == OpKind::all_to_all) task.load = exchange_load(pending, ops, bytes);
     const double largest = *std::ranges::max_element(bytes);
     const std::vector<std::size_t>& kinds = kinds_[static_cast<std::size_t>(pending.group)];
-    std::optional<CollectivePrice> slowest;
+    std::optional<CollectiveEstimate> slowest;
     std::size_t slowest_kind = 0;
     double slowest_s_per_byte = 0;
-    const auto price_on = [&](std::size_t each) {
+    const auto estimate_on = [&](std::size_t each) {
       return cost_.on(each).collective(kind, largest, group.size, group.nodes);
     };
     for (const std::size_t each : kinds) {
-      const CollectivePrice price = price_on(each);
-      const double s_per_byte = kinds.size() == 1 ? 0 : wire_s_per_byte(each, kind, price, group) / price.efficiency;
+      const CollectiveEstimate estimate = estimate_on(each);
+      const double s_per_byte =
+          kinds.size() == 1 ? 0 : wire_s_per_byte(each, kind, estimate, group) / estimate.efficiency;
       if (!slowest || s_per_byte > slowest_s_per_byte)
-        slowest = price, slowest_kind = each, slowest_s_per_byte = s_per_byte;
-      task.latency_s = std::max(task.latency_s, price.latency_s + preparation(op, each));
+        slowest = estimate, slowest_kind = each, slowest_s_per_byte = s_per_byte;
+      task.latency_s = std::max(task.latency_s, estimate.latency_s + preparation(op, each));
     }
-    CollectivePrice price = *slowest;
-    on_kind(off_by_, slowest_kind).widen(price);
+    CollectiveEstimate estimate = *slowest;
+    on_kind(off_by_, slowest_kind).widen(estimate);
     if (op.exchanges_rows())
-      price = cost_.row_exchange(std::move(price), layout_.dispatcher, op.collective.row_bytes, group.nodes);
+      estimate = cost_.row_exchange(std::move(estimate), layout_.dispatcher, op.collective.row_bytes, group.nodes);
     if (task.load < 0) {
-      task.load = group_load(pending.group, kind, price.algorithm);
-      task.scale = ring_bytes(kind, largest, group.size) / price.efficiency;
+      task.load = group_load(pending.group, kind, estimate.algorithm);
+      task.scale = ring_bytes(kind, largest, group.size) / estimate.efficiency;
     } else {
-      task.scale = bound_->tasks.loads[static_cast<std::size_t>(task.load)].pools.empty() ? 0 : 1 / price.efficiency;
+      task.scale = bound_->tasks.loads[static_cast<std::size_t>(task.load)].pools.empty() ? 0 : 1 / estimate.efficiency;
     }
     if (kinds.size() > 1) {
       std::vector<double> over_slowest(cluster_.others.size() + 1, 1.0);
-      for (const std::size_t each : kinds) over_slowest[each] = slowest->efficiency / price_on(each).efficiency;
+      for (const std::size_t each : kinds) over_slowest[each] = slowest->efficiency / estimate_on(each).efficiency;
       PoolLoad& load = bound_->tasks.loads[static_cast<std::size_t>(task.load)];
       if (op.kind == OpKind::all_to_all)
         load = traffic_.by_kind(std::move(load), over_slowest);
       else
         task.load = by_kind(task.load, over_slowest);
     }
-    set_evidence(c, price, kind == OpKind::all_reduce ? std::optional(price.algorithm) : std::nullopt);
+    set_evidence(c, estimate, kind == OpKind::all_reduce ? std::optional(estimate.algorithm) : std::nullopt);
   }
 
   /// At nominal rates on nodes of that kind, for an all-reduce with their algorithm.
-  double wire_s_per_byte(std::size_t kind, OpKind op_kind, const CollectivePrice& price,
+  double wire_s_per_byte(std::size_t kind, OpKind op_kind, const CollectiveEstimate& estimate,
                          const GroupInstance& group) const {
     const NodeSpec& node = cluster_.of_kind(kind);
     const double nic_Bps = cluster_.nic_per_gpu_Bps(node);
     if (op_kind == OpKind::all_reduce)
-      return all_reduce_wire_s(price.algorithm, {node.nvswitch_Bps, nic_Bps}, group.size, group.nodes);
+      return all_reduce_wire_s(estimate.algorithm, {node.nvswitch_Bps, nic_Bps}, group.size, group.nodes);
     return 1 / (group.nodes > 1 ? nic_Bps : node.nvswitch_Bps);
   }
 
@@ -332,9 +334,10 @@ class Binder {
     return load;
   }
 
-  void set_evidence(int c, const CollectivePrice& price, std::optional<AllReduce> algorithm) {
+  void set_evidence(int c, const CollectiveEstimate& estimate, std::optional<AllReduce> algorithm) {
     bound_->evidence_of_collective[static_cast<std::size_t>(c)] = {
-        1 - price.relative_spread, 1 + price.relative_spread, only(price.root.value_or(price.evidence)), algorithm};
+        1 - estimate.relative_spread, 1 + estimate.relative_spread, only(estimate.root.value_or(estimate.evidence)),
+        algorithm};
   }
 
   /// Seconds of a collective's own work items, such as the cast of a shard before its gather.
@@ -374,7 +377,7 @@ class Binder {
   std::vector<std::vector<int>> instances_;                               ///< by group and call number: collective
   std::vector<Pending> pending_;                                          ///< by collective
   std::map<std::pair<const WorkItem*, std::size_t>, double> items_;       ///< by item and kind of node
-  std::vector<double> bytes_;                                             ///< scratch, of the collective being priced
+  std::vector<double> bytes_;                                             ///< scratch, of the collective being bound
   std::vector<const Op*> ops_;
 };
 

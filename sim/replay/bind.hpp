@@ -1,4 +1,4 @@
-// Binds a step to sizes and prices: programs + layout + cluster + routing + prices -> tasks to execute.
+// Binds a step to sizes and times: programs + layout + cluster + routing + times -> tasks to execute.
 #pragma once
 #include <memory>
 #include <vector>
@@ -16,7 +16,7 @@ namespace wt {
 
 /// The evidence for an op's seconds.
 struct OpEvidence {
-  double low = 1, high = 1;                         ///< the 80 % interval, relative to the price
+  double low = 1, high = 1;                         ///< the 80 % interval, relative to the time
   EvidenceShares shares = only(Evidence::derived);  ///< by root
   std::optional<AllReduce> algorithm = {};          ///< of an all-reduce over GPUs
 };
@@ -27,8 +27,8 @@ struct BoundStep {
   std::unique_ptr<RoutingTable> routing;
   std::vector<std::int64_t> ranks;  ///< world rank of each simulated rank
   CommunicationSlowdown slowdown;   ///< with the evidence for tasks.slowdown
-  /// Ranks repeat a few prices millions of times, so an op has only an index of its evidence.
-  /// Of ops that are not collectives; the first is for ops without a price.
+  /// Ranks repeat a few times millions of times, so an op has only an index of its evidence.
+  /// Of ops that are not collectives; the first is for ops without a time.
   std::vector<OpEvidence> different_evidence;
   std::vector<std::vector<int>> evidence_of_op;    ///< by rank and op: index into different_evidence
   std::vector<OpEvidence> evidence_of_collective;  ///< by collective
@@ -38,7 +38,7 @@ struct BoundStep {
   double rows(std::size_t rank, std::size_t op) const;
 };
 
-/// A step before binding, with the sources of its sizes and prices.
+/// A step before binding, with the sources of its sizes and times.
 struct UnboundStep {
   const ProgramSet& programs;
   const Layout& layout;

@@ -1,4 +1,4 @@
-// Segments as they were bound on nodes of one kind: layers and ranks repeat them a million times. Prices that many
+// Segments as they were bound on nodes of one kind: layers and ranks repeat them a million times. Times that many
 // steps ask for are remembered elsewhere (sim/cost/ops/remembered_cost.hpp).
 #pragma once
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace wt {
 
 struct BoundSegment {
-  Price price;
+  TimeEstimate estimate;
   int evidence = -1;  ///< the binder's index
 };
 

@@ -8,7 +8,7 @@
 
 namespace wt {
 
-/// Whether its price or bytes change with the rows received.
+/// Whether its time or bytes change with the rows received.
 bool depends_on_rows(const Op& op);
 /// Whether the op is a gather or reduction of a shard group. They share a communicator unless
 /// MachineTraits::separate_reduce_group.

@@ -24,11 +24,11 @@ struct ReplayOptions {
   bool fold = true;                ///< simulate twins only once
   bool timelines = true;           ///< return op records; else only sums
   std::vector<NodeHealth> health;  ///< in addition to ClusterSpec::degraded
-  /// Draw every op's seconds around its price by MachineTraits::variation, so that ranks wait for ranks that are slow
+  /// Draw every op's seconds around its time by MachineTraits::variation, so that ranks wait for ranks that are slow
   /// by chance. Draws depend on step, rank and op alone. Error{usage} with fold.
   bool vary = false;
   bool critical_alone = false;   ///< return only the critical rank's timeline
-  StepRatiosByKind off_by = {};  ///< how far off steps are, on top of the prices' own intervals
+  StepRatiosByKind off_by = {};  ///< how far off steps are, on top of the times' own intervals
 };
 
 /// The start of a replay (process, pools) as a number of ops.
@@ -48,7 +48,7 @@ struct OpClassTotal {
 
 struct ReplayResult {
   double step_s = 0;
-  double low_s = 0, high_s = 0;    ///< 80 % interval: all prices of the critical rank low, or all high
+  double low_s = 0, high_s = 0;    ///< 80 % interval: all times of the critical rank low, or all high
   double exposed_s = 0;            ///< of the critical rank
   double slowed_s = 0;             ///< additional time of its computation due to communication
   std::int64_t critical_rank = 0;  ///< the last rank to end
@@ -67,10 +67,10 @@ struct ReplayResult {
   double wall_s = 0;         ///< wall time of the replay
 };
 
-/// Throws Error{usage} if the prices are for shared cores and the cluster has GPUs, or vice versa.
+/// Throws Error{usage} if the times are for shared cores and the cluster has GPUs, or vice versa.
 void check_same_machine(const ClusterSpec& cluster, const OpCost& cost);
 
-/// Throws Error{usage} if prices are for the other kind of machine or missing, if the layout does not fit the cluster,
+/// Throws Error{usage} if times are for the other kind of machine or missing, if the layout does not fit the cluster,
 /// or if ranks disagree on collectives; Error{runtime} if the simulation fails.
 ReplayResult replay(const ProgramSet& programs, const Layout& layout, const ModelSpec& model,
                     const ClusterSpec& cluster, const OpCost& cost, const RoutingSource& routing,

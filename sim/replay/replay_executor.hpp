@@ -1,4 +1,4 @@
-// Executes bound ops and collectives on SimGrid: when each op starts and ends. It knows no models, layouts or prices.
+// Executes bound ops and collectives on SimGrid: when each op starts and ends. It knows no models, layouts or times.
 #pragma once
 #include <cstdint>
 #include <span>

@@ -59,7 +59,7 @@ SimulatedStep simulated_step(const StepQuestion& question, const OpCost& cost, c
     for (std::size_t i = 0; i < r.lane_busy_s.size(); ++i)
       r.lane_busy_s[i] += more * std::max(0.0, r.lane_busy_s[i] - before.lane_busy_s[i]);
   }
-  Price once = cost.traits().once_a_step;
+  TimeEstimate once = cost.traits().once_a_step;
   on_kind(how.replay.off_by, 0).widen(once);
   out.replay.step_s += once.seconds;
   out.replay.low_s += once.low_s;

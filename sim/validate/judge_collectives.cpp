@@ -82,13 +82,13 @@ Judged judge(const CollectiveRow& row, Others& others) {
   j.forecast.reason = j.baseline.reason = estimator.blind_spot(question);
   if (!j.forecast.reason.empty()) return j;
   if (!estimator.knows_link(question)) j.regime += ", link never measured";
-  const CollectivePrice price = estimator.price(question);
+  const CollectiveEstimate estimate = estimator.estimate(question);
   const double seconds = estimator.seconds(question, p.python);
   j.forecast.value = seconds;
-  j.forecast.low = seconds * (1 - price.relative_spread);
-  j.forecast.high = seconds * (1 + price.relative_spread);
+  j.forecast.low = seconds * (1 - estimate.relative_spread);
+  j.forecast.high = seconds * (1 + estimate.relative_spread);
   j.baseline.value = link_load(question).transfer_s / others.typical_share(p);
-  j.forecast.evidence = j.baseline.evidence = only(row.bytes_assumed ? Evidence::assumed : price.evidence);
+  j.forecast.evidence = j.baseline.evidence = only(row.bytes_assumed ? Evidence::assumed : estimate.evidence);
   return j;
 }
 

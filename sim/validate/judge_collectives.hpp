@@ -1,4 +1,4 @@
-// Judges the prices of collectives: the estimator is built without a row's group, asked, and compared with what was
+// Judges the times of collectives: the estimator is built without a row's group, asked, and compared with what was
 // measured. What is judged is what plans.
 #pragma once
 #include <vector>

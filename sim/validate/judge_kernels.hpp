@@ -1,4 +1,4 @@
-// Published times of kernels beside what the estimator that prices steps (sim/cost/kernels/kernel_times.hpp) says of
+// Published times of kernels beside what the estimator that times steps (sim/cost/kernels/kernel_times.hpp) says of
 // them without the points of their own group.
 #pragma once
 #include <vector>

@@ -1,6 +1,6 @@
 // Measured steps under several placements of experts beside what the code behind `windtunnel simulate` says of them. A
 // row's shape and layout become a run file, a cluster and a stack (run_files.hpp), its rank loads a routing source, and
-// every recorded iteration is replayed. Prices are those of the row's stack, without what its origin published: rows
+// every recorded iteration is replayed. Times are those of the row's stack, without what its origin published: rows
 // say nothing of one another, and nothing is fitted here.
 #pragma once
 #include <cstddef>

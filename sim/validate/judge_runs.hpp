@@ -1,5 +1,5 @@
 // Published training steps beside what `windtunnel simulate` says of them. Each row is written as the files that a user
-// would write (run_files.hpp), priced by constants of its stack that were fitted without it
+// would write (run_files.hpp), timed by constants of its stack that were fitted without it
 // (sim/fit/stack_fit.hpp), and simulated by the code behind that command.
 #pragma once
 #include <functional>
@@ -32,7 +32,7 @@ enum class LeftOutOfSteps {
 };
 
 /// The run's step without what it belongs to: `files` with a fabric that nobody else measured taken for what is usual
-/// on its kind of link, and its prices.
+/// on its kind of link, and its times.
 struct StepWithout {
   StepWithout(const RunRow& row, const StackSpec& stack, const PublishedTimes& published, LeftOutOfSteps left_out);
   RunFiles files;

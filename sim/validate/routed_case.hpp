@@ -1,6 +1,6 @@
-// What a step under a placement of experts is priced by: the shape and layout behind its model's name, and the loads of
-// its ranks. Where nobody recorded those of this very model and method, the nearest that somebody did, every assumption
-// in words. Costs nothing beside pricing.
+// What the time of a step under a placement of experts rests on: the shape and layout behind its model's name, and the
+// loads of its ranks. Where nobody recorded those of this very model and method, the nearest that somebody did, every
+// assumption in words. Costs nothing beside pricing.
 #pragma once
 #include <string>
 #include <vector>

@@ -130,8 +130,8 @@ TEST_CASE("the peak of a rehearsed rank is that of the real one and of the memor
 TEST_CASE("measured, predicted and replayed stand side by side") {
   const RunSpec run = planned(0);
   const auto source = recorded_routing(trained(real(run)) / "routing.csv", run.model, run.layout.microbatch * run.seq);
-  const FakeCost prices;
-  const Rehearsal r = read_rehearsal_result(run, run, rehearsed(run), *source, *source, &prices);
+  const FakeCost cost;
+  const Rehearsal r = read_rehearsal_result(run, run, rehearsed(run), *source, *source, &cost);
   CHECK_FALSE(r.reduced());
   CHECK(r.peak_holds());
   CHECK(r.measured_s() > 0);
@@ -141,7 +141,7 @@ TEST_CASE("measured, predicted and replayed stand side by side") {
   for (const OpInstance& op : unroll(program))
     if (!op.op->asynchronous() && !op.op->work.empty())
       predicted +=
-          prices.segment(*op.op, op.layer >= 0 ? RankRouting(run, *source).received(8, op.microbatch, op.layer) : 0)
+          cost.segment(*op.op, op.layer >= 0 ? RankRouting(run, *source).received(8, op.microbatch, op.layer) : 0)
               .seconds;
   CHECK(*r.predicted_s() == Approx(predicted));  // the last of 2 + 6 steps
   const auto document = to_json(r);

@@ -1,5 +1,5 @@
 // No collective beats the bandwidth of what its bytes must pass, whatever its kind, algorithm, size, group and
-// chunking; random draws over the published H100 prices and over prices without losses.
+// chunking; random draws over the published H100 times and over times without losses.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
@@ -164,19 +164,19 @@ RankGroup any_group(Draw& draw, OpKind kind) {
 }
 
 /// Seconds alone, with what its algorithm puts on its wires.
-double alone_s(const CollectiveEstimator& prices, const CollectiveQuestion& q) {
-  const CollectivePrice price = prices.price(q);
-  if (q.machine.only) CHECK(price.algorithm == *q.machine.only);
-  CHECK(price.efficiency > 0);
-  CHECK(price.efficiency <= 1);
-  CHECK(price.latency_s > 0);
-  const double moving = wire_s(q, price.algorithm) / price.efficiency;
-  CHECK(moving >= least_s(q, price.algorithm) * (1 - 1e-9));
-  CHECK(prices.seconds(q) == Approx(price.latency_s + moving));
-  return price.latency_s + moving;
+double alone_s(const CollectiveEstimator& estimator, const CollectiveQuestion& q) {
+  const CollectiveEstimate estimate = estimator.estimate(q);
+  if (q.machine.only) CHECK(estimate.algorithm == *q.machine.only);
+  CHECK(estimate.efficiency > 0);
+  CHECK(estimate.efficiency <= 1);
+  CHECK(estimate.latency_s > 0);
+  const double moving = wire_s(q, estimate.algorithm) / estimate.efficiency;
+  CHECK(moving >= least_s(q, estimate.algorithm) * (1 - 1e-9));
+  CHECK(estimator.seconds(q) == Approx(estimate.latency_s + moving));
+  return estimate.latency_s + moving;
 }
 
-/// Published prices, and those of a machine that measured some of its own.
+/// Published times, and those of a machine that measured some of its own.
 const std::vector<CollectiveEstimator>& estimators() {
   static const std::vector<CollectiveEstimator> all = {
       CollectiveEstimator::published(),
@@ -190,39 +190,39 @@ const std::vector<CollectiveEstimator>& estimators() {
 TEST_CASE("collectives never beat their wires, and more bytes never take less") {
   Draw draw(6);
   for (int i = 0; i < 3000; ++i) {
-    const CollectiveEstimator& prices = estimators()[static_cast<std::size_t>(draw.below(2))];
+    const CollectiveEstimator& estimator = estimators()[static_cast<std::size_t>(draw.below(2))];
     const OpKind kind = draw.of<OpKind>(kKinds);
     const CollectiveMachine machine = any_machine(draw);
     const RankGroup group = any_group(draw, kind);
     const double bytes = draw.scaled(4, 64e9);
     INFO(to_string(kind) << " of " << bytes << " B over " << group.ranks << " ranks on " << group.nodes << " nodes, "
                          << (machine.only ? to_string(*machine.only) : "NCCL's choice") << ", " << machine.transport);
-    const double seconds = alone_s(prices, {kind, bytes, group, machine});
-    CHECK(alone_s(prices, {kind, draw.scaled(1, 3) * bytes, group, machine}) >= seconds * (1 - 1e-9));
+    const double seconds = alone_s(estimator, {kind, bytes, group, machine});
+    CHECK(alone_s(estimator, {kind, draw.scaled(1, 3) * bytes, group, machine}) >= seconds * (1 - 1e-9));
   }
 }
 
 TEST_CASE("a faster network or NVLink never makes a collective slower, nor does a shorter way") {
   Draw draw(7);
   for (int i = 0; i < 3000; ++i) {
-    const CollectiveEstimator& prices = estimators()[static_cast<std::size_t>(draw.below(2))];
+    const CollectiveEstimator& estimator = estimators()[static_cast<std::size_t>(draw.below(2))];
     const OpKind kind = draw.of<OpKind>(kKinds);
     CollectiveMachine machine = any_machine(draw);
     machine.hop_s = draw.scaled(1e-6, 1e-3);
     const RankGroup group = any_group(draw, kind);
     const double bytes = draw.scaled(4, 64e9);
-    const double seconds = alone_s(prices, {kind, bytes, group, machine});
+    const double seconds = alone_s(estimator, {kind, bytes, group, machine});
     INFO(to_string(kind) << " of " << bytes << " B over " << group.ranks << " ranks on " << group.nodes << " nodes, "
                          << (machine.only ? to_string(*machine.only) : "NCCL's choice") << ", " << machine.transport);
     for (double CollectiveMachine::*rate : {static_cast<double CollectiveMachine::*>(&CollectiveMachine::nic_Bps),
                                             static_cast<double CollectiveMachine::*>(&CollectiveMachine::nvlink_Bps)}) {
       CollectiveMachine faster = machine;
       faster.*rate *= draw.scaled(1, 8);
-      CHECK(alone_s(prices, {kind, bytes, group, faster}) <= seconds * (1 + 1e-9));
+      CHECK(alone_s(estimator, {kind, bytes, group, faster}) <= seconds * (1 + 1e-9));
     }
     CollectiveMachine nearer = machine;
     nearer.hop_s /= draw.scaled(1, 8);
-    CHECK(alone_s(prices, {kind, bytes, group, nearer}) <= seconds * (1 + 1e-9));
+    CHECK(alone_s(estimator, {kind, bytes, group, nearer}) <= seconds * (1 + 1e-9));
   }
 }
 

@@ -12,9 +12,9 @@ TEST_CASE("where DBRX's prices are off, the best of the compared layouts is with
   const PlanInputs inputs = read_plan_inputs(read_study("dbrx-3072-h100"), false);
   const Plan plan = make_plan(inputs);
   for (const VariedClass& varied : plan.robust.classes) {
-    if (varied.prices.single() && !varied.prices.slowdown) continue;  // half a minute is enough
+    if (varied.times.single() && !varied.times.slowdown) continue;  // half a minute is enough
     for (const IntervalEnd end : {IntervalEnd::low, IntervalEnd::high}) {
-      const ClassAtEnd moved(*inputs.prices, varied.prices, end);
+      const ClassAtEnd moved(*inputs.times, varied.times, end);
       const RememberedCost cost(moved);
       SearchProblem problem = search_problem(inputs, cost);
       for (const auto& [degree, study] : plan.placements)

@@ -221,7 +221,7 @@ TEST_CASE("one size gives a factor alone, recompute borrows it, and the segment'
   op.group = Group::expert;
   op.work = {gemm(256, 64, 64)};
   CHECK(model.segment(op, 0).seconds == Approx(1.7 * model.item(op.work[0], 0).seconds));
-  const Price item = model.item(op.work[0], 0), segment = model.segment(op, 0);
+  const TimeEstimate item = model.item(op.work[0], 0), segment = model.segment(op, 0);
   CHECK(segment.low_s / segment.seconds == Approx(factor.low_ratio * item.low_s / item.seconds));
   CHECK(segment.high_s / segment.seconds == Approx(factor.high_ratio * item.high_s / item.seconds));
   CHECK(segment.shares() == only(Evidence::measured));
@@ -259,17 +259,17 @@ TEST_CASE("collectives by CPU give latency and CPU seconds back, and their sum i
     p.measurements.push_back(collective("all_gather", bytes, 4, 1, 80e-6 + 2 * cpu, cpu));
   }
   const MachineModel model = calibrate({p}).model;
-  const CollectivePrice price = model.collective(OpKind::all_gather, 4e6, 4, 1);
-  CHECK(price.latency_s == Approx(80e-6).epsilon(1e-6));
-  CHECK(price.cpu_s == Approx(20e-6 + 4e-3).epsilon(1e-6));
-  CHECK(price.evidence == Evidence::measured);
-  const CollectivePrice two = model.collective(OpKind::all_gather, 4e6, 2, 1);
+  const CollectiveEstimate estimate = model.collective(OpKind::all_gather, 4e6, 4, 1);
+  CHECK(estimate.latency_s == Approx(80e-6).epsilon(1e-6));
+  CHECK(estimate.cpu_s == Approx(20e-6 + 4e-3).epsilon(1e-6));
+  CHECK(estimate.evidence == Evidence::measured);
+  const CollectiveEstimate two = model.collective(OpKind::all_gather, 4e6, 2, 1);
   CHECK(two.cpu_s == Approx(20e-6 / 3 + 4e-3 * (0.5 / 0.75)).epsilon(1e-6));
   CHECK(two.evidence == Evidence::derived);
   CHECK_THROWS_WITH(model.collective(OpKind::reduce_scatter, 4e6, 4, 1),
                     Catch::Contains("nothing is derived from another"));
   CHECK(model.collective(OpKind::reduce_scatter, 4e6, 1, 1).latency_s == 0);
-  const CollectivePrice restore =
+  const CollectiveEstimate restore =
       model.collective(OpKind::broadcast, 4e6, 4, 1);  // as a gather of (n-1)/n of its buffer
   CHECK(restore.cpu_s == Approx(20e-6 + 4e-3 / 0.75).epsilon(1e-6));
   CHECK(restore.evidence == Evidence::derived);
@@ -278,9 +278,9 @@ TEST_CASE("collectives by CPU give latency and CPU seconds back, and their sum i
 namespace {
 
 double alone_s(const MachineModel& model, OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) {
-  const CollectivePrice price = model.collective(kind, bytes, ranks, nodes);
+  const CollectiveEstimate estimate = model.collective(kind, bytes, ranks, nodes);
   const CollectiveMachine& machine = model.data().collectives.machine;
-  return price.latency_s + wire_s({kind, bytes, {ranks, nodes}, machine}, price.algorithm) / price.efficiency;
+  return estimate.latency_s + wire_s({kind, bytes, {ranks, nodes}, machine}, estimate.algorithm) / estimate.efficiency;
 }
 
 /// H100 over 8x400 Gb/s.
@@ -431,9 +431,9 @@ TEST_CASE("groups at work at the same time share the host's cores") {
     m.counters["cpu_s"] = 1e-9 * bytes;
     p.measurements.push_back(m);
   }
-  const CollectivePrice price = calibrate({p}).model.collective(OpKind::all_reduce, 1e6, 2, 1);
-  CHECK(price.cpu_s == Approx(1e-3).epsilon(0.01));
-  CHECK(price.latency_s == Approx(1e-4).epsilon(0.05));
+  const CollectiveEstimate estimate = calibrate({p}).model.collective(OpKind::all_reduce, 1e6, 2, 1);
+  CHECK(estimate.cpu_s == Approx(1e-3).epsilon(0.01));
+  CHECK(estimate.latency_s == Approx(1e-4).epsilon(0.05));
 }
 
 TEST_CASE("kernels of a suite that no work item is are left out with a note; the same thing twice is pooled") {

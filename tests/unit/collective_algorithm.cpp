@@ -23,9 +23,9 @@ const MachineModel& published() {
 
 double seconds(double bytes, std::int64_t ranks, std::int64_t nodes) {
   const CollectiveMachine& machine = published().data().collectives.machine;
-  const CollectivePrice price = published().collective(OpKind::all_reduce, bytes, ranks, nodes);
-  return price.latency_s +
-         wire_s({OpKind::all_reduce, bytes, {ranks, nodes}, machine}, price.algorithm) / price.efficiency;
+  const CollectiveEstimate estimate = published().collective(OpKind::all_reduce, bytes, ranks, nodes);
+  return estimate.latency_s +
+         wire_s({OpKind::all_reduce, bytes, {ranks, nodes}, machine}, estimate.algorithm) / estimate.efficiency;
 }
 
 }  // namespace

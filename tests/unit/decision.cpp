@@ -116,7 +116,7 @@ TEST_CASE("what is worth measuring before an option is taken: prices that can tu
   REQUIRE_FALSE(d.next.empty());
   CHECK(std::ranges::is_sorted(d.next, {}, [](const OptionWorth& w) { return std::pair(w.joint, -w.saves); }));
   for (const OptionWorth& w : d.next) {
-    INFO(w.cluster << ", " << w.prices);
+    INFO(w.cluster << ", " << w.times);
     CHECK(w.saves > 0);
     CHECK(w.how.find("nothing") == std::string::npos);
     // Either the other cluster's price may be low or the taken one's high: half of the cases at most, and what is saved
@@ -124,7 +124,7 @@ TEST_CASE("what is worth measuring before an option is taken: prices that can tu
     CHECK(w.changes <= 0.5);
     const PlannedOption& moved = w.cluster == taken.cluster ? taken : other;
     for (const VariedClass& varied : moved.plan->robust.classes) {
-      if (varied.prices.name != w.prices) continue;
+      if (varied.times.name != w.times) continue;
       const RobustChoice& r = moved.plan->robust;
       const auto days_at = [&](std::size_t end) {
         return moved.days() * r.table.steps_s[varied.scenarios[end]][r.chosen] / r.table.steps_s[0][r.chosen];

@@ -103,9 +103,9 @@ TEST_CASE("calibration takes an imported table, with the cluster's link speeds")
   Profile profile = from_nccl_tests(one_node, "t");
   profile.fingerprint["nvlink_Bps"] = "450e9";
   const MachineModel model = calibrate({profile}).model;
-  const CollectivePrice price = model.collective(OpKind::all_reduce, 67108864, 4, 1);
-  CHECK(price.latency_s + 67108864 * 1.5 / 450e9 / price.efficiency == Approx(1e-3).epsilon(1e-6));
-  CHECK(price.evidence == Evidence::measured);
+  const CollectiveEstimate estimate = model.collective(OpKind::all_reduce, 67108864, 4, 1);
+  CHECK(estimate.latency_s + 67108864 * 1.5 / 450e9 / estimate.efficiency == Approx(1e-3).epsilon(1e-6));
+  CHECK(estimate.evidence == Evidence::measured);
 }
 
 TEST_CASE("what is no whole, right table is refused with its line") {

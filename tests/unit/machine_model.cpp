@@ -64,18 +64,18 @@ TEST_CASE("look-up goes from exact over staircase and fit to roofline, and says 
   Profile p = synthetic_profile();
   p.measurements.push_back(timed(gemm(128, 64, 64), 7e-3));  // far off the formula
   MachineModel model = calibrate({p}).model;
-  const Price exact = model.item(gemm(128, 64, 64), 0);
+  const TimeEstimate exact = model.item(gemm(128, 64, 64), 0);
   CHECK(exact.lookup == Lookup::exact);
   CHECK(exact.seconds == 7e-3);
   CHECK(exact.evidence == Evidence::measured);
-  const Price between = model.item(gemm(192, 64, 64), 0);
+  const TimeEstimate between = model.item(gemm(192, 64, 64), 0);
   CHECK(between.lookup == Lookup::staircase);
   CHECK(between.seconds == Approx(0.5 * (7e-3 + product_s(gemm(256, 64, 64)))));
   CHECK(model.item(gemm(100, 96, 96), 0).lookup == Lookup::fitted);
   const WorkItem unmeasured = make_item(Kernel::rope, Pass::forward, Precision::fp32, {64, 0}, {128});
   CHECK_THROWS_AS(model.item(unmeasured, 0), Error);
   model.allow_assumed(true);
-  const Price guess = model.item(unmeasured, 0);
+  const TimeEstimate guess = model.item(unmeasured, 0);
   CHECK(guess.lookup == Lookup::roofline);
   CHECK(guess.evidence == Evidence::assumed);
   CHECK(guess.seconds > unmeasured.bytes(0) / 5e9);
@@ -83,7 +83,7 @@ TEST_CASE("look-up goes from exact over staircase and fit to roofline, and says 
 
 TEST_CASE("the same product at twice the measured rows is scaled by the fit, beyond that fitted") {
   const MachineModel model = calibrate({synthetic_profile()}).model;
-  const Price twice = model.item(gemm(2048, 64, 64), 0);
+  const TimeEstimate twice = model.item(gemm(2048, 64, 64), 0);
   CHECK(twice.lookup == Lookup::staircase);
   CHECK(twice.seconds == Approx(product_s(gemm(2048, 64, 64))).epsilon(1e-6));
   CHECK(model.item(gemm(4096, 64, 64), 0).lookup == Lookup::fitted);
@@ -91,10 +91,10 @@ TEST_CASE("the same product at twice the measured rows is scaled by the fit, bey
 
 TEST_CASE("on GPUs products take the time of the next full tile of rows") {
   const MachineModel& model = h100().model;
-  const Price full = model.item(gemm(640, 8192, 28672, Precision::bf16), 0);
+  const TimeEstimate full = model.item(gemm(640, 8192, 28672, Precision::bf16), 0);
   CHECK(full.lookup == Lookup::exact);
   CHECK(full.seconds == Approx(721e-6).epsilon(1e-3));
-  const Price part = model.item(gemm(530, 8192, 28672, Precision::bf16), 0);
+  const TimeEstimate part = model.item(gemm(530, 8192, 28672, Precision::bf16), 0);
   CHECK(part.lookup == Lookup::staircase);
   CHECK(part.seconds == full.seconds);
   CHECK(part.low_s < part.seconds);
@@ -104,23 +104,23 @@ TEST_CASE("on GPUs products take the time of the next full tile of rows") {
 TEST_CASE("a backward product is its two forward products") {
   const MachineModel model = calibrate({synthetic_profile()}).model;
   const WorkItem item = gemm(256, 64, 128);
-  const Price price = model.item(backward(item), 0);
-  CHECK(price.seconds == Approx(product_s(gemm(256, 128, 64)) + product_s(gemm(128, 64, 256))).epsilon(1e-6));
-  CHECK(price.evidence == Evidence::derived);
-  CHECK(price.by_evidence[static_cast<std::size_t>(Evidence::measured)] == Approx(price.seconds));
+  const TimeEstimate estimate = model.item(backward(item), 0);
+  CHECK(estimate.seconds == Approx(product_s(gemm(256, 128, 64)) + product_s(gemm(128, 64, 256))).epsilon(1e-6));
+  CHECK(estimate.evidence == Evidence::derived);
+  CHECK(estimate.by_evidence[static_cast<std::size_t>(Evidence::measured)] == Approx(estimate.seconds));
   CHECK(model.item(backward(swiglu(1000, 512)), 0).seconds == Approx(2 * moved_s(swiglu(1000, 512))));
 }
 
 TEST_CASE("bf16 borrows fp16, and its own measurement wins") {
   Profile p = synthetic_profile();
   p.measurements.push_back(timed(gemm(64, 64, 64), 2e-6, "fp16"));
-  const auto priced = [&] { return calibrate({p}).model.answer(gemm(64, 64, 64, Precision::bf16), 0); };
-  CHECK(priced().price.evidence == Evidence::derived);
-  CHECK(priced().price.shares() == only(Evidence::measured));  // by derivation
-  CHECK(priced().source == "fp16 taken for bf16: synthetic");
+  const auto timed = [&] { return calibrate({p}).model.answer(gemm(64, 64, 64, Precision::bf16), 0); };
+  CHECK(timed().estimate.evidence == Evidence::derived);
+  CHECK(timed().estimate.shares() == only(Evidence::measured));  // by derivation
+  CHECK(timed().source == "fp16 taken for bf16: synthetic");
   p.measurements.push_back(timed(gemm(64, 64, 64), 3e-6, "bf16"));
-  CHECK(priced().price.seconds == 3e-6);
-  CHECK(priced().price.evidence == Evidence::measured);
+  CHECK(timed().estimate.seconds == 3e-6);
+  CHECK(timed().estimate.evidence == Evidence::measured);
 }
 
 TEST_CASE("intervals contain the price, and about four in five of the measurements") {
@@ -129,14 +129,14 @@ TEST_CASE("intervals contain the price, and about four in five of the measuremen
   for (const auto& [key, points] : model.data().table)
     for (const TimePoint& point : points) {
       const WorkItem item = make_item(key.kernel, key.pass, key.precision, {point.rows, 0}, key.dims);
-      const Price price = *model.fitted(item, 0);
-      CHECK(price.low_s <= price.seconds);
-      CHECK(price.high_s >= price.seconds);
+      const TimeEstimate estimate = *model.fitted(item, 0);
+      CHECK(estimate.low_s <= estimate.seconds);
+      CHECK(estimate.high_s >= estimate.seconds);
       CHECK(point.low_s <= point.seconds);
       CHECK(point.high_s >= point.seconds);
       if (key.kernel != Kernel::gemm) continue;
       ++all;
-      inside += point.seconds >= price.low_s && point.seconds <= price.high_s;
+      inside += point.seconds >= estimate.low_s && point.seconds <= estimate.high_s;
     }
   CHECK(inside > 0.75 * all);
   CHECK(inside < 0.90 * all);  // wider would be no 80 % interval either
@@ -186,11 +186,13 @@ TEST_CASE("groups of a product take the tiles of rows that they fill") {
 TEST_CASE("remembered prices are the prices, asked for once") {
   struct Counted : OpCost {
     mutable int asked = 0;
-    Price item(const WorkItem& item, const BoundRows& rows) const override { return h100().model.item(item, rows); }
-    Price segment(const Op& op, const BoundRows& rows, Clock clock) const override {
+    TimeEstimate item(const WorkItem& item, const BoundRows& rows) const override {
+      return h100().model.item(item, rows);
+    }
+    TimeEstimate segment(const Op& op, const BoundRows& rows, Clock clock) const override {
       return ++asked, h100().model.segment(op, rows, clock);
     }
-    CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override {
+    CollectiveEstimate collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override {
       return ++asked, h100().model.collective(kind, bytes, ranks, nodes);
     }
     const MachineTraits& traits() const override { return h100().model.traits(); }
@@ -206,10 +208,10 @@ TEST_CASE("remembered prices are the prices, asked for once") {
       for (double rows : {0., 512.}) CHECK(cost.segment(*op, rows).seconds == h100().model.segment(*op, rows).seconds);
     for (double bytes : {1e6, 1e8})
       for (std::int64_t ranks : {8, 64}) {
-        const CollectivePrice price = cost.collective(OpKind::all_gather, bytes, ranks, ranks / 8),
-                              own = h100().model.collective(OpKind::all_gather, bytes, ranks, ranks / 8);
-        CHECK(price.latency_s == own.latency_s);
-        CHECK(price.efficiency == own.efficiency);
+        const CollectiveEstimate estimate = cost.collective(OpKind::all_gather, bytes, ranks, ranks / 8),
+                                 own = h100().model.collective(OpKind::all_gather, bytes, ranks, ranks / 8);
+        CHECK(estimate.latency_s == own.latency_s);
+        CHECK(estimate.efficiency == own.efficiency);
       }
   }
   CHECK(counted.asked == 3 * 2 + 2 * 2);
@@ -227,7 +229,7 @@ TEST_CASE("a small assumed item keeps its seconds beside the costly published on
   Op op;
   op.work = {gemm(8192, 6144, 6144, Precision::bf16),
              make_item(Kernel::permute, Pass::forward, Precision::bf16, {512, 0}, {6144})};
-  const Price sum = model.segment(op, 0), product = model.item(op.work[0], 0), moved = model.item(op.work[1], 0);
+  const TimeEstimate sum = model.segment(op, 0), product = model.item(op.work[0], 0), moved = model.item(op.work[1], 0);
   REQUIRE(moved.evidence == Evidence::assumed);
   CHECK(sum.by_evidence[static_cast<std::size_t>(Evidence::published)] == Approx(product.seconds));
   CHECK(sum.by_evidence[static_cast<std::size_t>(Evidence::assumed)] == Approx(moved.seconds));
@@ -293,14 +295,14 @@ TEST_CASE("published H100 figures price DBRX's products at 600 to 800 TFLOP/s, m
 
 TEST_CASE("a kernel that was not measured is priced as its like, by its own bytes") {
   const MachineModel& model = h100().model;
-  const auto price = [&](Kernel kernel) {
+  const auto estimate = [&](Kernel kernel) {
     return model.item(make_item(kernel, Pass::forward, Precision::bf16, {65536, 0}, {5000}), 0);
   };
-  CHECK(price(Kernel::layernorm).seconds == Approx(price(Kernel::rmsnorm).seconds));
-  CHECK(price(Kernel::gelu).seconds ==
-        Approx(price(Kernel::swiglu).seconds * 2 / 3).epsilon(0.05));  // a launch beside the bytes
-  CHECK(price(Kernel::bias).seconds == Approx(price(Kernel::add).seconds * 2 / 3).epsilon(0.05));
-  CHECK(price(Kernel::gelu).evidence >= Evidence::derived);
+  CHECK(estimate(Kernel::layernorm).seconds == Approx(estimate(Kernel::rmsnorm).seconds));
+  CHECK(estimate(Kernel::gelu).seconds ==
+        Approx(estimate(Kernel::swiglu).seconds * 2 / 3).epsilon(0.05));  // a launch beside the bytes
+  CHECK(estimate(Kernel::bias).seconds == Approx(estimate(Kernel::add).seconds * 2 / 3).epsilon(0.05));
+  CHECK(estimate(Kernel::gelu).evidence >= Evidence::derived);
 }
 
 TEST_CASE("published H100 figures price every kernel of a training step") {
@@ -323,13 +325,13 @@ TEST_CASE("published H100 figures price every kernel of a training step") {
     for (Pass pass : {Pass::forward, Pass::backward}) {
       double before = 0;
       for (double rows : {16., 512., 8192., 65536.}) {
-        const Price price = model.item(make_item(kernel, pass, Precision::bf16, {rows, 0}, dims), 0);
+        const TimeEstimate estimate = model.item(make_item(kernel, pass, Precision::bf16, {rows, 0}, dims), 0);
         INFO(to_string(kernel) << " " << rows);
-        CHECK(price.seconds > before);
-        before = price.seconds;
+        CHECK(estimate.seconds > before);
+        before = estimate.seconds;
       }
     }
-  const Price adamw = model.item(make_item(Kernel::adamw, Pass::forward, Precision::fp32, {2.06e9, 0}), 0);
+  const TimeEstimate adamw = model.item(make_item(Kernel::adamw, Pass::forward, Precision::fp32, {2.06e9, 0}), 0);
   CHECK(adamw.seconds == Approx(20.6e-3).epsilon(0.01));  // 132e9 parameters over 64 GPUs
   CHECK(adamw.evidence == Evidence::assumed);
   CHECK(model.item(make_item(Kernel::gemm, Pass::forward, Precision::fp32, {8192, 0}, {16, 6144}), 0).evidence ==

@@ -22,15 +22,15 @@ namespace {
 /// Attention and experts take a second each way, an exchange of rows half of one; everything else is free.
 struct ExchangeCost : FakeCost {
   ExchangeCost() { latency_s = 0; }
-  Price segment(const Op& op, const BoundRows&, Clock) const override {
+  TimeEstimate segment(const Op& op, const BoundRows&, Clock) const override {
     const bool counts = op.name.starts_with("attn.") || op.name.starts_with("experts.");  // one op each way
     const double s = counts ? 1 : 0;
     return {s, s, s, Lookup::exact, Evidence::measured};
   }
-  CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override {
-    CollectivePrice price = FakeCost::collective(kind, bytes, ranks, nodes);
-    if (kind == OpKind::all_to_all && bytes > 1e4) price.latency_s = 0.5;  // counts are smaller
-    return price;
+  CollectiveEstimate collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override {
+    CollectiveEstimate estimate = FakeCost::collective(kind, bytes, ranks, nodes);
+    if (kind == OpKind::all_to_all && bytes > 1e4) estimate.latency_s = 0.5;  // counts are smaller
+    return estimate;
   }
 };
 

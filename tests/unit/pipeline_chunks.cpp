@@ -56,7 +56,7 @@ double sum(const std::vector<double>& values) { return std::accumulate(values.be
 struct HeadCost : LayerCost {
   double head_s = 0;
   explicit HeadCost(double s) : head_s(s) {}
-  Price segment(const Op& op, const BoundRows& rows, Clock clock) const override {
+  TimeEstimate segment(const Op& op, const BoundRows& rows, Clock clock) const override {
     if (op.name != "head") return LayerCost::segment(op, rows, clock);
     return {head_s, head_s, head_s, Lookup::exact, Evidence::measured};
   }

@@ -94,7 +94,7 @@ TEST_CASE("a plan for nodes of two kinds fits the smaller GPU, at the pace of th
   CHECK_THAT(plan_assumptions(inputs, none).at(0) + plan_assumptions(inputs, none).at(1),
              Catch::Contains("one after the other through one communicator"));
   CHECK(inputs.peak_flops == (989e12 + 312e12) / 2);
-  const SearchProblem problem = search_problem(inputs, *inputs.prices);
+  const SearchProblem problem = search_problem(inputs, *inputs.times);
   CHECK(problem.memory_limit_bytes == 64.0 * (1 << 30));
   const auto fastest_s = [](const SearchProblem& p) {
     const SearchResult found = search_layouts(p);
@@ -103,7 +103,7 @@ TEST_CASE("a plan for nodes of two kinds fits the smaller GPU, at the pace of th
     return found.candidates[found.best].result->step_s;
   };
   const auto all_of = [&](std::size_t kind) {
-    SearchProblem p = search_problem(inputs, inputs.prices->on(kind));
+    SearchProblem p = search_problem(inputs, inputs.times->on(kind));
     p.cluster = p.cluster.all_of(kind);
     return p;
   };
@@ -149,9 +149,9 @@ TEST_CASE("DBRX state on a rank is 16 bytes a parameter over the shard size") {
 TEST_CASE("a plan names what its computation rests on, and on how many measurements") {
   const PlanInputs inputs = inputs_of(kSmallStudy);
   const Plan plan = make_plan(inputs);
-  const std::vector<PricedClass>& sources = plan.priced_by;
+  const std::vector<TimedClass>& sources = plan.timed_by;
   double sum = 0;
-  for (const PricedClass& s : sources) sum += s.share;
+  for (const TimedClass& s : sources) sum += s.share;
   CHECK(sum == Approx(1));
   const auto grouped =
       std::find_if(sources.begin(), sources.end(), [](auto& s) { return s.name == "grouped_gemm/forward"; });

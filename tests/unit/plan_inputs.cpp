@@ -111,9 +111,9 @@ TEST_CASE("the clock scales what arithmetic limits, and nothing else") {
   const PlanInputs inputs = inputs_of(kSmallStudy);
   ScaleSpec half;
   half.clock = 0.5;
-  const ScaledCost scaled(*inputs.prices, half);
+  const ScaledCost scaled(*inputs.times, half);
   const auto ratio = [&](const WorkItem& item) {
-    return scaled.item(item, 0).seconds / inputs.prices->item(item, 0).seconds;
+    return scaled.item(item, 0).seconds / inputs.times->item(item, 0).seconds;
   };
   const WorkItem large = make_item(Kernel::gemm, Pass::forward, Precision::bf16, {4096, 0}, {4096, 4096});
   const WorkItem few_rows = make_item(Kernel::gemm, Pass::forward, Precision::bf16, {16, 0}, {4096, 4096});
@@ -123,11 +123,11 @@ TEST_CASE("the clock scales what arithmetic limits, and nothing else") {
   CHECK(ratio(norm) == 1);
   Op op;
   op.work = {large, norm};
-  const double product_s = inputs.prices->item(large, 0).seconds, norm_s = inputs.prices->item(norm, 0).seconds;
+  const double product_s = inputs.times->item(large, 0).seconds, norm_s = inputs.times->item(norm, 0).seconds;
   CHECK(scaled.segment(op, 0).seconds ==
-        Approx(inputs.prices->segment(op, 0).seconds * (2 * product_s + norm_s) / (product_s + norm_s)).epsilon(0.05));
+        Approx(inputs.times->segment(op, 0).seconds * (2 * product_s + norm_s) / (product_s + norm_s)).epsilon(0.05));
   CHECK(scaled.collective(OpKind::all_gather, 1e9, 8, 1).latency_s ==
-        inputs.prices->collective(OpKind::all_gather, 1e9, 8, 1).latency_s);
+        inputs.times->collective(OpKind::all_gather, 1e9, 8, 1).latency_s);
 }
 
 TEST_CASE("a study that no schedule can be made for is refused before the search") {

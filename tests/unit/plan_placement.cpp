@@ -62,7 +62,7 @@ TEST_CASE("copies and drifting loads: what a study asks for is in the plan, what
   CHECK_THAT(text_report(report_of(inputs, plan)), Catch::Contains("Experts placed anew while loads drift"));
 
   // All experts of all layers from one rank to the next: masters and two moments at NVLink's or the adapter's rate.
-  const ScaledCost cost(*inputs.prices, inputs.study.scale);
+  const ScaledCost cost(*inputs.times, inputs.study.scale);
   const SearchProblem problem = search_problem(inputs, cost);
   Layout layout;
   layout.shard = layout.expert = 2, layout.replicate = 8;

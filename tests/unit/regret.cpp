@@ -1,4 +1,4 @@
-// Choosing under prices known to an interval, against numbers worked out by hand and brute force.
+// Choosing under times known to an interval, against numbers worked out by hand and brute force.
 #include "planner/regret/regret.hpp"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ struct Compared : Small {
   }
 };
 
-/// Prices that are that many times as high.
+/// Times that are that many times as high.
 FakeCost times_as_high(double kernels, double collectives) {
   FakeCost cost;
   cost.flops /= kernels, cost.Bps /= kernels;
@@ -62,7 +62,7 @@ Worth worth_of(const std::string& what, std::size_t shapes, bool joint = false) 
 }  // namespace
 
 TEST_CASE("the smallest largest regret of two layouts in two scenarios") {
-  // In the middle the first takes 10 s and the second 11, at the other prices 14 and 12.
+  // In the middle the first takes 10 s and the second 11, at the other times 14 and 12.
   const RegretTable table{{"central", "slow"}, {{10, 11}, {14, 12}}};
   CHECK(table.regret(0, 0) == 0);
   CHECK(table.regret(0, 1) == Approx(0.1));
@@ -88,18 +88,18 @@ TEST_CASE("what knowing a price of two values is worth") {
   // 10 % behind is not worth a change within a tie of 20 %, and of it 4 % were given up already.
   CHECK(value_of_knowing(steps_s, {0.5, 0.5}, 1, 0.2).changes == 0);
   CHECK(value_of_knowing(steps_s, {0.5, 0.5}, 1, 0, 0.04).saves_s == Approx(0.5 * 0.06 * 10));
-  // A layout that is the best whatever the price: knowing it is worth nothing.
+  // A layout that is the best whatever the time: knowing it is worth nothing.
   CHECK(value_of_knowing({{10, 11}, {11, 12}}, {0.5, 0.5}, 0, 0).saves_s == 0);
 }
 
 TEST_CASE("what knowing a log-normal price is worth, by the normal's partial expectation") {
-  // The chosen layout takes 10 s whatever the price, the other 9 s at its low end and 11 s at its high end.
+  // The chosen layout takes 10 s whatever the time, the other 9 s at its low end and 11 s at its high end.
   const ValueOfKnowing known = value_of_knowing({std::vector<double>{10, 9}, {10, 10}, {10, 11}}, 0, 0);
   // E[min(1, -z / c)] over z < 0 with c the 90 % quantile: (density(0) - density(c)) / c + 0.1.
   constexpr double kEnd = 1.2815516, kDensityAt0 = 0.3989423, kDensityAtEnd = 0.1754983;
   CHECK(known.saves_s == Approx((kDensityAt0 - kDensityAtEnd) / kEnd + 0.1).epsilon(0.003));
   CHECK(known.changes == Approx(0.5));
-  // More than 5 % behind: the price is below half of the way to the low end, z < -c / 2.
+  // More than 5 % behind: the time is below half of the way to the low end, z < -c / 2.
   CHECK(value_of_knowing({std::vector<double>{10, 9}, {10, 10}, {10, 11}}, 0, 1 / 0.95 - 1).changes ==
         Approx(0.2608).margin(0.005));
 }
@@ -118,7 +118,7 @@ TEST_CASE("a class at an end of its interval moves its own prices") {
         Approx(cost.segment(op, 0, Clock{}).seconds * (1.1 * product_s + copy_s) / (product_s + copy_s)));
   CHECK(slow.collective(OpKind::all_gather, 1e6, 8, 2).latency_s == cost.latency_s);
 
-  const PriceClass gathers{.name = "gathers", .collectives = {{OpKind::all_gather, true}}};
+  const TimeClass gathers{.name = "gathers", .collectives = {{OpKind::all_gather, true}}};
   const ClassAtEnd far(cost, gathers, IntervalEnd::high), near(cost, gathers, IntervalEnd::low);
   CHECK(far.collective(OpKind::all_gather, 1e6, 8, 2).latency_s == Approx(1.2 * cost.latency_s));
   CHECK(far.collective(OpKind::all_gather, 1e6, 8, 2).efficiency == Approx(1 / 1.2));
@@ -131,7 +131,7 @@ TEST_CASE("the end of a class's interval has what steps are off by, on each kind
   FakeCost cost;
   cost.others = std::make_shared<FakeCost>();
   const WorkItem product = make_item(Kernel::gemm, Pass::forward, Precision::bf16, {64, 0}, {512, 512});
-  const PriceClass both{.name = "both", .kernels = {Kernel::gemm}, .collectives = {{OpKind::all_gather, true}}};
+  const TimeClass both{.name = "both", .kernels = {Kernel::gemm}, .collectives = {{OpKind::all_gather, true}}};
   const ClassAtEnd slow(cost, both, IntervalEnd::high, {{0.5, 1.5}, {0.4, 2}});
   const double central_s = cost.item(product, 0).seconds;  // within 10 % by itself
   CHECK(slow.item(product, 0).seconds == Approx(1.1 * 1.5 * central_s));
@@ -141,12 +141,12 @@ TEST_CASE("the end of a class's interval has what steps are off by, on each kind
 }
 
 TEST_CASE("classes by themselves and together") {
-  PriceClass all;
+  TimeClass all;
   all.kernels = {Kernel::gemm, Kernel::copy};
   all.collectives = {{OpKind::all_gather, true}, {OpKind::all_reduce, true}, {OpKind::all_gather, false}};
   all.slowdown = true;
   CHECK(single_classes(all).size() == 6);
-  const std::vector<PriceClass> joint = joint_classes(all);
+  const std::vector<TimeClass> joint = joint_classes(all);
   REQUIRE(joint.size() == 2);  // one collective within a node is no group
   CHECK(joint[0].name == "all kernels");
   CHECK(joint[1].collectives.size() == 2);
@@ -200,7 +200,7 @@ TEST_CASE("layouts too large for the budget are compared at even loads, in propo
   for (const VariedClass& each : robust.classes)
     if (each.scenarios[1] == slow) between = &each;
   REQUIRE(between);
-  const ClassAtEnd far(s.cost, between->prices, IntervalEnd::high);
+  const ClassAtEnd far(s.cost, between->times, IntervalEnd::high);
   for (std::size_t i = 0; i < robust.layouts.size(); ++i) {
     const Candidate& c = search.candidates[robust.layouts[i]];
     const auto even_s = [&](const OpCost& cost) {
@@ -217,7 +217,7 @@ TEST_CASE("layouts too large for the budget are compared at even loads, in propo
     CHECK(robust.table.steps_s[slow][i] == Approx(c.value * even_s(far) / even_s(s.cost)));
   }
   for (std::size_t k = 1; k < robust.classes.size(); ++k)  // joint classes first
-    CHECK(robust.classes[k - 1].prices.single() <= robust.classes[k].prices.single());
+    CHECK(robust.classes[k - 1].times.single() <= robust.classes[k].times.single());
 }
 
 TEST_CASE("where a price is off, the best of the compared layouts is close to the best of all") {
@@ -225,9 +225,9 @@ TEST_CASE("where a price is off, the best of the compared layouts is close to th
   const RobustChoice robust = choose_robust(s.problem, search_layouts(s.problem));
   REQUIRE(robust.classes.size() > 3);
   for (const VariedClass& varied : robust.classes) {
-    if (varied.prices.single()) continue;
+    if (varied.times.single()) continue;
     for (const IntervalEnd end : {IntervalEnd::low, IntervalEnd::high}) {
-      const ClassAtEnd cost(s.cost, varied.prices, end);
+      const ClassAtEnd cost(s.cost, varied.times, end);
       SearchProblem p{.model = s.model,
                       .cluster = s.problem.cluster,
                       .cost = cost,

@@ -1,4 +1,4 @@
-// Rows that the host sends one by one: the table, and what it makes of an exchange's price.
+// Rows that the host sends one by one: the table, and what it makes of an exchange's time.
 #include "sim/cost/collectives/row_messages.hpp"
 
 #include <catch2/catch.hpp>
@@ -66,13 +66,13 @@ TEST_CASE("a row takes something between training's kernels and a message a row"
 
 TEST_CASE("the host's rate bounds an exchange where it is below the wire's") {
   const RowMessage message{1e-6, 4e-6};  // 2 us in the middle
-  const CollectivePrice wire{.latency_s = 1e-5, .efficiency = 0.8, .relative_spread = 0.1};
+  const CollectiveEstimate wire{.latency_s = 1e-5, .efficiency = 0.8, .relative_spread = 0.1};
   // 4 kB in 2 us are 2 GB/s of 50.
-  const CollectivePrice narrow = one_by_one(wire, message, 4000, 50e9);
+  const CollectiveEstimate narrow = one_by_one(wire, message, 4000, 50e9);
   CHECK(narrow.efficiency == Approx(0.04));
   CHECK(narrow.relative_spread == kWidestSpread);
   CHECK(narrow.latency_s == wire.latency_s);
-  const CollectivePrice wide = one_by_one(wire, message, 400000, 50e9);
+  const CollectiveEstimate wide = one_by_one(wire, message, 400000, 50e9);
   CHECK(wide.efficiency == wire.efficiency);
   CHECK(wide.relative_spread == wire.relative_spread);
 }

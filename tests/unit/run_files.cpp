@@ -218,12 +218,12 @@ TEST_CASE("simulate says of a published run's files what validate says of the ru
     static const std::regex named("--stack ([^ \n]+)");
     std::smatch by;
     REQUIRE(std::regex_search(command, by, named));
-    const Prices prices = make_prices({.profiles = {}, .machine = {}, .stack = by[1], .precisions = run.precisions},
-                                      cluster, run.layout.world());
+    const MachineTimes times = make_times({.profiles = {}, .machine = {}, .stack = by[1], .precisions = run.precisions},
+                                          cluster, run.layout.world());
     const NamedRouting routing = read_routing(files.routing, run.model, run.tokens(), run.layout.expert);
     const ReplayResult step =
-        simulated_step(step_question(run, cluster, prices.stack, *routing.source), *prices.cost,
-                       {.replay = {.health = {}, .off_by = prices.intervals.of(step_family(run.model, run.layout))}})
+        simulated_step(step_question(run, cluster, times.stack, *routing.source), *times.cost,
+                       {.replay = {.health = {}, .off_by = times.intervals.of(step_family(run.model, run.layout))}})
             .replay;
     INFO(row.name);
     CHECK(step.step_s == Approx(*judged[0].forecast.value).epsilon(1e-9));

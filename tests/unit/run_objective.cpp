@@ -33,7 +33,7 @@ const std::string kReplicas =
 struct Planned {
   explicit Planned(const std::string& more)
       : inputs(read_plan_inputs(study_from_text(kStudy + more, "s"), false)),
-        cost(*inputs.prices, inputs.study.scale),
+        cost(*inputs.times, inputs.study.scale),
         problem(search_problem(inputs, cost)),
         objective(inputs, problem) {
     problem.objective = &objective;

@@ -1,4 +1,4 @@
-// Prices from published measurements alone: no faster than the hardware, growing with size, scaled by data sheets.
+// Times from published measurements alone: no faster than the hardware, growing with size, scaled by data sheets.
 #include "sim/cost/stacks/stack_cost.hpp"
 
 #include <catch2/catch.hpp>
@@ -92,9 +92,10 @@ TEST_CASE("an op is its items, and the host's launches of them stand beside") {
   graphs.cuda_graphs = CudaGraphs::full;
   CHECK(h100.launch_s(router, graphs) == 0);
   CHECK(h100.segment(Op{}, 0).seconds == 0);
-  const Price price = h100.segment(large, 0);
-  CHECK((price.low_s == price.seconds && price.high_s == price.seconds));  // what it is off by is the step's
-  CHECK(price.shares()[static_cast<std::size_t>(Evidence::published)] == Approx(1));
+  const TimeEstimate estimate = h100.segment(large, 0);
+  CHECK(
+      (estimate.low_s == estimate.seconds && estimate.high_s == estimate.seconds));  // what it is off by is the step's
+  CHECK(estimate.shares()[static_cast<std::size_t>(Evidence::published)] == Approx(1));
 }
 
 TEST_CASE("more rows never take less time, nor does a faster clock take more") {
@@ -149,7 +150,7 @@ TEST_CASE("steps have the intervals of their family and of their kind of node") 
 
 TEST_CASE("what steps are off by widens all times but those that were seen in steps") {
   const StepRatios off_by{0.9, 1.2};
-  Price own{2, 1.8, 2.2}, seen = own;
+  TimeEstimate own{2, 1.8, 2.2}, seen = own;
   off_by.widen(own);
   CHECK(own.low_s == Approx(0.9 * 1.8));
   CHECK(own.high_s == Approx(1.2 * 2.2));
@@ -157,7 +158,7 @@ TEST_CASE("what steps are off by widens all times but those that were seen in st
   seen.seen_in_steps = true;
   off_by.widen(seen);
   CHECK((seen.low_s == 1.8 && seen.high_s == 2.2));
-  CollectivePrice narrow{.relative_spread = 0.1}, wide{.relative_spread = 0.5};
+  CollectiveEstimate narrow{.relative_spread = 0.1}, wide{.relative_spread = 0.5};
   off_by.widen(narrow), off_by.widen(wide);
   CHECK(narrow.relative_spread == Approx(0.2));
   CHECK(wide.relative_spread == 0.5);
@@ -178,7 +179,7 @@ TEST_CASE("dispatchers have a factor of their own; over EFA the host sends rows 
   CHECK(reached(efa, Dispatcher::deepep, 8192) == Approx(2 * reached(efa, Dispatcher::deepep, 4096)));
   CHECK(reached(efa, Dispatcher::deepep, 1e6) == reached(infiniband, Dispatcher::deepep, 1e6));
   CHECK(reached(efa, Dispatcher::uccl, 4096) < reached(efa, Dispatcher::deepep, 4096));
-  CHECK(efa.row_exchange({}, Dispatcher::deepep, 4096, 4).relative_spread > CollectivePrice{}.relative_spread);
+  CHECK(efa.row_exchange({}, Dispatcher::deepep, 4096, 4).relative_spread > CollectiveEstimate{}.relative_spread);
 }
 
 TEST_CASE("collectives grow with their bytes and never beat the wire; EFA is slower than InfiniBand at the same rate") {
@@ -192,17 +193,17 @@ TEST_CASE("collectives grow with their bytes and never beat the wire; EFA is slo
                            over = kind == OpKind::send ? std::min(2, nodes) : nodes;
         double before = 0;
         for (double bytes = 1e5; bytes < 1e10; bytes *= 10) {
-          const CollectivePrice price = cost(name, "torchtitan").collective(kind, bytes, members, over);
+          const CollectiveEstimate estimate = cost(name, "torchtitan").collective(kind, bytes, members, over);
           const AllReduceMachine machine = {on.nvswitch_Bps, on.nic_per_gpu_Bps()};
           const double Bps = over > 1 ? machine.nic_Bps : machine.nvlink_Bps;
           const double wire = kind == OpKind::all_reduce
-                                  ? bytes * all_reduce_wire_s(price.algorithm, machine, members, over)
+                                  ? bytes * all_reduce_wire_s(estimate.algorithm, machine, members, over)
                                   : (kind == OpKind::send ? bytes : pool_bytes(kind, bytes, members, over)) / Bps;
-          const double seconds = price.latency_s + wire / price.efficiency;
+          const double seconds = estimate.latency_s + wire / estimate.efficiency;
           INFO(name << " " << to_string(kind) << " " << members << " on " << over << ", " << bytes);
-          CHECK(price.latency_s > 0);
+          CHECK(estimate.latency_s > 0);
           CHECK(seconds > before);
-          CHECK(price.efficiency <= 1);
+          CHECK(estimate.efficiency <= 1);
           before = seconds;
         }
       }
@@ -213,29 +214,31 @@ TEST_CASE("collectives grow with their bytes and never beat the wire; EFA is slo
 }
 
 TEST_CASE("a cluster's network latency counts hop by hop, and the fabric that it names by its own constants") {
-  const auto price = [](const std::string& name, auto change) {
+  const auto estimate = [](const std::string& name, auto change) {
     ClusterSpec changed = cluster(name);
     change(changed);
     const StackCost on = test::stack_cost(changed, "torchtitan");
     return on.collective(OpKind::all_gather, 256e6, 64, 8);
   };
-  const CollectivePrice usual = price("hgx-h100", [](ClusterSpec&) {}),
-                        late = price("hgx-h100", [](ClusterSpec&c) { c.nic_latency_s = 1e-3; });
-  const double network = price("hgx-h100", [](ClusterSpec& c) { c.nic_latency_s = 2e-3; }).latency_s - late.latency_s;
+  const CollectiveEstimate usual = estimate("hgx-h100", [](ClusterSpec&) {}),
+                           late = estimate("hgx-h100", [](ClusterSpec&c) { c.nic_latency_s = 1e-3; });
+  const double network =
+      estimate("hgx-h100", [](ClusterSpec& c) { c.nic_latency_s = 2e-3; }).latency_s - late.latency_s;
   CHECK(network > 0);  // a millisecond more for each of seven hops, times the stack's factor of its network
   CHECK(late.latency_s - usual.latency_s == Approx(network * (1e-3 - 2.7e-6) / 1e-3));
-  const CollectivePrice plain = price("aws-p5", [](ClusterSpec&) {}),
-                        fleet = price("aws-p5", [](ClusterSpec&c) { c.fabric = "HF cluster (EFA p5, recalled)"; });
+  const CollectiveEstimate plain = estimate("aws-p5", [](ClusterSpec&) {}),
+                           fleet =
+                               estimate("aws-p5", [](ClusterSpec&c) { c.fabric = "HF cluster (EFA p5, recalled)"; });
   CHECK(fleet.efficiency < plain.efficiency);
-  CHECK_THROWS_WITH(price("aws-p5", [](ClusterSpec& c) { c.fabric = "HF"; }),
+  CHECK_THROWS_WITH(estimate("aws-p5", [](ClusterSpec& c) { c.fabric = "HF"; }),
                     Contains("nic.fabric: found 'HF'") && Contains("'HF cluster (EFA p5, recalled)'"));
 }
 
 TEST_CASE("a group that its nodes do not share evenly costs about what one that they do costs") {
   const StackCost& h100 = cost("hgx-h100", "torchtitan");
   const auto transfer = [&](std::int64_t ranks, std::int64_t nodes) {
-    const CollectivePrice price = h100.collective(OpKind::all_gather, 1e9, ranks, nodes);
-    return pool_bytes(OpKind::all_gather, 1e9, ranks, nodes) / price.efficiency;
+    const CollectiveEstimate estimate = h100.collective(OpKind::all_gather, 1e9, ranks, nodes);
+    return pool_bytes(OpKind::all_gather, 1e9, ranks, nodes) / estimate.efficiency;
   };
   CHECK(transfer(20, 3) < 1.35 * transfer(24, 3));
   CHECK(transfer(36, 5) < 1.35 * transfer(40, 5));
@@ -250,8 +253,8 @@ TEST_CASE("nodes of every kind have prices of their own GPU and adapters") {
   const auto same = [](const OpCost& a, const OpCost& b) {
     const WorkItem product = bf16(Kernel::gemm, {8192, 8192});
     CHECK(a.item(product, 0).seconds == b.item(product, 0).seconds);
-    const CollectivePrice x = a.collective(OpKind::all_gather, 1e9, 64, 8),
-                          y = b.collective(OpKind::all_gather, 1e9, 64, 8);
+    const CollectiveEstimate x = a.collective(OpKind::all_gather, 1e9, 64, 8),
+                             y = b.collective(OpKind::all_gather, 1e9, 64, 8);
     CHECK(x.latency_s == y.latency_s);
     CHECK(x.efficiency == y.efficiency);
   };
@@ -263,10 +266,10 @@ TEST_CASE("nodes of every kind have prices of their own GPU and adapters") {
 
 TEST_CASE("whether gathers and reductions share a communicator is the stack's, whoever passes its prices on") {
   for (const auto& [stack, separate] : {std::pair{"torchtitan", false}, {"windtunnel-train", true}}) {
-    const StackCost prices = cost("hgx-h100", stack);
-    CHECK(prices.traits().separate_reduce_group == separate);
-    CHECK(RememberedCost(prices).traits().separate_reduce_group == separate);
-    CHECK(ScaledCost(prices, {}).traits().separate_reduce_group == separate);
+    const StackCost times = cost("hgx-h100", stack);
+    CHECK(times.traits().separate_reduce_group == separate);
+    CHECK(RememberedCost(times).traits().separate_reduce_group == separate);
+    CHECK(ScaledCost(times, {}).traits().separate_reduce_group == separate);
   }
 }
 
@@ -310,7 +313,7 @@ TEST_CASE("points of this machine stand for themselves and correct published tim
   CHECK(measured.explain(routed, 8192).source.find("published") == std::string::npos);
   CHECK(measured.explain(routed, 1).source.find("own points") != std::string::npos);
   // Points that agree have no spread.
-  const Price corrected = measured.item(other, 0);
+  const TimeEstimate corrected = measured.item(other, 0);
   CHECK(corrected.low_s == Approx(corrected.seconds));
   CHECK(corrected.high_s == Approx(corrected.seconds));
 }
@@ -360,7 +363,7 @@ TEST_CASE("the host's copies and updates take their bytes over the rates of its 
   CHECK((host("GH200").link_Bps == 400e9 && host("GB200").link_Bps == 400e9));
   CHECK((host("GH200").memory_Bps == 200e9 && host("GB200").memory_Bps == 100e9));
   CHECK(host("V100-SXM").link_Bps == 12.5e9);
-  const PriceBasis basis =
+  const TimeBasis basis =
       cost("hgx-h100", "torchtitan").explain(make_item(Kernel::host_copy, Pass::forward, Precision::fp32, {1, 0}), 0);
   CHECK_THAT(basis.source, Contains("assumed"));
 }

@@ -116,14 +116,15 @@ TEST_CASE("what is judged is what plans: with nothing left out, a row's predicti
       CollectiveRow row = ring(nodes, 1 << 28);
       row.kind = kind;
       const Judged judged = judge_collectives({row}, reference).front();
-      const CollectivePrice price =
-          CollectiveEstimator::published().price({kind, row.bytes, RankGroup::even(row.gpus, nodes), machine});
+      const CollectiveEstimate estimate =
+          CollectiveEstimator::published().estimate({kind, row.bytes, RankGroup::even(row.gpus, nodes), machine});
       const double planned =
-          price.latency_s + wire_s({kind, row.bytes, {row.gpus, nodes}, machine}, price.algorithm) / price.efficiency;
+          estimate.latency_s +
+          wire_s({kind, row.bytes, {row.gpus, nodes}, machine}, estimate.algorithm) / estimate.efficiency;
       INFO(to_string(kind) << " over " << nodes);
       REQUIRE(judged.forecast.value);
       CHECK(*judged.forecast.value == Approx(planned).epsilon(1e-9));
-      CHECK(judged.forecast.high / planned - 1 == Approx(price.relative_spread).epsilon(1e-9));
+      CHECK(judged.forecast.high / planned - 1 == Approx(estimate.relative_spread).epsilon(1e-9));
     }
 }
 

@@ -37,8 +37,9 @@ void compare(const Options& o) {
   for (const std::string& folder : o.folders) {
     const RunSpec run = read_run(std::filesystem::path(folder) / kRunFile);
     const ClusterSpec cluster = this_machine(run.layout.world());
-    const Prices prices = make_prices({.profiles = {}, .machine = o.machine, .stack = ""}, cluster, run.layout.world());
-    comparisons.push_back(compare_run(run, folder, cluster, *prices.cost));
+    const MachineTimes times =
+        make_times({.profiles = {}, .machine = o.machine, .stack = ""}, cluster, run.layout.world());
+    comparisons.push_back(compare_run(run, folder, cluster, *times.cost));
     comparisons.back().calibrated_on =
         calibrated_on(machine, read_profile(std::filesystem::path(folder) / kProfileFile)) ||
         std::any_of(o.calibrated_on.begin(), o.calibrated_on.end(),

@@ -4,8 +4,8 @@
 
 namespace wt {
 
-std::vector<std::string> collective_basis(const OpCost& prices, const ClusterSpec& cluster) {
-  std::vector<std::string> basis = prices.traits().basis_of_collectives;
+std::vector<std::string> collective_basis(const OpCost& times, const ClusterSpec& cluster) {
+  std::vector<std::string> basis = times.traits().basis_of_collectives;
   if (basis.empty())
     return {fmt::format("Times of collectives: none in the profiles; published ones over {}.",
                         cluster.transport == "IB" ? "InfiniBand" : cluster.transport)};

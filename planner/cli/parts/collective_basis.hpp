@@ -10,6 +10,6 @@ namespace wt {
 
 /// Sentences on which collectives' times a profile measured, and which keys of the cluster have no effect. For times
 /// that rest on profiles of GPUs.
-std::vector<std::string> collective_basis(const OpCost& prices, const ClusterSpec& cluster);
+std::vector<std::string> collective_basis(const OpCost& times, const ClusterSpec& cluster);
 
 }  // namespace wt

@@ -113,7 +113,7 @@ Table option_worth_table(const Decision& d) {
   for (const OptionWorth& w : d.next) {
     if (table.rows.size() == kShown) break;
     table.rows.push_back(
-        {w.cluster, w.prices, percent(w.changes), Cell(w.saves), w.minutes ? Cell(*w.minutes) : Cell("-"), w.how});
+        {w.cluster, w.times, percent(w.changes), Cell(w.saves), w.minutes ? Cell(*w.minutes) : Cell("-"), w.how});
   }
   return table;
 }
@@ -147,7 +147,7 @@ nlohmann::json decision_json(const Decision& d) {
   nlohmann::json rows = nlohmann::json::array();
   for (const OptionWorth& w : d.next)
     rows.push_back({{"cluster", w.cluster},
-                    {"price", w.prices},
+                    {"price", w.times},
                     {"changes", w.changes},
                     {"saves", w.saves},
                     {"minutes", or_null(w.minutes)},

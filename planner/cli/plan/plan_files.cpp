@@ -182,9 +182,9 @@ json certificate_json(const Certificate& c) {
           {"violations", c.violations}};
 }
 
-json sources_json(const std::vector<PricedClass>& sources) {
+json sources_json(const std::vector<TimedClass>& sources) {
   json out = json::array();
-  for (const PricedClass& e : sources)
+  for (const TimedClass& e : sources)
     out.push_back({{"class", e.name}, {"share", e.share}, {"points", e.points}, {"source", e.source}});
   return out;
 }
@@ -305,7 +305,7 @@ json plan_json(const PlanInputs& inputs, const Plan& plan) {
       {"choice", robust_json(plan)},
       {"measure_next", measure_json(plan)},
       {"candidates", candidates_json(plan.search.candidates)},
-      {"evidence_sources", sources_json(plan.priced_by)},
+      {"evidence_sources", sources_json(plan.timed_by)},
       {"assumptions", plan_assumptions(inputs, plan)}};
 }
 

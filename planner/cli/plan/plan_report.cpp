@@ -21,7 +21,7 @@ Table sources_table(const Plan& plan) {
   Table table{
       .title = "Largest sources",
       .columns = {{"kernel"}, {"computation", "%", Align::right}, {"figures", "", Align::right}, {"the first"}}};
-  for (const PricedClass& each : plan.priced_by) {
+  for (const TimedClass& each : plan.timed_by) {
     if (table.rows.size() == kShownSources) break;
     std::string name;  // "grouped_gemm/backward"
     for (const char c : each.name) name += c == '_' ? " " : c == '/' ? ", " : std::string(1, c);
@@ -58,7 +58,7 @@ Section evidence_section(const PlanInputs& inputs, const Plan& plan) {
     chart.series[0].values.push_back(100 * plan.step.evidence[static_cast<std::size_t>(kind)]);
   }
   s.items.push_back(chart);
-  if (!plan.priced_by.empty()) s.items.push_back(sources_table(plan));
+  if (!plan.timed_by.empty()) s.items.push_back(sources_table(plan));
   s.items.push_back(assumptions(inputs, plan));
   KeyValues cluster{.title = "The cluster's numbers"};
   for (const auto& [section, from] : inputs.study.cluster.sources)

@@ -219,7 +219,7 @@ std::vector<std::string> plan_disturbances(const PlanInputs& inputs, const Plan&
 
 std::vector<std::string> plan_collectives(const PlanInputs& inputs) {
   if (inputs.study.profiles.empty() || inputs.study.cluster.shared_cores()) return {};
-  return collective_basis(*inputs.prices, inputs.study.cluster);
+  return collective_basis(*inputs.times, inputs.study.cluster);
 }
 
 std::string p99_basis(const PlanInputs& inputs) {
@@ -228,12 +228,12 @@ std::string p99_basis(const PlanInputs& inputs) {
 }
 
 std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& plan) {
-  const CommunicationSlowdown slowdown = inputs.prices->traits().communication_slowdown;
+  const CommunicationSlowdown slowdown = inputs.times->traits().communication_slowdown;
   std::vector<std::string> out{fmt::format(
       "Overlap: weights of the next layer are gathered while a layer computes, gradients are reduced behind it, "
       "one layer ahead as in the step program{}; {}. Clocks that fall under load and stragglers are not in the "
       "step time.",
-      inputs.prices->traits().separate_reduce_group ? "" : ", and go one after the other through one communicator",
+      inputs.times->traits().separate_reduce_group ? "" : ", and go one after the other through one communicator",
       slowdown.share > 0 ? fmt::format("collectives in flight take {:.0f} % of the compute rate ({})",
                                        100 * slowdown.share, to_string(slowdown.evidence))
                          : "what communication takes from computation is in the prices of computation")};

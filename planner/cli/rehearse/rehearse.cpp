@@ -42,8 +42,8 @@ fs::path run_file(const std::string& name) {
 }
 
 /// Times of a single rank as measured on this machine (also on a GPU), without a cluster or a framework's overheads.
-std::shared_ptr<const OpCost> measured_prices(const std::string& file, DeviceKind device) {
-  const auto cost = make_prices({.profiles = {}, .machine = file, .stack = ""}, this_machine(1), 1).cost;
+std::shared_ptr<const OpCost> measured_times(const std::string& file, DeviceKind device) {
+  const auto cost = make_times({.profiles = {}, .machine = file, .stack = ""}, this_machine(1), 1).cost;
   if (cost->traits().synchronous_host != (device == DeviceKind::cpu))
     throw_error(
         Code::usage,
@@ -53,7 +53,7 @@ std::shared_ptr<const OpCost> measured_prices(const std::string& file, DeviceKin
   return cost;
 }
 
-void price_all(const OpCost& cost, const RunSpec& run, const fs::path& run_yaml, bool kept) {
+void check_times(const OpCost& cost, const RunSpec& run, const fs::path& run_yaml, bool kept) {
   const Program program = rank_program(run);
   try {
     for (const OpInstance& op : unroll(program))
@@ -92,20 +92,20 @@ void rehearse(const Options& o) {
   constexpr std::int64_t kWarmUp = 2;  // as in windtunnel-train
   write_file_atomically(recording, RankRouting(run, *source).recording(kWarmUp + run.rehearsal.steps));
   write_file_atomically(run_yaml, run_to_yaml(run));
-  std::shared_ptr<const OpCost> prices;
-  if (!o.machine.empty()) prices = measured_prices(o.machine, run.device), price_all(*prices, run, run_yaml, kept);
+  std::shared_ptr<const OpCost> times;
+  if (!o.machine.empty()) times = measured_times(o.machine, run.device), check_times(*times, run, run_yaml, kept);
 
   const std::string reduced = reduction(plan, run);
   fmt::print(stderr, "rehearsing rank {} of {} ({}){}\n", run.rehearsal.rank, plan.name, plan.layout.name(),
              reduced.empty() ? "" : " " + reduced);
   run_trainer({"train", "--rehearse", run_yaml.string(), "-o", folder.string()}, folder / "log.txt");
 
-  Rehearsal result = read_rehearsal_result(plan, run, folder, *source, *plan_source, prices.get());
+  Rehearsal result = read_rehearsal_result(plan, run, folder, *source, *plan_source, times.get());
   result.figures = figures;
   Report report = rehearsal_report(result);
   report.provenance =
-      provenance({{"plan", file.string()}, {"routing", result.routing}, {"prices", prices ? o.machine : "none"}});
-  if (!prices)
+      provenance({{"plan", file.string()}, {"routing", result.routing}, {"prices", times ? o.machine : "none"}});
+  if (!times)
     report.sections[0].items.push_back(
         Callout{Status::none, "For predicted times of these shapes",
                 fmt::format("windtunnel bench kernels --quick --run {0}/run.yaml -o {0}/bench.json; windtunnel "

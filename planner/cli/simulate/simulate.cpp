@@ -51,21 +51,21 @@ void simulate(const Options& o) {
   auto [routing, evidence] = read_routing(loads, step.run.model, step.run.tokens(), step.run.layout.expert);
   step.routing_evidence = evidence;
   step.routing = routing->description();
-  const Prices prices = make_prices({.profiles = o.profiles,
-                                     .machine = o.machine,
-                                     .stack = o.stack,
-                                     .allow_assumed = o.allow_assumed,
-                                     .compute = step.run.precision,
-                                     .precisions = step.run.precisions},
-                                    step.cluster, step.run.layout.world());
+  const MachineTimes times = make_times({.profiles = o.profiles,
+                                         .machine = o.machine,
+                                         .stack = o.stack,
+                                         .allow_assumed = o.allow_assumed,
+                                         .compute = step.run.precision,
+                                         .precisions = step.run.precisions},
+                                        step.cluster, step.run.layout.world());
   if (!step.cluster.shared_cores() && !(o.profiles.empty() && o.machine.empty()))
-    step.collectives = collective_basis(*prices.cost, step.cluster);
+    step.collectives = collective_basis(*times.cost, step.cluster);
   if (!step.cluster.shared_cores())
-    step.memory = PublishedConstants::get().memory.of(prices.stack, step.run.layout.world());
-  const StepRatiosByKind off_by = prices.intervals.of(step_family(step.run.model, step.run.layout));
-  const RememberedCost cost(*prices.cost);
+    step.memory = PublishedConstants::get().memory.of(times.stack, step.run.layout.world());
+  const StepRatiosByKind off_by = times.intervals.of(step_family(step.run.model, step.run.layout));
+  const RememberedCost cost(*times.cost);
   const auto simulated = [&](const RoutingSource& loads_of) {
-    return simulated_step(step_question(step.run, step.cluster, prices.stack, loads_of), cost,
+    return simulated_step(step_question(step.run, step.cluster, times.stack, loads_of), cost,
                           {.replay = {.health = {}, .off_by = off_by}});
   };
   static_cast<SimulatedStep&>(step) = simulated(*routing);
@@ -76,7 +76,7 @@ void simulate(const Options& o) {
 
   Report report = simulate_report(step);
   report.provenance =
-      provenance({{"run", o.run}, {"cluster", o.cluster}, {"prices", prices.basis}, {"routing", step.routing}});
+      provenance({{"run", o.run}, {"cluster", o.cluster}, {"prices", times.basis}, {"routing", step.routing}});
   if (!o.output.empty()) write_folder(step, report, o.output);
   if (!o.json) std::erase_if(report.sections, [](const Section& s) { return s.id == "timeline"; });  // only in files
   put_report(report, o.json);

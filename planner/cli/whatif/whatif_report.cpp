@@ -16,7 +16,7 @@ namespace {
 /// Share of the computation's time that is not based on times of the row's own GPU.
 double extrapolated_share(const WhatIfRow& row) {
   double share = 0;
-  for (const PricedClass& each : row.plan->priced_by) share += each.points == 0 ? each.share : 0;
+  for (const TimedClass& each : row.plan->timed_by) share += each.points == 0 ? each.share : 0;
   return share;
 }
 

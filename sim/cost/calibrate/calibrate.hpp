@@ -23,7 +23,7 @@
 namespace wt {
 
 struct CalibrationOptions {
-  bool allow_assumed = false;  ///< let the model price by roofline what nobody measured
+  bool allow_assumed = false;  ///< let the model answer by roofline what nobody measured
 };
 
 /// How well one class is predicted. Errors are |predicted / measured - 1|, bias is the median of predicted / measured

@@ -167,7 +167,7 @@ void calibrate_points(const std::vector<Sample>& samples, Calibration& out) {
   }
   if (!(data.machine.nic_Bps > 0)) data.machine.nic_Bps = data.machine.generation >= 9 ? 50e9 : 25e9;
   for (CollectivePoint& p : data.points) p.machine = data.machine;
-  // Each point from the others of its form, as it would be priced without it.
+  // Each point from the others of its form, as it would be answered without it.
   const CollectiveEstimator all = CollectiveEstimator::published().with_own(data.points);
   const auto without = [&](const CollectivePoint& left_out) {
     std::vector<CollectivePoint> rest;

@@ -41,7 +41,7 @@ std::string store_of(const Profile& profile, const Measurement& m);
 /// Samples of storage alone. Reads with counter cold 0 are left out, and writes where every read is one.
 void calibrate_storage(const std::vector<Sample>& samples, Calibration& out);
 
-/// What a measurement of this kernel tells the price of; "send_recv" (every rank to the next one) that of a message.
+/// What a measurement of this kernel tells the time of; "send_recv" (every rank to the next one) that of a message.
 std::optional<OpKind> collective_kind(const std::string& kernel);
 
 /// Residual row from measured and predicted seconds; held_out may be empty.

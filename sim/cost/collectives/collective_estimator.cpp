@@ -184,10 +184,10 @@ double CollectiveEstimator::time_s(const CollectiveQuestion& q, bool python) con
   return other_machine * end.seconds * model_s(here, false) / model_s(at_end, false);
 }
 
-CollectivePrice CollectiveEstimator::price(const CollectiveQuestion& q) const {
-  CollectivePrice out{.relative_spread = 0, .evidence = Evidence::derived};
+CollectiveEstimate CollectiveEstimator::estimate(const CollectiveQuestion& q) const {
+  CollectiveEstimate out{.relative_spread = 0, .evidence = Evidence::derived};
   if (q.group.ranks <= 1) return out;
-  if (cpu_) return price_by_cpu(*cpu_, q.kind, q.bytes, q.group.ranks);
+  if (cpu_) return estimate_by_cpu(*cpu_, q.kind, q.bytes, q.group.ranks);
   out.algorithm = nccl_all_reduce(q.machine, q.bytes, q.group.ranks, q.group.nodes);
   out.latency_s = time_s({q.kind, 1, q.group, q.machine}, false);
   if (q.bytes > 0) {
@@ -229,7 +229,7 @@ CollectivePrice CollectiveEstimator::price(const CollectiveQuestion& q) const {
 
 double CollectiveEstimator::seconds(const CollectiveQuestion& q, bool python) const {
   if (q.group.ranks <= 1) return 0;
-  const CollectivePrice alone = price(q);
+  const CollectiveEstimate alone = estimate(q);
   const double host_s = python ? of(q).links.python_s() : 0;
   return host_s + alone.latency_s + alone.cpu_s + (cpu_ ? 0 : wire_s(q, alone.algorithm) / alone.efficiency);
 }
@@ -290,12 +290,12 @@ std::vector<std::string> CollectiveEstimator::basis() const {
   return out;
 }
 
-CollectivePrice slowed(CollectivePrice price, double factor, const CollectiveQuestion& q) {
-  price.latency_s *= factor;
-  if (q.bytes <= 0) return price;
-  const double wire = wire_s(q, price.algorithm);
-  price.efficiency = wire / std::max(wire / price.efficiency * factor, least_s(q, price.algorithm));
-  return price;
+CollectiveEstimate slowed(CollectiveEstimate estimate, double factor, const CollectiveQuestion& q) {
+  estimate.latency_s *= factor;
+  if (q.bytes <= 0) return estimate;
+  const double wire = wire_s(q, estimate.algorithm);
+  estimate.efficiency = wire / std::max(wire / estimate.efficiency * factor, least_s(q, estimate.algorithm));
+  return estimate;
 }
 
 }  // namespace wt

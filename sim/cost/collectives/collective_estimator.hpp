@@ -1,4 +1,4 @@
-// The one price of a collective: what plans ask and what `windtunnel validate collectives` judges. It knows constants
+// The one time of a collective: what plans ask and what `windtunnel validate collectives` judges. It knows constants
 // that were fitted to published times (sim/fit) and, where there are some, a profile's points: measured times with the
 // machine they were taken on. Looked up in this order, and the answer says which it was:
 //   exact      a measurement of this machine, this kind and this many ranks on this many nodes; between two sizes a
@@ -40,11 +40,11 @@ class CollectiveEstimator {
 
   /// Seconds split into latency and load. Throws Error{usage} where no point says anything of this form on one node, or
   /// over several.
-  CollectivePrice price(const CollectiveQuestion& question) const;
-  /// Of that price where nothing else is on the links.
+  CollectiveEstimate estimate(const CollectiveQuestion& question) const;
+  /// Of that time where nothing else is on the links.
   double seconds(const CollectiveQuestion& question, bool python = false) const;
 
-  /// Why the points say nothing of this, though price() has a figure: fewer than three of its form, or a small message
+  /// Why the points say nothing of this, though time() has a figure: fewer than three of its form, or a small message
   /// where none over this transport was measured, as latencies do not carry over. Empty where they do.
   std::string blind_spot(const CollectiveQuestion& question) const;
   /// Whether a link of this kind was ever measured.
@@ -53,7 +53,7 @@ class CollectiveEstimator {
   bool knows_fabric(const std::string& fabric) const { return largest_.count(fabric) > 0; }
   /// Throws Error{usage} where it names a fabric of which no time was published.
   void check_fabric(const CollectiveMachine& machine) const;
-  /// What prices rest on where some were measured on this machine, a sentence a form; nothing otherwise.
+  /// What times rest on where some were measured on this machine, a sentence a form; nothing otherwise.
   std::vector<std::string> basis() const;
 
  private:
@@ -84,7 +84,7 @@ class CollectiveEstimator {
 /// Messages below this are mostly latency, of which measurements of larger ones, or of other transports, say nothing.
 constexpr double kSmallMessage = 64.0 * (1 << 20);
 
-/// What a stack's own way with its network makes of a price: all of it `factor` times, but no faster than its wires.
-CollectivePrice slowed(CollectivePrice price, double factor, const CollectiveQuestion& question);
+/// What a stack's own way with its network makes of a time: all of it `factor` times, but no faster than its wires.
+CollectiveEstimate slowed(CollectiveEstimate estimate, double factor, const CollectiveQuestion& question);
 
 }  // namespace wt

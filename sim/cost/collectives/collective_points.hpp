@@ -1,4 +1,4 @@
-// Measured times of collectives, each with the machine that it was taken on: what prices (collective_estimator.hpp) are
+// Measured times of collectives, each with the machine that it was taken on: what times (collective_estimator.hpp) are
 // fitted to, and judged on. Published ones are read by sim/fit.
 #pragma once
 #include <optional>

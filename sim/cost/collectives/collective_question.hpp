@@ -1,5 +1,5 @@
 // What is asked of a collective's time: how much, among how many on how many nodes, and on what machine. Made from a
-// cluster file, from a published run or from a row of measurements; every price of a collective is an answer to one.
+// cluster file, from a published run or from a row of measurements; every time of a collective is an answer to one.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -73,7 +73,7 @@ LinkLoad link_load(const CollectiveQuestion& question);
 /// count; what an all-reduce really moves follows its algorithm (all_reduce_ports).
 double pool_bytes(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes);
 
-/// Seconds of the load that a price's efficiency is of, at nominal rates; of an all-reduce by this algorithm.
+/// Seconds of the load that a time's efficiency is of, at nominal rates; of an all-reduce by this algorithm.
 double wire_s(const CollectiveQuestion& question, AllReduce algorithm);
 /// The least that it takes: NVLink at its nominal rate, NICs at kUsableNic of theirs.
 double least_s(const CollectiveQuestion& question, AllReduce algorithm);

@@ -9,8 +9,8 @@
 
 namespace wt {
 
-CollectivePrice price_by_cpu(const std::vector<CpuCollective>& measured, OpKind kind, double bytes,
-                             std::int64_t ranks) {
+CollectiveEstimate estimate_by_cpu(const std::vector<CpuCollective>& measured, OpKind kind, double bytes,
+                                   std::int64_t ranks) {
   const auto known = [&](OpKind wanted) {
     return std::any_of(measured.begin(), measured.end(),
                        [&](const CpuCollective& each) { return each.kind == wanted; });
@@ -30,14 +30,14 @@ CollectivePrice price_by_cpu(const std::vector<CpuCollective>& measured, OpKind 
         to_string(kind));
   const double moved = bytes * bus_share(kind, as_double(ranks)) / bus_share(source, as_double(nearest->ranks));
   const double hops = as_double(ranks - 1) / as_double(nearest->ranks - 1);
-  CollectivePrice price;
-  price.latency_s = nearest->latency_s * hops + nearest->latency_s_per_byte * moved;
-  price.cpu_s = nearest->cpu_s * hops + nearest->cpu_s_per_byte * moved;
-  price.relative_spread = nearest->relative_spread;
-  price.root = nearest->evidence;
-  price.evidence =
+  CollectiveEstimate estimate;
+  estimate.latency_s = nearest->latency_s * hops + nearest->latency_s_per_byte * moved;
+  estimate.cpu_s = nearest->cpu_s * hops + nearest->cpu_s_per_byte * moved;
+  estimate.relative_spread = nearest->relative_spread;
+  estimate.root = nearest->evidence;
+  estimate.evidence =
       nearest->ranks == ranks && source == kind ? nearest->evidence : std::max(nearest->evidence, Evidence::derived);
-  return price;
+  return estimate;
 }
 
 }  // namespace wt

@@ -22,6 +22,7 @@ struct CpuCollective {
 
 /// By the nearest number of ranks; a broadcast without a measurement of its own as a gather. Throws Error{usage} naming
 /// the benchmark where this kind was not measured.
-CollectivePrice price_by_cpu(const std::vector<CpuCollective>& measured, OpKind kind, double bytes, std::int64_t ranks);
+CollectiveEstimate estimate_by_cpu(const std::vector<CpuCollective>& measured, OpKind kind, double bytes,
+                                   std::int64_t ranks);
 
 }  // namespace wt

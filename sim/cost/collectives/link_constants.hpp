@@ -1,4 +1,4 @@
-// The constants behind prices of collectives. Time = latency x steps + 2 sqrt(fill x steps x transfer) + transfer: what
+// The constants behind times of collectives. Time = latency x steps + 2 sqrt(fill x steps x transfer) + transfer: what
 // a pipeline takes whose chunks have the best size (each of `fill` seconds of start-up), transfer = bytes over a share
 // of the nominal rate of the narrowest resource. Three constants, each a base times a factor for the kind of link and
 // one for the fabric by name, both kept near 1 by a prior: a fabric never seen has its link's, a link never seen the

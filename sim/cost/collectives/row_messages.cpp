@@ -38,13 +38,14 @@ void from_json(const nlohmann::json& json, RowMessages& messages) {
   messages = RowMessages(std::move(times));
 }
 
-CollectivePrice one_by_one(CollectivePrice price, const RowMessage& message, double row_bytes, double nic_Bps) {
+CollectiveEstimate one_by_one(CollectiveEstimate estimate, const RowMessage& message, double row_bytes,
+                              double nic_Bps) {
   const double efficiency = row_bytes / nic_Bps / message.seconds();
-  if (efficiency >= price.efficiency) return price;
-  price.efficiency = efficiency;
-  price.evidence = Evidence::derived;
-  price.relative_spread = std::max(price.relative_spread, std::min(message.ratio() - 1, kWidestSpread));
-  return price;
+  if (efficiency >= estimate.efficiency) return estimate;
+  estimate.efficiency = efficiency;
+  estimate.evidence = Evidence::derived;
+  estimate.relative_spread = std::max(estimate.relative_spread, std::min(message.ratio() - 1, kWidestSpread));
+  return estimate;
 }
 
 }  // namespace wt

@@ -40,6 +40,6 @@ void to_json(nlohmann::json& json, const RowMessages& messages);
 void from_json(const nlohmann::json& json, RowMessages& messages);
 
 /// An all-to-all over nodes of which each row of `row_bytes` costs the host that much, at adapters of `nic_Bps` a GPU.
-CollectivePrice one_by_one(CollectivePrice price, const RowMessage& message, double row_bytes, double nic_Bps);
+CollectiveEstimate one_by_one(CollectiveEstimate estimate, const RowMessage& message, double row_bytes, double nic_Bps);
 
 }  // namespace wt

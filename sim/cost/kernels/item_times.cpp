@@ -111,7 +111,7 @@ ItemTime ItemTimes::item(const WorkItem& item, const BoundRows& rows, const Kern
   return {.memory_s = kernels_->by_rows_s({count, width, bytes}, op_of(item.kernel), gpu)};
 }
 
-PriceBasis ItemTimes::explain(const WorkItem& item, const DataSheet& gpu) const {
+TimeBasis ItemTimes::explain(const WorkItem& item, const DataSheet& gpu) const {
   const std::string pass = to_string(item.pass);
   const std::string op = item.kernel == Kernel::gemm || item.kernel == Kernel::grouped_gemm ? "gemm"
                          : item.kernel == Kernel::attention                                 ? "attention_" + pass

@@ -19,7 +19,7 @@ namespace wt {
 
 /// A product's number format on a GPU.
 struct ProductFormat {
-  double relative_rate = 1;  ///< data_sheet.hpp; 0 = the GPU has no bf16, which a price then refuses
+  double relative_rate = 1;  ///< data_sheet.hpp; 0 = the GPU has no bf16, which a time then refuses
   double element_bytes = 2;
   int halvings = 0;  ///< of 16 bits: 1 = 8 bits, 2 = 4 bits
 };
@@ -70,7 +70,7 @@ class ItemTimes {
 
   /// Unlike groups of a product take no less than equal ones; a backward product is two.
   ItemTime item(const WorkItem& item, const BoundRows& rows, const KernelChoice& choice, const DataSheet& gpu) const;
-  PriceBasis explain(const WorkItem& item, const DataSheet& gpu) const;
+  TimeBasis explain(const WorkItem& item, const DataSheet& gpu) const;
   MeasuredKinds measured_on(const DataSheet& gpu) const;
   /// KernelTimes::carried_over_bounds
   std::pair<double, double> carried_over_bounds(const DataSheet& gpu) const {

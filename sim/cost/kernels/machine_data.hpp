@@ -1,5 +1,5 @@
 // What a machine model knows, as plain data: measured times, fits, op factors and collectives. Made by calibrate(),
-// kept as machine.json, priced by MachineModel. All times in seconds, of one rank.
+// kept as machine.json, asked by MachineModel. All times in seconds, of one rank.
 #pragma once
 #include <array>
 #include <compare>
@@ -86,7 +86,7 @@ struct CollectiveData {
 struct MachineData {
   std::map<std::string, std::string> fingerprint;  ///< of the profiles it was calibrated on
   bool synchronous_host = false;
-  bool allow_assumed = false;  ///< price what nobody measured by a roofline
+  bool allow_assumed = false;  ///< answer what nobody measured by a roofline
   std::int64_t row_tile = 1;  ///< rows of a product are rounded up to this: 128 on GPUs, 1 where time is smooth in rows
   std::int64_t multiprocessors = 0;                 ///< 0 = no wave quantisation
   std::map<ItemKey, std::vector<TimePoint>> table;  ///< rows ascending, each once
@@ -97,7 +97,7 @@ struct MachineData {
   std::map<std::int64_t, double> crowding;  ///< MachineTraits::crowding
   double variation = 0;                     ///< MachineTraits::variation, from traces
   std::vector<StorageRates> storage;        ///< one for each store that checkpoints were written to
-  /// Nothing but storage was measured: this prices no step.
+  /// Nothing but storage was measured: this times no step.
   bool storage_only() const { return table.empty() && fits.empty() && ops.empty() && collectives.empty(); }
 };
 

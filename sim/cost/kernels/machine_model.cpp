@@ -14,15 +14,15 @@ constexpr double kOtherBackward = 2.0;
 constexpr double kBeyondTable = 2.0;  // rows beyond the measured ones that a table may still be scaled to
 constexpr double kDerivedLow = 0.7, kDerivedHigh = 1.4;  // 80 % interval of a backward pass taken from the forward one
 
-Price scaled(Price price, double factor) { return price *= factor; }
+TimeEstimate scaled(TimeEstimate estimate, double factor) { return estimate *= factor; }
 
-Price widened(Price price) {
-  price.low_s *= kDerivedLow;
-  price.high_s *= kDerivedHigh;
-  return price;
+TimeEstimate widened(TimeEstimate estimate) {
+  estimate.low_s *= kDerivedLow;
+  estimate.high_s *= kDerivedHigh;
+  return estimate;
 }
 
-void mark_derived(Price& price) { price.evidence = std::max(price.evidence, Evidence::derived); }
+void mark_derived(TimeEstimate& estimate) { estimate.evidence = std::max(estimate.evidence, Evidence::derived); }
 
 double launches(const WorkItem& item) {
   return item.kernel == Kernel::grouped_gemm ? static_cast<double>(std::max<std::int64_t>(1, item.dims[2])) : 1.0;
@@ -138,18 +138,18 @@ std::optional<Kernel> stand_in(Kernel kernel) {
 
 }  // namespace
 
-std::optional<Price> MachineModel::fitted(const WorkItem& item, double rows) const {
-  const auto priced = [&](const KernelFit& fit) {
+std::optional<TimeEstimate> MachineModel::fitted(const WorkItem& item, double rows) const {
+  const auto estimated = [&](const KernelFit& fit) {
     const double seconds = fit_seconds(fit, data_, item, rows);
-    return Price{seconds,
-                 seconds * fit.low_ratio,
-                 seconds * fit.high_ratio,
-                 Lookup::fitted,
-                 fit.evidence,
-                 only(fit.root.value_or(fit.evidence), seconds)};
+    return TimeEstimate{seconds,
+                        seconds * fit.low_ratio,
+                        seconds * fit.high_ratio,
+                        Lookup::fitted,
+                        fit.evidence,
+                        only(fit.root.value_or(fit.evidence), seconds)};
   };
   if (const auto own = data_.fits.find({item.kernel, item.pass, item.precision}); own != data_.fits.end())
-    return priced(own->second);
+    return estimated(own->second);
   if (is_product(item.kernel)) return std::nullopt;
   // Memory-bound: what counts are bytes, and those follow the precision.
   const Precision other = item.precision == Precision::fp32 ? Precision::bf16 : Precision::fp32;
@@ -159,12 +159,12 @@ std::optional<Price> MachineModel::fitted(const WorkItem& item, double rows) con
     if (sibling == data_.fits.end()) sibling = data_.fits.find({*like, item.pass, other});
   }
   if (sibling == data_.fits.end()) return std::nullopt;
-  Price price = priced(sibling->second);
-  mark_derived(price);
-  return price;
+  TimeEstimate estimate = estimated(sibling->second);
+  mark_derived(estimate);
+  return estimate;
 }
 
-std::optional<Price> MachineModel::measured(const WorkItem& item, double rows, std::string* source) const {
+std::optional<TimeEstimate> MachineModel::measured(const WorkItem& item, double rows, std::string* source) const {
   if (item.window > 0) return std::nullopt;  // measured is attention without a window; the fit knows FLOPs and bytes
   const auto entry = data_.table.find({item.kernel, item.pass, item.precision, item.dims});
   if (entry == data_.table.end()) return std::nullopt;
@@ -173,8 +173,8 @@ std::optional<Price> MachineModel::measured(const WorkItem& item, double rows, s
   const auto near = at_least(points, count);
   if (near != points.end() && std::abs(near->rows - count) < 0.5) {
     if (source) *source = near->source;
-    return Price{near->seconds, near->low_s,    near->high_s,
-                 Lookup::exact, near->evidence, only(near->root.value_or(near->evidence), near->seconds)};
+    return TimeEstimate{near->seconds, near->low_s,    near->high_s,
+                        Lookup::exact, near->evidence, only(near->root.value_or(near->evidence), near->seconds)};
   }
 
   const auto fit = data_.fits.find({item.kernel, item.pass, item.precision});
@@ -182,8 +182,8 @@ std::optional<Price> MachineModel::measured(const WorkItem& item, double rows, s
   const double high = fit == data_.fits.end() ? kDerivedHigh : fit->second.table_high_ratio;
   const auto answer = [&](double seconds, const TimePoint& from) {
     if (source) *source = fmt::format("{}; from {:.0f} rows", from.source, from.rows);
-    return Price{seconds,           seconds * low, seconds * high,
-                 Lookup::staircase, from.evidence, only(from.root.value_or(from.evidence), seconds)};
+    return TimeEstimate{seconds,           seconds * low, seconds * high,
+                        Lookup::staircase, from.evidence, only(from.root.value_or(from.evidence), seconds)};
   };
   const double tile = tile_of(data_, item.kernel);
   if (const auto seconds = staircase_seconds(points, count, tile))
@@ -205,8 +205,8 @@ std::optional<Price> MachineModel::measured(const WorkItem& item, double rows, s
   return answer(from->seconds * at(wanted) / at(from->rows), *from);
 }
 
-std::optional<Price> MachineModel::from_forward(const WorkItem& item, double rows, std::string* source,
-                                                Fits fits) const {
+std::optional<TimeEstimate> MachineModel::from_forward(const WorkItem& item, double rows, std::string* source,
+                                                       Fits fits) const {
   if (item.pass == Pass::forward) return std::nullopt;
   const double m = item.rows.at(rows);
   const auto [n, k, groups, unused] = item.dims;
@@ -220,7 +220,7 @@ std::optional<Price> MachineModel::from_forward(const WorkItem& item, double row
         known(product(item, static_cast<double>(k) * (grouped ? launches(item) : 1.0), {n, inner, groups, unused}), 0,
               source ? &weight_source : nullptr, fits);
     if (!input || !weight) return std::nullopt;
-    Price sum = *input;
+    TimeEstimate sum = *input;
     sum += *weight;
     sum.lookup = std::max(sum.lookup, weight->lookup);
     sum.evidence = std::max(sum.evidence, weight->evidence);
@@ -233,13 +233,14 @@ std::optional<Price> MachineModel::from_forward(const WorkItem& item, double row
   const auto once = known(forward, rows, source, fits);
   if (!once) return std::nullopt;
   const double factor = item.kernel == Kernel::attention ? kAttentionBackward : kOtherBackward;
-  Price backward = widened(scaled(*once, factor));
+  TimeEstimate backward = widened(scaled(*once, factor));
   mark_derived(backward);
   if (source) *source = fmt::format("{} x forward: {}", factor, *source);
   return backward;
 }
 
-std::optional<Price> MachineModel::known(const WorkItem& item, double rows, std::string* source, Fits fits) const {
+std::optional<TimeEstimate> MachineModel::known(const WorkItem& item, double rows, std::string* source,
+                                                Fits fits) const {
   if (const auto found = measured(item, rows, source)) return found;
   if (const auto found = fits == Fits::asked ? fitted(item, rows) : std::nullopt) {
     if (source) *source = "fit of " + to_string(ClassKey{item.kernel, item.pass, item.precision});
@@ -248,17 +249,17 @@ std::optional<Price> MachineModel::known(const WorkItem& item, double rows, std:
   return from_forward(item, rows, source, fits);
 }
 
-std::optional<Price> MachineModel::roofline(const WorkItem& item, double rows, std::string* source) const {
+std::optional<TimeEstimate> MachineModel::roofline(const WorkItem& item, double rows, std::string* source) const {
   if (best_Bps_ <= 0 || (is_product(item.kernel) && best_flops_ <= 0)) return std::nullopt;
   const double compute = best_flops_ > 0 ? item.flops(rows) / best_flops_ : 0;
   const double seconds = std::max(compute, item.bytes(rows) / best_Bps_) / kRooflineFactor;
   if (source) *source = fmt::format("assumed: {} of the best rates measured on this machine", kRooflineFactor);
-  return Price{seconds, 0.5 * seconds, 2.0 * seconds, Lookup::roofline, Evidence::assumed};
+  return TimeEstimate{seconds, 0.5 * seconds, 2.0 * seconds, Lookup::roofline, Evidence::assumed};
 }
 
 namespace {
 
-/// The class whose measurements price the item: its own, its forward pass's, or that of the other precision.
+/// The class whose measurements answer for the item: its own, its forward pass's, or that of the other precision.
 ClassKey class_behind(const MachineData& data, const WorkItem& item) {
   const Precision other = item.precision == Precision::fp32 ? Precision::bf16 : Precision::fp32;
   for (const ClassKey& key :
@@ -276,7 +277,7 @@ std::string first_source(const MachineData& data, const ClassKey& key) {
 
 }  // namespace
 
-PriceBasis MachineModel::explain(const WorkItem& item, const BoundRows& /*rows*/) const {
+TimeBasis MachineModel::explain(const WorkItem& item, const BoundRows& /*rows*/) const {
   const ClassKey key = class_behind(data_, item);
   const auto fit = data_.fits.find(key);
   return {to_string(key), fit == data_.fits.end() ? 0 : fit->second.points, first_source(data_, key)};
@@ -284,11 +285,11 @@ PriceBasis MachineModel::explain(const WorkItem& item, const BoundRows& /*rows*/
 
 MachineModel::Answer MachineModel::answer(const WorkItem& item, double rows) const {
   Answer answer;
-  answer.price = price(item, rows, &answer.source);
+  answer.estimate = estimate(item, rows, &answer.source);
   return answer;
 }
 
-Price MachineModel::price(const WorkItem& item, double rows, std::string* source) const {
+TimeEstimate MachineModel::estimate(const WorkItem& item, double rows, std::string* source) const {
   if (!(item.rows.at(rows) > 0)) {
     if (source) *source = "no rows";
     return {0, 0, 0, Lookup::exact, Evidence::derived};
@@ -305,13 +306,13 @@ Price MachineModel::price(const WorkItem& item, double rows, std::string* source
       data_.allow_assumed ? " (nothing was measured that a roofline could rest on)" : ", or pass --allow-assumed");
 }
 
-std::optional<Price> MachineModel::find(const WorkItem& item, const BoundRows& rows) const {
+std::optional<TimeEstimate> MachineModel::find(const WorkItem& item, const BoundRows& rows) const {
   return routed(item, rows, data_.row_tile == 1 ? Fits::asked : Fits::left);
 }
 
-std::optional<Price> MachineModel::routed(const WorkItem& item, const BoundRows& rows, Fits fits) const {
-  if (!(item.rows.at(rows.sum) > 0)) return Price{0, 0, 0, Lookup::exact, Evidence::derived};
-  std::optional<Price> out = known(item, rows.sum, nullptr, fits);
+std::optional<TimeEstimate> MachineModel::routed(const WorkItem& item, const BoundRows& rows, Fits fits) const {
+  if (!(item.rows.at(rows.sum) > 0)) return TimeEstimate{0, 0, 0, Lookup::exact, Evidence::derived};
+  std::optional<TimeEstimate> out = known(item, rows.sum, nullptr, fits);
   if (!out) return out;
   // What follows from measurements of this machine was measured over a router's rows; published times are of equal
   // groups of whole tiles.
@@ -321,22 +322,22 @@ std::optional<Price> MachineModel::routed(const WorkItem& item, const BoundRows&
   return filled && filled->seconds > out->seconds ? filled : out;
 }
 
-Price MachineModel::item(const WorkItem& item, const BoundRows& rows) const {
+TimeEstimate MachineModel::item(const WorkItem& item, const BoundRows& rows) const {
   if (const auto found = routed(item, rows, Fits::asked)) return *found;
-  return price(item, rows.sum, nullptr);
+  return estimate(item, rows.sum, nullptr);
 }
 
-Price MachineModel::items_of(const Op& op, const BoundRows& rows, Clock clock) const {
-  Price sum{0, 0, 0, Lookup::exact, Evidence::derived};
+TimeEstimate MachineModel::items_of(const Op& op, const BoundRows& rows, Clock clock) const {
+  TimeEstimate sum{0, 0, 0, Lookup::exact, Evidence::derived};
   double largest = -1;
   for (const WorkItem& work : op.work) {
-    Price price = item(work, rows);
-    sum += price *= clock.factor(work, rows.sum);
+    TimeEstimate estimate = item(work, rows);
+    sum += estimate *= clock.factor(work, rows.sum);
     // The costliest item names look-up and evidence; by_evidence has them all.
-    if (price.seconds > largest) {
-      largest = price.seconds;
-      sum.lookup = price.lookup;
-      sum.evidence = price.evidence;
+    if (estimate.seconds > largest) {
+      largest = estimate.seconds;
+      sum.lookup = estimate.lookup;
+      sum.evidence = estimate.evidence;
     }
   }
   return sum;
@@ -349,24 +350,24 @@ std::map<OpKey, OpFactor>::const_iterator MachineModel::trace_of(const Op& op) c
   return found;
 }
 
-Price MachineModel::segment(const Op& op, const BoundRows& rows, Clock clock) const {
+TimeEstimate MachineModel::segment(const Op& op, const BoundRows& rows, Clock clock) const {
   const auto found = trace_of(op);
   if (found == data_.ops.end()) return items_of(op, rows, clock);
-  Price price = items_of(op, rows.sum, clock);  // the traces' factor has what a router's rows cost
+  TimeEstimate estimate = items_of(op, rows.sum, clock);  // the traces' factor has what a router's rows cost
   const OpFactor& traced = found->second;
   // The traces' spread comes on top of the items' own: their shapes are not this one's.
-  const double own_low = price.seconds > 0 ? price.low_s / price.seconds : 1;
-  const double own_high = price.seconds > 0 ? price.high_s / price.seconds : 1;
-  price.evidence = op.work.empty() ? traced.evidence : std::max(price.evidence, traced.evidence);
-  price *= traced.factor;
-  price += Price{traced.overhead_s, 0, 0, Lookup::fitted, traced.evidence};
-  price.low_s = price.seconds * traced.low_ratio * own_low;
-  price.high_s = price.seconds * traced.high_ratio * own_high;
-  price.seen_in_steps = true;
-  return price;
+  const double own_low = estimate.seconds > 0 ? estimate.low_s / estimate.seconds : 1;
+  const double own_high = estimate.seconds > 0 ? estimate.high_s / estimate.seconds : 1;
+  estimate.evidence = op.work.empty() ? traced.evidence : std::max(estimate.evidence, traced.evidence);
+  estimate *= traced.factor;
+  estimate += TimeEstimate{traced.overhead_s, 0, 0, Lookup::fitted, traced.evidence};
+  estimate.low_s = estimate.seconds * traced.low_ratio * own_low;
+  estimate.high_s = estimate.seconds * traced.high_ratio * own_high;
+  estimate.seen_in_steps = true;
+  return estimate;
 }
 
-CollectivePrice MachineModel::collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const {
+CollectiveEstimate MachineModel::collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const {
   const CollectiveMachine& machine = data_.collectives.machine;
   if (ranks > 1 && !data_.synchronous_host && !(machine.nvlink_Bps > 0))
     throw_error(Code::usage,
@@ -374,7 +375,7 @@ CollectivePrice MachineModel::collective(OpKind kind, double bytes, std::int64_t
                 "them to price {}; run 'windtunnel bench collectives', or name a known GPU as \"device\" or "
                 "\"nvlink_Bps\" in the fingerprint of the profile",
                 to_string(kind));
-  return collectives_->price({kind, bytes, {ranks, nodes}, machine});
+  return collectives_->estimate({kind, bytes, {ranks, nodes}, machine});
 }
 
 }  // namespace wt

@@ -17,47 +17,48 @@ namespace wt {
 
 class MachineModel : public OpCost {
  public:
-  /// An item's price and the source behind it.
+  /// An item's time and the source behind it.
   struct Answer {
-    Price price;
+    TimeEstimate estimate;
     std::string source;
   };
 
   explicit MachineModel(MachineData data);
 
   const MachineTraits& traits() const override { return traits_; }
-  Price item(const WorkItem& item, const BoundRows& rows) const override;
+  TimeEstimate item(const WorkItem& item, const BoundRows& rows) const override;
   using OpCost::segment;
-  Price segment(const Op& op, const BoundRows& rows, Clock clock) const override;
+  TimeEstimate segment(const Op& op, const BoundRows& rows, Clock clock) const override;
   /// Of GPUs that no collective was measured on: published ones, over InfiniBand.
-  CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override;
+  CollectiveEstimate collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override;
 
   /// item(), with its source. Throws as item() does.
   Answer answer(const WorkItem& item, double rows) const;
-  PriceBasis explain(const WorkItem& item, const BoundRows& rows) const override;
+  TimeBasis explain(const WorkItem& item, const BoundRows& rows) const override;
   /// item(), where something was measured that says it; without a roofline. On GPUs measured points, what lies between
   /// them and up to twice beyond alone: what is farther away published times of the GPU say better (own_ratios.hpp).
-  std::optional<Price> find(const WorkItem& item, const BoundRows& rows) const;
+  std::optional<TimeEstimate> find(const WorkItem& item, const BoundRows& rows) const;
   /// Whether traces of training runs say what the op takes.
   bool traced(const Op& op) const { return trace_of(op) != data_.ops.end(); }
   /// The same without the measurements and staircase: what the fit alone says. Empty where there is no fit.
-  std::optional<Price> fitted(const WorkItem& item, double rows) const;
-  /// Sum of the items' prices, without what traces say about the op. Intervals of items are taken to err together.
-  Price items_of(const Op& op, const BoundRows& rows, Clock clock = {}) const;
+  std::optional<TimeEstimate> fitted(const WorkItem& item, double rows) const;
+  /// Sum of the items' times, without what traces say about the op. Intervals of items are taken to err together.
+  TimeEstimate items_of(const Op& op, const BoundRows& rows, Clock clock = {}) const;
 
   void allow_assumed(bool allowed) { data_.allow_assumed = allowed; }
   const MachineData& data() const { return data_; }
 
  private:
   std::map<OpKey, OpFactor>::const_iterator trace_of(const Op& op) const;
-  // Each writes its source where one is asked for: a search asks for a hundred thousand prices and reads none.
-  Price price(const WorkItem& item, double rows, std::string* source) const;
-  std::optional<Price> measured(const WorkItem& item, double rows, std::string* source) const;
+  // Each writes its source where one is asked for: a search asks for a hundred thousand times and reads none.
+  TimeEstimate estimate(const WorkItem& item, double rows, std::string* source) const;
+  std::optional<TimeEstimate> measured(const WorkItem& item, double rows, std::string* source) const;
   enum class Fits { asked, left };  ///< whether a fit answers where no point does
-  std::optional<Price> routed(const WorkItem& item, const BoundRows& rows, Fits fits) const;
-  std::optional<Price> from_forward(const WorkItem& item, double rows, std::string* source, Fits fits) const;
-  std::optional<Price> known(const WorkItem& item, double rows, std::string* source, Fits fits = Fits::asked) const;
-  std::optional<Price> roofline(const WorkItem& item, double rows, std::string* source) const;
+  std::optional<TimeEstimate> routed(const WorkItem& item, const BoundRows& rows, Fits fits) const;
+  std::optional<TimeEstimate> from_forward(const WorkItem& item, double rows, std::string* source, Fits fits) const;
+  std::optional<TimeEstimate> known(const WorkItem& item, double rows, std::string* source,
+                                    Fits fits = Fits::asked) const;
+  std::optional<TimeEstimate> roofline(const WorkItem& item, double rows, std::string* source) const;
 
   MachineData data_;
   MachineTraits traits_;

@@ -1,5 +1,5 @@
 // How far a GPU's own kernels are from published times of its kind: measured over published, by class of kernel. What
-// was not measured here is priced by published times, times this, so that a few points correct all shapes.
+// was not measured here takes published times, multiplied by this, so that a few points correct all shapes.
 #pragma once
 #include <map>
 #include <optional>

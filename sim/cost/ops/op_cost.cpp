@@ -7,7 +7,7 @@ std::string to_string(Lookup lookup) {
   return names[static_cast<int>(lookup)];
 }
 
-EvidenceShares Price::shares() const {
+EvidenceShares TimeEstimate::shares() const {
   double sum = 0;
   for (double part : by_evidence) sum += part;
   if (!(sum > 0)) return only(evidence);
@@ -16,7 +16,7 @@ EvidenceShares Price::shares() const {
   return out;
 }
 
-Price& Price::operator*=(double factor) {
+TimeEstimate& TimeEstimate::operator*=(double factor) {
   seconds *= factor;
   low_s *= factor;
   high_s *= factor;
@@ -24,7 +24,7 @@ Price& Price::operator*=(double factor) {
   return *this;
 }
 
-Price& Price::operator+=(const Price& other) {
+TimeEstimate& TimeEstimate::operator+=(const TimeEstimate& other) {
   const EvidenceShares theirs = other.shares(), own = shares();
   for (std::size_t i = 0; i < by_evidence.size(); ++i) by_evidence[i] = own[i] * seconds + theirs[i] * other.seconds;
   seconds += other.seconds;

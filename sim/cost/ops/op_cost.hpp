@@ -1,4 +1,4 @@
-// The price of an op: what the simulator and the estimator ask, and what the machine model answers. Each answer says
+// The time of an op: what the simulator and the estimator ask, and what the machine model answers. Each answer says
 // how it was found and on which evidence it rests.
 #pragma once
 #include <cstdint>
@@ -18,28 +18,28 @@ namespace wt {
 enum class Lookup { exact, staircase, fitted, roofline };
 std::string to_string(Lookup lookup);
 
-struct Price {
+struct TimeEstimate {
   double seconds = 0;
   double low_s = 0, high_s = 0;  ///< 80 % interval
   Lookup lookup = Lookup::roofline;
-  Evidence evidence = Evidence::assumed;  ///< how the price was come by; of several items, the costliest's
-  /// Seconds by the root of their evidence, summing to `seconds`: a price that follows from a published time counts as
+  Evidence evidence = Evidence::assumed;  ///< how it was come by; of several items, the costliest's
+  /// Seconds by the root of their evidence, summing to `seconds`: a time that follows from a published time counts as
   /// published, derived is only what has no root. All zero = all of it on `evidence`.
   EvidenceShares by_evidence{};
   bool seen_in_steps = false;  ///< from traces of training steps: its interval has what steps are off by
 
   EvidenceShares shares() const;  ///< by_evidence over its sum
-  Price& operator*=(double factor);
-  Price& operator+=(const Price& other);  ///< seconds, interval and roots; lookup and evidence stay
+  TimeEstimate& operator*=(double factor);
+  TimeEstimate& operator+=(const TimeEstimate& other);  ///< seconds, interval and roots; lookup and evidence stay
 };
 
-/// The widest that a collective's interval gets: half of it over the price.
+/// The widest that a collective's interval gets: half of it over the time.
 inline constexpr double kWidestSpread = 0.9;
 
 /// A collective is a latency term plus load on shared resources. On machines whose ranks communicate by CPU (Gloo), the
 /// load is CPU time of the host's cores; on GPU clusters it is bytes on NVSwitch, NIC and uplink pools, which the
 /// cluster model shares out, slowed by an efficiency that depends on the message size.
-struct CollectivePrice {
+struct CollectiveEstimate {
   double latency_s = 0;
   double cpu_s = 0;              ///< CPU seconds each rank's transport threads spend (0 on GPU clusters)
   double efficiency = 1.0;       ///< share of the pools' nominal bandwidth that a transfer of this size reaches, <= 1
@@ -70,7 +70,7 @@ struct MachineTraits {
   /// Whether a shard group's gathers and reductions have a communicator each and run beside each other, as in our
   /// trainer; else they share one, which runs one collective at a time in the order of issue. Hosts always have two.
   bool separate_reduce_group = true;
-  /// Share of a tensor group's bytes that is not hidden behind its products: what a program built for these prices
+  /// Share of a tensor group's bytes that is not hidden behind its products: what a program built for these times
   /// sends.
   double tensor_traffic = 1;
   /// Relative standard deviation of an op's seconds from one call to the next on the same rank; 0: not known.
@@ -80,8 +80,8 @@ struct MachineTraits {
   /// What a rank's computation takes where that many share a host's cores, over what it takes alone: caches are
   /// refilled after every slice of the scheduler. Where it was measured; empty on GPUs.
   std::map<std::int64_t, double> crowding = {};
-  Price once_a_step = {};  ///< what a step takes beside its ops: loss, logging, data
-  /// Which collectives' prices rest on measurements of this machine and which do not, a sentence each; empty where none
+  TimeEstimate once_a_step = {};  ///< what a step takes beside its ops: loss, logging, data
+  /// Which collectives' times rest on measurements of this machine and which do not, a sentence each; empty where none
   /// do.
   std::vector<std::string> basis_of_collectives = {};
 
@@ -104,7 +104,7 @@ struct BoundRows {
 /// H100 (295): peak over memory bandwidth of their data sheets.
 inline constexpr double kComputeBoundIntensity = 200;
 
-/// A clock or power state, over the one that prices are of.
+/// A clock or power state, over the one that times are of.
 struct Clock {
   double speed = 1;
   /// Time of an item over its time at speed 1: 1 / speed where arithmetic limits it, else 1. Faster clocks take routed
@@ -112,8 +112,8 @@ struct Clock {
   double factor(const WorkItem& item, double rows) const;
 };
 
-/// What a price rests on.
-struct PriceBasis {
+/// What a time rests on.
+struct TimeBasis {
   std::string name;         ///< the class of kernels: "gemm/forward/bf16"
   std::int64_t points = 0;  ///< measurements behind it; 0 = none, a roofline
   std::string source;       ///< of the first of them
@@ -125,27 +125,27 @@ class OpCost {
   virtual const MachineTraits& traits() const = 0;
   /// One work item, rows bound; with rows by expert it takes as long as without, or longer. Throws Error{usage} naming
   /// the benchmark to run when nothing is known and assumptions are not allowed.
-  virtual Price item(const WorkItem& item, const BoundRows& rows) const = 0;
+  virtual TimeEstimate item(const WorkItem& item, const BoundRows& rows) const = 0;
   /// A whole segment or copy: its items, and what the op takes beyond them (from traces).
-  Price segment(const Op& op, const BoundRows& rows) const { return segment(op, rows, Clock{}); }
-  virtual Price segment(const Op& op, const BoundRows& rows, Clock clock) const = 0;
+  TimeEstimate segment(const Op& op, const BoundRows& rows) const { return segment(op, rows, Clock{}); }
+  virtual TimeEstimate segment(const Op& op, const BoundRows& rows, Clock clock) const = 0;
   /// `bytes` by the convention of Collective::bytes; ranks of the group over `nodes` nodes.
-  virtual CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const = 0;
-  /// Prices on nodes of that kind of the cluster (ClusterSpec::of_kind); these, unless the kinds' GPUs or adapters
+  virtual CollectiveEstimate collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const = 0;
+  /// Times on nodes of that kind of the cluster (ClusterSpec::of_kind); these, unless the kinds' GPUs or adapters
   /// differ. Who computes and what communication takes from it are the same on all kinds.
   virtual const OpCost& on(std::size_t /*kind*/) const { return *this; }
-  /// What a dispatcher makes of the price of an all-to-all over `nodes` nodes that has routed rows of `row_bytes` each.
-  virtual CollectivePrice row_exchange(CollectivePrice price, Dispatcher /*dispatcher*/, double /*row_bytes*/,
-                                       std::int64_t /*nodes*/) const {
-    return price;
+  /// What a dispatcher makes of the time of an all-to-all over `nodes` nodes that has routed rows of `row_bytes` each.
+  virtual CollectiveEstimate row_exchange(CollectiveEstimate estimate, Dispatcher /*dispatcher*/, double /*row_bytes*/,
+                                          std::int64_t /*nodes*/) const {
+    return estimate;
   }
   /// Seconds of the host to issue a layer's op, by the layout's dispatcher and CUDA graphs; 0 where hosts never hold up
-  /// a step, or the op's price has it.
+  /// a step, or the op's time has it.
   virtual double launch_s(const Op& /*op*/, const Layout& /*layout*/) const { return 0; }
   /// Seconds until the GPU has done `gpu_s` of work that the host needs `launch_s` to issue.
   virtual double issued_s(double gpu_s, double /*launch_s*/) const { return gpu_s; }
-  /// Of item()'s price.
-  virtual PriceBasis explain(const WorkItem& item, const BoundRows& /*rows*/) const {
+  /// Of item()'s time.
+  virtual TimeBasis explain(const WorkItem& item, const BoundRows& /*rows*/) const {
     return {to_string(item.kernel), 0, ""};
   }
 };

@@ -34,14 +34,14 @@ std::uint64_t hash_of(const Op& op, const BoundRows& rows, Clock clock) {
 
 }  // namespace
 
-Price RememberedCost::segment(const Op& op, const BoundRows& rows, Clock clock) const {
+TimeEstimate RememberedCost::segment(const Op& op, const BoundRows& rows, Clock clock) const {
   const std::uint64_t hash = hash_of(op, rows, clock);
   const auto [first, last] = segments_.equal_range(hash);
   for (auto it = first; it != last; ++it) {
     const Segment& s = it->second;
     if (s.action == op.action && s.direction == op.direction && s.group == op.group && s.rows == rows.sum &&
         s.clock == clock.speed && std::ranges::equal(s.by_expert, rows.by_expert) && s.work == op.work)
-      return s.price;
+      return s.estimate;
   }
   return segments_
       .emplace(hash, Segment{op.action,
@@ -52,18 +52,18 @@ Price RememberedCost::segment(const Op& op, const BoundRows& rows, Clock clock) 
                              clock.speed,
                              {rows.by_expert.begin(), rows.by_expert.end()},
                              wrapped().segment(op, rows, clock)})
-      ->second.price;
+      ->second.estimate;
 }
 
-CollectivePrice RememberedCost::collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const {
+CollectiveEstimate RememberedCost::collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const {
   const std::uint64_t hash = hash_of(std::array{static_cast<std::int64_t>(kind), bits(bytes), ranks, nodes});
   const auto [first, last] = transfers_.equal_range(hash);
   for (auto it = first; it != last; ++it) {
     const Transfer& t = it->second;
-    if (t.kind == kind && t.bytes == bytes && t.ranks == ranks && t.nodes == nodes) return t.price;
+    if (t.kind == kind && t.bytes == bytes && t.ranks == ranks && t.nodes == nodes) return t.estimate;
   }
   return transfers_.emplace(hash, Transfer{kind, bytes, ranks, nodes, wrapped().collective(kind, bytes, ranks, nodes)})
-      ->second.price;
+      ->second.estimate;
 }
 
 }  // namespace wt

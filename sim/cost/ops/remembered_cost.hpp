@@ -1,6 +1,6 @@
-// Prices asked for before: a search asks the same of hundreds of layouts, which differ in their groups and not in their
+// Times asked for before: a search asks the same of hundreds of layouts, which differ in their groups and not in their
 // matrices. The key is what an op does, not which op it is. For one thread; as large as what was asked, about 200 bytes
-// a price and 8 for each expert of a rank.
+// a time and 8 for each expert of a rank.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -17,8 +17,8 @@ class RememberedCost : public WrappedCost {
   explicit RememberedCost(const OpCost& cost) : WrappedCost(cost) {}
 
   using WrappedCost::segment;
-  Price segment(const Op& op, const BoundRows& rows, Clock clock) const override;
-  CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override;
+  TimeEstimate segment(const Op& op, const BoundRows& rows, Clock clock) const override;
+  CollectiveEstimate collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override;
 
  private:
   struct Segment {
@@ -28,13 +28,13 @@ class RememberedCost : public WrappedCost {
     std::vector<WorkItem> work;
     double rows, clock;
     std::vector<double> by_expert;
-    Price price;
+    TimeEstimate estimate;
   };
   struct Transfer {
     OpKind kind;
     double bytes;
     std::int64_t ranks, nodes;
-    CollectivePrice price;
+    CollectiveEstimate estimate;
   };
 
   std::unique_ptr<OpCost> around(const OpCost& theirs, std::size_t /*kind*/) const override {

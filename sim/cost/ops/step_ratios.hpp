@@ -14,14 +14,14 @@ struct StepRatios {
   double low = 1, high = 1;
 
   /// Times that were seen inside steps have it already.
-  void widen(Price& price) const {
-    if (price.seen_in_steps) return;
-    price.low_s *= low;
-    price.high_s *= high;
+  void widen(TimeEstimate& estimate) const {
+    if (estimate.seen_in_steps) return;
+    estimate.low_s *= low;
+    estimate.high_s *= high;
   }
   /// What steps are off by has what their collectives are usually off by in it.
-  void widen(CollectivePrice& price) const {
-    price.relative_spread = std::max({price.relative_spread, 1 - low, high - 1});
+  void widen(CollectiveEstimate& estimate) const {
+    estimate.relative_spread = std::max({estimate.relative_spread, 1 - low, high - 1});
   }
 };
 

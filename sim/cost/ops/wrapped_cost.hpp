@@ -1,4 +1,4 @@
-// Prices made of other prices: every answer is theirs, but for what a derived class answers itself.
+// Times made of other times: every answer is theirs, but for what a derived class answers itself.
 #pragma once
 #include <map>
 #include <memory>
@@ -17,11 +17,11 @@ class WrappedCost : public OpCost {
 
   const MachineTraits& traits() const override { return cost_.traits(); }
   using OpCost::segment;
-  Price item(const WorkItem& item, const BoundRows& rows) const override { return cost_.item(item, rows); }
-  Price segment(const Op& op, const BoundRows& rows, Clock clock) const override {
+  TimeEstimate item(const WorkItem& item, const BoundRows& rows) const override { return cost_.item(item, rows); }
+  TimeEstimate segment(const Op& op, const BoundRows& rows, Clock clock) const override {
     return cost_.segment(op, rows, clock);
   }
-  CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override {
+  CollectiveEstimate collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override {
     return cost_.collective(kind, bytes, ranks, nodes);
   }
   const OpCost& on(std::size_t kind) const final {
@@ -31,17 +31,17 @@ class WrappedCost : public OpCost {
     if (!other) other = around(theirs, kind);
     return *other;
   }
-  CollectivePrice row_exchange(CollectivePrice price, Dispatcher dispatcher, double row_bytes,
-                               std::int64_t nodes) const final {
-    return cost_.row_exchange(std::move(price), dispatcher, row_bytes, nodes);
+  CollectiveEstimate row_exchange(CollectiveEstimate estimate, Dispatcher dispatcher, double row_bytes,
+                                  std::int64_t nodes) const final {
+    return cost_.row_exchange(std::move(estimate), dispatcher, row_bytes, nodes);
   }
   double launch_s(const Op& op, const Layout& layout) const final { return cost_.launch_s(op, layout); }
   double issued_s(double gpu_s, double launch_s) const final { return cost_.issued_s(gpu_s, launch_s); }
-  PriceBasis explain(const WorkItem& item, const BoundRows& rows) const final { return cost_.explain(item, rows); }
+  TimeBasis explain(const WorkItem& item, const BoundRows& rows) const final { return cost_.explain(item, rows); }
 
  protected:
   const OpCost& wrapped() const { return cost_; }
-  /// The same prices around those of another kind of node, which outlive it.
+  /// The same times around those of another kind of node, which outlive it.
   virtual std::unique_ptr<OpCost> around(const OpCost& theirs, std::size_t kind) const = 0;
 
  private:

@@ -1,4 +1,4 @@
-// What steps are priced by, whatever their stack: benchmarks of kernels, collectives and rows sent one by one.
+// What times of steps rest on, whatever their stack: benchmarks of kernels, collectives and rows sent one by one.
 #pragma once
 #include <memory>
 

@@ -62,7 +62,7 @@ StackCost::StackCost(const ClusterSpec& cluster, StackUse use, BenchmarkTimes ti
              .tensor_traffic = use_.constants[C::tensor],
              .communication_slowdown =
                  times_.measured ? times_.measured->traits().communication_slowdown : published_slowdown(),
-             .once_a_step = price(use_.constants[C::step_s], use_.evidence),
+             .once_a_step = estimate(use_.constants[C::step_s], use_.evidence),
              .basis_of_collectives = times_.collectives->basis()};
   if (!times_.measured) return;
   own_ = OwnRatios(times_.measured->data(), *times_.items, choice_.in_16_bits(), sheet_);
@@ -81,19 +81,19 @@ StackCost::StackCost(const ClusterSpec& cluster, const StackSpec& stack, const S
   }
 }
 
-Price StackCost::price(double seconds, Evidence root) const {
-  Price out{seconds, seconds, seconds, Lookup::fitted, Evidence::derived};
+TimeEstimate StackCost::estimate(double seconds, Evidence root) const {
+  TimeEstimate out{seconds, seconds, seconds, Lookup::fitted, Evidence::derived};
   out.by_evidence[static_cast<std::size_t>(root)] = seconds;
   return out;
 }
 
-CollectivePrice StackCost::row_exchange(CollectivePrice price, Dispatcher dispatcher, double row_bytes,
-                                        std::int64_t nodes) const {
+CollectiveEstimate StackCost::row_exchange(CollectiveEstimate estimate, Dispatcher dispatcher, double row_bytes,
+                                           std::int64_t nodes) const {
   if (nodes > 1)
     if (const auto message = times_.row_messages->of(dispatcher, machine_.transport))
-      price = one_by_one(std::move(price), *message, row_bytes, machine_.nic_Bps);
-  price.efficiency /= use_.constants[dispatcher == Dispatcher::alltoall ? C::exchange : C::once_exchange];
-  return price;
+      estimate = one_by_one(std::move(estimate), *message, row_bytes, machine_.nic_Bps);
+  estimate.efficiency /= use_.constants[dispatcher == Dispatcher::alltoall ? C::exchange : C::once_exchange];
+  return estimate;
 }
 
 double StackCost::launch_s(const Op& op, const Layout& layout) const {
@@ -113,7 +113,7 @@ double StackCost::issued_s(double gpu_s, double launch_s) const {
   return issued_time_s(gpu_s, launch_s, use_.constants.host());
 }
 
-Price StackCost::item(const WorkItem& item, const BoundRows& rows) const { return item_of(item, rows, false); }
+TimeEstimate StackCost::item(const WorkItem& item, const BoundRows& rows) const { return item_of(item, rows, false); }
 
 bool StackCost::narrow(const WorkItem& item) const {
   return item.precision != Precision::fp32 && choice_.narrow(item.pass) &&
@@ -121,23 +121,23 @@ bool StackCost::narrow(const WorkItem& item) const {
 }
 
 /// Of the host's work, whatever the stack: it is limited by bytes.
-std::optional<Price> StackCost::host_price(const WorkItem& item, const BoundRows& rows) const {
+std::optional<TimeEstimate> StackCost::host_estimate(const WorkItem& item, const BoundRows& rows) const {
   if (item.kernel != Kernel::host_copy && item.kernel != Kernel::host_adamw) return std::nullopt;
   const HostSheet host = host_sheet(sheet_);
-  return price(item.bytes(rows.sum) / (item.kernel == Kernel::host_copy ? host.link_Bps : host.memory_Bps),
-               Evidence::assumed);
+  return estimate(item.bytes(rows.sum) / (item.kernel == Kernel::host_copy ? host.link_Bps : host.memory_Bps),
+                  Evidence::assumed);
 }
 
-Price StackCost::item_of(const WorkItem& item, const BoundRows& rows, bool wide) const {
-  if (const auto host = host_price(item, rows)) return *host;
+TimeEstimate StackCost::item_of(const WorkItem& item, const BoundRows& rows, bool wide) const {
+  if (const auto host = host_estimate(item, rows)) return *host;
   const bool narrowed = narrow(item) && !wide;
   if (times_.measured && !narrowed)
     if (auto found = times_.measured->find(item, rows)) return *found *= use_.constants[factor_of(item.kernel)];
   const ItemTime time = times_.items->item(item, rows, wide ? choice_.in_16_bits() : choice_, sheet_);
   const C memory = item.kernel == Kernel::adamw ? C::optimizer : C::memory;
-  Price sum = price(use_.constants.seconds(time.products), root_of(measured_.products));
-  sum += price(time.attention_s * use_.constants[C::attention], root_of(measured_.attention));
-  sum += price(time.memory_s * use_.constants[memory], root_of(measured_.memory));
+  TimeEstimate sum = estimate(use_.constants.seconds(time.products), root_of(measured_.products));
+  sum += estimate(time.attention_s * use_.constants[C::attention], root_of(measured_.attention));
+  sum += estimate(time.memory_s * use_.constants[memory], root_of(measured_.memory));
   if (const auto own = narrowed ? std::nullopt : own_.of(item)) {
     sum *= own->median;
     sum.low_s *= own->low;
@@ -146,34 +146,34 @@ Price StackCost::item_of(const WorkItem& item, const BoundRows& rows, bool wide)
   return sum;
 }
 
-PriceBasis StackCost::explain(const WorkItem& item, const BoundRows& rows) const {
-  if (host_price(item, rows))
+TimeBasis StackCost::explain(const WorkItem& item, const BoundRows& rows) const {
+  if (host_estimate(item, rows))
     return {to_string(item.kernel), 0, "assumed: rates of the host's link and memory by the GPU's generation"};
   if (times_.measured && !narrow(item) && times_.measured->find(item, rows))
     return times_.measured->explain(item, rows);
-  PriceBasis out = times_.items->explain(item, sheet_);
+  TimeBasis out = times_.items->explain(item, sheet_);
   if (!narrow(item) && own_.of(item)) out.source += ", times what this GPU's own points take over them";
   out.source += fmt::format(", as {} uses them", use_.traits.stack);
   return out;
 }
 
-Price StackCost::segment(const Op& op, const BoundRows& rows, Clock clock) const {
+TimeEstimate StackCost::segment(const Op& op, const BoundRows& rows, Clock clock) const {
   const bool wide = at_ends(op) || op.action == Action::orthogonalize;  // Muon's products are in bf16
   const bool narrowed =
       !wide && std::any_of(op.work.begin(), op.work.end(), [&](const WorkItem& each) { return narrow(each); });
   if (times_.measured && !narrowed && times_.measured->traced(op)) return times_.measured->segment(op, rows, clock);
-  Price sum{0, 0, 0, Lookup::fitted, Evidence::derived};
+  TimeEstimate sum{0, 0, 0, Lookup::fitted, Evidence::derived};
   for (const WorkItem& each : op.work) {
-    Price price = item_of(each, rows, wide);
-    sum += price *= clock.factor(each, rows.sum);
+    TimeEstimate estimate = item_of(each, rows, wide);
+    sum += estimate *= clock.factor(each, rows.sum);
   }
-  return sum.seconds > 0 ? sum : Price{};
+  return sum.seconds > 0 ? sum : TimeEstimate{};
 }
 
-CollectivePrice StackCost::collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const {
+CollectiveEstimate StackCost::collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const {
   if (ranks <= 1 || bytes <= 0) return {.evidence = Evidence::derived, .root = use_.evidence};
   const CollectiveQuestion question{kind, bytes, RankGroup::even(ranks, nodes), machine_};
-  CollectivePrice out = slowed(times_.collectives->price(question), use_.constants[C::network], question);
+  CollectiveEstimate out = slowed(times_.collectives->estimate(question), use_.constants[C::network], question);
   if (const Evidence root = out.root.value_or(out.evidence); root != Evidence::measured) {
     out.evidence = Evidence::derived;
     out.root = root == Evidence::published ? use_.evidence : root;

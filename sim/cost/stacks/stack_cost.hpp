@@ -1,4 +1,4 @@
-// Prices of the step program on GPUs: what benchmarks say of kernels and collectives (measured on this machine first,
+// Times of the step program on GPUs: what benchmarks say of kernels and collectives (measured on this machine first,
 // published next), as a stack uses them. What overlaps with what is the replay's business. Intervals are of the ops
 // alone; what whole steps are off by comes on top (step_intervals.hpp).
 #pragma once
@@ -41,28 +41,29 @@ class StackCost : public OpCost {
 
   const MachineTraits& traits() const override { return traits_; }
   using OpCost::segment;
-  Price item(const WorkItem& item, const BoundRows& rows) const override;
+  TimeEstimate item(const WorkItem& item, const BoundRows& rows) const override;
   /// Its items. Where traces of this machine say what the op takes, that.
-  Price segment(const Op& op, const BoundRows& rows, Clock clock) const override;
-  CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override;
-  CollectivePrice row_exchange(CollectivePrice price, Dispatcher dispatcher, double row_bytes,
-                               std::int64_t nodes) const override;
+  TimeEstimate segment(const Op& op, const BoundRows& rows, Clock clock) const override;
+  CollectiveEstimate collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override;
+  CollectiveEstimate row_exchange(CollectiveEstimate estimate, Dispatcher dispatcher, double row_bytes,
+                                  std::int64_t nodes) const override;
   double launch_s(const Op& op, const Layout& layout) const override;
   double issued_s(double gpu_s, double launch_s) const override;
-  PriceBasis explain(const WorkItem& item, const BoundRows& rows) const override;
+  TimeBasis explain(const WorkItem& item, const BoundRows& rows) const override;
   const OpCost& on(std::size_t kind) const override {
     return kind == 0 || others_.empty() ? *this : *others_.at(kind - 1);
   }
 
  private:
-  Price price(double seconds, Evidence root) const;
+  TimeEstimate estimate(double seconds, Evidence root) const;
   /// A kind of kernel's: what was scaled from other GPUs is derived.
   Evidence root_of(bool measured) const {
     return measured ? use_.evidence : std::max(use_.evidence, Evidence::derived);
   }
-  bool narrow(const WorkItem& item) const;                                      ///< a product of fewer than 16 bits
-  Price item_of(const WorkItem& item, const BoundRows& rows, bool wide) const;  ///< wide: in 16 bits whatever the run
-  std::optional<Price> host_price(const WorkItem& item, const BoundRows& rows) const;
+  bool narrow(const WorkItem& item) const;  ///< a product of fewer than 16 bits
+  TimeEstimate item_of(const WorkItem& item, const BoundRows& rows,
+                       bool wide) const;  ///< wide: in 16 bits whatever the run
+  std::optional<TimeEstimate> host_estimate(const WorkItem& item, const BoundRows& rows) const;
 
   StackUse use_;
   BenchmarkTimes times_;

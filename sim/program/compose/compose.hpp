@@ -29,7 +29,7 @@ struct ProgramOptions {
   OptimizerKind optimizer = OptimizerKind::adamw;
   double offload_fraction = 0;         ///< share of the optimizer's state in host memory
   std::int64_t step_microbatches = 0;  ///< of the step, if the program has only the first ones; 0 = the same number
-  Precisions precisions = {};          ///< for what is sent and kept; prices use those of products
+  Precisions precisions = {};          ///< for what is sent and kept; times use those of products
   /// Only these adapters are trained: the model's weights are frozen and have no gradients and no moments.
   std::optional<AdapterShape> lora = {};
   bool frozen() const { return lora.has_value(); }

@@ -1,5 +1,5 @@
 // The network traffic of loading a checkpoint: the first ranks with the state each read their own part, and broadcast
-// it to the ranks that keep copies. These are ops of a step program, so that the replay prices them like a step's.
+// it to the ranks that keep copies. These are ops of a step program, so that the replay times them like a step's.
 #pragma once
 #include "sim/program/compose/compose.hpp"
 

@@ -1,5 +1,5 @@
-// Prices that have their error in common: one kind of kernel, one kind of collective within or between nodes, or
-// several of these. A scenario moves one class to an end of its interval and leaves the other prices.
+// Times that have their error in common: one kind of kernel, one kind of collective within or between nodes, or
+// several of these. A scenario moves one class to an end of its interval and leaves the other times.
 #pragma once
 #include <set>
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace wt {
 
-struct PriceClass {
+struct TimeClass {
   std::string name;  ///< "grouped_gemm", "all_gather between nodes", "all kernels"
   std::set<Kernel> kernels = {};
   std::set<std::pair<OpKind, bool>> collectives = {};  ///< second: whether the group spans nodes
@@ -20,14 +20,14 @@ struct PriceClass {
   bool single() const { return kernels.size() + collectives.size() + (slowdown ? 1 : 0) == 1; }
 };
 
-/// An end of a price's 80 % interval.
+/// An end of a time's 80 % interval.
 enum class IntervalEnd { low, high };
 
-/// Prices with one class at an end of its interval. A segment changes by the shares of its items.
+/// Times with one class at an end of its interval. A segment changes by the shares of its items.
 class ClassAtEnd : public WrappedCost {
  public:
   /// `cost` must outlive it. `off_by` comes on top of its intervals, here by that of nodes of `kind`.
-  ClassAtEnd(const OpCost& cost, PriceClass moved, IntervalEnd end, StepRatiosByKind off_by = {}, std::size_t kind = 0)
+  ClassAtEnd(const OpCost& cost, TimeClass moved, IntervalEnd end, StepRatiosByKind off_by = {}, std::size_t kind = 0)
       : WrappedCost(cost),
         moved_(std::move(moved)),
         end_(end),
@@ -38,45 +38,45 @@ class ClassAtEnd : public WrappedCost {
   const MachineTraits& traits() const override { return traits_; }
 
   using WrappedCost::segment;
-  Price item(const WorkItem& item, const BoundRows& rows) const override;
-  Price segment(const Op& op, const BoundRows& rows, Clock clock) const override;
-  CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override;
+  TimeEstimate item(const WorkItem& item, const BoundRows& rows) const override;
+  TimeEstimate segment(const Op& op, const BoundRows& rows, Clock clock) const override;
+  CollectiveEstimate collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override;
 
  private:
   MachineTraits moved_traits() const;
-  double factor(const WorkItem& item, Price price) const;
+  double factor(const WorkItem& item, TimeEstimate estimate) const;
   std::unique_ptr<OpCost> around(const OpCost& theirs, std::size_t kind) const override {
     return std::make_unique<ClassAtEnd>(theirs, moved_, end_, off_by_, kind);
   }
 
-  PriceClass moved_;
+  TimeClass moved_;
   IntervalEnd end_;
   StepRatiosByKind off_by_;
   std::size_t kind_;
   MachineTraits traits_;
 };
 
-/// Records which prices are asked for.
-class AskedPrices : public WrappedCost {
+/// Records which times are asked for.
+class AskedTimes : public WrappedCost {
  public:
   /// Both must outlive it.
-  AskedPrices(const OpCost& cost, PriceClass& asked) : WrappedCost(cost), asked_(asked) {}
+  AskedTimes(const OpCost& cost, TimeClass& asked) : WrappedCost(cost), asked_(asked) {}
 
   using WrappedCost::segment;
-  Price segment(const Op& op, const BoundRows& rows, Clock clock) const override;
-  CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override;
+  TimeEstimate segment(const Op& op, const BoundRows& rows, Clock clock) const override;
+  CollectiveEstimate collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override;
 
  private:
   std::unique_ptr<OpCost> around(const OpCost& theirs, std::size_t /*kind*/) const override {
-    return std::make_unique<AskedPrices>(theirs, asked_);
+    return std::make_unique<AskedTimes>(theirs, asked_);
   }
 
-  PriceClass& asked_;
+  TimeClass& asked_;
 };
 
 /// Each kind of kernel and collective in `all` as a class of its own.
-std::vector<PriceClass> single_classes(const PriceClass& all);
+std::vector<TimeClass> single_classes(const TimeClass& all);
 /// All kernels, all collectives within a node, and all between nodes, as far as each has several kinds.
-std::vector<PriceClass> joint_classes(const PriceClass& all);
+std::vector<TimeClass> joint_classes(const TimeClass& all);
 
 }  // namespace wt
