@@ -92,13 +92,15 @@ void PublishedKernelFit::add_rows(const std::string& without, KernelConstants& o
   using GpuAndOp = std::pair<std::string, std::string>;
   std::map<GpuAndOp, std::vector<const KernelPoint*>> kernels;
   std::set<GpuAndOp> fewer;  // that have lost points
-  for (const KernelPoint& p : points_)
-    if (p.is_bound_by_memory())
-      for (const std::string& op : {p.shape.op, std::string()})
-        if (p.group == without)
-          fewer.insert({p.gpu.name, op});
-        else
-          kernels[{p.gpu.name, op}].push_back(&p);
+  for (const KernelPoint& p : points_) {
+    if (!p.is_bound_by_memory()) continue;
+    for (const std::string& op : {p.shape.op, std::string()}) {
+      if (p.group == without)
+        fewer.insert({p.gpu.name, op});
+      else
+        kernels[{p.gpu.name, op}].push_back(&p);
+    }
+  }
   for (const auto& [of, points] : kernels) {
     if (points.size() < kFewestOfRows) continue;
     const auto [found, is_new] = row_fits_.try_emplace({of.first, of.second, fewer.count(of) > 0 ? without : ""});
