@@ -127,6 +127,27 @@ TEST_CASE("a computation of a slow rank takes longer by the factor, until it is 
   CHECK(lines[1]["proof"]["waited_s"].get<double>() >= 0.04);
 }
 
+TEST_CASE("a slowdown that had no end goes on when a later one is over") {
+  const TempDirectory folder;
+  const std::string who = "who: {domain: node, index: 1}, ";
+  arm(folder,
+      who + "when: {step: 2}, what: {kind: slow, factor: 3}}\n  - {" + who +
+          "when: {step: 3}, what: {kind: slow, factor: 2}, lasts: 0.001s",
+      3);
+  pass_fault_point(Place::begin, 2);
+  for (int op = 0; op < 10; ++op) pass_computation(0.001);
+  pass_fault_point(Place::begin, 3);
+  pass_computation(0.001);
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  pass_computation(0.001);  // the later one is over
+  for (int op = 0; op < 10; ++op) pass_computation(0.001);
+  const auto lines = lines_of(folder / "strikes.jsonl");
+  REQUIRE(lines.size() == 4);
+  CHECK((lines[2]["event"] == 1 && lines[2]["proof"]["ops"] == 1));
+  CHECK((lines[3]["event"] == 0 && lines[3]["proof"]["ops"] == 20));
+  CHECK(lines[3]["proof"]["waited_s"].get<double>() >= 0.04);
+}
+
 TEST_CASE("one bit flips, or all becomes zero, and the value is read back") {
   FaultEffect what;
   std::vector<float> values{0.5F, 1.0F, 2.0F};

@@ -28,10 +28,11 @@ struct ArmedEvent {
   std::atomic<bool> struck{false};
 };
 
-/// A rank that is made slower.
+/// One slowdown of this rank.
 struct Slowness {
-  const ArmedEvent* armed = nullptr;
-  double until_s = 0;  ///< steady clock; 0 = until the end
+  Strike strike;
+  double factor;
+  double until_s;  ///< steady clock; 0 = until the end
   double computed_s = 0, waited_s = 0;
   int ops = 0;
 };
@@ -41,8 +42,7 @@ struct Armed {
   FaultedRank self;
   StrikeLog log;
   std::deque<ArmedEvent> events;
-  Slowness slow;
-  Strike slow_strike;
+  std::vector<Slowness> slow;  ///< the last one acts; the ones before act again when it is over
   TensorAccess tensors;
   std::vector<pid_t> members;  ///< by rank; empty where processes still have their initial ranks
 };
@@ -126,8 +126,7 @@ void hang_thread(const StrikeContext& c) {
 
 void slow_down(const ArmedEvent& e, const StrikeContext& c) {
   c.log.add(c.strike, {{"factor", e.event.what.factor}});
-  armed->slow_strike = c.strike;
-  armed->slow = {&e, e.event.lasts_s ? steady_s() + *e.event.lasts_s : 0, 0, 0, 0};
+  armed->slow.push_back({c.strike, e.event.what.factor, e.event.lasts_s ? steady_s() + *e.event.lasts_s : 0});
 }
 
 /// Waits until the last save before the step is complete.
@@ -215,7 +214,7 @@ int generations_before() {
 }
 
 void arm_faults(const Scenario& scenario, const FaultedRank& rank) {
-  armed.reset(new Armed{scenario, rank, StrikeLog(rank.folder), {}, {}, {}, {}, {}});
+  armed.reset(new Armed{scenario, rank, StrikeLog(rank.folder), {}, {}, {}, {}});
   FaultedRank& self = armed->self;
   self.generation += generations_before();
   const RankPlace place = place_of(self.rank, armed->self.node);
@@ -251,21 +250,20 @@ void pass_checkpoint_bytes(std::int64_t step, std::int64_t done, std::int64_t to
 }
 
 void pass_computation(double seconds) {
-  if (!armed || !armed->slow.armed) return;
-  Slowness& slow = armed->slow;
-  const double factor = slow.armed->event.what.factor;
+  if (!armed || armed->slow.empty()) return;
+  Slowness& slow = armed->slow.back();
   constexpr int kProved = 20;  // samples of the proof, or as many as occur, at least one
   const bool over = slow.ops > 0 && slow.until_s > 0 && steady_s() > slow.until_s;
   if (!over) {
     const double begin = steady_s();
-    sleep_s((factor - 1) * seconds);
+    sleep_s((slow.factor - 1) * seconds);
     slow.computed_s += seconds, slow.waited_s += steady_s() - begin, ++slow.ops;
   }
   if (over ? slow.ops < kProved : slow.ops == kProved)
     armed->log.add(
-        armed->slow_strike,
-        {{"factor", factor}, {"ops", slow.ops}, {"computed_s", slow.computed_s}, {"waited_s", slow.waited_s}});
-  if (over) slow.armed = nullptr;
+        slow.strike,
+        {{"factor", slow.factor}, {"ops", slow.ops}, {"computed_s", slow.computed_s}, {"waited_s", slow.waited_s}});
+  if (over) armed->slow.pop_back();
 }
 
 void give_tensors_to_faults(TensorAccess access) {
