@@ -1,5 +1,5 @@
-// How uneven the rows of expert ranks were in a published run: what its row says, and where that says nothing, as
-// models train; never even by default.
+// How uneven the rows of expert ranks were in a published run: as its source states, or else as recordings of other
+// models in training. Even loads are never assumed by default.
 #pragma once
 #include <string>
 
