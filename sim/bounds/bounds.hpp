@@ -2,10 +2,10 @@
 //   bound 0: the sum of the fullest lane, from the program's tree and its repeat counts, with the smallest routing
 //     load;
 //   bound 1: the critical path of the unrolled program with its own routing load.
-// Where communication slows a GPU's computation, both include the slowdown of occupation.hpp. For DBRX on 3,072 GPUs
-// bound 0 costs about 10 microseconds and bound 1 a millisecond (docs/simulator.md). In both, every collective has the
-// cluster to itself and no rank waits for another. So bound 0 <= bound 1 <= simulated, provided that times do not fall
-// when rows or bytes grow.
+// Where communication slows a GPU's computation, both include this slowdown (Occupation in bounds.cpp). For DBRX on
+// 3,072 GPUs bound 0 costs about 10 microseconds and bound 1 a millisecond (docs/simulator.md). In both, every
+// collective has the cluster to itself and no rank waits for another. So bound 0 <= bound 1 <= simulated, provided that
+// times do not fall when rows or bytes grow.
 #pragma once
 #include <cstdint>
 #include <span>
