@@ -10,7 +10,7 @@ struct SimulatedStep {
   ProgramSet programs;            ///< of the replayed microbatches
   ReplayResult replay;            ///< sums are of the whole step, timelines of the replayed microbatches
   std::int64_t microbatches = 0;  ///< of the step
-  std::int64_t replayed = 0;      ///< the first so many are replayed; the others take as long as the last of these
+  std::int64_t replayed = 0;      ///< the first so many are replayed; each later one takes as long as the last of these
 };
 
 struct StepOptions {
