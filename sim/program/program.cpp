@@ -109,7 +109,8 @@ class Unroller {
   }
 
  private:
-  /// Numbers of an op's name and of those that it waits for: ops are looked up for every wait of every instance.
+  /// Numbers of an op's name and of the names that it waits for. They are cached, because every wait of every instance
+  /// looks up an op.
   struct Names {
     std::size_t own = 0;
     std::vector<std::size_t> waits;

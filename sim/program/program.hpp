@@ -128,9 +128,9 @@ struct Op {
   std::vector<Buffer> allocates;
   std::vector<Ref> frees;         ///< buffers that are freed when this op is done
   std::vector<Amount> transient;  ///< additional bytes at each moment of the op that may be its peak
-  /// Whether several ranks do it together.
+  /// Whether several ranks run it together.
   bool collective_kind() const { return kind != OpKind::segment && kind != OpKind::copy && kind != OpKind::host; }
-  /// Whether rows are exchanged with experts.
+  /// Whether it exchanges rows with the experts' ranks.
   bool exchanges_rows() const { return action == Action::dispatch || action == Action::collect; }
   bool asynchronous() const { return kind != OpKind::segment && kind != OpKind::host && lane != Lane::compute; }
 };

@@ -276,7 +276,7 @@ void check_resident(const Layout& layout, const ProgramOptions& options) {
     throw_error(Code::usage, "layout {}: found {} microbatches for {}", layout.name(), options.microbatches, refused);
 }
 
-/// What a stack, or a run, sends less than our trainer.
+/// Applies what a stack, or a run, sends less than our trainer.
 void scale_traffic(Op& op, const ProgramOptions& options) {
   const Precisions& formats = options.precisions;
   double share = op.collective.axis == Axis::tensor ? options.tensor_traffic : 1;

@@ -44,7 +44,7 @@ struct Sizes::Block {
                    !options.transport_scratch && facts.fused_gate && facts.weight_gradients == WeightGradients::added;
   /// Bytes per element: the GELU of the gate, and for 16-bit inputs copies of gate and up.
   double gate_forward() const { return fp32_gate ? (half ? 12 : 4) : 0; }
-  /// up times the gradient, the gate's gradient, and such copies including one of the gradient.
+  /// up times the gradient, the gate's gradient, and such copies of gate, up and gradient.
   double gate_backward() const { return fp32_gate ? (half ? 20 : 8) : 0; }
 };
 
@@ -80,7 +80,7 @@ double Sizes::query_key_value_sizes(const Block& b) {
   const AttentionSpec& a = m.attention;
   double variants = 0;
   up_projected = 0;
-  if (b.linear) {  // the projection's output, the convolution's, and the kernel's, which the gated norm reads
+  if (b.linear) {  // outputs of the projection, the convolution and the kernel, which the gated norm reads
     const double rows = as_double(m.linear.input_rows());
     projected = qkv = tokens * rows * word;
     kv = kv_gathered = kv_held = 0, q = qkv;
@@ -107,7 +107,7 @@ double Sizes::query_key_value_sizes(const Block& b) {
     kv = 2 * tokens * b.kv_width * word;
     largest_dense_weight = std::max((b.q_width + 2 * b.kv_width) * b.d, b.q_width * b.d) * word;
   }
-  if (a.output_gate) {  // the kernel's output and the gate are kept, and their product, the projection's input
+  if (a.output_gate) {  // kept: the kernel's output, the gate, and their product, which is the projection's input
     projected += tokens * b.q_width * word;
     variants += 2 * tokens * b.q_width * word;
     largest_dense_weight = (2 * b.q_width + 2 * b.kv_width) * b.d * word;

@@ -45,8 +45,8 @@ bool StepBuilder::same_copies(int a, int b) const {
 }
 
 std::vector<StepBuilder::LayerRange> StepBuilder::equal_layers(int first, int last) const {
-  // Experts or not, the kind of mixer, a mixer without FFN, and whether it is a layer of the model, the first module of
-  // multi-token prediction or a later one.
+  // Layers differ in: experts or none, the kind of mixer, a mixer without FFN, and whether the layer is one of the
+  // model's, the first module of multi-token prediction or a later module.
   const auto kind = [this](int layer) {
     const int at = std::clamp(layer, 0, program_.layers - 1);
     return std::tuple(model_.moe(at), model_.linear_mixer(at), model_.feeds_forward(at),

@@ -32,7 +32,7 @@ struct MemoryReplay {
   std::vector<double> peak_bytes_of;      ///< by op: highest while it was issued and, if synchronous, ran
 };
 
-/// Throws Error{usage} where a live buffer is allocated again, and whatever unroll() throws.
+/// Throws Error{usage} if a live buffer is allocated again, and as unroll() does.
 MemoryReplay replay_memory(const Program& program, const RowsBound& rows);
 
 }  // namespace wt
