@@ -162,7 +162,7 @@ class Unroller {
   const Program& program_;
   Places places_;
   std::unordered_map<const Op*, Names> names_;
-  std::vector<int> index_;  ///< of instances by name, microbatch and layer, -1 = not yet
+  std::vector<int> index_;  ///< index of the instance by name, microbatch and layer; -1 = not issued yet
   std::vector<OpInstance> out_;
 };
 

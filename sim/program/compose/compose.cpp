@@ -128,7 +128,7 @@ class Builder : private StepBuilder {
       if (!copies()) groups(layer).add_reduce(out, Group::expert, {{"experts.bwd"}});
     }
     block.add_dispatch_backward(out);
-    if (reduces) groups(layer).add_copy_exchange(out);  // after the rows, for which attention waits
+    if (reduces) groups(layer).add_copy_exchange(out);  // after the experts' rows, because attention waits for these
     if (recompute.attention) block.add_attention(out, Direction::recompute, recompute);
     block.add_attention(out, Direction::backward, recompute);
     if (!reduces) return out;
