@@ -83,7 +83,7 @@ struct TimedClass : TimeBasis {
 
 /// Runs with the chosen recovery policy (plan_runs.hpp).
 struct PlanRuns : CadenceRuns {
-  NumberedRun one;  ///< one run of such a scenario with any step time
+  NumberedRun one;  ///< simulates a run by its number, with any step time
   /// On fault traces by wall clock, like the comparison; else failures follow the running time of the job.
   bool on_traces = false;
 };
