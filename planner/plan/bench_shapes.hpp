@@ -14,7 +14,7 @@ inline constexpr int kBenchSamples = 9;
 
 struct MissingShape {
   WorkItem item;
-  double seconds = 0;  ///< of one call by the study's times; 0 = unknown
+  double seconds = 0;  ///< time of one call by the study's times; 0 = unknown
 };
 
 struct StudyShapes {

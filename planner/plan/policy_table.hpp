@@ -36,13 +36,13 @@ struct PolicyRow {
   double interval_s = 0;        ///< work between saves to storage
   std::int64_t spares = 0;
   std::optional<PolicyOutcome> outcome = {};        ///< empty = UNKNOWN
-  std::optional<PairedDifference> difference = {};  ///< of the goodput, relative to the reference's
+  std::optional<PairedDifference> difference = {};  ///< of goodput, relative to the reference policy
 };
 
 /// The chosen policy, as simulated in the plan's runs.
 struct ChosenPolicy {
   CadenceInput input;   ///< with the study's protections that the policy uses
-  CadencePlan cadence;  ///< with the policy's spares
+  CadencePlan cadence;  ///< including the policy's spares
   /// Includes verification for silent errors if the study has errors and does not say when they are found without it.
   TracedPolicy traced;
 };

@@ -118,7 +118,7 @@ struct Certificate {
 
 struct SearchResult {
   std::vector<Candidate> candidates;  ///< of opened groups, in the order of opening
-  std::vector<UnopenedGroup> groups;  ///< those not opened
+  std::vector<UnopenedGroup> groups;  ///< groups that were not opened
   std::size_t best = 0;
   std::size_t chosen = 0;         ///< the most robust of the ties; a plan uses regret instead (planner/regret)
   std::vector<std::size_t> ties;  ///< by objective, the best first

@@ -200,10 +200,10 @@ PassSeconds shorter(const PassSeconds& a, const PassSeconds& b) {
 
 std::vector<StageSeconds> stage_seconds(const LayerSeconds& s, const Layout& layout,
                                         const std::vector<std::int64_t>& chunk_layers) {
-  // Where weight gradients are computed separately, they fill the time until the last input gradients arrive.
+  // If weight gradients are computed separately, they fill the time until the last input gradients arrive.
   const bool drains = layout.schedule == Schedule::one_f_one_b;
   std::vector<StageSeconds> out(static_cast<std::size_t>(layout.pipeline));
-  double passed = 0;  // of earlier chunks, forward and backward
+  double passed = 0;  // passes of earlier chunks, forward and backward
   std::int64_t number = 0;
   for (const ChunkSeconds& chunk : chunk_seconds(s, layout, chunk_layers)) {
     StageSeconds& stage = out[static_cast<std::size_t>(layout.stage_of(number++))];

@@ -25,7 +25,7 @@ struct StepTimes {
 /// The published tables, and all constants that are fitted to them.
 class PublishedTimes {
  public:
-  /// Of configs/measurements. Read and fitted once per process.
+  /// Fits the tables of configs/measurements. Read and fitted once per process.
   static const PublishedTimes& get();
   explicit PublishedTimes(PublishedTables tables);
   PublishedTimes(const PublishedTimes&) = delete;

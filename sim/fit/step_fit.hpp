@@ -18,7 +18,7 @@ double step_seconds(const StepWork& work, const StepTraits& traits, const StepCo
 struct TimedStep {
   const StepWork* work = nullptr;
   StepTraits traits;
-  std::string group;  ///< all rows of a group together weigh as much as a dozen
+  std::string group;  ///< all rows of a group together weigh as much as twelve rows
   double seconds = 0;
 };
 

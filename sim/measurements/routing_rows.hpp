@@ -56,8 +56,8 @@ std::vector<PlacedStep> read_placed_steps(const std::filesystem::path& file);
 /// and for rank columns that are not r0 to r(n-1).
 std::map<std::pair<std::string, std::string>, RankLoads> read_rank_loads(const std::filesystem::path& file,
                                                                          std::vector<std::string>& refused);
-/// As many as the artifact uses for its own figure of the fullest rank. Before these, a re-planner still follows the
-/// first loads.
+/// As many iterations as the artifact uses for its own figure of the fullest rank. In earlier iterations, a re-planner
+/// still follows the first loads.
 constexpr std::size_t kSettled = 5;
 
 /// `refused` says which setups are left out: impossible shapes and layouts, a batch that ranks and microbatches do not

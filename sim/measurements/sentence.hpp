@@ -34,7 +34,7 @@ class Sentence {
  private:
   std::optional<std::vector<std::string>> take_first(const char* phrase);
 
-  std::string rest_;  ///< with blanks where phrases were taken
+  std::string rest_;  ///< text with blanks in place of phrases that were taken
 };
 
 }  // namespace wt

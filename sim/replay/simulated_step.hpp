@@ -1,5 +1,5 @@
 // One training step on a cluster, for `windtunnel simulate`, plans and `windtunnel validate runs`: the replayed step
-// program, plus what happens once a step outside of it.
+// program, plus the time of work that a step does once outside of the program.
 #pragma once
 #include "sim/question/step_question.hpp"
 #include "sim/replay/replay.hpp"

@@ -73,7 +73,7 @@ Traffic::Traffic(const ClusterSpec& cluster, const Layout& layout, const Represe
 /// Uplink pools of whole leaves, or a share for each rank. A degraded leaf always has whole ones, as all of its ranks
 /// are simulated.
 void Traffic::add_uplinks(const std::vector<std::int64_t>& ranks) {
-  // Of one rail. Nodes missing on the last leaf count like its last node.
+  // Bytes/s of a leaf's uplinks on one rail. Nodes missing on the last leaf count like its last node.
   const auto leaf_Bps = [&](std::int64_t leaf) {
     double sum = 0;
     for (std::int64_t i = 0; i < cluster_.nodes_per_leaf; ++i) {

@@ -22,7 +22,7 @@ std::string suffix(Direction direction);
 class OpFactory {
  public:
   /// `layer`: a layer of the kind that the ops are for; kinds differ in whether they have experts. `expert_rank`: the
-  /// rank class, where experts have copies.
+  /// rank class, if experts have copies.
   OpFactory(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t layer,
             std::int64_t expert_rank = 0);
 

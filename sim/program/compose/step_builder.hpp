@@ -55,7 +55,7 @@ class StepBuilder : protected OpFactory {
 
   /// Sum of a size over all groups of this rank.
   double over_groups(std::int64_t (*elements)(const ModelSpec&, const Layout&, Group, std::int64_t)) const;
-  /// Elements of this rank's adapters; 0 where the model itself is trained.
+  /// Elements of this rank's adapters; 0 if the model itself is trained.
   double adapter_elements() const;
   /// Elements whose moments this rank keeps: of the model, or of its adapters.
   double trained_elements() const { return frozen() ? adapter_elements() : over_groups(state_elements); }
