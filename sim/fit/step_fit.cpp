@@ -41,8 +41,7 @@ constexpr std::array<Known, kStepConstants> kKnown = {{
 }};
 constexpr double kChipSpread = 0.12;         // for products alone: clocks and power limits differ
 constexpr double kStepResidualScale = 0.07;  // relative error beyond which a row counts as an outlier
-constexpr double kGroupWeight = 12;          // rows of a group have similar errors: all weigh as much as twelve
-                                             // dozen
+constexpr double kGroupWeight = 12;          // rows of a group have similar errors: together they weigh as twelve
 constexpr std::size_t kMostOfGroup = 48;     // rows; more only cost time
 
 std::vector<TimedStep> thinned(const std::vector<TimedStep>& steps) {
