@@ -69,8 +69,7 @@ Provenance provenance_of(const AtStorage& at, const ClusterSpec& c, const StateP
 
 StateParts state_parts(const Layout& layout, const std::vector<double>& elements, double bytes_per_parameter,
                        std::int64_t gpus_per_node) {
-  const std::int64_t ranks = layout.state_ranks() / layout.pipeline;  // consecutive ranks, from the first rank of each
-                                                                      // stage
+  const std::int64_t ranks = layout.state_ranks() / layout.pipeline;  // consecutive, from each stage's first rank
   StateParts out;
   std::int64_t node = -1, ranks_here = 0;
   double here = 0;  // bytes of `node`

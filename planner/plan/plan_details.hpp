@@ -26,8 +26,7 @@ struct Sensitivities {
   std::vector<SensitivityRow> rows;
 
   static constexpr std::int64_t kSearchedSpace = 5000;  ///< largest space that is searched again
-  static constexpr std::size_t kComparedLayouts = 8;    ///< in a larger space only the best so many layouts are
-                                                        ///< compared
+  static constexpr std::size_t kComparedLayouts = 8;    ///< so many of the best layouts represent a larger space
 };
 
 /// Searches a small space again at each end, or simulates a few layouts of a large one. Takes seconds.

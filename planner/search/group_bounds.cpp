@@ -303,8 +303,7 @@ LiveMemory GroupBounds::live_on(const Layout& l, std::int64_t microbatches, std:
   const std::vector<std::int64_t>& chunks = chunks_of(l);
   const std::vector<std::int64_t> held = in_flight(l, microbatches);
   const bool heads = stage == l.stage_of(std::ssize(chunks) - 1);
-  double full = 0, at_head = heads ? one.head_bytes : 0;  // full: before the first backward pass; at_head: at the first
-                                                          // head
+  double full = 0, at_head = heads ? one.head_bytes : 0;  // before the first backward pass; at the first head
   std::size_t layer = 0, own = 0;
   for (std::size_t chunk = 0; chunk < chunks.size(); layer += static_cast<std::size_t>(chunks[chunk++])) {
     if (l.stage_of(static_cast<std::int64_t>(chunk)) != stage) continue;

@@ -76,8 +76,7 @@ void check_asked(const SearchProblem& p) {
   };
   const SearchSpec& s = p.space;
   const Schedule usual = stack.schedules.empty() ? Schedule::one_f_one_b : stack.schedules.front();
-  const bool parallel = p.model.attention.parallel != AttentionSpec::Parallel::none;  // then there are no norms to
-                                                                                      // split
+  const bool parallel = p.model.attention.parallel != AttentionSpec::Parallel::none;  // no norms to split
   check(s.tensor_degrees,
         [&](Layout& l, std::int64_t v) { l.tensor = v, l.sequence_parallel = stack.sequence_parallel.front(); });
   check(s.sequence_parallel, [&](Layout& l, bool v) {
