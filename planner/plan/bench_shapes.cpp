@@ -12,7 +12,7 @@
 namespace wt {
 namespace {
 
-/// A time of 0 if the profiles do not have this class of kernels.
+/// Seconds are 0 if the profiles lack this class of kernels.
 TimeEstimate time_of(const OpCost& cost, const WorkItem& item) {
   try {
     return cost.item(item, 0);
@@ -53,7 +53,7 @@ class ShapesOf {
   }
   const SearchProblem& problem() const { return problem_; }
 
-  /// Adds a layout that stands for `members` layouts with the same computation.
+  /// Adds a layout that represents `members` layouts with the same computation.
   void add(const Layout& given, std::int64_t members) {
     const Layout layout = with_stack_chunks(problem_, given);
     if (out_.layouts == 0) out_.run = run_of(inputs_.study, layout);
@@ -109,11 +109,11 @@ StudyShapes layout_shapes(const PlanInputs& inputs, const std::vector<Layout>& l
 }
 
 double estimated_s(const MissingShape& shape, bool on_gpu, int samples) {
-  // Orders of magnitude: fp64 products on one core, random inputs and comparisons on a host, inputs on a GPU, samples
-  // of 10 ms.
+  // Orders of magnitude for: fp64 products on one core, random inputs and comparisons on a host, inputs on a GPU,
+  // samples of 10 ms.
   constexpr double kCheck_s = 0.05, kReferenceFlopsPerS = 1e10, kHost_Bps = 2e9, kDevice_Bps = 5e11, kSample_s = 0.01;
   const double flops = std::max(1.0, shape.item.flops(0)), bytes = shape.item.bytes(0);
-  const double checked = std::min(1.0, kMostReferenceFlops / flops);  // larger ones are checked on fewer rows
+  const double checked = std::min(1.0, kMostReferenceFlops / flops);  // of a larger product, fewer rows are checked
   const bool on_device = on_gpu && bytes > static_cast<double>(kHostReference_bytes);
   return kCheck_s +
          (on_device ? 20 * bytes / kDevice_Bps : checked * (flops / kReferenceFlopsPerS + bytes / kHost_Bps)) +

@@ -18,7 +18,7 @@ constexpr double kSurvivals[] = {0.5, 0.8, 0.95};
 constexpr std::int64_t kStandbys[] = {1, 2, 4, 8};
 constexpr double kFoundAfter_s[] = {3600, kDay_s, 7 * kDay_s};
 constexpr double kChecks_s[] = {1, 10, 60};
-constexpr std::int64_t kMostCopies = 256;  // between two saves
+constexpr std::int64_t kMostCopies = 256;  // copies between two saves
 
 ShownNumber in_seconds(double seconds) { return {seconds, format_seconds(seconds)}; }
 double per_1000_node_days(const CadenceInput& in, double mtbf_s) {
@@ -39,7 +39,7 @@ BreakEvenAxis rates_of(const CadenceInput& in) {
   return axis;
 }
 
-/// Calls `does` for each interval of local copies with at least one copy between two saves.
+/// Calls `does` for each interval of local copies that is shorter than the save interval.
 void for_each_interval(const CadenceInput& in,
                        const std::function<void(double interval_s, std::int64_t copies)>& does) {
   const CadencePlan plan = choose_cadence(in);
@@ -52,7 +52,7 @@ double copies_gain(const CadenceInput& in, double survival) {
   const double copy_s = in.blocking_s.value, down_s = in.recovery.total_s() - in.recovery.reload_s.value;
   double best = NAN;
   for_each_interval(in, [&](double interval_s, std::int64_t copies) {
-    // A failure that needs storage also loses what was not persisted.
+    // A failure that needs storage also loses the work since the last persisted save.
     TwoLevels levels{.mtbf = in.mtbf_s.value,
                      .local_interval = interval_s,
                      .locals_a_save = 1,

@@ -18,7 +18,7 @@ double state_bytes(const StudySpec& s) {
   return s.checkpoint.bytes_per_parameter * as_double(s.model.total_parameters());
 }
 
-/// Seconds in storage, for the slowest node when all access it at once.
+/// Times of an access to storage, for the slowest node when all access it at once.
 struct AtStorage {
   const StorageRate* rows = nullptr;  ///< measured rates; nullptr = as the cluster says
   double latency_s = 0, node_s = 0, all_s = 0;
@@ -26,8 +26,8 @@ struct AtStorage {
   double seconds() const { return latency_s + std::max(node_s, all_s); }
 };
 
-/// The joint rate of more nodes than were measured is the cluster's, unless the rows show a limit. It is at least the
-/// measured one.
+/// Joint rate of the nodes. If fewer nodes were measured, it is the cluster's rate, unless the rows show a limit, but
+/// at least the measured rate.
 AtStorage at_storage(const StudySpec& s, const StateParts& parts, bool writes) {
   const ClusterSpec& c = s.cluster;
   if (c.storage_write_Bps <= 0)
@@ -69,10 +69,10 @@ Provenance provenance_of(const AtStorage& at, const ClusterSpec& c, const StateP
 
 StateParts state_parts(const Layout& layout, const std::vector<double>& elements, double bytes_per_parameter,
                        std::int64_t gpus_per_node) {
-  const std::int64_t ranks = layout.state_ranks() / layout.pipeline;  // consecutive, from the first rank of each stage
+  const std::int64_t ranks = layout.state_ranks() / layout.pipeline;  // consecutive, from each stage's first rank
   StateParts out;
   std::int64_t node = -1, ranks_here = 0;
-  double here = 0;  // bytes of that node
+  double here = 0;  // bytes of `node`
   for (std::int64_t stage = 0; stage < layout.pipeline; ++stage) {
     const double bytes = bytes_per_parameter * elements[static_cast<std::size_t>(stage)];
     out.rank_bytes = std::max(out.rank_bytes, bytes);
@@ -129,7 +129,7 @@ CheckpointTimes checkpoint_times(const PlanInputs& inputs, const Layout& layout)
 }
 
 SourcedNumber persist_slowdown(const PlanInputs& inputs, const CheckpointTimes& checkpoint, const Simulated& step) {
-  constexpr double kMostOfNics = 0.9;  // training keeps at least a tenth
+  constexpr double kMostOfNics = 0.9;  // a tenth of the NICs remains for training
   if (inputs.study.cluster.shared_cores() || checkpoint.nic_share <= 0) return {};
   const double u = std::min(kMostOfNics, checkpoint.nic_share), exposed = step_use(step).communicating;
   return {std::min(kMostOfNics, exposed * u / (1 - u)),

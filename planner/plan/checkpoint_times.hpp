@@ -11,7 +11,7 @@ struct StateParts {
   std::int64_t nodes = 0;       ///< nodes that hold a part
   std::int64_t node_ranks = 0;  ///< most ranks on one node that hold a part
 };
-/// `elements`: per rank, for each stage (state_elements_of_stages).
+/// `elements`: per rank, by stage (state_elements_of_stages).
 StateParts state_parts(const Layout& layout, const std::vector<double>& elements, double bytes_per_parameter,
                        std::int64_t gpus_per_node);
 

@@ -15,10 +15,10 @@
 namespace wt {
 namespace {
 
-// The value of knowing a price of one cluster before an option is chosen: how often the choice would change, and the
-// saving. Uses the plans' simulations; simulates nothing.
+// The value of knowing one class of times of one cluster before an option is chosen: how often the choice would change,
+// and the saving. Uses the plans' simulations; simulates nothing.
 
-/// An option's step with a class of prices at the low and high end of its interval, relative to the middle.
+/// An option's step with a class of times at the low and high end of its interval, relative to the middle.
 std::array<double, 2> factors(const PlannedOption& o, const std::string& times) {
   const RobustChoice& r = o.plan->robust;
   std::array<double, 2> out{1, 1};
@@ -31,9 +31,9 @@ std::array<double, 2> factors(const PlannedOption& o, const std::string& times) 
 
 bool asks_times(const Decision& d) { return d.chosen && d.prefer != Prefer::gpus; }
 
-/// The classes of prices of every cluster with feasible options, ordered by the saving; only those that would change
-/// the choice. A class moves all options of its cluster, and each keeps its plan's layout. Empty if the fewest GPUs are
-/// preferred, because prices do not change numbers of GPUs.
+/// The classes of times of every cluster with feasible options that would change the choice, ordered by the saving. A
+/// class changes all options of its cluster, and each keeps its plan's layout. Empty if the fewest GPUs are preferred,
+/// because times do not change numbers of GPUs.
 std::vector<OptionWorth> option_worths(const Decision& d) {
   std::vector<OptionWorth> out;
   if (!asks_times(d)) return out;
@@ -53,7 +53,7 @@ std::vector<OptionWorth> option_worths(const Decision& d) {
     if (std::ranges::any_of(options, [&known = key](const PlannedOption* o) {
           return o->cluster == known.first && std::ranges::count(o->plan->robust.not_reached, known.second) > 0;
         }))
-      continue;  // its effect on that option is unknown
+      continue;  // its effect on one of these options is unknown
     std::array<std::vector<double>, 3> cases;
     for (const PlannedOption* o : options) {
       const std::array<double, 2> ends = o->cluster == cluster ? factors(*o, times) : std::array<double, 2>{1, 1};
@@ -70,7 +70,7 @@ std::vector<OptionWorth> option_worths(const Decision& d) {
   return out;
 }
 
-/// What to measure first, of Decision::next, or that nothing would change the choice; "" if prices are not varied.
+/// What to measure first (Decision::next), or that no measurement would change the choice. "" if times are not varied.
 std::string option_worth_sentence(const Decision& d) {
   if (!asks_times(d)) return "";
   if (d.next.empty()) {
@@ -86,7 +86,7 @@ std::string option_worth_sentence(const Decision& d) {
       first.times, first.cluster, 100 * first.changes, amount_text(first.saves, d.preferred_unit));
 }
 
-/// Each wanted value as a list of its own; without any, one empty list, which changes nothing.
+/// A list for each wanted value. Without any: one empty list, which keeps the study's value.
 template <typename T>
 std::vector<std::vector<T>> one_each(const std::vector<T>& wanted) {
   if (wanted.empty()) return {{}};

@@ -12,8 +12,8 @@
 namespace wt {
 
 struct DecisionSpec {
-  StudyOptions options = {};            ///< lists that are empty = the study's value
-  Assignments assignments = {};         ///< other keys of the study, set in each option
+  StudyOptions options = {};            ///< an empty list = the study's value
+  Assignments assignments = {};         ///< values for other keys of the study, in each option
   std::optional<double> within_s = {};  ///< deadline for the 95 % quantile of simulated runs and steps
   std::optional<double> budget = {};    ///< money at the 95 % quantile, in the currency of the options' prices
   std::optional<Prefer> prefer = {};    ///< objective among feasible options; empty = the study's
@@ -35,7 +35,7 @@ struct PlannedOption {
   bool feasible() const { return in_time && in_budget; }
 };
 
-/// The value of knowing one class of prices of one cluster before choosing an option.
+/// The value of knowing one class of times of one cluster before choosing an option.
 struct OptionWorth {
   std::string cluster, times;
   double changes = 0;                  ///< probability that the option changes
@@ -49,14 +49,15 @@ struct Decision {
   std::vector<PlannedOption> options;  ///< by cluster, then by GPUs, then by batch
   std::optional<std::size_t> chosen;   ///< empty: none is feasible
   std::optional<std::size_t> nearest;  ///< misses deadline or budget by the smallest factor
-  std::vector<std::size_t> front;      ///< options for which no other is both earlier and no more expensive; by days
+  std::vector<std::size_t> front;      ///< options that no other beats in days or money without losing in the other; by
+                                       ///< days
   Prefer prefer = Prefer::days;
   bool priced = false;   ///< every planned option has money
   bool batches = false;  ///< options differ in batch size
   std::string sentence;
   std::string preferred_unit;     ///< "days", "GPUs", the prices' currency, "kWh"
-  std::vector<OptionWorth> next;  ///< what to measure before choosing
-  std::string next_sentence;      ///< about the first of `next`; "" if prices are not varied
+  std::vector<OptionWorth> next;  ///< times to measure before choosing
+  std::string next_sentence;      ///< about the first of `next`; "" if times are not varied
 };
 
 /// What a comparison of batch sizes ignores; "" if all options have the same.
@@ -64,7 +65,7 @@ std::string batch_note(const Decision& decision);
 /// The value of a planned option that `prefer` minimises.
 double preferred(const PlannedOption& option, Prefer prefer);
 
-/// Plans the study of this text on each option, after reading the inputs of all. Throws Error{usage} for an option that
+/// Reads the inputs of all options, then plans the study of this text on each. Throws Error{usage} for an option that
 /// is no valid study (whole nodes, unknown names), and for a budget or a preference for money or energy without prices;
 /// Error{finding} if no option has a layout that fits.
 Decision decide(const std::string& study_text, const std::string& origin, const DecisionSpec& asked, bool allow_assumed,

@@ -15,8 +15,8 @@ namespace {
 
 constexpr double kMinute_s = 60;
 
-/// Minutes of nccl-tests with its defaults (5 warm-up and 20 timed calls, 1 KiB to 8 GiB by doublings), on as many
-/// nodes as a site lends for it.
+/// Minutes of nccl-tests with its defaults (5 warm-up and 20 timed calls, 1 KiB to 8 GiB by doublings), on at most the
+/// number of nodes that a site lends for a test.
 std::optional<double> collective_minutes(const PlanInputs& inputs, OpKind kind, bool between) {
   const ClusterSpec& c = inputs.study.cluster;
   if (c.shared_cores()) return std::nullopt;
@@ -81,7 +81,7 @@ class Worths {
 
  private:
   bool energy() const { return inputs_.study.prefer == Prefer::energy; }
-  /// Converts the table's seconds to the objective, in proportion.
+  /// The share of the chosen layout's step at central times; the objective scales with it.
   double share_of(double step_s) const { return step_s / plan_.robust.table.steps_s[0][plan_.robust.chosen]; }
   double amount_of(double step_s) const {
     return share_of(step_s) * (energy() ? plan_.cost.energy->p50 : plan_.schedule.days());

@@ -19,9 +19,9 @@
 namespace wt {
 namespace {
 
-// The kernel classes whose times make a plan's step, and the number of measurements behind each.
+// The kernel classes whose times make up a plan's step, and the number of measurements behind each.
 
-/// Plan::timed_by, for its layout and imbalance.
+/// Plan::timed_by, for the plan's layout and imbalance.
 std::vector<TimedClass> timed_classes(const PlanInputs& inputs, const Plan& plan) {
   const SearchProblem problem = search_problem(inputs, *inputs.times);
   const ProgramSet set = build_program_set(problem.model, plan.layout, program_options(problem, plan.layout));
@@ -127,7 +127,7 @@ RunSchedule make_schedule(const PlanInputs& inputs, const Layout& layout, const 
   out.cadence = choose_cadence(out.input);
   const double local_every_s = s.checkpoint.local_every_s, copy_s = out.checkpoint.blocking_s.value;
   const std::int64_t local_steps = std::max<std::int64_t>(1, std::llround(local_every_s / step_s));
-  // Else no local save would come between two saves.
+  // Otherwise no local save would come between two saves.
   if (local_every_s > 0 && local_steps < out.cadence.interval_steps) {
     out.input.local = {local_steps, copy_s, copy_s,
                        s.checkpoint.local_survival};  // local copies are loaded from host memory
@@ -139,7 +139,7 @@ RunSchedule make_schedule(const PlanInputs& inputs, const Layout& layout, const 
 }
 
 void check_schedule(const PlanInputs& inputs) {
-  Layout one_copy;  // nothing to broadcast, so nothing is simulated
+  Layout one_copy;  // a single copy of the state: nothing to broadcast, so nothing is simulated
   one_copy.shard = inputs.study.gpus;
   RunSchedule schedule = make_schedule(inputs, one_copy, checkpoint_times(inputs, one_copy), 1, inputs.failures);
   if (auto& slow = schedule.input.stragglers; slow && slow->step_factor.value == 0) slow->step_factor.value = 1;

@@ -18,11 +18,12 @@
 
 namespace wt {
 
-/// All files that a study refers to, read once. Sensitivities and what-ifs evaluate them again with other factors.
+/// All files that a study refers to, read once. Sensitivities and what-ifs evaluate these inputs again with other
+/// factors.
 struct PlanInputs {
   StudySpec study;
   std::shared_ptr<const OpCost> times = nullptr;
-  StepIntervals intervals = {};              ///< of the steps that `times` say
+  StepIntervals intervals = {};              ///< 80 % intervals of steps computed with `times`
   std::string basis = {};                    ///< MachineTimes::basis
   std::vector<LoadScenario> scenarios = {};  ///< empty = balanced (assumed)
   std::optional<LoadWindows> drift = {};     ///< the study's drifting loads
@@ -31,7 +32,7 @@ struct PlanInputs {
   std::vector<FailurePreset> other_failures = {};  ///< every shipped preset, to compare finish dates
   std::optional<StragglerRates> stragglers = {};   ///< of the study's preset; empty = none
   std::optional<FailureClass> silent_errors = {};  ///< of the study's preset; empty = none
-  double peak_flops = 0;  ///< of a GPU, or of the host by its profile; 0 = unknown, then there is no MFU
+  double peak_flops = 0;  ///< of a GPU, or of the host by its profile; 0 = unknown, then no MFU is reported
   StackSpec stack = {};   ///< the study's, or our trainer's
   std::shared_ptr<const StackMemory> memory = {};  ///< from published runs; nullptr for shared cores
 };
@@ -49,8 +50,8 @@ struct CheckpointTimes {
 /// Throws Error{usage} if the cluster describes no storage.
 CheckpointTimes checkpoint_times(const PlanInputs& inputs, const Layout& layout);
 
-/// Share of a save's persist time that training loses. Its writes use a share u of a node's NICs, so the step's exposed
-/// communication e takes 1 / (1 - u) as long: e u / (1 - u). 0 for shared cores.
+/// Share of a save's persist time that training loses. The save's writes use a share u of a node's NICs, so the step's
+/// share e of exposed communication takes 1 / (1 - u) as long: e u / (1 - u) is lost. 0 for shared cores.
 SourcedNumber persist_slowdown(const PlanInputs& inputs, const CheckpointTimes& checkpoint, const Simulated& step);
 
 /// The input of choose_cadence: a step time, the layout's saves and restarts, and a failure preset.
@@ -65,7 +66,7 @@ struct RunSchedule {
   double days() const;  ///< expected, with the closed form's goodput
   std::int64_t steps = 0;
 };
-/// `slowdown`: see persist_slowdown. The study's local saves are left out if their interval is not shorter than the
+/// `slowdown`: see persist_slowdown. The study's local saves are left out unless their interval is shorter than the
 /// save interval chosen without them.
 RunSchedule make_schedule(const PlanInputs& inputs, const Layout& layout, const CheckpointTimes& checkpoint,
                           double step_s, const FailurePreset& preset, const SourcedNumber& slowdown = {});
@@ -75,14 +76,14 @@ struct PresetRow {
   double mtbf_s = 0, interval_s = 0, goodput = 0, days = 0;
 };
 
-/// One kernel class that the step's computation is priced by.
+/// A kernel class that times some of the step's computation.
 struct TimedClass : TimeBasis {
-  double share = 0;  ///< of the seconds of all work items in a rank's step
+  double share = 0;  ///< over the seconds of all work items in a rank's step
 };
 
 /// Runs with the chosen recovery policy (plan_runs.hpp).
 struct PlanRuns : CadenceRuns {
-  NumberedRun one;  ///< one run of such a scenario with any step time
+  NumberedRun one;  ///< simulates a run by its number, with any step time
   /// On fault traces by wall clock, like the comparison; else failures follow the running time of the job.
   bool on_traces = false;
 };
@@ -98,16 +99,16 @@ struct Plan {
   RobustChoice robust;  ///< the comparison of the search's layouts, with the chosen one
   Layout layout;        ///< with its expert placement
   Simulated step;       ///< with the critical rank's timeline
-  /// The largest share first; a backward pass counts for the class that its price was derived from.
+  /// The largest share first. A backward pass counts for the class from which its time was derived.
   std::vector<TimedClass> timed_by;
   StepMemory memory;
   double memory_limit_bytes = 0;
   std::map<std::int64_t, PlacementStudy> placements;      ///< by expert degree over 1, if loads are known
   std::map<std::int64_t, std::vector<Placement>> copies;  ///< SearchProblem::copies
-  std::string placement_note;                             ///< what the placement changed, or why there is none
+  std::string placement_note;                             ///< what the placement changed, or why experts are not placed
   std::optional<ReplacementStudy> replacement;            ///< if the study has drifting loads and experts are placed
   std::string drift_note;                                 ///< the result of `replacement`; "" without drifting loads
-  /// Mean step while loads drift, with moves of experts, over `step`, which has the loads of `routing`; 1 = no drift.
+  /// Mean step while loads drift, with moves of experts, over `step`, which uses the loads of `routing`; 1 = no drift.
   double drift = 1;
   double imbalance = 1, imbalance_p99 = 1;
   RunSchedule schedule;  ///< for the chosen recovery policy
@@ -121,12 +122,11 @@ struct Plan {
   double run_step_s() const { return drift * step.step_s; }  ///< mean over the run
 };
 
-/// Throws Error{usage} for problems of the schedule that any layout would have. make_plan calls it first, so that they
-/// show before the search.
+/// Throws Error{usage} for problems of the schedule that every layout would have. make_plan calls it before the search.
 void check_schedule(const PlanInputs& inputs);
-/// Throws Error{finding} if nothing fits. `traces`: most traces for the comparison of recovery policies.
+/// Throws Error{finding} if nothing fits. `traces`: most traces used to compare recovery policies.
 Plan make_plan(const PlanInputs& inputs, const SearchProgress& progress = {}, std::int64_t traces = kPlanTraces);
-/// Applies the study's factors to prices, cluster and loads. `inputs` and `cost` must outlive the result.
+/// Applies the study's factors to times, cluster and loads. `inputs` and `cost` must outlive the result.
 SearchProblem search_problem(const PlanInputs& inputs, const OpCost& cost);
 
 /// The plan as a run: layout, cadence and model.

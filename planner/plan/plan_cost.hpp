@@ -1,4 +1,4 @@
-// A plan's usage, as the input of its cost.
+// A plan's use of the cluster, as the input of its cost.
 #pragma once
 #include "planner/money/cost.hpp"
 #include "planner/plan/plan.hpp"
@@ -8,8 +8,8 @@ namespace wt {
 /// Shares of the critical rank's step. When it does not compute, it waits: for collectives (a tensor group's included),
 /// for copies that delay its computation, and for work done once a step.
 StepUse step_use(const Simulated& step);
-/// Two checkpoints are kept, as in the plan's run file, and the last is moved out. Studies have the same step errors
-/// and different price draws.
+/// Two checkpoints are kept, as in the plan's run file, and the last is moved out of the cluster. Studies with the same
+/// seed draw the same step errors, but each study draws its own prices.
 CostInput cost_input(const PlanInputs& inputs, const Plan& plan);
 
 }  // namespace wt

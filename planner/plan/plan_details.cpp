@@ -40,7 +40,7 @@ BestLayout best_of(const SearchProblem& problem, const SearchResult& search) {
       const Candidate& best = found.candidates[found.best];
       return {best.layout, best.value, true};
     } catch (const Error& error) {
-      if (error.code() != Code::finding) throw;  // nothing fits, so only the plan's layouts are left
+      if (error.code() != Code::finding) throw;  // nothing fits at this end, so only the plan's layouts are compared
     }
   std::vector<const Candidate*> simulated;
   for (const Candidate& c : search.candidates)

@@ -1,4 +1,4 @@
-// Figures of a report that are not in the plan. They are computed here, once, because reports compute nothing.
+// Figures of a report that are not in the plan. They are computed here, because reports compute nothing.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,12 +9,12 @@ namespace wt {
 
 // The sensitivity of a plan to one input at a time, at the ends of the input's range.
 
-/// One input at an end of its range.
+/// The effect of one input at an end of its range.
 struct SensitivityEnd {
-  double value = 0;       ///< of the plan's layout, in closed form with a new cadence
-  double regret = 0;      ///< that over the value of the best layout here, minus 1
-  std::string best;       ///< the best layout, "" if the plan's is within the tie
-  bool searched = false;  ///< the best of the whole space; else the best of kComparedLayouts
+  double value = 0;       ///< of the objective: the plan's layout, in closed form with a new cadence
+  double regret = 0;      ///< `value` over that of the best layout at this end, minus 1
+  std::string best;       ///< the best layout; "" if the plan's layout ties with it
+  bool searched = false;  ///< `best` is of the whole space; else of kComparedLayouts layouts
 };
 struct SensitivityRow {
   std::string input;
@@ -26,7 +26,7 @@ struct Sensitivities {
   std::vector<SensitivityRow> rows;
 
   static constexpr std::int64_t kSearchedSpace = 5000;  ///< largest space that is searched again
-  static constexpr std::size_t kComparedLayouts = 8;    ///< of a larger space only the best so many are compared
+  static constexpr std::size_t kComparedLayouts = 8;    ///< so many of the best layouts represent a larger space
 };
 
 /// Searches a small space again at each end, or simulates a few layouts of a large one. Takes seconds.

@@ -36,7 +36,7 @@ double move_seconds(const SearchProblem& problem, const Layout& layout, const Pl
 
 namespace {
 
-/// The mean over the windows for experts that stay where the layout has them.
+/// The mean step over the windows, with experts that stay where the layout has them.
 double mean_step_s(const std::vector<LoadScenario>& windows, const ReplacementCosts& costs, const Layout& layout) {
   double sum_s = 0;
   for (const LoadScenario& loads : windows) sum_s += costs.step_s(loads, layout.placement);

@@ -1,4 +1,4 @@
-// Reads what a study refers to.
+// Reads the files that a study refers to.
 #include <algorithm>
 #include <numeric>
 
@@ -15,7 +15,7 @@
 namespace wt {
 namespace {
 
-/// Scales the shares' deviation from their mean by `factor`; none gets below 0.
+/// Multiplies the shares' deviations from their mean by `factor`. No share gets below 0.
 void scale_imbalance(LoadScenario& scenario, double factor) {
   if (scenario.trained) {
     scenario.trained->lasting *= factor;
@@ -34,10 +34,10 @@ double mean_peak(const ClusterSpec& cluster, std::int64_t gpus) {
   return sum / static_cast<double>(gpus);
 }
 
-/// Takes the largest copy to host memory in the profiles. It was measured with one GPU alone; in a save all GPUs of a
-/// node copy at once.
+/// Uses the largest copy to host memory in the profiles. It was measured with one GPU alone, but in a save all GPUs of
+/// a node copy at once.
 void take_measured_copies(CheckpointSpec& checkpoint, const std::vector<Profile>& profiles) {
-  constexpr double kOfOneAlone = 0.5;  // the default share of bandwidth in a study
+  constexpr double kOfOneAlone = 0.5;  // the default share of a single copy's bandwidth in a study
   std::int64_t largest = 0;
   for (const Profile& profile : profiles)
     for (const Measurement& m : profile.measurements) {
@@ -54,7 +54,7 @@ void take_measured_copies(CheckpointSpec& checkpoint, const std::vector<Profile>
     }
 }
 
-/// Takes the measured rates of the storage for saves. A storage set in the study is kept.
+/// Uses the measured rates of the storage for saves. A storage that the study sets is kept.
 void take_measured_storage(CheckpointSpec& checkpoint, const ClusterSpec& cluster,
                            const std::vector<StorageRates>& measured) {
   const std::string wanted = store_words(checkpoint.store);

@@ -14,10 +14,11 @@
 namespace wt {
 namespace {
 
-/// The search above 16 experts is cut short: a good placement is enough, and a plan should take seconds.
+/// With more than 16 experts, the search for a placement stops early: a good one is enough, and a plan should take
+/// seconds.
 constexpr PlacementOptions kPlacementEffort{.node_limit = 20'000, .kicks = 100};
 constexpr std::int64_t kUsualCopies = 1;  ///< slots for copies on each rank, if the study names none
-constexpr double kLeastGain = 0.05;       ///< of the largest load; for less a search with copies is not worthwhile
+constexpr double kLeastGain = 0.05;       ///< of the largest load; a smaller gain is not worth a search with copies
 
 /// Whether the busy experts are known. Trained loads do not name experts of this model.
 bool recorded(const SearchProblem& problem) {
@@ -36,7 +37,8 @@ double worst_load(const SearchProblem& problem, const Placement& placement, std:
   return worst;
 }
 
-/// Mean over the scenarios, each with copies planned on the others; empty with one scenario.
+/// Mean of the largest load over the scenarios, each with copies planned on the other scenarios; empty with one
+/// scenario.
 std::optional<double> unseen_load(const SearchProblem& problem, std::int64_t degree, std::int64_t further) {
   if (problem.scenarios.size() < 2) return {};
   double sum = 0;
@@ -49,8 +51,8 @@ std::optional<double> unseen_load(const SearchProblem& problem, std::int64_t deg
   return sum / static_cast<double>(problem.scenarios.size());
 }
 
-/// With as many copies as the study names. Otherwise, if the stack supports copies, with one slot a rank, provided that
-/// this lowers the largest load enough, on unseen scenarios too.
+/// Placements with as many copies as the study names. If it names none and the stack supports copies: with one slot per
+/// rank for copies, if this lowers the largest load enough, on unseen scenarios too.
 std::vector<Placement> placements_with_copies(const SearchProblem& problem, std::int64_t degree,
                                               const PlacementCandidate& without) {
   std::vector<std::int64_t> numbers = problem.space.expert_copies;
@@ -71,7 +73,7 @@ std::vector<Placement> placements_with_copies(const SearchProblem& problem, std:
   return out;
 }
 
-/// The chosen layout with another placement of its experts.
+/// The chosen layout, with any placement of its experts.
 struct Alternative {
   std::string name;  ///< completes "than ...": "with experts in order"
   Layout layout;
@@ -96,7 +98,7 @@ std::vector<Alternative> alternatives(const SearchProblem& problem, const Plan& 
   const std::int64_t further = further_slots(problem, chosen);
   const auto planned = problem.placements.find(chosen.expert);
   const std::int64_t of_node = problem.cluster.gpus_per_node / (chosen.whole_experts ? 1 : chosen.tensor);
-  const bool placed = !chosen.placement.empty();  // else no placement helped with unseen loads
+  const bool placed = !chosen.placement.empty();  // otherwise no placement helped with unseen loads
   if (placed && of_node > 1 && of_node < chosen.expert && chosen.expert % of_node == 0)
     add("evened out over nodes first", fill_slots(problem.scenarios, problem.model.blocks(), chosen.expert,
                                                   {.further = further, .ranks_per_node = of_node}));

@@ -5,12 +5,12 @@
 namespace wt {
 
 /// Adds a placement for each expert degree of the search, planned on the scenarios and judged on unseen ones; if the
-/// stack supports copies, also placements with copies. Adds nothing if loads are not recorded, because it is unknown
-/// which experts are busy. Then throws Error{usage} if the study asks for copies.
+/// stack supports copies, also placements with copies. If loads are not recorded, it is unknown which experts are busy:
+/// then nothing is added, and Error{usage} is thrown if the study asks for copies.
 void plan_placements(SearchProblem& problem, Plan& plan, const SearchProgress& progress);
 
-/// Compares the chosen layout with the same layout with experts in order, and with experts balanced over nodes first.
-/// Keeps the one with the fastest simulated step that fits.
+/// Compares the chosen layout with two variants: experts in order, and experts balanced over nodes first. Keeps the one
+/// with the fastest simulated step that fits.
 void judge_placement(const SearchProblem& problem, Plan& plan);
 
 }  // namespace wt

@@ -5,9 +5,9 @@
 namespace wt {
 namespace {
 
-constexpr double kFailuresOfAllRuns = 1e5;  // of all runs on traces; if each has more, there are fewer runs
+constexpr double kFailuresOfAllRuns = 1e5;  // in all runs on traces together; with more failures there are fewer runs
 
-/// At least as many runs as the comparison has.
+/// At least as many runs as in the comparison.
 std::int64_t traced_runs_of(const StudySpec& s, const PolicyTable& policies) {
   const double failures = std::max(1.0, policies.rows[policies.chosen].outcome->failures);
   return std::clamp(static_cast<std::int64_t>(kFailuresOfAllRuns / failures), std::min(policies.traces, s.runs),
@@ -16,7 +16,7 @@ std::int64_t traced_runs_of(const StudySpec& s, const PolicyTable& policies) {
 
 bool spread(const SourcedTime& time) { return time.sigma() > 0; }
 
-/// All nodes fail at the same rate, and all times are constant.
+/// Whether all nodes fail at the same rate, and all times are constant.
 bool rates_alone(const PlanInputs& inputs, const RecoveryTimes& r) {
   const auto node_alone = [](const FailureClass& c) {
     return c.domain == FaultDomain::node && c.shape == 1 && c.bad.share == 0;

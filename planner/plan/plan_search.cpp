@@ -13,7 +13,8 @@
 namespace wt {
 namespace {
 
-/// State per rank over an equal share: padding and duplicates only add; parameters outside of layers remove a little.
+/// Least state per rank over an equal share. Padding and duplicates only add; parameters outside of layers remove a
+/// little.
 constexpr double kLeastOfAShare = 0.95;
 
 CheckpointTimes times_of(const CheckpointSeconds& seconds, double broadcast_s) {
@@ -31,7 +32,7 @@ RunObjective::RunObjective(const PlanInputs& inputs, const SearchProblem& proble
   const double share = kLeastOfAShare * s.checkpoint.bytes_per_parameter * as_double(s.model.total_parameters());
   const StateParts fewest{share / as_double(s.gpus), share / as_double(s.cluster.nodes), s.cluster.nodes,
                           s.cluster.gpus_per_node};
-  Layout one;  // with one replica any failure stops the job
+  Layout one;  // with one replica, any failure stops the job
   one.shard = s.gpus;
   const CadenceInput in = cadence_input_of(inputs, one, times_of(checkpoint_seconds(s, fewest), 0), 1, inputs.failures);
   if (s.replica_loss.recover_s == 0)

@@ -1,4 +1,4 @@
-// The problem of a plan's search: prices with the study's factors, and the objective.
+// The problem of a plan's search: times with the study's factors, and the objective.
 #pragma once
 #include <map>
 #include <optional>
@@ -12,16 +12,16 @@
 
 namespace wt {
 
-/// The objective of a plan's search: the expected days of the whole run, or its energy. Money for given GPUs increases
-/// with the days alone, so the layout with the fewest days is also the cheapest. Energy counts lost steps as time
-/// without steps.
+/// The objective of a plan's search: the expected days of the whole run, or its energy. With given GPUs, money
+/// increases with the days alone, so the layout with the fewest days is also the cheapest. For energy, lost steps count
+/// as time without steps.
 ///
 /// Days are steps x step / goodput, in closed form. The goodput depends on the layout's saves, restarts and tolerated
 /// replica losses. The save interval is not rounded to whole steps here, so that days are proportional to the step
 /// time. A plan's cadence is rounded.
 class RunObjective : public Objective {
  public:
-  /// Both must outlive this. Throws Error{usage} if energy is preferred and has no prices.
+  /// Both must outlive the object. Throws Error{usage} if energy is preferred and the study has no prices of energy.
   RunObjective(const PlanInputs& inputs, const SearchProblem& problem);
   std::string unit() const override { return energy() ? "kWh" : "days"; }
   double of(const Layout& layout, const Simulated& step) const override;
@@ -30,7 +30,7 @@ class RunObjective : public Objective {
   bool counts_computing() const override { return energy(); }
 
  private:
-  /// The properties of a layout that its saves and restarts depend on.
+  /// The properties of a layout on which its saves and restarts depend.
   using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
                          std::int64_t, std::int64_t, std::int64_t, bool>;
   struct Protection {
@@ -45,8 +45,8 @@ class RunObjective : public Objective {
   /// `step_J`: energy of the whole job in a step, beyond its idle energy.
   double in_unit(double days, double step_J) const;
   bool energy() const { return inputs_.study.prefer == Prefer::energy; }
-  /// Lower bound of a step's energy beyond idling. The time that is not certainly computing counts as the cheaper
-  /// state.
+  /// Lower bound of a step's energy beyond idling. Time that is not certainly computing counts as the cheaper of
+  /// computing and communicating.
   double least_J(const LeastStep& step) const;
 
   const PlanInputs& inputs_;
@@ -59,7 +59,7 @@ class RunObjective : public Objective {
 
 class PlanSearch {
  public:
-  /// `inputs` must outlive it. Throws as RunObjective.
+  /// `inputs` must outlive the object. Throws as RunObjective does.
   explicit PlanSearch(const PlanInputs& inputs)
       : scaled_(*inputs.times, inputs.study.scale),
         cost_(scaled_),

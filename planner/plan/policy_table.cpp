@@ -16,22 +16,22 @@
 namespace wt {
 namespace {
 
-constexpr double kMuchVariation = 0.1;  // above it policies are ranked by the tenth percentile
-constexpr double kTie = 1e-3;           // of the goodput; ties go to the earlier, simpler policy
-constexpr double kGivesUp = 10;         // of the undisturbed time
-constexpr double kGivesUpAtOnce = 2;    // of the undisturbed time, for runs with more than kMostFailures until then
+constexpr double kMuchVariation = 0.1;  // if goodputs vary more, policies are ranked by the tenth percentile
+constexpr double kTie = 1e-3;           // relative goodput; ties go to the earlier, simpler policy
+constexpr double kGivesUp = 10;         // a run is given up after so many times its undisturbed time
+constexpr double kGivesUpAtOnce = 2;    // the same for runs with more than kMostFailures until then
 constexpr double kMostFailures = 1e5;
 constexpr double kFailuresATrace = 40;  // with more failures per run, fewer traces are replayed
 constexpr std::int64_t kFewestTraces = 10;
 constexpr std::int64_t kFewerSpares = 2;
-constexpr std::int64_t kMoreSpares = 3;  // tried in addition to the closed form's number
+constexpr std::int64_t kMoreSpares = 3;  // in addition to the closed form's number
 
 /// Time until a silent error is found without verification; 0 = unknown, or no silent errors.
 double found_unverified_s(const StudySpec& study, const CadenceInput& in) {
   return in.silent.mean_s > 0 ? study.silent_errors.found_after_s : 0;
 }
 
-/// Collects a table's rows, and the policies of those that are known.
+/// Collects a table's rows, and the policies whose inputs are known.
 class Rows {
  public:
   Rows(const PlanInputs& inputs, const Layout& layout, const RunSchedule& schedule, std::int64_t spares)
@@ -104,7 +104,7 @@ class Rows {
   static SourcedNumber none_of(const std::string& policy) {
     return {0, {Evidence::derived, fmt::format("{}: no node stands by", policy)}};
   }
-  /// Goodput of a policy that does not verify.
+  /// Converts goodput without silent errors to the goodput of a policy that does not verify.
   std::function<double(double)> after_silent_errors(const CadenceInput& in) const {
     return [interval_s = rows.back().interval_s, found_s = study_.silent_errors.found_after_s,
             mean_s = schedule_.input.silent.mean_s, down_s = in.recovery.total_s() - in.recovery.detect_s.value](
@@ -136,7 +136,7 @@ class Rows {
     surfaces.push_back(local_copies_surface(plain_));
   }
 
-  /// Weighs that against the idle time of standbys, which could train otherwise.
+  /// Compares the longest time saved with the idle time of standbys, which could train otherwise.
   std::string idle_standbys(double cold_s) const {
     const double idle_s = as_double(spares_) * plain_.mtbf_s.value, gained_s = as_double(plain_.nodes) * cold_s;
     return fmt::format("{} that could train instead idle {:.3g} node-hours a failure, and gain {:.3g} at most",
@@ -158,8 +158,8 @@ class Rows {
     surfaces.push_back(hot_spares_surface(plain_));
   }
 
-  /// As many units as there are copies of the state. The step factor follows from the redistribution of whole
-  /// sequences.
+  /// Continuation with as many units as there are copies of the state. The step factor follows from the redistribution
+  /// of whole sequences.
   std::optional<Continuation> units(std::int64_t least) const {
     if (copies_ < 2 || plain_.nodes % copies_ != 0) return std::nullopt;
     Continuation c{.units = copies_, .min_units = least, .step_factor = {1}};
@@ -213,7 +213,7 @@ class Rows {
                         1 - 1 / slower, format_seconds(pays), slower, format_seconds(plain_.mtbf_s.value / 100)));
   }
 
-  /// The value of verification: what the other policies lose without it, or the break-even.
+  /// The value of verification: what the other policies lose without it, or its break-even.
   std::string value_of_verification(const CadenceInput& in) const {
     if (const double after_s = study_.silent_errors.found_after_s; after_s > 0)
       return fmt::format("the others find a silent error after {} and lose that", format_seconds(after_s));
@@ -250,7 +250,7 @@ class Rows {
   CadenceInput plain_;
   CadencePlan plain_plan_;
   std::int64_t copies_;
-  bool errors_found_;  ///< and the time until they are found is known
+  bool errors_found_;  ///< silent errors occur, and the time until they are found is known
   double downtime_s_ = 0, ready_s_ = 0;
 };
 
@@ -277,8 +277,8 @@ std::int64_t number_of_traces(const RunSchedule& schedule, std::int64_t runs, st
                                   std::max<std::int64_t>(kFewestTraces, std::min(most, runs)));
 }
 
-/// Excludes the upper bound. Excludes verification, unless the other policies are charged for the errors that they
-/// train on with.
+/// The upper bound does not compete. Verification competes only if the other policies are charged for undetected
+/// errors.
 bool competes(const PolicyRow& row, bool errors_found) {
   return row.outcome && row.policy != kNoFailure && (errors_found || row.policy != kVerifiedRollback);
 }

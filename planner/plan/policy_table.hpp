@@ -1,5 +1,5 @@
-// Compares recovery policies on the same fault traces: the result of each whose inputs are known; for the others the
-// missing input and its break-even value.
+// Compares recovery policies on the same fault traces: the result of each policy whose inputs are known. For the
+// others, the missing input and its break-even value.
 #pragma once
 #include <optional>
 #include <string>
@@ -36,13 +36,13 @@ struct PolicyRow {
   double interval_s = 0;        ///< work between saves to storage
   std::int64_t spares = 0;
   std::optional<PolicyOutcome> outcome = {};        ///< empty = UNKNOWN
-  std::optional<PairedDifference> difference = {};  ///< of the goodput, relative to the reference's
+  std::optional<PairedDifference> difference = {};  ///< of goodput, relative to the reference policy
 };
 
-/// The chosen policy, as runs of the plan.
+/// The chosen policy, as simulated in the plan's runs.
 struct ChosenPolicy {
   CadenceInput input;   ///< with the study's protections that the policy uses
-  CadencePlan cadence;  ///< with the policy's spares
+  CadencePlan cadence;  ///< including the policy's spares
   /// Includes verification for silent errors if the study has errors and does not say when they are found without it.
   TracedPolicy traced;
 };
@@ -54,16 +54,16 @@ struct PolicyTable {
   std::size_t reference = 0;  ///< restart from storage
   std::size_t chosen = 0;     ///< the best known policy
   ChosenPolicy run;           ///< the chosen policy
-  /// Policies are ranked by their tenth percentile, because the reference, or a policy with a better median, varies by
-  /// more than 10 %. Otherwise by their median.
+  /// Policies are ranked by their tenth percentile if the reference, or a policy with a better median, varies by more
+  /// than 10 %. Otherwise by their median.
   bool by_p10 = false;
   std::vector<BreakEvenSurface> surfaces;  ///< for unknown policies
-  SourcedNumber spares;                    ///< the fewest with 99.9 % of the best goodput, for the reference
+  SourcedNumber spares;                    ///< the fewest with 99.9 % of the best goodput, under the reference policy
   std::string choice;                      ///< a sentence
 };
 
-/// At most so many traces, so that a plan stays quick. Fewer if the study has fewer runs, or if runs have many failures
-/// (at least 10).
+/// Most traces, so that a plan stays quick. There are fewer if the study has fewer runs, or if runs have many failures
+/// (but at least 10).
 inline constexpr std::int64_t kPlanTraces = 100;
 /// Fault traces have the preset's failures and planned stops, and the study's maintenance, slow nodes and faults.
 /// Throws Error{usage} for events of entities that the cluster does not describe.

@@ -8,7 +8,7 @@
 namespace wt {
 
 RunOnFewer plan_on_fewer(const std::string& study, const std::string& origin, std::int64_t gpus, bool allow_assumed) {
-  // Only the layout and its step are needed, and one simulated run gives the same ones.
+  // Only the layout and its step are needed; these do not depend on the number of simulated runs.
   const std::string text =
       set_study_key(set_study_key(study, "gpus", std::to_string(gpus), origin), "runs", "1", origin);
   const PlanInputs inputs = read_plan_inputs(study_from_text(text, origin), allow_assumed);

@@ -1,4 +1,4 @@
-// Plans a study again for the GPUs that are left after failures.
+// Plans a study again for the GPUs that remain after failures.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -17,8 +17,8 @@ struct RunOnFewer {
 /// `study`: the text of a study file; `origin`: its name. Throws Error{finding} if nothing fits.
 RunOnFewer plan_on_fewer(const std::string& study, const std::string& origin, std::int64_t gpus, bool allow_assumed);
 
-/// The best layouts on the next `sizes` smaller numbers of GPUs that divide the global batch, the most first: the
-/// trainer's layouts when it shrinks. Numbers that cannot be planned are skipped, and `said` gets the reason.
+/// The best layouts on the next `sizes` smaller numbers of GPUs that divide the global batch, the most first. The
+/// trainer uses these layouts when it shrinks. Numbers that cannot be planned are skipped, and `said` gets the reason.
 std::vector<SmallerLayout> smaller_layouts(const StudySpec& study, std::int64_t sizes, bool allow_assumed,
                                            const std::function<void(const std::string&)>& said);
 

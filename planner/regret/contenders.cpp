@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::size_t kMostLayouts = 8, kFewestLayouts = 4;
 
-/// Layouts that react alike to times. One of each kind is compared, and its most robust tie.
+/// Layouts of one kind react to times in the same way. One of each kind is compared, and the most robust one that ties
+/// with it.
 using LayoutKind = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, int, std::string>;
 LayoutKind kind_of(const Layout& l) {
   return {
@@ -42,7 +43,7 @@ std::vector<std::size_t> contenders(const SearchProblem& p, const SearchResult& 
     return search.candidates[a].value < search.candidates[b].value;
   });
   std::vector<std::size_t> leaders{search.best, search.chosen};
-  constexpr double kFar = 1.5;  // about the ends of published steps' intervals
+  constexpr double kFar = 1.5;  // about the ends of the intervals of published steps
   for (const auto& [computation, communication] :
        {std::pair{1.0, kFar}, {1.0, 1 / kFar}, {kFar, 1.0}, {1 / kFar, 1.0}, {1.0, 2 * kFar}})
     leaders.push_back(
@@ -76,7 +77,7 @@ std::vector<std::size_t> contenders(const SearchProblem& p, const SearchResult& 
     add(alike.front());
     add(robust);
   }
-  for (const std::size_t i : simulated)  // if kinds are few: layouts that differ in how they keep and send
+  for (const std::size_t i : simulated)  // if there are few kinds: also layouts that differ in how they keep and send
     if (out.size() < kFewestLayouts) add(i);
   return out;
 }

@@ -24,26 +24,26 @@ constexpr std::int64_t kBudget = 96 * kOpsOfSimulation;  // in units of Simulate
 constexpr std::size_t kFewestCompared = 3;               // the best, the chosen one and one of another kind
 constexpr std::int64_t kScenarios = 40;                  // two for each usual class of times
 
-/// The problem at other times and loads; no loads = even ones.
+/// The problem with other times and loads. Without loads: even ones.
 SearchProblem question(const SearchProblem& p, const OpCost& cost, std::vector<LoadScenario> loads) {
   SearchProblem out = p;
   out.cost = cost, out.scenarios = std::move(loads);
   return out;
 }
 
-/// The compared layouts [first, last).
+/// The compared layouts from `first` to `last` - 1.
 struct LayoutRange {
   std::size_t first, last;
 };
 
-/// Step times of some layouts with a class at an end of its interval.
+/// A request for step times of some layouts, with a class at an end of its interval.
 struct MovedSteps {
   const TimeClass& times;
   IntervalEnd end;
   LayoutRange layouts;
 };
 
-/// The problem with a class at an end of the interval that it has in steps of a layout's family.
+/// The problem with a class at an end of its interval, which depends on the family of the layout's step.
 struct MovedProblem {
   MovedProblem(const SearchProblem& p, const MovedSteps& moved, const Layout& layout, std::vector<LoadScenario> loads)
       : times(p.cost, moved.times, moved.end, off_by(p, layout)),
@@ -55,7 +55,7 @@ struct MovedProblem {
   const SearchProblem problem;
 };
 
-/// A class, and the step times of the first layouts at its slow end.
+/// A class, and step times of the first layouts with the class at its slow end.
 struct SlowClass {
   TimeClass times;
   std::vector<double> steps_s = {};
@@ -79,8 +79,8 @@ class Comparison {
   }
 
  private:
-  /// Takes as many layouts as the budget allows in all scenarios: at their own loads if that is enough of them, else at
-  /// even ones.
+  /// Takes as many layouts as the budget allows in all scenarios: at their own loads if these are enough layouts, else
+  /// at even loads.
   void take_layouts() {
     out_.layouts = contenders(p_, search_);
     const std::size_t fewest = std::min(kFewestCompared, out_.layouts.size());
@@ -97,13 +97,13 @@ class Comparison {
     std::ranges::stable_sort(out_.layouts, {}, [&](std::size_t i) { return search_.candidates[i].value; });
   }
 
-  /// Work of another simulation of a layout. At even loads one rank stands for its stage.
+  /// Expected work of another simulation of a layout. At even loads, one rank per stage is simulated.
   std::int64_t expected_work(std::size_t layout, bool even) const {
     const Simulated& step = *candidate(layout).result;
     return even ? step.work / step.ranks * candidate(layout).layout.pipeline + 2 * kOpsOfStart : step.work;
   }
 
-  /// The step time. For another objective: its value, scaled to the best layout's step time.
+  /// The step time. For another objective: its value, scaled so that the best layout has its step time.
   double in_seconds(const Layout& layout, const Simulated& step) const {
     const Candidate& best = search_.candidates[search_.best];
     return p_.objective ? p_.objective->of(layout, step) * best.result->step_s / best.value : step.step_s;
@@ -128,7 +128,8 @@ class Comparison {
     if (out_.even_loads) compare_loads();
   }
 
-  /// All times that a layout asks for, collected in a step at central times, with which varied ones are compared.
+  /// All times that the layouts use. They are collected in a step at central times, with which varied steps are
+  /// compared.
   TimeClass asked_times() {
     TimeClass asked;
     asked.slowdown = p_.cost.get().traits().communication_slowdown.share > 0;
@@ -144,7 +145,7 @@ class Comparison {
     return asked;
   }
 
-  /// The loads at which times are varied.
+  /// The loads with which times are varied.
   std::vector<LoadScenario> loads() const { return out_.even_loads ? std::vector<LoadScenario>{} : p_.scenarios; }
 
   std::int64_t work(LayoutRange layouts) const {
@@ -152,7 +153,7 @@ class Comparison {
                            work_.begin() + static_cast<std::ptrdiff_t>(layouts.last), std::int64_t{0});
   }
 
-  /// Spends the work if the budget has it.
+  /// Spends the work if the budget still has it.
   bool spend(std::int64_t work, const std::string& what) {
     if (spent_ + work <= kBudget) return spent_ += work, true;
     out_.not_reached.push_back(what);
@@ -176,8 +177,8 @@ class Comparison {
       out_.loads.push_back(add("with loads of " + reached[i]->name + " alone", std::move(steps_s[i])));
   }
 
-  /// Classes by decreasing effect on the fastest layout. Layouts use the same kernels, so a class without effect on the
-  /// fastest has none on the others.
+  /// Classes by decreasing effect on the fastest layout. Layouts use the same kernels, so a class of kernels without
+  /// effect on the fastest layout has none on the others.
   std::vector<SlowClass> by_effect(std::vector<TimeClass> classes) {
     std::vector<SlowClass> out;
     for (TimeClass& times : classes) out.push_back({std::move(times)});
@@ -225,7 +226,7 @@ class Comparison {
       classes[i].steps_s.insert(classes[i].steps_s.end(), more[i].begin(), more[i].end());
   }
 
-  /// Relative change of a layout's step.
+  /// Size of the relative change of a layout's step.
   double effect(const std::vector<double>& steps_s, std::size_t layout) const {
     return std::abs(steps_s[layout] / out_.table.steps_s[0][layout] - 1);
   }

@@ -2,8 +2,8 @@
 // of times at both ends of its 80 % interval, one class at a time, and with each recorded load alone. That is a few
 // dozen simulations of each layout, within a budget of about three CPU seconds.
 //
-// If the budget does not suffice for three layouts, times are varied at even loads, where one rank stands for its
-// stage. A layout's step is then scaled by its relative change there.
+// If the budget does not suffice for three layouts, times are varied at even loads, which need only one simulated rank
+// per stage. A layout's step is then scaled by its relative change at even loads.
 #pragma once
 #include <array>
 #include <optional>
@@ -23,16 +23,16 @@ struct VariedClass {
 };
 
 struct RobustChoice {
-  std::vector<std::size_t> layouts;  ///< compared layouts, as indices into SearchResult::candidates; the fastest first
+  std::vector<std::size_t> layouts;  ///< indices into SearchResult::candidates; the fastest first
   std::size_t chosen = 0;            ///< index into `layouts`
   RegretTable table;
-  std::vector<VariedClass> classes;      ///< joint ones first
+  std::vector<VariedClass> classes;      ///< classes of several kinds first
   bool even_loads = false;               ///< times were varied at even loads
   std::vector<std::size_t> loads;        ///< scenarios with one load alone
-  std::vector<std::string> left_out;     ///< classes that change no step by kLeastEffect, so cannot matter
-  std::vector<std::string> not_reached;  ///< classes and loads beyond the budget
-  std::string sentence;                  ///< why it was chosen, and its loss; "" if there was only one layout
-  double given_up() const { return table.regret(0, chosen); }  ///< at central times
+  std::vector<std::string> left_out;     ///< classes that change no step by kLeastEffect or more
+  std::vector<std::string> not_reached;  ///< classes and loads that the budget did not reach
+  std::string sentence;                  ///< why the layout was chosen, and its loss; "" with only one layout
+  double given_up() const { return table.regret(0, chosen); }  ///< loss at central times
   double largest() const { return table.largest(chosen); }
 
   static constexpr double kLeastEffect = 0.005;  ///< relative to a step

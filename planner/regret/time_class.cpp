@@ -7,7 +7,7 @@
 namespace wt {
 namespace {
 
-/// Factor at an end of the interval. A very wide interval keeps it above 0.
+/// Factor at an end of the interval. It stays above 0 even if the interval is very wide.
 double at_end(double relative_spread, IntervalEnd end) {
   constexpr double kLeast = 0.1;
   return end == IntervalEnd::low ? std::max(kLeast, 1 - relative_spread) : 1 + relative_spread;
@@ -47,7 +47,7 @@ CollectiveEstimate ClassAtEnd::collective(OpKind kind, double bytes, std::int64_
   const double factor = at_end(wide.relative_spread, end_);
   estimate.latency_s *= factor;
   estimate.cpu_s *= factor;
-  estimate.efficiency = std::min(1.0, estimate.efficiency / factor);  // pools have no more than their capacity
+  estimate.efficiency = std::min(1.0, estimate.efficiency / factor);  // at most the capacity of the pools
   return estimate;
 }
 

@@ -1,5 +1,5 @@
-// Times that have their error in common: one kind of kernel, one kind of collective within or between nodes, or
-// several of these. A scenario moves one class to an end of its interval and leaves the other times.
+// A class of times whose errors are common: one kind of kernel, one kind of collective within or between nodes, or
+// several of these. A scenario moves one class to an end of its interval and keeps the other times.
 #pragma once
 #include <set>
 #include <string>
@@ -26,7 +26,7 @@ enum class IntervalEnd { low, high };
 /// Times with one class at an end of its interval. A segment changes by the shares of its items.
 class ClassAtEnd : public WrappedCost {
  public:
-  /// `cost` must outlive it. `off_by` comes on top of its intervals, here by that of nodes of `kind`.
+  /// `cost` must outlive the object. The ratios of `off_by` for nodes of `kind` widen its intervals.
   ClassAtEnd(const OpCost& cost, TimeClass moved, IntervalEnd end, StepRatiosByKind off_by = {}, std::size_t kind = 0)
       : WrappedCost(cost),
         moved_(std::move(moved)),
@@ -56,10 +56,10 @@ class ClassAtEnd : public WrappedCost {
   MachineTraits traits_;
 };
 
-/// Records which times are asked for.
+/// Records the times that are asked for in `asked`.
 class AskedTimes : public WrappedCost {
  public:
-  /// Both must outlive it.
+  /// Both must outlive the object.
   AskedTimes(const OpCost& cost, TimeClass& asked) : WrappedCost(cost), asked_(asked) {}
 
   using WrappedCost::segment;
@@ -76,7 +76,7 @@ class AskedTimes : public WrappedCost {
 
 /// Each kind of kernel and collective in `all` as a class of its own.
 std::vector<TimeClass> single_classes(const TimeClass& all);
-/// All kernels, all collectives within a node, and all between nodes, as far as each has several kinds.
+/// All kernels, all collectives within a node, and all between nodes; each only if it has several kinds.
 std::vector<TimeClass> joint_classes(const TimeClass& all);
 
 }  // namespace wt

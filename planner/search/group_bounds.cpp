@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kMostPairs = 20'000;
 
-/// A layout whose ranks compute one microbatch of one layer as those of the given layout.
+/// A layout without a pipeline whose ranks compute one microbatch of one layer as the ranks of `layout` do.
 Layout without_pipeline(Layout layout, std::int64_t microbatch) {
   layout.pipeline = layout.virtual_stages = 1;
   layout.schedule = Schedule::one_f_one_b;
@@ -29,7 +29,7 @@ Layout without_pipeline(Layout layout, std::int64_t microbatch) {
   return layout;
 }
 
-/// What an op makes, and keeps for a moment, with so many rows.
+/// Most bytes that an op allocates and temporarily uses, at `rows` rows.
 double made_by(const Op& op, double rows) {
   double bytes = 0, moment = 0;
   for (const Buffer& buffer : op.allocates) bytes += buffer.bytes.at(rows);
@@ -37,7 +37,7 @@ double made_by(const Op& op, double rows) {
   return bytes + moment;
 }
 
-/// Bytes that the forward pass of each layer leaves behind, at `rows` of its experts; `head_bytes`: that the head
+/// Bytes that each layer's forward pass leaves behind, at `rows` rows of its experts. `head_bytes`: bytes that the head
 /// makes.
 std::vector<double> saved_bytes(const Program& program, double rows, double& head_bytes) {
   std::vector<double> out(static_cast<std::size_t>(program.layers), 0);
@@ -48,7 +48,7 @@ std::vector<double> saved_bytes(const Program& program, double rows, double& hea
       for (const Buffer& buffer : op.allocates) made[buffer.name] += buffer.bytes.at(rows);
       for (const Ref& ref : op.frees) made.erase(ref.name);
     }
-    made.erase("block.output");  // what the next layer takes is counted there
+    made.erase("block.output");  // counted in the next layer, which reads it
     double bytes = 0;
     for (const auto& [name, size] : made) bytes += size;
     for (const int layer : rounds_of(loop)) out.at(static_cast<std::size_t>(layer)) += bytes;
@@ -65,7 +65,7 @@ std::vector<double> saved_bytes(const Program& program, double rows, double& hea
   return out;
 }
 
-/// By chunk: microbatches that the first stage holds when its first backward pass ends.
+/// Number of microbatches by chunk that the first stage holds when its first backward pass ends.
 std::vector<std::int64_t> in_flight(const Layout& l, std::int64_t microbatches) {
   const std::int64_t p = l.pipeline, v = l.virtual_stages, all = microbatches * v;
   if (p == 1) return {1};
@@ -85,7 +85,7 @@ const GroupBounds::OneMicrobatch& GroupBounds::of(const Layout& layout, std::int
   if (!layout.recompute.all_layers_alike()) return one = layer_by_layer(layout, microbatch, exchanges);
   const SearchProblem& p = problem_;
   const Layout simple = without_pipeline(layout, microbatch);
-  // Equal copies in all layers make one loop of the layers. Transfers of copies are not part of this.
+  // The same copies of experts in all layers give a single loop over layers. Transfers of copies are not counted here.
   Layout folded = simple;
   for (auto& slots : folded.placement) slots = simple.placement.front();
   const ProgramSet set =
@@ -118,7 +118,7 @@ const GroupBounds::BusiestRank& GroupBounds::busiest_of(const Layout& layout, co
   const SearchProblem& p = problem_;
   const RoutingSource& rows = routing(layout);
   out.rank = busiest_rank(p, l, rows) * (l.whole_experts ? 1 : l.tensor);
-  const double share = as_double(l.microbatch) / as_double(layout.microbatch);  // for a smaller last microbatch
+  const double share = as_double(l.microbatch) / as_double(layout.microbatch);  // smaller for the last microbatch
   if (!counted) {
     out.loads = own_loads(p.model, l, rows, out.rank).times(share);
     if (counts_computing())
@@ -145,7 +145,7 @@ const RoutingSource& GroupBounds::routing(const Layout& l) {
 GroupBounds::OneMicrobatch GroupBounds::layer_by_layer(const Layout& layout, std::int64_t microbatch,
                                                        Exchanges exchanges) {
   const std::int64_t layers = problem_.model.layers;
-  std::map<std::int64_t, const OneMicrobatch*> alike;  // by what a layer recomputes
+  std::map<std::int64_t, const OneMicrobatch*> alike;  // by what the layer recomputes
   const auto of_layer = [&](std::int64_t layer) -> const OneMicrobatch& {
     const LayerRecompute again = layout.recompute.of(layer, layers, chunks_of(layout));
     const auto [entry, fresh] = alike.try_emplace(mask_of(again), nullptr);
@@ -181,17 +181,17 @@ GroupBounds::Key GroupBounds::key_of_one(const Layout& l, std::int64_t microbatc
           microbatch,
           exchanges == Exchanges::counted ? static_cast<std::int64_t>(l.dispatcher) : -1,
           policy - policies_.begin(),
-          l.recompute.counts_in_chunks() ? l.pipeline : 1,  // blocks are counted per chunk
+          l.recompute.counts_in_chunks() ? l.pipeline : 1,  // these policies count blocks per chunk
           l.recompute.counts_in_chunks() ? l.virtual_stages : 1,
           l.recompute.counts_in_chunks() ? static_cast<std::int64_t>(l.schedule) : 0,
           static_cast<std::int64_t>(l.cuda_graphs),
-          sequences_of(problem_, l).each};  // trained loads depend on the tokens
+          sequences_of(problem_, l).each};  // trained loads depend on the number of tokens
 }
 
 double GroupBounds::step_s(const LayoutGroup& group) { return summed_s(group.layout, Exchanges::left_out); }
 
 double GroupBounds::summed_s(const Layout& given, Exchanges exchanges) {
-  if (given.pipeline > 1 && !problem_.cluster.others.empty()) return 0;  // stages may be on nodes of another kind
+  if (given.pipeline > 1 && !problem_.cluster.others.empty()) return 0;  // stages may be on nodes of other kinds
   Layout layout = given;
   if (exchanges == Exchanges::left_out) layout.exchange_overlap = false;  // no exchanges here
   const Microbatches all = sequences_of(problem_, layout);
@@ -229,7 +229,7 @@ double GroupBounds::computing_s(const Layout& layout) {
 }
 
 double GroupBounds::scheduled_s(const Layout& layout) {
-  // Ranks with shared cores, or in groups over several kinds of nodes, do not wait only for the fullest.
+  // Ranks with shared cores, or in groups over several kinds of nodes, wait for other ranks than the fullest, too.
   if (problem_.cluster.shared_cores() || !problem_.cluster.others.empty()) return summed_s(layout, Exchanges::left_out);
   if (layout.pipeline == 1 || layout.schedule != Schedule::one_f_one_b) return summed_s(layout, Exchanges::counted);
   const double bytes = 2 * as_double(layout.microbatch * problem_.seq / layout.context * problem_.model.d_model) /
@@ -278,8 +278,8 @@ double GroupBounds::path_s(const Layout& member) {
   const double walked_s = pipeline_path_s(programs, layout, p.cluster, p.cost, busiest.loads,
                                           of(member, member.microbatch, Exchanges::counted).seconds, busiest.rank) +
                           p.cost.get().traits().once_a_step.seconds;
-  // path_bound() is sharper if bound to all prices, because it includes hosts and fullest links. But it asks for each
-  // pair of ranks that exchange rows. With many pairs that takes as long as a simulation.
+  // path_bound() is sharper if it binds all times, because it includes hosts and fullest links. But it visits each pair
+  // of ranks that exchange rows. With many pairs that takes as long as a simulation.
   const double pairs = as_double(member.expert * member.expert * p.model.blocks() * sequences_of(p, member).count);
   return staged || pairs > kMostPairs ? walked_s : std::max(walked_s, path_bound(p, member, routing(member)));
 }

@@ -1,5 +1,5 @@
-// Lower bounds of the time and memory of all members of a group of layouts. They come from sums over the stages, and
-// from programs with one microbatch and no pipeline. A space has few of these.
+// Lower bounds of time and memory that hold for all members of a group of layouts. They are sums over the stages, of
+// values from programs with one microbatch and no pipeline. A space has few such programs.
 #pragma once
 #include <array>
 #include <map>
@@ -14,7 +14,7 @@ namespace wt {
 
 class GroupBounds {
  public:
-  /// `problem` must outlive this.
+  /// `problem` must outlive the object.
   explicit GroupBounds(const SearchProblem& problem) : problem_(problem) {}
   /// Bound for every member's step: the computation of its ranks.
   double step_s(const LayoutGroup& group);
@@ -25,18 +25,18 @@ class GroupBounds {
   double lane_s(const Layout& member);
   /// Sharper: the member's critical path. 0 if unknown.
   double path_s(const Layout& member);
-  /// Bound for the kernel seconds of any rank in a step, for all layouts that compute like this one: the layers'
-  /// kernels on the rank with the fewest. 0 with nodes of several kinds or shared cores.
+  /// Bound for the kernel seconds of any rank in a step, for all layouts with the same computation: the layers' kernels
+  /// on the rank with the fewest. 0 with nodes of several kinds or shared cores.
   double computing_s(const Layout& layout);
-  /// Bound for every member's process memory, as StepMemory::needed().
+  /// Bound for every member's process memory, as in StepMemory::needed().
   double memory_bytes(const LayoutGroup& group);
 
  private:
   struct OneMicrobatch {
     LayerSeconds seconds;
-    /// By layer: held from its forward to its backward pass, at p99 routing. Only set with Exchanges::left_out.
+    /// By layer: bytes held from its forward to its backward pass, at p99 routing. Only set with Exchanges::left_out.
     std::vector<double> saved_bytes;
-    double head_bytes = 0;               ///< made by the head while all of these are held
+    double head_bytes = 0;               ///< made by the head while all saved bytes are held
     std::vector<LayerSeconds> of_ranks;  ///< of each rank of an expert group; only set if computing_s is needed
   };
   enum class Exchanges { left_out, counted };
@@ -53,12 +53,13 @@ class GroupBounds {
   const BusiestRank& busiest_of(const Layout& layout, const Layout& simple, Exchanges exchanges);
   const BusiestRank& busiest_of(const Layout& member);
   const RoutingSource& routing(const Layout& layout);
-  /// One rank represents all, and one microbatch the others.
+  /// Whether one rank represents all ranks, and one microbatch all microbatches.
   bool uniform(const Layout& layout) const;
   double summed_s(const Layout& layout, Exchanges exchanges);
-  /// For a policy that recomputes some layers: a layer's values are those of a model that treats all layers like it.
+  /// For a policy that recomputes some layers: each layer gets the values of a model that recomputes all layers like
+  /// it.
   OneMicrobatch layer_by_layer(const Layout& layout, std::int64_t microbatch, Exchanges exchanges);
-  /// What a rank of a stage holds throughout: persistent and temporary buffers.
+  /// Bytes that a rank of a stage holds throughout the step: persistent and temporary buffers.
   const LiveMemory& resident(const Layout& member, std::int64_t stage);
   /// The memory of the stage with the layout's first or last chunk, including activations of its layers.
   LiveMemory live_on(const Layout& member, std::int64_t microbatches, std::int64_t stage);
@@ -67,7 +68,8 @@ class GroupBounds {
 
   const SearchProblem& problem_;
   std::map<Key, OneMicrobatch> known_;
-  std::map<std::array<std::int64_t, 8>, BusiestRank> busiest_;  ///< by what loads depend on, which excludes recompute
+  std::map<std::array<std::int64_t, 8>, BusiestRank> busiest_;  ///< by the properties that loads depend on; recompute
+                                                                ///< is none of them
   std::map<std::array<std::int64_t, 5>, std::unique_ptr<RoutingSource>> routings_;
   std::vector<Recompute> policies_;  ///< their index is part of the keys
   std::map<std::array<std::int64_t, 16>, LiveMemory> resident_;

@@ -8,8 +8,9 @@
 namespace wt {
 namespace {
 
-constexpr std::int64_t kEnds = 2;         ///< embedding and output projection, each may replace a layer
-constexpr std::int64_t kMostMissing = 3;  ///< layers missing in the first and last chunk: 61 layers are split like 64
+constexpr std::int64_t kEnds = 2;         ///< embedding and output projection; each may replace a layer
+constexpr std::int64_t kMostMissing = 3;  ///< layers that the first and last chunk may lack: 61 layers are split like
+                                          ///< 64
 /// Policies recompute one to three quarters of a chunk, or every n-th layer, n <= kParts.
 constexpr std::int64_t kParts = 4;
 
@@ -36,7 +37,8 @@ std::vector<T> choices(const std::vector<T>& wanted, const std::vector<T>& usual
   return out;
 }
 
-/// Sizes of microbatches: the smallest for each number of them, so that the last microbatch is as full as possible.
+/// Sizes of microbatches. For each number of microbatches the smallest size, so that the last microbatch is as full as
+/// possible.
 std::vector<std::int64_t> microbatch_sizes(std::int64_t sequences, bool smaller_last) {
   if (!smaller_last) return divisors(sequences);
   std::vector<std::int64_t> out;
@@ -47,7 +49,7 @@ std::vector<std::int64_t> microbatch_sizes(std::int64_t sequences, bool smaller_
   return out;
 }
 
-/// Where inputs of blocks are kept, with each compression of the stack.
+/// The stack's policies. Those that keep inputs of blocks come also with each compression of the stack.
 std::vector<Recompute> policies(const StackLayouts& stack) {
   std::vector<Recompute> out = stack.recompute;
   for (const Recompute& policy : stack.recompute)
@@ -59,7 +61,7 @@ std::vector<Recompute> policies(const StackLayouts& stack) {
   return out;
 }
 
-/// Checks every value that the study names, each alone in a layout.
+/// Checks each value that the study names, in a layout with this value alone.
 void check_asked(const SearchProblem& p) {
   const StackLayouts& stack = p.stack.layouts;
   const auto check = [&](const auto& values, const auto& set) {
@@ -74,7 +76,7 @@ void check_asked(const SearchProblem& p) {
   };
   const SearchSpec& s = p.space;
   const Schedule usual = stack.schedules.empty() ? Schedule::one_f_one_b : stack.schedules.front();
-  const bool parallel = p.model.attention.parallel != AttentionSpec::Parallel::none;  // it has no norms to split
+  const bool parallel = p.model.attention.parallel != AttentionSpec::Parallel::none;  // no norms to split
   check(s.tensor_degrees,
         [&](Layout& l, std::int64_t v) { l.tensor = v, l.sequence_parallel = stack.sequence_parallel.front(); });
   check(s.sequence_parallel, [&](Layout& l, bool v) {
@@ -181,7 +183,7 @@ void LayoutSpace::each_keeping(const Layout& l, std::int64_t microbatches,
       staged ? std::vector<bool>{false} : choices(s.reshard_after_forward, stack.reshard_after_forward);
   std::vector<bool> reduce =
       staged ? std::vector<bool>{false} : choices(s.reduce_every_microbatch, stack.reduce_every_microbatch);
-  if (microbatches == 1 && l.tensor == 1) reduce.resize(1);  // there is only one reduction
+  if (microbatches == 1 && l.tensor == 1) reduce.resize(1);  // both choices are the same
   const std::vector<Dispatcher> dispatchers =
       l.expert > 1 ? choices(s.dispatchers, problem_.stack.dispatchers) : std::vector{Dispatcher::alltoall};
   for (const std::int64_t shard : choices(s.shard_sizes, divisors(data))) {
@@ -298,7 +300,7 @@ std::vector<LayoutGroup> LayoutSpace::groups() const {
   std::vector<LayoutGroup> out;
   std::vector<std::int64_t> tensors{1}, stages{1};
   if (stack.tensor) tensors = divisors(std::min(p.gpus, p.cluster.gpus_per_node));
-  if (!stack.schedules.empty() && p.cluster.others.empty()) {  // else stages on other nodes have no bound
+  if (!stack.schedules.empty() && p.cluster.others.empty()) {  // with several kinds of nodes, pipelines have no bound
     stages = divisors(p.gpus);
     std::erase_if(stages, [&](std::int64_t n) { return n > p.model.layers; });
   }

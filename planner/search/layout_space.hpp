@@ -1,6 +1,6 @@
-// The layouts that a search chooses from: all divisions that the study allows and the stack's trainer can run. They
-// come in groups whose ranks compute the same. Members of a group differ in how weights, gradients and optimizer state
-// are kept and sent.
+// The layouts from which a search chooses: all divisions that the study allows and the stack's trainer can run. A group
+// has the layouts whose ranks compute the same; these differ in how weights, gradients and optimizer state are kept and
+// sent.
 #pragma once
 #include <functional>
 #include <map>
@@ -15,10 +15,10 @@ namespace wt {
 /// (configs/measurements).
 inline constexpr std::int64_t kFewestContextTokens = 4096;
 
-/// How members exchange rows and launch kernels.
+/// How members of a group exchange rows and launch kernels.
 struct Exchange {
   Dispatcher dispatcher = Dispatcher::alltoall;
-  bool overlap = false;  ///< with another microbatch's computation
+  bool overlap = false;  ///< exchanges overlap another microbatch's computation
   CudaGraphs graphs = CudaGraphs::none;
   friend bool operator==(const Exchange&, const Exchange&) = default;
 };
@@ -27,23 +27,23 @@ struct LayoutGroup {
   Layout layout;  ///< the member with the least memory
   std::int64_t microbatches = 0;
   std::int64_t members = 0;
-  std::vector<Exchange> exchanges = {};  ///< of members, without repeats
+  std::vector<Exchange> exchanges = {};  ///< those of the members, each once
 };
 
 class LayoutSpace {
  public:
-  /// `problem` must outlive this. Throws Error{usage} if the study asks for something the stack cannot run.
+  /// `problem` must outlive the object. Throws Error{usage} if the study asks for something the stack cannot run.
   explicit LayoutSpace(const SearchProblem& problem);
   /// In a fixed order. Each layout of the space is a member of exactly one group. Throws Error{finding} if no layout
   /// allows a recompute that the study names.
   std::vector<LayoutGroup> groups() const;
   std::vector<Layout> members(const LayoutGroup& group) const;
-  /// The members that may need the least memory. Sharing weights and states among more ranks never needs more;
-  /// dispatcher and launches do not matter.
+  /// The members that may need the least memory. Sharing weights and states among more ranks never needs more memory.
+  /// Dispatcher and launches do not change it.
   std::vector<Layout> narrowest(const LayoutGroup& group) const;
 
  private:
-  /// How a member keeps and sends what all members compute with.
+  /// How a member keeps and sends weights, gradients and optimizer state.
   struct Keeping {
     std::int64_t shard, optimizer_shard;
     bool reshard, reduce_every;

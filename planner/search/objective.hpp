@@ -21,7 +21,7 @@ class Objective {
   virtual double of(const Layout& layout, const Simulated& step) const = 0;
   /// Lower bound of of() for this layout, given lower bounds of its step.
   virtual double least(const Layout& layout, const LeastStep& step) const = 0;
-  /// The same for any layout of the space.
+  /// The same bound for any layout of the space.
   virtual double least_of_any(const LeastStep& step) const = 0;
   /// Whether LeastStep::computing_s matters. If not, it is not computed.
   virtual bool counts_computing() const { return false; }

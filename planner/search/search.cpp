@@ -14,7 +14,8 @@
 namespace wt {
 namespace {
 
-constexpr double kMostAbove = 10;  ///< largest assumed ratio of a simulated step to its bound, for the order of work
+constexpr double kMostAbove = 10;  ///< largest assumed ratio of a simulated step to its bound, used for the order of
+                                   ///< evaluation
 
 void choose(const SearchProblem& p, SearchResult& r) {
   const double best = r.candidates[r.best].value;
@@ -42,7 +43,7 @@ class Search {
       if (top.stage == Stage::path && spent_ >= p_.space.simulations * kOpsOfSimulation) break;
       open_.pop();
       const double guess = top.least * above_bound(top);
-      if (guess > top.guess)  // the estimate has improved since
+      if (guess > top.guess)  // the estimate has grown since it was pushed
         open_.push({top.least, guess, top.stage, top.at});
       else if (top.least <= incumbent_ * (1 + p_.space.tie))
         advance(top);
@@ -63,19 +64,19 @@ class Search {
   enum class Stage { group, scheduled, opened, lanes, path };
   struct Entry {
     double least;  ///< lower bound for all members
-    double guess;  ///< estimate of the value: the bounds of some kinds of layouts are less tight
+    double guess;  ///< estimate of the value; it corrects bounds that are less sharp for some kinds of layouts
     Stage stage;
     std::size_t at;                             ///< index into groups_ or the result's candidates
-    bool operator<(const Entry& other) const {  // smallest first; equal ones in the order counted
+    bool operator<(const Entry& other) const {  // smallest guess first; equal ones in order of counting
       return std::tie(guess, at) > std::tie(other.guess, other.at);
     }
   };
-  /// Kinds of layouts whose bounds differ in tightness.
+  /// Kinds of layouts whose bounds differ in sharpness.
   static std::size_t kind_of(const Layout& l) {
     return l.pipeline == 1 ? 0 : 1 + static_cast<std::size_t>(l.schedule) + (l.exchange_overlap ? 3 : 0);
   }
-  /// The smallest ratio of value to bound among simulated layouts of its kind, and of its group with the same
-  /// exchanges.
+  /// Ratio of value to bound: the smallest among simulated layouts of the candidate's kind, or of its group with the
+  /// same exchanges if that is larger.
   double above_bound(const Entry& entry) const {
     if (entry.stage <= Stage::scheduled) return 1;
     return std::max(above_bound_[kind_of(result_.candidates[entry.at].layout)].value_or(1),
@@ -138,7 +139,7 @@ class Search {
     c.least = std::max(c.least, least(c));
   }
 
-  /// Sharpens the bound, pass by pass. First drops groups without a member that can fit.
+  /// Sharpens a group's bound, pass by pass. First drops the group if no member can fit.
   void schedule(const Entry& entry) {
     const LayoutGroup& g = groups_[entry.at];
     if (const double bytes = bounds_.memory_bytes(g); bytes > p_.memory_limit_bytes) return drop(entry, bytes);
@@ -152,7 +153,7 @@ class Search {
     result_.groups.push_back({g.layout, g.members, Fate::infeasible, group_[entry.at].step_s, entry.least, bytes});
   }
 
-  /// Turns a group's members into candidates, unless even the smallest does not fit.
+  /// Turns a group's members into candidates, unless no member fits.
   void open(const Entry& entry) {
     const LayoutGroup& g = groups_[entry.at];
     if (const double bytes = least_needed(g); bytes > p_.memory_limit_bytes) return drop(entry, bytes);
@@ -177,7 +178,7 @@ class Search {
     result_.groups.push_back({g.layout, g.members, Fate::bounded, group_[entry.at].step_s, entry.least, 0});
   }
 
-  /// The least memory of a group's members; stops at one that fits.
+  /// The least memory of a group's members. Stops at the first member that fits.
   double least_needed(const LayoutGroup& group) {
     double least = std::numeric_limits<double>::infinity();
     for (const Layout& layout : space_.narrowest(group))
@@ -185,7 +186,7 @@ class Search {
     return least;
   }
 
-  /// Cached, because dispatcher and launches do not change it.
+  /// Cached without dispatcher and launches, which do not change it.
   double needed(Layout layout) {
     layout.dispatcher = Dispatcher::alltoall, layout.cuda_graphs = CudaGraphs::none;
     double& known = (*known_memory_)[key_of(layout)];
@@ -266,11 +267,11 @@ class Search {
   std::vector<LeastStep> group_;  ///< by group: bounds for its members
   std::priority_queue<Entry> open_;
   std::array<std::optional<double>, 7> above_bound_;  ///< by kind_of()
-  /// By candidate: number of its siblings, members of a group with the same exchanges.
+  /// By candidate: index of its siblings, the members of its group with the same exchanges.
   std::vector<std::size_t> sibling_of_;
-  std::vector<std::optional<double>> siblings_above_;  ///< by index of siblings: value over bound
+  std::vector<std::optional<double>> siblings_above_;  ///< by index of siblings: smallest value over bound
   double incumbent_ = std::numeric_limits<double>::infinity();
-  std::int64_t simulated_ = 0, spent_ = 0;  ///< simulated layouts; spent ops of the budget
+  std::int64_t simulated_ = 0, spent_ = 0;  ///< simulated layouts; ops that they spent of the budget
   SearchResult result_;
 };
 

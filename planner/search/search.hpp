@@ -1,9 +1,9 @@
-// Finds the best layout. Every layout of the space is counted and bounded from below. In order of the bounds, layouts
-// are checked for memory and simulated, until the bound proves that none of the rest is better. Layouts whose ranks
+// Finds the best layout. Every layout of the space is counted and has a lower bound. In order of their bounds, layouts
+// are checked for memory and simulated, until the bounds prove that no remaining layout is better. Layouts whose ranks
 // compute the same are bounded as one group, and most groups are never opened.
 //
-// "Proved" is about the model, not the world: no layout of the space has less of the objective when simulated. The
-// certificate says what that rests on, and the tests verify it from the candidates and groups alone.
+// "Proved" is about the model, not the world: no layout of the space has a smaller objective when simulated. The
+// certificate says what the proof rests on, and the tests verify it from the candidates and groups alone.
 #pragma once
 #include <array>
 #include <functional>
@@ -25,7 +25,7 @@
 
 namespace wt {
 
-/// The input of a search. Referred objects must outlive it.
+/// The input of a search. The objects that it refers to must outlive it.
 struct SearchProblem {
   const ModelSpec& model;
   ClusterSpec cluster;
@@ -35,22 +35,22 @@ struct SearchProblem {
   std::int64_t global_batch = 0;
   Precision precision = Precision::bf16;
   SearchSpec space = {};
-  StackSpec stack = {};                 ///< of the framework: which layouts it runs, how it uses memory
+  StackSpec stack = {};                 ///< of the framework: the layouts that it runs, and how it uses memory
   double memory_limit_bytes = 0;        ///< of one rank's process
   const StackMemory* memory = nullptr;  ///< memory of processes; nullptr = live memory only
   /// Empty = balanced. Step times use their mean. Memory uses the p99 over layers and scenarios, and for trained loads
   /// also over microbatches.
   std::vector<LoadScenario> scenarios = {};
   double peak_flops = 0;                              ///< of one GPU, for MFU; 0 = unknown
-  std::map<std::int64_t, Placement> placements = {};  ///< by expert degree; a missing degree has the identity
-  /// By expert degree: placements with copies of experts, as options in addition to the one without.
+  std::map<std::int64_t, Placement> placements = {};  ///< by expert degree; a degree without entry has experts in order
+  /// By expert degree: placements with copies of experts. The search tries them in addition to the one without copies.
   std::map<std::int64_t, std::vector<Placement>> copies = {};
-  StepIntervals intervals = {};          ///< of the steps that `cost` says
+  StepIntervals intervals = {};          ///< 80 % intervals of steps computed with `cost`
   const Objective* objective = nullptr;  ///< nullptr = the step time
   /// Cache of the bytes that layouts need with these loads, filled by searches.
   std::shared_ptr<std::map<std::string, double>> known_memory = {};
-  Precisions precisions = {};             ///< of what is sent and kept; those of products are in `cost`
-  std::optional<AdapterShape> lora = {};  ///< adapters that are trained; the model is frozen
+  Precisions precisions = {};             ///< of what is sent and kept; `cost` has those of products
+  std::optional<AdapterShape> lora = {};  ///< adapters that are trained; the model's weights are frozen
 };
 
 /// Peak memory of one rank.
@@ -65,7 +65,7 @@ struct StepMemory {
 };
 
 struct Simulated {
-  double step_s = 0, low_s = 0, high_s = 0;  ///< 80 % interval of the prices
+  double step_s = 0, low_s = 0, high_s = 0;  ///< 80 % interval
   double exposed_s = 0;                      ///< communication not hidden by computation
   double slowed_s = 0;                       ///< slowdown of computation by communication
   double tokens_per_s_per_gpu = 0;
@@ -85,11 +85,11 @@ struct Candidate {
   std::int64_t microbatches = 0;
   Fate fate = Fate::bounded;
   std::string reason;  ///< infeasible: "memory"
-  /// StepMemory::needed() at p99 routing; a lower bound for infeasible layouts; 0 = not determined.
+  /// StepMemory::needed() at p99 routing. For infeasible layouts a lower bound. 0 = not determined.
   double memory_bytes = 0;
   double bound_s = 0;      ///< lower bound of the step time
   double computing_s = 0;  ///< lower bound of every rank's computation; 0 if the objective does not use it
-  double least = 0;        ///< lower bound of the objective, from these and the group's bounds
+  double least = 0;        ///< lower bound of the objective, from the bounds above and the group's
   double value = 0;        ///< objective of a simulated layout
   std::optional<Simulated> result;
 };
@@ -112,33 +112,34 @@ struct Certificate {
   bool ties_complete = false;  ///< every layout within the tie tolerance of the incumbent was simulated
   std::int64_t enumerated = 0, bounded = 0, simulated = 0;  ///< bounded: not simulated, and not known to be infeasible
   std::map<std::string, std::int64_t> infeasible;           ///< by reason
-  /// Results below their own bound (prices that fall as sizes grow); proved is false then.
+  /// Results below their own bound (times that fall as sizes grow). If there are any, proved is false.
   std::int64_t violations = 0;
 };
 
 struct SearchResult {
   std::vector<Candidate> candidates;  ///< of opened groups, in the order of opening
-  std::vector<UnopenedGroup> groups;  ///< those not opened
+  std::vector<UnopenedGroup> groups;  ///< groups that were not opened
   std::size_t best = 0;
   std::size_t chosen = 0;         ///< the most robust of the ties; a plan uses regret instead (planner/regret)
   std::vector<std::size_t> ties;  ///< by objective, the best first
   Certificate certificate;
 };
 
-/// The current part of the work, its progress (total 0 = unknown) and item.
+/// Reports progress: part of the work, done, total (0 = unknown), current item.
 using SearchProgress =
     std::function<void(const std::string& part, std::int64_t done, std::int64_t total, const std::string& what)>;
 
 /// Throws Error{finding} if nothing fits, naming the nearest miss; Error{usage} for an empty space and for missing
-/// prices.
+/// times.
 SearchResult search_layouts(const SearchProblem& problem, const SearchProgress& progress = {});
 
-/// At p99 routing load.
+/// The memory at p99 routing load.
 StepMemory step_memory(const SearchProblem& problem, const Layout& layout);
 Simulated simulate_layout(const SearchProblem& problem, const Layout& layout, bool timeline = false);
-/// Simulated seconds in which the replica that has read a checkpoint broadcasts it to the others (restore_programs).
+/// Simulated seconds in which the replica that has read a checkpoint broadcasts it to the other replicas
+/// (restore_programs).
 double restore_broadcast_s(const SearchProblem& problem, const Layout& layout, double bytes_per_parameter);
-/// Max/mean of expert ranks' loads: the mean over layers for step times, and the p99 for memory.
+/// Rows of the fullest expert rank over the mean rank: the mean over layers for step times, and the p99 for memory.
 double mean_imbalance(const SearchProblem& problem, const Layout& layout);
 double p99_imbalance(const SearchProblem& problem, const Layout& layout);
 

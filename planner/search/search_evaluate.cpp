@@ -1,4 +1,4 @@
-// What the search asks about one layout: memory, bounds, simulated step.
+// Evaluates one layout of a search: memory, bounds, simulated step.
 #include "planner/search/search_evaluate.hpp"
 
 #include <algorithm>
@@ -19,14 +19,14 @@
 namespace wt {
 namespace {
 
-/// Max/mean of one layer's shares over the expert ranks.
+/// Largest over mean rows of the expert ranks, from one layer's shares.
 double imbalance(const std::vector<double>& shares, const Layout& layout, std::int64_t layer) {
   const std::vector<double> rows = rows_received({shares}, layout, layer);
   return *std::max_element(rows.begin(), rows.end()) * as_double(layout.expert) /
          std::accumulate(rows.begin(), rows.end(), 0.0);
 }
 
-/// On each kind of node, the first rank that is the busiest of its expert group.
+/// For each kind of node: the first rank on it that is the busiest of its expert group.
 std::vector<std::int64_t> bounding_ranks(const SearchProblem& problem, const Layout& layout,
                                          const RoutingSource& routing) {
   const std::int64_t busiest = busiest_rank(problem, layout, routing), expert = layout.expert;
@@ -123,7 +123,7 @@ double p99_imbalance(const SearchProblem& problem, const Layout& layout) {
 }
 
 double even_rows(const SearchProblem& problem, const Layout& layout, std::int64_t sequences) {
-  const std::int64_t senders = layout.whole_experts ? layout.tensor : 1;  // share a data rank's tokens
+  const std::int64_t senders = layout.whole_experts ? layout.tensor : 1;  // they share a data rank's tokens
   return as_double(sequences * problem.seq / layout.context * problem.model.top_k) / as_double(senders);
 }
 
@@ -133,7 +133,7 @@ MemoryForecast process_of(const SearchProblem& problem, const LiveMemory& live) 
   return problem.memory ? problem.memory->process(live) : as_live(live);
 }
 
-/// Memory of the stage whose process needs the most. Stops early once `enough` returns true for the highest peak so
+/// Memory of the stage whose process needs the most. Stops early when `enough` returns true for the highest peak so
 /// far.
 StepMemory live_step_memory(const SearchProblem& problem, const Layout& given,
                             const std::function<bool(double peak_bytes)>& enough) {
@@ -182,7 +182,7 @@ StepMemory step_memory(const SearchProblem& problem, const Layout& layout) {
 double needed_bytes(const SearchProblem& problem, const Layout& layout) {
   const double probability = 1 - problem.space.memory_risk;
   // A process's need and its uncertainty increase with kept and with temporary memory. For any split of the peak, each
-  // is at least the smaller of the two extremes.
+  // is at least the smaller of its values for all kept and for all temporary.
   const auto least = [&](double peak) {
     const MemoryForecast kept = process_of(problem, {peak, 0}), dynamic = process_of(problem, {0, peak});
     return std::min(kept.bytes, dynamic.bytes) +

@@ -1,4 +1,4 @@
-// Shared by the search and its evaluation of layouts.
+// Functions shared by the search and its evaluation of layouts.
 #pragma once
 #include <memory>
 
@@ -14,7 +14,7 @@ ProgramOptions program_options(const SearchProblem& problem, const Layout& layou
 StepProgram step_program(const SearchProblem& problem, const Layout& layout);
 /// The layout with its layers distributed to stages by the stack's rule.
 Layout with_stack_chunks(const SearchProblem& problem, Layout layout);
-/// Rows that a rank's experts receive from so many sequences per rank, if all ranks receive equally many.
+/// Rows that a rank's experts receive from `sequences` sequences per rank, if all ranks receive equally many.
 double even_rows(const SearchProblem& problem, const Layout& layout, std::int64_t sequences);
 /// Layers of each chunk, by the stack's rule. Cached by pipeline.
 class StackChunks {
@@ -26,13 +26,13 @@ class StackChunks {
   const SearchProblem& problem_;
   std::map<std::array<std::int64_t, 3>, std::vector<std::int64_t>> known_;  ///< by pipeline, virtual stages, schedule
 };
-/// StepMemory::needed(). For a layout that does not fit: a lower bound, from the first stage that proves it.
+/// StepMemory::needed(). For a layout that does not fit, a lower bound from the first stage that exceeds the limit.
 double needed_bytes(const SearchProblem& problem, const Layout& layout);
 /// The mean of the scenarios with equal weights, by layer.
 std::unique_ptr<RoutingSource> routing_of(const SearchProblem& problem, const Layout& layout);
-/// The expert coordinate with the most rows over all layers: its bound is the tightest.
+/// The expert coordinate with the most rows over all layers. It gives the sharpest bound.
 std::int64_t busiest_rank(const SearchProblem& problem, const Layout& layout, const RoutingSource& routing);
-/// How far off steps of the layout's family are.
+/// Errors of predicted steps of the layout's family.
 StepRatiosByKind off_by(const SearchProblem& problem, const Layout& layout);
 /// Lower bounds of the step in seconds, from lanes and, sharper, from the critical path. Only for layouts without a
 /// pipeline.

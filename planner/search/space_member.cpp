@@ -14,7 +14,7 @@ struct SearchAxis {
 
 std::string word(bool value) { return value ? "true" : "false"; }
 
-/// `products` includes `block`.
+/// The policy in words. `products` includes `block`.
 std::string words(const Recompute& recompute) {
   Recompute out;
   for (const Recompute::Rule& rule : recompute.rules())

@@ -1,4 +1,4 @@
-// Whether a space contains a layout that someone else chose, axis by axis.
+// Whether a space has a layout that someone else chose, axis by axis.
 #pragma once
 #include <optional>
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace wt {
 
-/// An axis by its key in the map `search` of a study.
+/// An axis in which two layouts differ, by its key in the map `search` of a study.
 struct AxisDifference {
   std::string axis, found, nearest;
 };

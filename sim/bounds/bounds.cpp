@@ -24,22 +24,22 @@ namespace {
 
 using LaneSeconds = std::array<double, kLanes>;
 
-/// Collects the three from the ops of a rank. Ops come in issue order, with their least seconds.
+/// Collects C, S and F from the ops of a rank. Ops come in issue order, with their least seconds.
 ///   C  ops of the compute lane;
 ///   S  collectives on the compute lane, and gaps between two of its ops where the second transitively waits for the
 ///     first;
 ///   F  collectives of the fullest lane, or the fullest link's bytes at its full rate.
-/// Free if nothing is slowed.
+/// Costs nothing if nothing is slowed.
 class Occupation {
  public:
-  /// The program must outlive it.
+  /// The program must outlive the object.
   Occupation(const RankProgram& program, double slowdown);
   void add(int op, double seconds);
-  /// After the last op. 0 if nothing is slowed.
+  /// Call after the last op. Returns 0 if nothing is slowed.
   double bound_s(const StepTasks& step, const RankTasks& rank) const;
 
  private:
-  /// The last compute-lane op that an op depends on, and the op's earliest end after that one's end.
+  /// The last compute-lane op that an op depends on, and the least time between the ends of both.
   struct Reach {
     int op = -1;
     double seconds = 0;
@@ -48,7 +48,7 @@ class Occupation {
 
   const RankProgram& program_;
   double slowdown_, still_s_ = 0;
-  int last_ = -1;  ///< op of the compute lane
+  int last_ = -1;  ///< the compute lane's last op
   LaneSeconds lane_s_{};
   std::vector<Reach> reach_;
 };
@@ -109,7 +109,7 @@ void Occupation::add(int op, double seconds) {
 
 double Occupation::bound_s(const StepTasks& step, const RankTasks& rank) const {
   if (slowdown_ <= 0) return 0;
-  double after_s = 0;  // what depends on the compute lane's last op
+  double after_s = 0;  // least time that ops need after the compute lane's last op
   for (const Reach& each : reach_)
     if (each.op == last_) after_s = std::max(after_s, each.seconds);
   return slowed_step_s(lane_s_[kCompute], still_s_ + after_s,
@@ -157,7 +157,7 @@ class LaneSums {
   /// Share of a loop's rounds in which the op's layer exists. The last round prefetches nothing.
   double within(const Op& op, const Loop& loop) const {
     const auto is_there = [&](int layer) { return layer_of(op, layer, layers_).has_value(); };
-    if (is_there(loop.first) && is_there(loop.last)) return 1;  // and so between them
+    if (is_there(loop.first) && is_there(loop.last)) return 1;  // then all rounds between them have the layer, too
     return static_cast<double>(std::ranges::count_if(rounds_of(loop), is_there)) / loop.count();
   }
 

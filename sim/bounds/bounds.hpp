@@ -2,10 +2,10 @@
 //   bound 0: the sum of the fullest lane, from the program's tree and its repeat counts, with the smallest routing
 //     load;
 //   bound 1: the critical path of the unrolled program with its own routing load.
-// Where communication slows a GPU's computation, both include the slowdown of occupation.hpp. For DBRX on 3,072 GPUs
-// bound 0 costs about 10 microseconds and bound 1 a millisecond (docs/simulator.md). In both, every collective has the
-// cluster to itself and no rank waits for another. So bound 0 <= bound 1 <= simulated, provided that times do not fall
-// when rows or bytes grow.
+// Where communication slows a GPU's computation, both include this slowdown (Occupation in bounds.cpp). For DBRX on
+// 3,072 GPUs bound 0 costs about 10 microseconds and bound 1 a millisecond (docs/simulator.md). In both, every
+// collective has the cluster to itself and no rank waits for another. So bound 0 <= bound 1 <= simulated, provided that
+// times do not fall when rows or bytes grow.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -29,14 +29,15 @@ struct RoutingFloor {
   double rows = 0;           ///< received
   double sent_share = 0;     ///< share of its sent rows that leave the rank
   double returned_rows = 0;  ///< received from other ranks, and later sent back
-  double sent_rows = 0;      ///< by the source that sends most, with rows to itself; only counted with the ports
+  double sent_rows = 0;      ///< rows of the source that sends most, including those to itself; only counted with the
+                             ///< ports
   PortRows dispatched = {}, collected = {};  ///< set by layer_loads alone
 };
 
 /// The smallest of each number.
 RoutingFloor lowest(std::span<const RoutingFloor> floors);
 RoutingFloor floor_of(const RoutingTable& table, const Layout& layout, int microbatch, int layer, std::int64_t rank);
-/// Of `rank`, by microbatch. On shared cores: the smallest over all ranks. All 0 if the expert axis is 1.
+/// The floors of `rank`, by microbatch. On shared cores: the smallest over all ranks. All 0 if the expert axis is 1.
 std::vector<RoutingFloor> routing_floors(const Program& program, const Layout& layout, const ClusterSpec& cluster,
                                          const RoutingSource& routing, std::int64_t step, std::int64_t rank);
 

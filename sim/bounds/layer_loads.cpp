@@ -31,7 +31,7 @@ class Ports {
     for (const std::size_t node : node_of_) members_on_[node] += 1;
   }
 
-  /// `sent`: rows from each member to every other. Towards the experts, or `back`: the reverse.
+  /// `sent`: rows from each member to every other member, on their way to the experts. `back`: on the way back.
   PortRows of(std::size_t own, const std::vector<double>& sent, bool back) const {
     const std::size_t here = node_of_[own];
     const double all = back ? as_double(std::ssize(sent)) : std::accumulate(sent.begin(), sent.end(), 0.0);
@@ -57,7 +57,7 @@ class Ports {
   }
 
  private:
-  /// Messages per row to a destination that gets the share `place` of a member's rows: each token is sent once.
+  /// Messages per row to a destination with the share `place` of a member's rows, if each token is sent once.
   double sent_once(double place) const { return rows_of_token_ > 0 ? share_sent_once(place, rows_of_token_) : 1; }
 
   std::int64_t rows_of_token_;

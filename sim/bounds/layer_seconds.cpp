@@ -13,7 +13,7 @@
 namespace wt {
 namespace {
 
-/// Excludes what keeps and sends weights and gradients, which depends on more than a rank's computation.
+/// Excludes ops that keep and send weights and gradients: layouts with the same computation differ in these.
 bool of_every_layout(const Op& op) {
   switch (op.action) {
     case Action::embed:
@@ -62,7 +62,7 @@ class LayerPass {
     const Op& op = *next.op;
     with_keys_.add(next, all_s);
     if (op.direction == Direction::recompute) out_.again += all_s + (next.gathers_keys() ? 0 : next.launch_s);
-    if (next.gathers_keys()) {  // no host waits for it, and it is no exchange of rows
+    if (next.gathers_keys()) {  // the host does not wait for it, and it exchanges no rows
       without_keys_.done_s.push_back(0);
       return;
     }
@@ -74,7 +74,7 @@ class LayerPass {
     (computes ? launch_s_ : exchange_launch_s_) += next.launch_s;
   }
   PassSeconds take(const OpCost& cost) {
-    // Delays by a slow host may hide travelling rows, if anything is computed meanwhile.
+    // Delays by a slow host may hide travelling rows, if the lane computes anything meanwhile.
     const double beside = without_keys_.compute_s() < sum_s_ * (1 - 1e-12) ? exchange_s_ : 0;
     out_.path = std::max(with_keys_.compute_s(), cost.issued_s(sum_s_, launch_s_ + exchange_launch_s_) - beside);
     out_.compute = cost.issued_s(out_.compute, launch_s_);
@@ -200,10 +200,10 @@ PassSeconds shorter(const PassSeconds& a, const PassSeconds& b) {
 
 std::vector<StageSeconds> stage_seconds(const LayerSeconds& s, const Layout& layout,
                                         const std::vector<std::int64_t>& chunk_layers) {
-  // Where weight gradients are computed separately, they fill the time until the last input gradients arrive.
+  // If weight gradients are computed separately, they fill the time until the last input gradients arrive.
   const bool drains = layout.schedule == Schedule::one_f_one_b;
   std::vector<StageSeconds> out(static_cast<std::size_t>(layout.pipeline));
-  double passed = 0;  // of earlier chunks, forward and backward
+  double passed = 0;  // passes of earlier chunks, forward and backward
   std::int64_t number = 0;
   for (const ChunkSeconds& chunk : chunk_seconds(s, layout, chunk_layers)) {
     StageSeconds& stage = out[static_cast<std::size_t>(layout.stage_of(number++))];

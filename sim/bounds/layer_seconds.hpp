@@ -31,8 +31,8 @@ struct LayerLoads {
   /// The loads for `factor` times as many rows.
   LayerLoads times(double factor) const;
 
-  std::vector<RoutingFloor> own;      ///< of the rank: what it computes
-  std::vector<RoutingFloor> fullest;  ///< of each layer's fullest rank, for which its whole group waits
+  std::vector<RoutingFloor> own;      ///< loads of the rank, for what it computes
+  std::vector<RoutingFloor> fullest;  ///< loads of each layer's fullest rank, for which its whole group waits
   bool sent = false;                  ///< include exchanges and launch delays, which depend on the dispatcher
   bool kernels_alone = false;         ///< leave out a tensor group's collectives on the compute lane, too
 };
@@ -47,7 +47,7 @@ LayerLoads own_loads(const ModelSpec& model, const Layout& layout, const Routing
 /// The kernels of every rank of the first expert group. Ranks with the same rows are listed once.
 std::vector<LayerLoads> group_loads(const ModelSpec& model, const Layout& layout, const RoutingSource& routing);
 
-/// Of the first microbatch of `program`, which has no pipeline.
+/// Seconds of the first microbatch of `program`, which has no pipeline.
 LayerSeconds layer_seconds(const Program& program, const Layout& layout, const ClusterSpec& cluster, const OpCost& cost,
                            const LayerLoads& loads, std::int64_t rank);
 

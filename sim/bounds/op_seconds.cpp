@@ -9,12 +9,12 @@
 namespace wt {
 namespace {
 
-/// The number of ranks that certainly do the same work: copies of experts make expert ranks differ.
+/// The number of ranks that certainly do the same work. With copies of experts, expert ranks differ.
 double equal_ranks(const Op& op, std::int64_t ranks) {
   return op.action == Action::exchange_copies || op.action == Action::add_copies ? 1 : as_double(ranks);
 }
 
-/// n executions of cpu_s on the cores, one core each at most.
+/// Least time of n executions of cpu_s each, if an execution uses at most one core.
 double on_cores(double cpu_s, double n, double cores) { return std::max(cpu_s, n * cpu_s / cores); }
 
 }  // namespace
@@ -91,12 +91,12 @@ OpSeconds::Of OpSeconds::collective(const Op& op, const RoutingFloor& floor) {
   const bool routed = op.exchanges_rows();
   if (const PortRows& rows = op.collective.bytes.per_row != 0 ? floor.collected : floor.dispatched;
       routed && rows.nic + rows.nvlink > 0) {
-    // The group's largest transfer decides how well links are used. It has at most all of the group's rows.
+    // The group's largest transfer decides how well links are used. It has at most all rows of the group.
     const CollectiveEstimate fullest =
         cost_.row_exchange(cost_.collective(op.kind, bytes * as_double(group->size), group->size, group->nodes),
                            layout_.dispatcher, op.collective.row_bytes, group->nodes);
     const double wire_s = std::max(rows.nic / cluster_.nic_per_gpu_Bps(), rows.nvlink / cluster_.nvswitch_Bps);
-    // Ranks that share a token's rows each send a part of them.
+    // Ranks that share a token's rows each send a part of these rows.
     const bool back = op.collective.bytes.per_row != 0;
     const double row_bytes = back ? op.collective.bytes.per_row : op.collective.bytes.fixed / floor.sent_rows;
     return {estimate.latency_s + row_bytes * wire_s / fullest.efficiency};
@@ -111,7 +111,7 @@ OpSeconds::Of OpSeconds::collective(const Op& op, const RoutingFloor& floor) {
   return {estimate.latency_s + factor * leaving / (cluster_.nvswitch_Bps + cluster_.nic_per_gpu_Bps())};
 }
 
-/// In a cluster of mixed nodes the algorithm may be that of another kind.
+/// In a cluster of mixed nodes, another kind may decide the algorithm, so the fastest one counts.
 double OpSeconds::reduce_s_per_byte(const GroupShape& group, AllReduce algorithm) const {
   return mixed_ ? *std::ranges::min_element(group.reduce_s_per_byte)
                 : group.reduce_s_per_byte[static_cast<std::size_t>(algorithm)];

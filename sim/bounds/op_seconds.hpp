@@ -9,8 +9,8 @@
 
 namespace wt {
 
-/// The rank's expert group stands for the cluster. Uplinks are left out, because a ring that runs alone has those of a
-/// whole leaf.
+/// The rank's expert group represents the cluster. Uplinks are left out, because a ring that runs alone has the uplinks
+/// of a whole leaf.
 Representatives neighbours(const Layout& layout, const ClusterSpec& cluster, std::int64_t rank);
 ClusterSpec without_uplinks(ClusterSpec cluster);
 

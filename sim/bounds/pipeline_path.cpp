@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kNotYet = -1;
 constexpr std::size_t kDirections = 3;
-constexpr std::size_t kOwn = 0;  ///< communicator of ops that share theirs with no other lane
+constexpr std::size_t kOwn = 0;  ///< of an op that shares a communicator with no other lane
 
 /// Earliest ends of messages, by sender, receiver and direction.
 class Messages {
@@ -104,7 +104,8 @@ class StageWalk {
     received_.assign(stages_ * kDirections, 0);
   }
 
-  /// False if it waits for a message that has not been sent, or is at its end.
+  /// Walks on as far as possible. False if it cannot move: it waits for a message that is not sent yet, or is at its
+  /// end.
   bool advance(Messages& messages) {
     const std::size_t from = at_, from_op = op_;
     for (; at_ < work_.size(); ++at_, op_ = 0)
@@ -121,7 +122,7 @@ class StageWalk {
     const std::vector<TimedOp>* ops;
   };
 
-  /// The ops of a pass, of whose layers each takes what it takes at least.
+  /// Adds the ops of a pass. Each layer takes at least its least time.
   void add_pass(const Body& pass, std::vector<TimedOp>& out) {
     Issue layer;
     std::size_t first = 0;
@@ -169,7 +170,7 @@ class StageWalk {
     out.push_back(timed);
   }
 
-  /// Shard groups of the same ranks have the same communicator.
+  /// Shard groups with the same ranks have the same communicator.
   std::size_t communicator_of(Axis axis) const {
     const auto same = [&](auto of) { return of(axis) == of(Axis::shard); };
     const bool shards = same([&](Axis a) { return mesh_.size(a); }) && same([&](Axis a) { return mesh_.stride(a); });
@@ -189,14 +190,14 @@ class StageWalk {
   }
 
   /// Earliest end of the compute lane's work since the op that `since` depends on, slowed while `since` is in flight: C
-  /// + S + slowdown (F - S), see occupation.hpp.
+  /// + S + slowdown (F - S), as in bounds.cpp.
   double slowed_s(const Reach& since) const {
     const Computed &from = computed_[static_cast<std::size_t>(since.computed)], &now = computed_.back();
     return from.done_s + (now.busy_s - from.busy_s) +
            slowdown_ * std::max(0.0, since.in_flight_s - (now.still_s - from.still_s));
   }
 
-  /// The same for a message whose end is not awaited: at most the computation since then can be slowed.
+  /// The same for a message whose end is not awaited: it slows at most the computation since its start.
   double slowed_by_message_s() const {
     if (sent_.computed < 0) return 0;
     const Computed &from = computed_[static_cast<std::size_t>(sent_.computed)], &now = computed_.back();
@@ -297,7 +298,7 @@ class StageWalk {
 
 double pipeline_path_s(const std::vector<Program>& programs, const Layout& layout, const ClusterSpec& cluster,
                        const OpCost& cost, const LayerLoads& loads, const LayerSeconds& layers, std::int64_t rank) {
-  // Otherwise passes are split, overlap with another, or compute with gradients of other layers.
+  // In other layouts passes are split, overlap with another pass, or compute with gradients of other layers.
   const bool whole_passes = layout.pipeline > 1 && layout.schedule == Schedule::one_f_one_b && !layout.exchange_overlap;
   const std::size_t stages = programs.size();
   std::vector<StageWalk> walks;

@@ -11,9 +11,9 @@
 
 namespace wt {
 
-/// `programs`: one for each stage, with all microbatches of the step, which are alike. `loads`, by layer: of `rank`, on
-/// the first stage; peers on other stages have the same. `layers`: layer_seconds of the layout without its pipeline;
-/// unused if it has none. All GPUs are of one kind.
+/// `programs`: one for each stage, with all microbatches of the step, which are equal. `loads`, by layer: of `rank`, on
+/// the first stage; its peers on other stages have the same loads. `layers`: layer_seconds of the layout without its
+/// pipeline; unused if the layout has no pipeline. All GPUs are of one kind.
 double pipeline_path_s(const std::vector<Program>& programs, const Layout& layout, const ClusterSpec& cluster,
                        const OpCost& cost, const LayerLoads& loads, const LayerSeconds& layers, std::int64_t rank);
 

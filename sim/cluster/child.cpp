@@ -22,7 +22,7 @@ constexpr unsigned kMostChildren = 16;  ///< at a time, because each has its own
 void write_all(int file, const std::string& bytes) {
   for (std::size_t done = 0; done < bytes.size();) {
     const ssize_t wrote = ::write(file, bytes.data() + done, bytes.size() - done);
-    if (wrote < 0 && errno != EINTR) _exit(3);  // the parent has gone
+    if (wrote < 0 && errno != EINTR) _exit(3);  // the parent has ended
     if (wrote > 0) done += static_cast<std::size_t>(wrote);
   }
 }
@@ -57,7 +57,7 @@ std::string read_all(int file) {
     }
   }).join();
   write_all(file, answer);
-  _exit(0);  // no destructors: SimGrid's engine would complain about running activities
+  _exit(0);  // no destructors: SimGrid's engine would warn about running activities
 }
 
 /// A running child and the pipe that its answer comes from.
@@ -70,7 +70,7 @@ Child start(const std::function<std::string()>& work) {
   int ends[2];
   if (::pipe(ends) != 0)
     throw_error(Code::runtime, "simulation: no pipe: {}; raise the limit on open files", std::strerror(errno));
-  std::fflush(nullptr);  // else the child would write buffered output again
+  std::fflush(nullptr);  // otherwise the child would write the buffered output again
   const pid_t pid = ::fork();
   if (pid < 0) {
     ::close(ends[0]);
@@ -86,7 +86,7 @@ Child start(const std::function<std::string()>& work) {
   return {pid, ends[0]};
 }
 
-/// Waits for the child's end.
+/// Waits for the child's end and returns its answer.
 std::string answer_of(const Child& child) {
   std::string answer = read_all(child.answer);
   ::close(child.answer);
@@ -110,7 +110,7 @@ std::vector<std::string> run_in_children(const std::vector<std::function<std::st
   std::size_t most = std::clamp(std::thread::hardware_concurrency(), 1U, kMostChildren);
   std::deque<Child> running;
   std::vector<std::string> answers;
-  std::exception_ptr error;  // the first error; started children are waited for
+  std::exception_ptr error;  // the first error; children that are already started are still awaited
   while (answers.size() < works.size()) {
     try {
       while (!error && running.size() < most && answers.size() + running.size() < works.size())
@@ -119,7 +119,7 @@ std::vector<std::string> run_in_children(const std::vector<std::function<std::st
       if (running.empty())
         error = std::current_exception();
       else
-        most = running.size();  // the system has no room for more
+        most = running.size();  // the system cannot start more
     }
     if (running.empty()) break;
     const Child first = running.front();

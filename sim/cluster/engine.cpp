@@ -32,7 +32,7 @@ const char* const kArguments[] = {"windtunnel",
 // maxmin/precision is 1e-5 units/s absolute. CPU seconds are counted in nanoseconds, so that it is relative to 1e9.
 constexpr double kSmallCapacity = 1e6, kScale = 1e9;
 
-// Ends that differ by rounding alone: in a step of hours one ulp is 1e-12 s.
+// Ends this close differ by rounding alone: in a step of hours one ulp is 1e-12 s.
 constexpr double kSameTime_s = 1e-12;
 
 }  // namespace
@@ -52,12 +52,12 @@ struct Engine::Impl {
   /// A load in progress.
   struct Running {
     const PoolLoad* load = nullptr;
-    double scale = 0;  ///< share that was left when it last changed between alone and shared
+    double scale = 0;  ///< share of the load that was left when it last changed between alone and shared
     std::int64_t token = 0;
     double alone_s = 0, due_s = -1;   ///< while alone: duration and end; due_s < 0 while it shares
     sg::ExecPtr exec;                 ///< while it shares pools
-    std::vector<std::size_t> listed;  ///< indices of its pools that SimGrid knows of
-    bool to_share = false;            ///< its sharing has changed
+    std::vector<std::size_t> listed;  ///< indices of its pools that are in SimGrid's activity
+    bool to_share = false;            ///< it is in `marked`
   };
 
   static double now() { return sg::Engine::get_clock(); }
@@ -107,7 +107,7 @@ struct Engine::Impl {
     for (const std::size_t slot : marked) share(slot);
     marked.clear();
   }
-  /// Whether it meets another load. A load that ends right now does not count.
+  /// Whether the load meets another one; marks those that it meets. A load that ends right now does not count.
   bool ask_to_share(std::size_t slot) {
     bool any = false;
     users.each_other(static_cast<int>(slot), *running[slot].load, [&](int other) {
@@ -138,12 +138,12 @@ struct Engine::Impl {
     add_event(r.due_s, -1 - static_cast<std::int64_t>(slot));
   }
 
-  /// Ignores events of a load that shares since, and of an earlier load in this slot.
+  /// Ignores stale events: the load has shared pools since, or the slot had an earlier load.
   void end_alone(std::size_t slot) {
     if (running[slot].due_s >= 0 && running[slot].due_s <= now()) end(slot);
   }
 
-  /// Hands SimGrid the rest of a load, unless SimGrid has the load with all pools that matter.
+  /// Hands SimGrid the rest of a load, unless SimGrid already has it with all pools that can limit it.
   void share(std::size_t slot) {
     Running& r = running[slot];
     r.to_share = false;
@@ -152,7 +152,7 @@ struct Engine::Impl {
     if (r.exec) {
       const double left = r.exec->get_remaining_ratio();
       if (left <= 0) return;  // it ends now
-      // Pools that SimGrid knows of stay, because other loads rely on them.
+      // Pools that SimGrid has stay in the activity, because other loads rely on them.
       std::vector<std::size_t> both;
       std::ranges::set_union(r.listed, pools, std::back_inserter(both));
       pools = std::move(both);

@@ -36,7 +36,7 @@ void EventQueue::take(std::vector<std::int64_t>& events) {
   const std::size_t bucket = order_.top().second.second;
   order_.pop();
   std::swap(events, buckets_[bucket].events);
-  buckets_[bucket].time_s = std::numeric_limits<double>::quiet_NaN();  // equals no time
+  buckets_[bucket].time_s = std::numeric_limits<double>::quiet_NaN();  // equals no time: add() skips this bucket
   free_.push_back(bucket);
 }
 

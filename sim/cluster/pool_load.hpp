@@ -1,4 +1,4 @@
-// What a transfer or computation takes of pools.
+// The load of a transfer or computation on pools.
 #pragma once
 #include <vector>
 

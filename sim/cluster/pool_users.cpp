@@ -29,7 +29,7 @@ void PoolUsers::leave(int load, const PoolLoad& amounts) {
   }
 }
 
-/// Same loads, each with at least as large a share of `a`.
+/// Whether both pools have the same loads, and each load needs at least as large a share of `a` as of `b`.
 bool PoolUsers::covers(const Pool& a, const Pool& b) {
   return std::ranges::equal(a.uses, b.uses,
                             [](const Use& x, const Use& y) { return x.load == y.load && x.seconds >= y.seconds; });
@@ -41,7 +41,7 @@ std::vector<std::size_t> PoolUsers::binding(const PoolLoad& amounts) const {
     order_.push_back({pools_[static_cast<std::size_t>(amounts.pools[i])].loads, amounts.pools[i], i});
   std::ranges::sort(order_);
   std::vector<std::size_t> front;
-  std::size_t first = 0;  // in front: the first with the same loads
+  std::size_t first = 0;  // index in `front`: the first pool with the same loads
   for (std::size_t k = 0; k < order_.size(); ++k) {
     if (k > 0 && order_[k].loads != order_[k - 1].loads) first = front.size();
     add_to_front(front, first, amounts, order_[k].index);

@@ -10,8 +10,9 @@
 namespace wt {
 namespace {
 
-constexpr double kLeastSpread = 0.05;         // of intervals, over the time
-constexpr std::size_t kFewestResiduals = 10;  // that tell the spread of small or large messages apart
+constexpr double kLeastSpread = 0.05;         // smallest half width of an interval, relative to the time
+constexpr std::size_t kFewestResiduals = 10;  // residuals needed for spreads of their own for small and for large
+                                              // messages
 
 std::vector<TimedLoad> timed(const std::vector<CollectivePoint>& points) {
   std::vector<TimedLoad> out;
@@ -20,8 +21,8 @@ std::vector<TimedLoad> timed(const std::vector<CollectivePoint>& points) {
   return out;
 }
 
-/// 80th percentile of errors where each origin counts as much as any other: who measured a hundred rows of one cluster
-/// tells no more of the next one than who measured ten.
+/// 80th percentile of errors with the same weight for each origin: a hundred rows of one cluster tell no more about the
+/// next cluster than ten rows do.
 double spread_of(const std::vector<std::pair<double, std::string>>& errors) {
   std::map<std::string, double> rows;
   for (const auto& [error, origin] : errors) ++rows[origin];
@@ -39,7 +40,7 @@ double spread_of(const std::vector<std::pair<double, std::string>>& errors) {
 CollectiveFit::CollectiveFit(std::vector<CollectivePoint> points) {
   std::map<Form, std::vector<CollectivePoint>> forms;
   for (CollectivePoint& p : points)
-    // Sends are predicted by what gathers say, not the other way round: too few are published to tell them apart.
+    // Sends are predicted from constants of gathers: too few sends are published for constants of their own.
     if (p.unusable.empty() && p.kind != OpKind::send)
       forms[{form_of(p.kind), p.group.nodes > 1}].push_back(std::move(p));
   for (auto& [form, of_form] : forms) forms_.emplace(form, fit(form, std::move(of_form)));
@@ -48,7 +49,7 @@ CollectiveFit::CollectiveFit(std::vector<CollectivePoint> points) {
 CollectiveFit::Fitted CollectiveFit::fit(const Form& form, std::vector<CollectivePoint> points) {
   const std::vector<TimedLoad> times = timed(points);
   Fitted out{{form.first, form.second, fit_links(times), {}, points.size(), {}}, std::move(points)};
-  // How far off a machine is that nobody measured: each cluster, predicted by the others.
+  // Error on a machine that nobody measured: each cluster is predicted from the others.
   std::map<std::string, std::vector<std::size_t>> clusters;
   for (std::size_t i = 0; i < out.points.size(); ++i) clusters[out.points[i].cluster].push_back(i);
   std::array<std::vector<std::pair<double, std::string>>, 2> errors;

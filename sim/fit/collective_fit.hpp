@@ -1,5 +1,5 @@
-// The constants of collectives (sim/cost/collectives/collective_constants.hpp), fitted to published measurements: to
-// all of them, or without a cluster or an origin.
+// Fits the constants of collectives (sim/cost/collectives/collective_constants.hpp) to published measurements, to all
+// or without those of a cluster or an origin.
 #pragma once
 #include <map>
 #include <string>
@@ -16,11 +16,11 @@ class CollectiveFit {
   /// Takes half a second for the published table.
   explicit CollectiveFit(std::vector<CollectivePoint> points);
   CollectiveConstants constants() const;
-  /// Without the points of a cluster or an origin by this name.
+  /// The fit without the points whose cluster or origin has this name.
   CollectiveFit without(const std::string& group) const;
 
  private:
-  using Form = std::pair<CollectiveForm, bool>;  ///< over several nodes
+  using Form = std::pair<CollectiveForm, bool>;  ///< bool: over several nodes
   struct Fitted {
     FormConstants constants;
     std::vector<CollectivePoint> points;

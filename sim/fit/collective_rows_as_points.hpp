@@ -1,4 +1,4 @@
-// Rows of published collectives as the points that constants are fitted to.
+// Rows of the published table of collectives as points to which constants are fitted.
 #pragma once
 #include <vector>
 
@@ -7,9 +7,8 @@
 
 namespace wt {
 
-/// Of a table's row.
 CollectivePoint point_of(const CollectiveRow& row);
-/// Of a whole table, without rows that stand there twice.
+/// The points of a whole table. A row that is in it twice gives one point.
 std::vector<CollectivePoint> points_of(const std::vector<CollectiveRow>& rows);
 
 }  // namespace wt

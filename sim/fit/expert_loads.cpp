@@ -12,7 +12,7 @@
 namespace wt {
 namespace {
 
-constexpr std::int64_t kMostLayers = 64;  // more say nothing new
+constexpr std::int64_t kMostLayers = 64;  // more layers do not change the mean
 
 double fullest_share(const RunRow& run, const std::string& routing_name) {
   const std::int64_t tokens = std::max<std::int64_t>(1, run.microbatch * run.seq / run.cp);
@@ -33,7 +33,7 @@ double fullest_share(const RunRow& run, const std::string& routing_name) {
 
 ExpertLoads expert_loads(const RunRow& run) {
   if (run.model.experts == 0 || run.routing == RunRow::Routing::balanced) return {};
-  if (run.model.experts % run.ep != 0) return {};  // a layout refused elsewhere
+  if (run.model.experts % run.ep != 0) return {};  // layouts elsewhere refuse this case
   const std::string routing =
       run.capacity_factor > 1 ? fmt::format("capacity-{}", run.capacity_factor) : routing_for_model(run.model).front();
   const Balancing balancing = balancing_of(run.model.router);

@@ -1,5 +1,5 @@
-// How uneven the rows of expert ranks were in a published run: what its row says, and where that says nothing, as
-// models train; never even by default.
+// How uneven the rows of expert ranks were in a published run: as its source states, or else as recordings of other
+// models in training. Even loads are never assumed by default.
 #pragma once
 #include <string>
 
@@ -8,13 +8,13 @@
 namespace wt {
 
 struct ExpertLoads {
-  std::string routing;  ///< as read_routing() names it; empty = even
-  double fullest = 1;   ///< rows of the fullest rank over the mean one's, mean over layers
-  std::string assumed;  ///< what the source does not say, in words; empty = nothing
+  std::string routing;  ///< a name for read_routing(); empty = even
+  double fullest = 1;   ///< rows of the fullest rank over the mean rank's, averaged over layers
+  std::string assumed;  ///< what is assumed because the source does not state it; empty = nothing
 };
 
-/// Even where the row says so; otherwise as models train that are balanced as the row's (routing_for_model), with ranks
-/// that hold neighbouring experts.
+/// Even loads if the row says so. Otherwise loads typical of models in training whose router is balanced by the same
+/// method (routing_for_model), with neighbouring experts on a rank.
 ExpertLoads expert_loads(const RunRow& run);
 
 }  // namespace wt

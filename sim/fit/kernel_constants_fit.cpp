@@ -10,10 +10,10 @@
 namespace wt {
 namespace {
 
-constexpr double kWaveScale = 1.0;    // of a constant's logarithm: a factor e either way costs one row's outlier
-constexpr double kMemoryScale = 1.5;  // of a constant's logarithm: all but free
+constexpr double kWaveScale = 1.0;    // spread of a constant's logarithm: a factor e costs as much as one outlier row
+constexpr double kMemoryScale = 1.5;  // spread of a constant's logarithm: almost free
 
-/// Times and shares are positive: their logarithms are fitted; partial_wave lies in 0..1: its logit; blend - 1 > 0.
+/// Fitted parameters are unbounded: logarithms of times, shares and blend - 1, and the logit of partial_wave (in 0..1).
 Eigen::VectorXd parameters_of(const WaveConstants& c) {
   Eigen::VectorXd p(static_cast<Eigen::Index>(kWaveConstants));
   p << std::log(c.launch_s), std::log(c.ramp_s), std::log(c.memory_share),
@@ -23,7 +23,7 @@ Eigen::VectorXd parameters_of(const WaveConstants& c) {
 }
 
 WaveConstants wave_of(const Eigen::VectorXd& p) {
-  // Beyond these a constant no longer changes any time, and its exponential would only overflow.
+  // Outside these limits a constant changes no time, and its exponential could overflow.
   const auto positive = [&](Eigen::Index i) { return std::exp(std::clamp(p[i], -30.0, 10.0)); };
   WaveConstants c;
   c.launch_s = positive(0);

@@ -1,5 +1,5 @@
-// The constants of single kernels by the smallest relative errors: robust, and with wide priors, so that what these
-// kernels do not show stays where it was.
+// Fits the constants of single kernels with the smallest relative errors. Residuals are robust. Priors are wide: a
+// constant on which these kernels do not depend keeps its start.
 #pragma once
 #include <vector>
 
@@ -13,7 +13,7 @@ struct TimedProduct {
   double seconds = 0;
 };
 
-/// The prior is around `start`. Throws Error{usage} without products.
+/// The prior is around `start`. Throws Error{usage} if there are no products.
 WaveConstants fit_wave(const std::vector<TimedProduct>& products, const DataSheet& gpu, const WaveConstants& start);
 
 struct TimedRowKernel {
@@ -21,7 +21,7 @@ struct TimedRowKernel {
   double seconds = 0;
 };
 
-/// Throws Error{usage} without kernels.
+/// Throws Error{usage} if there are no kernels.
 MemoryBoundConstants fit_memory_bound(const std::vector<TimedRowKernel>& kernels, const DataSheet& gpu);
 
 }  // namespace wt

@@ -11,10 +11,10 @@
 namespace wt {
 namespace {
 
-// Enough to fit ten constants without one group and one fold.
+// Enough to fit ten constants without one group or one fold.
 constexpr std::size_t kFewestGroupsOfProducts = 5, kFewestProducts = 60;
-constexpr std::size_t kMostFitted = 1600;  // products a fit; more only cost time
-constexpr std::size_t kFewestOfRows = 5;   // points that memory-bound kernels of a GPU are fitted on
+constexpr std::size_t kMostFitted = 1600;  // products per fit; more only cost time
+constexpr std::size_t kFewestOfRows = 5;   // points needed to fit the memory-bound kernels of a GPU
 
 RowKernel row_kernel(const KernelPoint& p) { return {p.shape.m, p.shape.n, p.bytes}; }
 
@@ -91,7 +91,7 @@ KernelConstants PublishedKernelFit::constants_without(const std::string& group, 
 void PublishedKernelFit::add_rows(const std::string& without, KernelConstants& out) const {
   using GpuAndOp = std::pair<std::string, std::string>;
   std::map<GpuAndOp, std::vector<const KernelPoint*>> kernels;
-  std::set<GpuAndOp> fewer;  // that have lost points
+  std::set<GpuAndOp> fewer;  // GPUs and ops that lost points of the group `without`
   for (const KernelPoint& p : points_) {
     if (!p.is_bound_by_memory()) continue;
     for (const std::string& op : {p.shape.op, std::string()}) {

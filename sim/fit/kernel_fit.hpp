@@ -1,5 +1,5 @@
-// The constants of kernel times (sim/cost/kernels/kernel_constants.hpp), fitted to published measurements: to all of
-// them, or without the group of points that is judged.
+// Fits the constants of kernel times (sim/cost/kernels/kernel_constants.hpp) to published measurements, to all or
+// without the group of points that is judged.
 #pragma once
 #include <array>
 #include <map>
@@ -15,16 +15,16 @@ namespace wt {
 
 class PublishedKernelFit {
  public:
-  /// Fits the products of every GPU with enough of them: a second for thousands of points.
+  /// Fits the products of every GPU that has enough of them. Takes a second for thousands of points.
   explicit PublishedKernelFit(std::vector<KernelPoint> points);
 
   KernelConstants constants() const { return constants_without("", errors_.bounds()); }
-  /// As if a group of points (KernelPoint::group) had not been measured, intervals included.
+  /// Times as if the group (KernelPoint::group) had not been measured, intervals included.
   const KernelTimes& without(const std::string& group) const;
 
  private:
   /// Products of one GPU. Their groups are distributed over kFolds folds. Each fold has constants that were fitted to
-  /// the others, so that leaving out a group needs no fit of its own; the last entry is fitted to everything.
+  /// the other folds, so that leaving out a group needs no fit. The last entry is fitted to all products.
   struct Products {
     DataSheet gpu;
     std::vector<const KernelPoint*> points;  ///< by m

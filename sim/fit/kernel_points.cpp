@@ -55,7 +55,7 @@ KernelPoint kernel_point(const KernelRow& row) {
   p.gpu = *sheet;
   p.group = group_of(p, sheet->name, row.origin);
   p.element_bytes = *element;
-  // Where nothing is known of the kernel, each element of its width is read and written once.
+  // For an unknown kernel, each element of its width is read once and written once.
   if (p.is_bound_by_memory()) p.bytes = row_op(p.shape.op).value_or(RowOp{}).streams * p.shape.m * p.shape.n * *element;
   if (products) p.relative_rate = *relative_rate(*sheet, row.dtype);
   return p;

@@ -1,4 +1,4 @@
-// Published times of kernels as points of the estimators: each a kernel, the GPU's data sheet, and its seconds.
+// Published kernel times as points for fits: a kernel, the data sheet of its GPU, and its seconds.
 #pragma once
 #include <string>
 #include <vector>
@@ -11,22 +11,22 @@ namespace wt {
 /// One measurement.
 struct KernelPoint : KernelTask {
   double seconds = 0;
-  /// What is left out together: GPU, op, n and k; of attention origin and pass.
+  /// Points that are left out of a fit together: same GPU, op, n and k; for attention, same origin and pass.
   std::string group;
   std::string origin;  ///< who published it (Origins)
-  std::string reason;  ///< why it cannot be used; empty = it can
+  std::string reason;  ///< why the point cannot be used; empty = it can
 
-  /// Seconds that the data sheet allows at least: of FLOPs (products) or bytes (others).
+  /// Least seconds that the data sheet allows, by FLOPs (products) or bytes (other ops).
   double least_s() const;
-  /// Of what the data sheet allows.
+  /// Share of the data sheet's rate that the kernel reached.
   double share_of_peak() const { return least_s() / seconds; }
 };
 
-/// Kernels that no plan asks for have a reason, too: a layer of experts as one kernel, and what a named library makes
-/// of a kernel that is bound by memory.
+/// Kernels that no plan uses get a reason, too: a layer of experts as one kernel, and a named library's version of a
+/// memory-bound kernel.
 KernelPoint kernel_point(const KernelRow& row);
 
-/// The usable points, one a measurement: what stands in a file and in another counts once.
+/// The usable points. A measurement that is in several files counts once.
 std::vector<KernelPoint> usable_points(const std::vector<KernelRow>& rows);
 
 }  // namespace wt

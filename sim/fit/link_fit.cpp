@@ -14,11 +14,11 @@ namespace wt {
 namespace {
 
 constexpr double kPythonPrior_s = 15e-6;
-// Spread of the constants' logarithms over links and fabrics: latencies by a factor
-// over links (InfiniBand against EFA) and by a third over fabrics of one link, rates by a tenth.
+// Spread of the constants' logarithms: latencies differ by a factor over links (InfiniBand against EFA) and by a third
+// over fabrics of one link, rates by a tenth.
 constexpr std::array<double, 3> kLinkSpread = {0.8, 0.8, 0.1}, kFabricSpread = {0.3, 0.3, 0.1};
-constexpr double kBaseSpread = 1.5;  // of the base around its start: all but free
-// Where fits begin: latency and fill of a step, share of the nominal rate.
+constexpr double kBaseSpread = 1.5;  // of the base around its start: almost free
+// Start of a fit: latency and fill of a step, share of the nominal rate.
 constexpr std::array<double, 3> kOneNode = {20e-6, 5e-6, 0.8}, kManyNodes = {40e-6, 20e-6, 0.9};
 
 }  // namespace
@@ -26,7 +26,7 @@ constexpr std::array<double, 3> kOneNode = {20e-6, 5e-6, 0.8}, kManyNodes = {40e
 LinkConstants fit_links(const std::vector<TimedLoad>& times, const LinkConstants* near) {
   if (times.empty()) throw_error(Code::usage, "constants of collectives: found no measurement, needs at least one");
   const bool many = times.front().many;
-  // Parameters: logarithms of the base, of a factor each link and each fabric, and the host time.
+  // Parameters: logarithms of the base and of a factor for each link and each fabric, and the host time.
   std::map<std::string, Eigen::Index> link_at, fabric_at;
   for (const TimedLoad& t : times) link_at.emplace(t.load.link, 0), fabric_at.emplace(t.fabric, 0);
   Eigen::Index next = 3;

@@ -1,4 +1,4 @@
-// The constants of links (sim/cost/collectives/link_constants.hpp), fitted to measured collectives.
+// Fits the constants of links (sim/cost/collectives/link_constants.hpp) to measured collectives.
 #pragma once
 #include <vector>
 
@@ -6,8 +6,8 @@
 
 namespace wt {
 
-/// Throws Error{usage} without times. All on one node, or all over several. `near`: constants of almost the same times,
-/// where the search for these begins.
+/// `times` are either all on one node or all over several. The search begins at `near`, the constants of almost the
+/// same times, if it is given. Throws Error{usage} if `times` is empty.
 LinkConstants fit_links(const std::vector<TimedLoad>& times, const LinkConstants* near = nullptr);
 
 }  // namespace wt

@@ -22,11 +22,13 @@ namespace {
 constexpr double kGiB = 1 << 30;
 constexpr double kWorkspacePrior_bytes = 0.1 * kGiB;  // cuBLAS keeps 32 MiB a stream on Hopper and Blackwell
 constexpr double kFragmentationPrior = 0.15;
-constexpr double kPriorSpread = 1;         // of the typical constants' logarithms
-constexpr double kStackSpread = 0.1;       // of a stack's around them: more makes models left out worse
-constexpr double kAllocatedScale = 0.005;  // tensors are known exactly, the allocator's blocks are not
+constexpr double kPriorSpread = 1;         // spread of the typical constants' logarithms
+constexpr double kStackSpread = 0.1;       // spread of a stack's constants around the typical ones: a larger one
+                                           // predicts left-out models worse
+constexpr double kAllocatedScale = 0.005;  // relative error that counts as an outlier: tensors are known exactly, the
+                                           // allocator's blocks are not
 
-/// Of a source that measured one model alone.
+/// The group of a run whose source measured one model alone.
 std::string layout_group(const RunRow& run) { return fmt::format("{} | tp {} pp {}", run.group, run.tp, run.pp); }
 
 double log_error(double measured, double predicted) { return std::log(measured / predicted); }
@@ -36,7 +38,7 @@ double log_error(double measured, double predicted) { return std::log(measured /
 FittedMemory fit_memory(const std::vector<const MemorySample*>& samples, MemoryOf kind) {
   if (by_formula(kind)) return {};
   const bool fragmented = kind == MemoryOf::peak_reserved;
-  std::map<std::string, Eigen::Index> first;  // parameter of a stack: how its logs differ from the typical ones
+  std::map<std::string, Eigen::Index> first;  // index of a stack's parameters: log ratios to the typical constants
   const Eigen::Index each = fragmented ? 2 : 1;
   for (const MemorySample* s : samples) first.try_emplace(s->stack, 0);
   Eigen::Index count = each;
@@ -144,14 +146,14 @@ std::vector<MemorySample> memory_samples(const std::vector<RunRow>& rows, const 
   for (const RunRow& row : rows) {
     if (!row.unusable.empty() || row.memory_of == MemoryOf::nothing || by_formula(row.memory_of)) continue;
     const StackSpec stack = stack_of(row.framework, stacks);
-    if (stack.frameworks.empty()) continue;                                // which parts there are is not known
-    if (row.ep > 1 && row.routing != RunRow::Routing::balanced) continue;  // nor how many rows a rank had
+    if (stack.frameworks.empty()) continue;                                // the memory use of the stack is unknown
+    if (row.ep > 1 && row.routing != RunRow::Routing::balanced) continue;  // the rows of a rank are unknown
     try {
       samples.push_back({row.group, stack.name, row.memory_of, live_memory(peak_program(row, stack), stack.memory),
                          row.memory_bytes});
     } catch (const Error& error) {
       if (error.code() != Code::usage) throw;
-      continue;  // no layout of ours
+      continue;  // none of our layouts matches
     }
     samples.back().origin = row.origin;
     runs.push_back(&row);

@@ -38,7 +38,7 @@ PublishedTimes::PublishedTimes(const PublishedTimes& other, std::vector<RunRow> 
 }
 
 void PublishedTimes::fit(const BenchmarkTimes& benchmarks) {
-  // Sources that measured much would hide how far off the others are.
+  // Limits each origin, so that one with many measurements does not hide the errors of the others.
   constexpr std::size_t kMostOfOrigin = 12;
   std::map<std::pair<std::string, std::string>, std::vector<const StepError*>> origins;
   for (const StepError& e : tables_.step_errors) origins[{e.family, e.origin}].push_back(&e);

@@ -1,5 +1,5 @@
-// Everything that is fitted to the published tables of configs/measurements: what `windtunnel calibrate --published`
-// writes to configs/constants, and what judges ask without an origin.
+// All constants that are fitted to the published tables of configs/measurements. `windtunnel calibrate --published`
+// writes them to configs/constants; judges ask for fits without an origin.
 #pragma once
 #include <map>
 #include <memory>
@@ -16,35 +16,35 @@
 
 namespace wt {
 
-/// What times of steps rest on: benchmarks, and the constants of stacks that steps have with these.
+/// What step times are computed from: benchmarks, and constants of stacks fitted to steps with these benchmarks.
 struct StepTimes {
   BenchmarkTimes benchmarks;
-  std::shared_ptr<const StackFit> stacks;  ///< fits when first asked for a model: a second or two
+  std::shared_ptr<const StackFit> stacks;  ///< fitted when its model is first asked for, in a second or two
 };
 
 /// The published tables, and all constants that are fitted to them.
 class PublishedTimes {
  public:
-  /// Of configs/measurements, read and fitted once a process.
+  /// Fits the tables of configs/measurements. Read and fitted once per process.
   static const PublishedTimes& get();
   explicit PublishedTimes(PublishedTables tables);
   PublishedTimes(const PublishedTimes&) = delete;
   PublishedTimes& operator=(const PublishedTimes&) = delete;
-  /// The same benchmarks beside other runs.
+  /// The benchmarks of `other` with other runs.
   PublishedTimes(const PublishedTimes& other, std::vector<RunRow> runs);
 
   const PublishedTables& tables() const { return tables_; }
   const std::vector<StackSpec>& stacks() const { return stacks_; }
   const BenchmarkTimes& benchmarks() const { return all_.benchmarks; }
   const StackFit& stack_fit() const { return *all_.stacks; }
-  /// As if an origin (StackFit::origin_of) had published nothing, no step and no benchmark. Made when first asked for:
-  /// where it has benchmarks, these are fitted anew and every step is timed by them, for a second or two.
+  /// Times as if an origin (StackFit::origin_of) had published nothing, neither steps nor benchmarks. Made on the first
+  /// call. If the origin has benchmarks, they are fitted again and every step is timed again, in a second or two.
   const StepTimes& without(const std::string& origin) const;
-  /// By step_family: how far off steps of other origins than `without` were.
+  /// Errors of predicted steps by step_family, without the steps of origin `without`.
   const ErrorBounds& step_bounds(const std::string& without = "") const;
-  /// The memory of stacks without the figures of an origin; "" = of all.
+  /// The memory of stacks without the figures of origin `without`; "" = with all.
   StackMemories memory(const std::string& without = "") const;
-  /// The documents of configs/constants, by the names of their files.
+  /// The documents of configs/constants by file name.
   std::map<std::string, nlohmann::json> documents() const;
 
  private:

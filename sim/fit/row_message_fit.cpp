@@ -17,7 +17,8 @@ double geometric_mean(const std::vector<double>& logs) {
 }  // namespace
 
 RowMessages row_messages(const std::vector<RowExchangeRow>& rows) {
-  using Logs = std::pair<std::vector<double>, std::vector<double>>;  // of seconds: normal kernels, low latency
+  using Logs = std::pair<std::vector<double>, std::vector<double>>;  // logarithms of seconds: normal kernels,
+                                                                     // low-latency kernels
   std::map<std::pair<Dispatcher, std::string>, Logs> logs;
   for (const RowExchangeRow& row : rows) {
     if (!row.unusable.empty()) continue;

@@ -1,4 +1,5 @@
-// Rows sent one by one (sim/cost/collectives/row_messages.hpp), from published benchmarks of dispatch and combine.
+// Fits times of rows sent one by one (sim/cost/collectives/row_messages.hpp) to published benchmarks of dispatch and
+// combine.
 #pragma once
 #include <vector>
 

@@ -23,7 +23,8 @@ LiveMemory live_memory(const StepProgram& step, const MemoryFacts& facts) {
 }
 
 LiveMemory layer_memory(const StepProgram& step) {
-  // What a model of twice the layers has more: embedding, output projection and working sets are the same.
+  // A model with twice the layers has the same embedding, output projection and working sets: the difference is the
+  // layers.
   StepProgram twice = step;
   twice.model.layers *= 2;
   for (std::int64_t& layers : twice.layout.chunk_layers) layers *= 2;

@@ -18,7 +18,7 @@ std::string identity(const RunRow& r) {
                      r.zero_stage, r.recompute_text, r.precision.word, r.step_s);
 }
 
-/// The same run in another table: three digits of its time, and its shape.
+/// Equal for the same run in two tables: its shape, and three digits of its time.
 std::string measurement_key(const RunRow& r) {
   const auto sheet = data_sheet(r.gpu);
   return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{:.3g}", sheet ? sheet->name : r.gpu, r.gpus, r.model.layers,

@@ -1,5 +1,5 @@
-// The constants of each stack (sim/cost/stacks/step_constants.hpp), fitted to all published steps, or to those that
-// another origin or another stack published.
+// Fits the constants of each stack (sim/cost/stacks/step_constants.hpp) to all published steps, or to the steps of the
+// other origins or stacks.
 #pragma once
 #include <map>
 #include <memory>
@@ -14,24 +14,24 @@ namespace wt {
 
 class StackFit {
  public:
-  /// `stacks`: by which frameworks are told (stack_of). Rows and stacks must outlive it. Fits nothing yet.
+  /// `stacks` assigns frameworks to stacks (stack_of). Rows and stacks must outlive the object. Fits nothing yet.
   StackFit(const std::vector<RunRow>& runs, const std::vector<StackSpec>& stacks, BenchmarkTimes benchmarks);
-  /// The same without the steps of an origin, the others timed by these benchmarks.
+  /// A fit without the steps of an origin. `benchmarks` time the other steps.
   StackFit(const StackFit& whole, const std::string& origin, BenchmarkTimes benchmarks);
   StackFit(const StackFit&) = delete;
   StackFit& operator=(const StackFit&) = delete;
 
-  /// All steps (a second or two, once). Throws Error{usage} without any.
+  /// Fitted to all steps, once, in a second or two. Throws Error{usage} if there are none.
   const StepModel& model() const;
-  /// Without the steps of a stack. Throws Error{usage} where nothing is left.
+  /// Fitted without the steps of a stack. Throws Error{usage} if no step remains.
   const StepModel& without_stack(const std::string& stack) const;
   bool knows_stack(const std::string& stack) const { return knows(stack, &StepTraits::stack); }
   bool knows_chip(const std::string& chip) const { return knows(chip, &StepTraits::chip); }
 
   bool knows_origin(const std::string& origin) const;
-  /// RunRow::origin; of a run that was measured under another name, that one.
+  /// RunRow::origin. If the same run was first measured under another origin, that origin.
   const std::string& origin_of(const RunRow& row) const;
-  /// Origins whose measurements are partly the same count as one, whatever tables call them.
+  /// Origins that share measurements count as one. Returns its name.
   const std::string& same_as(const std::string& origin) const;
 
  private:
@@ -40,7 +40,7 @@ class StackFit {
     std::shared_ptr<const StepWork> work;
     StepTraits traits;
   };
-  /// Adds the row's step; one that has no work to fit on is left out.
+  /// Adds the row's step, unless step_work refuses the row.
   void add(const RunRow& row);
   bool knows(const std::string& name, std::string StepTraits::*what) const;
   void join(std::string origin, const std::string& other);
@@ -49,8 +49,8 @@ class StackFit {
 
   const std::vector<StackSpec>& stacks_;
   BenchmarkTimes benchmarks_;
-  std::vector<Step> steps_;                  ///< every measurement once
-  std::map<std::string, std::string> same_;  ///< of an origin the one that it counts as
+  std::vector<Step> steps_;                  ///< each measurement once
+  std::map<std::string, std::string> same_;  ///< origin to the name it counts under
   std::map<std::string, std::string> origin_of_measurement_;
   mutable std::unique_ptr<StepModel> all_;
   mutable std::map<std::string, std::unique_ptr<StepModel>> without_stack_;

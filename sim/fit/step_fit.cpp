@@ -13,11 +13,11 @@
 namespace wt {
 namespace {
 
-/// Of one constant, in the order of StepConstant.
+/// What is known in advance of one constant, in the order of StepConstant.
 struct Known {
   double start;         ///< where a fit begins
-  double spread;        ///< of the logarithm around it
-  double stack_spread;  ///< of a stack's factor; 0 = the same for all
+  double spread;        ///< of the constant's logarithm around `start`
+  double stack_spread;  ///< of the logarithm of a stack's factor; 0 = the same for all stacks
 };
 constexpr std::array<Known, kStepConstants> kKnown = {{
     {1.0, 0.1, 0.04},    // products
@@ -39,10 +39,10 @@ constexpr std::array<Known, kStepConstants> kKnown = {{
     {5e-3, 1.0, 0.35},   // step_s
     {10e-6, 0.5, 2.5},   // pipelined_tensor_s
 }};
-constexpr double kChipSpread = 0.12;         // clocks and power limits: of products alone
+constexpr double kChipSpread = 0.12;         // for products alone: clocks and power limits differ
 constexpr double kStepResidualScale = 0.07;  // relative error beyond which a row counts as an outlier
-constexpr double kGroupWeight = 12;          // rows of one group err alike: no more than a dozen of them count
-constexpr std::size_t kMostOfGroup = 48;     // more of them only cost time
+constexpr double kGroupWeight = 12;          // rows of a group have similar errors: together they weigh as twelve
+constexpr std::size_t kMostOfGroup = 48;     // rows; more only cost time
 
 std::vector<TimedStep> thinned(const std::vector<TimedStep>& steps) {
   std::map<std::string, std::vector<const TimedStep*>> groups;
@@ -77,12 +77,12 @@ double step_seconds(const StepWork& work, const StepTraits& traits, const StepCo
   const double stage = layers(work.forward) + layers(work.backward);
   const double ends = k.seconds(work.ends.products) + work.ends.memory_s * k[C::memory] +
                       work.ends.tensor_s * k[C::network] * k[C::tensor];
-  // The first and last stage have embedding and output projection beside their layers, or in place of some.
+  // The first and last stage have embedding and output projection in addition to their layers, or in place of some.
   const double layer = stage / work.stage_layers, all = layer * work.layers + ends;
   const double fullest = traits.balanced_stages ? std::max(ends, layer * std::ceil(all / layer / work.stages - 1e-9))
                          : work.ends_as_layers  ? std::max({stage, ends, all / work.stages})
                                                 : stage + ends;
-  // Of one microbatch, cut into chunks: what fills and drains the pipeline (Narayanan et al. 2021).
+  // Time that fills and drains the pipeline: that of one microbatch, divided by the chunks (Narayanan et al. 2021).
   const double fill = std::max(0.0, all - fullest) / work.chunks / work.microbatches;
   const double hops = 1 + (work.stages - 1) / work.chunks / work.microbatches;
   return fullest + fill + k[C::network] * (work.send_s * hops + work.replicas_s * k[C::replicas]) +
@@ -92,8 +92,8 @@ double step_seconds(const StepWork& work, const StepTraits& traits, const StepCo
 StepModel fit_steps(const std::vector<TimedStep>& all) {
   if (all.empty()) throw_error(Code::usage, "fit of step times: found no measurement, allowed at least one");
   const std::vector<TimedStep> steps = thinned(all);
-  // Parameters: logarithms of the base, of each stack's factors, of each GPU's.
-  std::vector<Eigen::Index> own;  // place of a constant among a stack's parameters, -1 = it has none
+  // Parameters: logarithms of the base, of each stack's factors, and of each GPU's factor.
+  std::vector<Eigen::Index> own;  // index among a stack's parameters; -1 = no parameter
   own.reserve(kStepConstants);
   Eigen::Index per_stack = 0;
   for (const Known& known : kKnown) own.push_back(known.stack_spread > 0 ? per_stack++ : -1);
@@ -138,8 +138,8 @@ StepModel fit_steps(const std::vector<TimedStep>& all) {
         if (own[i] >= 0) out[rows + at + own[i]] = p[at + own[i]] / kKnown[i].stack_spread;
     for (const auto& [name, at] : chip_at) out[rows + at] = p[at] / kChipSpread;
   };
-  // From the typical constants, not from a fit to more steps: what was left out must have no say in which minimum is
-  // found.
+  // Starts from the typical constants, not from a fit to more steps: data that is left out must not decide which
+  // minimum is found.
   const Eigen::VectorXd p = least_squares(residuals, rows + next, Eigen::VectorXd::Zero(next));
 
   StepModel::Logs typical;

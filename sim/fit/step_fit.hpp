@@ -1,5 +1,5 @@
-// Step time of a training framework: what a StepWork takes when its stack runs it, and the constants of that model
-// (sim/cost/stacks/step_constants.hpp), fitted to published steps.
+// The step model: the seconds of a StepWork under a stack. Fits its constants (sim/cost/stacks/step_constants.hpp) to
+// published steps.
 //
 //   layers = computation + blocking collectives, as the host issues them (host_time.hpp), overlapped with the gathers
 //            of weights (overlap.hpp)
@@ -18,11 +18,11 @@ double step_seconds(const StepWork& work, const StepTraits& traits, const StepCo
 struct TimedStep {
   const StepWork* work = nullptr;
   StepTraits traits;
-  std::string group;  ///< rows of one group count together as a dozen at most
+  std::string group;  ///< all rows of a group together weigh as much as twelve rows
   double seconds = 0;
 };
 
-/// Throws Error{usage} without steps.
+/// Throws Error{usage} if there are no steps.
 StepModel fit_steps(const std::vector<TimedStep>& steps);
 
 }  // namespace wt

@@ -32,7 +32,7 @@ class Sums {
         mesh_(layout),
         resident_(resident) {
     const double tokens = static_cast<double>(run.microbatch * run.seq) / static_cast<double>(run.cp);
-    rows_ = tokens * static_cast<double>(run.model.top_k) * expert_loads(run).fullest;  // all ranks wait for that one
+    rows_ = tokens * static_cast<double>(run.model.top_k) * expert_loads(run).fullest;  // all wait for the fullest
     if (layout.whole_experts) rows_ /= static_cast<double>(run.tp);
     choice_ = KernelChoice(run.precision.precisions, attention, sheet);
   }
@@ -116,9 +116,9 @@ class Sums {
   const BenchmarkTimes& benchmarks_;
   CollectiveMachine machine_;
   Mesh mesh_;
-  bool resident_;  ///< weights are gathered, and gradients summed, once a step
+  bool resident_;  ///< weights are gathered and gradients summed once a step
   double rows_ = 0;
-  KernelChoice choice_;  ///< in the layers
+  KernelChoice choice_;  ///< for kernels in the layers
 };
 
 }  // namespace
@@ -138,8 +138,7 @@ StepWork step_work(const RunRow& run, const BenchmarkTimes& benchmarks, const St
   if (!run.unusable.empty()) throw_error(Code::usage, "{}", run.unusable);
   const auto sheet = data_sheet(run.gpu);
   if (!sheet) throw_error(Code::usage, "no data sheet of '{}'", run.gpu);
-  // Stages of a pipeline have equally many layers, or one more: the fullest one. Modules of multi-token prediction
-  // count as layers.
+  // The fullest stage: layers over stages, rounded up. Modules of multi-token prediction count as layers.
   ModelSpec part = run.model;
   part.layers = std::max<std::int64_t>(1, (run.model.blocks() + run.pp - 1) / run.pp - run.model.mtp_layers);
   auto [model, layout, options] =

@@ -30,7 +30,7 @@ std::string CollectiveRow::cluster() const {
 
 namespace {
 
-/// nccl-tests' name, however a table spells it: "All-Reduce", "allreduce", "all_reduce_perf".
+/// The collective by nccl-tests' name in any spelling: "All-Reduce", "allreduce", "all_reduce_perf".
 std::optional<OpKind> kind_named(const std::string& said) {
   std::string letters;
   for (const char c : said)
@@ -46,7 +46,7 @@ std::optional<OpKind> kind_named(const std::string& said) {
   return std::nullopt;
 }
 
-/// A cell that holds one of these words, or nothing, which is the first of them.
+/// Index of the cell's word in `allowed`; an empty cell means the first word.
 std::size_t word(const std::string& column, const std::string& said, const std::vector<std::string>& allowed) {
   if (said.empty()) return 0;
   for (std::size_t i = 0; i < allowed.size(); ++i)
@@ -70,7 +70,7 @@ void fill(const CsvTable& table, const CsvRow& cells, CollectiveRow& row) {
   if (row.nodes > row.gpus)
     throw_error(Code::usage, "found {} nodes for {} GPUs, needs a GPU a node at least", row.nodes, row.gpus);
   row.interconnect = read_interconnect(text("fabric"), gpus_of_host(row.gpu));
-  // A "node" of more GPUs than a host's is hosts of one domain, as racks are for who counts those.
+  // A "node" with more GPUs than a host has is a domain of several hosts: some tables count racks as nodes.
   std::int64_t& domain = row.interconnect.nvlink_domain;
   domain = std::max(domain, (row.gpus + row.nodes - 1) / row.nodes);
   if (!text("transport").empty()) row.interconnect.transport = text("transport");

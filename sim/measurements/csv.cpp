@@ -16,13 +16,13 @@ namespace wt {
 namespace {
 
 constexpr std::size_t kLongestCell = 2000;
-constexpr double kLargest = 1e15;                            ///< more than any size, time or rate that is measured
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // which spreadsheets put before UTF-8
+constexpr double kLargest = 1e15;                            ///< larger than any measured size, time or rate
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // spreadsheets write it before UTF-8
 
 std::string listed(const std::vector<std::string>& columns) { return fmt::format("{}", fmt::join(columns, ", ")); }
 
-/// The cells of one line, none where it is blank; nothing where a quote stays open or stands where none may. A parser a
-/// line: an open quote does not swallow the lines after it.
+/// The cells of one line; none if it is blank. std::nullopt if a quote stays open or is misplaced. Each line gets a
+/// parser of its own, so that an open quote does not swallow the lines after it.
 std::optional<std::vector<std::string>> cells_of(const std::string& line) {
   csv_parser parser;
   csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI);
@@ -56,7 +56,7 @@ std::ifstream opened(const std::filesystem::path& file) {
 
 constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
 
-/// Where in the header each of the columns stands; the first `needed` of them must.
+/// Index of each of the columns in the header. The first `needed` columns must be there.
 std::vector<std::size_t> places(const std::vector<std::string>& header, const std::vector<std::string>& columns,
                                 std::size_t needed, OtherColumns others, const std::string& name) {
   std::vector<std::size_t> out;

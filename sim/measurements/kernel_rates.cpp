@@ -21,12 +21,13 @@ namespace {
 
 bool has(const std::string& text, std::string_view word) { return text.find(word) != std::string::npos; }
 
-/// What a shape says: values by the letters before "=", case kept ("K" of a product, "k" of choices), and bare sizes.
+/// The sizes in a shape: named ones by the letters before "=" (case matters: "K" of a product, "k" choices), and bare
+/// ones.
 struct Shape {
   std::map<std::string, double> named;
   std::vector<double> bare;
 
-  /// The first of these names that it has and that is a size.
+  /// The size with the first of these names that the shape has; 0 if it has none.
   double operator()(std::initializer_list<const char*> names) const {
     for (const char* name : names)
       if (const auto found = named.find(name); found != named.end()) return found->second;
@@ -53,7 +54,7 @@ Shape shape_of(const std::string& text) {
   return out;
 }
 
-/// Seconds, FLOP/s or B/s that one of a unit is; a remark in brackets may follow where it does not change the meaning.
+/// What one of a unit is in seconds, FLOP/s or B/s. A remark in brackets may follow if it does not change the meaning.
 struct Unit {
   enum class Of { seconds, flops, bytes } of;
   double scale;
@@ -95,7 +96,7 @@ std::string without_brackets(const std::string& kernel) {
   return std::regex_replace(kernel, brackets, "");
 }
 
-/// Libraries of attention, whose names tables spell in many ways.
+/// The attention library in a kernel's name. Tables spell these in many ways.
 std::string attention_library(const std::string& kernel) {
   static const std::array<std::pair<std::regex, const char*>, 7> libraries = {
       {{std::regex("cudnn"), "cuDNN"},
@@ -130,7 +131,8 @@ void read_attention(const Shape& shape, const std::string& kernel, const std::st
   row.k = shape({"Skv", "kv", "S", "s", "seq", "seqlen", "N_CTX"});
   row.n = shape({"D", "d", "headdim", "hdim", "head_dim"});
   if (!std::regex_search(words, said)) {
-    // Its rate is nearly the same, as FLOPs are counted accordingly; its time is half.
+    // FLOPs are counted with the mask, so the rate is nearly the same with and without it. The time differs by a factor
+    // of two.
     row.assumed = true;
     if (timed) row.unusable = "shape does not say whether attention is causal, which halves its time";
   }
@@ -159,7 +161,7 @@ void read_groups(const Shape& shape, const std::string& said, KernelRow& row) {
   row.implementation = without_brackets(said);
   row.groups = shape({"groups", "E", "batch", "experts", "num_groups"});
   const double each = shape({"M/group", "M", "m", "avgM"}), all = shape({"tokens", "T"});
-  row.assumed = each == 0;  // that groups are equal
+  row.assumed = each == 0;  // assumes equal groups
   row.m = each > 0 ? each : all > 0 && row.groups > 0 ? std::max(1.0, std::round(all / row.groups)) : 0;
   row.n = shape({"N", "n"});
   row.k = shape({"K", "k", "avgK", "K/group"});
@@ -178,7 +180,7 @@ void read_product(const Shape& shape, KernelRow& row) {
 void read_row_op(const Shape& shape, const std::string& said, const RowOp& op, KernelRow& row) {
   row.op = op.name;
   row.implementation = in_brackets(said);
-  // "(kernel)" and "(vLLM kernel)" name no library: these are the engine's own, as in the table of times.
+  // "(kernel)" and "(vLLM kernel)" name no library but the engine's own kernels, as in the table of times.
   if (lower(row.implementation).ends_with("kernel")) row.implementation.clear();
   static const std::regex width(R"((?:H=|ffn |hidden )(\d{2,7}))");
   std::smatch found;
@@ -199,7 +201,7 @@ double published_flops(const KernelShape& row) {
 }
 
 double least_bytes(const KernelShape& row, double element_bytes) {
-  if (row.op.ends_with("gemm"))  // of fp8 they write 16 bits
+  if (row.op.ends_with("gemm"))  // products in fp8 write 16 bits
     return row.groups *
            (element_bytes * (row.m * row.k + row.n * row.k) + std::max(2.0, element_bytes) * row.m * row.n);
   return row_op(row.op).value_or(RowOp{}).streams * row.m * row.n * element_bytes;
@@ -225,7 +227,7 @@ void read_rate(const KernelRate& rate, KernelRow& row) {
   const bool other = has(kernel, "fused") || has(kernel, "sparse") || has(kernel, "w4a16") || has(kernel, "entropy");
   const bool groups = shape({"groups", "E", "batch", "experts", "num_groups"}) > 0;
   const bool attention = has(kernel, "attention") || has(kernel, "attn") || has(kernel, "sdpa") || has(kernel, "flash");
-  if (attention && !product) {  // not a product of attention's: "GEMM attn_out"
+  if (attention && !product) {  // "GEMM attn_out" is a product of attention
     read_attention(shape, kernel, rate.shape, unit->of == Unit::Of::seconds, row);
   } else if (has(kernel, "moe layer") || has(kernel, "fused_moe")) {
     read_experts(shape, kernel, rate.kernel, row);
@@ -253,7 +255,7 @@ void read_rate(const KernelRate& rate, KernelRow& row) {
       row.seconds = published_flops(row) / (rate.value * unit->scale);
   } else if (!row.op.ends_with("gemm") && !row_op(row.op)) {
     row.unusable = "bytes/s of a kernel bound by FLOPs";
-  } else if (element) {  // without, kernel_sample says so
+  } else if (element) {  // without a known element size, kernel_sample gives the reason
     row.seconds = least_bytes(row, *element) / (rate.value * unit->scale);
   }
 }

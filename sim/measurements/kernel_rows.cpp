@@ -16,7 +16,7 @@ void fill_throughput(const CsvTable& table, const CsvRow& cells, KernelRow& row)
   const auto text = [&](const char* column) { return cells.cells[table.at(column)]; };
   row.gpu = text("gpu");
   KernelRate rate{text("source"), text("kernel"), text("shape"), text("precision"), text("unit"), 0};
-  // A value that is no number ("33-50", "0.95/0.90") matters only where the rest is usable.
+  // A value that is no number ("33-50", "0.95/0.90") is an error only if the rest of the row is usable.
   const auto value = [&] { return needed_number(table, cells, table.at("value"), 0); };
   rate.value = 1;
   read_rate(rate, row);

@@ -6,7 +6,7 @@
 namespace wt {
 namespace {
 
-/// A row of an unknown origin would speak for its own project's steps when those are judged.
+/// A row of an unknown origin could be in the fit that judges its own project's steps.
 template <typename Row>
 void check_origins(const std::vector<Row>& rows) {
   for (const Row& row : rows)

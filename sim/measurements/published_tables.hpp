@@ -1,4 +1,4 @@
-// The published measurements that times rest on where a machine was not measured itself: the tables of
+// The published measurements from which times are derived for a machine that was not measured: the tables of
 // configs/measurements, read once.
 #pragma once
 #include <filesystem>
@@ -14,18 +14,18 @@
 namespace wt {
 
 struct PublishedTables {
-  /// Times, and of rates those of kernels that the times do not have: rates of single products, many of them the best
-  /// of a search, stay out.
+  /// Rows of the table of times, and rates of kernels that it lacks. Rates of single products are left out: many are
+  /// the best result of a search.
   std::vector<KernelRow> kernels;
   std::vector<CollectiveRow> collectives;
   std::vector<RowExchangeRow> row_exchanges;
-  std::vector<RunRow> runs;         ///< that have steps
-  std::vector<RunRow> memory_runs;  ///< that have memory
-  std::vector<OutsideRow> outside;  ///< of allocators
+  std::vector<RunRow> runs;         ///< with a step time
+  std::vector<RunRow> memory_runs;  ///< with a memory figure
+  std::vector<OutsideRow> outside;  ///< memory outside allocators
   std::vector<StepError> step_errors;
 };
 
-/// Throws Error{usage} as the readers do, and where a usable row has a source that Origins::published() does not know.
+/// Throws Error{usage} as the readers do, and if Origins::published() does not know the source of a usable row.
 PublishedTables read_published_tables(const std::filesystem::path& folder);
 
 }  // namespace wt

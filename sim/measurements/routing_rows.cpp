@@ -52,7 +52,7 @@ std::vector<std::string> load_columns(const std::vector<std::string>& header) {
   return columns;
 }
 
-// Layers x GPUs x replayed microbatches: a step of so many takes about seven seconds.
+// Layers x GPUs, and replayed microbatches: a step of this size takes about seven seconds.
 constexpr std::int64_t kMostBlocks = 100000, kMostMicrobatches = 3;
 
 RoutedSetup setup_of(const CsvTable& table, const CsvRow& row) {
@@ -109,7 +109,7 @@ void add_tables(const fs::path& file, RoutedContext& context) {
     header = read_csv_header(file);
   } catch (const Error& e) {
     if (e.code() != Code::usage) throw;
-    return;  // some other file that happens to lie beside
+    return;  // another file in the same folder
   }
   if (has_all(header, kSetupColumns)) context.setups.merge(read_routed_setups(file, context.refused));
   if (has_all(header, kLoadColumns) && load_columns(header).size() > kLoadColumns.size())
@@ -117,7 +117,7 @@ void add_tables(const fs::path& file, RoutedContext& context) {
 }
 
 void add_folder(const fs::path& folder, RoutedContext& context) {
-  std::set<fs::path> files;  // in one order everywhere
+  std::set<fs::path> files;  // sorted: the same order on every machine
   for (const fs::directory_entry& entry : fs::directory_iterator(folder))
     if (entry.is_regular_file() && entry.path().extension() == ".csv") files.insert(entry.path());
   for (const fs::path& file : files) add_tables(file, context);
@@ -155,11 +155,11 @@ std::vector<PlacedStep> read_placed_steps(const fs::path& file) {
 
 namespace {
 
-/// One line of a recording; of a line that cannot be read, what is wrong with it.
+/// One line of a recording, or what is wrong with it.
 struct LoadLine {
   std::int64_t line = 0, layer = 0, iteration = 0;
   std::pair<std::string, std::string> key;  ///< model, method
-  std::vector<double> loads = {};           ///< of each rank, over the mean one's
+  std::vector<double> loads = {};           ///< rows of each rank over the mean of all ranks
   std::string unusable = {};
 };
 
@@ -178,7 +178,7 @@ void fill_load(const CsvTable& table, const CsvRow& row, LoadLine& out) {
 
 using Layers = std::map<std::int64_t, std::map<std::int64_t, std::vector<double>>>;
 
-/// Throws Error{usage} where a layer or an iteration is missing.
+/// Throws Error{usage} if a layer or an iteration is missing.
 RankLoads settled(const Layers& layers, const std::string& name) {
   RankLoads out;
   const std::size_t iterations = layers.begin()->second.size();
@@ -247,7 +247,7 @@ std::map<std::string, RoutedSetup> read_routed_setups(const fs::path& file, std:
 }
 
 RoutedContext read_routed_context(const fs::path& file, const fs::path& reference) {
-  RoutedContext context;  // what is there first stays
+  RoutedContext context;  // merging keeps the first entry for a key
   const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
   add_folder(folder, context);
   for (auto& [name, setup] : context.setups) setup.beside = true;

@@ -1,7 +1,7 @@
-// How fast kernels that send the rows of tokens one by one exchanged them between nodes, where the host passes each on
-// to the network: one row a benchmark. Columns of the CSV: source, gpu, transport, nodes, dispatcher, kernels (normal:
-// DeepEP's for training; low_latency: a message a row and expert), operation, row_bytes, GBps, note. GBps is what the
-// benchmarks of DeepEP and UCCL-EP print: bytes of all rows sent to nodes, a rank's own among them, over the time.
+// Speed of kernels that send tokens' rows one by one between nodes, through a host that passes each row to the network:
+// one row per benchmark. Columns of the CSV: source, gpu, transport, nodes, dispatcher, kernels (normal: DeepEP's for
+// training; low_latency: one message per row and expert), operation, row_bytes, GBps, note. GBps as the benchmarks of
+// DeepEP and UCCL-EP print it: bytes of all rows sent to nodes, including the rank's own, over the time.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -20,9 +20,9 @@ struct RowExchangeRow {
   bool low_latency = false;
   std::int64_t nodes = 2;
   double row_bytes = 0, Bps = 0;
-  std::string unusable = {};  ///< why the row says nothing
+  std::string unusable = {};  ///< why the row cannot be used; empty = it can
 
-  /// For each row that a rank sends to another node: of `nodes` alike, its own gets as many.
+  /// Seconds per row that a rank sends to another node. Each of `nodes`, including its own, gets equally many rows.
   double seconds_a_row() const { return row_bytes / Bps * static_cast<double>(nodes) / static_cast<double>(nodes - 1); }
 };
 

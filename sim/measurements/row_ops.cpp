@@ -13,8 +13,8 @@ struct Known {
   double streams;
 };
 
-// In this order, as longer names hold shorter ones. A gated activation reads two inputs, an addition too; one fused
-// with a norm also writes the sum; a backward of a norm or activation reads the output's gradient besides.
+// Longer names come before names that they contain. A gated activation and an addition read two inputs. An addition
+// fused with a norm also writes the sum. The backward of a norm or activation also reads the output's gradient.
 constexpr std::array<Known, 19> kKnown = {{{"addrmsnorm", "add_rmsnorm", 4},
                                            {"addlayernorm", "add_layernorm", 4},
                                            {"rmsnorm", "rmsnorm", 2},
@@ -34,7 +34,7 @@ constexpr std::array<Known, 19> kKnown = {{{"addrmsnorm", "add_rmsnorm", 4},
                                            {"quantise", "cast", 2},
                                            {"quantize", "cast", 2},
                                            {"rope", "rope", 2}}};
-// Short enough to stand in other words: they must be all of the name.
+// These occur inside other words, so they must be the whole name.
 constexpr std::array<Known, 6> kWhole = {{{"add", "residual_add", 3},
                                           {"mul", "mul", 3},
                                           {"residual", "residual_add", 3},

@@ -1,4 +1,4 @@
-// A published run's parallelism as our layout says it, and the run as a run file does.
+// A published run's parallelism as our Layout, and the run as a run file.
 #pragma once
 #include "configs/files/layout.hpp"
 #include "configs/files/run.hpp"
@@ -6,11 +6,11 @@
 
 namespace wt {
 
-/// How the run's framework arranges it. Throws Error{usage} where no layout of ours does.
+/// The layout that the run's framework uses. Throws Error{usage} if our Layout cannot describe it.
 Layout layout_of(const RunRow& run);
-/// The same with its stages and their chunks, which layout_of leaves out.
+/// The same with pipeline stages and their chunks, which layout_of leaves out.
 Layout staged_layout_of(const RunRow& run);
-/// The run as a run file says it: what steps and memory are asked of.
+/// The run as a run file, from which its step and memory are predicted.
 RunSpec run_spec_of(const RunRow& row);
 
 }  // namespace wt

@@ -1,4 +1,4 @@
-// A line of a table of training runs, its cells by column.
+// A line of a table of training runs: its cells by column name.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace wt {
 
-/// The table and its row must outlive it. Members throw Error{usage} at cells that are not what the column holds.
+/// The table and its row must outlive it. Members throw Error{usage} for cells that do not suit their column.
 class RunLine {
  public:
   RunLine(const CsvTable& table, const CsvRow& row) : table_(table), row_(row) {}
@@ -20,7 +20,7 @@ class RunLine {
     return text(column).find(part) != std::string::npos;
   }
   double real(const std::string& column) const { return number(table_, row_, table_.at(column), 0).value_or(0); }
-  /// A whole number; 0 says as little as an empty cell.
+  /// A whole number. 0 means the same as an empty cell.
   std::optional<std::int64_t> count(const std::string& column, double highest = 1e6) const {
     const auto value = whole_number(table_, row_, table_.at(column), 0, highest);
     return value == 0 ? std::nullopt : value;
@@ -35,20 +35,20 @@ class RunLine {
   const CsvRow& row_;
 };
 
-/// The model's shape: a preset's with the line's layers, or what the columns say of it and, by what is usual, what they
-/// leave out; that is named in `assumed`. Throws Error{usage}: a shape that is not said, or not modelled.
+/// The model's shape: a preset's with the line's layers, or that of the columns. Usual values fill what the columns
+/// leave out; `assumed` names these. Throws Error{usage} if the shape is not stated or not modelled.
 void fill_model(const RunLine& line, RunRow& row);
 
-// Columns of free text. What they do not know stands in `assumed`; a contradiction throws Error{usage}, as does a text
-// of which they know nothing.
+// Columns of free text. Words that are not understood go to `assumed`. A contradiction throws Error{usage}, as does a
+// text without any word that is understood.
 
-/// Routing, dispatcher, CUDA graphs and overlap; the layout is read before.
+/// Routing, dispatcher, CUDA graphs and overlap. Read the layout before.
 void fill_experts(const RunLine& line, RunRow& row);
 void fill_recompute(const RunLine& line, RunRow& row);
-/// "amp_bf16/DEFAULT", "FP8", "fp8 (MXFP8)", "bf16 (fp32 grad accum)" as the word of a run file. What says no more than
-/// fp32 has products without tensor cores, as PyTorch by default.
+/// "amp_bf16/DEFAULT", "FP8", "fp8 (MXFP8)", "bf16 (fp32 grad accum)" as the precision word of a run file. A plain fp32
+/// means products without tensor cores, PyTorch's default.
 std::string precision_word(const RunLine& line, RunRow& row);
-/// Of fsdp_mode, whose stage is read elsewhere.
+/// Reads fsdp_mode except for its stage, which is read elsewhere.
 void note_unknown_sharding(const RunLine& line, RunRow& row);
 
 }  // namespace wt

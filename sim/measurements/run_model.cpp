@@ -9,8 +9,8 @@
 namespace wt {
 namespace {
 
-/// Whether the embedding is the output projection, too: of GPTs and MPTs it is; elsewhere the number of parameters
-/// tells.
+/// Whether the embedding is also the output projection. GPTs and MPTs tie them; for other models the number of
+/// parameters decides.
 bool tied(const ModelSpec& model, double parameters) {
   if (model.activation == Activation::gelu) return true;
   if (parameters == 0) return false;
@@ -27,7 +27,7 @@ bool gated(const std::string& said) {
   throw_error(Code::usage, "gated: found '{}', allowed 1 or 0", said);
 }
 
-/// Where a row's shape and its preset's differ: the column, what the preset has and what the row says.
+/// Differences between a row's shape and its preset's: column, the preset's value, the row's value.
 class Contradictions {
  public:
   explicit Contradictions(const RunLine& line) : line_(line) {}
@@ -50,21 +50,21 @@ class Contradictions {
   std::string list_;
 };
 
-/// A row whose model is said to be cut has layers of its own.
+/// Whether the row says that its model is cut: then it has layers of its own.
 bool cut(const RunLine& line) {
   static const std::regex words("\\b(cut|truncated|proxy)\\b|\\b[0-9]+[ -]?layers?\\b", std::regex::icase);
   return std::regex_search(line.text("model"), words);
 }
 
-/// What the row's columns say beside the preset `m`; an empty cell says nothing.
+/// Compares the row's columns with the preset `m`. Empty cells are not compared.
 void check_preset(const RunLine& line, const std::string& preset, const ModelSpec& m) {
-  constexpr std::int64_t kPadding = 1024;  // vocabularies are filled up to multiples of 128 and the tensor group
-  constexpr double kOfParameters = 0.25;   // sources round, and count embeddings or not
+  constexpr std::int64_t kPadding = 1024;  // vocabularies are padded to multiples of 128 and of the tensor group
+  constexpr double kOfParameters = 0.25;   // relative: sources round, and some count no embeddings
   Contradictions wrong(line);
   if (!cut(line)) wrong.check("layers", m.layers);
   wrong.check("hidden", m.d_model);
   wrong.check("heads", m.heads);
-  if (!m.attention.mla.on()) {  // latent attention has neither key-value heads nor one width
+  if (!m.attention.mla.on()) {  // latent attention has no key-value heads and no single head width
     wrong.check("kv_heads", m.kv_heads);
     wrong.check("head_dim", m.head_dim);
   }
@@ -78,7 +78,7 @@ void check_preset(const RunLine& line, const std::string& preset, const ModelSpe
       wrong.check("ffn_hidden", m.dense_ffn);
     else if (line.text("expert_ffn").empty())
       wrong.check("ffn_hidden", m.ffn);
-    // One shared expert may be as wide as several.
+    // A source may count several shared experts as one wide expert.
     const auto shared = line.count("shared_experts");
     const bool none = line.text("shared_experts") == "0",
                right = shared == 1 || (shared && *shared * m.ffn == m.shared_ffn);
@@ -99,8 +99,8 @@ void check_preset(const RunLine& line, const std::string& preset, const ModelSpe
   wrong.refuse(preset);
 }
 
-/// Of configs/models, with as many layers as the run had. Multi-token prediction is off, as no row without a
-/// pipeline_layout says otherwise.
+/// A preset of configs/models with as many layers as the run had. Multi-token prediction is off unless the row has a
+/// pipeline_layout.
 ModelSpec preset_model(const RunLine& line, const std::string& preset) {
   ModelSpec m = read_model(preset);
   check_preset(line, preset, m);
@@ -131,7 +131,7 @@ void fill_model(const RunLine& line, RunRow& row) {
   m.heads = heads.value_or(std::max<std::int64_t>(1, m.d_model / 128));
   if (!heads) row.assumed.emplace_back("heads of 128");
   m.kv_heads = line.count("kv_heads").value_or(m.heads);
-  m.head_dim = line.count("head_dim").value_or(m.d_model / m.heads);  // Qwen3's together are wider than the model
+  m.head_dim = line.count("head_dim").value_or(m.d_model / m.heads);  // Qwen3's heads together are wider than d_model
   m.experts = line.count("experts").value_or(0);
   if (m.experts > 0) {
     m.ffn = line.text("expert_ffn").empty() ? line.needed("ffn_hidden") : line.needed("expert_ffn");
@@ -140,7 +140,7 @@ void fill_model(const RunLine& line, RunRow& row) {
   } else if (const auto ffn = line.count("ffn_hidden")) {
     m.ffn = *ffn;
   } else {
-    // Llama's rule: 4 d_model, two thirds of it for the gate's sake, in multiples of 256.
+    // Llama's rule: 4 d_model, two thirds of it because the gate adds a matrix, in multiples of 256.
     const std::int64_t width = m.activation == Activation::swiglu ? 8 * m.d_model / 3 : 4 * m.d_model;
     m.ffn = (width + 255) / 256 * 256;
     row.assumed.push_back(fmt::format("FFN of {}", m.ffn));
@@ -150,7 +150,7 @@ void fill_model(const RunLine& line, RunRow& row) {
     m.vocab = *vocab;
   } else {
     if (parameters == 0) throw_error(Code::usage, "neither vocabulary nor parameters said");
-    m.vocab = 1;  // both matrices of it are what the layers leave of the parameters
+    m.vocab = 1;  // the two vocabulary matrices are the parameters that the layers leave
     const double left = parameters - static_cast<double>(m.total_parameters());
     m.vocab = std::max<std::int64_t>(1, std::llround(left / static_cast<double>(2 * m.d_model)));
     row.assumed.push_back(fmt::format("vocabulary of {}", m.vocab));

@@ -35,7 +35,7 @@ void complete_batch(RunRow& row) {
   }
   const std::int64_t batch = at_once * row.accumulation;
   if (batch == row.global_batch) return;
-  // Of a pipeline, the accumulation is what the schedule printed.
+  // For a pipeline, the accumulation is the one that the schedule printed.
   if (row.pp == 1)
     throw_error(Code::usage, "a global batch of {} sequences is not {} ranks x {} sequences x {} microbatches",
                 row.global_batch, row.dp, row.microbatch, row.accumulation);
@@ -51,7 +51,7 @@ std::string name_of(const RunRow& r) {
   return name + fmt::format(", {} x {} x {} tokens", r.accumulation, r.microbatch, r.seq);
 }
 
-/// Where a source does not say what is computed again, what it says of most of its other runs.
+/// If a source does not state the recompute of a run, assumes that of most of its other runs.
 void assume_recompute(std::vector<RunRow>& rows) {
   std::map<std::string, std::map<std::string, int>> said;
   for (const RunRow& row : rows)
@@ -72,7 +72,8 @@ void assume_recompute(std::vector<RunRow>& rows) {
 
 }  // namespace
 
-/// A model cut to fewer layers, and releases of one architecture (Llama 2 70B, Llama 3 70B), say much of one another.
+/// A model cut to fewer layers belongs to the same group, and so do releases of one architecture (Llama 2 70B, Llama 3
+/// 70B).
 std::string run_group(const RunRow& row) {
   const ModelSpec& m = row.model;
   std::string width = fmt::format("{} | {} wide, ffn {}", row.framework, m.d_model, m.ffn);

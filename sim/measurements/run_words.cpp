@@ -1,4 +1,4 @@
-// What the columns of free text of a table of training runs say.
+// Reads the free-text columns of a table of training runs.
 #include <fmt/format.h>
 
 #include <array>
@@ -27,7 +27,7 @@ void note_unknown(const Sentence& said, const char* column, RunRow& row) {
               other);
 }
 
-/// Phrases whose values are names of what they mean: none, or the one that the text has.
+/// The value of the only phrase in the text, "" if it has none. Two different values are a contradiction.
 std::string one_meaning(Sentence& said, const char* column, const std::string& text,
                         const Phrases<const char*>& phrases) {
   const std::vector<const char*> found = said.take_all(phrases);
@@ -35,7 +35,7 @@ std::string one_meaning(Sentence& said, const char* column, const std::string& t
   return found.empty() ? "" : found[0];
 }
 
-/// A column of few words; `allowed` of them for the error.
+/// A column with a few known words. `allowed` lists these for the error.
 std::string word_of(const RunLine& line, const char* column, const Phrases<const char*>& phrases, const char* allowed,
                     RunRow& row) {
   const std::string& text = line.text(column);
@@ -64,7 +64,7 @@ Dispatcher dispatcher_of(const std::string& name) {
                                  : Dispatcher::alltoall;
 }
 
-/// Of a MoE layer: who gets how many rows, and how they get there.
+/// Routing of a MoE layer: how rows are distributed over experts, and which dispatcher sends them.
 struct RoutingWords {
   std::string dispatcher;  ///< empty = not said
   bool balanced = false, natural = false, dropless = false, alone = false, recipe = false;
@@ -92,7 +92,7 @@ RoutingWords routing_words(const std::string& text, RunRow& row) {
     throw_error(Code::usage, "{}: found '{}', allowed forced_balance, natural, 'capacity 1.25', or nothing", kColumn,
                 text);
   if (out.capacity > 0) said.take("token[ _-]drop(?:s|ping)?");
-  said.take("aux(?:iliary)?[ -]loss(?:es)?");  // a model that trains has one
+  said.take("aux(?:iliary)?[ -]loss(?:es)?");  // a trained model has one: no information
   said.take("dispatcher|router|routing|default");
   if (out.balanced && out.natural) refuse_both(kColumn, text, "forced_balance", "natural");
   if (out.dropless && out.capacity > 0) refuse_both(kColumn, text, "dropless", "a capacity");
@@ -156,7 +156,7 @@ void fill_experts(const RunLine& line, RunRow& row) {
   row.cuda_graphs = graphs == "full" ? CudaGraphs::full : graphs == "partial" ? CudaGraphs::partial : CudaGraphs::none;
   row.exchange_overlapped = overlap == "1";
   row.capacity_factor = said.capacity;
-  const bool cut = said.capacity > 0 && said.capacity <= 1;  // no expert has more than its share
+  const bool cut = said.capacity > 0 && said.capacity <= 1;  // no expert gets more than the balanced number
   row.routing = said.balanced || cut                ? RunRow::Routing::balanced
                 : said.natural || said.capacity > 0 ? RunRow::Routing::natural
                                                     : RunRow::Routing::unsaid;
@@ -188,7 +188,7 @@ void fill_recompute(const RunLine& line, RunRow& row) {
   said.take("sequence parallel|recompute|activation checkpointing");
   note_unknown(said, "act_ckpt", row);
   if (found.empty()) {
-    row.recompute_text.clear();  // it says that it does not say
+    row.recompute_text.clear();  // the cell states that it is unknown
     return;
   }
   switch (found[0]) {
@@ -204,7 +204,7 @@ void fill_recompute(const RunLine& line, RunRow& row) {
       row.recompute = recompute_from_string("products");
       break;
     case Recomputed::every_second:
-      row.recompute = recompute_from_string("block:every-2");  // ac_freq is 2 unless a config says otherwise
+      row.recompute = recompute_from_string("block:every-2");  // ac_freq is 2 if no config sets it
       row.assumed.emplace_back("every second block recomputed, as torchtitan does");
       break;
     case Recomputed::some:
@@ -216,7 +216,7 @@ std::string precision_word(const RunLine& line, RunRow& row) {
   const std::string& text = line.text("precision");
   Sentence said(text);
   const bool unsaid = said.take(kUnsaid);
-  // The first of these words that it has.
+  // Uses the first of these words that the text has.
   static const Phrases<const char*> kWords = {{"(?:amp_)?mxfp8", "amp_mxfp8"},
                                               {"(?:amp_)?nvfp4", "amp_nvfp4"},
                                               {"(?:amp_fp8_)?blockwise", "amp_fp8_blockwise"},

@@ -7,7 +7,7 @@
 namespace wt {
 namespace {
 
-/// Compiled once: tables have hundreds of rows, and each asks for dozens of phrases.
+/// Cached: tables have hundreds of rows, and each row is searched for dozens of phrases.
 const std::regex& compiled(const std::string& expression) {
   thread_local std::map<std::string, std::regex> known;
   const auto found = known.find(expression);
@@ -24,7 +24,7 @@ bool denied(const std::string& before, const std::string& after) {
 
 std::optional<std::vector<std::string>> Sentence::take_first(const char* phrase) {
   if (rest_.find_first_not_of(' ') == std::string::npos) return std::nullopt;
-  // Behind a hyphen or an underscore is the rest of another word, as behind a letter.
+  // After a letter, a hyphen or an underscore, the match would be the rest of another word.
   const std::regex& words = compiled("(?:^|[^a-z0-9_-])(" + std::string(phrase) + ")(?![a-z0-9_])");
   std::optional<std::vector<std::string>> groups;
   std::smatch match;

@@ -1,5 +1,5 @@
-// A cell of free text, as people write it: "forced_balance, dropless; dispatcher DeepEP over UCCL". A column takes the
-// phrases that it knows; what is left was not understood, and the row says so.
+// A cell of free text, such as "forced_balance, dropless; dispatcher DeepEP over UCCL". A column takes the phrases that
+// it knows. The rest was not understood, and the row says so.
 #pragma once
 #include <optional>
 #include <string>
@@ -12,12 +12,13 @@ class Sentence {
  public:
   explicit Sentence(std::string text) : rest_(std::move(text)) {}
 
-  /// Whether the text has the phrase: a regular expression at whole words, letter case ignored. All places of it count
-  /// as understood. A phrase that is denied ("not natural", "DeepEP off") is none.
+  /// Whether the text has the phrase: a regular expression at whole words, letter case ignored. All its occurrences
+  /// then count as understood. A negated phrase ("not natural", "DeepEP off") does not count.
   bool take(const char* phrase) { return take_first(phrase).has_value(); }
-  /// The same of a phrase with one group: what the group holds, at its first place.
+  /// The same for a phrase with one group. Returns the group's text at the first occurrence.
   std::optional<std::string> take_value(const char* phrase);
-  /// The values whose phrases the text has, each once, in order of the list: what is part of another stands after it.
+  /// The values whose phrases the text has, each once, in order of the list. A phrase must come after longer ones that
+  /// include it.
   template <class Value>
   std::vector<Value> take_all(const std::vector<std::pair<const char*, Value>>& known) {
     std::vector<Value> out;
@@ -26,13 +27,14 @@ class Sentence {
     return out;
   }
 
-  /// What nobody took, part by part between commas, semicolons and brackets, without words that say nothing alone.
+  /// What nobody took, in parts between commas, semicolons and brackets. Leaves out words without a meaning of their
+  /// own.
   std::string not_understood() const;
 
  private:
   std::optional<std::vector<std::string>> take_first(const char* phrase);
 
-  std::string rest_;  ///< with blanks where phrases were taken
+  std::string rest_;  ///< text with blanks in place of phrases that were taken
 };
 
 }  // namespace wt

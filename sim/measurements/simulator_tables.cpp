@@ -11,7 +11,7 @@ namespace {
 enum { source, framework, interconnect, model, gpu, n_gpus, parallelism, batch, precision, metric, value };
 constexpr double kGiB = 1 << 30;
 
-/// The number behind `key`, a word of its own: "TP" in "TP2 DP1 PP2"; nothing where the text has no such word.
+/// The number after the word `key`: 2 for "TP" in "TP2 DP1 PP2". `otherwise` if the text has no such word.
 std::int64_t word(const std::string& text, const std::string& key, std::int64_t otherwise) {
   std::smatch found;
   if (!std::regex_search(text, found, std::regex("(?:^| )" + key + " ?(\\d{1,9})(?= |$)"))) return otherwise;
@@ -50,7 +50,7 @@ void fill_model(const std::string& name, ModelSpec& m) {
     throw_error(Code::usage, "model: found '{}', needs a shape as in 'gpt h1024 l12 a16'", name);
 }
 
-/// `whole_GiB`: what shares of memory are of; 0 = the table does not say.
+/// `whole_GiB`: 100 % of a memory share; 0 = the table does not say.
 void fill_measured(const std::string& what, double measured, double whole_GiB, RunRow& row) {
   if (!(measured > 0)) throw_error(Code::usage, "measured_value: found {}, needs a number above 0", measured);
   if (what == "iteration_time_s") {
@@ -74,7 +74,7 @@ void fill_measured(const std::string& what, double measured, double whole_GiB, R
   }
 }
 
-/// By model: what its activations take without recompute and without sequence parallelism, in GiB.
+/// Activations of each model without recompute and without sequence parallelism, in GiB.
 std::map<std::string, double> whole_activations_GiB(const CsvTable& table) {
   std::map<std::string, double> out;
   for (const CsvRow& cells : table.rows)

@@ -61,10 +61,10 @@ bool found(const std::string& text, const char* words) {
   return std::regex_search(text, std::regex(words, std::regex::icase));
 }
 
-/// Whether the framework is NeMo, whose AutoModel is another stack.
+/// Whether the framework is NeMo. NeMo's AutoModel is another stack.
 bool trained_by_nemo(const std::string& framework) { return found(framework, "NeMo(?! ?AutoModel)"); }
 
-/// Whether the framework is built on Megatron-Core, whose recipes shard the optimizer's state (ZeRO-1).
+/// Whether the framework builds on Megatron-Core, whose recipes shard the optimizer state (ZeRO-1).
 bool on_megatron_core(const RunLine& line) {
   return found(line.text("framework"), "Megatron-Core|SimuMax|Megatron-Bridge") ||
          trained_by_nemo(line.text("framework"));
@@ -72,7 +72,7 @@ bool on_megatron_core(const RunLine& line) {
 
 void fill_sharding(const RunLine& line, RunRow& row) {
   const std::string& mode = line.text("fsdp_mode");
-  if (found(mode, "ZeRO[- ]?(stage ?)?[12]|SHARD_GRAD_OP|distributed optimizer")) {  // weights stay
+  if (found(mode, "ZeRO[- ]?(stage ?)?[12]|SHARD_GRAD_OP|distributed optimizer")) {  // weights are not sharded
     row.zero_stage = 1;
   } else if (found(mode, "ZeRO[- ]?0|DDP|NO_SHARD|^(none|no|false|0)$")) {
     row.zero_stage = 0;
@@ -96,7 +96,7 @@ void fill_sharding(const RunLine& line, RunRow& row) {
   row.experts_beside_shards = row.zero_stage == 3 && row.shard_group < row.dp * row.cp && !found(mode, "HSDP|HYBRID");
 }
 
-/// Of tensor groups, stages and replicas whatever is not said follows from the number of GPUs, or is not there.
+/// Degrees that are not stated follow from the number of GPUs; otherwise they are 1.
 void fill_degrees(const RunLine& line, RunRow& row) {
   const auto tp = line.count("tp", 1e4), pp = line.count("pp", 1e4), dp = line.count("dp");
   row.cp = line.count("cp", 1e4).value_or(1);
@@ -114,9 +114,8 @@ void fill_mesh(const RunLine& line, RunRow& row) {
   fill_degrees(line, row);
   row.vp = row.pp > 1 ? line.count("vp", 1e4).value_or(1) : 1;
   row.ep = line.count("ep", 1e4).value_or(1);
-  // Experts are cut over the tensor group, too, unless their ranks are more than there are replicas: then each tensor
-  // rank has experts of its own (Megatron-Core's folding).
-  // Megatron-Bridge's recipes set 1.
+  // Experts are split over the tensor group as well, unless there are more expert ranks than replicas: then each tensor
+  // rank has experts of its own (Megatron-Core's folding). Megatron-Bridge's recipes set etp to 1.
   const auto said = line.count("etp", 1e4);
   const bool bridge = line.has("framework", "Megatron-Bridge");
   const std::int64_t etp = said.value_or(!bridge && row.dp * row.cp % row.ep == 0 ? row.tp : 1);
@@ -127,8 +126,8 @@ void fill_mesh(const RunLine& line, RunRow& row) {
                 "etp: found {} with tensor groups of {}; modelled are experts cut over all of a group or none", etp,
                 row.tp);
   row.whole_experts = etp < row.tp && line.count("experts").value_or(0) > 0;
-  // Megatron-Core's recipes, nanotron's and torchtitan's use it wherever there is tensor parallelism; Megatron-LM of
-  // 2021, its fork Megatron-DeepSpeed, metaseq, which has its products, and InternEvo's table do not.
+  // Recipes of Megatron-Core, nanotron and torchtitan use it whenever there is tensor parallelism. Megatron-LM of 2021,
+  // its fork Megatron-DeepSpeed, metaseq (which has Megatron's products), and InternEvo's table do not.
   const bool ampere = line.has("gpu", "A100") || line.has("gpu", "V100");
   const bool first = (line.text("framework") == "Megatron-LM" || line.has("framework", "Megatron-DeepSpeed") ||
                       line.has("framework", "metaseq")) &&
@@ -137,7 +136,7 @@ void fill_mesh(const RunLine& line, RunRow& row) {
   row.sequence_parallel = row.tp > 1 && (!old || line.has("act_ckpt", "sequence parallel"));
 }
 
-/// What the chunks of the pipeline have, and whether the model has modules of multi-token prediction.
+/// Layers of the pipeline's chunks, and whether the model has modules of multi-token prediction.
 void fill_chunks(const RunLine& line, RunRow& row) {
   const std::string& said = line.text("pipeline_layout");
   if (said.empty()) return;
@@ -145,7 +144,7 @@ void fill_chunks(const RunLine& line, RunRow& row) {
   row.model.mtp_layers = row.pipeline_layout.modules;
 }
 
-/// What recipes of the framework do where a source says nothing of its routing.
+/// If a source does not state the routing: what the framework's recipes do.
 void fill_recipe_routing(const RunLine& line, RunRow& row) {
   if (row.routing != RunRow::Routing::unsaid || row.model.experts == 0) return;
   // moe_pad_expert_input_to_capacity with a moe_expert_capacity_factor of 1: NVIDIA/dgxc-benchmarking
@@ -180,7 +179,7 @@ void fill_memory(const RunLine& line, RunRow& row) {
     row.memory_of = MemoryOf::peak_reserved;  // max_reserved_gib of its DeviceMemoryMonitor
   } else if (line.has("framework", "nanotron")) {
     row.memory_of = MemoryOf::peak_reserved;
-    row.assumed.emplace_back("memory reserved on the first rank");  // up to three times what can be live
+    row.assumed.emplace_back("memory reserved on the first rank");  // up to three times the live memory
   } else {
     row.memory_of = MemoryOf::peak;
   }
@@ -206,7 +205,7 @@ std::vector<RunRow> read_training_runs(const std::filesystem::path& file) {
     row.model.name = line.text("model");
     row.model.source = line.text("arch_evidence");
     row.precision = precision_recipe(precision_word(line, row), "precision");
-    if (line.has("precision", "PURE")) row.gradient_bytes = 2;  // Composer's: reduced in the compute type
+    if (line.has("precision", "PURE")) row.gradient_bytes = 2;  // Composer reduces gradients in the compute type
     fill_memory(line, row);
     row.seq = line.needed("seq_len", 1e8);
     fill_mesh(line, row);

@@ -1,5 +1,6 @@
-// When the ops of a rank start and end, asked in issue order, with the seconds of each known: lanes are chains, and an
-// op waits for what it names. The simulator has no use for it: there ops wait for other ranks and share links, too.
+// When the ops of a rank start and end, if the seconds of each are known. Ops come in issue order. An op waits for the
+// previous op of its lane and for the ops that it names. The replay does not use this clock, because there ops also
+// wait for other ranks and share links.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -10,17 +11,17 @@ namespace wt {
 
 class LaneClock {
  public:
-  /// `synchronous_host` (MachineTraits::synchronous_host): the host itself waits before it issues an op, and does those
-  /// that are not asynchronous. Else it runs ahead, and ops wait on their lanes.
+  /// `synchronous_host` (MachineTraits::synchronous_host): the host waits before it issues an op, and itself runs the
+  /// ops that are not asynchronous. Otherwise the host runs ahead, and ops wait on their lanes.
   explicit LaneClock(bool synchronous_host = false) : synchronous_host_(synchronous_host) {}
 
-  /// When the next op starts. `ready_s`: what it waits for is done; `free_s`: so is what keeps it alone, not the host:
-  /// its communicator's last op.
+  /// When the next op starts. `ready_s`: when all ops that it waits for are done. `free_s`: when its communicator's
+  /// last op is done; the op waits for this, the host does not.
   double start_s(Lane lane, double ready_s, double free_s = 0) {
     if (synchronous_host_) ready_s = host_s_ = std::max(host_s_, ready_s);
     return std::max({ready_s, free_s, lane_s(lane)});
   }
-  /// It is done. `on_host`: it is not asynchronous.
+  /// Records the op's end. `on_host`: the op is not asynchronous.
   void end(Lane lane, double done_s, bool on_host = true) {
     double& last = lane_s_[static_cast<std::size_t>(lane)];
     last = std::max(last, done_s);
@@ -28,9 +29,9 @@ class LaneClock {
     end_s_ = std::max(end_s_, done_s);
   }
 
-  /// The lane's last op is done.
+  /// When the lane's last op is done.
   double lane_s(Lane lane) const { return lane_s_[static_cast<std::size_t>(lane)]; }
-  /// All are.
+  /// When all ops are done.
   double end_s() const { return end_s_; }
 
  private:

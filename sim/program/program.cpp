@@ -109,7 +109,8 @@ class Unroller {
   }
 
  private:
-  /// Numbers of an op's name and of those that it waits for: ops are looked up for every wait of every instance.
+  /// Numbers of an op's name and of the names that it waits for. They are cached, because every wait of every instance
+  /// looks up an op.
   struct Names {
     std::size_t own = 0;
     std::vector<std::size_t> waits;
@@ -161,7 +162,7 @@ class Unroller {
   const Program& program_;
   Places places_;
   std::unordered_map<const Op*, Names> names_;
-  std::vector<int> index_;  ///< of instances by name, microbatch and layer, -1 = not yet
+  std::vector<int> index_;  ///< index of the instance by name, microbatch and layer; -1 = not issued yet
   std::vector<OpInstance> out_;
 };
 

@@ -47,7 +47,7 @@ Lane lane_of(OpKind collective, Axis axis);
 /// What an op does. The trainer dispatches on it. Together with direction and parameter group it identifies the op.
 enum class Action {
   load_batch,  ///< host: the microbatch's tokens from the data set
-  unshard,     ///< gather the group's compute weights from its shards (copy where the shard axis is 1)
+  unshard,     ///< gather the group's compute weights from its shards (a copy if the shard axis has one rank)
   embed,       ///< token embedding
   project,     ///< context parallelism: norm, q/k/v, rope; `attention` is then the rest
   gather_kv,   ///< keys and values of all ranks of the context group; backward sums their gradients
@@ -60,7 +60,7 @@ enum class Action {
   collect,           ///< expert outputs back to the tokens' ranks, over the expert axis
   combine,           ///< weighted sum over the top k, residual
   head_loss,         ///< final norm, output projection, cross-entropy, and their backward
-  reduce_gradients,  ///< sum the group's gradients over its shard axis; no such op where that is 1
+  reduce_gradients,  ///< sum the group's gradients over its shard axis; no such op if that axis has one rank
   exchange_copies,   ///< gradients of experts with copies on other ranks, over the expert axis
   add_copies,        ///< their sum, the same on every rank that holds the expert
   accumulate,        ///< add reduced gradients to the step's gradient shards
@@ -110,7 +110,7 @@ struct Ref {
 struct Buffer {
   std::string name;
   Amount bytes;
-  /// Of resident memory: some frameworks free it and allocate it again, where our trainer keeps a pool.
+  /// For resident memory: some frameworks free it and allocate it again, while our trainer keeps a pool.
   bool comes_and_goes = false;
 };
 
@@ -128,9 +128,9 @@ struct Op {
   std::vector<Buffer> allocates;
   std::vector<Ref> frees;         ///< buffers that are freed when this op is done
   std::vector<Amount> transient;  ///< additional bytes at each moment of the op that may be its peak
-  /// Whether several ranks do it together.
+  /// Whether several ranks run it together.
   bool collective_kind() const { return kind != OpKind::segment && kind != OpKind::copy && kind != OpKind::host; }
-  /// Whether rows are exchanged with experts.
+  /// Whether it exchanges rows with the experts' ranks.
   bool exchanges_rows() const { return action == Action::dispatch || action == Action::collect; }
   bool asynchronous() const { return kind != OpKind::segment && kind != OpKind::host && lane != Lane::compute; }
 };

@@ -8,7 +8,7 @@
 namespace wt {
 
 nlohmann::json to_json(const StepTimeline& timeline);
-/// Throws Error{usage} with the origin.
+/// Throws Error{usage} naming `origin`.
 StepTimeline timeline_from_json(const nlohmann::json& document, const std::string& origin);
 
 }  // namespace wt

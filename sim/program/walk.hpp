@@ -1,7 +1,7 @@
-// The ways through the tree of a step program. What a loop repeats, in which order, and which neighbours a layer has is
-// said here alone; docs/architecture.md lists the readers. unroll() (program.hpp) is for_each_issue with names and
-// waits resolved. Two readers look at the top of the tree themselves, because they keep or cut whole passes:
-// sim/bounds/pipeline_path.cpp and sim/program/compose/overlapped_passes.cpp.
+// Functions that traverse the tree of a step program. Only this file defines what a loop repeats, in which order, and
+// which neighbours a layer has; docs/architecture.md lists the readers. unroll() (program.hpp) is for_each_issue with
+// resolved names and waits. Two readers look at the top of the tree themselves, because they keep or split whole
+// passes: sim/bounds/pipeline_path.cpp and sim/program/compose/overlapped_passes.cpp.
 #pragma once
 #include <algorithm>
 #include <optional>
@@ -19,33 +19,33 @@ inline auto rounds_of(const Loop& loop) {
          std::views::transform([&loop](int i) { return loop.descending ? loop.first - i : loop.first + i; });
 }
 
-/// The ops that stand in a list itself, outside of its loops.
+/// The ops of a list, without those in its loops.
 template <class Nodes>
 auto ops_of(Nodes& nodes) {
   return nodes | std::views::filter([](const Node& node) { return std::holds_alternative<Op>(node); }) |
          std::views::transform([](auto& node) -> auto& { return std::get<Op>(node); });
 }
 
-/// The layer that an op acts on in a round of a loop over `layers` layers: a neighbour's, if the op gathers for that
-/// one. -1: of no layer, as ops outside of such loops (`loop_layer` -1), of the embedding and of the head are.
-/// std::nullopt: the neighbour is not there, and the op is void.
+/// The layer that an op acts on in a round of a loop over `layers` layers: the round's, or a neighbour's if the op
+/// gathers for the neighbour. -1: no layer, for ops outside of such loops (`loop_layer` -1), of the embedding or of the
+/// head. std::nullopt: the neighbour does not exist, and the op is void.
 inline std::optional<int> layer_of(const Op& op, int loop_layer, int layers) {
   if (loop_layer < 0 || op.group == Group::embedding || op.group == Group::head) return -1;
   const int layer = loop_layer + op.layer_delta;
   return layer >= 0 && layer < layers ? std::optional(layer) : std::nullopt;
 }
 
-/// The layer that an op names in such a round; -1: of none. std::nullopt: a neighbour's that is not there.
+/// The layer that a Ref names in such a round; -1: no layer. std::nullopt: a neighbour that does not exist.
 inline std::optional<int> layer_of(const Ref& ref, int loop_layer, int layers) {
   const int layer = ref.layer >= 0 ? ref.layer : loop_layer < 0 ? -1 : loop_layer + ref.layer_delta;
   return loop_layer < 0 || (layer >= 0 && layer < layers) ? std::optional(layer) : std::nullopt;
 }
 
-/// Where an op, or a list, stands in the tree.
+/// The loops around an op or a list.
 struct LoopsAround {
-  const Loop* microbatches = nullptr;  ///< the innermost loop over them; none: nullptr
+  const Loop* microbatches = nullptr;  ///< the innermost loop over microbatches; nullptr = none
   const Loop* layers = nullptr;
-  double times = 1;  ///< rounds of all loops around it, those included in which a neighbour is not there
+  double times = 1;  ///< rounds of all loops around it, including those whose neighbour does not exist
 
   LoopsAround inside(const Loop& loop) const {
     const bool over_layers = loop.index == Loop::Index::layer;
@@ -53,7 +53,8 @@ struct LoopsAround {
   }
 };
 
-/// Each op once, in issue order: visit(op, loops around it). Loops for which enter(loop) is false are left out.
+/// Calls visit(op, loops around it) once for each op, in issue order. Loops for which enter(loop) is false are left
+/// out.
 template <class Visit, class Enter>
 void for_each_op(std::span<const Node> nodes, const Visit& visit, const Enter& enter, const LoopsAround& around = {}) {
   for (const Node& node : nodes)
@@ -67,7 +68,7 @@ void for_each_op(std::span<const Node> nodes, const Visit& visit) {
   for_each_op(nodes, visit, [](const Loop&) { return true; });
 }
 
-/// One time that an op is issued.
+/// One issue of an op.
 struct Issue {
   int microbatch = -1;           ///< -1 outside of loops over microbatches
   int loop_layer = -1;           ///< round of the loop over layers; -1 outside
@@ -75,8 +76,8 @@ struct Issue {
   const Loop* layers = nullptr;  ///< the loop over layers
 };
 
-/// Each op as often as it is issued, in issue order: visit(op, issue). `layers`: Program::layers. Void ops are left
-/// out.
+/// Calls visit(op, issue) for each op as often as it is issued, in issue order. `layers`: Program::layers. Void ops are
+/// left out.
 template <class Visit>
 void for_each_issue(std::span<const Node> nodes, int layers, const Visit& visit, Issue at = {}) {
   for (const Node& node : nodes) {
@@ -95,8 +96,8 @@ void for_each_issue(std::span<const Node> nodes, int layers, const Visit& visit,
   }
 }
 
-/// To change a program: each list of nodes once, however many loops share it, those around it first:
-/// change(list, loops around the first that has it).
+/// To change a program. Calls change(list, loops around it) once for each list of nodes, outer lists first. For a list
+/// that several loops share, `loops` are those of the first.
 template <class Change>
 void for_each_list(std::vector<Node>& nodes, const Change& change, const LoopsAround& around = {},
                    std::set<const void*>&& done = {}) {

@@ -67,9 +67,10 @@ struct WorkItem {
   friend bool operator==(const WorkItem&, const WorkItem&) = default;
 };
 
-/// Whether it is a backward product that computes the gradients of its input and its weight.
+/// Whether the item is a backward product that computes the gradients of its input and its weight.
 bool has_two_gradients(const WorkItem& item);
-/// Only one of them, with a forward product's FLOPs. The input's gradient has the same rows, with n and k swapped.
+/// The product with only one of these gradients and a forward product's FLOPs. The input's gradient has the same rows,
+/// with n and k swapped.
 WorkItem gradient_of_one(WorkItem product);
 
 WorkItem make_item(Kernel kernel, Pass pass, Precision precision, Amount rows, std::array<std::int64_t, 4> dims = {});

@@ -8,8 +8,8 @@
 namespace wt {
 namespace {
 
-/// nanotron: blocks in order, a cost is a block's weights without norms; the next stage begins behind the block that
-/// passes the stage's share. Every stage has a layer here, where nanotron may leave the last one the head alone.
+/// nanotron's rule: the cost of a block is its weights without norms. A new stage begins after the block at which the
+/// cost reaches the stages' share so far. Here every stage has a layer; nanotron may leave the last one only the head.
 std::vector<std::int64_t> layers_by_cost(const ModelSpec& m, std::int64_t stages) {
   std::vector<std::int64_t> out(static_cast<std::size_t>(stages), 0);
   const double layer = as_double(m.attention_parameters() + m.d_model * (m.ffn_rows(m.ffn) + m.ffn));
@@ -28,7 +28,7 @@ std::vector<std::int64_t> layers_by_cost(const ModelSpec& m, std::int64_t stages
 std::vector<std::int64_t> chunk_layers(const ModelSpec& model, const Layout& layout, bool balanced) {
   const std::int64_t chunks = layout.pipeline * layout.virtual_stages, more = model.layers % chunks;
   if (balanced && layout.virtual_stages == 1 && chunks > 1) return layers_by_cost(model, chunks);
-  if (more == 0 || chunks > model.layers) return {};  // fewer layers than chunks: the layout says which have none
+  if (more == 0 || chunks > model.layers) return {};  // if chunks > layers: the layout says which have none
   std::vector<std::int64_t> out(static_cast<std::size_t>(chunks), model.layers / chunks);
   std::for_each(out.begin(), out.begin() + more, [](std::int64_t& layers) { ++layers; });
   return out;
@@ -43,7 +43,7 @@ StepProgram StepProgram::to_peak() const {
 }
 
 double StepProgram::even_rows() const {
-  const std::int64_t senders = layout.whole_experts ? layout.tensor : 1;  // share a data rank's tokens
+  const std::int64_t senders = layout.whole_experts ? layout.tensor : 1;  // they share a data rank's tokens
   return as_double(layout.microbatch * options.seq / layout.context * model.top_k) / as_double(senders);
 }
 
@@ -66,7 +66,7 @@ void take_memory(const StackSpec& stack, ProgramOptions& options) {
 
 Layout with_stack_layers(const StackSpec& stack, const ModelSpec& model, Layout layout) {
   stack.check_layout(layout);
-  // Stacks like Megatron-LM, whose weights stay, distribute layers as the layout does: the ends stand for layers.
+  // Stacks like Megatron-LM keep weights resident and distribute layers as the layout does: the ends count as layers.
   const bool as_layout = stack.memory.resident_weights && !stack.balanced_stages;
   if (layout.chunk_layers.empty() && !as_layout)
     layout.chunk_layers = chunk_layers(model, layout, stack.balanced_stages);

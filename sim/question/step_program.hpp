@@ -1,5 +1,5 @@
-// The program of a training step as a stack arranges it: the one place where a run becomes what is simulated, and what
-// its memory is counted of.
+// The program of a training step as a stack arranges it. Only this code turns a run into what is simulated and what its
+// memory is counted from.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -12,30 +12,30 @@ namespace wt {
 
 struct StepProgram {
   ModelSpec model;
-  Layout layout;           ///< with the layers of its stages as the stack distributes them
-  ProgramOptions options;  ///< of the whole step, with the memory use of the stack
+  Layout layout;           ///< with the stack's distribution of layers over stages
+  ProgramOptions options;  ///< of the whole step, with the stack's memory use
 
   ProgramSet build() const { return build_program_set(model, layout, options); }
-  /// Of the microbatches until memory is highest. A smaller last microbatch, which needs less, is left out.
+  /// The program of the microbatches up to the memory peak. Leaves out a smaller last microbatch, which needs less.
   StepProgram to_peak() const;
-  /// Rows that a rank's experts receive in a full microbatch where all receive equally many.
+  /// Rows that a rank's experts receive in a full microbatch if all experts receive equally many.
   double even_rows() const;
 };
 
-/// What a stack changes: memory, and the layers of stages where the layout does not say them. `shared_cores`: the
-/// ranks' collectives are Gloo's. Throws Error{usage} where the layout has what the stack has not.
+/// Applies what a stack changes: memory, and layers per stage if the layout does not give them. `shared_cores`:
+/// collectives of the ranks use Gloo. Throws Error{usage} if the layout uses a feature that the stack lacks.
 StepProgram step_program(const ModelSpec& model, const Layout& layout, const ProgramOptions& options,
                          const StackSpec& stack, bool shared_cores);
-/// On GPUs, or on hosts whose ranks share cores.
+/// The program of a run on GPUs, or on hosts whose ranks share cores.
 StepProgram step_program(const RunSpec& run, const StackSpec& stack, bool shared_cores = false);
 
-/// How a stack's programs use memory, and whether its attention keeps scores.
+/// Sets how the stack's programs use memory, and whether its attention keeps scores.
 void take_memory(const StackSpec& stack, ProgramOptions& options);
-/// Layers of each chunk of a pipeline: the first ones one more where the chunks do not divide the layers; or by cost,
-/// with the output projection in it (StackSpec::balanced_stages). Empty = equally many.
+/// Layers of each chunk of a pipeline. If the chunks do not divide the layers, the first chunks get one more;
+/// `balanced`: by cost, including the output projection (StackSpec::balanced_stages). Empty = equally many.
 std::vector<std::int64_t> chunk_layers(const ModelSpec& model, const Layout& layout, bool balanced);
-/// The layout with these, as the stack has them, where it does not say them itself. Throws Error{usage} where the
-/// layout has what the stack has not.
+/// The layout with the stack's chunk layers, if the layout does not give them itself. Throws Error{usage} if the layout
+/// uses a feature that the stack lacks.
 Layout with_stack_layers(const StackSpec& stack, const ModelSpec& model, Layout layout);
 
 }  // namespace wt

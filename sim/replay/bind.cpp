@@ -63,7 +63,7 @@ class Binder {
     int microbatch = -1, layer = -1;
   };
 
-  /// The load of an exchange, and the inputs it was made from.
+  /// The load of an exchange, and the inputs from which it was made.
   struct Exchange {
     int load;
     const std::vector<double>* sends;  ///< of the routing table
@@ -218,7 +218,7 @@ class Binder {
       ops.push_back(bound_->tasks.ranks[rank].program->ops[at].op);
       bytes.push_back(ops.back()->collective.bytes.at(bound_->rows(rank, at)));
     }
-    if (one_a_stage_ && op.kind == OpKind::all_to_all) {  // its twins send equally much
+    if (one_a_stage_ && op.kind == OpKind::all_to_all) {  // the simulated rank's twins send equally much
       bytes.resize(static_cast<std::size_t>(group.size), bytes.front());
       ops.resize(bytes.size(), ops.front());
     }
@@ -272,7 +272,7 @@ class Binder {
     set_evidence(c, estimate, kind == OpKind::all_reduce ? std::optional(estimate.algorithm) : std::nullopt);
   }
 
-  /// At nominal rates on nodes of that kind, for an all-reduce with their algorithm.
+  /// Seconds per byte at nominal rates on nodes of that kind; an all-reduce uses the estimate's algorithm.
   double wire_s_per_byte(std::size_t kind, OpKind op_kind, const CollectiveEstimate& estimate,
                          const GroupInstance& group) const {
     const NodeSpec& node = cluster_.of_kind(kind);
@@ -311,8 +311,8 @@ class Binder {
                           : task.scale * traffic_.alone_s(bound_->tasks.loads[static_cast<std::size_t>(task.load)]));
   }
 
-  /// Layers and microbatches with equal routing have equal exchanges, which share one load. With kinds of nodes each is
-  /// scaled separately.
+  /// Layers and microbatches with equal routing have equal exchanges, which share one load. With several kinds of
+  /// nodes, each exchange is scaled separately.
   int exchange_load(const Pending& pending, const std::vector<const Op*>& ops, const std::vector<double>& bytes) {
     const GroupInstance& group = groups_[static_cast<std::size_t>(pending.group)];
     if (static_cast<std::int64_t>(bytes.size()) != group.size)
@@ -400,7 +400,7 @@ std::vector<double> exchange_bytes(const std::vector<const Op*>& ops, const std:
   const Op& op = *ops.at(0);
   const std::size_t n = bytes.size();
   const bool routed = !sends.empty() && op.exchanges_rows();
-  // On the way back a rank returns what it received from the tokens' ranks.
+  // On the way back a rank returns the rows that it received from the tokens' ranks.
   const bool back = op.collective.bytes.per_row != 0;
   std::vector<double> out(n * n, 0.0);
   for (std::size_t i = 0; i < n; ++i) {

@@ -50,7 +50,7 @@ struct UnboundStep {
 };
 
 /// Matches collectives by (axis, group instance, order of issue). Throws Error{usage} if members disagree, and as
-/// OpCost. The programs must outlive the result.
+/// OpCost does. The programs must outlive the result.
 std::unique_ptr<BoundStep> bind_step(const UnboundStep& step, const Representatives& ranks,
                                      const std::vector<NodeHealth>& health = {});
 

@@ -1,5 +1,5 @@
-// Segments as they were bound on nodes of one kind: layers and ranks repeat them a million times. Times that many
-// steps ask for are remembered elsewhere (sim/cost/ops/remembered_cost.hpp).
+// Cache of segments bound on nodes of one kind, because layers and ranks repeat them a million times.
+// sim/cost/ops/remembered_cost.hpp caches times that many steps use.
 #pragma once
 #include <algorithm>
 #include <map>
@@ -12,7 +12,7 @@ namespace wt {
 
 struct BoundSegment {
   TimeEstimate estimate;
-  int evidence = -1;  ///< the binder's index
+  int evidence = -1;  ///< index of the binder's evidence; -1 = not set
 };
 
 class BoundSegments {

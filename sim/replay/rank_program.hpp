@@ -8,7 +8,7 @@
 
 namespace wt {
 
-/// Whether its time or bytes change with the rows received.
+/// Whether the op's time or bytes change with the rows received.
 bool depends_on_rows(const Op& op);
 /// Whether the op is a gather or reduction of a shard group. They share a communicator unless
 /// MachineTraits::separate_reduce_group.
@@ -16,8 +16,8 @@ bool of_shard_group(const Op& op);
 
 struct RankProgram {
   /// `shared`: the mesh whose shard groups use one communicator for gathers and reductions (see
-  /// MachineTraits::separate_reduce_group); nullptr = a communicator for each lane. `program` must outlive this. Throws
-  /// as unroll().
+  /// MachineTraits::separate_reduce_group); nullptr = a communicator for each lane. `program` must outlive the object.
+  /// Throws as unroll() does.
   explicit RankProgram(const Program& program, const Mesh* shared = nullptr);
 
   int size() const { return static_cast<int>(ops.size()); }

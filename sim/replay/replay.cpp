@@ -118,7 +118,7 @@ void summarize(const BoundStep& bound, const RankTimes& times, const Exposure& e
     const auto [it, fresh] = classes.try_emplace({op.action, op.direction, op.group}, result.totals.size());
     if (fresh) result.totals.push_back({op.action, op.direction, op.group, op.lane});
     OpClassTotal& total = result.totals[it->second];
-    if (op.asynchronous()) total.lane = op.lane;  // ops of the class with nothing to move may be the host's
+    if (op.asynchronous()) total.lane = op.lane;  // an op of this class without data to move may have the host's lane
     ++total.count;
     if (evidence.algorithm) total.algorithm = evidence.algorithm;
     total.busy_s += busy;
@@ -146,7 +146,7 @@ void summarize(const BoundStep& bound, const RankTimes& times, const Exposure& e
   const double rest = std::max(0.0, result.step_s - explained);  // standstill for a copy on another lane
   result.low_s += rest;
   result.high_s += rest;
-  if (explained > 0)  // waiting for other ranks has the evidence of the rest
+  if (explained > 0)  // time of waiting for other ranks gets the evidence of the rest of the step
     for (double& seconds : result.evidence_s) seconds *= 1 + rest / explained;
   else
     result.evidence_s[static_cast<std::size_t>(Evidence::derived)] = rest;

@@ -43,7 +43,7 @@ struct OpClassTotal {
   std::int64_t count = 0;
   double busy_s = 0;                        ///< sum of their durations
   double exposed_s = 0;                     ///< time in which the compute lane stood still for them
-  std::optional<AllReduce> algorithm = {};  ///< of all-reduces over GPUs: of the last one
+  std::optional<AllReduce> algorithm = {};  ///< of all-reduces over GPUs: that of the last one
 };
 
 struct ReplayResult {
@@ -58,7 +58,7 @@ struct ReplayResult {
   std::int64_t work = 0;                ///< ops of the simulated ranks, plus kOpsOfStart: the same on every machine
   std::vector<StepTimeline> timelines;  ///< of the simulated ranks, ascending
   std::vector<OpClassTotal> totals;     ///< of the critical rank, in order of first issue
-  /// Of the critical rank, by Lane; a tensor group's collectives count as `tensor`.
+  /// Seconds of the critical rank's lanes, by Lane; a tensor group's collectives count as `tensor`.
   std::array<double, kLanes> lane_busy_s{};
   /// Seconds of the critical rank's step by the root of their evidence. A number that follows from a published figure
   /// counts as published; `derived` counts only numbers without a root. They sum to step_s.

@@ -60,7 +60,7 @@ class Executor {
     std::array<Computing, kLanes> ops;
   };
 
-  // Tokens: a rank and its op, while the op computes; or a collective, and whether a load or the latency has ended.
+  // Tokens: a rank and its op, while the op computes; or a collective, and whether its load or its latency has ended.
   static constexpr std::int64_t kCollective = std::int64_t{1} << 62;
   static std::int64_t op_token(int rank, int i) { return (static_cast<std::int64_t>(rank) << 32) | i; }
   static std::int64_t collective_token(int c, int part) {
@@ -89,7 +89,7 @@ class Executor {
       finish_collective(c);
   }
 
-  /// The op's dependencies are done.
+  /// Called when the op's dependencies are done.
   void issue(int rank, int i) {
     times(rank, i).issued = engine_.now();
     if (program(rank).collective(i))
@@ -125,7 +125,7 @@ class Executor {
     engine_.delay(seconds, op_token(rank, computing.op));
   }
 
-  /// False for a stale event: the op has got another end since.
+  /// False for a stale event: the op's end has changed since.
   bool computed(int rank, int i) {
     Busy& busy = computing_[static_cast<std::size_t>(rank)];
     const auto end = busy.ops.begin() + static_cast<std::ptrdiff_t>(busy.count);

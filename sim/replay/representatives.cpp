@@ -11,7 +11,7 @@
 namespace wt {
 namespace {
 
-/// Every group of every axis lies inside one block, or repeats in all blocks that it spans.
+/// Whether every group of every axis lies inside one block, or repeats in all blocks that it spans.
 bool groups_nest(const Layout& layout, std::int64_t block) {
   const Mesh mesh(layout);
   const auto nests = [&](std::int64_t ranks) { return ranks % block == 0 || block % ranks == 0; };
@@ -22,7 +22,7 @@ bool groups_nest(const Layout& layout, std::int64_t block) {
   return true;
 }
 
-/// Ranks [0, block) of a stage have the same classes and routing as every later block.
+/// Whether ranks [0, block) of a stage have the same classes and routing as every later block.
 bool blocks_are_twins(const ProgramSet& programs, const Layout& layout, const RoutingSource& routing, std::int64_t step,
                       std::int64_t block) {
   const std::int64_t stage = layout.stage_ranks();
@@ -43,7 +43,8 @@ bool blocks_are_twins(const ProgramSet& programs, const Layout& layout, const Ro
   return true;
 }
 
-/// All ranks of a stage run one program, receive equally many rows, and are placed alike on healthy nodes of one kind.
+/// Whether all ranks of a stage run one program, receive equally many rows, and are placed equally on healthy nodes of
+/// one kind.
 bool stages_are_twins(const ProgramSet& programs, const Layout& layout, const ClusterSpec& cluster,
                       const RoutingSource& routing, std::int64_t step, const std::vector<NodeHealth>& health) {
   if (cluster.shared_cores() || cluster.uplinks_matter() || !cluster.others.empty() || !health.empty()) return false;

@@ -26,7 +26,7 @@ inline constexpr std::int64_t kLargestBlock = 512;
 struct Representatives {
   bool folded = false;
   bool uplink_shares = false;
-  bool one_a_stage = false;  ///< one rank stands for each stage
+  bool one_a_stage = false;  ///< one rank represents each stage
   /// World ranks, ascending; closed under the expert, tensor and pipeline axes, except with one_a_stage.
   std::vector<std::int64_t> ranks;
 };

@@ -1,5 +1,5 @@
-// The highest memory of a step over its ranks, each with the rows that the routing sends to it: what the timelines of a
-// replay say, without its clock.
+// The highest memory of a step over its ranks, each with the rows that the routing sends to it: the figure of a
+// replay's timelines, without simulating times.
 #pragma once
 #include "sim/program/memory/live_memory.hpp"
 #include "sim/program/routing/routing.hpp"
@@ -7,8 +7,8 @@
 
 namespace wt {
 
-/// Of the first expert group; other groups are routed alike. `step`: its microbatches until the peak
-/// (StepProgram::to_peak).
+/// Over the ranks of the first expert group; other groups have the same routing. `step` has the microbatches until the
+/// peak (StepProgram::to_peak).
 LiveMemory routed_memory(const StepProgram& step, const RoutingSource& routing, Ranks ranks);
 
 }  // namespace wt

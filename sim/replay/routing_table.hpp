@@ -29,7 +29,7 @@ class RoutingTable {
   std::int64_t expert_;
   int layers_;
   int last_;    ///< last microbatch, which may have fewer tokens than the others
-  bool alike_;  ///< all others are routed alike, so the first stands for them
+  bool alike_;  ///< all microbatches before the last are routed alike, so only the first is stored
   std::vector<std::int64_t> groups_;
   std::vector<std::vector<double>> sends_, slots_;  ///< by microbatch, layer and group
   std::vector<double> rows_;                        ///< by microbatch, layer, group and expert coordinate

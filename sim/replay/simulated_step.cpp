@@ -6,7 +6,7 @@
 namespace wt {
 namespace {
 
-constexpr std::int64_t kSteady = 2;  // microbatches after which, without a pipeline, all take equally long
+constexpr std::int64_t kSteady = 2;  // without a pipeline, later microbatches all take equally long
 
 void extend_total(OpClassTotal& total, const std::vector<OpClassTotal>& before, double more) {
   const auto same = std::find_if(before.begin(), before.end(), [&](const OpClassTotal& b) {
@@ -32,8 +32,8 @@ SimulatedStep simulated_step(const StepQuestion& question, const OpCost& cost, c
     out.replay = replay(out.programs, layout, model, question.cluster, cost, routing, asked);
     return out;
   };
-  // A pipeline is full with as many microbatches as stages, and its chunks need multiples of that. Passes that overlap
-  // others need twice as many, because the first forward passes run alone.
+  // A pipeline is full with as many microbatches as stages; with chunks the number must be a multiple of the stages.
+  // Overlapped passes need twice as many, because the first forward passes run alone.
   const bool beside = layout.exchange_overlap || layout.schedule == Schedule::dualpipe_v;
   const std::int64_t stages = layout.pipeline, period = stages > 1 ? stages : 1,
                      full = stages == 1 ? kSteady : stages * (beside ? 2 : 1);

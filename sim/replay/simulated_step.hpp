@@ -1,5 +1,5 @@
 // One training step on a cluster, for `windtunnel simulate`, plans and `windtunnel validate runs`: the replayed step
-// program, plus what happens once a step outside of it.
+// program, plus the time of work that a step does once outside of the program.
 #pragma once
 #include "sim/question/step_question.hpp"
 #include "sim/replay/replay.hpp"
@@ -10,7 +10,7 @@ struct SimulatedStep {
   ProgramSet programs;            ///< of the replayed microbatches
   ReplayResult replay;            ///< sums are of the whole step, timelines of the replayed microbatches
   std::int64_t microbatches = 0;  ///< of the step
-  std::int64_t replayed = 0;      ///< the first so many are replayed; the others take as long as the last of these
+  std::int64_t replayed = 0;      ///< the first so many are replayed; each later one takes as long as the last of these
 };
 
 struct StepOptions {

@@ -73,7 +73,7 @@ Traffic::Traffic(const ClusterSpec& cluster, const Layout& layout, const Represe
 /// Uplink pools of whole leaves, or a share for each rank. A degraded leaf always has whole ones, as all of its ranks
 /// are simulated.
 void Traffic::add_uplinks(const std::vector<std::int64_t>& ranks) {
-  // Of one rail; missing nodes of the last leaf count like the last node.
+  // Bytes/s of a leaf's uplinks on one rail. Nodes missing on the last leaf count like its last node.
   const auto leaf_Bps = [&](std::int64_t leaf) {
     double sum = 0;
     for (std::int64_t i = 0; i < cluster_.nodes_per_leaf; ++i) {
@@ -228,7 +228,7 @@ PoolLoad Traffic::all_to_all(const GroupInstance& g, const std::vector<double>& 
       if (simulated(i)) sum_.add(port(from, a == b ? nvlink_out : nic_out), amount);
       if (!simulated(j)) continue;
       sum_.add(port(to, a == b ? nvlink_in : nic_in), amount);
-      // The member that received it passes it on; all members of the node do so alike.
+      // The receiving member passes it on to the other members of its node, as all members of the node do.
       if (rows_of_token > 0 && a != b) {
         const double passed =
             bytes[i * n + j] * sent(bytes[i * n + j]) * (1 - 1 / as_double(g.on_nodes[node_of[j]].count));

@@ -76,13 +76,14 @@ class Traffic {
   const std::vector<double>& capacity() const { return capacity_; }
   std::vector<int> cores() const;
   GroupInstance group(Axis axis, std::int64_t index) const;
-  /// A group of a sender and a receiver. `ring`: load of a message's byte on the pools of the simulated ones.
+  /// A group of a sender and a receiver. `ring`: load of one message byte on the pools of those of them that are
+  /// simulated.
   GroupInstance channel(std::int64_t from, std::int64_t to) const;
   /// Load per byte of an all-reduce's buffer, on the pools of simulated members.
   PoolLoad all_reduce(const GroupInstance& group, AllReduce algorithm) const;
   /// `bytes[i * n + j]`: from the group's member i to member j. Returns the load on the pools of simulated members.
-  /// `rows_of_token` as in Collective: a token with so many rows crosses to a node once, and passes on to each of the
-  /// node's members once.
+  /// `rows_of_token` as in Collective: a token with so many rows is sent once to a node, and passed on once to each of
+  /// the node's members.
   PoolLoad all_to_all(const GroupInstance& group, const std::vector<double>& bytes,
                       std::int64_t rows_of_token = 0) const;
   /// The load with the amounts on each kind of node multiplied by the kind's factor. Uplinks, which all kinds share,

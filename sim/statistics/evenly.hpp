@@ -1,4 +1,4 @@
-// Some of many, evenly spread over their order.
+// A sample evenly spread over the order of its members.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace wt {
 
-/// All of `members` where they are at most `most`, else `most` of them.
+/// All of `members` if there are at most `most`, else `most` of them.
 template <typename T>
 std::vector<T> evenly(const std::vector<T>& members, std::size_t most) {
   const std::size_t n = std::min(members.size(), most);

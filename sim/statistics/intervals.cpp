@@ -10,7 +10,7 @@
 namespace wt {
 
 namespace {
-constexpr double kTail = 0.1;  // on either side of an 80 % interval, before it shrinks for few groups
+constexpr double kTail = 0.1;  // probability on either side of an 80 % interval, before it is reduced for few groups
 
 std::string kind_of(const std::string& regime) { return regime.substr(0, regime.find(", ")); }
 
@@ -20,7 +20,7 @@ std::pair<double, double> conformal_bounds(std::vector<double> values, double ta
   if (values.empty()) throw_error(Code::usage, "conformal bounds: found no value, allowed at least one");
   std::sort(values.begin(), values.end());
   const auto n = static_cast<double>(values.size());
-  const auto below = static_cast<std::size_t>(std::floor(tail * (n + 1)));  // rank of the lower bound, from one
+  const auto below = static_cast<std::size_t>(std::floor(tail * (n + 1)));  // rank of the lower bound, counted from 1
   const std::size_t low = below == 0 ? 0 : below - 1;
   return {values[low], values[values.size() - 1 - low]};
 }

@@ -10,8 +10,8 @@
 namespace wt {
 namespace {
 
-constexpr int kMostEvaluations = 2000;  // of all residuals; fits here take 100-600
-constexpr double kTolerance = 1e-6;     // relative, of sum and parameters: far below what data can tell apart
+constexpr int kMostEvaluations = 2000;  // of all residuals; fits in this project take 100-600
+constexpr double kTolerance = 1e-6;     // relative, of sum and parameters: far below the resolution of the data
 
 struct Functor {
   using Scalar = double;
@@ -38,7 +38,7 @@ Eigen::VectorXd least_squares(const Residuals& residuals, Eigen::Index count, Ei
     throw_error(Code::usage, "least squares: found {} residuals for {} parameters, needs at least as many", count,
                 start.size());
   const Functor functor{&residuals, start.size(), count};
-  Eigen::NumericalDiff<Functor> differentiated(functor, 1e-12);  // steps of 1e-6: rounding of sums is 1e-13
+  Eigen::NumericalDiff<Functor> differentiated(functor, 1e-12);  // step 1e-6; sums have rounding errors of 1e-13
   Eigen::LevenbergMarquardt<Eigen::NumericalDiff<Functor>> solver(differentiated);
   solver.parameters.maxfev = kMostEvaluations;
   solver.parameters.ftol = solver.parameters.xtol = kTolerance;

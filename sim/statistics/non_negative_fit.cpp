@@ -34,7 +34,7 @@ std::vector<double> fit_non_negative(const std::vector<std::vector<double>>& fea
                    [](unsigned a, unsigned b) { return std::popcount(a) < std::popcount(b); });
 
   std::vector<double> best(count, 0.0);
-  double best_residual = wanted.squaredNorm();  // of all coefficients zero
+  double best_residual = wanted.squaredNorm();  // with all coefficients zero
   for (unsigned subset : subsets) {
     std::vector<Eigen::Index> columns;
     for (std::size_t j = 0; j < count; ++j)

@@ -32,7 +32,7 @@ std::string regime_of(const CollectiveRow& row) {
                      row.domains() > 1 ? "many nodes" : "one node", row.bytes < kSmallMessage ? "<" : ">=");
 }
 
-/// Estimators without a group, and the typical shares of the nominal rate that the naive prediction takes.
+/// The estimator without a group, and the typical share of the nominal link rate for the baseline.
 class Others {
  public:
   Others(std::vector<CollectivePoint> points, LeftOut left_out)

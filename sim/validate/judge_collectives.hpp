@@ -1,5 +1,5 @@
-// Judges the times of collectives: the estimator is built without a row's group, asked, and compared with what was
-// measured. What is judged is what plans.
+// Compares measured times of collectives with an estimator that was fitted without the measured row's group. It is the
+// estimator that plans use.
 #pragma once
 #include <vector>
 
@@ -8,9 +8,10 @@
 
 namespace wt {
 
-/// One judged row a measurement of `rows`, in order. The estimator knows `reference`, except what is of the row's own
-/// group (all rows of its source on its GPU, nodes, GPUs and fabric) or origin. The baseline holds the share of the
-/// nominal rate constant: the median of the same rows. Intervals are the estimator's.
+/// One judged row for each of `rows`, in order. For each, the estimator is fitted to `reference` without the row's
+/// group (all rows of its source on its GPU, nodes, GPUs and fabric) or without its origin. The baseline assumes a
+/// constant share of the nominal link rate: the median of the other groups' rows with the same form of collective.
+/// Intervals of forecasts are the estimator's.
 std::vector<Judged> judge_collectives(const std::vector<CollectiveRow>& rows,
                                       const std::vector<CollectiveRow>& reference, LeftOut left_out = LeftOut::group);
 

@@ -12,7 +12,7 @@
 namespace wt {
 namespace {
 
-/// Of everything that the data sheet allows, the share that the other groups reach.
+/// The median share of the data sheet's peak that the other groups reach.
 class TypicalShares {
  public:
   explicit TypicalShares(const std::vector<KernelPoint>& reference) {

@@ -1,5 +1,5 @@
-// Published times of kernels beside what the estimator that times steps (sim/cost/kernels/kernel_times.hpp) says of
-// them without the points of their own group.
+// Compares published kernel times with the estimator that times steps (sim/cost/kernels/kernel_times.hpp), fitted
+// without the points of the row's group.
 #pragma once
 #include <vector>
 
@@ -8,9 +8,9 @@
 
 namespace wt {
 
-/// One judged row a measurement of `rows`, in order. The group that has no part in an answer: all points of this GPU
-/// with the row's op, n and k (KernelPoint::group). The baseline holds MFU (products) or bandwidth (others) constant:
-/// the median of the other groups among `reference`, of this GPU and op.
+/// One judged row for each of `rows`, in order. A row's group is left out of its fit: all points of this GPU with the
+/// row's op, n and k (KernelPoint::group). The baseline assumes constant MFU (products) or bandwidth (other ops): the
+/// median of the other groups in `reference` with this GPU and op.
 std::vector<Judged> judge_kernels(const std::vector<KernelRow>& rows, const PublishedKernelFit& fit,
                                   const std::vector<KernelPoint>& reference);
 

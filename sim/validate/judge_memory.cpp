@@ -42,7 +42,7 @@ double parameters_a_gpu(const RunRow& row) {
   return static_cast<double>(row.model.total_parameters()) / static_cast<double>(row.tp * row.pp);
 }
 
-/// Bytes a parameter of the reference's other groups, of peaks of any kind where the row's kind has none.
+/// Median bytes per parameter in the reference's other groups. Uses peaks of any kind if the row's kind has none.
 std::optional<double> bytes_a_parameter(const RunRow& of, const std::vector<RunRow>& reference) {
   std::vector<double> same, peaks;
   for (const RunRow& row : reference) {

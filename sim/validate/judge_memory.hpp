@@ -1,4 +1,4 @@
-// Judges the memory that plans and simulations ask for (sim/cost/memory/stack_memory.hpp) by published figures.
+// Compares published memory figures with the memory model of plans and simulations (sim/cost/memory/stack_memory.hpp).
 #pragma once
 #include <string>
 #include <vector>
@@ -11,21 +11,20 @@
 
 namespace wt {
 
-/// Bytes of tensors at the peak, as `windtunnel simulate` prints them of the run's files: on the rank with most, or of
-/// the first stage where the stack's tables print that one. Throws Error{usage} where no layout of ours is the row's.
+/// Bytes of tensors at the peak, as `windtunnel simulate` prints them for the row's run files: on the fullest rank, or
+/// on the first stage if the stack prints that one. Throws Error{usage} if none of our layouts matches the row.
 LiveMemory simulated_memory(const RunRow& row, const StackSpec& stack);
 
-/// One judged row, in order, for every row with a memory and every unusable one. Each is asked of the model without the
-/// row's own group (MemoryModel::group_of) or origin. `stack`: the name of the stack of all of `rows`; empty = by their
-/// framework, of `stacks`. `model`: of the reference's samples; rows have no part in it that the reference has not. The
-/// baseline holds the bytes a parameter on the GPU constant: the median of the other groups of `reference` with the
-/// same kind of figure.
+/// One judged row for each of `rows` that has a memory figure or is unusable, in order. The model is fitted to
+/// `reference` without the row's group (MemoryModel::group_of) or its origin. `stack` names the stack of all `rows`; if
+/// it is empty, `stacks` is searched for the row's framework. The baseline assumes constant bytes per parameter on the
+/// GPU: the median of the other groups in `reference` with the same kind of figure.
 std::vector<Judged> judge_memory(const std::vector<RunRow>& rows, const std::vector<RunRow>& reference,
                                  const std::vector<StackSpec>& stacks, const std::string& stack = "",
                                  LeftOut left_out = LeftOut::group);
 
-/// The same of what processes take outside of their allocator; each row without its own origin. The baseline is the
-/// median of the other origins' rows, of one GPU or of several as the row's.
+/// The same for the memory that processes use outside their allocator. Each row is predicted without its origin. The
+/// baseline is the median of the other origins' rows, for one GPU or for several as in the row.
 std::vector<Judged> judge_outside(const std::vector<OutsideRow>& rows, const std::vector<OutsideRow>& reference,
                                   const std::vector<StackSpec>& stacks);
 

@@ -17,10 +17,10 @@
 namespace wt {
 namespace {
 
-/// Means over iterations.
+/// Means over the recorded iterations.
 struct PlacedForecast {
   RunForecast step;
-  double routed = 0;  ///< share of the step that loads have a part in: experts, and waiting for their rows
+  double routed = 0;  ///< share of the step's time that depends on loads: experts, and waiting for their rows
 };
 
 double routed_share(const ReplayResult& step) {
@@ -78,7 +78,7 @@ class PlacedRun {
   StepWithout step_;
   RememberedCost remembered_;
   Evidence evidence_ = Evidence::derived;
-  std::map<std::pair<std::string, std::string>, PlacedForecast> under_;  ///< by recording
+  std::map<std::pair<std::string, std::string>, PlacedForecast> under_;  ///< by recording (model and method)
   PlacedForecast balanced_;
 };
 
@@ -86,7 +86,7 @@ Forecast forecast_of(const RunForecast& step, const EvidenceShares& evidence) {
   return {step.step_s, step.low_s, step.high_s, evidence, ""};
 }
 
-/// `assumed` of the time rests on assumptions, the rest on `otherwise`.
+/// A share `assumed` of the time rests on assumptions, the rest on `otherwise`.
 EvidenceShares partly_assumed(double assumed, Evidence otherwise) {
   EvidenceShares out{};
   out[static_cast<std::size_t>(otherwise)] = 1 - assumed;
@@ -147,7 +147,7 @@ class PlacementJudge {
 
   const RoutedContext& context_;
   const PublishedTimes& published_;
-  /// By model, the one whose shape it has, experts, choices, and whether the shape is assumed.
+  /// By name of the case, model that gave the shape, experts, choices per token, and whether the shape is assumed.
   std::map<std::tuple<std::string, std::string, std::int64_t, std::int64_t, bool>, std::unique_ptr<PlacedRun>> runs_;
 };
 

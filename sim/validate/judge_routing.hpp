@@ -1,7 +1,7 @@
-// Measured steps under several placements of experts beside what the code behind `windtunnel simulate` says of them. A
-// row's shape and layout become a run file, a cluster and a stack (run_files.hpp), its rank loads a routing source, and
-// every recorded iteration is replayed. Times are those of the row's stack, without what its origin published: rows
-// say nothing of one another, and nothing is fitted here.
+// Compares measured steps under several placements of experts with the code of `windtunnel simulate`. A row's shape and
+// layout become a run file, a cluster and a stack (run_files.hpp), and its rank loads become a routing source. Every
+// recorded iteration is replayed. Times are those of the row's stack, without what its origin published. Nothing is
+// fitted to the rows.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -13,9 +13,9 @@
 
 namespace wt {
 
-/// One judged row a measurement of `rows`, in order: the mean over the recorded iterations, with the mean interval that
-/// simulations print. Shape and loads are those of routed_case.hpp; the regime says how near they are, `assumed` what
-/// was taken for granted, which intervals do not count. The baseline is the same step with even loads.
+/// One judged row for each of `rows`, in order: the means over the recorded iterations of the step time and of its
+/// simulated interval. routed_case.hpp gives shape and loads. The regime says how closely they match the row, and
+/// `assumed` lists the assumptions; intervals do not cover these. The baseline is the same step with even loads.
 std::vector<Judged> judge_routing(const std::vector<PlacedStep>& rows, const RoutedContext& context,
                                   const PublishedTimes& published,
                                   const std::function<void(std::size_t done, std::size_t all)>& progress = {});

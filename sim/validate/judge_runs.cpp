@@ -18,7 +18,7 @@
 namespace wt {
 namespace {
 
-/// Rows whose errors are alike.
+/// Rows with similar errors.
 std::string regime_of(const RunRow& r) {
   const bool meshed = r.tp > 1 || r.pp > 1;
   std::string regime = r.model.experts > 0 ? "MoE, " : "dense, ";
@@ -32,13 +32,13 @@ std::string regime_of(const RunRow& r) {
   return regime;
 }
 
-/// The same training, arranged in another way.
+/// The same training; rows with this choice differ in their layout.
 std::string choice_of(const RunRow& r) {
   return fmt::format("{} on {} x {}, {} x {} tokens, {} ({})", r.model.name, r.gpus, r.gpu, r.global_batch, r.seq,
                      r.precision.word, r.source);
 }
 
-/// Of the data sheet's FLOP/s, those of the model that a measured step reaches.
+/// Model FLOP/s of a measured step over the data sheet's FLOP/s.
 std::optional<double> share_of_peak(const RunRow& r) {
   const auto sheet = data_sheet(r.gpu);
   if (!sheet || !r.unusable.empty() || !(r.step_s > 0)) return std::nullopt;

@@ -1,6 +1,6 @@
-// Published training steps beside what `windtunnel simulate` says of them. Each row is written as the files that a user
-// would write (run_files.hpp), timed by constants of its stack that were fitted without it
-// (sim/fit/stack_fit.hpp), and simulated by the code behind that command.
+// Compares published training steps with the code of `windtunnel simulate`. Each row becomes the files that a user
+// would write (run_files.hpp). Its times use constants of its stack that were fitted without the row
+// (sim/fit/stack_fit.hpp).
 #pragma once
 #include <functional>
 #include <memory>
@@ -15,31 +15,31 @@
 
 namespace wt {
 
-/// Seconds of the run's step, with its 80 % interval; what `windtunnel simulate` prints.
+/// Seconds of the run's step with its 80 % interval, as `windtunnel simulate` prints them.
 struct RunForecast {
   double step_s = 0, low_s = 0, high_s = 0;
 };
 RunForecast forecast(const RunFiles& files, const OpCost& cost, const StepRatiosByKind& off_by = {});
-/// The same of one step of a routing that no file of ours can say.
+/// The same for one step under a routing that our files cannot describe.
 ReplayResult simulated(const RunFiles& files, const OpCost& cost, const StepRatiosByKind& off_by,
                        const RoutingSource& routing, std::int64_t step = 0);
 
-/// What must have no part in a prediction.
+/// Data that a prediction of a row must not use.
 enum class LeftOutOfSteps {
   nothing,
   origin,  ///< all that the row's origin published: steps and benchmarks
   stack,   ///< all steps of the same stack, too
 };
 
-/// The run's step without what it belongs to: `files` with a fabric that nobody else measured taken for what is usual
-/// on its kind of link, and its times.
+/// Files and times that predict a run's step without the data in `left_out`. A fabric that only the left-out data
+/// measured is replaced by a typical fabric of its kind of link.
 struct StepWithout {
   StepWithout(const RunRow& row, const StackSpec& stack, const PublishedTimes& published, LeftOutOfSteps left_out);
   RunFiles files;
   std::unique_ptr<const StackCost> cost;
   StepRatiosByKind off_by;
-  bool typical = false;     ///< nobody else measured the stack: it takes the typical stack's constants
-  bool known_chip = false;  ///< somebody else measured the GPU
+  bool typical = false;     ///< no other data of the stack: the typical stack's constants are used
+  bool known_chip = false;  ///< other data has this GPU
 };
 
 struct RunsAsked {
@@ -48,9 +48,9 @@ struct RunsAsked {
   std::function<void(std::size_t done, std::size_t all)> progress = {};
 };
 
-/// One judged row a measurement of `rows`, in order. The fit sees the published tables alone, without what the row
-/// belongs to; a stack of which nothing else was measured gets the typical constants, and says so in its regime. The
-/// baseline holds MFU constant: the median of the other groups of the same regime on this GPU, whoever published them.
+/// One judged row for each of `rows`, in order. The fit uses the published tables alone, without the data in
+/// `left_out`. A stack without other measurements gets the typical constants. The baseline assumes constant MFU: the
+/// median of the other groups of the same regime on this GPU, of any origin.
 std::vector<Judged> judge_runs(const std::vector<RunRow>& rows, const PublishedTimes& published,
                                const RunsAsked& asked = {});
 

@@ -13,7 +13,7 @@ namespace {
 
 using Choices = std::map<std::string, std::vector<const Judged*>>;
 
-/// Predicted rows by choice, of those with several alternatives.
+/// Rows with a prediction by choice. Leaves out choices with fewer than two.
 Choices choices_of(const std::vector<Judged>& rows, Forecast Judged::*which) {
   Choices choices;
   for (const Judged& row : rows)
@@ -37,9 +37,9 @@ std::optional<double> spearman_among(const std::vector<const Judged*>& rows, For
   return spearman(predicted, measured);
 }
 
-constexpr std::int64_t kManyAlternatives = 10;  // the rank correlation of fewer is mostly chance
+constexpr std::int64_t kManyAlternatives = 10;  // with fewer alternatives, the rank correlation is mostly chance
 
-/// Within choices, a mean over those of many alternatives, or else over all; over all rows where nothing is a choice.
+/// See Accuracy::spearman.
 std::optional<double> spearman_of(const std::vector<Judged>& rows, const std::vector<ChoiceAccuracy>& choices,
                                   Forecast Judged::*which) {
   std::vector<double> many, few;

@@ -17,7 +17,7 @@
 namespace wt {
 namespace {
 
-/// Letters and digits, in lower case: 'Mixtral_8x7B' is 'mixtral-8x7b'.
+/// Letters and digits, in lower case: 'Mixtral_8x7B' and 'mixtral-8x7b' become 'mixtral8x7b'.
 std::string folded(const std::string& name) {
   std::string out;
   for (const char c : name)
@@ -26,7 +26,7 @@ std::string folded(const std::string& name) {
   return out;
 }
 
-/// One name for methods that the artifact's tables, its scripts and its paper call differently.
+/// One name for methods whose names differ between the artifact's tables, scripts and paper.
 std::string folded_method(const std::string& method) {
   const std::string name = folded(method);
   static const std::map<std::string, std::string> kSynonyms = {
@@ -47,7 +47,7 @@ std::string layout_text(const RunRow& run) {
                      run.global_batch, run.seq, run.accumulation);
 }
 
-/// The model whose shape and the setup whose layout are nearest to a variant that nobody set up.
+/// For a variant without a setup: the model with the nearest shape, and the setup with the nearest layout.
 class Stand {
  public:
   Stand(const RoutedContext& context, const PlacedStep& row) : setups_(context.setups), row_(row) {
@@ -58,13 +58,15 @@ class Stand {
       if (folded(model.name) == base) shapes_.push_back({&model, nullptr});
   }
 
-  /// Sets setup and assumptions; throws Error{usage} where no such model can be.
+  /// Sets setup and assumptions. False: no shape or no setup is known. Throws Error{usage} if no such model is
+  /// possible.
   bool fill(RoutedCase& out) const {
     if (shapes_.empty() || setups_.empty()) return false;
     const std::string& name = row_.model;
     const bool said = row_.experts > 0;
     const Shape& shape = *std::min_element(shapes_.begin(), shapes_.end(), [&](const Shape& a, const Shape& b) {
-      return said ? rank(a) < rank(b) : a.model->experts < b.model->experts;  // the fewest: variants cut experts up
+      return said ? rank(a) < rank(b) : a.model->experts < b.model->experts;  // the fewest experts: variants split
+                                                                              // experts
     });
     ModelSpec model = *shape.model;
     if (said) cut(model);
@@ -87,22 +89,22 @@ class Stand {
  private:
   struct Shape {
     const ModelSpec* model;
-    const RoutedSetup* setup;  ///< none: of configs/models
+    const RoutedSetup* setup;  ///< null: the shape is from configs/models
   };
 
   static bool same(const ModelSpec& a, const ModelSpec& b) {
     return a.experts == b.experts && a.top_k == b.top_k && a.ffn == b.ffn;
   }
 
-  /// Dense models last, then by experts and choices; setups before models without a layout.
+  /// Sort key: dense models last, then distance in experts and choices, then setups before models without a layout.
   std::tuple<bool, double, bool> rank(const Shape& shape) const {
     const ModelSpec& m = *shape.model;
     if (m.experts == 0) return {true, 0, true};
     return {false, apart(m.experts, row_.experts) + apart(m.top_k, row_.top_k), shape.setup == nullptr};
   }
 
-  /// Where experts and choices grow alike, every expert is cut into as many parts, as e16k4 is of e8k2 in the recorded
-  /// models: a token still passes the same width. Otherwise experts are as wide as the others.
+  /// If experts and choices grow by the same factor, every expert is split by it, as e16k4 is from e8k2 in the recorded
+  /// models: a token still passes the same width. Otherwise experts keep their width.
   void cut(ModelSpec& model) const {
     if (model.experts > 0 && row_.experts * model.top_k == row_.top_k * model.experts)
       model.ffn = std::max<std::int64_t>(1, model.ffn * model.experts / row_.experts);
@@ -110,7 +112,7 @@ class Stand {
     model.top_k = row_.top_k;
   }
 
-  /// Those beside the file first: they say what its cluster is.
+  /// Setups from the folder of the measured file come first: they describe its cluster.
   const RoutedSetup& nearest_layout(const ModelSpec& model) const {
     const auto distance = [&](const RoutedSetup& s) {
       const ModelSpec& m = s.run.model;
@@ -127,7 +129,7 @@ class Stand {
   std::vector<Shape> shapes_;
 };
 
-/// What was wrong with the tables beside: the first of it.
+/// The first line that was refused in tables of the same folder.
 std::string also(const RoutedContext& context) {
   if (context.refused.empty()) return "";
   return fmt::format("; {} lines beside were not taken, the first: {}", context.refused.size(),
@@ -165,14 +167,14 @@ void find_setup(RoutedCase& out, const PlacedStep& row, const RoutedContext& con
   }
 }
 
-/// A rank with m of the experts has at most min(m, top_k) of a token's top_k rows.
+/// A bound on rank load over the mean: a rank with m experts receives at most min(m, top_k) of a token's top_k rows.
 double fullest_possible(const RunRow& run) {
   const double held = static_cast<double>(run.model.experts) / static_cast<double>(run.ep),
                top_k = static_cast<double>(run.model.top_k);
   return static_cast<double>(run.ep) * std::min(held, top_k) / top_k;
 }
 
-/// Takes the nearest of the recordings of the row's method; how much their fullest rank has is not scaled.
+/// Takes the nearest recording of the row's method. Loads are not scaled, only limited to what is possible.
 void find_loads(RoutedCase& out, const PlacedStep& row, const RoutedContext& context) {
   using Entry = std::pair<const std::pair<std::string, std::string>, RankLoads>;
   const RunRow& run = out.setup.run;
@@ -207,7 +209,7 @@ void find_loads(RoutedCase& out, const PlacedStep& row, const RoutedContext& con
     out.assumed.push_back(std::move(words));
   };
   if (own(*best)) {
-    if (out.basis == RoutedBasis::other_shape) return;  // a recording without a setup: nobody says of what data set
+    if (out.basis == RoutedBasis::other_shape) return;  // a recording without a setup: its data set is unknown
     if (folded(row.dataset) != folded(out.setup.loads_dataset) || row.aux_loss != out.setup.loads_aux_loss)
       at_best(RoutedBasis::other_setting, fmt::format("loads as on {} with a balancing loss of {}",
                                                       out.setup.loads_dataset, out.setup.loads_aux_loss));

@@ -1,6 +1,6 @@
-// What the time of a step under a placement of experts rests on: the shape and layout behind its model's name, and the
-// loads of its ranks. Where nobody recorded those of this very model and method, the nearest that somebody did, every
-// assumption in words. Costs nothing beside pricing.
+// What predicts a step under a placement of experts: shape and layout of its model, and the loads of its ranks. If
+// nobody recorded loads of this model and method, the nearest recording is used. Every assumption is listed in words.
+// Cheap compared with timing a step.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,30 +9,30 @@
 
 namespace wt {
 
-/// How near what was recorded is to the row, the nearest first; rows of one kind err alike.
+/// How closely the recorded loads match the row, nearest first. Rows of one kind have similar errors.
 enum class RoutedBasis {
   recorded,       ///< loads of this model, method, data set and balancing loss
-  other_setting,  ///< of another data set or loss
-  other_model,    ///< of another model with as many experts, choices and expert-parallel ranks
-  other_experts,  ///< of a model where one of these differs
-  other_shape,    ///< shape or layout are those of another model; the loads may be, too
+  other_setting,  ///< loads of another data set or balancing loss
+  other_model,    ///< loads of another model with as many experts, choices and expert-parallel ranks
+  other_experts,  ///< loads of a model where one of these differs
+  other_shape,    ///< shape or layout of another model; perhaps its loads too
 };
 const char* regime_of(RoutedBasis basis);
 
 struct RoutedCase {
-  std::string model;  ///< as setups name it where they do; else as the row does
+  std::string model;  ///< as the setups spell it if one has it, else as the row does
   RoutedSetup setup;
   RankLoads loads;
-  std::pair<std::string, std::string> recording;  ///< model and method that the loads were recorded of
+  std::pair<std::string, std::string> recording;  ///< model and method whose loads were recorded
   RoutedBasis basis = RoutedBasis::recorded;
-  std::vector<std::string> assumed;  ///< what nobody said of this row
-  std::string unknown, reason;       ///< what is not known and why, where there is no case
+  std::vector<std::string> assumed;  ///< properties that the row does not state
+  std::string unknown, reason;       ///< what is not known and why; empty if there is a case
 };
 
-/// Names are compared by letters and digits alone, methods by kSynonyms. A model that no setup has is a variant of its
-/// base (PlacedStep::base, else its own name), a known model or another variant of it, with the row's experts and
-/// choices, in the layout of the nearest setup; loads are those of the nearest recorded of the method, as they are.
-/// Nothing is assumed of methods that nobody recorded.
+/// Names are compared by letters and digits alone, methods also by kSynonyms. A model without a setup counts as a
+/// variant of its base (PlacedStep::base, else its own name). It takes the shape of a known model or of another variant
+/// of that base with the row's experts and choices, and the layout of the nearest setup. Loads are the nearest
+/// recording of the same method, without scaling. A method that nobody recorded gets no case.
 RoutedCase routed_case(const PlacedStep& row, const RoutedContext& context);
 
 }  // namespace wt

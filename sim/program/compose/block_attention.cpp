@@ -196,7 +196,7 @@ Op BlockOps::attention(Direction direction, const LayerRecompute& recompute) con
   if (context_parallel() && !layout_.context_ring) o.waits.push_back({"kv.gather" + suffix(direction)});
   const bool first = direction == Direction::forward, kept = !first || !recompute.recomputes_attention();
   const bool rows_kept =
-      first || recompute.block;  // recompute of attention only: the experts still had their rows, and have freed them
+      first || recompute.block;  // if attention alone is recomputed, the experts have already used and freed their rows
   double held = 0;               // bytes of this op's allocations
   const auto allocate = [&](const char* name, double bytes) {
     o.allocates.push_back({name, fixed(bytes)});
@@ -274,7 +274,7 @@ Op BlockOps::project(Direction direction, const LayerRecompute& recompute) const
   if (kept) o.allocates.push_back({"project.saved", fixed(saved)});
   o.allocates.push_back({"q", fixed(sizes_.q)});
   o.allocates.push_back({"kv", fixed(sizes_.kv)});
-  // Before the split into q, k and v, the product's output exists; after it keys and values exist twice.
+  // Before the split into q, k and v the product's output exists. After the split, keys and values exist twice.
   o.transient = {fixed(sizes_.projected + (kept ? 0 : saved)), fixed(sizes_.kv)};
   if (!tensor()) add_module(o, direction, recompute);
   return o;
@@ -293,12 +293,12 @@ void BlockOps::add_adapters(std::vector<WorkItem>& work, bool output, Direction 
 void BlockOps::drop_first_gradient(Op& o) const {
   if (!frozen() || layer_ > 0 || layout_.layers_of_chunks(model_.layers).front() == 0) return;
   std::erase_if(o.allocates, [](const Buffer& buffer) { return buffer.name == "block.input.gradient"; });
-  for (Amount& moment : o.transient) moment.fixed += sizes_.x;  // the op still creates it, now as transient bytes
+  for (Amount& moment : o.transient) moment.fixed += sizes_.x;  // the op still makes it, but only transiently
 }
 
 void BlockOps::add_attention(Nodes& out, Direction direction, const LayerRecompute& recompute) const {
   const bool backward = direction == Direction::backward;
-  const bool summed_later = model_.attention.parallel != AttentionSpec::Parallel::none && !backward;  // with the FFN's
+  const bool summed_later = model_.attention.parallel != AttentionSpec::Parallel::none && !backward;  // after the FFN
   if (tensor()) {
     out.push_back(backward ? between_products(direction, recompute) : before_products(direction, recompute));
     add_gather(out, "attn", direction);

@@ -66,7 +66,7 @@ Op BlockOps::experts(Direction direction, const LayerRecompute& recompute) const
   const bool local = layout_.expert == 1 && !cut_experts(), backward = direction == Direction::backward,
              first = direction == Direction::forward;
   const bool output =
-      first || recompute.exchanges_again();  // otherwise combine has kept its output, which backward can use
+      first || recompute.exchanges_again();  // otherwise combine has kept the experts' output for backward
   Op o = op("experts" + suffix(direction), Action::experts, direction, Group::expert);
   o.work = {item(Kernel::grouped_gemm, direction, rows, {m.ffn_rows(m.ffn), m.d_model, local_experts}),
             item(m.gated() ? Kernel::swiglu : Kernel::gelu, direction, rows, {m.ffn})};
@@ -80,9 +80,9 @@ Op BlockOps::experts(Direction direction, const LayerRecompute& recompute) const
   if (backward) {
     o.waits.push_back({remote() ? "collect.bwd" : "combine.bwd"});
     o.allocates = {{"expert.input.gradient", sizes_.row_block}};
-    // Moments: backward of the down projection, the addition of its weight's gradient, of SwiGLU, of gate and up, and
-    // again the addition. Each frees its inputs afterwards. The CPU's bf16 product first copies both inputs (measured;
-    // transport_scratch marks that machine).
+    // Moments: backward of the down projection, the addition of its weight's gradient, backward of SwiGLU, backward of
+    // gate and up, and the addition of their weights' gradients. Each frees its inputs afterwards. A CPU's bf16 product
+    // first copies both inputs (measured); transport_scratch means that machine.
     const bool copies = options_.transport_scratch && options_.precision == Precision::bf16;
     const Amount inputs = copies ? sum(sizes_.experts_output_saved, sizes_.row_block) : Amount{},
                  unsaved = difference(sizes_.activated, sizes_.experts_output_saved);
@@ -184,8 +184,8 @@ Op BlockOps::head() const {
   o.allocates = {{"block.input.gradient", fixed((apart ? losses() : 1) * sizes_.x)}};
   const bool own_gradient = layout_.reduce_every_microbatch && !frozen();
   if (own_gradient) o.allocates.push_back({"head.gradient", fixed(padded(Group::head) * 4)});
-  // Moments: product, loss and its gradient; then the gradients of weight and input, the weight's created only now. Our
-  // trainer uses one buffer of logits for all of it.
+  // Moments: product, loss and its gradient; then the gradients of weight and input. The weight's gradient is allocated
+  // only in the second moment. Our trainer uses one buffer of logits for both.
   const double weight_gradient = own_gradient ? padded(Group::head) * 4 : 0;
   const bool in_turn = options_.memory.losses_in_turn;
   const double more = losses() - 1;
@@ -194,10 +194,10 @@ Op BlockOps::head() const {
                  fixed(sizes_.logit_gradient + sizes_.x +
                        std::max(sizes_.x, sizes_.weight_gradient_added * sizes_.head_weight) + others)};
   o.frees = {{"head.weights"}, {"block.output", 0, static_cast<int>(model_.blocks()) - 1}};
-  // Gradients of the hidden states that the modules read; the modules' backward adds to them.
+  // Gradients of the hidden states that the modules read. The modules' backward passes add to these gradients.
   if (in_turn && m.mtp_layers > 0 && !apart) o.allocates.push_back({"hidden.gradients", fixed(more * sizes_.x)});
   if (m.mtp_layers == 0 || m.tied) return o;
-  o.frees.push_back({"embedding.weights"});  // the modules have read them, and compute an embedding gradient
+  o.frees.push_back({"embedding.weights"});  // the modules have read these weights; their gradient is allocated below
   if (layout_.reduce_every_microbatch)
     o.allocates.push_back({"embedding.gradient", fixed(padded(Group::embedding) * 4)});
   return o;

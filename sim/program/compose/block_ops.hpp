@@ -32,7 +32,8 @@ class BlockOps : public OpFactory {
   void add_head(Nodes& out) const;
 
  private:
-  /// What a rank returns to the tokens' ranks: its experts' rows, or under sequence parallelism its part of them.
+  /// Rows that a rank returns to the tokens' ranks: all rows of its experts, or its part of these under sequence
+  /// parallelism.
   Amount sent_rows() const;
   /// The op after which these rows are ready.
   std::string rows_ready(Direction direction) const {
@@ -52,8 +53,8 @@ class BlockOps : public OpFactory {
   void add_ring_backward(Nodes& out, const std::vector<Ref>& waits) const;
   /// The products of both factors; in backward with their weights' gradients.
   void add_adapters(std::vector<WorkItem>& work, bool output, Direction direction) const;
-  /// Removes the gradient of the embedding's output where nothing before the first layer is trained, unless it is sent
-  /// to a stage with only the embedding.
+  /// Removes the gradient of the embedding's output if nothing before the first layer is trained, unless the gradient
+  /// is sent to a stage with only the embedding.
   void drop_first_gradient(Op& o) const;
   /// Makes the compute lane wait for the ring's last message.
   Op ring_end(Direction direction) const;

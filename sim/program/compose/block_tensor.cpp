@@ -77,7 +77,7 @@ void BlockOps::add_ffn(Nodes& out, Direction direction, const LayerRecompute& re
     add_gather(out, "ffn", direction);
     add_whole(product, "ffn");
     out.push_back(product);
-    // After a shared norm, the gradients of both inputs are summed together, after attention's.
+    // After a shared norm, the gradients of both inputs are summed together, after attention's backward.
     if (!backward || model_.attention.parallel != Parallel::one_norm) add_sum(out, "ffn", direction);
   }
   if (direction != Direction::forward) return;

@@ -128,7 +128,7 @@ class Builder : private StepBuilder {
       if (!copies()) groups(layer).add_reduce(out, Group::expert, {{"experts.bwd"}});
     }
     block.add_dispatch_backward(out);
-    if (reduces) groups(layer).add_copy_exchange(out);  // after the rows, for which attention waits
+    if (reduces) groups(layer).add_copy_exchange(out);  // after the experts' rows, because attention waits for these
     if (recompute.attention) block.add_attention(out, Direction::recompute, recompute);
     block.add_attention(out, Direction::backward, recompute);
     if (!reduces) return out;
@@ -276,7 +276,7 @@ void check_resident(const Layout& layout, const ProgramOptions& options) {
     throw_error(Code::usage, "layout {}: found {} microbatches for {}", layout.name(), options.microbatches, refused);
 }
 
-/// What a stack, or a run, sends less than our trainer.
+/// Applies what a stack, or a run, sends less than our trainer.
 void scale_traffic(Op& op, const ProgramOptions& options) {
   const Precisions& formats = options.precisions;
   double share = op.collective.axis == Axis::tensor ? options.tensor_traffic : 1;

@@ -24,11 +24,12 @@ struct ProgramOptions {
   std::int64_t last_microbatch = 0;  ///< sequences of the step's last microbatch; 0 = Layout::microbatch
   double gradient_bytes = 4;         ///< per element that is reduced over ranks
   double tensor_traffic = 1;         ///< share of a tensor group's collectives that the stack does not avoid
-  MemoryFacts memory = {};           ///< of the stack: what it keeps, and how it holds weights and gradients
+  MemoryFacts memory = {};           ///< what the stack keeps, and how it holds weights and gradients
   bool materialised_scores = false;  ///< attention without a fused kernel keeps its scores
   OptimizerKind optimizer = OptimizerKind::adamw;
   double offload_fraction = 0;         ///< share of the optimizer's state in host memory
-  std::int64_t step_microbatches = 0;  ///< of the step, if the program has only the first ones; 0 = the same number
+  std::int64_t step_microbatches = 0;  ///< microbatches of the step, if the program has only the first ones; 0 = the
+                                       ///< same number
   Precisions precisions = {};          ///< for what is sent and kept; times use those of products
   /// Only these adapters are trained: the model's weights are frozen and have no gradients and no moments.
   std::optional<AdapterShape> lora = {};
@@ -48,13 +49,13 @@ struct ProgramSet {
   std::vector<int> class_of_rank;
 };
 
-/// Throws Error{usage} where the layout does not fit the model (Layout::check), or the last microbatch is larger than
+/// Throws Error{usage} if the layout does not fit the model (Layout::check), or if the last microbatch is larger than
 /// the others.
 ProgramSet build_program_set(const ModelSpec& model, const Layout& layout, const ProgramOptions& options);
 /// Only the programs of pipeline stages `first` to `end` - 1.
 std::vector<Program> build_stages(const ModelSpec& model, const Layout& layout, const ProgramOptions& options,
                                   std::int64_t first, std::int64_t end);
-/// What ranks of one stage hold throughout the step (Program::resident).
+/// Buffers that ranks of one stage hold throughout the step (Program::resident).
 std::vector<Buffer> resident_buffers(const ModelSpec& model, const Layout& layout, const ProgramOptions& options,
                                      std::int64_t stage);
 

@@ -8,7 +8,7 @@ namespace wt {
 struct RunSpec;
 struct Scenario;
 
-/// Ids of the ops of one step of any rank, and of those that communicate.
+/// Ids of the ops in one step of any rank, and of the communicating ones among them.
 struct StepOps {
   std::vector<std::string> ids, collectives;
 };

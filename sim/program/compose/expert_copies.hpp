@@ -19,7 +19,7 @@ bool is_further_copy(const Layout& layout, std::int64_t layer, std::int64_t slot
 /// lower slots first, in the order of the rows; fractions are split equally.
 std::vector<double> rows_per_slot(const Layout& layout, std::int64_t layer, const std::vector<double>& counts);
 
-/// What one expert rank exchanges with its group after a layer's backward pass.
+/// The gradients that one expert rank exchanges with its group after a layer's backward pass.
 struct CopyExchange {
   std::vector<std::int64_t> experts;  ///< logical experts of this rank, ascending, each once
   std::vector<std::vector<std::int64_t>>

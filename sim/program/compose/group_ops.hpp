@@ -13,13 +13,14 @@ class GroupOps : public OpFactory {
  public:
   using OpFactory::OpFactory;
 
-  /// Gathers a group's weights: an all-gather over its shard axis, or a local cast where that axis has one rank. Both
-  /// begin with casting the own shard into the buffer. `refreshed`: waits for the group's refresh in this microbatch.
+  /// Gathers a group's weights: an all-gather over its shard axis, or a local cast if that axis has one rank. Both
+  /// begin by casting the rank's own shard into the buffer. `refreshed`: waits for the group's refresh in this
+  /// microbatch.
   Op unshard(Group group, Direction direction, std::vector<Ref> waits, int layer_delta = 0,
              bool refreshed = false) const;
   void add_head_unshard(Nodes& out, bool refreshed) const;
   /// Fetches weight shards, of the layer `layer_delta` away, from the replicas that updated them (optimizer_shard > 1).
-  /// add_first_refresh: those that a step needs first, of embedding, layers 0 and 1, and head.
+  /// add_first_refresh: for the weights that a step needs first: embedding, layers 0 and 1, and head.
   void add_refresh(Nodes& out, Group group, int layer_delta) const;
   void add_first_refresh(Nodes& out) const;
   /// Copies of experts: exchanges their gradients between the ranks that have copies, then sums them.

@@ -1,4 +1,4 @@
-// The weight matrices that Muon orthogonalises, and the work of doing so.
+// The weight matrices that Muon orthogonalises, and the work items of the orthogonalisation.
 #pragma once
 #include "sim/program/compose/compose.hpp"
 

@@ -22,7 +22,7 @@ std::string suffix(Direction direction);
 class OpFactory {
  public:
   /// `layer`: a layer of the kind that the ops are for; kinds differ in whether they have experts. `expert_rank`: the
-  /// rank class, where experts have copies.
+  /// rank class, if experts have copies.
   OpFactory(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t layer,
             std::int64_t expert_rank = 0);
 
@@ -34,7 +34,7 @@ class OpFactory {
   WorkItem item(Kernel kernel, Direction direction, Amount rows, std::array<std::int64_t, 4> dims = {}) const;
   /// Adds a bias to rows; in backward sums their gradients, unless it is frozen.
   void add_bias(std::vector<WorkItem>& work, Direction direction, Amount rows, std::int64_t width) const;
-  /// A kernel that reads and writes `bytes` of each element, as copies of the compute type.
+  /// A kernel that moves `bytes` per element, in total of reads and writes, as copies of the compute type.
   WorkItem move(double elements, double bytes) const;
   /// Makes `o` a collective on the lane of its kind.
   static void collective(Op& o, OpKind kind, Axis axis, Amount bytes);
@@ -62,7 +62,7 @@ class OpFactory {
   /// The last op of a layer's backward pass on the compute lane.
   std::string layer_end() const { return tensor() ? "pre.bwd" : context_parallel() ? "project.bwd" : "attn.bwd"; }
   bool copies() const { return has_copies(model_, layout_); }
-  /// Whether the model's weights are frozen: none is reduced, kept as a gradient, or updated.
+  /// Whether the model's weights are frozen: they are not reduced, have no gradients, and are not updated.
   bool frozen() const { return options_.frozen(); }
   /// Whether a replica keeps only a part of its shard's optimizer state.
   bool state_sharded() const { return layout_.optimizer_shard > 1; }

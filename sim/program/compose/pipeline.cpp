@@ -60,8 +60,8 @@ class StageBuilder : private StageMessages {
   }
   bool ends(int microbatch) const { return microbatch + 1 == program_.microbatches; }
 
-  /// Microbatches with equal keys share the ops of a chunk's pass. The last microbatch also reduces gradients, and the
-  /// preceding message may differ.
+  /// Microbatches with equal keys share the ops of a chunk's pass. The key also tells the last microbatch, which
+  /// reduces gradients, and the preceding message.
   struct Alike {
     StageWork::Pass pass;
     int chunk;
@@ -124,7 +124,7 @@ class StageBuilder : private StageMessages {
       return shard_elements(m, l, group, layer) * Mesh(l).size(shard_axis(group));
     };
     add_states();
-    const bool gathered_anew = !options_.memory.resident_weights;  // as in FSDP: freed at the end of the step
+    const bool gathered_anew = !options_.memory.resident_weights;  // as in FSDP, which frees both after the step
     program_.resident.push_back({"weights", fixed(sizes_.word * over_groups(gathered)), gathered_anew});
     if (!frozen())
       program_.resident.push_back(
@@ -207,7 +207,7 @@ class StageBuilder : private StageMessages {
       return body;
     });
     if (!chunk.embedding) return add_send(out, Direction::backward, chunk, last, behind);
-    if (frozen()) {  // the message must still be received, but is not used
+    if (frozen()) {  // the message must be received, but its gradient is not used
       Op read = op("embed.bwd", Action::embed, Direction::backward, Group::embedding);
       read.kind = OpKind::host;
       read.frees = {{"block.input.gradient", 0, 0}};
@@ -232,16 +232,16 @@ class StageBuilder : private StageMessages {
     });
   }
 
-  /// Where products do not accumulate gradients themselves, a kernel adds them after the op that ends in `after`. It
-  /// reads both and writes the sum.
+  /// If products do not accumulate gradients themselves, a kernel adds these after the op `after`. It reads the
+  /// gradient and the sum, and writes the sum.
   void add_sum(Nodes& out, const GroupOps& ops, Group group, const std::string& after) const {
     if (frozen() || options_.memory.weight_gradients != WeightGradients::added) return;
     for (Op& o : ops_of(out))
       if (o.name == after) o.work.push_back(ops.sum_of_gradients(group));
   }
 
-  /// Whether a multi-token prediction module on this stage computes an embedding gradient. On the first stage it is
-  /// part of the embedding's own.
+  /// Whether a multi-token prediction module on this stage has an embedding gradient of its own. On the first stage, it
+  /// is part of the embedding's gradient.
   bool embeds_again(int layer) const { return layer == model_.layers && stage_ > 0; }
 
   void add_sums(Nodes& out, int layer, bool split) const {
@@ -281,7 +281,7 @@ class StageBuilder : private StageMessages {
     }
   }
 
-  /// Both stages end with the sum of their gradients of the shared matrix.
+  /// Both stages with a copy of the shared matrix end with the sum of both gradients.
   void add_copy_sum() {
     const Group group = has_embedding() ? Group::embedding : Group::head;
     const Amount matrix = fixed(as_double(state(Group::embedding)));  // the head's group without its norm

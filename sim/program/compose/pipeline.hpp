@@ -10,7 +10,7 @@ namespace wt {
 /// "block.input.gradient" of the layer after it.
 Program stage_program(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t stage,
                       std::int64_t expert_rank);
-/// Only its Program::resident.
+/// Only the program's Program::resident.
 std::vector<Buffer> stage_resident(const ModelSpec& model, const Layout& layout, const ProgramOptions& options,
                                    std::int64_t stage);
 

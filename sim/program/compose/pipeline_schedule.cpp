@@ -18,7 +18,8 @@ class DualPipeV {
   std::vector<StageWork> take() {
     fill();
     for (int i = 0; i < pairs_; ++i) {
-      pair(0, 1, overlap_ && (i > 0 || behind_ > 0));  // not overlapped on the last stage: the other stages wait for it
+      pair(0, 1, overlap_ && (i > 0 || behind_ > 0));  // the last stage does not overlap its first pair, for which the
+                                                       // other stages wait
       pair(1, 0, overlap_);
     }
     for (int i = 0; i < behind_; ++i) {
@@ -64,9 +65,9 @@ class DualPipeV {
     waiting_.pop_front();
   }
 
-  int behind_, ahead_, pairs_;  ///< later stages; stages up to and including this one; rounds of both chunks each way
+  int behind_, ahead_, pairs_;  ///< stages after this one; stages up to this one; rounds of both chunks each way
   bool overlap_;
-  std::array<int, 2> forward_{}, backward_{};  ///< the next microbatch, by chunk
+  std::array<int, 2> forward_{}, backward_{};  ///< the next microbatch of each chunk
   std::deque<StageWork> waiting_;              ///< passes whose weight gradients are still to be computed
   std::vector<StageWork> out_;
 };

@@ -5,9 +5,9 @@
 
 namespace wt {
 
-/// In order: embedding, each layer's dense and expert weights, head. For each, the checkpoint's three tensors (master,
-/// first and second moment) with a third of bytes_per_parameter each. No op where there are no copies. A pipeline has
-/// one program per stage.
+/// In order: embedding, each layer's dense and expert weights, head. Each has the checkpoint's three tensors (master,
+/// first and second moment) with a third of bytes_per_parameter each. No op if there are no copies. A pipeline has one
+/// program per stage.
 ProgramSet restore_programs(const ModelSpec& model, const Layout& layout, double bytes_per_parameter);
 /// Elements whose optimizer state a rank of each stage keeps; one value per stage.
 std::vector<double> state_elements_of_stages(const ModelSpec& model, const Layout& layout);

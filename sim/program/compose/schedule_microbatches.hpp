@@ -7,7 +7,7 @@
 
 namespace wt {
 
-/// Why the schedule refuses this number: "dualpipe_v of 4 stages, needs at least 8, two a stage"; empty: it does not.
+/// Why the schedule refuses this number: "dualpipe_v of 4 stages, needs at least 8, two a stage". Empty: it does not.
 inline std::string schedule_refuses(const Layout& layout, std::int64_t microbatches) {
   const std::int64_t stages = layout.pipeline;
   if (layout.schedule == Schedule::dualpipe_v)

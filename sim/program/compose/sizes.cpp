@@ -25,11 +25,11 @@ struct Sizes::Block {
   double kv_width = as_double(model.kv_heads * model.head_dim);
   double out_width = linear ? q_width : as_double(model.heads * model.v_head_dim());
   double ffn_width = as_double(model.ffn_width(layer));
-  /// Widths kept of an FFN's activation, without its input: its output, for the next weight's gradient, and the
-  /// activated gate if the gate is not fused.
+  /// Number of ffn-wide tensors that an FFN's activation keeps in addition to its input: its output, for the gradient
+  /// of the next weight, and the activated gate if the gate is not fused.
   bool frozen = options.frozen();
   double activations = (model.gated() && !facts.fused_gate ? 2 : 1) - (frozen ? 1 : 0);
-  /// Number of adapters next to the projections of q, k and v, or next to the output's.
+  /// Number of adapters of the projections of q, k and v, or of the output projection.
   std::int64_t adapters(bool output) const {
     std::int64_t count = 0;
     for (const AdaptedProduct& each : options.lora.value_or(AdapterShape{}).products)
@@ -39,12 +39,13 @@ struct Sizes::Block {
   /// Whether the projection's input is kept, for the gradient of its weight or of adapters.
   bool keeps_input(bool output) const { return !frozen || adapters(output) > 0; }
   /// Whether GeGLU is our trainer's on a GPU (trainer/model/activation.cpp), which is not fused and processes all rows
-  /// at once; on a CPU it processes some rows at a time. Megatron's products, which add in place, have fused gates.
+  /// at once. On a CPU our trainer processes some rows at a time. Megatron's products, which add in place, have fused
+  /// gates.
   bool fp32_gate = (model.activation == Activation::geglu || model.activation == Activation::geglu_tanh) &&
                    !options.transport_scratch && facts.fused_gate && facts.weight_gradients == WeightGradients::added;
   /// Bytes per element: the GELU of the gate, and for 16-bit inputs copies of gate and up.
   double gate_forward() const { return fp32_gate ? (half ? 12 : 4) : 0; }
-  /// up times the gradient, the gate's gradient, and such copies including one of the gradient.
+  /// up times the gradient, the gate's gradient, and such copies of gate, up and gradient.
   double gate_backward() const { return fp32_gate ? (half ? 20 : 8) : 0; }
 };
 
@@ -80,7 +81,7 @@ double Sizes::query_key_value_sizes(const Block& b) {
   const AttentionSpec& a = m.attention;
   double variants = 0;
   up_projected = 0;
-  if (b.linear) {  // the projection's output, the convolution's, and the kernel's, which the gated norm reads
+  if (b.linear) {  // outputs of the projection, the convolution and the kernel, which the gated norm reads
     const double rows = as_double(m.linear.input_rows());
     projected = qkv = tokens * rows * word;
     kv = kv_gathered = kv_held = 0, q = qkv;
@@ -107,7 +108,7 @@ double Sizes::query_key_value_sizes(const Block& b) {
     kv = 2 * tokens * b.kv_width * word;
     largest_dense_weight = std::max((b.q_width + 2 * b.kv_width) * b.d, b.q_width * b.d) * word;
   }
-  if (a.output_gate) {  // the kernel's output and the gate are kept, and their product, the projection's input
+  if (a.output_gate) {  // kept: the kernel's output, the gate, and their product, which is the projection's input
     projected += tokens * b.q_width * word;
     variants += 2 * tokens * b.q_width * word;
     largest_dense_weight = (2 * b.q_width + 2 * b.kv_width) * b.d * word;
@@ -141,8 +142,8 @@ void Sizes::attention_sizes(const Block& b) {
     return b.frozen ? tokens * as_double(b.options.lora->rank * b.adapters(into_residual)) * word : 0;
   };
   projection = statistics + variants + low(false);
-  // The projection keeps attention's output by token. Where the kernel keeps it by head, or heads went to other ranks,
-  // that is a copy. The second norm keeps the residual that it reads; in a parallel block it reads the input.
+  // The projection keeps attention's output by token. This is a copy if the kernel keeps it by head, or if heads went
+  // to other ranks. The second norm keeps the residual that it reads; in a parallel block it reads the block's input.
   const double output = b.keeps_input(true) || !b.facts.attention_by_head ? tokens * b.out_width * word : 0;
   const double exchanged = b.layout.context > 1 && b.facts.context_by_heads ? heads : 0;
   const double residual = b.mixer_alone || b.model.attention.parallel != AttentionSpec::Parallel::none ? 0 : x;
@@ -168,7 +169,7 @@ void Sizes::ffn_sizes(const Block& b) {
 }
 
 void Sizes::norm_sizes(const Block& b) {
-  // The router's product is in fp32: bf16 runs keep copies of its input and weight. The FFN's input is counted
+  // The router's product is in fp32, so bf16 runs keep copies of its input and weight. The FFN's input is counted
   // separately.
   normed_fp32 = b.moe && b.half ? own_tokens * b.d * 4 : 0;
   projection_input_kept = b.keeps_input(false);

@@ -18,7 +18,7 @@ struct Sizes {
   double own_tokens;     ///< tokens whose norms and residuals this rank computes: tokens / tensor under sequence
                          ///< parallelism
   double word;           ///< bytes of a compute element
-  Amount rows;           ///< expert rows of this rank: tokens * top_k where the expert axis is 1, otherwise a symbol
+  Amount rows;           ///< expert rows of this rank: tokens * top_k if the expert axis is 1, otherwise a symbol
   double x;              ///< one (own_tokens, d_model) activation
   double whole_x;        ///< (tokens, d_model)
   double routed;         ///< (own_tokens * top_k, d_model): permuted rows, before dispatch and after collect
@@ -34,7 +34,7 @@ struct Sizes {
   double qkv;            ///< q, k and v of the rank's own tokens as the attention kernel reads them
   double q, kv;          ///< parts of `qkv`
   double kv_gathered;    ///< keys and values of whole sequences, under context parallelism
-  double kv_held;        ///< the part of these that a rank has at a time: all, or its own in a ring
+  double kv_held;        ///< part of `kv_gathered` that a rank has at a time: all, or its own in a ring
   double projection;     ///< the part of `attention` that is saved before q, k and v are complete
   double first_norm;     ///< the part of `normed` that is saved at that time
   bool projection_input_kept;  ///< the projections of q, k and v keep the rows that they read
@@ -55,19 +55,19 @@ struct Sizes {
   Amount gate_forward;  ///< fp32 tensors of GeGLU on a GPU, in addition to its input and its result
   Amount gate_backward;
   Amount experts_saved;         ///< inputs of the second product and of the activation
-  Amount experts_output_saved;  ///< as ffn_output_saved
+  Amount experts_output_saved;  ///< like ffn_output_saved
   Amount experts_activation;    ///< the part of `experts_saved` after the first product
   double logits;                ///< (tokens, vocab) with copies and gradients
-  double logit_gradient;        ///< the same in the compute type
+  double logit_gradient;        ///< like `logits`, in the compute type
   double
       head_weight;  ///< gradient temporary of the output projection; 0, like the next three, if products add in place
   double expert_gate_up_weight;  ///< gradient temporary (compute type) of this rank's gate and up weights
   double expert_down_weight;
   double largest_dense_weight;  ///< likewise, of the projections around attention
-  double ffn_gate_up;           ///< of the dense FFN or the shared experts: first product
+  double ffn_gate_up;           ///< first product of the dense FFN or the shared experts
   double ffn_activated;
-  double ffn_gate_forward, ffn_gate_backward;  ///< as gate_forward
-  double ffn_saved;                            ///< as experts_saved
+  double ffn_gate_forward, ffn_gate_backward;  ///< like gate_forward and gate_backward
+  double ffn_saved;                            ///< like experts_saved
   double ffn_gate_up_weight;                   ///< gradient temporaries
   double ffn_down_weight;
   double ffn_output_saved;  ///< the activation's output, which a frozen second product does not keep

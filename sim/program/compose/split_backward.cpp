@@ -7,8 +7,8 @@
 namespace wt {
 namespace {
 
-/// Whether forward saved the buffer, so that weight gradients need it again. Gradients are passed on; gathered ones are
-/// counted in "weights.kept".
+/// Whether forward saved the buffer, so that weight gradients need it again. Gradients are passed on to the next op,
+/// and gathered inputs are counted in "weights.kept".
 bool saved(const Ref& buffer) {
   return !buffer.name.ends_with(".gradient") && !buffer.name.ends_with(".gradients") &&
          !buffer.name.ends_with(".gathered");

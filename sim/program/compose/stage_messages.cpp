@@ -47,7 +47,7 @@ double StageMessages::message_bytes(bool before_head) const {
 
 Lane StageMessages::lane_of_message(bool sends, Direction direction, int stages) const {
   const bool forward = direction == Direction::forward;
-  // The path from the last stage to the first, and its gradients in the other direction.
+  // Lanes of the path from the last stage to the first, and of its gradients in the other direction.
   if (layout_.schedule == Schedule::dualpipe_v && stages != (sends == forward ? 1 : -1))
     return sends ? (forward ? Lane::send_activations_back : Lane::send_gradients_back)
                  : (forward ? Lane::receive_activations_back : Lane::receive_gradients_back);

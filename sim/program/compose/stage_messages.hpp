@@ -13,7 +13,7 @@ namespace wt {
 struct Chunk {
   int first, last;         ///< first > last: no blocks
   bool embedding = false;  ///< the model's first chunk
-  bool head = false;       ///< its last one
+  bool head = false;       ///< the model's last chunk
   int before = -1;         ///< stages from this one to that of the previous chunk; 0 = the same stage
   int behind = 1;          ///< likewise to that of the next chunk
   bool blocks() const { return first <= last; }
@@ -28,7 +28,7 @@ class StageMessages : protected StepBuilder {
 
   /// The previous message on the same lane: its layer, and its microbatch relative to this one.
   using Behind = std::optional<std::pair<int, int>>;
-  /// For the message at the end of the pass; nothing where there is none, or it is the first.
+  /// The one before the message at the end of the pass; nothing if the pass sends no message, or its first.
   Behind behind(const StageWork& work, const Chunk& chunk) const;
   void note_sent(const StageWork& work, const Chunk& chunk);
 
@@ -53,10 +53,12 @@ class StageMessages : protected StepBuilder {
     int microbatch, layer;
     Direction direction;
   };
-  /// Bytes between chunks: one hidden state; between modules of multi-token prediction and the head also theirs.
+  /// Bytes between chunks: one hidden state. Between modules of multi-token prediction and the head also the modules'
+  /// hidden states.
   double message_bytes(bool before_head) const;
   Lane lane_of_message(bool sends, Direction direction, int stages) const;
-  /// The lane of the message at the end of a pass; none if the next chunk is on this stage, or there is none.
+  /// The lane of the message at the end of a pass; none if the next chunk is on this stage, or if there is no next
+  /// chunk.
   std::optional<Lane> sends_on(StageWork::Pass pass, const Chunk& chunk) const;
 
   std::map<Lane, Sent> sent_;  ///< the last message on each lane

@@ -45,8 +45,8 @@ bool StepBuilder::same_copies(int a, int b) const {
 }
 
 std::vector<StepBuilder::LayerRange> StepBuilder::equal_layers(int first, int last) const {
-  // Experts or not, the kind of mixer, a mixer without FFN, and whether it is a layer of the model, the first module of
-  // multi-token prediction or a later one.
+  // Layers differ in: experts or none, the kind of mixer, a mixer without FFN, and whether the layer is one of the
+  // model's, the first module of multi-token prediction or a later module.
   const auto kind = [this](int layer) {
     const int at = std::clamp(layer, 0, program_.layers - 1);
     return std::tuple(model_.moe(at), model_.linear_mixer(at), model_.feeds_forward(at),
@@ -104,9 +104,9 @@ void StepBuilder::add_framework_buffers() {
     program_.resident.push_back({"dummy gradients", fixed(elements * sizes_.word), true});
   }
   if (facts.late_reuse && sequence() && layout_.pipeline == 1) {
-    // A layer gathers the inputs of two products. The allocator reuses such a buffer only when the GPU is done with it,
-    // and the host is far ahead, so that after some microbatches every layer has its own. In a pipeline the host waits
-    // for transfers.
+    // A layer gathers the inputs of two products. The allocator reuses such a buffer only when the GPU is done with the
+    // buffer. The host runs far ahead, so after some microbatches every layer has buffers of its own. In a pipeline,
+    // the host waits for transfers and does not run ahead.
     constexpr double kGathersOfLayer = 2;
     const double ahead = std::min(
         1.0, as_double(std::max(options_.microbatches, options_.step_microbatches)) / MemoryFacts::kMicrobatchesAhead);
@@ -117,8 +117,8 @@ void StepBuilder::add_framework_buffers() {
 
 void StepBuilder::add_tables() {
   program_.resident.push_back({"rope table", fixed(as_double(options_.seq / layout_.context * model_.rope_dim()) * 4)});
-  // Additive masks: with linear biases for all positions; under context parallelism for the rank's two pieces (of 2C),
-  // up to their ends.
+  // Additive masks. With linear biases: for all positions. Under context parallelism: for each of the rank's two pieces
+  // (of 2C), up to the piece's end.
   const double length = as_double(options_.seq) / as_double(2 * layout_.context),
                pieces = as_double(2 * layout_.context + 1);
   const double elements = context_parallel()       ? pieces * length * length
@@ -127,7 +127,7 @@ void StepBuilder::add_tables() {
   if (elements > 0 && options_.memory.attention_masks)
     program_.resident.push_back(
         {"attention masks", fixed(elements * (model_.attention.alibi ? as_double(model_.heads) : 1) * 4)});
-  if (biased()) {  // with loads and unused moments
+  if (biased()) {  // including loads and unused moments
     const double parts = options_.optimizer == OptimizerKind::lionw ? 4 : 5;
     program_.resident.push_back({"router bias", fixed(as_double(router_loads()) * 4 * parts)});
   }

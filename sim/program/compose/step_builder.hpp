@@ -30,7 +30,7 @@ class StepBuilder : protected OpFactory {
   bool has_embedding() const { return part_.embedding && !model_.tied; }
   bool has_head() const { return part_.head; }
 
-  /// Without modules that this layer does not have.
+  /// The recompute of the layout without modules that this layer lacks.
   LayerRecompute recompute_of(int layer) const;
   /// Consecutive layers with the same body, for one loop. Their neighbours count as well, because a body gathers for a
   /// neighbouring layer.
@@ -55,7 +55,7 @@ class StepBuilder : protected OpFactory {
 
   /// Sum of a size over all groups of this rank.
   double over_groups(std::int64_t (*elements)(const ModelSpec&, const Layout&, Group, std::int64_t)) const;
-  /// Elements of this rank's adapters; 0 where the model itself is trained.
+  /// Elements of this rank's adapters; 0 if the model itself is trained.
   double adapter_elements() const;
   /// Elements whose moments this rank keeps: of the model, or of its adapters.
   double trained_elements() const { return frozen() ? adapter_elements() : over_groups(state_elements); }
@@ -84,7 +84,7 @@ class StepBuilder : protected OpFactory {
   std::int64_t router_loads() const { return group_elements(model_, layout_, Group::router_bias, 0); }
   /// Once a step: reduces the adapters' gradients over the ranks with the same adapters.
   void add_adapter_reduce();
-  /// The op after which these are complete; empty: they are from the beginning.
+  /// The op that completes the adapters' gradients; empty: no op reduces them.
   std::string last_adapter_gradient() const;
   /// The ops after which the step's gradients are complete.
   std::vector<Ref> last_gradients() const;

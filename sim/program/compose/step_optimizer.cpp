@@ -38,7 +38,8 @@ void StepBuilder::add_optimizer(const std::string& after) {
     for (const std::string& each : done) optimizer.waits.push_back({each});
     optimizer.work = {make_item(Kernel::add, Pass::forward, Precision::fp32, fixed(muon), {1})};
   }
-  // The number of fp32 parameters with the same memory traffic: master and moments read and written, the gradient read.
+  // The number of fp32 parameters whose AdamW has the same memory traffic: master and moments are read and written, the
+  // gradient is read.
   const auto passed = [](const Precisions& p, double moments) {
     return 2 * bytes_of(p.master_weights) + 2 * moments * bytes_of(p.moments) + 4;
   };
@@ -58,7 +59,7 @@ void StepBuilder::add_muon(Group group, const std::string& after, std::vector<st
       matrices += each.count, elements += each.elements();
     }
   if (matrices == 0) return;
-  // A matrix has one owner. If there are more ranks than matrices, the others own none and wait.
+  // A matrix has one owner. If there are more ranks than matrices, the other ranks own none and wait.
   const double owners = std::min(matrices, sharing_ranks(layout_, group));
   const double owned_bytes = 2 * elements / owners;
   const std::string name = "muon." + to_string(group);

@@ -7,17 +7,17 @@ namespace wt {
 
 struct RunSpec;
 
-/// Share of a rank's memory that tensors may take where the microbatch is chosen, in the trainer and for simulations.
+/// Share of a rank's memory for tensors when the microbatch is chosen, in the trainer and for simulations.
 inline constexpr double kForTensors = 0.9;
 
-/// Highest tensor memory of a rank in a step of the run, in bytes. Experts are taken to receive twice the balanced
+/// Highest tensor memory of a rank in a step of the run, in bytes. Assumes that experts receive twice the balanced
 /// rows.
 double step_memory(const RunSpec& run);
 
 /// The run with its microbatch set to the largest one with step_memory <= `bytes`, among those that divide a rank's
-/// sequences into a number that the pipeline's schedule supports. The same run where it gives a number. Throws
-/// Error{usage} "WHERE: device_train_microbatch_size: ..." where the smallest does not fit, or the schedule supports
-/// none.
+/// sequences into a number that the pipeline's schedule supports. A run that gives its microbatch is returned as it is.
+/// Throws Error{usage} "WHERE: device_train_microbatch_size: ..." if the smallest does not fit, or the schedule
+/// supports none.
 [[nodiscard]] RunSpec choose_microbatch(RunSpec run, double bytes, const std::string& where);
 
 }  // namespace wt

@@ -16,7 +16,7 @@ struct LiveMemory {
 /// Splits the peak of a program's replay.
 LiveMemory live_memory(const Program& program, double peak_bytes);
 
-/// The class with the most memory, or the first stage's only.
+/// Either the class with the most memory of all, or the first stage's.
 enum class Ranks { all, first_stage };
 LiveMemory live_memory(const ProgramSet& programs, const RowsBound& rows, Ranks ranks = Ranks::all);
 

@@ -19,7 +19,7 @@ class Replayer {
  public:
   Replayer(const Program& program, const RowsBound& rows)
       : program_(program), rows_(rows), ops_(unroll(program)), places_(program.microbatches, program.layers) {
-    places_.number("transient");  // the first one: kTransient
+    places_.number("transient");  // it is the first name: kTransient
     for (const OpInstance& instance : ops_) {
       places_.add_layer(instance.layer);
       const auto [entry, fresh] = numbered_.try_emplace(instance.op);
@@ -110,7 +110,7 @@ class Replayer {
 
   void free(const OpInstance& instance, const Ref& ref, std::size_t name) {
     const int loop_layer = instance.layer < 0 ? -1 : instance.layer - instance.op->layer_delta;
-    // Also where the layer lies outside of the model: what has no layer.
+    // A layer outside of the model also means the buffer without a layer.
     const int target = layer_of(ref, loop_layer, program_.layers).value_or(-1);
     const std::size_t place =
         places_.find(name, instance.microbatch, target, [this](std::size_t at) { return live_of_[at] != kNotLive; });
@@ -124,11 +124,11 @@ class Replayer {
   const RowsBound& rows_;
   std::vector<OpInstance> ops_;
   Places places_;
-  std::unordered_map<const Op*, Numbered> numbered_;  ///< its values stay where they are
+  std::unordered_map<const Op*, Numbered> numbered_;  ///< addresses of its values do not change
   std::vector<const Numbered*> numbered_of_;          ///< by instance
   std::vector<double> live_of_;                       ///< bytes by place
   std::vector<double> by_name_, at_peak_;             ///< live bytes, by number
-  std::vector<char> running_;                         ///< issued and not known to be done
+  std::vector<char> running_;                         ///< issued, but not known to be done
   double live_ = 0;
   MemoryReplay out_;
 };

@@ -26,13 +26,13 @@ struct MemoryReplay {
   double peak_bytes = 0;
   double resident_bytes = 0;              ///< held throughout the step, and included in all other figures
   int peak_op = -1;                       ///< index into unroll(program)
-  std::string peak_id;                    ///< its id
+  std::string peak_id;                    ///< id of that op
   std::map<std::string, double> at_peak;  ///< live bytes at the peak by buffer name; "transient" is the running op's
-  std::vector<double> live_bytes;         ///< by op: after it was issued and finished ops have freed
-  std::vector<double> peak_bytes_of;      ///< by op: highest while it was issued and, if synchronous, ran
+  std::vector<double> live_bytes;         ///< by op: bytes after its issue, when finished ops have freed their buffers
+  std::vector<double> peak_bytes_of;      ///< by op: highest bytes during its issue and, if synchronous, its run
 };
 
-/// Throws Error{usage} where a live buffer is allocated again, and whatever unroll() throws.
+/// Throws Error{usage} if a live buffer is allocated again, and as unroll() does.
 MemoryReplay replay_memory(const Program& program, const RowsBound& rows);
 
 }  // namespace wt

@@ -85,7 +85,7 @@ LoadScenario trained_scenario(const std::string& name, const TrainedLoads& loads
 std::vector<std::vector<double>> shares_at(const LoadScenario& scenario, const ModelSpec& model, std::int64_t tokens,
                                            std::int64_t expert_ranks) {
   if (scenario.trained) {
-    // Rows are dropped per source rank, so that only its own tokens' unevenness matters.
+    // Rows are dropped per source rank, so only the unevenness of one source rank's tokens matters.
     const std::int64_t sources = scenario.trained->capacity > 0 ? 1 : expert_ranks;
     return trained_shares(*scenario.trained, model, static_cast<double>(tokens * sources));
   }

@@ -23,7 +23,7 @@ LoadWindows windows_of(const std::string& file, std::int64_t steps, const ModelS
     const std::int64_t begin = recorded.front() + i * out.steps, end = begin + out.steps;
     std::vector<std::int64_t> within(std::lower_bound(recorded.begin(), recorded.end(), begin),
                                      std::lower_bound(recorded.begin(), recorded.end(), end));
-    if (within.empty()) within.push_back(begin);  // routed like the nearest recorded step
+    if (within.empty()) within.push_back(begin);  // no recorded step: the nearest one counts
     out.loads.push_back(load_scenario(*routing, fmt::format("steps {} to {}", begin, end - 1), model.blocks(), 1,
                                       within, {Evidence::measured, file}));
   }

@@ -21,7 +21,7 @@ std::optional<Balancing> balancing_named(const std::string& word) {
   return {};
 }
 
-/// Handles "trained", "trained-METHOD" and "capacity-X"; none for other names.
+/// Handles "trained", "trained-METHOD" and "capacity-X". Returns nothing for other names.
 std::optional<LoadScenario> read_trained(const std::string& name, const ModelSpec& model) {
   const bool usual = name == "trained", method = name.starts_with(kTrained), cut = name.starts_with(kCapacity);
   if (!usual && !method && !cut) return {};

@@ -1,4 +1,5 @@
-// Routing for which only each rank's number of received rows is known, neither their experts nor their origin.
+// Routing for which only each rank's number of received rows is known, but neither the experts nor the origin of the
+// rows.
 #pragma once
 #include <cstdint>
 #include <memory>

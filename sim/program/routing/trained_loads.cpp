@@ -68,10 +68,10 @@ TrainedLoads trained_loads(Balancing balancing) {
 }
 
 double unevenness(const TrainedLoads& loads, const ModelSpec& model, double tokens) {
-  // A change of score changes the odds; an expert chosen by most tokens gains less: its share changes by the factor 1 -
+  // A change of score changes the odds. An expert chosen by most tokens gains less: its share changes by the factor 1 -
   // share.
   const double chosen = static_cast<double>(model.top_k) / static_cast<double>(model.experts), rarely = 1 - chosen;
-  const double sampling = rarely / chosen / tokens;  // for tokens that choose independently
+  const double sampling = rarely / chosen / tokens;  // variance if tokens choose independently
   return std::sqrt(rarely * rarely * (loads.lasting * loads.lasting + loads.alike_tokens / tokens) + sampling);
 }
 
@@ -97,7 +97,7 @@ double fullest_rank(const TrainedLoads& loads, const ModelSpec& model, std::int6
                     double probability) {
   const double n = static_cast<double>(ranks), experts = static_cast<double>(model.experts), held = experts / n;
   if (ranks == 1) return 1;
-  // Sums of `held` out of a finite number of shares: what one rank has, the others lack.
+  // The sum of `held` out of a finite number of shares varies less: rows that one rank has, the other ranks lack.
   const double of_sum = unevenness(loads, model, tokens) * std::sqrt((experts - held) / (experts - 1) / held);
   const double sigma = log_sigma(of_sum);
   double rows = std::exp(sigma * at_probability(std::pow(probability, 1 / n)) - sigma * sigma / 2);
