@@ -29,7 +29,7 @@ struct ItemKey {
 struct TimePoint {
   double rows = 0;
   double seconds = 0;            ///< median of the samples
-  double low_s = 0, high_s = 0;  ///< 80 % of the samples
+  double low_s = 0, high_s = 0;  ///< 80 % interval of the samples
   Evidence evidence = Evidence::assumed;
   std::string source;
   std::optional<Evidence> root = {};  ///< evidence of the measurement behind it (fp16 for bf16); none = evidence

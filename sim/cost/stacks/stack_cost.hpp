@@ -72,7 +72,7 @@ class StackCost : public OpCost {
   DataSheet sheet_;
   MeasuredKinds measured_;
   OwnRatios own_;                                         ///< from measurements of this machine
-  KernelChoice choice_;                                   ///< in the layers
+  KernelChoice choice_;                                   ///< kernels of the layers
   std::vector<std::shared_ptr<const StackCost>> others_;  ///< by ClusterSpec::others
 };
 

@@ -29,7 +29,7 @@ enum class StepConstant : std::size_t {
   network,             ///< collectives, over their benchmarks
   tensor,              ///< exposed part of tensor groups' collectives
   exchange,            ///< exposed part of all-to-alls of rows, and of exchanges of keys and values
-  once_exchange,       ///< the same of exchanges that send a token once to each place (DeepEP, HybridEP)
+  once_exchange,       ///< the same for exchanges that send a token once to each place (DeepEP, HybridEP)
   routing_s,           ///< host, to route the rows of a layer once (HostConstants)
   without_wait,        ///< share of routing_s if the host does not wait for the number of rows
   replicas,            ///< exposed part of communication that runs once a step
