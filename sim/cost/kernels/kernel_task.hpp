@@ -11,11 +11,10 @@ namespace wt {
 /// or _backward, or an op that passes row by row through memory (row_ops.hpp).
 struct KernelShape {
   std::string op;
-  double m = 0, n = 0,
-         k = 0;         ///< gemm: m x k times k x n; by rows: m rows of width n; attention: m queries, k keys, head n
-  double groups = 1;    ///< of a grouped product (m rows each); experts of a layer; batch x heads of attention
-  bool causal = false;  ///< of attention
-  double window = 0;    ///< of causal attention: the most keys that a query sees; 0 = all before it
+  double m = 0, n = 0, k = 0;  ///< product m x k times k x n; m rows of width n; m queries, k keys, head dimension n
+  double groups = 1;           ///< of a grouped product (m rows each); experts of a layer; batch x heads of attention
+  bool causal = false;         ///< of attention
+  double window = 0;           ///< of causal attention: the most keys that a query sees; 0 = all before it
   std::string implementation = {};  ///< the library; empty = unknown
 };
 

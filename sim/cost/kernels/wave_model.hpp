@@ -20,10 +20,10 @@ struct Product {
 };
 
 struct WaveConstants {
-  double launch_s = 0;      ///< for each product
-  double ramp_s = 0;        ///< for each wave: filling and draining the pipeline, writing the tile
-  double memory_share = 0;  ///< reached share of the data sheet's bandwidth
-  double partial_wave = 0;  ///< cost of a last wave with few tiles: 0 = of a whole wave, 1 = its share of tiles
+  double launch_s = 0;                 ///< for each product
+  double ramp_s = 0;                   ///< for each wave: filling and draining the pipeline, writing the tile
+  double memory_share = 0;             ///< reached share of the data sheet's bandwidth
+  double partial_wave = 0;             ///< cost of a last wave with few tiles: 0 = a whole wave, 1 = its share
   std::array<double, 4> tile_share{};  ///< of the data sheet's FLOP/s, for tiles of 64x64, 64x128, 128x128, 128x256
   double reduce_s = 0;                 ///< adding up the parts of a split k
   double blend = 2;                    ///< power with which compute and memory overlap (overlap.hpp)
