@@ -26,8 +26,7 @@ struct FormConstants {
 struct CollectiveConstants {
   std::vector<FormConstants> forms;
   std::map<std::string, double> largest_bytes;  ///< largest measured message, by fabric
-  std::map<std::string, std::string>
-      link_of;  ///< by fabric that is shared with other jobs: link whose constants it has
+  std::map<std::string, std::string> link_of;   ///< by fabric shared with other jobs: link whose constants it has
 };
 
 void to_json(nlohmann::json& json, const CollectiveConstants& constants);
