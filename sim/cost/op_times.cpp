@@ -23,7 +23,7 @@ MachineModel measured_machine(const TimeSources& sources, std::vector<Profile>& 
   return calibrate(profiles, {sources.allow_assumed}).model;
 }
 
-/// A profile of GPUs says which; its times are no other GPU's.
+/// Throws Error{usage} if the profile is of another GPU than the cluster's.
 void check_device(const std::map<std::string, std::string>& fingerprint, const ClusterSpec& cluster,
                   const std::string& gpu) {
   const auto device = fingerprint.find("device");
@@ -47,7 +47,7 @@ MachineTimes make_times(const TimeSources& sources, const ClusterSpec& cluster, 
   if (measured) {
     machine = std::make_shared<MachineModel>(measured_machine(sources, out.profiles));
     out.storage = machine->data().storage;
-    if (machine->data().storage_only()) machine.reset();  // which times no step
+    if (machine->data().storage_only()) machine.reset();  // it has no times of steps
   }
   if (machine) {
     out.fingerprint = machine->data().fingerprint;

@@ -1,6 +1,6 @@
-// The one place where times are made: plans, simulated steps and what-ifs ask here. They rest on published constants
-// (published_constants.hpp) and on what was measured on the user's machine. Judges ask the same estimators with
-// constants that were fitted without what they judge (sim/fit/published_times.hpp).
+// Makes all times of plans, simulated steps and what-ifs. They rest on published constants (published_constants.hpp)
+// and on measurements of the user's machine. Validation uses the same estimators, with constants that were fitted
+// without the data to be predicted (sim/fit/published_times.hpp).
 #pragma once
 #include <filesystem>
 #include <map>
@@ -18,9 +18,9 @@ namespace wt {
 
 struct TimeSources {
   std::vector<std::string> profiles;  ///< measured on this machine: files, or names in configs/profiles
-  std::filesystem::path machine;      ///< a machine model made of some, instead
-  std::string stack;                  ///< of configs/stacks; empty = kDefaultStack
-  bool allow_assumed = false;         ///< answer what nobody measured on shared cores by a roofline
+  std::filesystem::path machine;      ///< a machine model, instead of profiles
+  std::string stack;                  ///< name in configs/stacks; empty = kDefaultStack
+  bool allow_assumed = false;         ///< on shared cores, use a roofline for kernels that were not measured
   Precision compute = Precision::bf16;
   Precisions precisions = {};
 };
@@ -28,16 +28,16 @@ struct TimeSources {
 struct MachineTimes {
   std::shared_ptr<const OpCost> cost;
   StepIntervals intervals;
-  StackSpec stack;                                 ///< how the program uses the machine
-  std::string basis;                               ///< "torchtitan, published runs", or the names of profiles before it
-  std::map<std::string, std::string> fingerprint;  ///< of the machine that was measured; empty = none was
+  StackSpec stack;                                 ///< determines how the program uses the machine
+  std::string basis;                               ///< "torchtitan, published runs", after the names of profiles
+  std::map<std::string, std::string> fingerprint;  ///< of the measured machine; empty = none
   std::vector<Profile> profiles;
-  std::vector<StorageRates> storage;  ///< what profiles or machine say of the places that hold checkpoints
+  std::vector<StorageRates> storage;  ///< measured rates of checkpoint storage
 };
 
-/// Of GPUs: measured points first, published ones next, as the stack uses the machine. Of ranks on shared cores: what
-/// was measured there. Throws Error{usage}: neither profile nor machine of shared cores, a profile of another machine
-/// than the cluster's first `ranks` ranks have, unknown names.
+/// On GPUs: measured points first, then published times, with the stack's constants. For ranks on shared cores:
+/// measurements of these. Throws Error{usage} for shared cores without profile or machine model, a profile of other
+/// GPUs than those of the cluster's first `ranks` ranks, and unknown names.
 MachineTimes make_times(const TimeSources& sources, const ClusterSpec& cluster, std::int64_t ranks);
 
 }  // namespace wt

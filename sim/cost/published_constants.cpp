@@ -13,7 +13,7 @@ std::shared_ptr<const Estimator> estimator(const char* name) {
 PublishedConstants read_all() {
   PublishedConstants out;
   out.benchmarks.items = std::make_shared<ItemTimes>(estimator<KernelTimes, KernelConstants>("kernels"));
-  // One estimator a process: machine models ask it, too.
+  // One estimator per process: machine models use it, too.
   out.benchmarks.collectives = {std::shared_ptr<void>(), &CollectiveEstimator::published()};
   out.benchmarks.row_messages = estimator<RowMessages, RowMessages>("row_messages");
   out.steps = fitted_constants<StepModel>("steps");

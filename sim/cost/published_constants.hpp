@@ -1,5 +1,5 @@
-// What times rest on where a machine was not measured itself: constants of published measurements, read from
-// configs/constants. `windtunnel calibrate --published` fits them anew.
+// Constants of published measurements, for machines that were not measured themselves. They are read from
+// configs/constants; `windtunnel calibrate --published` fits them again.
 #pragma once
 #include <memory>
 
@@ -13,10 +13,10 @@ namespace wt {
 struct PublishedConstants {
   BenchmarkTimes benchmarks;
   StepModel steps;
-  ErrorBounds step_bounds;  ///< of steps, by step_family: how far off those of other origins were
+  ErrorBounds step_bounds;  ///< of steps, by step_family: errors on other origins
   StackMemories memory;
 
-  /// Read once a process. Throws Error{usage} as fitted_constants does.
+  /// Read once per process. Throws Error{usage} as fitted_constants does.
   static const PublishedConstants& get();
 };
 

@@ -53,7 +53,8 @@ std::pair<double, double> ratio_interval(const std::vector<double>& ratios) {
 
 namespace {
 
-/// All measurements of all profiles. The same thing measured twice is pooled; better evidence replaces weaker.
+/// All measurements of all profiles. Of the same measurement in several profiles, stronger evidence replaces weaker,
+/// and samples of equal evidence are pooled.
 std::vector<Sample> pooled(const std::vector<Profile>& profiles) {
   std::vector<Sample> out;
   std::map<std::string, std::size_t> place;
@@ -80,7 +81,7 @@ std::vector<Sample> pooled(const std::vector<Profile>& profiles) {
   return out;
 }
 
-/// Such a profile may be of any host that reaches the storage.
+/// Whether the profile has storage measurements only. It may come from any host that reaches the storage.
 bool storage_alone(const Profile& profile) {
   return !profile.measurements.empty() && std::ranges::all_of(profile.measurements, [](const Measurement& m) {
     return is_storage(m) || is_beside_storage(m);
@@ -109,7 +110,7 @@ bool synchronous_host(const std::vector<Profile>& profiles) {
   return asynchronous == 0;
 }
 
-/// Of a step's computation by several ranks at once and by one of them alone.
+/// Ratio of a step's computation time on several ranks at once to that of one rank alone.
 void calibrate_crowding(const std::vector<Sample>& samples, Calibration& out) {
   for (const Sample& sample : samples) {
     const Measurement& m = sample.measurement;
@@ -128,9 +129,8 @@ void calibrate_crowding(const std::vector<Sample>& samples, Calibration& out) {
   }
 }
 
-/// Of products that a suite timed alone and beside a collective ("gemm_beside_all_gather"): the share of their rate
-/// that they lose, median and the middle 80 %. None where nothing was measured so, or in ranks that share cores with
-/// the transport.
+/// Share of their rate that products lose during a collective ("gemm_beside_all_gather"): median and middle 80 %. None
+/// without such measurements, or if the ranks share cores with the transport.
 std::optional<CommunicationSlowdown> measured_slowdown(const std::vector<Sample>& samples) {
   std::vector<double> lost;
   for (const Sample& sample : samples) {
@@ -146,24 +146,24 @@ std::optional<CommunicationSlowdown> measured_slowdown(const std::vector<Sample>
                                fmt::format("products timed alone and beside {} collectives in flight", lost.size())};
 }
 
-/// Suites time more than a step has: measured on purpose, and nothing to note.
+/// Products that a suite timed during a collective, for measured_slowdown().
 bool is_beside(const std::string& kernel) { return kernel.starts_with("gemm_beside_"); }
 
-/// What the machine does outside of items: shares are taken of it, and a launch is in every item's own fit.
+/// Known measurements that calibration does not use: reports compare kernels with the copies, and each item's fit has
+/// its own launch time.
 bool is_of_machine(const std::string& kernel) {
   return kernel == "host_to_device" || kernel == "device_to_host" || kernel == "device_to_device" || kernel == "launch";
 }
 
-/// Half of a product's backward pass, timed apart (bench/suites/staircase.hpp).
+/// One of the two products of a backward pass, timed alone (bench/suites/staircase.hpp).
 bool is_backward_product(const std::string& kernel) { return kernel == "gemm_rows" || kernel == "gemm_weight"; }
 
-/// The gradients of rows and weight of one shape as the backward pass that they make up, where that was not measured
-/// itself.
+/// Adds up the gradients of rows and of weight of one shape to their backward pass, unless that was measured itself.
 void add_backward_passes(const std::vector<Sample>& apart, std::vector<Sample>& items,
                          std::vector<std::string>& notes) {
   std::set<std::string> known;
   for (const Sample& item : items) known.insert(item.measurement.name());
-  std::map<std::string, Sample> halves;  // by the name of the whole
+  std::map<std::string, Sample> halves;  // by the name of the whole pass
   for (const Sample& sample : apart) {
     Sample whole = sample;
     Measurement& m = whole.measurement;

@@ -1,4 +1,4 @@
-// Collectives of profiles: by CPU latencies and CPU costs, on GPUs points for the estimator.
+// Collectives of profiles: latency and CPU seconds of ranks that communicate by CPU, points for the estimator on GPUs.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -25,10 +25,10 @@ double fingerprint_number(const Profile& profile, const std::string& key) {
   return value;
 }
 
-/// Of a measurement that is one.
+/// Requires a measurement of a collective.
 OpKind kind_of(const Measurement& m) { return *collective_kind(m.kernel); }
 
-/// That a suite had at work at the same time; they share what there is.
+/// Number of groups that ran the collective at the same time. They share the machine.
 std::int64_t groups_of(const Measurement& m) {
   const auto found = m.shape.find("groups");
   return found == m.shape.end() ? 1 : std::max<std::int64_t>(1, found->second);
@@ -36,7 +36,7 @@ std::int64_t groups_of(const Measurement& m) {
 
 struct Point {
   double bytes = 0, wall_s = 0, cpu_s = 0;
-  double slowdown = 1;  ///< ranks of a host over the cores they share
+  double slowdown = 1;  ///< ranks of a host over its cores, at least 1
   Evidence evidence = Evidence::assumed;
 };
 
@@ -48,7 +48,7 @@ CpuCollective fit_cpu(OpKind kind, std::int64_t ranks, const std::vector<Point>&
   std::vector<std::vector<double>> cpu_features, features;
   std::vector<double> cpu_target, cpu_scale, target, scale;
   for (const Point& p : points) {
-    // Absolute errors count as far as they show in the wall time: a tick of a CPU clock is no small message's cost.
+    // Errors are weighted by the wall time: a tick of the CPU clock is not the cost of a small message.
     cpu_features.push_back({p.bytes, 1});
     cpu_target.push_back(p.cpu_s);
     cpu_scale.push_back(p.wall_s);
@@ -79,7 +79,7 @@ void calibrate_cpu(const std::vector<Sample>& samples, Calibration& out) {
   for (const Sample& sample : samples) {
     const Measurement& m = sample.measurement;
     const std::int64_t ranks = shape_value(m, "ranks"), nodes = shape_value(m, "nodes");
-    if (kind_of(m) == OpKind::send) continue;  // every rank's CPU seconds are those of two messages' ends
+    if (kind_of(m) == OpKind::send) continue;  // each rank's CPU seconds are of a send and a receive
     const auto cpu = m.counters.find("cpu_s");
     if (cpu == m.counters.end())
       throw_error(Code::usage,
@@ -122,7 +122,7 @@ AllReduce all_reduce_of(const std::string& name) {
               allowed);
 }
 
-/// The machine that a profile's fingerprint tells of.
+/// The machine that a profile's fingerprint describes.
 CollectiveMachine machine_of(const Profile& profile) {
   const auto text = [&](const char* key) {
     const auto found = profile.fingerprint.find(key);
@@ -137,7 +137,7 @@ CollectiveMachine machine_of(const Profile& profile) {
   return out;
 }
 
-/// A ring's time on one node: what beats it, the switch did.
+/// Least time of a ring on one node. A faster all-reduce used the NVLink switch.
 double ring_s(const CollectivePoint& p) { return least_s(p.question(), AllReduce::ring); }
 
 void calibrate_points(const std::vector<Sample>& samples, Calibration& out) {
@@ -154,7 +154,7 @@ void calibrate_points(const std::vector<Sample>& samples, Calibration& out) {
     p.root = m.evidence.root;
     p.source = m.evidence.source;
     p.relative_spread = kSparseHalfWidth;
-    if (p.kind == OpKind::send)  // every rank to the next one: as slow as the message between two nodes
+    if (p.kind == OpKind::send)  // each rank sends to the next; the slowest message is the one between two nodes
       p.group = {2, std::min<std::int64_t>(p.group.nodes, 2)};
     if (p.group.nodes < 1 || p.group.ranks < 2 || p.bytes < 1 || !(p.seconds > 0) || groups_of(m) > 1) continue;
     if (p.group.nodes > 1 && !(data.machine.nic_Bps > 0))
@@ -167,7 +167,7 @@ void calibrate_points(const std::vector<Sample>& samples, Calibration& out) {
   }
   if (!(data.machine.nic_Bps > 0)) data.machine.nic_Bps = data.machine.generation >= 9 ? 50e9 : 25e9;
   for (CollectivePoint& p : data.points) p.machine = data.machine;
-  // Each point from the others of its form, as it would be answered without it.
+  // Held-out predictions: each point from the other points of its form.
   const CollectiveEstimator all = CollectiveEstimator::published().with_own(data.points);
   const auto without = [&](const CollectivePoint& left_out) {
     std::vector<CollectivePoint> rest;
@@ -209,7 +209,7 @@ void calibrate_collectives(const std::vector<Sample>& samples, Calibration& out)
     out.data.synchronous_host ? calibrate_cpu(samples, out) : calibrate_points(samples, out);
     return;
   }
-  // Published ones have to do, of the GPU that the profiles name.
+  // Without measured collectives, published times of the profiles' GPU are used.
   const auto device = out.data.fingerprint.find("device");
   if (!out.data.synchronous_host && device != out.data.fingerprint.end() && data_sheet(device->second))
     out.data.collectives.machine = machine_of(device->second, interconnect_of("", device->second, kGpusOfNode));

@@ -11,7 +11,7 @@
 namespace wt::detail {
 namespace {
 
-constexpr double kSingleSampleHalfWidth = 0.1;  // of a published median without a spread
+constexpr double kSingleSampleHalfWidth = 0.1;  // relative; of a published median without a spread
 
 TimePoint time_point(const Measurement& m, bool fp16, double rows) {
   TimePoint point;
@@ -32,7 +32,8 @@ TimePoint time_point(const Measurement& m, bool fp16, double rows) {
   return point;
 }
 
-/// The table, and keys that have a clock of their own kind: wall times give way to device and thread-CPU times.
+/// Fills the table. Of several measurements of a shape it keeps one: assumed evidence is the last choice, then wall
+/// times give way to device and thread-CPU times, fp16 to bf16, and weaker evidence to stronger.
 void fill_table(const std::vector<Sample>& samples, Calibration& out) {
   struct Entry {
     TimePoint point;
@@ -82,13 +83,13 @@ struct FitPoint {
   Evidence evidence = Evidence::assumed, root = Evidence::assumed;
 };
 
-/// Fits one class in one of its two forms.
+/// Fits one class in one of the two forms of KernelFit.
 class Fitter {
  public:
   Fitter(const std::vector<FitPoint>& points, const MachineData& data, bool overlap)
       : points_(points), data_(data), overlap_(overlap) {}
 
-  /// Without the points for which `skip` holds; `residual` is over those used.
+  /// Fits the points for which `skip` does not hold. `residual`: their sum of squared relative errors.
   template <typename Skip>
   KernelFit fit(Skip skip, double* residual = nullptr) const {
     std::vector<const FitPoint*> used;
@@ -96,7 +97,7 @@ class Fitter {
       if (!skip(i)) used.push_back(&points_[i]);
     KernelFit best;
     double best_residual = -1;
-    // Which points are memory-bound is not known beforehand: start from several splits by intensity and iterate.
+    // It is not known beforehand which points are memory-bound: start from several splits by intensity and iterate.
     std::vector<double> intensity;
     for (const FitPoint* p : used) intensity.push_back(p->item.flops(0) / std::max(1.0, p->item.bytes(0)));
     for (double q : overlap_ ? std::vector<double>{0.02, 0.1, 0.3, 0.6} : std::vector<double>{0}) {
@@ -162,7 +163,8 @@ class Fitter {
   bool overlap_;
 };
 
-/// measured / predicted of every point by a fit that has not seen its shape (or, with one or two shapes, the point).
+/// measured / predicted of each point, by a fit without its shape. With one or two shapes, the fit leaves out only the
+/// point.
 std::vector<double> held_out_ratios(const std::vector<FitPoint>& points, const MachineData& data, bool overlap) {
   std::set<ItemKey> shapes;
   for (const FitPoint& p : points) shapes.insert(p.key);
@@ -185,7 +187,7 @@ std::vector<double> held_out_ratios(const std::vector<FitPoint>& points, const M
 }
 
 void fit_class(const ClassKey& key, std::vector<FitPoint> points, Calibration& out) {
-  // Assumed points speak only where nothing better does.
+  // Assumed points are used only if there are no others.
   const auto assumed = [](const FitPoint& p) { return p.evidence == Evidence::assumed; };
   if (!std::all_of(points.begin(), points.end(), assumed))
     points.erase(std::remove_if(points.begin(), points.end(), assumed), points.end());
@@ -195,7 +197,7 @@ void fit_class(const ClassKey& key, std::vector<FitPoint> points, Calibration& o
   KernelFit fit = Fitter(points, out.data, false).fit(none, &sum_residual);
   if (is_product(key.kernel) && points.size() >= 4) {
     const KernelFit overlapped = Fitter(points, out.data, true).fit(none, &overlap_residual);
-    // Of two fits that are exact but for rounding, the plainer one.
+    // If both fits are exact but for rounding, take the simpler one.
     if (overlap_residual < sum_residual * (1 - 1e-9) - 1e-12 * static_cast<double>(points.size())) fit = overlapped;
   }
   std::vector<double> measured, predicted;
@@ -214,7 +216,7 @@ void fit_class(const ClassKey& key, std::vector<FitPoint> points, Calibration& o
   fit.points = static_cast<std::int64_t>(points.size());
   out.residuals.push_back(residual_row(to_string(key), "fit", measured, predicted, ratios));
 
-  // The staircase's own error: each measured point from its neighbours.
+  // The staircase's own error: each measured point is predicted from its neighbours.
   std::vector<double> table_measured, table_predicted, table_ratios;
   for (const auto& [item, table] : out.data.table) {
     if (item.kernel != key.kernel || item.pass != key.pass || item.precision != key.precision) continue;

@@ -14,10 +14,11 @@
 namespace wt::detail {
 namespace {
 
-/// A step's time is a sum over its ops, and sums follow means: medians leave out what the tails add (2.6 % of a step's
-/// computation over eleven runs on two cores, means 0.2 %). Of a stalled op at either end this share is left out.
+/// Share of an op's calls that the mean leaves out at either end, because they may have stalled. Means are used because
+/// a step's time is a sum over its ops. Over eleven runs on two cores, means missed 0.2 % of a step's computation,
+/// medians 2.6 %: they leave out what the tails add.
 constexpr double kStalled = 0.02;
-constexpr double kSeveralSizes = 1.5;  // largest over smallest prediction from which an overhead can be told
+constexpr double kSeveralSizes = 1.5;  // largest over smallest prediction, from which an overhead is fitted
 
 struct Trace {
   double items_s = 0;
@@ -27,7 +28,7 @@ struct Trace {
   std::string source;
 };
 
-/// "op:attention.fwd" and shape "group".
+/// From a kernel such as "op:attention.fwd", and shape key "group".
 OpKey op_key(const Measurement& m) {
   const std::size_t dot = m.kernel.rfind('.');
   const std::string name = m.kernel.substr(3, dot == std::string::npos ? std::string::npos : dot - 3);
@@ -52,7 +53,8 @@ OpKey op_key(const Measurement& m) {
   return key;
 }
 
-/// The op of that key with the most work: a gather that moved nothing keeps its name in the program.
+/// The op with this key and the most work items. An op with the same key may have none, such as a gather that moves
+/// nothing.
 const Op* find_op(const Program& program, const OpKey& key) {
   const Op* best = nullptr;
   for_each_op(program.nodes, [&](const Op& op, const LoopsAround&) {
@@ -63,10 +65,10 @@ const Op* find_op(const Program& program, const OpKey& key) {
 
 struct TracedItems {
   double seconds = 0;
-  bool routed = false;  ///< their rows change from call to call
+  bool routed = false;  ///< the items' rows change from call to call
 };
 
-/// What the items of the traced op predict, or why they cannot.
+/// Predicted time of the traced op's items. Throws Error{usage} with the reason if it cannot be predicted.
 TracedItems items_of(const Measurement& m, const OpKey& key, const MachineModel& model) {
   const auto value = [&](const char* name) { return shape_value(m, name); };
   if (m.shape.contains("adapters"))
@@ -80,7 +82,7 @@ TracedItems items_of(const Measurement& m, const OpKey& key, const MachineModel&
   Layout layout;
   layout.replicate = value("replicate"), layout.shard = value("shard"), layout.expert = value("expert_ranks");
   layout.microbatch = value("microbatch");
-  const auto again = m.shape.find("recompute");  // of the op's layer; traces older than that know the whole block
+  const auto again = m.shape.find("recompute");  // of the op's layer; for older traces the whole block
   layout.recompute = recompute_of_mask(again != m.shape.end()                  ? again->second
                                        : key.direction == Direction::recompute ? 1
                                                                                : 0);
@@ -94,9 +96,9 @@ TracedItems items_of(const Measurement& m, const OpKey& key, const MachineModel&
           std::any_of(op->work.begin(), op->work.end(), [](const WorkItem& item) { return item.rows.per_row != 0; })};
 }
 
-/// Relative standard deviation of one call to the next, from the differences of neighbours (von Neumann 1941): slow
-/// phases of the machine meet all ranks alike and do not count, nor what lies between two profiles. Without the calls
-/// that the mean leaves out it is some 6 % low where times are normal.
+/// Relative standard deviation from one call to the next, from differences of neighbours (von Neumann 1941). It leaves
+/// out slow phases of the machine, which affect all ranks alike, and differences between two profiles. For normally
+/// distributed times it is some 6 % low, because calls at both ends are left out.
 double variation(const std::vector<double>& samples, const std::vector<std::size_t>& joins) {
   const auto [least, most] = trimmed_range(samples, kStalled);
   const auto usual = [least = least, most = most](double seconds) { return least <= seconds && seconds <= most; };
@@ -151,7 +153,7 @@ void calibrate_ops(const std::vector<Sample>& samples, Calibration& out) {
   for (const Sample& sample : samples) {
     const Measurement& m = sample.measurement;
     const OpKey key = op_key(m);
-    if (!(m.median() > 0)) continue;  // an op shorter than its clock's tick: nothing to learn
+    if (!(m.median() > 0)) continue;  // the op is shorter than a tick of its clock
     try {
       const auto sharing = m.shape.find("host_ranks");
       const double crowding = sharing == m.shape.end() ? 1 : model.traits().crowding_of(sharing->second);

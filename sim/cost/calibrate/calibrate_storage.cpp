@@ -1,5 +1,5 @@
-// Rows of bench storage: what a save's files take to be written and read back. Each row is of so many ranks at once, on
-// one or more nodes: seconds = latency + bytes / rate(ranks of a node, nodes), one latency for all.
+// Rows of bench storage: times to write and read a save's files. Several ranks work at once, on one or more nodes:
+// seconds = latency + bytes / rate(ranks of a node, nodes), with one latency for all rows.
 #include <algorithm>
 #include <map>
 
@@ -13,7 +13,7 @@
 namespace wt::detail {
 namespace {
 
-/// Nodes together reach less than this share of what they reach one by one: the store is what limits them.
+/// The store limits the rate if all nodes together reach less than this share of the sum of their single rates.
 constexpr double kShared = 0.9;
 
 struct StorageRow {
@@ -40,9 +40,9 @@ StorageRow storage_row(const Measurement& m) {
   return row;
 }
 
-using Together = std::pair<std::int64_t, std::int64_t>;  // nodes, ranks of each
+using Together = std::pair<std::int64_t, std::int64_t>;  // nodes, ranks of each node
 
-/// Latency of all rows and bytes a second of each group of them.
+/// Bytes per second of each group of rows, and in `latency_s` the latency of all rows.
 std::map<Together, double> fit_groups(const std::vector<StorageRow>& rows, double& latency_s) {
   std::map<Together, std::size_t> columns;
   std::map<Together, const StorageRow*> largest;
@@ -57,26 +57,27 @@ std::map<Together, double> fit_groups(const std::vector<StorageRow>& rows, doubl
   for (const StorageRow& row : rows) {
     std::vector<double>& f = features.emplace_back(columns.size() + 1, 0.0);
     f[columns.at({row.nodes, row.node_ranks()})] = as_double(row.bytes);
-    f.back() = 1;  // last: of equally good fits the one without a latency
+    f.back() = 1;  // last column: of equally good fits, the one without a latency wins
     seconds.push_back(row.seconds);
   }
   const std::vector<double> fit = fit_relative(features, seconds);
   latency_s = fit.back();
   std::map<Together, double> rates;
   for (const auto& [group, column] : columns) {
-    const StorageRow& row = *largest.at(group);  // where rows are too small to show a rate
+    const StorageRow& row = *largest.at(group);  // used if the rows are too small to fit a rate
     rates[group] = fit[column] > 0 ? 1 / fit[column] : as_double(row.bytes) / row.seconds;
   }
   return rates;
 }
 
-/// Rates of a node from the fewest nodes that had so many ranks each; what the most nodes reached of their sum.
+/// The rates of one node are measured on the fewest nodes that had so many ranks each. The largest number of nodes
+/// tells what share of the sum of these rates all nodes reach together.
 StorageRate storage_rate(const std::vector<StorageRow>& rows, const std::string& kernel) {
   StorageRate out{.rows = static_cast<std::int64_t>(rows.size())};
   std::map<std::int64_t, double> node;
   const std::map<Together, double> groups = fit_groups(rows, out.latency_s);
   for (const auto& [group, Bps] : groups) node.emplace(group.second, Bps / as_double(group.first));
-  for (const auto& [ranks, Bps] : node)  // more ranks that get less: as much as fewer
+  for (const auto& [ranks, Bps] : node)  // if more ranks reach less, the rate of fewer ranks counts
     out.node.push_back({ranks, std::max(Bps, out.node.empty() ? 0.0 : out.node.back().Bps)});
   double reached = 0;
   for (const auto& [group, Bps] : groups) {
@@ -138,7 +139,7 @@ void calibrate_storage(const std::vector<Sample>& samples, Calibration& out) {
     if (!warm) found->of[m.kernel].push_back(row);
   }
   for (Rows& rows : stores) {
-    if (rows.warm > 0 && rows.cold == 0) {  // what keeps every page in memory writes to memory, too
+    if (rows.warm > 0 && rows.cold == 0) {  // a file system that keeps every page in memory also writes to memory
       out.notes.push_back(fmt::format(
           "left out: {} of checkpoint_write to {} whose files stay in memory (every read is warm); measure the storage "
           "that saves go to",

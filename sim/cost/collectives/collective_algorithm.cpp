@@ -10,22 +10,22 @@
 namespace wt {
 namespace {
 
-// What NCCL's channels reach of a port: 20.6 of NVLink4's 25 GB/s a link, 12 GB/s of 100 Gb/s.
+// Shares of a port's rate that NCCL's channels reach: 20.6 of NVLink4's 25 GB/s a link, 12 GB/s of 100 Gb/s.
 constexpr double kNvlinkShare = 0.82, kNicShare = 0.96;
-constexpr double kTreeShare = 0.92, kSwitchShare = 0.85;  // of that; Blackwell's switch 0.74
-constexpr double kLowLatencyNvlink = 0.31;                // bus bandwidth of LL: 87.7 of 300, 141 of 450 GB/s
-constexpr double kLowLatencyTwo_Bps = 39e9, kLowLatencyMore_Bps = 20.4e9;  // the same over two and more nodes
+constexpr double kTreeShare = 0.92, kSwitchShare = 0.85;  // of those rates; Blackwell's switch 0.74
+constexpr double kLowLatencyNvlink = 0.31;                // LL's bus bandwidth: 87.7 of 300, 141 of 450 GB/s
+constexpr double kLowLatencyTwo_Bps = 39e9, kLowLatencyMore_Bps = 20.4e9;  // LL over two nodes, over more
 
-/// Seconds: once, for a hop inside a node, for a hop between nodes.
+/// Seconds: once for a collective, for each hop inside a node, for each hop between nodes.
 struct Hops {
   double base, nvlink, network;
 };
 // By protocol: LL, LL128, Simple.
 constexpr std::array<Hops, 3> kRing = {{{6.6e-6, 0.6e-6, 2.7e-6}, {14e-6, 1.9e-6, 4e-6}, {8.4e-6, 3.4e-6, 14e-6}}};
 constexpr std::array<Hops, 3> kTree = {{{6.8e-6, 0.6e-6, 5e-6}, {14e-6, 1.25e-6, 8.5e-6}, {8.4e-6, 4e-6, 14e-6}}};
-constexpr double kSwitch_s = 25e-6, kSwitchTree_s = 20.9e-6;  // NVLS; a hop between nodes of NVLSTree
-constexpr double kNetworkOverhead_s = 1e-6;                   // a proxy's, behind every hop of a ring that leaves nodes
-constexpr double kLongRing = 1.4;                             // Simple over several nodes
+constexpr double kSwitch_s = 25e-6, kSwitchTree_s = 20.9e-6;  // NVLS; NVLSTree's hop between nodes
+constexpr double kNetworkOverhead_s = 1e-6;                   // least time of a hop in a ring over nodes: NCCL's proxy
+constexpr double kLongRing = 1.4;                             // factor on Simple's latency over several nodes
 
 double latency_s(AllReduce algorithm, Protocol protocol, double ranks, double nodes) {
   const double members = ranks / nodes, levels = std::log2(nodes);

@@ -1,5 +1,5 @@
-// What the times of collectives are made of: constants that were fitted to published measurements, as data. They are
-// made by sim/fit and kept in configs/constants/collectives.json.
+// Constants of collective times, fitted to published measurements, as plain data. sim/fit makes them;
+// configs/constants/collectives.json keeps them.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -13,20 +13,20 @@
 
 namespace wt {
 
-/// One form of collective, inside a node or over nodes.
+/// Constants of one form of collective, inside a node or over nodes.
 struct FormConstants {
   CollectiveForm form = CollectiveForm::reduce;
-  bool many = false;  ///< over nodes
+  bool many = false;  ///< over several nodes
   LinkConstants links;
-  std::array<double, 2> spread{};          ///< half width of the 80 % interval: small messages, large ones
-  std::size_t points = 0;                  ///< measurements behind it
-  std::set<std::string> small_transports;  ///< over which small messages were measured
+  std::array<double, 2> spread{};          ///< relative half width of the 80 % interval: small messages, large ones
+  std::size_t points = 0;                  ///< number of fitted measurements
+  std::set<std::string> small_transports;  ///< with measured small messages
 };
 
 struct CollectiveConstants {
   std::vector<FormConstants> forms;
-  std::map<std::string, double> largest_bytes;  ///< measured on a fabric
-  std::map<std::string, std::string> link_of;   ///< of a fabric that other jobs share
+  std::map<std::string, double> largest_bytes;  ///< largest measured message, by fabric
+  std::map<std::string, std::string> link_of;   ///< by fabric shared with other jobs: link whose constants it has
 };
 
 void to_json(nlohmann::json& json, const CollectiveConstants& constants);

@@ -13,11 +13,11 @@ namespace wt {
 namespace {
 
 constexpr double kLeastLatency_s = 1e-6;
-constexpr std::size_t kFewestPoints = 3;  // three constants
+constexpr std::size_t kFewestPoints = 3;  // as many as there are constants
 constexpr double kUnknownLink = 2, kFromAnotherForm = 1.5;
 
-/// A message's latency on the clusters that were measured, by transport: ib_write_bw over InfiniBand NDR 2.7-2.8 us
-/// (Vultr's B200); of EFA and TCPX what the cluster files assume, so that they change nothing.
+/// Message latency on the measured clusters, by transport: 2.7-2.8 us with ib_write_bw over InfiniBand NDR (Vultr's
+/// B200). EFA and TCPX have the latencies that cluster files assume, so that those change nothing.
 double reference_hop_s(const std::string& transport) {
   static const std::map<std::string, double> known = {{"EFA v1", 15e-6}, {"EFA v2", 10e-6}, {"EFA v3", 8e-6},
                                                       {"EFA v4", 8e-6},  {"EFA", 10e-6},    {"TCPX", 20e-6}};
@@ -29,7 +29,7 @@ bool same_rates(const CollectiveMachine& a, const CollectiveMachine& b) {
   return a.nvlink_Bps == b.nvlink_Bps && a.nic_Bps == b.nic_Bps;
 }
 
-/// Times that fall with the bytes are noise: neighbours that do share their geometric mean (pool adjacent violators).
+/// Times that fall with the bytes are noise: such neighbours get their geometric mean (pool adjacent violators).
 void make_monotone(std::vector<CollectivePoint>& curve) {
   struct Pool {
     double log_sum;
@@ -139,7 +139,7 @@ LinkConstants::Constants CollectiveEstimator::constants(const CollectiveQuestion
     out.share *= measured->share;
     return out;
   }
-  // What another form of collective reached over the same links tells of the links, not of its latency.
+  // The bandwidth of another form over the same links applies to this form. Its latency does not.
   for (const CollectiveForm other : {CollectiveForm::gather, CollectiveForm::reduce, CollectiveForm::exchange})
     if (const auto found = own_.find({other, q.many()}); found != own_.end()) {
       out.share *= found->second->share;
@@ -166,7 +166,7 @@ double CollectiveEstimator::time_s(const CollectiveQuestion& q, bool python) con
     const CollectiveQuestion measured{q.kind, most->second, q.group, q.machine};
     return model_s(measured, python) * q.bytes / most->second;
   }
-  // What was measured has the latency and the fabric of this very network in it; its rates may be another cluster's.
+  // The measurement includes the latency and the fabric of this network. Only the link rates may be another cluster's.
   CollectiveMachine own = q.machine;
   own.nvlink_Bps = known->front().machine.nvlink_Bps;
   own.nic_Bps = known->front().machine.nic_Bps;
@@ -191,7 +191,7 @@ CollectiveEstimate CollectiveEstimator::estimate(const CollectiveQuestion& q) co
   out.algorithm = nccl_all_reduce(q.machine, q.bytes, q.group.ranks, q.group.nodes);
   out.latency_s = time_s({q.kind, 1, q.group, q.machine}, false);
   if (q.bytes > 0) {
-    // No transfer beats the wire: what a small message's time claims too much for latency is taken back.
+    // No transfer is faster than the wire: where the latency of a one-byte message leaves less time, it is reduced.
     const double seconds = time_s(q, false), least = least_s(q, out.algorithm);
     out.latency_s = std::max(std::min(out.latency_s, seconds - least), kLeastLatency_s);
     out.efficiency = wire_s(q, out.algorithm) / std::max(seconds - out.latency_s, least);

@@ -1,5 +1,5 @@
-// Measured times of collectives, each with the machine that it was taken on: what times (collective_estimator.hpp) are
-// fitted to, and judged on. Published ones are read by sim/fit.
+// Measured times of collectives, each with its machine. The estimator (collective_estimator.hpp) is fitted to them and
+// validated against them. sim/fit reads the published ones.
 #pragma once
 #include <optional>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace wt {
 
-/// A measured time and what it is of.
+/// A measured time of one collective.
 struct CollectivePoint {
   OpKind kind = OpKind::all_gather;
   double bytes = 0;
@@ -18,20 +18,20 @@ struct CollectivePoint {
   CollectiveMachine machine;
   bool python = false;  ///< timed from Python
   double seconds = 0;
-  std::string cluster, origin;  ///< what is left out together: one cluster of a source, all of an origin
+  std::string cluster, origin;  ///< left out together: one cluster of a source, all of an origin
   Evidence evidence = Evidence::assumed;
-  std::optional<Evidence> root = {};  ///< of what it was derived from; none = evidence
+  std::optional<Evidence> root = {};  ///< evidence of what it was derived from; none = evidence
   std::string source;
   double relative_spread = 0.1;  ///< half width of the 80 % interval over the time
-  std::string unusable = {};     ///< why it says nothing to anyone
+  std::string unusable = {};     ///< why it is not used; empty = used
 
   CollectiveQuestion question() const { return {kind, bytes, group, machine}; }
 };
 
-/// As the fit of a link's constants takes it.
+/// The point as the fit of link constants needs it.
 TimedLoad timed(const CollectivePoint& point);
 
-/// Transport of medians over the jobs of a fleet (CollectiveMachine::transport).
+/// CollectiveMachine::transport of medians over the jobs of a fleet, which share its network.
 inline constexpr const char* kSharedTransport = "shared";
 
 }  // namespace wt

@@ -10,15 +10,15 @@
 namespace wt {
 namespace {
 
-// Of NVLink's nominal rate, published plateaus on one node: 270 of 450 GB/s with SHARP, 232 of 300 and 370 of 450 in a
-// ring.
+// Shares of NVLink's nominal rate, from published plateaus on one node: 270 of 450 GB/s with SHARP, 232 of 300 and 370
+// of 450 in a ring.
 constexpr double kNvlsShare = 0.6, kRingShare = 0.8;
 
-// Adapters of an NVLink domain that an all-reduce's trees come to use: 9 of a rack's 72. Twenty racks of GB200 add
-// 8 GiB more in 40 ms, 217 GB/s, and a tree sends the buffer twice (coreweave/nccl-tests README, NCCL 2.26.2).
+// Adapters of an NVLink domain that an all-reduce's trees use: 9 of a rack's 72. On twenty racks of GB200, 8 GiB more
+// take 40 ms more. That is 217 GB/s, and a tree sends the buffer twice (coreweave/nccl-tests README, NCCL 2.26.2).
 constexpr double kTreeAdapters = 9;
 
-/// Whether the NVLink switch adds.
+/// Whether the NVLink switch reduces (SHARP).
 bool switch_reduces(const CollectiveQuestion& q) {
   const CollectiveMachine& m = q.machine;
   const bool may = !m.only || *m.only == AllReduce::nvls || *m.only == AllReduce::nvls_tree;
@@ -26,7 +26,7 @@ bool switch_reduces(const CollectiveQuestion& q) {
          q.group.fewest() >= as_double(m.nvls_ranks);
 }
 
-/// What a GPU reaches of its links: all of it behind a switch, else its own links to the group's others on its node.
+/// Usable link rate of a GPU: all of it behind a switch, else its direct links to the group's other GPUs on its node.
 double nvlink_Bps(const CollectiveQuestion& q) {
   const CollectiveMachine& m = q.machine;
   if (m.direct_peers == 0) return m.nvlink_Bps;
@@ -39,14 +39,14 @@ double in_node_s(const CollectiveQuestion& q) {
   return q.bytes * (switch_reduces(q) ? 1 : bus_share(q.kind, as_double(q.group.ranks))) / nvlink_Bps(q);
 }
 
-/// GPUs of a domain that pass data on one after another, over a node's eight. A GPU hands on its own part of the buffer
-/// chunk by chunk, so that 72 begin later than 8, in a ring and with SHARP: of GB200 racks, 512 MiB take half a
+/// GPUs of a domain that pass data on one after another, over a node's eight. Each GPU passes its part of the buffer on
+/// chunk by chunk, so that 72 GPUs start later than 8, in a ring and with SHARP. On GB200 racks, 512 MiB take half a
 /// millisecond longer than their bandwidth explains.
 double domain_steps(const CollectiveQuestion& q) { return std::max(1.0, q.group.fewest() / 8); }
 
-/// What a ring of so few GPUs waits for, over one of eight, by NCCL's constants of its low-latency protocol (6.6 us and
-/// 0.6 us a hop, src/graph/tuning.cc 2.30.7). The switch waits as long for few as for a node's eight, an exchange for
-/// any number.
+/// Latency of this ring over that of eight GPUs, by NCCL's constants of its low-latency protocol (6.6 us and 0.6 us a
+/// hop, src/graph/tuning.cc 2.30.7). The latency of the switch is the same for up to eight GPUs, that of an exchange
+/// for any number.
 double ring_steps(const CollectiveQuestion& q) {
   if (q.kind == OpKind::all_to_all) return 1;
   if (switch_reduces(q)) return domain_steps(q);
@@ -55,16 +55,16 @@ double ring_steps(const CollectiveQuestion& q) {
   return waits_s(as_double(q.group.ranks)) / waits_s(8);
 }
 
-/// A GPU drives its own adapters. Where nodes hold unlike numbers of a group's ranks, the node with fewest decides:
-/// each ring and tree enters and leaves every node, through what that one drives, and in an exchange its ranks send the
-/// most to other nodes.
+/// A GPU drives its own adapters. If nodes hold different numbers of a group's ranks, the node with the fewest is the
+/// slowest: each ring and tree passes through its few adapters, and in an exchange its ranks send the most to other
+/// nodes.
 double over_nodes_s(const CollectiveQuestion& q) {
   const double n = as_double(q.group.ranks), fewest = q.group.fewest();
   const double adapters_Bps = q.machine.nic_Bps * std::min(fewest, as_double(q.machine.nvlink_domain));
   const double trees_Bps = std::min(adapters_Bps, q.machine.nic_Bps * kTreeAdapters);
   if (q.kind == OpKind::send) return std::max(q.bytes / std::min(q.machine.nic_Bps, adapters_Bps), in_node_s(q));
   if (q.kind == OpKind::all_to_all) return q.bytes * (n - fewest) / n * fewest / adapters_Bps;
-  // Two nodes reduce inside first and exchange their sums; more pass a ring or trees through every adapter.
+  // Two nodes first reduce inside, then exchange their sums. More nodes use a ring or trees through every adapter.
   if (q.kind == OpKind::all_reduce && q.group.nodes == 2)
     return std::max(q.bytes / trees_Bps, in_node_s(q) / (switch_reduces(q) ? kNvlsShare : kRingShare));
   return std::max(q.bytes * bus_share(q.kind, n) / (q.kind == OpKind::all_reduce ? trees_Bps : adapters_Bps),
@@ -81,7 +81,7 @@ CollectiveMachine of_sheet(const DataSheet& sheet) {
   return out;
 }
 
-/// Links of its own to each other GPU of the node, where there are enough of them; else a switch joins the GPUs.
+/// GPUs have direct links if these reach every other GPU of the domain; else a switch joins them.
 void join(CollectiveMachine& machine, const DataSheet& sheet, std::int64_t domain) {
   machine.nvlink_domain = domain;
   machine.direct_peers = domain <= sheet.direct_peers + 1 ? sheet.direct_peers : 0;
@@ -165,7 +165,7 @@ LinkLoad link_load(const CollectiveQuestion& q) {
   const double nodes = as_double(q.group.nodes);
   out.link = transport_family(q.machine.transport);
   out.steps = q.kind == OpKind::all_reduce ? std::log2(nodes) : q.kind == OpKind::send ? 1 : nodes - 1;
-  // A tree passes every level twice, a ring every node; an exchange sends to all at once.
+  // A tree passes each level twice, a ring each node; an exchange sends to all at once.
   out.hops = q.kind == OpKind::all_reduce ? 2 * out.steps : q.kind == OpKind::all_to_all ? 1 : out.steps;
   if (q.kind != OpKind::all_to_all && q.kind != OpKind::send) out.steps *= domain_steps(q);
   out.transfer_s = over_nodes_s(q);

@@ -1,5 +1,5 @@
-// What is asked of a collective's time: how much, among how many on how many nodes, and on what machine. Made from a
-// cluster file, from a published run or from a row of measurements; every time of a collective is an answer to one.
+// The question that a collective's time answers: how many bytes, among how many ranks and nodes, on which machine. It
+// is made from a cluster file, a published run or a measurement.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -11,71 +11,72 @@
 
 namespace wt {
 
-/// What of a machine its collectives depend on. Rates are nominal, of one GPU and one direction.
+/// Facts of a machine that determine its collectives. Rates are nominal, of one GPU and one direction.
 struct CollectiveMachine : AllReduceMachine {
-  int generation = 7;              ///< of the GPU, as DataSheet's: of NVLink, too
+  int generation = 7;              ///< DataSheet::generation; NVLink's is 5 less
   bool nvlink = true;              ///< false: PCIe or XGMI
   bool xgmi = false;               ///< AMD's Infinity Fabric
-  std::int64_t direct_peers = 0;   ///< as DataSheet's, of the GPUs of a node; 0 = a switch joins them
+  std::int64_t direct_peers = 0;   ///< DataSheet::direct_peers; 0 = a switch joins the node's GPUs
   std::int64_t nvlink_domain = 8;  ///< GPUs behind one NVLink switch
-  std::string transport = "IB";    ///< as Interconnect::transport
-  std::string fabric = {};         ///< of a site whose collectives were measured, by its name in the table
-  double hop_s = 0;                ///< a message's latency through the network; 0 = that of measured clusters
+  std::string transport = "IB";    ///< Interconnect::transport
+  std::string fabric = {};         ///< a site with measured collectives, named as in the table
+  double hop_s = 0;                ///< latency of a message through the network; 0 = as on measured clusters
 };
 
-/// Nodes of one kind of the cluster. GPUs without a data sheet are taken for the generation with their link's rate.
+/// Machine of one kind of the cluster's nodes. The link rate determines the generation of a GPU without a data sheet.
 CollectiveMachine machine_of(const ClusterSpec& cluster, std::size_t kind = 0);
-/// Of a GPU by name, over these adapters.
+/// Machine of this GPU and interconnect. Throws Error{usage} if the GPU has no data sheet.
 CollectiveMachine machine_of(const std::string& gpu, const Interconnect& interconnect);
-/// Of a GPU of which only the rate of its link is known.
+/// Machine known only by its link rates. The NVLink rate determines the generation.
 CollectiveMachine machine_of_link(double nvlink_Bps, double nic_Bps);
 
-/// Ranks of one group as they lie on NVLink domains ("nodes").
+/// How one group's ranks are spread over NVLink domains ("nodes").
 struct RankGroup {
   std::int64_t ranks = 1, nodes = 1;
-  std::int64_t fewest_on_node = 0;  ///< of the group's ranks; 0 = as many on each
+  std::int64_t fewest_on_node = 0;  ///< fewest ranks of the group on any node; 0 = the same number on each
 
-  /// Ranks `stride` apart, of domains with `per_domain` GPUs, filled one after the other.
+  /// Ranks `stride` apart, on domains of `per_domain` GPUs that are filled one after the other.
   static RankGroup strided(std::int64_t ranks, std::int64_t stride, std::int64_t per_domain);
-  /// As many on each node, rounded up: what an uneven spread costs beyond that is the replay's business, which loads
-  /// each node by its own.
+  /// The same number on each node, rounded up. The replay adds the cost of an uneven spread: it loads each node by its
+  /// own ranks.
   static RankGroup even(std::int64_t ranks, std::int64_t nodes);
   double fewest() const;
 };
 
 struct CollectiveQuestion {
-  OpKind kind = OpKind::all_gather;  ///< of messages send, whichever end asks
-  double bytes = 0;                  ///< by the convention of Collective::bytes
+  OpKind kind = OpKind::all_gather;  ///< a message is a send at both ends
+  double bytes = 0;                  ///< as defined at Collective::bytes
   RankGroup group;
   const CollectiveMachine& machine;
 
   bool many() const { return group.nodes > 1; }
 };
 
-/// Collectives whose times have constants of their own: gathers are all rings (also scatters, broadcasts and sends).
+/// Collectives that share constants. gather includes scatters, broadcasts and sends: all of them are rings.
 enum class CollectiveForm { reduce, gather, exchange };
 CollectiveForm form_of(OpKind kind);
 std::string to_string(CollectiveForm form);  ///< "all-reduce", "gather", "exchange"
 
-/// What a question puts on its links, before any constant.
+/// Load of a collective on its links, without any fitted constant.
 struct LinkLoad {
-  std::string link;  ///< "NVLink4 ring", "NVLink4 SHARP", "PCIe", "XGMI"; over nodes the transport's family
-  double steps = 1;  ///< that latency grows with: log2 of the nodes for an all-reduce (tree), nodes - 1 else (ring;
-                     ///< 1 of a send); more where a node is a rack
-  double hops = 0;   ///< through the network, one after another
-  double transfer_s = 0;  ///< at the nominal rate of the narrowest resource
+  std::string link;       ///< "NVLink4 ring", "NVLink4 SHARP", "PCIe", "XGMI"; over nodes the transport's family
+  double steps = 1;       ///< one after another, each with a latency. Over nodes: log2 of the nodes for an all-reduce
+                          ///< (tree), 1 for a send, else nodes - 1 (ring); more if a node is a rack
+  double hops = 0;        ///< one after another, through the network
+  double transfer_s = 0;  ///< of the data, at the nominal rate of the narrowest resource
 };
 LinkLoad link_load(const CollectiveQuestion& question);
 
-/// Bytes that pass the tightest pool for one GPU: its NVLink on one node, its share of the node's NICs on several.
-/// Rings move (n-1)/n of the buffer across every node boundary (all-reduce twice that, a broadcast all of it), spread
-/// over the node's GPUs in the group; all-to-all sends what is not for this node. This is the bus bandwidth's byte
-/// count; what an all-reduce really moves follows its algorithm (all_reduce_ports).
+/// Bytes of one GPU through the narrowest pool: its NVLink on one node, its share of the node's NICs on several. Rings
+/// move (n-1)/n of the buffer across every node boundary (all-reduce twice that, broadcast all of it), spread over the
+/// node's GPUs in the group. All-to-all sends what is not for this node. These are the bytes of the bus bandwidth; the
+/// bytes that an all-reduce really moves depend on its algorithm (all_reduce_ports).
 double pool_bytes(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes);
 
-/// Seconds of the load that a time's efficiency is of, at nominal rates; of an all-reduce by this algorithm.
+/// Seconds of the load at nominal rates; CollectiveEstimate::efficiency is relative to them. `algorithm`: of an
+/// all-reduce.
 double wire_s(const CollectiveQuestion& question, AllReduce algorithm);
-/// The least that it takes: NVLink at its nominal rate, NICs at kUsableNic of theirs.
+/// Lower bound of those seconds: NVLink at its nominal rate, NICs at kUsableNic of theirs.
 double least_s(const CollectiveQuestion& question, AllReduce algorithm);
 
 }  // namespace wt

@@ -15,7 +15,7 @@ CollectiveEstimate estimate_by_cpu(const std::vector<CpuCollective>& measured, O
     return std::any_of(measured.begin(), measured.end(),
                        [&](const CpuCollective& each) { return each.kind == wanted; });
   };
-  // Of a step's collectives none stands for another; a restore's broadcast brings each rank what a gather would.
+  // A step's collectives need their own measurements. A restore's broadcast brings each rank what an all-gather would.
   const OpKind source = kind == OpKind::broadcast && !known(kind) ? OpKind::all_gather : kind;
   const CpuCollective* nearest = nullptr;
   for (const CpuCollective& each : measured)

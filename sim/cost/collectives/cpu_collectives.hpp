@@ -1,5 +1,5 @@
-// Ranks that communicate by CPU (Gloo): a latency, and CPU seconds that share the host's cores with computation. A
-// machine of its own kind, of which nothing is published: all is measured.
+// Collectives of ranks that communicate by CPU (Gloo): a latency, and CPU seconds on the host's cores, which
+// computation shares. All constants are measured, because no times of such machines are published.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace wt {
 
-/// One kind over one number of ranks: latency = latency_s + latency_s_per_byte * bytes (time that no core was busy for
-/// it), CPU seconds a rank = cpu_s + cpu_s_per_byte * bytes.
+/// One kind over one number of ranks: latency = latency_s + latency_s_per_byte * bytes (no core is busy in this time),
+/// CPU seconds of a rank = cpu_s + cpu_s_per_byte * bytes.
 struct CpuCollective {
   OpKind kind = OpKind::all_gather;
   std::int64_t ranks = 0;
@@ -20,8 +20,8 @@ struct CpuCollective {
   Evidence evidence = Evidence::assumed;
 };
 
-/// By the nearest number of ranks; a broadcast without a measurement of its own as a gather. Throws Error{usage} naming
-/// the benchmark where this kind was not measured.
+/// From the nearest measured number of ranks. A broadcast that was not measured takes as long as an all-gather. Throws
+/// Error{usage} with the benchmark to run if the kind was not measured.
 CollectiveEstimate estimate_by_cpu(const std::vector<CpuCollective>& measured, OpKind kind, double bytes,
                                    std::int64_t ranks);
 

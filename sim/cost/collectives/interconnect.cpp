@@ -11,10 +11,10 @@
 namespace wt {
 namespace {
 
-/// AWS's instances with EFA, by their pages: adapters of a node, bytes a second in one direction, and their generation.
-/// Of p6e-gb200, hosts of four GPUs, 18 have 28.8 Tb/s together.
+/// AWS instances with EFA, by their pages: rate of a node's adapters in bytes a second, one direction, and EFA's
+/// generation. Hosts of p6e-gb200 have four GPUs; 18 hosts have 28.8 Tb/s together.
 struct Instance {
-  const char* name;  ///< a word, in whatever case
+  const char* name;  ///< regular expression of a word, in any case
   double node_Bps;
   const char* transport;
 };
@@ -67,7 +67,7 @@ std::optional<double> adapters_Bps(const std::string& clause, std::int64_t gpus_
   return std::nullopt;
 }
 
-/// GPUs of a rack that one NVLink switch joins. NVL3 and NVL4 are generations of NVLink.
+/// GPUs of a rack behind one NVLink switch. NVL3 and NVL4 are generations of NVLink, not racks.
 std::optional<std::int64_t> rack_of(const std::string& text) {
   static const std::regex rack(R"(\bNVL(?:ink)?[ -]?(36|72|144|576)\b)", std::regex::icase);
   std::smatch found;

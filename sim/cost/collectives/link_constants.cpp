@@ -9,8 +9,8 @@
 namespace wt {
 namespace {
 
-constexpr double kNodeFloor_s = 17e-6;  // any all-reduce inside a node: 1 KiB on 8 H100 (dgxc-benchmarking: 16.9 us)
-constexpr double kMachineSpread = 1.5;  // of the factors of a machine that was measured itself: all but free
+constexpr double kNodeFloor_s = 17e-6;  // inside a node: all-reduce of 1 KiB on 8 H100 (dgxc-benchmarking: 16.9 us)
+constexpr double kMachineSpread = 1.5;  // prior's width for the factors of a measured machine: almost free
 
 }  // namespace
 

@@ -1,8 +1,8 @@
-// The constants behind times of collectives. Time = latency x steps + 2 sqrt(fill x steps x transfer) + transfer: what
-// a pipeline takes whose chunks have the best size (each of `fill` seconds of start-up), transfer = bytes over a share
-// of the nominal rate of the narrowest resource. Three constants, each a base times a factor for the kind of link and
-// one for the fabric by name, both kept near 1 by a prior: a fabric never seen has its link's, a link never seen the
-// base's.
+// Constants of collective times. Time = latency x steps + 2 sqrt(fill x steps x transfer) + transfer. This is the time
+// of a pipeline with chunks of the best size, each with `fill` seconds of start-up. transfer = bytes over a share of
+// the nominal rate of the narrowest resource. Each of the three constants is a base times a factor for the kind of link
+// and a factor for the fabric by name. A prior keeps the factors near 1: an unknown fabric has its link's constants, an
+// unknown link the base's.
 #pragma once
 #include <array>
 #include <map>
@@ -14,21 +14,21 @@
 
 namespace wt {
 
-/// A measured time as the fit sees it.
+/// A measured time as input of the fit.
 struct TimedLoad {
   LinkLoad load;
   bool many = false;
-  std::string fabric;   ///< over several nodes, else empty
+  std::string fabric;   ///< empty on one node
   bool python = false;  ///< timed from Python
   double seconds = 0;
 };
 
-/// Of collectives on one node, or of collectives over several. sim/fit makes them.
+/// Constants of collectives on one node, or of collectives over several. sim/fit makes them.
 class LinkConstants {
  public:
   struct Constants {
-    double latency_s = 0, fill_s = 0;  ///< of one step
-    double share = 0;                  ///< of the nominal rate
+    double latency_s = 0, fill_s = 0;  ///< of each step
+    double share = 0;                  ///< reached share of the nominal rate
   };
 
   using Logs = std::array<double, 3>;  ///< of latency, fill and share
@@ -40,10 +40,10 @@ class LinkConstants {
       : many_(many), base_(base), links_(std::move(links)), fabrics_(std::move(fabrics)), python_s_(python_s) {}
 
   bool knows_link(const std::string& link) const { return links_.count(link) > 0; }
-  /// Of a link and fabric; the base where a name was not seen.
+  /// Constants of a link and fabric. An unknown name has factors of 1.
   Constants constants(const std::string& link, const std::string& fabric) const;
   double seconds(const LinkLoad& load, const Constants& constants, bool python = false) const;
-  /// Factors on `constants` that these further times of one machine ask for.
+  /// `constants`, with factors fitted to these times of one machine.
   Constants refined(const Constants& constants, const std::vector<TimedLoad>& times) const;
   double python_s() const { return python_s_; }
   bool many() const { return many_; }
@@ -58,9 +58,9 @@ class LinkConstants {
   double python_s_ = 0;  ///< host time of a call from Python
 };
 
-/// Logarithm of predicted over measured, as fits count it: outliers weigh less.
+/// Residual of a fit: logarithm of predicted over measured, with less weight for outliers.
 double link_misfit(double predicted_s, double measured_s);
-/// Seconds of a transfer with these constants; `many`: over several nodes.
+/// Seconds of a load with these constants; `many`: over several nodes.
 double link_seconds(const LinkLoad& load, const LinkConstants::Constants& constants, bool many);
 
 }  // namespace wt

@@ -1,7 +1,7 @@
-// The host's launch time: how long its Python and CUDA calls take to issue kernels and blocking collectives, and what
-// becomes of the GPU's time beside it. A host far ahead costs nothing; a GPU that waits for each launch takes the
-// host's time; between the two, a queue that runs empty now and then makes both longer than either. What a kernel takes
-// on the GPU from its launch on is in the kernel's own time (launch_s in sim/cost/kernels).
+// Launch time of the host: the time in which its Python and CUDA calls issue kernels and blocking collectives, and its
+// effect on the step. If the host is far ahead, only the GPU's time counts. If the GPU waits for each launch, only the
+// host's time counts. In between, the queue runs empty now and then, and the total is longer than either. The GPU's own
+// time to start a kernel is part of the kernel's time (launch_s in sim/cost/kernels).
 #pragma once
 #include <vector>
 
@@ -10,25 +10,25 @@
 
 namespace wt {
 
-/// Of a stack's host. Fitted on published steps (sim/cost/stacks/step_constants.hpp).
+/// Constants of a stack's host, fitted on published steps (sim/cost/stacks/step_constants.hpp).
 struct HostConstants {
   double item_s = 0;        ///< to issue one kernel of a work item
   double call_s = 0;        ///< to issue one blocking collective
-  double routing_s = 0;     ///< to route a layer's rows: many small kernels, and the wait for how many rows come
-  double without_wait = 1;  ///< of routing_s where the host does not wait (waits_for_rows)
-  double power = 1;         ///< of overlapped_s, >= 1
+  double routing_s = 0;     ///< to route a layer's rows: many small kernels, and waiting for the number of rows
+  double without_wait = 1;  ///< share of routing_s if the host does not wait (waits_for_rows)
+  double power = 1;         ///< argument of overlapped_s, >= 1
 };
 
-/// What a host issues.
+/// Number of things that a host issues.
 struct Launches {
-  double kernels = 0;   ///< a backward pass of an item is two, the gradients of rows and of weight
+  double kernels = 0;   ///< two for a backward item: the gradients of rows and of weight
   double routings = 0;  ///< of a layer's rows, in one direction
   double calls = 0;     ///< blocking collectives
   void add(const std::vector<WorkItem>& work, double times = 1);
 };
 
-/// Seconds in which the host issues these: nothing but a launch where everything is in CUDA graphs, all but the routing
-/// where its part is. `waits`: for how many rows come, in each routing.
+/// Seconds in which the host issues these launches: 0 with full CUDA graphs, without the routing with partial graphs.
+/// `waits`: the host waits for the number of arriving rows in each routing.
 double launch_time_s(const Launches& launches, bool waits, CudaGraphs graphs, const HostConstants& host);
 
 /// Seconds until the GPU has done `gpu_s` of work that the host needs `launch_s` to issue.

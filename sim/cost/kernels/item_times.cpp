@@ -9,7 +9,7 @@
 namespace wt {
 namespace {
 
-/// As tables of kernel times name it.
+/// The kernel's name in tables of kernel times.
 std::string op_of(Kernel kernel) { return kernel == Kernel::add ? "residual_add" : to_string(kernel); }
 
 }  // namespace
@@ -23,8 +23,8 @@ ProductFormat product_format(NumberFormat format, const DataSheet& gpu) {
 
 namespace {
 
-/// Of a class in the compute type, which bf16 stands for, a GPU without bf16 is no error before a product asks for it:
-/// runs in fp32 ask for none.
+/// Format of one class of products. bf16 means the run's compute type, so that a GPU without bf16 is no error here:
+/// runs in fp32 never ask for such a product.
 ProductFormat class_format(NumberFormat format, const DataSheet& gpu) {
   if (format == NumberFormat::bf16 && !relative_rate(gpu, "bf16")) return {.relative_rate = 0};
   return product_format(format, gpu);
@@ -107,7 +107,7 @@ ItemTime ItemTimes::item(const WorkItem& item, const BoundRows& rows, const Kern
   }
   const double bytes = item.bytes(rows.sum), count = item.rows.at(rows.sum);
   if (!(bytes > 0)) return {};
-  const double width = static_cast<double>(item.dims[0]);  // 0 of flat buffers: no row is one block's
+  const double width = static_cast<double>(item.dims[0]);  // 0 for flat buffers, which have no rows
   return {.memory_s = kernels_->by_rows_s({count, width, bytes}, op_of(item.kernel), gpu)};
 }
 

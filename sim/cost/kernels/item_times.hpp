@@ -1,6 +1,6 @@
-// Times of a step program's work items on a GPU by published times of kernels (kernel_times.hpp), in the parts that a
-// stack's constants tell apart. How far a framework's kernels stay behind benchmarks is its stack's business
-// (sim/cost/stacks/step_constants.hpp).
+// Times of a step program's work items on a GPU, from published times of kernels (kernel_times.hpp). They are split
+// into the parts to which a stack's constants apply. These constants, not this file, say how much slower a framework's
+// kernels are than benchmarks (sim/cost/stacks/step_constants.hpp).
 #pragma once
 #include <array>
 #include <map>
@@ -19,25 +19,25 @@ namespace wt {
 
 /// A product's number format on a GPU.
 struct ProductFormat {
-  double relative_rate = 1;  ///< data_sheet.hpp; 0 = the GPU has no bf16, which a time then refuses
+  double relative_rate = 1;  ///< data_sheet.hpp; 0 = the GPU has no bf16: times throw
   double element_bytes = 2;
-  int halvings = 0;  ///< of 16 bits: 1 = 8 bits, 2 = 4 bits
+  int halvings = 0;  ///< from 16 bits: 1 = 8 bits, 2 = 4 bits
 };
-/// Throws Error{usage} where the GPU has no such products.
+/// Throws Error{usage} if the GPU has no such products.
 ProductFormat product_format(NumberFormat format, const DataSheet& gpu);
 
-/// Which kernels a run takes. The defaults are those of 16 bits.
+/// Which kernels a run uses. The defaults are those of 16 bits.
 struct KernelChoice {
   KernelChoice() = default;
-  /// Throws Error{usage} where the GPU lacks a format, but for TF32: its products of fp32 tensors are then in fp32.
+  /// Throws Error{usage} if the GPU lacks a format. Exception: without TF32, products of fp32 tensors run in fp32.
   KernelChoice(const Precisions& precisions, AttentionKernels attention, const DataSheet& gpu);
-  /// The same without narrow products, as embedding and output projection have.
+  /// The same with all products in 16 bits, as for embedding and output projection.
   KernelChoice in_16_bits() const;
-  /// Whether products of a pass are narrower than 16 bits, some or all.
+  /// Whether any products of a pass have fewer than 16 bits.
   bool narrow(Pass pass) const;
 
   ProductFormat forward, input_gradients, weight_gradients;
-  ProductFormat fp32 = {0.5, 4};  ///< of fp32 tensors, whatever the pass
+  ProductFormat fp32 = {0.5, 4};  ///< of fp32 tensors, in every pass
   AttentionKernels attention = AttentionKernels::flash2;
   double attention_rate = 1;
 };
@@ -51,15 +51,15 @@ struct ProductTime {
   double sum_s() const { return wide_s + fp8_s + fp4_s; }
 };
 
-/// Seconds of one item. Of attention that is not fused, two parts.
+/// Seconds of one item. Attention that is not fused has two parts, products and memory.
 struct ItemTime {
   ProductTime products = {};
   double attention_s = 0, memory_s = 0;
   double sum_s() const { return products.sum_s() + attention_s + memory_s; }
 };
 
-/// Which kinds of kernels were measured on processors like a GPU's: of its generation, as many. The others are scaled
-/// from other GPUs by the data sheet.
+/// Which kinds of kernels were measured on processors like this GPU's: the same generation and number. Times of the
+/// other kinds are scaled from other GPUs by the data sheet.
 struct MeasuredKinds {
   bool products = false, attention = false, memory = false;
 };
@@ -68,7 +68,8 @@ class ItemTimes {
  public:
   explicit ItemTimes(std::shared_ptr<const KernelTimes> kernels) : kernels_(std::move(kernels)) {}
 
-  /// Unlike groups of a product take no less than equal ones; a backward product is two.
+  /// Seconds of an item. Unequal groups of a grouped product never take less than equal ones. A backward product is two
+  /// products.
   ItemTime item(const WorkItem& item, const BoundRows& rows, const KernelChoice& choice, const DataSheet& gpu) const;
   TimeBasis explain(const WorkItem& item, const DataSheet& gpu) const;
   MeasuredKinds measured_on(const DataSheet& gpu) const;
@@ -84,7 +85,7 @@ class ItemTimes {
 
   std::shared_ptr<const KernelTimes> kernels_;
   mutable std::map<std::tuple<std::string, double, double, double, double, double>, double>
-      products_;  ///< asked for before
+      products_;  ///< answers so far
   mutable std::map<std::tuple<std::string, AttentionKernels, Pass>, double> attention_factors_;
 };
 

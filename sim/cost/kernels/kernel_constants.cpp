@@ -4,7 +4,7 @@
 
 namespace wt {
 
-/// Thousands of them: without their names.
+/// An array without names, because the file has thousands of them.
 void to_json(nlohmann::json& json, const ProductResidual& r) { json = {r.m, r.n, r.k, r.relative_rate, r.log_left}; }
 
 void from_json(const nlohmann::json& json, ProductResidual& r) {

@@ -1,5 +1,5 @@
-// What the times of kernels on GPUs are made of: constants that were fitted to published measurements, as data. They
-// are made by sim/fit and kept in configs/constants/kernels.json.
+// Constants of kernel times on GPUs, fitted to published measurements, as plain data. sim/fit makes them;
+// configs/constants/kernels.json keeps them.
 #pragma once
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -12,19 +12,19 @@
 
 namespace wt {
 
-/// A product that was measured, and what the constants leave over: log(measured / predicted).
+/// A measured product and its residual: log(measured / predicted).
 struct ProductResidual {
   double m = 0, n = 0, k = 0, relative_rate = 1, log_left = 0;
 };
 
-/// Products of one GPU.
+/// Constants of one GPU's products.
 struct ProductConstants {
   std::string gpu;  ///< DataSheet::name
   WaveConstants wave;
-  std::vector<ProductResidual> residuals;  ///< by m
+  std::vector<ProductResidual> residuals;  ///< sorted by m
 };
 
-/// One op that passes through memory on one GPU; op "" = all such ops of the GPU together.
+/// Constants of one memory-bound op on one GPU; op "" = all such ops of the GPU together.
 struct RowConstants {
   std::string gpu, op;
   MemoryBoundConstants constants;
@@ -36,10 +36,10 @@ struct LibraryRow {
   std::string library;  ///< "FlashAttention-3"
   std::string gpu;
   std::string origin;     ///< who published it
-  double log_factor = 0;  ///< log(measured / what the shape says)
+  double log_factor = 0;  ///< log(measured / predicted from the shape)
 };
 
-/// How many points were measured of an op on a GPU.
+/// Number of measurements of an op on a GPU.
 struct PointCount {
   std::string gpu, op;
   std::int64_t points = 0;
@@ -50,7 +50,7 @@ struct KernelConstants {
   std::vector<RowConstants> rows;
   std::vector<LibraryRow> libraries;
   std::vector<PointCount> counts;
-  ErrorBounds bounds;  ///< of answers, by KernelTimes::Answer::regime
+  ErrorBounds bounds;  ///< intervals of answers, by KernelTimes::Answer::regime
 };
 
 void to_json(nlohmann::json& json, const KernelConstants& constants);

@@ -7,30 +7,30 @@
 
 namespace wt {
 
-/// A kernel and its shape. op: gemm, grouped_gemm, moe_forward and _backward (a layer of experts), attention_forward
-/// and _backward, or one that passes row by row through memory (row_ops.hpp).
+/// A kernel and its shape. op is gemm, grouped_gemm, moe_forward or _backward (a layer of experts), attention_forward
+/// or _backward, or an op that passes row by row through memory (row_ops.hpp).
 struct KernelShape {
   std::string op;
-  double m = 0, n = 0, k = 0;  ///< m x k times k x n; rows m and width n; m queries, k keys, head dimension n
-  double groups = 1;           ///< of a grouped product (m rows each), experts of a layer; batch x heads of attention
-  bool causal = false;         ///< attention
-  double window = 0;           ///< causal attention: keys that a query sees at most; 0 = all before it
-  std::string implementation = {};  ///< the library; empty = not said
+  double m = 0, n = 0, k = 0;  ///< product m x k times k x n; m rows of width n; m queries, k keys, head dimension n
+  double groups = 1;           ///< of a grouped product (m rows each); experts of a layer; batch x heads of attention
+  bool causal = false;         ///< of attention
+  double window = 0;           ///< of causal attention: the most keys that a query sees; 0 = all before it
+  std::string implementation = {};  ///< the library; empty = unknown
 };
 
 struct KernelTask {
   KernelShape shape;
   DataSheet gpu;
-  double relative_rate = 1;  ///< of the data type's products, see data_sheet.hpp
+  double relative_rate = 1;  ///< of products in the data type, see data_sheet.hpp
   double element_bytes = 2;
-  double bytes = 0;  ///< that a kernel working row by row moves
+  double bytes = 0;  ///< moved by a kernel that works row by row
 
   bool is_product() const { return shape.op == "gemm"; }
   bool is_grouped() const { return shape.op == "grouped_gemm"; }
-  /// Estimated by a library's factor (libraries.hpp), not by its GPU's constants alone.
+  /// Its time depends on a library's factor (libraries.hpp), not only on its GPU's constants.
   bool is_attention() const { return shape.op.starts_with("attention_"); }
   bool is_bound_by_memory() const { return !is_product() && !is_grouped() && !is_attention(); }
-  /// Of a gemm, or one of a grouped one's.
+  /// The product of a gemm, or of one group of a grouped_gemm.
   Product product() const { return {shape.m, shape.n, shape.k, relative_rate, element_bytes}; }
 };
 

@@ -25,7 +25,7 @@ std::string product_regime(const KernelTask& t) {
                                 : "m >= 1024");
 }
 
-/// How unlike a GPU another one is: generations apart (any of the same vendor is nearer), then processors.
+/// Distance between two GPUs: first generations (any of the same vendor is nearer), then processors.
 std::pair<int, std::int64_t> distance_of(const DataSheet& a, const DataSheet& b) {
   return {std::abs(a.generation - b.generation) + (a.amd != b.amd ? kAmd : 0), std::abs(a.processors - b.processors)};
 }

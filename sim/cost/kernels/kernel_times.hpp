@@ -1,7 +1,8 @@
-// What one kernel takes on a GPU, from published times: products by the wave model and what it leaves over at similar
-// shapes, grouped ones group by group, attention by its shape and the library's factor, what passes through memory by
-// its bytes. Constants of this GPU count first, then those of the nearest one. sim/fit makes them, of all measurements
-// or without some, which is how `windtunnel validate kernels` judges them.
+// Time of one kernel on a GPU, from published times. Products follow the wave model, corrected by its residuals at
+// similar shapes; grouped products are estimated group by group. Attention follows its shape and the library's factor;
+// kernels that pass through memory follow their bytes. A GPU without constants of its own uses those of the nearest
+// GPU. sim/fit makes the constants from all measurements. `windtunnel validate kernels` leaves some out to measure the
+// error.
 #pragma once
 #include <map>
 #include <optional>
@@ -23,50 +24,53 @@ class KernelTimes {
 
   struct Answer {
     std::optional<double> seconds;
-    double low_s = 0, high_s = 0;  ///< 80 % interval, from errors on points that were left out
+    double low_s = 0, high_s = 0;  ///< 80 % interval, from errors on left-out points
     Evidence evidence = Evidence::published;
-    std::string regime;  ///< answers that were found alike, whose errors are alike: "gemm, H100-SXM, m >= 1024"
-    std::string reason;  ///< why there is none
+    std::string regime;  ///< answers with similar errors: "gemm, H100-SXM, m >= 1024"
+    std::string reason;  ///< why there is no time
   };
   Answer time(const KernelTask& task) const;
-  /// Without its interval, and as if nothing had been measured on this GPU or of this library: shows how far what is
-  /// known of others carries. Nothing of ops that pass through memory.
+  /// The answer as if nothing had been measured on this GPU or of this library, without interval. Validation shows with
+  /// it how well constants transfer from other GPUs and libraries. No answer for ops that pass through memory.
   Answer carried_over(const KernelTask& task) const;
 
-  /// What a library's attention takes over what its shape says. Where nobody measured it on this generation, it is
-  /// taken for one that was written for the GPU, as cuDNN is for the nearest generation on which that was measured.
+  /// Time of a library's attention over the time predicted from its shape. A library that was not measured on this
+  /// generation has the factor of cuDNN, which is written for each GPU, on the nearest generation with measurements of
+  /// cuDNN.
   double library_factor(const std::string& op, const std::string& library, const DataSheet& gpu) const;
-  /// A kernel that passes through memory row by row, whoever wrote it; `op` as tables name it, "" = one of no table.
+  /// Seconds of a kernel that passes through memory row by row, of any library. `op`: its name in tables, "" = in no
+  /// table.
   double by_rows_s(const RowKernel& kernel, const std::string& op, const DataSheet& gpu) const;
-  /// Points of this op on GPUs of the same generation with as many processors; "" = of all that pass through memory row
-  /// by row.
+  /// Number of measurements of this op on GPUs of the same generation with as many processors; "" = of all ops that
+  /// pass through memory row by row.
   std::int64_t points(const std::string& op, const DataSheet& gpu) const;
-  /// What products of a GPU are multiplied by for the ends of their 80 % interval where none of its own were
-  /// measured: errors on measured GPUs whose own points were left out.
+  /// Factors from a product's time to the ends of its 80 % interval on a GPU whose own products were not measured:
+  /// errors on measured GPUs after leaving out their own points. {1, 1} if they were measured.
   std::pair<double, double> carried_over_bounds(const DataSheet& gpu) const;
 
  private:
-  Answer answer(const KernelTask& task) const;  ///< without its interval
+  Answer answer(const KernelTask& task) const;  ///< without interval
   Answer product(const KernelTask& task, bool another) const;
   Answer attention(const KernelTask& task, bool as_unknown) const;
   Answer row_by_row(const KernelTask& task) const;
 
-  /// Of the GPU itself, else of the nearest generation with the most similar number of processors; null without
-  /// products.
+  /// The GPU's own model, else that of the nearest generation with the most similar number of processors. `another`:
+  /// never its own. Null if no products were measured.
   const ProductModel* donor(const DataSheet& gpu, bool another) const;
 
   struct RowFit {
     MemoryBoundConstants constants = typical_memory_bound();
-    bool measured = false, own = false, same = false;  ///< at all; of this very op; on this very GPU
+    bool measured = false, own = false, same = false;  ///< at all; of this op; on this GPU
   };
-  /// What an op took on this GPU, else on the nearest that has it; of an op that nobody measured, what all took.
+  /// Constants of an op on this GPU, else on the nearest GPU with measurements of it. An op that was never measured has
+  /// the constants of all ops together.
   const RowFit& row_fit(const DataSheet& gpu, const std::string& op) const;
 
   KernelConstants constants_;
   std::vector<ProductModel> products_;
   Libraries libraries_;
-  std::map<std::string, DataSheet> sheets_;                                 ///< of the GPUs that constants name
-  mutable std::map<std::pair<std::string, std::string>, RowFit> row_fits_;  ///< asked for before, by GPU and op
+  std::map<std::string, DataSheet> sheets_;                                 ///< of the GPUs in the constants
+  mutable std::map<std::pair<std::string, std::string>, RowFit> row_fits_;  ///< answers so far, by GPU and op
 };
 
 }  // namespace wt

@@ -1,6 +1,6 @@
-// Kernels of which people publish rates by the library: one factor a library on what the shape says. Rows on this very
-// GPU count, else those of its generation, whose libraries are the same, on processors about as fast: beside slow
-// tensor cores (H20) everything else weighs less.
+// Kernels with rates that are published by library: each library has one factor over the time predicted from the shape.
+// Measurements on the same GPU are used, else those of its generation, because its libraries are the same. Their
+// processors must be about as fast: if tensor cores are slow (H20), all other costs weigh less.
 #pragma once
 #include <optional>
 #include <string>
@@ -12,12 +12,12 @@
 
 namespace wt {
 
-constexpr int kAmd = 100;  ///< generations that AMD's are away from NVIDIA's, for kernels
+constexpr int kAmd = 100;  ///< distance between AMD's and NVIDIA's generations, for kernels
 int kernel_generation(const DataSheet& gpu);
 
-/// Which library's kernel on which GPU.
+/// A library's kernel on a GPU.
 struct LibraryKernel {
-  std::string kind, library;  ///< as of LibraryRow
+  std::string kind, library;  ///< as in LibraryRow
   DataSheet gpu;
 };
 
@@ -30,9 +30,9 @@ class Libraries {
     double log_factor = 0;
     Known known = Known::never_measured;
   };
-  /// `as_unknown`: rows of this library have no part in it. A library that nobody measured takes the median of the
-  /// others of its kind and generation. That needs kFewestLibraries of as many origins, the farthest within kWidest of
-  /// the median; otherwise nothing is known.
+  /// `as_unknown`: ignores rows of this library. A library without measurements gets the median of the others of its
+  /// kind and generation. This needs kFewestLibraries libraries from as many origins, all within kWidest of the median.
+  /// Otherwise the result is empty.
   std::optional<Factor> factor(const LibraryKernel& kernel, bool as_unknown = false) const;
   /// GPUs on which this library's kernel was measured, in the order of the rows.
   std::vector<DataSheet> measured_on(const std::string& kind, const std::string& library) const;

@@ -1,4 +1,5 @@
-// machine.json. Source lines repeat over hundreds of points, so they are kept once and referred to by number.
+// Format of machine.json. Sources repeat over hundreds of points, so the file keeps each once and refers to it by
+// number.
 #include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
@@ -29,7 +30,7 @@ class Sources {
   std::map<std::string, int> numbers_;
 };
 
-/// Words for the enums of the file, by what to_string gives.
+/// Reads an enum by the words of its to_string.
 template <typename Enum>
 Enum word(const JsonReader& in, int count) {
   const std::string found = in.string();
@@ -76,7 +77,7 @@ struct Reader {
     return sources[static_cast<std::size_t>(number)];
   }
   static Evidence evidence(const JsonReader& at) { return word<Evidence>(at, kEvidences); }
-  /// Written only where it is not the evidence itself.
+  /// The file has a root only if it differs from the evidence.
   static std::optional<Evidence> root(const JsonReader& of) {
     return of.has("root") ? std::optional(evidence(of.at("root"))) : std::nullopt;
   }
@@ -365,7 +366,7 @@ json to_json(const MachineData& data) {
                    {"variation", data.variation},
                    {"sources", sources.list()}};
   if (!data.storage.empty()) document["storage"] = std::move(storage);
-  machine_from_json(document, "machine model to be written");  // JSON would turn a NaN into null without a word
+  machine_from_json(document, "machine model to be written");  // JSON would silently turn a NaN into null
   return document;
 }
 

@@ -8,11 +8,11 @@
 namespace wt {
 namespace {
 
-constexpr double kRooflineFactor = 0.7;     // notes: plan with 700 of 989 TFLOP/s where nothing is known
-constexpr double kAttentionBackward = 2.5;  // recomputes one product and does four, forward does two
+constexpr double kRooflineFactor = 0.7;     // as in a plan with 700 of an H100's 989 TFLOP/s
+constexpr double kAttentionBackward = 2.5;  // one recomputed product and four more; forward has two
 constexpr double kOtherBackward = 2.0;
-constexpr double kBeyondTable = 2.0;  // rows beyond the measured ones that a table may still be scaled to
-constexpr double kDerivedLow = 0.7, kDerivedHigh = 1.4;  // 80 % interval of a backward pass taken from the forward one
+constexpr double kBeyondTable = 2.0;                     // factor in rows up to which a table is scaled
+constexpr double kDerivedLow = 0.7, kDerivedHigh = 1.4;  // 80 % interval of a backward pass from a forward one
 
 TimeEstimate scaled(TimeEstimate estimate, double factor) { return estimate *= factor; }
 
@@ -28,8 +28,8 @@ double launches(const WorkItem& item) {
   return item.kernel == Kernel::grouped_gemm ? static_cast<double>(std::max<std::int64_t>(1, item.dims[2])) : 1.0;
 }
 
-/// The same product of as many rows as the tiles have that its groups fill. Of the two backward products one has the
-/// rows inside its sums, where nothing is rounded up.
+/// The same product with its groups' rows rounded up to whole tiles. Only one of the two backward products rounds up:
+/// the other sums over the rows.
 WorkItem in_whole_tiles(WorkItem item, const BoundRows& rows, double tile) {
   double filled = 0;
   for (const double each : rows.by_expert) filled += tile * std::ceil(each / tile);
@@ -42,7 +42,7 @@ double tile_of(const MachineData& data, Kernel kernel) {
   return kernel == Kernel::gemm ? static_cast<double>(data.row_tile) : 1.0;
 }
 
-/// Where in `points` a row count falls.
+/// The first point with at least this many rows.
 std::vector<TimePoint>::const_iterator at_least(const std::vector<TimePoint>& points, double rows) {
   return std::lower_bound(points.begin(), points.end(), rows - 0.5,
                           [](const TimePoint& p, double r) { return p.rows < r; });
@@ -122,7 +122,7 @@ MachineModel::MachineModel(MachineData data) : data_(std::move(data)) {
 
 namespace {
 
-/// A kernel that moves bytes in the same pattern, for one that was not measured here.
+/// A kernel with the same pattern of memory accesses, for a kernel that was not measured here.
 std::optional<Kernel> stand_in(Kernel kernel) {
   switch (kernel) {
     case Kernel::layernorm:
@@ -151,7 +151,7 @@ std::optional<TimeEstimate> MachineModel::fitted(const WorkItem& item, double ro
   if (const auto own = data_.fits.find({item.kernel, item.pass, item.precision}); own != data_.fits.end())
     return estimated(own->second);
   if (is_product(item.kernel)) return std::nullopt;
-  // Memory-bound: what counts are bytes, and those follow the precision.
+  // Memory-bound: the time depends on the bytes, and these on the precision.
   const Precision other = item.precision == Precision::fp32 ? Precision::bf16 : Precision::fp32;
   auto sibling = data_.fits.find({item.kernel, item.pass, other});
   if (const auto like = stand_in(item.kernel); sibling == data_.fits.end() && like) {
@@ -165,7 +165,7 @@ std::optional<TimeEstimate> MachineModel::fitted(const WorkItem& item, double ro
 }
 
 std::optional<TimeEstimate> MachineModel::measured(const WorkItem& item, double rows, std::string* source) const {
-  if (item.window > 0) return std::nullopt;  // measured is attention without a window; the fit knows FLOPs and bytes
+  if (item.window > 0) return std::nullopt;  // only attention without a window is measured; the fit has FLOPs and bytes
   const auto entry = data_.table.find({item.kernel, item.pass, item.precision, item.dims});
   if (entry == data_.table.end()) return std::nullopt;
   const std::vector<TimePoint>& points = entry->second;
@@ -189,7 +189,7 @@ std::optional<TimeEstimate> MachineModel::measured(const WorkItem& item, double 
   if (const auto seconds = staircase_seconds(points, count, tile))
     return answer(*seconds, near == points.end() ? points.back() : *near);
 
-  // Beyond the measured rows, or in a wide gap: the nearest point, scaled as the fit scales.
+  // Beyond the measured rows, or in a wide gap: the time of the nearest point, scaled by the fit.
   const double wanted = std::ceil(count / tile) * tile;
   const TimePoint* from = nullptr;
   for (const TimePoint& point : points)
@@ -212,7 +212,7 @@ std::optional<TimeEstimate> MachineModel::from_forward(const WorkItem& item, dou
   const auto [n, k, groups, unused] = item.dims;
   if (item.kernel == Kernel::gemm || item.kernel == Kernel::grouped_gemm) {
     const bool grouped = item.kernel == Kernel::grouped_gemm;
-    const double share = grouped ? m / launches(item) : m;  // rows of one expert, the inner size of its weight gradient
+    const double share = grouped ? m / launches(item) : m;  // rows of one expert: inner size of its weight gradient
     const std::int64_t inner = std::max<std::int64_t>(1, std::llround(share));
     std::string input_source, weight_source;
     const auto input = known(product(item, m, {k, n, groups, unused}), 0, source ? &input_source : nullptr, fits);
@@ -259,7 +259,7 @@ std::optional<TimeEstimate> MachineModel::roofline(const WorkItem& item, double 
 
 namespace {
 
-/// The class whose measurements answer for the item: its own, its forward pass's, or that of the other precision.
+/// The class whose measurements give the item's time: its own, that of its forward pass, or of the other precision.
 ClassKey class_behind(const MachineData& data, const WorkItem& item) {
   const Precision other = item.precision == Precision::fp32 ? Precision::bf16 : Precision::fp32;
   for (const ClassKey& key :
@@ -314,8 +314,8 @@ std::optional<TimeEstimate> MachineModel::routed(const WorkItem& item, const Bou
   if (!(item.rows.at(rows.sum) > 0)) return TimeEstimate{0, 0, 0, Lookup::exact, Evidence::derived};
   std::optional<TimeEstimate> out = known(item, rows.sum, nullptr, fits);
   if (!out) return out;
-  // What follows from measurements of this machine was measured over a router's rows; published times are of equal
-  // groups of whole tiles.
+  // Measurements of this machine already have a router's unequal groups. Published times are of equal groups of whole
+  // tiles.
   const bool routed = out->shares()[static_cast<std::size_t>(Evidence::measured)] > 0;
   if (!(out->seconds > 0) || data_.row_tile == 1 || routed || !rows.spread_over(item)) return out;
   const auto filled = known(in_whole_tiles(item, rows, static_cast<double>(data_.row_tile)), 0, nullptr, fits);
@@ -333,7 +333,7 @@ TimeEstimate MachineModel::items_of(const Op& op, const BoundRows& rows, Clock c
   for (const WorkItem& work : op.work) {
     TimeEstimate estimate = item(work, rows);
     sum += estimate *= clock.factor(work, rows.sum);
-    // The costliest item names look-up and evidence; by_evidence has them all.
+    // lookup and evidence are those of the costliest item; by_evidence covers all items.
     if (estimate.seconds > largest) {
       largest = estimate.seconds;
       sum.lookup = estimate.lookup;
@@ -345,7 +345,7 @@ TimeEstimate MachineModel::items_of(const Op& op, const BoundRows& rows, Clock c
 
 std::map<OpKey, OpFactor>::const_iterator MachineModel::trace_of(const Op& op) const {
   const auto found = data_.ops.find({op.action, op.direction, op.group});
-  if (found == data_.ops.end() && op.direction == Direction::recompute)  // the same code once more
+  if (found == data_.ops.end() && op.direction == Direction::recompute)  // a recomputation runs the forward code again
     return data_.ops.find({op.action, Direction::forward, op.group});
   return found;
 }
@@ -353,9 +353,9 @@ std::map<OpKey, OpFactor>::const_iterator MachineModel::trace_of(const Op& op) c
 TimeEstimate MachineModel::segment(const Op& op, const BoundRows& rows, Clock clock) const {
   const auto found = trace_of(op);
   if (found == data_.ops.end()) return items_of(op, rows, clock);
-  TimeEstimate estimate = items_of(op, rows.sum, clock);  // the traces' factor has what a router's rows cost
+  TimeEstimate estimate = items_of(op, rows.sum, clock);  // the traces' factor includes the cost of unequal groups
   const OpFactor& traced = found->second;
-  // The traces' spread comes on top of the items' own: their shapes are not this one's.
+  // The traces' interval widens that of the items, because the traced shapes differ from this one.
   const double own_low = estimate.seconds > 0 ? estimate.low_s / estimate.seconds : 1;
   const double own_high = estimate.seconds > 0 ? estimate.high_s / estimate.seconds : 1;
   estimate.evidence = op.work.empty() ? traced.evidence : std::max(estimate.evidence, traced.evidence);

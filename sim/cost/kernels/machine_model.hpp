@@ -1,12 +1,13 @@
-// Op times of one machine, from its profiles. An item is looked up in this order, and the answer says which it was:
+// Op times of one machine, from its profiles. The first of these that exists gives an item's time, and the answer names
+// it:
 //   exact      a measurement of this shape
-//   staircase  measurements of the same shape at other row counts: products on GPUs take the time of the next full tile
-//              of rows; between two measured counts linear, within a factor 2 beyond them by the fit
+//   staircase  measurements of the same shape at other row counts. Products on GPUs take the time of the next full tile
+//              of rows. Times are linear between two measured counts, and follow the fit up to a factor 2 beyond them
 //   fitted     launch, FLOPs and bytes, fitted to the kernel class
 //   roofline   70 % of the best rates seen on this machine; only with allow_assumed, and marked as assumed
-// What was not measured itself but follows from what was is marked derived: memory-bound kernels of another precision
-// (same bytes), backward products (two forward products), attention backward (2.5 x), other backward passes (2 x).
-// Measurements that a profile itself marks as assumed, with a reason, are used as such.
+// Times that follow from other measurements are marked derived: memory-bound kernels of another precision (same bytes),
+// backward products (two forward products), attention backward (2.5 x), other backward passes (2 x). Measurements that
+// a profile marks as assumed, with a reason, keep that mark.
 #pragma once
 #include <memory>
 #include <optional>
@@ -17,7 +18,7 @@ namespace wt {
 
 class MachineModel : public OpCost {
  public:
-  /// An item's time and the source behind it.
+  /// An item's time and its source.
   struct Answer {
     TimeEstimate estimate;
     std::string source;
@@ -29,20 +30,20 @@ class MachineModel : public OpCost {
   TimeEstimate item(const WorkItem& item, const BoundRows& rows) const override;
   using OpCost::segment;
   TimeEstimate segment(const Op& op, const BoundRows& rows, Clock clock) const override;
-  /// Of GPUs that no collective was measured on: published ones, over InfiniBand.
+  /// Uses published times over InfiniBand if no collective was measured on the GPU.
   CollectiveEstimate collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override;
 
-  /// item(), with its source. Throws as item() does.
+  /// item() with its source. Throws as item() does.
   Answer answer(const WorkItem& item, double rows) const;
   TimeBasis explain(const WorkItem& item, const BoundRows& rows) const override;
-  /// item(), where something was measured that says it; without a roofline. On GPUs measured points, what lies between
-  /// them and up to twice beyond alone: what is farther away published times of the GPU say better (own_ratios.hpp).
+  /// item() if measurements give its time; never a roofline. On GPUs only measured points count, with times between
+  /// them and up to twice beyond. Farther away, published times of the GPU are more accurate (own_ratios.hpp).
   std::optional<TimeEstimate> find(const WorkItem& item, const BoundRows& rows) const;
-  /// Whether traces of training runs say what the op takes.
+  /// Whether there are traces of this op from training runs.
   bool traced(const Op& op) const { return trace_of(op) != data_.ops.end(); }
-  /// The same without the measurements and staircase: what the fit alone says. Empty where there is no fit.
+  /// The time by the fit alone. Empty if there is no fit.
   std::optional<TimeEstimate> fitted(const WorkItem& item, double rows) const;
-  /// Sum of the items' times, without what traces say about the op. Intervals of items are taken to err together.
+  /// Sum of the items' times, without the op's traces. The interval assumes that items err together.
   TimeEstimate items_of(const Op& op, const BoundRows& rows, Clock clock = {}) const;
 
   void allow_assumed(bool allowed) { data_.allow_assumed = allowed; }
@@ -50,10 +51,10 @@ class MachineModel : public OpCost {
 
  private:
   std::map<OpKey, OpFactor>::const_iterator trace_of(const Op& op) const;
-  // Each writes its source where one is asked for: a search asks for a hundred thousand times and reads none.
+  // `source` is optional in these functions: a search calls them a hundred thousand times and reads no source.
   TimeEstimate estimate(const WorkItem& item, double rows, std::string* source) const;
   std::optional<TimeEstimate> measured(const WorkItem& item, double rows, std::string* source) const;
-  enum class Fits { asked, left };  ///< whether a fit answers where no point does
+  enum class Fits { asked, left };  ///< whether a fit is used if there is no point
   std::optional<TimeEstimate> routed(const WorkItem& item, const BoundRows& rows, Fits fits) const;
   std::optional<TimeEstimate> from_forward(const WorkItem& item, double rows, std::string* source, Fits fits) const;
   std::optional<TimeEstimate> known(const WorkItem& item, double rows, std::string* source,
@@ -63,17 +64,17 @@ class MachineModel : public OpCost {
   MachineData data_;
   MachineTraits traits_;
   std::shared_ptr<const CollectiveEstimator> collectives_;
-  double best_flops_ = 0, best_Bps_ = 0;  ///< best rates among the measurements, for the roofline
+  double best_flops_ = 0, best_Bps_ = 0;  ///< best measured rates, for the roofline
 };
 
-/// Whether FLOPs or bytes are what a kernel's time mostly follows.
+/// Whether the kernel's time depends mostly on its FLOPs. Other kernels depend mostly on their bytes.
 bool is_product(Kernel kernel);
-/// seconds that a fit gives an item.
+/// Seconds of an item by a fit.
 double fit_seconds(const KernelFit& fit, const MachineData& data, const WorkItem& item, double rows);
-/// FLOPs of the full waves of 128 x 256 tiles that a product takes on this many multiprocessors (0 where that is 0).
+/// FLOPs of a product rounded up to full waves of 128 x 256 tiles on this many multiprocessors (0 for 0).
 double wave_flops(const WorkItem& item, double rows, std::int64_t multiprocessors);
-/// Neighbours in `points`: the staircase's answer for `rows`, or none beyond a factor 2 of what was measured. `skip`
-/// leaves one point out (its index), for residuals.
+/// The staircase's time for `rows`, from neighbours in `points`. Empty beyond a factor 2 of the measured rows. `skip`:
+/// index of a point to leave out, for residuals.
 std::optional<double> staircase_seconds(const std::vector<TimePoint>& points, double rows, double tile,
                                         std::ptrdiff_t skip = -1);
 

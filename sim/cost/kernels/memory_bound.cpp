@@ -8,9 +8,10 @@
 namespace wt {
 namespace {
 
-// A stream that overflows the cache a little loses what it reads next: full hits below, full misses above these sizes.
+// Bytes over the cache's size: full hits below kFitsBelow, full misses above kMissesAbove. A stream that overflows the
+// cache a little evicts what it reads next.
 constexpr double kFitsBelow = 0.7, kMissesAbove = 1.2;
-constexpr double kSharpness = 4;  // of the longer of two: both within a tenth add a sixth
+constexpr double kSharpness = 4;  // power of overlapped_s: two times within a tenth of each other add a sixth
 
 }  // namespace
 

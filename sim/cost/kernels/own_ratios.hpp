@@ -1,5 +1,5 @@
-// How far a GPU's own kernels are from published times of its kind: measured over published, by class of kernel. What
-// was not measured here takes published times, multiplied by this, so that a few points correct all shapes.
+// Ratios of a GPU's measured kernel times to published times of its kind, by class of kernel. Kernels that were not
+// measured here take published times multiplied by the ratio, so that a few points correct all shapes.
 #pragma once
 #include <map>
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace wt {
 
-/// Measured over published: the median, and the 10th and 90th percentile over it.
+/// Measured over published: the median, and the 10th and 90th percentile divided by the median.
 struct OwnRatio {
   double median = 1, low = 1, high = 1;
 };
@@ -19,7 +19,8 @@ class OwnRatios {
  public:
   OwnRatios() = default;
   OwnRatios(const MachineData& measured, const ItemTimes& published, const KernelChoice& choice, const DataSheet& gpu);
-  /// Of the item's class; of a backward pass that was not measured its forward one's. Empty where neither was.
+  /// The ratio of the item's class. A backward pass that was not measured has that of its forward pass. Empty if
+  /// neither was measured.
   std::optional<OwnRatio> of(const WorkItem& item) const;
 
  private:

@@ -6,12 +6,12 @@
 namespace wt {
 namespace {
 
-// How far a shape may lie off to say something: a tenth in rows, as cuBLAS changes tiles with them, a twentieth in
-// waves, as their rounding does, and about 1.35 and 2 times in n and k. Chosen on A100 and H100 together; half or twice
-// each changes the mean error by less than 0.2 points.
+// Distances at which residuals of other shapes count, as differences of logarithms: a tenth in rows, because cuBLAS
+// changes tiles with them; a twentieth in waves, because their rounding changes; about 1.35 and 2 times in n and k.
+// Chosen on A100 and H100 together. With half or twice each, the mean error changes by less than 0.2 points.
 constexpr double kReach_m = 0.1, kReach_n = 0.3, kReach_k = 0.7, kReach_waves = 0.05;
-constexpr double kDoubt = 0.3;   // weight of "no correction", in neighbours
-constexpr double kFarthest = 4;  // in reaches; beyond, a neighbour weighs < 4e-4
+constexpr double kDoubt = 0.3;   // weight of "no correction", relative to a neighbour at distance 0
+constexpr double kFarthest = 4;  // multiple of each kReach; beyond, a neighbour weighs < 4e-4
 
 double ln_waves(const Product& p, const DataSheet& gpu) {
   return std::log(std::ceil(p.m / 128) * std::ceil(p.n / 128) / static_cast<double>(gpu.processors));

@@ -1,4 +1,4 @@
-// Times of matrix products on one GPU: the wave model, corrected by what it leaves over at similar shapes.
+// Times of matrix products on one GPU: the wave model, corrected by its residuals at similar shapes.
 #pragma once
 #include <vector>
 
@@ -8,12 +8,12 @@ namespace wt {
 
 class ProductModel {
  public:
-  /// The constants are of this GPU.
+  /// `gpu`: the GPU of the constants.
   ProductModel(const ProductConstants& constants, const DataSheet& gpu);
 
   const DataSheet& gpu() const { return gpu_; }
-  /// Seconds on `gpu`, whose data sheet scales the constants. `near`: corrected by what they leave over at similar
-  /// shapes, which says something only of GPUs with as many processors.
+  /// Seconds on `gpu`, whose data sheet scales the constants. `near`: correct by residuals at similar shapes. Use it
+  /// only for GPUs with the same number of processors.
   double predict(const Product& product, const DataSheet& gpu, bool near) const;
 
  private:
@@ -23,7 +23,7 @@ class ProductModel {
 
   DataSheet gpu_;
   WaveConstants wave_;
-  std::vector<Neighbour> neighbours_;  ///< by ln_m
+  std::vector<Neighbour> neighbours_;  ///< sorted by ln_m
 };
 
 }  // namespace wt

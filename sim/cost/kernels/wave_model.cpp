@@ -17,7 +17,7 @@ struct Tile {
 // The shapes that cuBLAS and CUTLASS ship for tensor cores, both ways round.
 constexpr std::array<Tile, 6> kTiles = {
     {{64, 64, 0}, {64, 128, 1}, {128, 64, 1}, {128, 128, 2}, {128, 256, 3}, {256, 128, 3}}};
-constexpr std::array<double, 3> kSplits = {1, 2, 4};  // of k, where tiles alone do not fill the processors
+constexpr std::array<double, 3> kSplits = {1, 2, 4};  // splits of k, if tiles alone do not fill the processors
 
 }  // namespace
 

@@ -1,8 +1,9 @@
-// How much memory a step takes on a GPU: live is what its program says (live_memory.hpp); allocated is what the
-// framework's tensors come to, reserved what the allocator holds for them. Between them stand constants that sim/fit
-// finds in published runs, typical ones and by how much each stack's differ: a workspace (CUDA libraries',
-// communication buffers that are tensors), and for reserved memory by how much fragmentation inflates what comes and
-// goes. The CUDA context and NCCL's own buffers are outside the allocator (outside_allocator.hpp).
+// Memory of a step on a GPU. Live memory follows from the step's program (live_memory.hpp). Allocated memory is that of
+// the framework's tensors, reserved memory what the allocator holds for them. They differ from live memory by constants
+// that sim/fit finds in published runs: typical ones, and how much each stack's differ from them. The constants are a
+// workspace (of CUDA libraries, and communication buffers that are tensors) and, for reserved memory, the factor by
+// which fragmentation increases temporary memory. The CUDA context and NCCL's own buffers are outside the allocator
+// (outside_allocator.hpp).
 #pragma once
 #include <map>
 #include <nlohmann/json_fwd.hpp>
@@ -17,11 +18,11 @@ namespace wt {
 
 struct MemoryConstants {
   double workspace_bytes = 0;
-  double fragmentation = 1;  ///< of dynamic bytes
+  double fragmentation = 1;  ///< factor on dynamic bytes
   double bytes(const LiveMemory& live) const { return live.kept + fragmentation * live.dynamic + workspace_bytes; }
 };
 
-/// Constants of a typical stack, and of those that were measured.
+/// Constants of a typical stack and of each measured stack.
 struct FittedMemory {
   MemoryConstants typical;
   std::map<std::string, MemoryConstants> by_stack;
@@ -31,22 +32,22 @@ struct FittedMemory {
   }
 };
 
-/// What the tensors of one stack's ranks come to, as its published runs or other stacks' say.
+/// Memory of tensors on the ranks of one stack, from its own published runs or other stacks'.
 class AllocatorMemory {
  public:
-  /// What an answer of one kind is made of: constants, what they rest on, and the ends of its 80 % interval as logs.
+  /// Inputs of one kind of forecast: constants, their evidence, and the ends of the 80 % interval as logarithms.
   struct Kind {
     MemoryConstants constants;
     Evidence constants_from = Evidence::assumed;
     std::pair<double, double> log_interval;
   };
   AllocatorMemory(Kind allocated, Kind reserved, bool described);
-  /// Intervals of peaks are never narrower than kShapeDoubt. Of states and activations nothing is fitted; a peak that
-  /// may be either is between allocated and reserved.
+  /// Intervals are never narrower than kShapeDoubt. States and activations have no fitted constants. A peak of unknown
+  /// kind is between allocated and reserved.
   MemoryForecast of(MemoryOf kind, const LiveMemory& live) const;
 
-  /// What one wrong fact about a run costs, however well its source's other runs agree: 16 instead of 8 key-value heads
-  /// in a model called Llama-3.1-405B.
+  /// Relative error from one wrong fact about a run, however well the other runs of its source agree: for example 16
+  /// instead of 8 key-value heads in a model called Llama-3.1-405B.
   static constexpr double kShapeDoubt = 0.01;
 
  private:
@@ -56,24 +57,24 @@ class AllocatorMemory {
 
 /// The constants of every stack, kept in configs/constants/memory.json.
 struct AllocatorConstants {
-  using LogInterval = std::pair<double, double>;  ///< of log(measured / predicted), 80 %
+  using LogInterval = std::pair<double, double>;  ///< 80 % interval of log(measured / predicted)
   struct Kind {
     FittedMemory fitted;
-    std::map<std::string, LogInterval> own;  ///< of stacks with enough figures of their own
-    LogInterval others;                      ///< of stacks that were left out whole
+    std::map<std::string, LogInterval> own;  ///< by stack with enough figures of its own
+    LogInterval others;                      ///< errors of stacks that were left out whole
   };
   Kind allocated, reserved;
-  LogInterval undescribed;  ///< of stacks taken for PyTorch's FSDP though they are another
+  LogInterval undescribed;  ///< errors of described stacks when they are taken for PyTorch's FSDP
 
-  /// A stack that its file describes (StackSpec::memory_described) but that no run of this kind measured has the
-  /// typical constants, and the errors of stacks left out whole. One that no file describes is taken for PyTorch's
-  /// FSDP, and its interval is the error that described stacks have when they are taken for that.
+  /// A stack whose file describes its memory (StackSpec::memory_described), but without measured runs of this kind, has
+  /// the typical constants and the errors of stacks left out whole. A stack that no file describes is taken for
+  /// PyTorch's FSDP and has the interval `undescribed`.
   AllocatorMemory of_stack(const StackSpec& stack) const;
 };
 void to_json(nlohmann::json& json, const AllocatorConstants& constants);
 void from_json(const nlohmann::json& json, AllocatorConstants& constants);
 
-/// Whether a figure follows from the program alone: nothing is fitted to it.
+/// Whether the figure follows from the program alone, without fitted constants.
 bool by_formula(MemoryOf kind);
 
 }  // namespace wt

@@ -5,7 +5,7 @@
 namespace wt {
 namespace {
 
-/// Student's t with two degrees of freedom, whose distribution has closed forms.
+/// Student's t with two degrees of freedom, which has closed forms.
 double t_quantile(double probability) { return (2 * probability - 1) / std::sqrt(2 * probability * (1 - probability)); }
 double t_above(double t) { return 0.5 - 0.5 * t / std::sqrt(2 + t * t); }
 

@@ -1,6 +1,6 @@
-// What a training process takes of a GPU's memory outside of its framework's allocator: the CUDA context, loaded
-// kernels, and NCCL's buffers where the run has several GPUs. Nobody allocates it in the step program; it is read from
-// published out-of-memory messages (configs/measurements/outside_allocator.csv).
+// GPU memory of a training process outside its framework's allocator: the CUDA context, loaded kernels, and NCCL's
+// buffers if the run has several GPUs. The step program does not contain it. It is read from published out-of-memory
+// messages (configs/measurements/outside_allocator.csv).
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -14,7 +14,7 @@ namespace wt {
 
 class OutsideMemory {
  public:
-  /// What one origin's rows of a stack say.
+  /// One origin's rows of one stack.
   struct Known {
     std::string origin, stack;
     bool alone = false;    ///< of a run on one GPU
@@ -23,11 +23,11 @@ class OutsideMemory {
   OutsideMemory() = default;
   explicit OutsideMemory(std::vector<Known> known) : known_(std::move(known)) {}
   const std::vector<Known>& known() const { return known_; }
-  /// Of everything but this origin.
+  /// A copy without this origin's rows.
   OutsideMemory without(const std::string& origin) const;
-  /// The geometric mean over all origins; over the stack's own, with the mean of all as one more, where it has
-  /// kFewestOrigins. One message says too little of a stack: left-out rows cannot judge it. Runs on one GPU are a mean
-  /// of their own. The interval is that of errors on origins left out. Without any row kAssumed_bytes within a factor
+  /// The geometric mean over all origins. A stack with kFewestOrigins origins has the mean over these and, counted as
+  /// one more, the mean over all; left-out rows cannot judge a stack with a single message. Runs on one GPU have a mean
+  /// of their own. The interval comes from errors on left-out origins. Without any row: kAssumed_bytes within a factor
   /// of 2.
   MemoryForecast of_stack(const std::string& stack, std::int64_t gpus) const;
 
@@ -35,7 +35,7 @@ class OutsideMemory {
   static constexpr double kAssumed_bytes = 1.5 * (1 << 30);  // a context of 0.5 GiB, and NCCL's buffers of two groups
 
  private:
-  /// Logarithm of bytes, of all origins but one.
+  /// Logarithm of bytes, from all origins except `without`.
   double log_bytes(const std::string& stack, bool alone, const std::string& without = "") const;
 
   std::vector<Known> known_;

@@ -1,5 +1,5 @@
-// What a rank of one stack takes of its GPU's memory: what its allocator reserves, and what is outside of it. The one
-// answer that plans, simulations and validations ask.
+// GPU memory of a rank of one stack: the memory that its allocator reserves, and the memory outside the allocator.
+// Plans, simulations and validations use this forecast.
 #pragma once
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -15,7 +15,7 @@ class StackMemory {
   MemoryForecast of(MemoryOf kind, const LiveMemory& live) const { return allocator_.of(kind, live); }
   /// CUDA context, loaded kernels and NCCL's buffers.
   const MemoryForecast& outside() const { return outside_; }
-  /// As the driver counts it: what has to fit on the GPU.
+  /// Memory as the driver counts it, which has to fit on the GPU.
   MemoryForecast process(const LiveMemory& live) const { return together(of(MemoryOf::peak_reserved, live), outside_); }
 
  private:
@@ -23,12 +23,12 @@ class StackMemory {
   MemoryForecast outside_;
 };
 
-/// Of every stack, as published runs say; kept in configs/constants/memory.json.
+/// Memory constants of every stack, from published runs; kept in configs/constants/memory.json.
 struct StackMemories {
   AllocatorConstants allocator;
   OutsideMemory outside;
 
-  /// For a run on so many GPUs.
+  /// For a run on this many GPUs.
   StackMemory of(const StackSpec& stack, std::int64_t gpus) const {
     return {allocator.of_stack(stack), outside.of_stack(stack.name, gpus)};
   }

@@ -1,11 +1,11 @@
 // Algorithms of an all-reduce, by name.
-//   ring          every GPU passes its part on to the next, twice round
-//   tree          a chain inside each node, two binary trees over the nodes that share the buffer (each node is a leaf
-//                 of one and inside the other)
+//   ring          each GPU passes its part on to the next, twice round
+//   tree          a chain inside each node, and two binary trees over the nodes that share the buffer (each node is a
+//                 leaf of one tree and an inner node of the other)
 //   nvls          the NVSwitch adds what it reads from the node's GPUs, and copies the sum to them (NVLink SHARP)
-//   nvls_tree     nvls inside each node, the two trees over the nodes
+//   nvls_tree     nvls inside each node, and the two trees over the nodes
 //   hierarchical  reduce-scatter inside each node, a ring over the nodes for each part, all-gather inside each node:
-//                 none of NCCL's, but what a library of one's own does
+//                 not in NCCL, but in other libraries
 #pragma once
 #include <array>
 #include <optional>

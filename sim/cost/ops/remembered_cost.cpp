@@ -25,7 +25,7 @@ std::uint64_t hash_of(const WorkItem& w) {
 
 std::uint64_t hash_of(const Op& op, const BoundRows& rows, Clock clock) {
   std::uint64_t work = 0;
-  for (const WorkItem& w : op.work) work += hash_of(w);  // a sum: hashes of items do not wait for each other
+  for (const WorkItem& w : op.work) work += hash_of(w);  // a sum, so that the CPU hashes items in parallel
   return hash_of(
       std::array{packed(static_cast<int>(op.action), static_cast<int>(op.direction), static_cast<int>(op.group)),
                  bits(rows.sum), bits(clock.speed), static_cast<std::int64_t>(work)},

@@ -1,6 +1,6 @@
-// Times asked for before: a search asks the same of hundreds of layouts, which differ in their groups and not in their
-// matrices. The key is what an op does, not which op it is. For one thread; as large as what was asked, about 200 bytes
-// a time and 8 for each expert of a rank.
+// Cache of op times: a search asks the same for hundreds of layouts, which differ in their groups and not in their
+// matrices. The key is what an op does, not which op it is. For one thread. Size: about 200 bytes for each time, and 8
+// for each expert of a rank.
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -1,4 +1,5 @@
-// Times made of other times: every answer is theirs, but for what a derived class answers itself.
+// Base class for times made from those of another OpCost: it forwards every call that a derived class does not
+// override.
 #pragma once
 #include <map>
 #include <memory>
@@ -41,7 +42,7 @@ class WrappedCost : public OpCost {
 
  protected:
   const OpCost& wrapped() const { return cost_; }
-  /// The same times around those of another kind of node, which outlive it.
+  /// The same wrapper around `theirs`, the times of another kind of node, which outlive it.
   virtual std::unique_ptr<OpCost> around(const OpCost& theirs, std::size_t kind) const = 0;
 
  private:

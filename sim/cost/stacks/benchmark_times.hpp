@@ -1,4 +1,4 @@
-// What times of steps rest on, whatever their stack: benchmarks of kernels, collectives and rows sent one by one.
+// Benchmarks behind the times of steps, for any stack: kernels, collectives and rows sent one by one.
 #pragma once
 #include <memory>
 
@@ -11,9 +11,9 @@ namespace wt {
 
 struct BenchmarkTimes {
   std::shared_ptr<const ItemTimes> items;                  ///< published
-  std::shared_ptr<const CollectiveEstimator> collectives;  ///< published, and this machine's where it was measured
+  std::shared_ptr<const CollectiveEstimator> collectives;  ///< published, refined by this machine's measurements
   std::shared_ptr<const RowMessages> row_messages;         ///< published
-  std::shared_ptr<const MachineModel> measured = nullptr;  ///< kernels of this machine; none = nothing was
+  std::shared_ptr<const MachineModel> measured = nullptr;  ///< kernels of this machine; null = none
 
   bool operator==(const BenchmarkTimes&) const = default;  ///< the same estimators
 };

@@ -15,7 +15,7 @@ using C = StepConstant;
 
 namespace {
 
-/// The constant by which benchmarks of a kernel are off in steps.
+/// The constant for the difference between a kernel's benchmarks and its time in steps.
 C factor_of(Kernel kernel) {
   switch (kernel) {
     case Kernel::gemm:
@@ -120,7 +120,7 @@ bool StackCost::narrow(const WorkItem& item) const {
          (item.kernel == Kernel::gemm || item.kernel == Kernel::grouped_gemm);
 }
 
-/// Of the host's work, whatever the stack: it is limited by bytes.
+/// Time of the host's work, limited by its bytes, for any stack. Empty for items of the GPU.
 std::optional<TimeEstimate> StackCost::host_estimate(const WorkItem& item, const BoundRows& rows) const {
   if (item.kernel != Kernel::host_copy && item.kernel != Kernel::host_adamw) return std::nullopt;
   const HostSheet host = host_sheet(sheet_);

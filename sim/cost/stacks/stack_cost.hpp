@@ -1,6 +1,6 @@
-// Times of the step program on GPUs: what benchmarks say of kernels and collectives (measured on this machine first,
-// published next), as a stack uses them. What overlaps with what is the replay's business. Intervals are of the ops
-// alone; what whole steps are off by comes on top (step_intervals.hpp).
+// Times of the step program's ops on GPUs: benchmarks of kernels and collectives (measured on this machine first,
+// published next), with the constants of a stack. The replay decides what overlaps. Intervals are of the ops alone;
+// step_intervals.hpp adds the error of whole steps.
 #pragma once
 #include <algorithm>
 #include <memory>
@@ -16,33 +16,33 @@
 
 namespace wt {
 
-/// What a step model says of one stack on one GPU.
+/// The step model of one stack on one GPU.
 struct StackUse {
   StepTraits traits;
   StepConstants constants;
-  Evidence evidence = Evidence::derived;  ///< published: there are steps of this stack, and of this chip
+  Evidence evidence = Evidence::derived;  ///< published: steps of this stack and of this chip were measured
 };
 StackUse stack_use(const StepModel& steps, const StepTraits& traits);
 
-/// Of the cluster's own kind of nodes. Throws Error{usage} where their GPU has none.
+/// Data sheet of the cluster's own kind of nodes (kind 0). Throws Error{usage} if their GPU has none.
 DataSheet sheet_of(const ClusterSpec& cluster);
 
-/// Whether an op is of embedding or output projection, which frameworks keep in 16 bits.
+/// Whether an op belongs to embedding or output projection, which frameworks keep in 16 bits.
 bool at_ends(const Op& op);
 
 class StackCost : public OpCost {
  public:
-  /// Every kind of the cluster's nodes. Throws Error{usage} where a GPU has no data sheet or no products in one of the
-  /// formats, or the cluster names a fabric of which no time was published.
+  /// For every kind of the cluster's nodes. Throws Error{usage} if a GPU has no data sheet or no products in one of the
+  /// formats, or if the cluster names a fabric without published times.
   StackCost(const ClusterSpec& cluster, const StackSpec& stack, const StepModel& steps, const BenchmarkTimes& times,
             const Precisions& precisions = {});
-  /// Nodes of the cluster's own kind, with these constants.
+  /// For the cluster's own kind of nodes (kind 0), with these constants.
   StackCost(const ClusterSpec& cluster, StackUse use, BenchmarkTimes times, const Precisions& precisions = {});
 
   const MachineTraits& traits() const override { return traits_; }
   using OpCost::segment;
   TimeEstimate item(const WorkItem& item, const BoundRows& rows) const override;
-  /// Its items. Where traces of this machine say what the op takes, that.
+  /// Time of the op's items, or the time in traces of this machine if there are any.
   TimeEstimate segment(const Op& op, const BoundRows& rows, Clock clock) const override;
   CollectiveEstimate collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override;
   CollectiveEstimate row_exchange(CollectiveEstimate estimate, Dispatcher dispatcher, double row_bytes,
@@ -56,13 +56,13 @@ class StackCost : public OpCost {
 
  private:
   TimeEstimate estimate(double seconds, Evidence root) const;
-  /// A kind of kernel's: what was scaled from other GPUs is derived.
+  /// Evidence of one kind of kernels: times scaled from other GPUs are derived.
   Evidence root_of(bool measured) const {
     return measured ? use_.evidence : std::max(use_.evidence, Evidence::derived);
   }
-  bool narrow(const WorkItem& item) const;  ///< a product of fewer than 16 bits
+  bool narrow(const WorkItem& item) const;  ///< whether it is a product of fewer than 16 bits
   TimeEstimate item_of(const WorkItem& item, const BoundRows& rows,
-                       bool wide) const;  ///< wide: in 16 bits whatever the run
+                       bool wide) const;  ///< wide: always in 16 bits
   std::optional<TimeEstimate> host_estimate(const WorkItem& item, const BoundRows& rows) const;
 
   StackUse use_;
@@ -71,8 +71,8 @@ class StackCost : public OpCost {
   CollectiveMachine machine_;
   DataSheet sheet_;
   MeasuredKinds measured_;
-  OwnRatios own_;                                         ///< of what was measured on this machine
-  KernelChoice choice_;                                   ///< in the layers
+  OwnRatios own_;                                         ///< from measurements of this machine
+  KernelChoice choice_;                                   ///< kernels of the layers
   std::vector<std::shared_ptr<const StackCost>> others_;  ///< by ClusterSpec::others
 };
 

@@ -17,7 +17,7 @@ constexpr std::array<const char*, kStepConstants> kNames = {
     "host_power", "gather_power", "network",  "tensor",    "exchange", "once_exchange",
     "routing_s",  "without_wait", "replicas", "optimizer", "step_s",   "pipelined_tensor_s"};
 
-/// Parts of one design that differ in their memory alone (H100, H200, GH200) compute alike.
+/// GPUs of one design that differ only in their memory (H100, H200, GH200) compute alike.
 std::string chip_of(const std::string& gpu) {
   const auto sheet = data_sheet(gpu);
   return sheet ? fmt::format("generation {}, {} processors, {:.0f} TFLOP/s", sheet->generation, sheet->processors,
@@ -76,7 +76,7 @@ StepConstants StepModel::constants(const StepTraits& traits) const {
   return out;
 }
 
-/// Constants by their names: a file that lacks one, or has another, is of another program.
+/// Constants by name, so that the file of another program version, with other constants, is refused.
 void to_json(nlohmann::json& json, const StepModel& model) {
   const auto named = [](const StepModel::Logs& logs) {
     nlohmann::json out;

@@ -1,7 +1,7 @@
-// The constants by which a training framework's step differs from what benchmarks of kernels and collectives say.
-// Eighteen constants, each with a meaning, the same for every run; a stack differs from the typical one by factors on
-// some of them, a chip by one on its products. They are fitted together on published steps (sim/fit/step_fit.hpp), with
-// priors that keep factors near 1, so that a stack or GPU never measured gets the typical ones.
+// Constants for the difference between a training framework's step and benchmarks of kernels and collectives. There are
+// eighteen, each with a meaning, the same for every run. A stack differs from the typical one by factors on some
+// constants, a chip by a factor on products. All are fitted together on published steps (sim/fit/step_fit.hpp). Priors
+// keep factors near 1, so that a stack or GPU without measurements gets the typical constants.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -18,24 +18,24 @@
 namespace wt {
 
 enum class StepConstant : std::size_t {
-  products,            ///< matrix products over what the wave model says
-  attention,           ///< attention kernels over what benchmarks of the library say
-  memory,              ///< other kernels over what benchmarks of such kernels say
-  fp8,                 ///< products over the wave model at their rate, for each halving of 16 bits
+  products,            ///< matrix products, over the wave model
+  attention,           ///< attention kernels, over benchmarks of the library
+  memory,              ///< other kernels, over benchmarks of such kernels
+  fp8,                 ///< products over the wave model at their rate, for each halving from 16 bits
   item_s,              ///< host, to launch one work item
   call_s,              ///< host, to launch one collective of a tensor group
   host_power,          ///< HostConstants::power - 1
   gather_power,        ///< power - 1 with which gathers overlap
-  network,             ///< collectives over what their benchmarks say
+  network,             ///< collectives, over their benchmarks
   tensor,              ///< exposed part of tensor groups' collectives
   exchange,            ///< exposed part of all-to-alls of rows, and of exchanges of keys and values
-  once_exchange,       ///< the same of exchanges that send a token once to each place (DeepEP, HybridEP)
+  once_exchange,       ///< the same for exchanges that send a token once to each place (DeepEP, HybridEP)
   routing_s,           ///< host, to route the rows of a layer once (HostConstants)
-  without_wait,        ///< of routing_s where the host does not wait for how many rows come
-  replicas,            ///< exposed part of what moves once a step
-  optimizer,           ///< update over what its bytes take
+  without_wait,        ///< share of routing_s if the host does not wait for the number of rows
+  replicas,            ///< exposed part of communication that runs once a step
+  optimizer,           ///< optimizer update, over the time of its bytes
   step_s,              ///< once a step: loss, logging, data
-  pipelined_tensor_s,  ///< a tensor collective, for each rank, while stages on other nodes are waited for (nanotron)
+  pipelined_tensor_s,  ///< tensor collective, per rank, while waiting for stages on other nodes (nanotron)
   count
 };
 constexpr std::size_t kStepConstants = static_cast<std::size_t>(StepConstant::count);
@@ -46,24 +46,24 @@ struct StepConstants {
   std::array<double, kStepConstants> values{};
   double operator[](StepConstant c) const { return values[static_cast<std::size_t>(c)]; }
   HostConstants host() const;
-  /// Of products, whose time is that of the wave model.
+  /// Seconds of products, from their times by the wave model.
   double seconds(const ProductTime& products) const {
     const double halved = (*this)[StepConstant::fp8];
     return (*this)[StepConstant::products] * (products.wide_s + halved * (products.fp8_s + halved * products.fp4_s));
   }
 };
 
-/// Who ran it.
+/// Traits of the stack and the GPU that run a step.
 struct StepTraits {
   std::string stack, chip;
-  bool balanced_stages = false;  ///< layers are dealt to stages so that embedding and output projection count
+  bool balanced_stages = false;  ///< stages with embedding or output projection have fewer layers
   AttentionKernels attention = AttentionKernels::flash2;
   std::map<std::string, double> factors = {};  ///< StackSpec::step
-  bool separate_reduce_group = false;          ///< only the replay asks
+  bool separate_reduce_group = false;          ///< used by the replay only
   SyncPoints sync_points = SyncPoints::experts;
 };
 
-/// Of a stack on a GPU, by the name that a table or a cluster file gives it.
+/// Traits of a stack on a GPU. `gpu`: its name in a table or cluster file.
 StepTraits traits_of(const StackSpec& stack, const std::string& gpu);
 
 /// The constants of every stack and chip. sim/fit makes them; configs/constants/steps.json keeps them.
@@ -79,9 +79,9 @@ class StepModel {
   StepConstants constants(const StepTraits& traits) const;
   bool knows_stack(const std::string& stack) const { return stacks_.count(stack) > 0; }
   bool knows_chip(const std::string& chip) const { return chips_.count(chip) > 0; }
-  /// A stack's fitted factors on the typical one's constants, by name of kStackFactors; 1 of a stack never measured.
+  /// A stack's fitted factors on the typical constants, by name of kStackFactors; 1 for a stack without measurements.
   std::map<std::string, double> factors(const std::string& stack) const;
-  std::vector<std::string> stacks() const;  ///< that were measured
+  std::vector<std::string> stacks() const;  ///< with measured steps
 
  private:
   friend void to_json(nlohmann::json& json, const StepModel& model);

@@ -1,4 +1,5 @@
-// Steps whose predictions err alike: intervals of a prediction come from the left-out errors of its family.
+// Families of steps with similar prediction errors. The interval of a prediction comes from the left-out errors of its
+// family.
 #pragma once
 #include <string>
 

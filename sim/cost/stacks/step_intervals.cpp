@@ -8,7 +8,7 @@
 namespace wt {
 namespace {
 
-/// An 80 % interval of ratios that another, independent one makes wider.
+/// An 80 % interval of ratios, widened by an independent one.
 std::pair<double, double> widened(const std::pair<double, double>& ratios, const std::pair<double, double>& by) {
   const auto both = [](double a, double b) { return std::exp(std::hypot(std::log(a), std::log(b))); };
   return {1 / both(std::min(1.0, ratios.first), by.first), both(std::max(1.0, ratios.second), by.second)};
@@ -22,7 +22,7 @@ StepIntervals::StepIntervals(ErrorBounds bounds, const ClusterSpec& cluster, con
   for (std::size_t kind = 0; kind <= cluster.others.size(); ++kind) {
     const ClusterSpec same = cluster.all_of(kind);
     const bool chip_known = steps.knows_chip(traits_of(stack, same.gpu_name).chip);
-    // Of a chip that no steps were measured on, steps have what products are off by when carried over.
+    // Steps on a chip without measured steps have the errors of products that are estimated from other GPUs.
     carried_over_.push_back(chip_known ? std::pair{1.0, 1.0} : times.items->carried_over_bounds(sheet_of(same)));
   }
 }

@@ -1,5 +1,5 @@
-// How far off steps of a stack on a cluster are, by their family: what a step's interval is made of, beside the ops'
-// own intervals.
+// Errors of predicted steps of a stack on a cluster, by family. The interval of a step comes from them and from its
+// ops' own intervals.
 #pragma once
 #include <string>
 #include <utility>
@@ -15,14 +15,14 @@ namespace wt {
 
 class StepIntervals {
  public:
-  /// Ratios of 1: of ranks that share cores, where no steps were published.
+  /// Ratios of 1, for ranks that share cores: no steps of such ranks were published.
   StepIntervals() = default;
-  /// `bounds`: of steps of releases and GPUs that were measured. Wider for another release of the stack, and on a GPU
-  /// that no steps were measured on. Throws Error{usage} where a GPU has no data sheet.
+  /// `bounds`: errors of steps on measured releases and GPUs. Intervals are wider for another release of the stack, and
+  /// on a GPU without measured steps. Throws Error{usage} if a GPU has no data sheet.
   StepIntervals(ErrorBounds bounds, const ClusterSpec& cluster, const StackSpec& stack, const StepModel& steps,
                 const BenchmarkTimes& times);
 
-  /// Of a step_family; one that is not known has those of all steps.
+  /// Ratios of a step_family. An unknown family has those of all steps.
   StepRatiosByKind of(const std::string& family) const;
 
  private:
