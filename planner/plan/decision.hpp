@@ -35,7 +35,7 @@ struct PlannedOption {
   bool feasible() const { return in_time && in_budget; }
 };
 
-/// The value of knowing one class of prices of one cluster before choosing an option.
+/// The value of knowing one class of times of one cluster before choosing an option.
 struct OptionWorth {
   std::string cluster, times;
   double changes = 0;                  ///< probability that the option changes
@@ -56,7 +56,7 @@ struct Decision {
   std::string sentence;
   std::string preferred_unit;     ///< "days", "GPUs", the prices' currency, "kWh"
   std::vector<OptionWorth> next;  ///< what to measure before choosing
-  std::string next_sentence;      ///< about the first of `next`; "" if prices are not varied
+  std::string next_sentence;      ///< about the first of `next`; "" if times are not varied
 };
 
 /// What a comparison of batch sizes ignores; "" if all options have the same.

@@ -75,7 +75,7 @@ struct PresetRow {
   double mtbf_s = 0, interval_s = 0, goodput = 0, days = 0;
 };
 
-/// One kernel class that the step's computation is priced by.
+/// One kernel class that times the step's computation.
 struct TimedClass : TimeBasis {
   double share = 0;  ///< of the seconds of all work items in a rank's step
 };
@@ -98,7 +98,7 @@ struct Plan {
   RobustChoice robust;  ///< the comparison of the search's layouts, with the chosen one
   Layout layout;        ///< with its expert placement
   Simulated step;       ///< with the critical rank's timeline
-  /// The largest share first; a backward pass counts for the class that its price was derived from.
+  /// The largest share first; a backward pass counts for the class that its time was derived from.
   std::vector<TimedClass> timed_by;
   StepMemory memory;
   double memory_limit_bytes = 0;
@@ -126,7 +126,7 @@ struct Plan {
 void check_schedule(const PlanInputs& inputs);
 /// Throws Error{finding} if nothing fits. `traces`: most traces for the comparison of recovery policies.
 Plan make_plan(const PlanInputs& inputs, const SearchProgress& progress = {}, std::int64_t traces = kPlanTraces);
-/// Applies the study's factors to prices, cluster and loads. `inputs` and `cost` must outlive the result.
+/// Applies the study's factors to times, cluster and loads. `inputs` and `cost` must outlive the result.
 SearchProblem search_problem(const PlanInputs& inputs, const OpCost& cost);
 
 /// The plan as a run: layout, cadence and model.

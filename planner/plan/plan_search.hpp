@@ -1,4 +1,4 @@
-// The problem of a plan's search: prices with the study's factors, and the objective.
+// The problem of a plan's search: times with the study's factors, and the objective.
 #pragma once
 #include <map>
 #include <optional>

@@ -32,7 +32,7 @@ struct RobustChoice {
   std::vector<std::string> left_out;     ///< classes that change no step by kLeastEffect, so cannot matter
   std::vector<std::string> not_reached;  ///< classes and loads beyond the budget
   std::string sentence;                  ///< why it was chosen, and its loss; "" if there was only one layout
-  double given_up() const { return table.regret(0, chosen); }  ///< at central times
+  double given_up() const { return table.regret(0, chosen); }  ///< at predicted times
   double largest() const { return table.largest(chosen); }
 
   static constexpr double kLeastEffect = 0.005;  ///< relative to a step

@@ -278,7 +278,7 @@ double GroupBounds::path_s(const Layout& member) {
   const double walked_s = pipeline_path_s(programs, layout, p.cluster, p.cost, busiest.loads,
                                           of(member, member.microbatch, Exchanges::counted).seconds, busiest.rank) +
                           p.cost.get().traits().once_a_step.seconds;
-  // path_bound() is sharper if bound to all prices, because it includes hosts and fullest links. But it asks for each
+  // path_bound() is sharper if it includes all times, because it includes hosts and fullest links. But it asks for each
   // pair of ranks that exchange rows. With many pairs that takes as long as a simulation.
   const double pairs = as_double(member.expert * member.expert * p.model.blocks() * sequences_of(p, member).count);
   return staged || pairs > kMostPairs ? walked_s : std::max(walked_s, path_bound(p, member, routing(member)));

@@ -65,7 +65,7 @@ struct StepMemory {
 };
 
 struct Simulated {
-  double step_s = 0, low_s = 0, high_s = 0;  ///< 80 % interval of the prices
+  double step_s = 0, low_s = 0, high_s = 0;  ///< 80 % interval
   double exposed_s = 0;                      ///< communication not hidden by computation
   double slowed_s = 0;                       ///< slowdown of computation by communication
   double tokens_per_s_per_gpu = 0;
@@ -112,7 +112,7 @@ struct Certificate {
   bool ties_complete = false;  ///< every layout within the tie tolerance of the incumbent was simulated
   std::int64_t enumerated = 0, bounded = 0, simulated = 0;  ///< bounded: not simulated, and not known to be infeasible
   std::map<std::string, std::int64_t> infeasible;           ///< by reason
-  /// Results below their own bound (prices that fall as sizes grow); proved is false then.
+  /// Results below their own bound (times that fall as sizes grow); proved is false then.
   std::int64_t violations = 0;
 };
 
@@ -130,7 +130,7 @@ using SearchProgress =
     std::function<void(const std::string& part, std::int64_t done, std::int64_t total, const std::string& what)>;
 
 /// Throws Error{finding} if nothing fits, naming the nearest miss; Error{usage} for an empty space and for missing
-/// prices.
+/// times.
 SearchResult search_layouts(const SearchProblem& problem, const SearchProgress& progress = {});
 
 /// At p99 routing load.

@@ -1,6 +1,6 @@
 // What the time of a step under a placement of experts rests on: the shape and layout behind its model's name, and the
 // loads of its ranks. Where nobody recorded those of this very model and method, the nearest that somebody did, every
-// assumption in words. Costs nothing beside pricing.
+// assumption in words. Costs nothing beyond the machine's times.
 #pragma once
 #include <string>
 #include <vector>

@@ -236,7 +236,7 @@ std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& 
       inputs.times->traits().separate_reduce_group ? "" : ", and go one after the other through one communicator",
       slowdown.share > 0 ? fmt::format("collectives in flight take {:.0f} % of the compute rate ({})",
                                        100 * slowdown.share, to_string(slowdown.evidence))
-                         : "what communication takes from computation is in the prices of computation")};
+                         : "what communication takes from computation is in the times of computation")};
   out.insert(out.begin(), inputs.study.assumptions.begin(), inputs.study.assumptions.end());
   if (inputs.scenarios.empty())
     out.push_back("Routing is balanced by assumption; real loads are not. Give recorded ones.");
@@ -257,7 +257,7 @@ std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& 
   const StudySpec& study = inputs.study;
   if (!study.cluster.shared_cores())
     out.push_back(
-        fmt::format("Prices: {}kernel, collective and training-run times that others published of {}, as {} uses them; "
+        fmt::format("Times: {}kernel, collective and training-run times that others published of {}, as {} uses them; "
                     "overlap is the "
                     "replay's. How far such predictions are off: windtunnel validate runs FILE.",
                     inputs.basis.find(", then ") == std::string::npos ? "" : "what the profiles measured, then ",
