@@ -11,7 +11,7 @@ using namespace wt::test;
 
 namespace {
 
-/// Ways to recover differ.
+/// Recovery policies differ.
 const std::string kManyFailures = "scale: {mtbf: 0.001}\n";
 
 }  // namespace

@@ -47,7 +47,7 @@ void compare_faults(const Options& o) {
 }  // namespace
 
 void add_faults(CLI::App& app) {
-  const Command faults(app, "faults", "Ways to recover from failures, compared on the same traces of faults");
+  const Command faults(app, "faults", "Recovery policies, compared on the same traces of faults");
   faults.require_subcommand();
   const Command command =
       faults.subcommand("compare",
