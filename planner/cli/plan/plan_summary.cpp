@@ -29,7 +29,7 @@ bool not_chosen(const Plan& plan, const std::string& policy) {
 
 /// A sentence on a feature of the study that the chosen recovery policy does not use.
 std::string left_out(const Plan& plan, const char* key) {
-  return fmt::format("{} is left out: {} is the better way to recover.", key, plan.policies.run.traced.name);
+  return fmt::format("{} is left out: {} is the better recovery policy.", key, plan.policies.run.traced.name);
 }
 
 /// A sentence on the events in simulated traces.
@@ -40,7 +40,7 @@ std::string traced_sentence(const PlanInputs& inputs, const Plan& plan) {
                                  : fmt::format(" and of the study's faults ({})", fmt::join(inputs.study.faults, ", "));
   return fmt::format(
       "Runs meet the failures of {}{} on the clock of the wall, by member of the cluster, and recover by {}: the first "
-      "{} of {} are those of the comparison of ways to recover.{}",
+      "{} of {} are those of the comparison of recovery policies.{}",
       inputs.failures.name, faults, plan.policies.run.traced.name, std::min(plan.policies.traces, runs),
       format_number(as_double(runs)),
       runs < inputs.study.runs ? " They have so many failures that no more are simulated." : "");
