@@ -102,8 +102,8 @@ TEST_CASE("kinds, domains and places that make no sense together are refused wit
   refused("who: {domain: galaxy}, " + kStep2 + kKill, "found 'galaxy'");
   refused("who: {domain: rank}, " + kStep2 + kKill, "which rank is hit?");
   refused("who: {domain: node}, when: {time: 3h}, " + kKill, "which node is hit?");
-  refused("who: {domain: node, index: 1}, when: {per_1000_node_days: 1}, " + kKill, "found an index beside a rate");
-  refused("who: {domain: node, index: 1}, when: {trace: a.csv}, " + kKill, "found an index beside a trace");
+  refused("who: {domain: node, index: 1}, when: {per_1000_node_days: 1}, " + kKill, "found an index with a rate");
+  refused("who: {domain: node, index: 1}, when: {trace: a.csv}, " + kKill, "found an index with a trace");
   refused("who: {domain: all, index: 1}, " + kStep2 + kKill, "'all' is one and has no numbers");
   refused("who: {share: 0.5, of: agent}, when: {per_1000_node_days: 1}, " + kKill, "has no members");
   refused("who: {share: 0.5, of: node}, " + kStep2 + kKill, "is hit at a rate");
