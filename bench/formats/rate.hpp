@@ -10,8 +10,8 @@ namespace wt {
 struct Rate {
   double value = 0;  ///< per second
   std::string unit;  ///< "FLOP/s" or "B/s"
-  /// The bytes are those that prices count, not those that were moved: for cross_entropy fp32 logits in both passes,
-  /// for permute one read of a row per choice. Such a rate may exceed the memory's bandwidth.
+  /// The bytes are those that time estimates count, not those that were moved: for cross_entropy fp32 logits in both
+  /// passes, for permute one read of a row per choice. Such a rate may exceed the memory's bandwidth.
   bool estimated = false;
 };
 constexpr const char* kEstimatedRates =

@@ -160,7 +160,7 @@ void judge_failures(const FleetObservation& fleet, const JudgeOptions& options, 
                         .node = node.name,
                         .what = "measurement",
                         .reason = node.failures.front() + (others > 0 ? fmt::format(" (and {} more)", others) : ""),
-                        .action = "mend what the message names, and check the node again",
+                        .action = "fix what the message names, and check the node again",
                         .confidence = kMeasurementFailed,
                         .evidence = Evidence::assumed});
   }

@@ -196,7 +196,7 @@ std::string ClusterSpec::one_gpu(std::int64_t ranks) const {
 void ClusterSpec::check_one_gpu(std::int64_t ranks) const {
   if (one_gpu(ranks).empty())
     throw_error(Code::usage,
-                "cluster {}: found {}, and a profile or machine model is of one GPU; use a stack, whose prices "
+                "cluster {}: found {}, and a profile or machine model is of one GPU; use a stack, whose times "
                 "are of any published GPU (--stack torchtitan, stack: torchtitan)",
                 name, nodes_text(ranks));
 }

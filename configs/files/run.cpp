@@ -132,7 +132,7 @@ void check_run(const RunSpec& run, const std::string& where) {
     throw_error(
         Code::usage,
         "{}: precisions: found products forward in {}, of input gradients in {}, of weight gradients in {} with "
-        "{}, which prices them alike; needs one format",
+        "{}, which times them alike; needs one format",
         where, to_string(p.forward), to_string(p.input_gradients), to_string(p.weight_gradients),
         to_string(run.layout.schedule));
   const std::int64_t ranks = run.layout.data_ranks();

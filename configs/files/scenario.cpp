@@ -194,20 +194,19 @@ void check_event(YamlMap& map, const FaultEvent& e) {
   if (std::find(domains.begin(), domains.end(), e.who.domain) == domains.end()) {
     std::string allowed;
     for (const FaultDomain domain : domains) allowed += (allowed.empty() ? "" : ", ") + to_string(domain);
-    map.fail("who", fmt::format("found '{}', {} strikes one of: {}", to_string(e.who.domain), to_string(e.what.kind),
-                                allowed));
+    map.fail("who",
+             fmt::format("found '{}', {} hits one of: {}", to_string(e.who.domain), to_string(e.what.kind), allowed));
   }
   if (e.who.share > 0 && e.when.by != FaultTime::By::rate)
-    map.fail("who",
-             "a share of members is struck at a rate; give per_1000_node_days, or an index in place of the share");
+    map.fail("who", "a share of members is hit at a rate; give per_1000_node_days, or an index in place of the share");
   const bool one = e.when.by == FaultTime::By::step || e.when.by == FaultTime::By::time;
   if (one && has_members(e.who.domain) && !e.who.index)
     map.fail("who",
-             fmt::format("which {} is struck? An event at a step or a time needs its index", to_string(e.who.domain)));
+             fmt::format("which {} is hit? An event at a step or a time needs its index", to_string(e.who.domain)));
   if (!one && e.who.index)
     map.fail("who", e.when.by == FaultTime::By::rate
-                        ? "found an index beside a rate, which strikes all members alike; leave it out, or give a time"
-                        : "found an index beside a trace, whose rows say which member is struck; leave it out");
+                        ? "found an index with a rate, which hits all members alike; leave it out, or give a time"
+                        : "found an index with a trace, whose rows say which member is hit; leave it out");
   const bool during = e.when.place == FaultTime::Place::reload || e.when.place == FaultTime::Place::restart;
   if (during && e.generation == 0)
     map.fail("generation", "the first generation reloads and restarts nothing; needs 1 or more");

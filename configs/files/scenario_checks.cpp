@@ -61,7 +61,7 @@ struct DrillCheck {
 
   void victims(const std::string& where, const FaultEvent& e) const {
     if (e.who.domain == FaultDomain::leaf || e.who.domain == FaultDomain::rail)
-      fail(where, "who: found '{}', which is simulated alone; a drill strikes ranks, nodes, racks and replicas",
+      fail(where, "who: found '{}', which is simulated alone; a drill hits ranks, nodes, racks and replicas",
            to_string(e.who.domain));
     if (e.who.domain == FaultDomain::storage && e.what.kind != FaultKind::damage)
       fail(where, "who: found 'storage' with '{}', which is simulated alone; a drill damages its files",
@@ -153,7 +153,9 @@ void check_drill(const Scenario& scenario, const RunSpec& run, const std::vector
                  const std::vector<std::string>& collectives) {
   const DrillCheck check{scenario, run, op_ids, collectives};
   if (scenario.run.empty())
-    check.fail("run", "found none; a drill needs the run that is struck, simulated months take the file as it is");
+    check.fail(
+        "run",
+        "found none; a drill needs the run that faults are injected into, simulated months take the file as it is");
   check.shape();
   check.policy();
   for (std::size_t i = 0; i < scenario.events.size(); ++i)

@@ -125,7 +125,7 @@ BENCHMARK(step_by_layers)
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
 
-/// The layouts that a plan of DBRX on 3,072 GPUs compares, in the search's order; each pass starts with no price
+/// The layouts that a plan of DBRX on 3,072 GPUs compares, in the search's order; each pass starts with no time
 /// remembered.
 struct Space {
   ModelSpec model = read_model("dbrx");

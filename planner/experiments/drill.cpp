@@ -126,7 +126,8 @@ bool DrillResult::passed() const {
 DrillInput read_drill_input(const std::string& name_or_file) {
   DrillInput out{read_scenario(name_or_file), {}};
   if (out.scenario.run.empty())
-    throw_error(Code::usage, "{}: run: found none, a drill needs the run that is struck; simulated months need none",
+    throw_error(Code::usage,
+                "{}: run: found none, a drill needs the run that faults are injected into; simulated months need none",
                 out.scenario.file.string());
   out.run = read_run(find_config("runs", out.scenario.run));
   return out;

@@ -103,18 +103,18 @@ std::int64_t first_struck(const fs::path& place) {
   return first;
 }
 
-/// Losses are the same until a strike, and the state at the end is not.
+/// Losses are the same until a fault, and the state at the end is not.
 void check_changed(const fs::path& undisturbed, const fs::path& place, DrillCase& out) {
   const auto expected = read_lines(undisturbed / "metrics.jsonl"), found = read_lines(place / "metrics.jsonl");
   const auto before = static_cast<std::size_t>(std::max<std::int64_t>(0, first_struck(place) - 1));
   for (std::size_t i = 0; i < std::min({before, expected.size(), found.size()}); ++i)
     if (const std::string other = other_loss(expected[i], found[i], State::bitwise); !other.empty())
-      return out.differences.push_back(fmt::format("step {}, before the strike: {}", i + 1, other));
+      return out.differences.push_back(fmt::format("step {}, before the fault: {}", i + 1, other));
   DrillCase states;  // whose differences are wanted
   compare_state(undisturbed, place, states);
   out.parameters_equal = states.parameters_equal, out.optimizer_equal = states.optimizer_equal;
   if (states.parameters_equal && states.optimizer_equal)
-    out.differences.push_back("the state at the end is that of the undisturbed run: the strike changed nothing");
+    out.differences.push_back("the state at the end is that of the undisturbed run: the fault changed nothing");
 }
 
 /// Process ids whose command line names the folder.
@@ -165,7 +165,7 @@ void check_excluded(const fs::path& place, const Expectation& expect, DrillCase&
   for (const json& line : read_lines(place / kStrikesFile)) with_faults.insert(line.at("node").get<std::int64_t>());
   for (const std::int64_t node : excluded)
     if (!expect.excluded && !with_faults.contains(node))
-      out.differences.push_back(fmt::format("node {} is excluded, which was not struck", node));
+      out.differences.push_back(fmt::format("node {} is excluded, which was not hit", node));
 }
 
 /// The last step done between two times; empty if there is none.

@@ -115,7 +115,7 @@ std::string wrongly_affected_ranks(const FaultEvent& e, const InjectedFault& s,
       (affects_ranks_separately(e.what.kind) &&
        std::includes(domain->begin(), domain->end(), ranks.begin(), ranks.end())))
     return "";
-  return fmt::format("it struck ranks {}, not {}", fmt::join(ranks, " "), fmt::join(*domain, " "));
+  return fmt::format("it hit ranks {}, not {}", fmt::join(ranks, " "), fmt::join(*domain, " "));
 }
 
 /// The op times of the slow rank in timeline.json: at least the factor times what its thread computed.
@@ -233,7 +233,7 @@ void prove_faults(const Scenario& scenario, const RunSpec& run, const fs::path& 
       const std::string text = event_text(e) + (generation > 0 ? fmt::format(", generation {}", generation) : "");
       const auto injected = lines_of(lines, i, generation);
       if (!injected) {
-        out.differences.push_back(text + " never struck");
+        out.differences.push_back(text + " was never injected");
         continue;
       }
       const DrillRestart* end = end_after(out.restarts, generation, injected->first_unix_s);
@@ -245,7 +245,7 @@ void prove_faults(const Scenario& scenario, const RunSpec& run, const fs::path& 
       else
         out.proofs.push_back(text);
       if (end && blames_another(e, *injected, *end, run.dist_timeout_s))
-        out.differences.push_back(fmt::format("{}: rank {} is blamed, which was not struck: {}", text,
+        out.differences.push_back(fmt::format("{}: rank {} is blamed, which was not hit: {}", text,
                                               fmt::join(end->blamed, " "),
                                               end->message.empty() ? end->cause : end->message));
       if (end && e.detected_within_s && end->detected_unix_s - injected->first_unix_s > *e.detected_within_s)

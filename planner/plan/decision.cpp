@@ -77,7 +77,7 @@ std::string option_worth_sentence(const Decision& d) {
     const bool all = std::ranges::all_of(d.options, [](const PlannedOption& o) {
       return !o.plan || !o.feasible() || o.plan->robust.not_reached.empty();
     });
-    return std::string("No single price that could be measured would change the choice") +
+    return std::string("No single time that could be measured would change the choice") +
            (all ? "" : ", of those that the budget of simulations reached");
   }
   const OptionWorth& first = d.next.front();

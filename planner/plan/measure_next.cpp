@@ -134,7 +134,7 @@ std::string sentence_of(const MeasureNext& next, const RobustChoice& robust, dou
   std::string out;
   if (next.rows.empty() || !(next.rows.front().saves > 0)) {
     out = fmt::format(
-        "No price that was moved would change the layout: whatever one of them turns out to be, it stays within {:.1f} "
+        "No time that was varied would change the layout: whatever one of them turns out to be, it stays within {:.1f} "
         "% of the best. Measuring narrows the {} alone",
         100 * std::max(tie, robust.given_up()), next.unit == "days" ? "finish date" : "energy");
   } else {

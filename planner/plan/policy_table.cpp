@@ -182,7 +182,7 @@ class Rows {
         name,
         fmt::format("a step time on fewer nodes: the layout has {} on {}", counted(copies_, "replica"),
                     counted(plain_.nodes, "node")),
-        fmt::format("pays where the speed left is more than {:.2g} % (two restarts of {} beside a repair of {})",
+        fmt::format("pays where the speed left is more than {:.2g} % (two restarts of {} against a repair of {})",
                     100 * std::min(1.0, 2 * (plain_.recovery.detect_s.value + ready_s_) / plain_.repair_s.value),
                     format_seconds(plain_.recovery.detect_s.value + ready_s_), format_seconds(plain_.repair_s.value)));
   }
@@ -237,7 +237,7 @@ class Rows {
     }
     unknown(name, "silent_errors (rate, verify)",
             fmt::format("a check of {} before each save costs 0.1 % of the goodput, and pays where silent errors that "
-                        "are found after a day strike more often than every {} of training",
+                        "are found after a day occur more often than every {} of training",
                         format_seconds(1e-3 * interval_s()),
                         format_seconds(silent_mtbf_that_pays(interval_s(), kDay_s, 1e-3 * interval_s()))));
     surfaces.push_back(verification_surface(plain_));

@@ -201,7 +201,7 @@ bool is_allowed(const Settings::Value& value, const char* allowed) {
   }
   for (const Settings::Entry& entry : reading.in.entries())
     if (reading.in.was_read(entry.key)) known.push_back(entry.key);
-  reading.in.fail(key, fmt::format("found a key that LLM Foundry 0.22.0 has not{}; mend it, or put it under variables",
+  reading.in.fail(key, fmt::format("found a key that LLM Foundry 0.22.0 has not{}; fix it, or put it under variables",
                                    did_you_mean(key, known)));
 }
 

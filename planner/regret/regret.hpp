@@ -13,7 +13,7 @@ namespace wt {
 /// Step times of the same layouts in each scenario. If the search minimises another objective: its values, scaled to
 /// the best layout's step time.
 struct RegretTable {
-  /// "with all_gather between nodes at the slow end"; the first is the central one.
+  /// "with all_gather between nodes at the slow end"; the first is "at predicted times".
   std::vector<std::string> scenarios;
   std::vector<std::vector<double>> steps_s;  ///< [scenario][layout]
   /// A layout's step time over that of the scenario's best layout, minus 1.

@@ -71,7 +71,7 @@ class Comparison {
     std::vector<double> central_s;
     for (std::size_t i = 0; i < out_.layouts.size(); ++i)
       central_s.push_back(in_seconds(candidate(i).layout, *candidate(i).result));
-    add("at central prices", std::move(central_s));
+    add("at predicted times", std::move(central_s));
     compare();
     out_.chosen = least_regret(out_.table, p_.space.tie,
                                [&](std::size_t a, std::size_t b) { return more_robust(candidate(a), candidate(b)); });
@@ -128,7 +128,7 @@ class Comparison {
     if (out_.even_loads) compare_loads();
   }
 
-  /// All times that the layouts use. They are collected in a step at central times, with which varied steps are
+  /// All times that the layouts use. They are collected in a step at predicted times, with which varied steps are
   /// compared.
   TimeClass asked_times() {
     TimeClass asked;
@@ -136,7 +136,7 @@ class Comparison {
     const AskedTimes cost(p_.cost, asked);
     const SearchProblem p = question(p_, cost, loads());
     for (std::size_t i = 0; i < out_.layouts.size(); ++i) {
-      say("prices");
+      say("times");
       const Simulated step = simulate_layout(p, candidate(i).layout);
       work_.push_back(step.work);
       spent_ += step.work;
@@ -291,7 +291,7 @@ class Comparison {
   const SearchProgress& progress_;
   RobustChoice out_;
   std::vector<std::int64_t> work_;  ///< of simulating each layout with varied times
-  std::vector<double> central_s_;   ///< the layout's step at central times in that setting
+  std::vector<double> central_s_;   ///< the layout's step at predicted times in that setting
   std::int64_t spent_ = 0;          ///< of kBudget
   mutable std::int64_t said_ = 0;
 };
@@ -307,15 +307,15 @@ std::string sentence_of(const SearchProblem& p, const SearchResult& search, cons
   if (r.layouts.size() == 1) return "";
   const std::string compared = fmt::format("{} layouts compared in {}{}", r.layouts.size(),
                                            counted(static_cast<std::int64_t>(r.table.scenarios.size()), "scenario"),
-                                           r.even_loads ? ", prices moved at even loads" : "");
+                                           r.even_loads ? ", times varied at even loads" : "");
   if (r.largest() == 0) return compared + ": the chosen one is the best in each";
   const Layout& chosen = search.candidates[r.layouts[r.chosen]].layout;
   std::string out =
-      fmt::format("{}: the chosen one gives up {} at central prices and is at worst {} behind the best, {}", compared,
+      fmt::format("{}: the chosen one gives up {} at predicted times and is at worst {} behind the best, {}", compared,
                   r.given_up() > 0 ? percent(r.given_up()) : "nothing", percent(r.largest()),
                   r.table.scenarios[r.table.worst(r.chosen)]);
   if (r.given_up() > 0)
-    out += fmt::format("; the best at central prices, {}, is at worst {} behind, {}",
+    out += fmt::format("; the best at predicted times, {}, is at worst {} behind, {}",
                        name_of(search.candidates[r.layouts[0]].layout), percent(r.table.largest(0)),
                        r.table.scenarios[r.table.worst(0)]);
   double least = r.largest();

@@ -32,7 +32,7 @@ struct RobustChoice {
   std::vector<std::string> left_out;     ///< classes that change no step by kLeastEffect or more
   std::vector<std::string> not_reached;  ///< classes and loads that the budget did not reach
   std::string sentence;                  ///< why the layout was chosen, and its loss; "" with only one layout
-  double given_up() const { return table.regret(0, chosen); }  ///< loss at central times
+  double given_up() const { return table.regret(0, chosen); }  ///< loss at predicted times
   double largest() const { return table.largest(chosen); }
 
   static constexpr double kLeastEffect = 0.005;  ///< relative to a step

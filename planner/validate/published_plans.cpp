@@ -105,7 +105,7 @@ PublishedComparison judge_plan(const PublishedPlan& plan, const PublishedTimes& 
   RunFiles files = files_of(plan, published.stacks());
   if (!published.without(origin).benchmarks.collectives->knows_fabric(files.cluster.fabric))
     files.cluster.fabric.clear();
-  // Prices and intervals that saw nothing of the run's origin.
+  // Times and intervals that saw nothing of the run's origin.
   const StepTimes& times = published.without(origin);
   const StackCost stack_cost(files.cluster, files.stack, times.stacks->model(), times.benchmarks, files.run.precisions);
   const RememberedCost cost(stack_cost);

@@ -1,7 +1,7 @@
 // Compares published runs whose layout is known to be good with the planner's choice for the same model, machine and
 // batch. Is the published layout in the search space? What is its predicted step? What would the planner change?
 //
-// A judge, as those of sim/validate: prices and memory know nothing that the run's origin published, and nothing that
+// A judge, as those of sim/validate: times and memory know nothing that the run's origin published, and nothing that
 // plans asks it.
 #pragma once
 #include <filesystem>
@@ -63,7 +63,7 @@ struct PublishedComparison {
   bool deals_layers_differently = false;  ///< the run deals layers to chunks differently from the stack's rule
   bool fits() const { return published.memory_bytes <= memory_limit_bytes; }
   double faster() const { return 1 - ours.step.step_s / published.step.step_s; }
-  /// Faster by more than the error of prices.
+  /// Faster by more than the error of predicted times.
   bool clearly_faster() const { return ours.step.step_s < published.step.low_s; }
 };
 

@@ -40,7 +40,7 @@ KernelPoint kernel_point(const KernelRow& row) {
   if (!row.unusable.empty()) {
     p.reason = row.unusable;
   } else if (p.shape.op.starts_with("moe_")) {
-    p.reason = "a layer of experts as one kernel: plans price its products and what passes through memory apart";
+    p.reason = "a layer of experts as one kernel: plans predict its products and what passes through memory apart";
   } else if (p.is_bound_by_memory() && !p.shape.implementation.empty()) {
     p.reason =
         fmt::format("a kernel of {}: plans tell no libraries of memory-bound kernels apart", p.shape.implementation);

@@ -127,7 +127,7 @@ FaultTrace::FaultTrace(const EntityTree& tree, const std::vector<FaultLaw>& laws
     const FaultLaw& law = laws.at(static_cast<std::size_t>(fault.law));
     const std::int64_t entities = tree.count(law.domain);
     if (fault.entity < 0 || fault.entity >= entities)
-      throw_error(Code::usage, "faults: found {} {} struck at {}, needs a number below {}", to_string(law.domain),
+      throw_error(Code::usage, "faults: found {} {} hit at {}, needs a number below {}", to_string(law.domain),
                   fault.entity, format_seconds(fault.at_s), entities);
     const std::int64_t at = detail::ns(fault.at_s);
     next_.push({{at, fault.law, fault.entity, key_of(seed, fault.law, fault.entity, at)}, kLast});

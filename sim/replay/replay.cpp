@@ -176,11 +176,11 @@ void check_same_machine(const ClusterSpec& cluster, const OpCost& cost) {
   if (cost.traits().synchronous_host == cluster.shared_cores()) return;
   if (cost.traits().synchronous_host)
     throw_error(Code::usage,
-                "prices: found the machine model of a host whose ranks share cores for cluster {} of GPUs, allowed is "
-                "one of that GPU; use prices of that GPU: --stack torchtitan",
+                "times: found the machine model of a host whose ranks share cores for cluster {} of GPUs, allowed is "
+                "one of that GPU; use published times of that GPU: --stack torchtitan",
                 cluster.name);
   throw_error(Code::usage,
-              "prices: found the machine model of a GPU for cluster {}, a host whose ranks share cores, allowed is one "
+              "times: found the machine model of a GPU for cluster {}, a host whose ranks share cores, allowed is one "
               "of that host; calibrate with profiles of that host (windtunnel bench)",
               cluster.name);
 }

@@ -115,7 +115,7 @@ class PlacementJudge {
         predict(j, given);
       } catch (const Error& e) {
         if (e.code() != Code::usage) throw;
-        j.regime = "no price";
+        j.regime = "no predicted time";
         j.forecast = j.baseline = {};
         j.forecast.reason = j.baseline.reason = e.what();
       }

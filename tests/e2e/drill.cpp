@@ -56,11 +56,11 @@ TEST_CASE("untouched, the drill through a script passes: what follows fails for 
   CHECK((c.restarts[0].phases->detect_s && c.restarts[0].phases->recovery_s() > 0));
 }
 
-TEST_CASE("a fault that never strikes fails the drill, though all is equal") {
+TEST_CASE("a fault that is never injected fails the drill, though all is equal") {
   const DrillCase c = tampered("never", "exec $real train \"$2\" -o \"$4\"\n");
   CHECK_FALSE(c.passed());
   CHECK((all_equal(c) && c.restarts.empty() && c.proofs.empty()));
-  CHECK(c.differences == std::vector<std::string>{"kill of rank 1 at optimizer of step 4 never struck"});
+  CHECK(c.differences == std::vector<std::string>{"kill of rank 1 at optimizer of step 4 was never injected"});
 }
 
 TEST_CASE("a fault that is to change numbers unnoticed, and changed none, fails the drill") {
@@ -73,10 +73,10 @@ TEST_CASE("a fault that is to change numbers unnoticed, and changed none, fails 
                                        [](const std::string& line) { UNSCOPED_INFO(line); });
   REQUIRE(result.cases.size() == 1);
   CHECK(result.cases[0].differences == std::vector<std::string>{"the state at the end is that of the undisturbed run: "
-                                                                "the strike changed nothing"});
+                                                                "the fault changed nothing"});
 }
 
-TEST_CASE("a fault that is said to have struck, and ended nothing, fails the drill") {
+TEST_CASE("a fault that is said to be injected, and ended nothing, fails the drill") {
   const DrillCase c = tampered("said", kFaulted + R"(
   echo '{"event":0,"generation":0,"rank":1,"node":1,"step":4,"at":"optimizer","kind":"kill","unix_s":1,"proof":{}}' \
     > "$4/strikes.jsonl"
@@ -140,7 +140,7 @@ TEST_CASE("everything that a drill writes lies in its output folder, wherever it
   CHECK(std::filesystem::exists(folder / "here/data-seq48/index.json"));
   CHECK((std::filesystem::exists(folder / "here/undisturbed-1") &&
          !std::filesystem::exists(folder / "here/undisturbed-2")));
-  CHECK_THAT(ended.said, Catch::Contains("Predicted beside measured"));
+  CHECK_THAT(ended.said, Catch::Contains("Predicted and measured"));
   const std::string measured = "--recovery here/recovery/" + run.name + ".yaml";
   const Ended simulated = windtunnel("drill one.yaml --simulate --json " + measured, here);
   INFO(simulated.said);

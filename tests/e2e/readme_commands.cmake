@@ -24,7 +24,7 @@ wt_command(plan_set_twice STATUS 2 RUN plan dbrx-3072-h100 --gpus 512 --set gpus
   EXPECT "--set gpus: found beside --gpus, which says it, too; give one of them")
 wt_command(plan_set_misspelt STATUS 2 RUN plan dbrx-3072-h100 --set cluster.nic.bandwith=200Gb/s
   EXPECT "cluster.nic.bandwith: unknown key; did you mean 'cluster.nic.bandwidth'")
-wt_command(plan_dbrx RUN plan dbrx-3072-h100 -o ${out}/plan EXPECT "12T tokens in.*the fewest days are proved.*Choice: .* gives up .* at central prices.*What to measure next.*report.html")
+wt_command(plan_dbrx RUN plan dbrx-3072-h100 -o ${out}/plan EXPECT "12T tokens in.*the fewest days are proved.*Choice: .* gives up .* at predicted times.*What to measure next.*report.html")
 wt_command(faults_compare RUN faults compare dbrx-3072-h100
   EXPECT "restart from storage is best.*restart from storage +6 +98.29 +97.87.*UNKNOWN.*hot_spares.activate +pays while.*3.79 +.0.13 +.0.31 +.0.40.*3.79 +2.92 min +20.7 s +never.*24.0 h +0.0042 +0.042 +0.25")
 wt_command(faults_hot RUN faults compare dbrx-3072-h100 --set "hot_spares={activate: 50s, source: 'assumed: as ours'}"

@@ -178,7 +178,7 @@ TEST_CASE("refusals of windtunnel train --rehearse") {
   REQUIRE(windtunnel("calibrate tests/data/h100-profile.json -o " + gpus).status == 0);
   const Ended foreign = asked(planned(0), " --machine " + gpus);
   CHECK(foreign.status == 2);
-  CHECK_THAT(foreign.said, Contains("found prices of GPUs, the rehearsal runs on this machine's CPU"));
+  CHECK_THAT(foreign.said, Contains("found times of GPUs, the rehearsal runs on this machine's CPU"));
   CHECK_THAT(asked(planned(0), " --machines x").said, Contains("--machines"));
   CHECK_THAT(windtunnel("train configs/runs/demo.yaml -o x --json").said, Contains("--rehearse"));
   CHECK_THAT(windtunnel("train -o x").said, Contains("no run file"));

@@ -20,7 +20,7 @@ void refused(const std::string& arguments, int status, const std::string& why) {
 
 }  // namespace
 
-TEST_CASE("a folder that cannot be made is refused before the prices are read") {
+TEST_CASE("a folder that cannot be made is refused before the times are read") {
   const TempDirectory folder;
   write_bytes(folder / "file", "");
   const std::string in_the_way = " -o " + (folder / "file").string() + "/below", rest = " --routing no-such";

@@ -83,7 +83,7 @@ TEST_CASE("profile show says machine, run, measurements and what speaks against 
   CHECK(document.at("payload").at("measurements")[0].at("max_rel_error") == 0.004);
 }
 
-TEST_CASE("a rate of bytes that a price counts is named an estimate, and one of bytes that moved is not") {
+TEST_CASE("a rate of bytes that an estimate counts is named an estimate, and one of bytes that moved is not") {
   const test::TempDirectory folder;
   Measurement loss = gemm(8192, 1);
   loss.kernel = "cross_entropy", loss.shape = {{"rows", 8192}, {"vocab", 32768}};

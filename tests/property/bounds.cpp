@@ -43,7 +43,7 @@ std::uint64_t seed_of(std::uint64_t block, int i) {
 }
 
 /// Steps in which no two transfers are in flight at a time: one communicator, and one shard group is all there is. The
-/// time of each op is then a sum of maxima of prices, and order is kept whatever the prices are. Where transfers share
+/// time of each op is then a sum of maxima of times, and order is kept whatever the times are. Where transfers share
 /// a NIC it is not (property/sharing.cpp has the smallest case): work that ends earlier may start a prefetch that takes
 /// from what the step waits for.
 bool never_meet(const RandomStep& s) {

@@ -1,4 +1,4 @@
-// A plan compares a handful of layouts where prices are off. Searches of the whole space at those prices say what it
+// A plan compares a handful of layouts where times are off. Searches of the whole space at those times say what it
 // misses.
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -8,7 +8,7 @@
 
 using namespace wt;
 
-TEST_CASE("where DBRX's prices are off, the best of the compared layouts is within a tie of the best of the space") {
+TEST_CASE("where DBRX's times are off, the best of the compared layouts is within a tie of the best of the space") {
   const PlanInputs inputs = read_plan_inputs(read_study("dbrx-3072-h100"), false);
   const Plan plan = make_plan(inputs);
   for (const VariedClass& varied : plan.robust.classes) {

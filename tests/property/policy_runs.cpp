@@ -1,4 +1,4 @@
-// Ways to recover on the same traces, and how far they are from one another.
+// Recovery policies on the same traces, and how far they are from one another.
 #include "sim/months/policy_runs.hpp"
 
 #include <catch2/catch.hpp>

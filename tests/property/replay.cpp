@@ -47,7 +47,7 @@ TEST_CASE("a group with one member a node gets that GPU's share of the NICs, not
   CHECK(r.step_s == Approx(2e-5 + 1e8 / 50e9).epsilon(1e-6));  // 2 (2-1)/2 = 1
 }
 
-TEST_CASE("prices of a host do not price GPUs, nor those of a GPU a host") {
+TEST_CASE("times of a host are not taken for GPUs, nor those of a GPU for a host") {
   const Run run(layout_of(1, 4, 1));
   FakeCost host;
   host.host_computes = true;
@@ -154,7 +154,7 @@ TEST_CASE("a rank's step is what its compute lane did and what it stood still fo
     for (double seconds : r.evidence_s) sum += seconds;
     CHECK(sum == Approx(r.step_s).epsilon(1e-9));
     CHECK(r.evidence_s[static_cast<std::size_t>(Evidence::derived)] ==
-          Approx(0).margin(1e-12));  // all prices have a root
+          Approx(0).margin(1e-12));  // all times have a root
     for (const OpClassTotal& t :
          r.totals)  // gathers that move nothing are the host's, the others name the class's lane
       if (t.action == Action::unshard && t.group == Group::dense) CHECK(t.lane == Lane::all_gather);

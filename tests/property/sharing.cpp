@@ -141,7 +141,7 @@ TEST_CASE("what communication takes from computation is told apart, and rests on
     REQUIRE(slowed.critical_rank == free.critical_rank);
     CHECK(slowed.lane_busy_s[0] - slowed.slowed_s == Approx(free.lane_busy_s[0]).epsilon(1e-9));
     CHECK(slowed.lane_busy_s[0] + slowed.exposed_s == Approx(slowed.step_s).epsilon(1e-9));
-    const auto assumed = static_cast<std::size_t>(Evidence::assumed);  // as the items' prices
+    const auto assumed = static_cast<std::size_t>(Evidence::assumed);  // as the items' times
     CHECK(slowed.evidence_s[assumed] > free.evidence_s[assumed]);
     CHECK(std::accumulate(slowed.evidence_s.begin(), slowed.evidence_s.end(), 0.0) ==
           Approx(slowed.step_s).epsilon(1e-9));

@@ -48,7 +48,7 @@ def differing(program, arguments, text=None):
 def self_test(program):
     planted = ["--assume-filename=planted.cpp"]
     if differing(program, planted, "int well() { return 1; }\n") or not differing(program, planted, "int  badly( ) {return 1 ;}\n"):
-        sys.exit(f"{program} does not tell a well formatted line from a bad one; mend {__file__}")
+        sys.exit(f"{program} does not tell a well formatted line from a bad one; fix {__file__}")
 
 
 def main():

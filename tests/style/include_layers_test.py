@@ -262,11 +262,11 @@ def self_test():
             file.parent.mkdir(parents=True)
             file.write_text(f"// planted\n  #  include {included}\n")
             if len(list(broken_rules(Path(folder)))) != 1:
-                sys.exit(f"a planted violation was not found: {name} includes {included}; mend {__file__}")
+                sys.exit(f"a planted violation was not found: {name} includes {included}; fix {__file__}")
     for row, name in planted_circles():
         found = circle({**MAY_INCLUDE, row: [*MAY_INCLUDE[row], name]})
         if not found or row not in found:
-            sys.exit(f"a planted circle was not found: {row} may include {name}; mend {__file__}")
+            sys.exit(f"a planted circle was not found: {row} may include {name}; fix {__file__}")
 
 
 def main():

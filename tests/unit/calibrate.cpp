@@ -208,7 +208,7 @@ TEST_CASE("products of a backward pass that were timed apart make it up where it
   CHECK_THAT(result.notes[0], Catch::Contains("left out: 1 gradient(s)"));
 }
 
-TEST_CASE("one size gives a factor alone, recompute borrows it, and the segment's price has it") {
+TEST_CASE("one size gives a factor alone, recompute borrows it, and the segment's time has it") {
   Profile p = machine();
   const MachineModel items = calibrate({p}).model;
   p.measurements.push_back(trace("experts.fwd", 3, 1, 1.7 * experts_s(items, 200), 200));

@@ -107,7 +107,7 @@ TEST_CASE("prices that are missing on one option are refused before any is plann
   CHECK(planned == 0);
 }
 
-TEST_CASE("what is worth measuring before an option is taken: prices that can turn two clusters around") {
+TEST_CASE("what is worth measuring before an option is taken: times that can turn two clusters around") {
   const DecisionSpec asked{.options = {.clusters = {"hgx-h100", "hgx-h200"}, .gpus = {16}, .batches = {}}};
   const Decision d = decided(asked);
   REQUIRE(d.chosen);
@@ -119,7 +119,7 @@ TEST_CASE("what is worth measuring before an option is taken: prices that can tu
     INFO(w.cluster << ", " << w.times);
     CHECK(w.saves > 0);
     CHECK(w.how.find("nothing") == std::string::npos);
-    // Either the other cluster's price may be low or the taken one's high: half of the cases at most, and what is saved
+    // Either the other cluster's time may be low or the taken one's high: half of the cases at most, and what is saved
     // is at most the distance at that end.
     CHECK(w.changes <= 0.5);
     const PlannedOption& moved = w.cluster == taken.cluster ? taken : other;

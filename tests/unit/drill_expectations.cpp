@@ -85,7 +85,7 @@ TEST_CASE("excluded nodes are compared, also where there are to be none") {
 
 TEST_CASE("where nothing is said of excluded nodes, none is that was not struck") {
   CHECK(differences("restarts: 2", two_recoveries(), R"({"excluded": [1, 2]})") ==
-        Said{"node 1 is excluded, which was not struck"});
+        Said{"node 1 is excluded, which was not hit"});
 }
 
 TEST_CASE("ranks that were followed by others write no steps, and what was lost is what is done again") {

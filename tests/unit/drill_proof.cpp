@@ -74,7 +74,7 @@ bool passes(const DrillCase& c) { return c.differences.empty() && c.proofs.size(
 }  // namespace
 
 TEST_CASE("a fault without a line, or with a line and no end, did not strike") {
-  fails(judged("kind: kill", {}, {}), "kill of rank 1 at the begin of step 3 never struck");
+  fails(judged("kind: kill", {}, {}), "kill of rank 1 at the begin of step 3 was never injected");
   fails(judged("kind: kill", {"{}"}, {}), "not proved: no rank ended");
   fails(judged("kind: kill", {"{}"}, {ended("signal 9 (Killed)", 1, 99)}), "no rank ended");  // before the strike
   CHECK(passes(judged("kind: kill", {"{}"}, {ended("signal 9 (Killed)")})));
@@ -95,7 +95,7 @@ TEST_CASE("a process has to end as it was asked to, and no other may be named fo
   CHECK(passes(judged("kind: hang", {stopped}, {peer})));
   for (const std::vector<std::int64_t>& blamed : {std::vector<std::int64_t>{0}, {0, 1}, {}}) {
     peer.blamed = blamed, peer.message = "why";
-    fails(judged("kind: hang", {stopped}, {peer}), "is blamed, which was not struck: why");
+    fails(judged("kind: hang", {stopped}, {peer}), "is blamed, which was not hit: why");
   }
 }
 
@@ -123,8 +123,8 @@ TEST_CASE("the ranks that are struck are those of the domain, as the nodes are i
     return judged_lines("who: {domain: node, index: 1}" + when, lines, {lost});
   };
   CHECK(passes(node({{2}, {3}, told})));
-  fails(node({{2}, told}), "not proved: it struck ranks 2, not 2 3");
-  fails(node({{1}, {2}, {3}, told}), "it struck ranks 1 2 3, not 2 3");
+  fails(node({{2}, told}), "not proved: it hit ranks 2, not 2 3");
+  fails(node({{1}, {2}, {3}, told}), "it hit ranks 1 2 3, not 2 3");
   DrillRestart first = ended("signal 9 (Killed)", 0, 90), second = lost;
   second.generation = 1;
   const auto in_generation_1 = [&](std::int64_t struck_node, const std::vector<std::int64_t>& nodes) {
@@ -134,7 +134,7 @@ TEST_CASE("the ranks that are struck are those of the domain, as the nodes are i
   };
   CHECK(passes(in_generation_1(2, {0, 2})));  // a spare took the place
   CHECK(passes(in_generation_1(1, {})));
-  fails(in_generation_1(1, {0, 2}), "it struck ranks 2 3, not ");
+  fails(in_generation_1(1, {0, 2}), "it hit ranks 2 3, not ");
   CHECK(passes(judged_lines("who: {domain: replica, index: 1}" + when, {{2}, {3}, told}, {lost})));
   fails(judged_lines("who: {domain: all}" + when, {{2}, {3}, told}, {lost}), "not 0 1 2 3");
 }

@@ -123,7 +123,7 @@ TEST_CASE("bf16 borrows fp16, and its own measurement wins") {
   CHECK(answer().estimate.evidence == Evidence::measured);
 }
 
-TEST_CASE("intervals contain the price, and about four in five of the measurements") {
+TEST_CASE("intervals contain the estimate, and about four in five of the measurements") {
   const MachineModel& model = h100().model;
   int inside = 0, all = 0;
   for (const auto& [key, points] : model.data().table)
@@ -183,7 +183,7 @@ TEST_CASE("groups of a product take the tiles of rows that they fill") {
   takes({1, 255, 257, 511}, 1152);
 }
 
-TEST_CASE("remembered prices are the prices, asked for once") {
+TEST_CASE("remembered times are the times, asked for once") {
   struct Counted : OpCost {
     mutable int asked = 0;
     TimeEstimate item(const WorkItem& item, const BoundRows& rows) const override {
@@ -280,7 +280,7 @@ TEST_CASE("a machine file knows every op of a step program") {
   CHECK(to_json(machine_from_json(document, "test")) == document);
 }
 
-TEST_CASE("published H100 figures price DBRX's products at 600 to 800 TFLOP/s, monotone in rows") {
+TEST_CASE("published H100 figures put DBRX's products at 600 to 800 TFLOP/s, monotone in rows") {
   const MachineModel& model = h100().model;
   CHECK_FALSE(model.traits().synchronous_host);
   for (auto [n, k] : {std::pair{6144, 6144}, {8192, 6144}, {21504, 6144}, {6144, 10752}, {100352, 6144}})
@@ -293,7 +293,7 @@ TEST_CASE("published H100 figures price DBRX's products at 600 to 800 TFLOP/s, m
     }
 }
 
-TEST_CASE("a kernel that was not measured is priced as its like, by its own bytes") {
+TEST_CASE("a kernel that was not measured is timed as its like, by its own bytes") {
   const MachineModel& model = h100().model;
   const auto estimate = [&](Kernel kernel) {
     return model.item(make_item(kernel, Pass::forward, Precision::bf16, {65536, 0}, {5000}), 0);
@@ -305,7 +305,7 @@ TEST_CASE("a kernel that was not measured is priced as its like, by its own byte
   CHECK(estimate(Kernel::gelu).evidence >= Evidence::derived);
 }
 
-TEST_CASE("published H100 figures price every kernel of a training step") {
+TEST_CASE("published H100 figures time every kernel of a training step") {
   const MachineModel& model = h100().model;
   const std::vector<std::pair<Kernel, std::array<std::int64_t, 4>>> shapes{{Kernel::grouped_gemm, {21504, 6144, 2, 0}},
                                                                            {Kernel::attention, {4096, 48, 8, 128}},

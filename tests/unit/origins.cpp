@@ -35,7 +35,7 @@ std::set<std::string> sources_of(const std::filesystem::path& table) {
 
 constexpr const char* kPlanted = "planted";
 
-/// A run of experts over EFA, whose price rests on all kinds of benchmarks, as another origin's.
+/// A run of experts over EFA, whose time rests on all kinds of benchmarks, as another origin's.
 RunRow planted_run() {
   for (RunRow row : test::published().tables().runs)
     if (row.origin == "aws" && row.unusable.empty() && row.dispatcher == Dispatcher::deepep) {

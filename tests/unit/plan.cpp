@@ -82,10 +82,10 @@ TEST_CASE("a plan for nodes of two kinds fits the smaller GPU, at the pace of th
       "other_nodes:\n  - {first: 1, count: 1, gpu: {name: A100-SXM-80GB, memory: 80GB, usable_memory: 64GiB}, "
       "nvswitch: {bandwidth: 300GB/s}, source: 'published: data sheets'}\n";
   write_bytes(folder / "mixed.yaml", mixed);
-  const auto on = [&](const std::string& cluster, const std::string& prices) {
+  const auto on = [&](const std::string& cluster, const std::string& stack) {
     std::string text = kSmallStudy;
     text.replace(text.find("cluster: hgx-h100"), 17, "cluster: " + cluster);
-    text.replace(text.find("stack: torchtitan\n"), 18, prices);
+    text.replace(text.find("stack: torchtitan\n"), 18, stack);
     return inputs_of(text);
   };
   const PlanInputs inputs = on((folder / "mixed.yaml").string(), "");
@@ -177,7 +177,7 @@ TEST_CASE("the DBRX plan is proved, fits, and its MFU is a share of the peak") {
   CHECK(plan.search.certificate.proved);
   CHECK(check_certificate(plan.search).empty());
   CHECK(plan.memory.process.high <= plan.memory_limit_bytes);
-  CHECK(plan.step.mfu > 0.3);  // published: above 40 %; the interval of the prices is a quarter either way
+  CHECK(plan.step.mfu > 0.3);  // published: above 40 %; the interval of the step is a quarter either way
   CHECK(plan.step.mfu < 0.6);
   CHECK(plan.step.mfu * 989e12 == Approx(plan.step.tokens_per_s_per_gpu * inputs.study.model.flops_per_token(4096)));
   CHECK(plan_assumptions(inputs, plan).front().find("Batch: ") == 0);  // the study's own come first
@@ -212,7 +212,7 @@ TEST_CASE("plan, document and report say the same, twice") {
   CHECK(report.answer == document["answer"]);
   CHECK(report.payload == document);
   const std::string text = text_report(report);
-  for (const char* said : {"  Overlap  ", "  Routing  ", "  Prices ", "assumed:", "Would another layout be better?"})
+  for (const char* said : {"  Overlap  ", "  Routing  ", "  Times ", "assumed:", "Would another layout be better?"})
     CHECK(text.find(said) != std::string::npos);
 }
 

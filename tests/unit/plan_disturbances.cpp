@@ -11,7 +11,7 @@ using namespace wt::test;
 
 namespace {
 
-/// Ways to recover differ.
+/// Recovery policies differ.
 const std::string kManyFailures = "scale: {mtbf: 0.001}\n";
 
 }  // namespace
@@ -61,12 +61,12 @@ TEST_CASE("a plan mentions local saves, silent errors and replica loss where the
   }
   const auto [report, finish, plan] = plan_of(local + lost);
   REQUIRE(plan.layout.replicate > 1);
-  // One way to recover: the plan says which of the two it leaves out.
+  // One recovery policy: the plan says which of the two it leaves out.
   const bool goes_on = finish["recovery"] == kWithoutReplica;
   CHECK((goes_on || finish["recovery"] == kLocalCopies));
   CHECK(finish["disturbances"].contains("replica_loss") == goes_on);
   CHECK_THAT(report, Catch::Contains(goes_on ? "A failure stops one of" : "Local saves to host memory every"));
-  CHECK_THAT(report, Catch::Contains(fmt::format("{} is left out: {} is the better way to recover",
+  CHECK_THAT(report, Catch::Contains(fmt::format("{} is left out: {} is the better recovery policy",
                                                  goes_on ? "checkpoint.local" : "replica_loss",
                                                  goes_on ? kWithoutReplica : kLocalCopies)));
 }

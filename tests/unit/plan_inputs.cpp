@@ -10,7 +10,7 @@
 using namespace wt;
 using namespace wt::test;
 
-TEST_CASE("names that a study gets wrong are refused before prices are made") {
+TEST_CASE("names that a study gets wrong are refused before times are made") {
   for (const auto& [key, value] : {std::pair{"failures", "no-such-cluster"}, {"routing", "no-such-loads"}})
     CHECK_THROWS_WITH(inputs_of(set_study_key(kSmallStudy + "profiles: [no-such-profile]\n", key, value, "s")),
                       Catch::Contains(value));

@@ -1,4 +1,4 @@
-// The finish date of a plan: runs of the chosen way to recover, on traces where more than rates is known.
+// The finish date of a plan: runs of the chosen recovery policy, on traces where more than rates is known.
 #include "planner/plan/plan_runs.hpp"
 
 #include <catch2/catch.hpp>
@@ -86,7 +86,7 @@ TEST_CASE("where nodes fail at a rate the runs are drawn by running time, and co
   CHECK(e.policies.run.cadence.interval_steps == 60);
 }
 
-TEST_CASE("laws of a preset, spread times and other ways to recover: the runs meet the traces of the comparison") {
+TEST_CASE("laws of a preset, spread times and other recovery policies: the runs meet the traces of the comparison") {
   for (const char* failures : {"rsc1-lemons", "llama3-laws", "olmo-hybrid"}) {
     INFO(failures);
     check_agrees(example({.failures = failures}));

@@ -1,5 +1,5 @@
-// Ways to recover in a report: known policies with their figures, unknown ones with UNKNOWN, the missing input and the
-// break-evens, and no number; in a plan's own report, too.
+// Recovery policies in a report: known policies with their figures, unknown ones with UNKNOWN, the missing input and
+// the break-evens, and no number; in a plan's own report, too.
 #include "planner/cli/plan/policy_report.hpp"
 
 #include <catch2/catch.hpp>
@@ -103,7 +103,7 @@ TEST_CASE("a plan's report and document have the policies, the unknown ones mark
     return Table{};
   };
   std::size_t unknown = 0;
-  for (const auto& row : table("Ways to recover, on the same traces").rows) unknown += row[2].text == "UNKNOWN";
+  for (const auto& row : table("Recovery policies on the same traces").rows) unknown += row[2].text == "UNKNOWN";
   CHECK(unknown >= 3);  // this study gives none of their inputs
   CHECK(table("What the unknown ones need").rows.size() == unknown);
   CHECK(table("Goodput that local copies gain [points]").rows.size() == 5);

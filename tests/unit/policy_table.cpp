@@ -1,4 +1,4 @@
-// Ways to recover of a study: what is known, what is not and from where on it pays, and what the plan takes from it.
+// Recovery policies of a study: what is known, what is not and from where on it pays, and what the plan takes from it.
 #include "planner/plan/policy_table.hpp"
 
 #include <fmt/format.h>

@@ -76,7 +76,7 @@ TEST_CASE("the smallest largest regret of two layouts in two scenarios") {
   CHECK(least_regret(table, 0.06, first) == 1);
 }
 
-TEST_CASE("what knowing a price of two values is worth") {
+TEST_CASE("what knowing a time of two values is worth") {
   const std::vector<std::vector<double>> steps_s{{10, 11}, {14, 12}};
   // With the second chosen, knowing the first case takes the first layout and saves 1 s of 11.
   const ValueOfKnowing even = value_of_knowing(steps_s, {0.5, 0.5}, 1, 0);
@@ -92,7 +92,7 @@ TEST_CASE("what knowing a price of two values is worth") {
   CHECK(value_of_knowing({{10, 11}, {11, 12}}, {0.5, 0.5}, 0, 0).saves_s == 0);
 }
 
-TEST_CASE("what knowing a log-normal price is worth, by the normal's partial expectation") {
+TEST_CASE("what knowing a log-normal time is worth, by the normal's partial expectation") {
   // The chosen layout takes 10 s whatever the time, the other 9 s at its low end and 11 s at its high end.
   const ValueOfKnowing known = value_of_knowing({std::vector<double>{10, 9}, {10, 10}, {10, 11}}, 0, 0);
   // E[min(1, -z / c)] over z < 0 with c the 90 % quantile: (density(0) - density(c)) / c + 0.1.
@@ -104,7 +104,7 @@ TEST_CASE("what knowing a log-normal price is worth, by the normal's partial exp
         Approx(0.2608).margin(0.005));
 }
 
-TEST_CASE("a class at an end of its interval moves its own prices") {
+TEST_CASE("a class at an end of its interval moves its own times") {
   const FakeCost cost;
   const WorkItem product = make_item(Kernel::gemm, Pass::forward, Precision::bf16, {64, 0}, {512, 512}),
                  copy = make_item(Kernel::copy, Pass::forward, Precision::bf16, {1 << 20, 0});
@@ -152,7 +152,7 @@ TEST_CASE("classes by themselves and together") {
   CHECK(joint[1].collectives.size() == 2);
 }
 
-TEST_CASE("a comparison's steps are those of simulations at the prices and loads that it names") {
+TEST_CASE("a comparison's steps are those of simulations at the times and loads that it names") {
   Compared s;
   const SearchResult search = search_layouts(s.problem);
   const RobustChoice robust = choose_robust(s.problem, search);
@@ -220,7 +220,7 @@ TEST_CASE("layouts too large for the budget are compared at even loads, in propo
     CHECK(robust.classes[k - 1].times.single() <= robust.classes[k].times.single());
 }
 
-TEST_CASE("where a price is off, the best of the compared layouts is close to the best of all") {
+TEST_CASE("where a time is off, the best of the compared layouts is close to the best of all") {
   Compared s;
   const RobustChoice robust = choose_robust(s.problem, search_layouts(s.problem));
   REQUIRE(robust.classes.size() > 3);

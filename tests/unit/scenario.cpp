@@ -100,13 +100,13 @@ expect: {state: layouts, restarts: 2, resumed_after: [4, 8], level: peer, exclud
 TEST_CASE("kinds, domains and places that make no sense together are refused with what is allowed") {
   refused(kRank1 + kStep2 + "what: {kind: stop}", "found 'stop'");
   refused("who: {domain: galaxy}, " + kStep2 + kKill, "found 'galaxy'");
-  refused("who: {domain: rank}, " + kStep2 + kKill, "which rank is struck?");
-  refused("who: {domain: node}, when: {time: 3h}, " + kKill, "which node is struck?");
-  refused("who: {domain: node, index: 1}, when: {per_1000_node_days: 1}, " + kKill, "found an index beside a rate");
-  refused("who: {domain: node, index: 1}, when: {trace: a.csv}, " + kKill, "found an index beside a trace");
+  refused("who: {domain: rank}, " + kStep2 + kKill, "which rank is hit?");
+  refused("who: {domain: node}, when: {time: 3h}, " + kKill, "which node is hit?");
+  refused("who: {domain: node, index: 1}, when: {per_1000_node_days: 1}, " + kKill, "found an index with a rate");
+  refused("who: {domain: node, index: 1}, when: {trace: a.csv}, " + kKill, "found an index with a trace");
   refused("who: {domain: all, index: 1}, " + kStep2 + kKill, "'all' is one and has no numbers");
   refused("who: {share: 0.5, of: agent}, when: {per_1000_node_days: 1}, " + kKill, "has no members");
-  refused("who: {share: 0.5, of: node}, " + kStep2 + kKill, "is struck at a rate");
+  refused("who: {share: 0.5, of: node}, " + kStep2 + kKill, "is hit at a rate");
   refused(kRank1 + "when: {step: 2, at: 'layer 3'}, " + kKill, "needs begin, checkpoint");
   refused(kRank1 + "when: {step: 0}, " + kKill, "step");
   refused(kRank1 + "when: {step: 4, at: checkpoint, saved: true}, " + kKill, "saved");
@@ -114,9 +114,8 @@ TEST_CASE("kinds, domains and places that make no sense together are refused wit
   refused(kRank1 + "when: {step: 2, after: 0.5}, " + kKill, "after");
   refused(kRank1 + "when: {at: reload}, " + kKill, "needs 1 or more");
   refused(kRank1 + "when: {at: reload, step: 3}, generation: 1, " + kKill, "step");
-  refused("who: {domain: all}, " + kStep2 + "what: {kind: abort}", "found 'all', abort strikes one of: rank");
-  refused("who: {domain: node, index: 0}, " + kStep2 + "what: {kind: damage, how: truncate}",
-          "strikes one of: storage");
+  refused("who: {domain: all}, " + kStep2 + "what: {kind: abort}", "found 'all', abort hits one of: rank");
+  refused("who: {domain: node, index: 0}, " + kStep2 + "what: {kind: damage, how: truncate}", "hits one of: storage");
   refused(kRank1 + kStep2 + "what: {kind: corrupt, tensor: weight}", "found neither of bit and zero");
   refused(kRank1 + kStep2 + "what: {kind: corrupt, tensor: weight, bit: 32}", "bit");
   refused(kRank1 + kStep2 + "what: {kind: corrupt, tensor: weight, bit: 3, zero: true}", "found both");

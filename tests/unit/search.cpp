@@ -45,7 +45,7 @@ TEST_CASE("the search finds the fastest layout of ranks that share two cores") {
   CHECK(check_certificate(r).empty());
 }
 
-TEST_CASE("a search refuses prices of another kind of machine, both ways") {
+TEST_CASE("a search refuses times of another kind of machine, both ways") {
   Small s;
   s.cost.host_computes = true;
   CHECK_THROWS_WITH(search_layouts(s.problem), Catch::Contains("cluster small of GPUs"));

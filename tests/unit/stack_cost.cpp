@@ -244,7 +244,7 @@ TEST_CASE("a group that its nodes do not share evenly costs about what one that 
   CHECK(transfer(36, 5) < 1.35 * transfer(40, 5));
 }
 
-TEST_CASE("nodes of every kind have prices of their own GPU and adapters") {
+TEST_CASE("nodes of every kind have times of their own GPU and adapters") {
   ClusterSpec mixed = cluster("hgx-h100");
   OtherNodes a100{cluster("aws-p4d"), 8, 4}, slow{mixed, 12, 4};
   slow.nic_Bps /= 4;
@@ -264,7 +264,7 @@ TEST_CASE("nodes of every kind have prices of their own GPU and adapters") {
         2 * both.item(bf16(Kernel::gemm, {8192, 8192}), 0).seconds);
 }
 
-TEST_CASE("whether gathers and reductions share a communicator is the stack's, whoever passes its prices on") {
+TEST_CASE("whether gathers and reductions share a communicator is the stack's, whoever passes its times on") {
   for (const auto& [stack, separate] : {std::pair{"torchtitan", false}, {"windtunnel-train", true}}) {
     const StackCost times = cost("hgx-h100", stack);
     CHECK(times.traits().separate_reduce_group == separate);
@@ -273,7 +273,7 @@ TEST_CASE("whether gathers and reductions share a communicator is the stack's, w
   }
 }
 
-TEST_CASE("a cluster without a data sheet of its GPU has no such prices") {
+TEST_CASE("a cluster without a data sheet of its GPU has no such times") {
   CHECK_THROWS_WITH(test::stack_cost(cluster("local-2core"), "torchtitan"),
                     Contains("needs a GPU with a known data sheet"));
 }
@@ -341,7 +341,7 @@ TEST_CASE("what a data sheet alone says is derived, and far less sure than what 
   CHECK(on("B200").item(product, 0).shares()[static_cast<std::size_t>(Evidence::derived)] == Approx(1));
 }
 
-TEST_CASE("prices of a stack that nobody measured are derived") {
+TEST_CASE("times of a stack that nobody measured are derived") {
   const WorkItem product = bf16(Kernel::gemm, {8192, 8192});
   const auto evidence = [&](const StackCost& on, Evidence kind) {
     return on.item(product, 0).shares()[static_cast<std::size_t>(kind)];

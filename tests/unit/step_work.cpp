@@ -214,7 +214,7 @@ TEST_CASE("attention that is not fused moves its scores through memory") {
   CHECK(old.forward.memory_s - work(run()).forward.memory_s == Approx(scores * 15 / 2.039e12).epsilon(0.01));
 }
 
-TEST_CASE("what cannot be priced says why") {
+TEST_CASE("what cannot be timed says why") {
   const auto reason = [](const RunRow& row) {
     try {
       work(row);

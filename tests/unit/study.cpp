@@ -36,7 +36,7 @@ TEST_CASE("the DBRX study asks for 12T tokens on 384 nodes") {
   CHECK(s.checkpoint.evidence.kind == Evidence::assumed);
 }
 
-TEST_CASE("the same question of H200 is priced by what was measured on one, and published times for the rest") {
+TEST_CASE("the same question of H200 is timed by what was measured on one, and published times for the rest") {
   const StudySpec s = read_study("dbrx-3072-h200"), of_h100 = read_study("dbrx-3072-h100");
   CHECK(s.cluster.gpu_name == "H200-SXM-141GB");
   CHECK(s.gpus == of_h100.gpus);
@@ -226,7 +226,7 @@ TEST_CASE("loads nobody says are those of models in training") {
   CHECK(routing_for_model(read_model("llama3-8b")) == std::vector<std::string>{"balanced"});
 }
 
-TEST_CASE("GPUs are priced as a stack uses them, whatever was measured; ranks on shared cores by what was") {
+TEST_CASE("GPUs are timed as a stack uses them, whatever was measured; ranks on shared cores by what was") {
   CHECK(profiles_for_gpu("B999").empty());
   const std::string study =
       "model: dbrx\ngpus: 64\ntokens: 1T\nmax_seq_len: 4096\nglobal_train_batch_size: 128\ncluster: ";

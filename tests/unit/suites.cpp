@@ -490,7 +490,7 @@ TEST_CASE("measurements on a throttled device are counted and their reasons name
              Catch::Contains("2 of 2") && Catch::Contains("(hw_slowdown, hw_thermal)"));
 }
 
-TEST_CASE("the kernel suite's profile reads back, and calibration prices every item of the run") {
+TEST_CASE("the kernel suite's profile reads back, and calibration times every item of the run") {
   const RunSpec run = tiny_run();
   SuiteOptions options;
   options.quick = true;

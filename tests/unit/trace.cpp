@@ -100,7 +100,7 @@ TEST_CASE("a progress line has a bar, the count and the time left, and fits") {
 
 TEST_CASE("a log has a line of words, and no sooner than work takes two seconds") {
   CHECK(progress_words("bounding layouts", 25, 100, 10, "") == "bounding layouts, 25 of 100, 30.0 s left");
-  CHECK(progress_words("reading prices", 0, 0, 3, "a\nb") == "reading prices, 3.00 s, a b");
+  CHECK(progress_words("reading times", 0, 0, 3, "a\nb") == "reading times, 3.00 s, a b");
   const auto written = [](std::chrono::milliseconds quiet) {
     std::FILE* file = std::tmpfile();
     REQUIRE(file);

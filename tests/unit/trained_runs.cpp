@@ -80,7 +80,7 @@ TEST_CASE("a training that failed is not kept") {
   CHECK(site.run("a") == "a2");
 }
 
-TEST_CASE("data has the name of its bytes, and is mended where others have changed it") {
+TEST_CASE("data has the name of its bytes, and is repaired where others have changed it") {
   Site site;
   const fs::path data = site.folder() / "data";
   fs::create_directories(data);

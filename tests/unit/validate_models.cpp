@@ -108,7 +108,7 @@ TEST_CASE("collectives of clusters left out are predicted from others of the sam
   }
 }
 
-TEST_CASE("what is judged is what plans: with nothing left out, a row's prediction is its cluster's price") {
+TEST_CASE("what is judged is what plans: with nothing left out, a row's prediction is its cluster's estimate") {
   const std::vector<CollectiveRow> reference = read_collective_rows("configs/measurements/collectives.csv");
   const CollectiveMachine machine = machine_of(read_cluster("hgx-h100"));
   for (const OpKind kind : {OpKind::all_reduce, OpKind::all_gather, OpKind::reduce_scatter, OpKind::all_to_all})
@@ -200,7 +200,7 @@ TEST_CASE("where nodes hold unlike numbers of ranks, the one with fewest decides
   CHECK(transfer_s(OpKind::all_gather, 1e9, 4) == Approx(1e9 * 11 / 12 / 200e9));
 }
 
-TEST_CASE("a send is priced by the link that it crosses, from what gathers say") {
+TEST_CASE("a send is timed by the link that it crosses, from what gathers say") {
   std::vector<CollectiveRow> rows;
   for (std::int64_t nodes : {1, 2, 4})
     for (double bytes = 1 << 26; bytes <= 4e9; bytes *= 2) rows.push_back(ring(nodes, bytes));

@@ -119,7 +119,7 @@ TEST_CASE("a loss that is lost at the same step each time is not restarted for e
   }
 }
 
-TEST_CASE("of several signals the gravest says what is done and what has to be mended") {
+TEST_CASE("of several signals the gravest says what is done and what has to be fixed") {
   Script script(0);
   RunSnapshot both = silent();
   both.signals.insert(both.signals.begin(), slow().signals.front());

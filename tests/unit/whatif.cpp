@@ -68,7 +68,7 @@ TEST_CASE("a what-if reaches keys of the cluster and of the model") {
   const WhatIf nic = swept({"cluster.nic.bandwidth=100Gb/s,400Gb/s"}),
                same = swept({}, {"scale.network_bandwidth=0.25"});
   CHECK(nic.rows[0].plan->step.step_s > nic.rows[1].plan->step.step_s);
-  // A factor on the NICs is the same as NICs that slow, but for collectives priced by whole published times.
+  // A factor on the NICs is the same as NICs that slow, but for collectives timed by whole published times.
   CHECK(nic.rows[0].plan->step.step_s == Approx(same.rows[0].plan->step.step_s).epsilon(0.05));
   const WhatIf layers = swept({"model.n_layers=8,16"});
   CHECK(layers.rows[0].inputs.study.model.layers == 8);

@@ -152,7 +152,7 @@ void CheckpointSaver::finish_upload(const fs::path& output) {
   }
   if (const std::string wrong = wt::wait_for(communicators_.store(), key); !wrong.empty())
     throw_error(Code::runtime,
-                "the last checkpoint is in {}, but not all of it at {}: {}; mend that, and start the run again, which "
+                "the last checkpoint is in {}, but not all of it at {}: {}; fix that, and start the run again, which "
                 "uploads it",
                 folder_.string(), run_.save_folder, wrong);
 }

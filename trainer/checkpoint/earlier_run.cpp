@@ -60,7 +60,7 @@ fs::path move_earlier_run(const fs::path& folder) try {
 } catch (const fs::filesystem_error& e) {
   ::rmdir(unfinished_move(folder).c_str());  // succeeds only if nothing was moved
   throw_error(Code::usage,
-              "{}: the earlier run could not be moved aside whole ({}); what was moved, if anything, is in {}; mend "
+              "{}: the earlier run could not be moved aside whole ({}); what was moved, if anything, is in {}; fix "
               "that and start again, which goes on with the move, or choose another output folder",
               folder.string(), e.what(), unfinished_move(folder).string());
 }

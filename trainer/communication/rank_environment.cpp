@@ -62,7 +62,7 @@ RankEnvironment RankEnvironment::read() {
   e.rank = number({"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"}, 0);
   e.world = number({"WORLD_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE"}, 1);
   if (e.rank >= e.world)
-    throw_error(Code::usage, "environment RANK: found {}, WORLD_SIZE {} allows 0..{}; mend the launcher's settings",
+    throw_error(Code::usage, "environment RANK: found {}, WORLD_SIZE {} allows 0..{}; fix the launcher's settings",
                 e.rank, e.world, e.world - 1);
   e.local_rank = number({"LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK"}, 0);
   e.nodes = nodes_of(e.world);

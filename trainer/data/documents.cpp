@@ -140,7 +140,7 @@ std::optional<DocumentPiece> DocumentReader::next_line() {
       const auto document = lax_json(list);
       if (!document.is_array())
         throw_error(Code::usage,
-                    "{}: found {}, which begins as a list; allowed are one list of objects or one object a line; mend "
+                    "{}: found {}, which begins as a list; allowed are one list of objects or one object a line; fix "
                     "the file",
                     file, why_discarded(list));
       for (const auto& element : document) elements_.push_back(element.dump());

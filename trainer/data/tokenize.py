@@ -106,7 +106,7 @@ class Chat:
         try:
             return environment.from_string(self.template)
         except jinja2.exceptions.TemplateError as error:
-            raise Refused(f"the tokenizer's chat template cannot be read: {error}; mend it")
+            raise Refused(f"the tokenizer's chat template cannot be read: {error}; fix it")
 
     def turns(self, messages):
         """(prompt, response) for each message of the assistant; what was said before is in the turns before."""

@@ -158,7 +158,7 @@ std::string TokenizerProcess::ask(std::string question, const std::vector<Tokeni
   Answer answer(said, "tokenizer " + settings_.path);
   if (answer.take(1) == "O") return said;
   const std::uint32_t at = answer.count();
-  throw_error(Code::usage, "{}: {}; mend it or leave it out", at < texts.size() ? texts[at].place : "--tokenizer",
+  throw_error(Code::usage, "{}: {}; fix it or leave it out", at < texts.size() ? texts[at].place : "--tokenizer",
               said.substr(1 + sizeof at));
 }
 

@@ -53,7 +53,7 @@ void copy_cyclically(Tensor to, const Tensor& from) {
 
 void check_rows(const OpInstance& op, const char* what, const Tensor& rows, const std::vector<std::int64_t>& split) {
   if (const std::int64_t sum = std::accumulate(split.begin(), split.end(), std::int64_t{0}); sum != rows.size(0))
-    throw_error(Code::runtime, "rehearsal: op {}: {} {} rows are split into {}; mend the executor's counts", op.id(),
+    throw_error(Code::runtime, "rehearsal: op {}: {} {} rows are split into {}; fix the executor's counts", op.id(),
                 rows.size(0), what, sum);
 }
 

@@ -200,9 +200,11 @@ void add_train_command(CLI::App& app, int& status) {
       ->required();
   command->add_option("--max-restarts", options->max_restarts, "How often failed ranks are started again")
       ->capture_default_str();
-  command->add_option("--faults", options->faults, "Faults that really strike: a file or a preset of configs/faults");
-  command->add_option("--rehearse", options->rehearsed,
-                      "Instead: one rank of this run file (plan.yaml) here, all others faked, beside the plan");
+  command->add_option("--faults", options->faults,
+                      "Faults to inject into the ranks: a file or a preset of configs/faults");
+  command->add_option(
+      "--rehearse", options->rehearsed,
+      "Instead: one rank of this run file (plan.yaml) here, all others faked, and compare it with the plan");
   command->add_option("--machine", options->machine,
                       "With --rehearse: machine model that predicts the op times (see calibrate)");
   command->add_flag("--json", options->json, "With --rehearse: print one JSON document");

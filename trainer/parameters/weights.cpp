@@ -220,7 +220,7 @@ GroupLayout group_layout(const ModelSpec& m, const Layout& layout, Group group, 
   }
   if (out.elements != group_elements(m, layout, group, layer))
     throw_error(Code::runtime,
-                "{} group holds {} elements, the step program says {}; mend trainer/parameters/weights.cpp",
+                "{} group holds {} elements, the step program says {}; fix trainer/parameters/weights.cpp",
                 to_string(group), out.elements, group_elements(m, layout, group, layer));
   if (group == Group::router_bias) {
     out.copied = true;
@@ -286,7 +286,7 @@ at::Tensor Slot::find(std::string_view name) const {
 const at::Tensor& Slot::operator[](std::string_view name) const {
   const auto it = std::find(names.begin(), names.end(), name);
   if (it == names.end())
-    throw_error(Code::runtime, "a block's weights have no '{}'; mend trainer/parameters/weights.cpp", name);
+    throw_error(Code::runtime, "a block's weights have no '{}'; fix trainer/parameters/weights.cpp", name);
   return leaves[static_cast<std::size_t>(it - names.begin())];
 }
 

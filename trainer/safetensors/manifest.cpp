@@ -52,7 +52,7 @@ std::vector<fs::path> checkpoint_folders(const fs::path& folder) {
   }
   if (failed)
     throw_error(Code::usage,
-                "{}: found what cannot be listed ({}), needs a folder of checkpoints or nothing; mend or move it",
+                "{}: found what cannot be listed ({}), needs a folder of checkpoints or nothing; fix or move it",
                 folder.string(), failed.message());
   std::sort(steps.rbegin(), steps.rend());
   return steps;

@@ -63,7 +63,7 @@ def show(record=RECORD):
     rows = list(csv.DictReader(open(record)))
     sums = {field: sum(int(row[field]) for row in rows) for field in ("strikes", "restarts", "relaunches", "steps_lost")}
     verdicts = collections.Counter(row["verdict"] for row in rows)
-    print(f"{len(rows)} drills: {verdicts['passed']} passed, {verdicts['failed']} failed; {sums['strikes']} strikes, {sums['restarts']} "
+    print(f"{len(rows)} drills: {verdicts['passed']} passed, {verdicts['failed']} failed; {sums['strikes']} faults, {sums['restarts']} "
           f"restarts, {sums['relaunches']} relaunches, {sums['steps_lost']} steps done again")
     for (commit, trainer), number in collections.Counter((row["commit"], row["trainer"]) for row in rows).items():
         print(f"{number:6} by trainer {trainer} of commit {commit}")

@@ -76,7 +76,7 @@ void add_calibrate(CLI::App& app) {
   command.flag("--published", o->published,
                "Instead: fit the published tables of configs/measurements anew, and write configs/constants");
   command.flag("--allow-assumed", o->allow_assumed,
-               "Let the model price what nobody measured by a roofline, marked as assumed");
+               "Let the model estimate by a roofline what nobody measured, marked as assumed");
   command.flag("--json", o->json, "Print one JSON document");
   command.runs([o] { run_calibrate(*o); });
 }

@@ -56,7 +56,7 @@ void compare(const Options& o) {
                      timeline_section(unseen.empty() ? comparisons.front() : unseen.front()),
                      rank_memory_section(comparisons)};
   report.payload = {{"comparisons", rows}};
-  report.provenance = provenance({{"prices", o.machine}});
+  report.provenance = provenance({{"times", o.machine}});
   if (!o.output.empty()) write_report_file(report, o.output);
   if (!o.json) std::erase_if(report.sections, [](const Section& s) { return s.id == "timeline"; });  // only in files
   put_report(report, o.json);

@@ -146,9 +146,9 @@ Section rank_memory_section(const std::vector<RunComparison>& comparisons) {
 Table drill_table(const DrillResult& result) {
   Table t;
   t.title = "Recovery drill";
-  t.columns = {{"scenario", "", Align::left},      {"what struck", "", Align::left}, {"blamed", "", Align::left},
-               {"resumed after", "", Align::left}, {"lost", "steps", Align::right},  {"losses", "", Align::left},
-               {"parameters", "", Align::left},    {"optimizer", "", Align::left},   {"samples", "", Align::left},
+  t.columns = {{"scenario", "", Align::left},      {"fault", "", Align::left},      {"blamed", "", Align::left},
+               {"resumed after", "", Align::left}, {"lost", "steps", Align::right}, {"losses", "", Align::left},
+               {"parameters", "", Align::left},    {"optimizer", "", Align::left},  {"samples", "", Align::left},
                {"verdict", "", Align::left}};
   for (const DrillCase& c : result.cases) {
     std::string struck, named, resumed;
@@ -195,7 +195,7 @@ Table recovery_table(const DrillResult& result) {
                         seconds(p.load_s), seconds(p.first_step_s), seconds(p.replay_s), seconds(p.recovery_s())});
     }
   t.note =
-      "Detect: from the strike to the agent's notice. Stop: until all ranks are gone. Start: until the next ranks "
+      "Detect: from the fault to the agent's notice. Stop: until all ranks are gone. Start: until the next ranks "
       "are connected. Recovery: from the notice to the end of the first step.";
   return t;
 }
@@ -205,14 +205,14 @@ Table drawn_table(const std::vector<DrillInput>& inputs, const DrillResult& resu
     std::int64_t events = 0, scenarios = 0, failed = 0;
   };
   std::map<std::string, Count> kinds;
-  std::int64_t strikes = 0, restarts = 0, lost = 0;
+  std::int64_t faults = 0, restarts = 0, lost = 0;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const DrillCase& c = result.cases[i];
     std::set<std::string> own;
     for (const FaultEvent& e : inputs[i].scenario.events)
       own.insert(to_string(e.what.kind)), ++kinds[to_string(e.what.kind)].events;
     for (const std::string& kind : own) ++kinds[kind].scenarios, kinds[kind].failed += !c.passed();
-    strikes += static_cast<std::int64_t>(c.proofs.size());
+    faults += static_cast<std::int64_t>(c.proofs.size());
     restarts += static_cast<std::int64_t>(c.restarts.size());
     lost += c.steps_lost;
   }
@@ -223,14 +223,14 @@ Table drawn_table(const std::vector<DrillInput>& inputs, const DrillResult& resu
                {"scenarios", "", Align::right},
                {"failed", "", Align::right}};
   for (const auto& [kind, n] : kinds) t.rows.push_back({kind, whole(n.events), whole(n.scenarios), whole(n.failed)});
-  t.note = fmt::format("{} scenarios, {} strikes, {} restarts, {} steps done again.", inputs.size(), strikes, restarts,
-                       lost);
+  t.note =
+      fmt::format("{} scenarios, {} faults, {} restarts, {} steps done again.", inputs.size(), faults, restarts, lost);
   return t;
 }
 
 Table predicted_recovery_table(const DrillResult& result) {
   Table t;
-  t.title = "Predicted beside measured";
+  t.title = "Predicted and measured";
   t.columns = {{"scenario", "", Align::left},    {"restarts", "", Align::right},  {"predicted", "", Align::right},
                {"lost", "steps", Align::right},  {"predicted", "", Align::right}, {"total", "s", Align::right},
                {"predicted", "s", Align::right}, {"off", "", Align::right}};
@@ -238,7 +238,7 @@ Table predicted_recovery_table(const DrillResult& result) {
   for (const DrillCase& c : result.cases) {
     if (!c.predicted) continue;
     std::int64_t restarts = 0, lost = 0;
-    for (const SimulatedFault& strike : c.predicted->faults) restarts += strike.restarts, lost += strike.steps_lost;
+    for (const SimulatedFault& fault : c.predicted->faults) restarts += fault.restarts, lost += fault.steps_lost;
     const double measured_s = total_recovery_s(c.restarts), predicted_s = total_recovery_s(*c.predicted);
     if (measured_s > 0) off.push_back(predicted_s / measured_s - 1);
     const auto measured = std::ranges::count_if(c.restarts, [](const DrillRestart& r) { return !r.takes_back(); });
@@ -248,7 +248,7 @@ Table predicted_recovery_table(const DrillResult& result) {
   }
   for (double& each : off) each = std::abs(each);
   t.note =
-      "Total: from the strike until all lost steps are done again, at least one step. Predicted: simulated months of "
+      "Total: from the fault until all lost steps are done again, at least one step. Predicted: simulated months of "
       "the same file, by "
       "the "
       "medians of the other scenarios of the run.";
@@ -262,7 +262,7 @@ Table predicted_recovery_table(const DrillResult& result) {
 
 Table predicted_phases_table(const DrillResult& result) {
   Table t;
-  t.title = "Phases, predicted beside measured";
+  t.title = "Phases, predicted and measured";
   t.columns = {{"scenario", "", Align::left}};
   for (const char* phase : {"detect", "stop", "start", "load", "redo"}) {
     t.columns.push_back({phase, "s", Align::right});
@@ -294,7 +294,7 @@ Table predicted_phases_table(const DrillResult& result) {
 Table simulated_recovery_table(const std::vector<std::pair<std::string, SimulatedScenario>>& simulated) {
   Table t;
   t.title = "Recoveries, simulated";
-  t.columns = {{"scenario", "", Align::left},  {"event", "", Align::right},     {"struck at", "s", Align::right},
+  t.columns = {{"scenario", "", Align::left},  {"event", "", Align::right},     {"fault at", "s", Align::right},
                {"restarts", "", Align::right}, {"lost", "steps", Align::right}, {"detect", "s", Align::right},
                {"stop", "s", Align::right},    {"start", "s", Align::right},    {"load", "s", Align::right},
                {"replay", "s", Align::right},  {"notice", "s", Align::right},   {"slower", "s", Align::right},
@@ -314,7 +314,7 @@ Table simulated_recovery_table(const std::vector<std::pair<std::string, Simulate
 std::string drill_sentence(const DrillResult& result) {
   const auto passed =
       std::count_if(result.cases.begin(), result.cases.end(), [](const DrillCase& c) { return c.passed(); });
-  return result.passed() ? "Recovery was exact: every fault struck, and each run ended as its scenario says."
+  return result.passed() ? "Recovery was exact: every fault was injected, and each run ended as its scenario says."
                          : fmt::format(
                                "Recovery was NOT exact: {} of {} scenarios passed; the folders of the cases "
                                "have the rest.",
@@ -324,7 +324,7 @@ std::string drill_sentence(const DrillResult& result) {
 Section drill_section(const DrillResult& result) {
   Section s{"recovery", "Faults and recovery", {}, {}};
   s.paragraphs.push_back(
-      "Faults struck real ranks; the agent restarted them from the newest checkpoint that could be read.");
+      "Faults were injected into real ranks; the agent restarted them from the newest checkpoint that could be read.");
   s.items.push_back(Callout{result.passed() ? Status::good : Status::bad,
                             result.passed() ? "Recovery was exact" : "Recovery was not exact", drill_sentence(result)});
   s.items.push_back(drill_table(result));

@@ -60,7 +60,7 @@ void add_compare_offers(CLI::App& app) {
   command.option("offers", o->offers, "Offer files, or names in configs/offers").required();
   command.option("-o,--output", o->output, "Folder for the report, with what each offer's money is spent on");
   command.flag("--json", o->json, "Print one JSON document");
-  command.flag("--allow-assumed", o->allow_assumed, "Price by a roofline what nobody measured, marked as assumed");
+  command.flag("--allow-assumed", o->allow_assumed, "Estimate by a roofline what nobody measured, marked as assumed");
   command.runs([o] { compare_offers_command(*o); });
 }
 

@@ -194,7 +194,7 @@ Report offers_report(const OfferComparison& comparison) {
   if (!costs.empty()) section.items.emplace_back(cost_stack(costs));
   report.sections.push_back(std::move(section));
   report.sections.push_back({"basis", "What it rests on", offers_notes(comparison), {}});
-  report.provenance = provenance({{"study", comparison.study}, {"prices", comparison.rows.front().inputs.basis}});
+  report.provenance = provenance({{"study", comparison.study}, {"times", comparison.rows.front().inputs.basis}});
   report.payload = offers_json(comparison);
   return report;
 }

@@ -109,7 +109,7 @@ void drill(const Options& o) {
 
 void add_drill(CLI::App& app) {
   const Command command(app, "drill",
-                        "Strike a real run with faults and prove that recovery is exact\nExample: "
+                        "Inject faults into a real run and prove that recovery is exact\nExample: "
                         "windtunnel drill kill node-lost");
   auto o = std::make_shared<Options>();
   command.option("SCENARIO", o->scenarios, "Fault scenarios: files, presets of configs/faults, or `random`").required();

@@ -47,7 +47,7 @@ void compare_faults(const Options& o) {
 }  // namespace
 
 void add_faults(CLI::App& app) {
-  const Command faults(app, "faults", "Ways to recover from failures, compared on the same traces of faults");
+  const Command faults(app, "faults", "Recovery policies, compared on the same traces of faults");
   faults.require_subcommand();
   const Command command =
       faults.subcommand("compare",
@@ -58,7 +58,7 @@ void add_faults(CLI::App& app) {
   command.option("--set", o->set, "key=value, a dotted key of the study; may be repeated").one_a_mention();
   command.option("-o,--output", o->output, "File for the report: .html, .md, .json or .txt");
   command.flag("--json", o->json, "Print one JSON document");
-  command.flag("--allow-assumed", o->allow_assumed, "Price by a roofline what nobody measured, marked as assumed");
+  command.flag("--allow-assumed", o->allow_assumed, "Estimate by a roofline what nobody measured, marked as assumed");
   command.runs([o] { compare_faults(*o); });
 }
 

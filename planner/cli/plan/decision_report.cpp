@@ -104,7 +104,7 @@ Table options_table(const Decision& d) {
 Table option_worth_table(const Decision& d) {
   Table table{.title = "What to measure before one is taken",
               .columns = {{"cluster"},
-                          {"price"},
+                          {"what"},
                           {"would change the option", "%", Align::right},
                           {"saves", d.preferred_unit, Align::right},
                           {"takes", "min", Align::right},
@@ -174,7 +174,7 @@ Report decision_report(const Decision& d) {
   section.items.emplace_back(cost_stack(costs));
   if (!d.next.empty()) section.items.emplace_back(option_worth_table(d));
   report.sections.push_back(std::move(section));
-  report.provenance = provenance({{"study", o.inputs->study.name}, {"prices", o.inputs->basis}});
+  report.provenance = provenance({{"study", o.inputs->study.name}, {"times", o.inputs->basis}});
   report.payload = decision_json(d);
   return report;
 }

@@ -228,7 +228,7 @@ void plan_command(const Options& o) {
   }
   const StudySpec study = assigned_study(set_options(text, asked.options, origin), origin, asked.assignments);
   if (!o.output.empty()) make_folder(o.output);
-  Progress bar("reading prices");
+  Progress bar("reading times");
   const SearchProgress progress = [&](const std::string& part, std::int64_t done, std::int64_t total,
                                       const std::string& what) { bar.update(part, done, total, what); };
   const PlanInputs inputs = bar.during([&] { return read_plan_inputs(study, o.allow_assumed); });
@@ -287,7 +287,7 @@ void add_plan(CLI::App& app) {
                  "Also plan for so many smaller numbers of GPUs, the next that the batch divides among: the trainer\n"
                  "takes these layouts, listed in plan.yaml, when it shrinks");
   command.flag("--json", o->json, "Print one JSON document");
-  command.flag("--allow-assumed", o->allow_assumed, "Price by a roofline what nobody measured, marked as assumed");
+  command.flag("--allow-assumed", o->allow_assumed, "Estimate by a roofline what nobody measured, marked as assumed");
   command.runs([o] { plan_command(*o); });
 }
 

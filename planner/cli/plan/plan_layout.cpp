@@ -18,7 +18,7 @@ KeyValues step_facts(const PlanInputs& inputs, const Plan& plan) {
   const Simulated& step = plan.step;
   KeyValues facts{.title = "Its step"};
   facts.entries = {{"step time", Cell(step.step_s,
-                                      fmt::format("{} ({} to {}, 80 % of the prices)", format_seconds(step.step_s),
+                                      fmt::format("{} ({} to {}, 80 % interval)", format_seconds(step.step_s),
                                                   format_seconds(step.low_s), format_seconds(step.high_s)),
                                       Evidence::derived)},
                    {"exposed communication", Cell(step.exposed_s, format_seconds(step.exposed_s), Evidence::derived)},

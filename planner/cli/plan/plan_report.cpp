@@ -83,7 +83,7 @@ Report plan_report(const PlanInputs& inputs, const Plan& plan, const PlanDetails
   report.provenance = provenance(
       {{"configuration", fmt::format("study {}, hash {:016x}", inputs.study.name, hash_of(inputs.study.text))},
        {"seed", std::to_string(inputs.study.seed)},
-       {"prices", inputs.basis}});
+       {"times", inputs.basis}});
   report.payload = std::move(document);
   return report;
 }

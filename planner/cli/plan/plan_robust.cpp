@@ -1,4 +1,4 @@
-// The plan's choice under other prices and loads than the median ones, and what is worth measuring before.
+// The plan's choice under other times and loads than the predicted ones, and what is worth measuring before.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ Table layouts_table(const Plan& plan) {
   const RobustChoice& r = plan.robust;
   Table table{.title = "Layouts compared",
               .columns = {{"layout"},
-                          {"behind at central prices", "%", Align::right},
+                          {"behind at predicted times", "%", Align::right},
                           {"behind at worst", "%", Align::right},
                           {"where"},
                           {""}}};
@@ -83,7 +83,7 @@ json robust_json(const Plan& plan) {
 Table measure_table(const Plan& plan, std::size_t rows) {
   const std::vector<Worth>& all = plan.next.rows;
   Table table{.title = "What to measure next",
-              .columns = {{"price"},
+              .columns = {{"what"},
                           {"would change the layout", "%", Align::right},
                           {"saves", plan.next.unit, Align::right},
                           {"saves", "GPU-hours", Align::right},
@@ -126,14 +126,14 @@ json measure_json(const Plan& plan) {
 }
 
 Section robust_section(const Plan& plan) {
-  Section s{.id = "robust", .title = "If prices are off"};
+  Section s{.id = "robust", .title = "If predicted times are off"};
   s.paragraphs.push_back(
-      "The layouts below were simulated with each class of price at both ends of its 80 % interval, one class at a "
+      "The layouts below were simulated with each class of times at both ends of its 80 % interval, one class at a "
       "time, and with each recorded load alone. The plan takes the one whose largest regret is the smallest; of those "
       "within the tie, the smallest failure domain.");
   if (plan.robust.even_loads)
     s.paragraphs.push_back(
-        "Prices were moved at even loads: simulations of these layouts with their own loads would take too long. Each "
+        "Times were varied at even loads: simulations of these layouts with their own loads would take too long. Each "
         "step changes in the proportion in which it changes there.");
   if (!plan.robust.not_reached.empty())
     s.paragraphs.push_back(

@@ -29,7 +29,7 @@ bool not_chosen(const Plan& plan, const std::string& policy) {
 
 /// A sentence on a feature of the study that the chosen recovery policy does not use.
 std::string left_out(const Plan& plan, const char* key) {
-  return fmt::format("{} is left out: {} is the better way to recover.", key, plan.policies.run.traced.name);
+  return fmt::format("{} is left out: {} is the better recovery policy.", key, plan.policies.run.traced.name);
 }
 
 /// A sentence on the events in simulated traces.
@@ -40,7 +40,7 @@ std::string traced_sentence(const PlanInputs& inputs, const Plan& plan) {
                                  : fmt::format(" and of the study's faults ({})", fmt::join(inputs.study.faults, ", "));
   return fmt::format(
       "Runs meet the failures of {}{} on the clock of the wall, by member of the cluster, and recover by {}: the first "
-      "{} of {} are those of the comparison of ways to recover.{}",
+      "{} of {} are those of the comparison of recovery policies.{}",
       inputs.failures.name, faults, plan.policies.run.traced.name, std::min(plan.policies.traces, runs),
       format_number(as_double(runs)),
       runs < inputs.study.runs ? " They have so many failures that no more are simulated." : "");
@@ -236,7 +236,7 @@ std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& 
       inputs.times->traits().separate_reduce_group ? "" : ", and go one after the other through one communicator",
       slowdown.share > 0 ? fmt::format("collectives in flight take {:.0f} % of the compute rate ({})",
                                        100 * slowdown.share, to_string(slowdown.evidence))
-                         : "what communication takes from computation is in the prices of computation")};
+                         : "what communication takes from computation is in the times of computation")};
   out.insert(out.begin(), inputs.study.assumptions.begin(), inputs.study.assumptions.end());
   if (inputs.scenarios.empty())
     out.push_back("Routing is balanced by assumption; real loads are not. Give recorded ones.");
@@ -257,7 +257,7 @@ std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& 
   const StudySpec& study = inputs.study;
   if (!study.cluster.shared_cores())
     out.push_back(
-        fmt::format("Prices: {}kernel, collective and training-run times that others published of {}, as {} uses them; "
+        fmt::format("Times: {}kernel, collective and training-run times that others published of {}, as {} uses them; "
                     "overlap is the "
                     "replay's. How far such predictions are off: windtunnel validate runs FILE.",
                     inputs.basis.find(", then ") == std::string::npos ? "" : "what the profiles measured, then ",

@@ -90,7 +90,7 @@ std::string retention_sentence(const Plan& plan) {
 
 Table policies_table(const PolicyTable& policies) {
   Table table{
-      .title = "Ways to recover, on the same traces",
+      .title = "Recovery policies on the same traces",
       .columns = {{"policy"},
                   {"spares", "nodes", Align::right},
                   {"goodput, median", "%", Align::right},
@@ -99,10 +99,10 @@ Table policies_table(const PolicyTable& policies) {
                   {"most", "%", Align::right},
                   {"variation", "%", Align::right},
                   {"finish, median", "days", Align::right},
-                  {"goodput beside a restart from storage", "points", Align::right}},
+                  {"difference from restart from storage", "points", Align::right}},
       .note = fmt::format("Derived: {} simulated traces of faults by wall clock, the same for every policy. P10: "
-                          "90 % of traces do better. Beside: mean of the paired differences and its 95 % "
-                          "interval.",
+                          "90 % of traces do better. Difference: mean of the paired differences of goodput, "
+                          "and its 95 % interval.",
                           policies.traces)};
   for (const PolicyRow& row : policies.rows) {
     if (row.outcome) {
@@ -183,7 +183,7 @@ json saves_json(const Plan& plan) {
 }
 
 Section policies_section(const Plan& plan) {
-  Section s{.id = "policies", .title = "Ways to recover"};
+  Section s{.id = "policies", .title = "Recovery policies"};
   s.paragraphs.push_back(plan.policies.choice);
   KeyValues how{.title = "What happens after a loss"};
   for (const PolicyRow& row : plan.policies.rows)
@@ -199,7 +199,7 @@ Section policies_section(const Plan& plan) {
 
 Report policies_report(const PlanInputs& inputs, const Plan& plan) {
   Report report;
-  report.title = "Ways to recover: " + inputs.study.name;
+  report.title = "Recovery policies: " + inputs.study.name;
   report.answer = plan.policies.choice;
   report.status = Status::good;
   report.sections = {policies_section(plan)};

@@ -47,7 +47,7 @@ std::shared_ptr<const OpCost> measured_times(const std::string& file, DeviceKind
   if (cost->traits().synchronous_host != (device == DeviceKind::cpu))
     throw_error(
         Code::usage,
-        "{}: found prices of {}, the rehearsal runs on {}; calibrate on a profile that windtunnel bench measured there",
+        "{}: found times of {}, the rehearsal runs on {}; calibrate on a profile that windtunnel bench measured there",
         file, cost->traits().synchronous_host ? "a CPU" : "GPUs",
         device == DeviceKind::cpu ? "this machine's CPU" : "its GPU");
   return cost;
@@ -104,7 +104,7 @@ void rehearse(const Options& o) {
   result.figures = figures;
   Report report = rehearsal_report(result);
   report.provenance =
-      provenance({{"plan", file.string()}, {"routing", result.routing}, {"prices", times ? o.machine : "none"}});
+      provenance({{"plan", file.string()}, {"routing", result.routing}, {"times", times ? o.machine : "none"}});
   if (!times)
     report.sections[0].items.push_back(
         Callout{Status::none, "For predicted times of these shapes",

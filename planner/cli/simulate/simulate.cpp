@@ -76,7 +76,7 @@ void simulate(const Options& o) {
 
   Report report = simulate_report(step);
   report.provenance =
-      provenance({{"run", o.run}, {"cluster", o.cluster}, {"prices", times.basis}, {"routing", step.routing}});
+      provenance({{"run", o.run}, {"cluster", o.cluster}, {"times", times.basis}, {"routing", step.routing}});
   if (!o.output.empty()) write_folder(step, report, o.output);
   if (!o.json) std::erase_if(report.sections, [](const Section& s) { return s.id == "timeline"; });  // only in files
   put_report(report, o.json);
@@ -97,14 +97,14 @@ void add_simulate(CLI::App& app) {
       .option("--profile", o->profiles, "Profile measured on this machine (repeatable); published times say the rest")
       .one_a_mention();
   command.option("--stack", o->stack,
-                 "Price by published measurements of the cluster's GPU, as this stack uses it (configs/stacks)");
+                 "Times from published measurements of the cluster's GPU, as this stack uses it (configs/stacks)");
   command
       .option("--routing", o->routing,
               "Which experts tokens go to: a recording (routing.csv), histograms (repeatable), or "
               "'balanced'; default: trained, as models train that are balanced as this one")
       .one_a_mention();
   command.option("-o,--output", o->output, "Folder for report, timeline.json and trace.json (for Perfetto)");
-  command.flag("--allow-assumed", o->allow_assumed, "Price what nobody measured by a roofline, marked as assumed");
+  command.flag("--allow-assumed", o->allow_assumed, "Estimate by a roofline what nobody measured, marked as assumed");
   command.flag("--json", o->json, "Print one JSON document");
   command.runs([o] { simulate(*o); });
 }

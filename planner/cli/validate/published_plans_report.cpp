@@ -204,7 +204,7 @@ nlohmann::json published_plans_json(const std::vector<PublishedComparison>& plan
 
 Report published_plans_report(const std::vector<PublishedComparison>& plans, const std::string& file) {
   const Summary s = summary_of(plans);
-  Report report{.title = "Published plans beside ours"};
+  Report report{.title = "Published plans and ours"};
   report.answer = fmt::format(
       "{} of {} published layouts are in the space that the planner searches; the mean over {} origins of the median "
       "errors of their steps is {:.1f} %.",

@@ -59,7 +59,7 @@ Validation validate_collectives(const Options& o) {
       .subject = "collectives",
       .file = file,
       .method =
-          "Every row is asked of the prices that plans ask, made without its own (source, GPU, nodes, GPUs, fabric).",
+          "Every row is predicted as plans predict it, without the rows of its own (source, GPU, nodes, GPUs, fabric).",
       .baseline = "bandwidth is constant",
       .rows = judge_collectives(rows, reference),
       .whole_sources = judge_collectives(rows, reference, LeftOut::origin)};
@@ -81,7 +81,7 @@ Validation validate_routing(const Options& o) {
       .subject = "routing",
       .file = o.file,
       .method =
-          "Every row is simulated as a user would, with the rows that its ranks had and prices that know "
+          "Every row is simulated as a user would, with the rows that its ranks had and times that know "
           "nothing of its origin.",
       .baseline = "loads are balanced",
       .rows = judge_routing(rows, context, published,
@@ -134,7 +134,7 @@ Validation validate_runs(const Options& o) {
   Validation v{.subject = "runs",
                .file = o.file.empty() ? "all tables of training runs" : o.file,
                .method =
-                   "Every row is simulated as a user would, by prices that know nothing its origin published: no step "
+                   "Every row is simulated as a user would, by times that know nothing its origin published: no step "
                    "and no benchmark.",
                .baseline = "MFU is constant",
                .rows = judged(LeftOutOfSteps::origin),

@@ -149,7 +149,7 @@ void watch(const Options& o) {
 
 void add_watch(CLI::App& app) {
   const Command command(app, "watch",
-                        "Watch runs, say why one is slow, silent or lost, and with --act mend it through hooks\n"
+                        "Watch runs, say why one is slow, silent or lost, and with --act fix it through hooks\n"
                         "Example: windtunnel watch out/train --plan out/plan/plan.json");
   auto o = std::make_shared<Options>();
   command

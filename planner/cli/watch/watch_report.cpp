@@ -56,7 +56,7 @@ std::string decision_line(const json& d) {
 }
 
 std::vector<Table> drift_tables(const PlanDrift& d) {
-  Table beside{.title = "The run beside its plan",
+  Table beside{.title = "The run and its plan",
                .columns = {{"figure"}, {"plan", "", Align::right}, {"run", "", Align::right}},
                .rows = {},
                .note = fmt::format("The plan's step is {} to {} in 80 of 100 cases; the run is {}.",

@@ -69,7 +69,7 @@ void add_whatif(CLI::App& app) {
   command.option("--sweep", o->sweep, "key=a,b,c; may be repeated, then every combination").one_a_mention();
   command.option("-o,--output", o->output, "Folder for whatif.html, .md, .json and .csv, which compare the rows");
   command.flag("--json", o->json, "Print one JSON document");
-  command.flag("--allow-assumed", o->allow_assumed, "Price by a roofline what nobody measured, marked as assumed");
+  command.flag("--allow-assumed", o->allow_assumed, "Estimate by a roofline what nobody measured, marked as assumed");
   command.runs([o] { what_if_command(*o); });
 }
 

@@ -241,7 +241,7 @@ Report what_if_report(const WhatIf& result) {
   report.provenance = provenance(
       {{"configuration", fmt::format("study {}, hash of the first row {:016x}", study.name, hash_of(study.text))},
        {"seed", std::to_string(study.seed)},
-       {"prices", result.rows.front().inputs.basis}});
+       {"times", result.rows.front().inputs.basis}});
   report.payload = what_if_json(result);
   return report;
 }

@@ -102,7 +102,7 @@ Table what_if_table(const WhatIf& result) {
     if (result.rows[i].plan && result.rows[i].plan->step.mfu > 0) mfu.add(i, mfu_definition(result.rows[i].inputs));
   table.note =
       "The layout is chosen anew in each row; set search.shard_sizes and others to one value to keep it. Extrapolated: "
-      "share of the computation priced by times of other GPUs, scaled by data sheets, or by a roofline.";
+      "share of the computation estimated from times of other GPUs, scaled by data sheets, or by a roofline.";
   if (const auto defined = mfu.texts(); !defined.empty())
     table.note += fmt::format(" MFU: {}.", fmt::join(defined, "; "));
   return table;

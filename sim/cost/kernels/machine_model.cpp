@@ -372,7 +372,7 @@ CollectiveEstimate MachineModel::collective(OpKind kind, double bytes, std::int6
   if (ranks > 1 && !data_.synchronous_host && !(machine.nvlink_Bps > 0))
     throw_error(Code::usage,
                 "machine model: found neither a measured collective nor the rate of this GPU's links, needs one of "
-                "them to price {}; run 'windtunnel bench collectives', or name a known GPU as \"device\" or "
+                "them to time {}; run 'windtunnel bench collectives', or name a known GPU as \"device\" or "
                 "\"nvlink_Bps\" in the fingerprint of the profile",
                 to_string(kind));
   return collectives_->estimate({kind, bytes, {ranks, nodes}, machine});
