@@ -9,6 +9,7 @@
 #include <set>
 
 #include "configs/base/json_reader.hpp"
+#include "configs/base/parsed.hpp"
 #include "configs/machine/fingerprint.hpp"
 
 namespace wt {
@@ -41,14 +42,10 @@ void read_name(const std::string& run_name, Measurement& m) {
     if (part == "manual_time") m.clock = "device";
     if (is_library_suffix(part)) continue;
     const std::size_t colon = part.find(':');
-    std::int64_t size = 0;
-    const char* last = part.data() + part.size();
-    const bool named = colon != std::string::npos && colon > 0 && colon + 1 < part.size();
-    if (named) {
-      const auto [parsed, error] = std::from_chars(part.data() + colon + 1, last, size);
-      if (error == std::errc() && parsed == last && size >= 0 && m.shape.emplace(part.substr(0, colon), size).second)
+    if (colon != std::string::npos && colon > 0)
+      if (const auto size = parsed<std::int64_t>(part.substr(colon + 1));
+          size && *size >= 0 && m.shape.emplace(part.substr(0, colon), *size).second)
         continue;
-    }
     m.kernel += (m.kernel.empty() ? "" : "/") + part;
   }
 }

@@ -14,6 +14,7 @@
 #include "bench/gate/rank_tests.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/json_reader.hpp"
+#include "configs/base/lookup.hpp"
 
 namespace wt {
 namespace {
@@ -35,8 +36,7 @@ void check(const GateOptions& o) {
 // The absolute floor in the unit of the samples; 0 for units other than time.
 double absolute_floor(const GateOptions& options, const std::string& unit) {
   static const std::map<std::string, double> per_second = {{"s", 1}, {"ms", 1e3}, {"us", 1e6}, {"ns", 1e9}};
-  const auto found = per_second.find(unit);
-  return found == per_second.end() ? 0 : options.absolute_floor_s * found->second;
+  return options.absolute_floor_s * value_or(per_second, unit);
 }
 
 bool fully_separated(const std::vector<double>& x, const std::vector<double>& y) {

@@ -11,6 +11,7 @@
 #include "bench/gate/rank_tests.hpp"
 #include "bench/gate/sequential.hpp"
 #include "configs/base/error.hpp"
+#include "configs/base/parsed.hpp"
 #include "configs/base/statistics.hpp"
 
 namespace wt {
@@ -143,10 +144,8 @@ RecordedRuns read_recorded_runs(const std::filesystem::path& file) {
     recorded.benchmarks.push_back(cells[0]);
     std::vector<double> times;
     for (std::size_t i = 1; i < cells.size(); ++i) {
-      double ms = 0;
-      const char* end = cells[i].data() + cells[i].size();
-      const auto [parsed, error] = std::from_chars(cells[i].data(), end, ms);
-      if (error != std::errc() || parsed != end || !(ms > 0) || !std::isfinite(ms))
+      const double ms = parsed<double>(cells[i]).value_or(0);
+      if (!(ms > 0) || !std::isfinite(ms))
         throw_error(Code::usage, "{}:{}: column {} ({}): found '{}', allowed a time in ms above 0; correct it",
                     file.string(), number, i + 1, recorded.runs[i - 1], cells[i]);
       times.push_back(ms * 1e-3);

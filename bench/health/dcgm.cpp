@@ -7,6 +7,8 @@
 #include <sstream>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lookup.hpp"
+#include "configs/base/text.hpp"
 
 namespace wt {
 namespace {
@@ -115,10 +117,7 @@ std::vector<std::string> throttle_reasons(std::uint64_t mask) {
 }
 
 DeviceObservation& device_of(NodeObservation& node, const MetricSample& sample) {
-  const auto label = [&](const char* key) {
-    const auto it = sample.labels.find(key);
-    return it == sample.labels.end() ? std::string() : it->second;
-  };
+  const auto label = [&](const char* key) { return value_or(sample.labels, key); };
   const std::string id = label("UUID").empty() ? "gpu " + label("gpu") : label("UUID");
   for (DeviceObservation& device : node.devices)
     if (device.id == id) return device;
@@ -126,9 +125,7 @@ DeviceObservation& device_of(NodeObservation& node, const MetricSample& sample) 
   device.id = id;
   device.model = label("modelName");
   // The kernel log has "0000:3b:00" for "00000000:3B:00.0".
-  std::string bus = label("pci_bus_id");
-  std::transform(bus.begin(), bus.end(), bus.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::string bus = lower(label("pci_bus_id"));
   if (bus.size() > 12) bus = bus.substr(bus.size() - 12);
   device.pci_bus = bus.substr(0, bus.find('.'));
   return node.devices.emplace_back(std::move(device));

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lookup.hpp"
 #include "configs/machine/fingerprint.hpp"
 
 namespace wt {
@@ -18,12 +19,9 @@ constexpr const char* kSame[] = {"commit",     "host",        "gpu_uuid",       
 
 std::vector<FingerprintDifference> what_differs(const Fingerprint& before, const Fingerprint& now) {
   std::vector<FingerprintDifference> out = differences(before, now);
-  const auto value = [](const Fingerprint& from, const std::string& key) {
-    const auto found = from.find(key);
-    return found == from.end() ? std::string() : found->second;
-  };
   for (const char* key : kSame)
-    if (value(before, key) != value(now, key)) out.push_back({key, value(before, key), value(now, key)});
+    if (const std::string was = value_or(before, key), is = value_or(now, key); was != is)
+      out.push_back({key, was, is});
   return out;
 }
 

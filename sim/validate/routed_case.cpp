@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lookup.hpp"
 #include "configs/files/data_sheet.hpp"
 
 namespace wt {
@@ -31,8 +32,7 @@ std::string folded_method(const std::string& method) {
   const std::string name = folded(method);
   static const std::map<std::string, std::string> kSynonyms = {
       {"fsdpep", "fsdp"}, {"epfsdp", "fsdp"}, {"flexmoe", "flex"}, {"laermoe", "laer"}};
-  const auto synonym = kSynonyms.find(name);
-  return synonym == kSynonyms.end() ? name : synonym->second;
+  return value_or(kSynonyms, name, name);
 }
 
 const std::string& base_of(const std::string& said, const std::string& name) { return said.empty() ? name : said; }
@@ -227,19 +227,10 @@ void find_loads(RoutedCase& out, const PlacedStep& row, const RoutedContext& con
 }  // namespace
 
 const char* regime_of(RoutedBasis basis) {
-  switch (basis) {
-    case RoutedBasis::recorded:
-      return "loads recorded";
-    case RoutedBasis::other_setting:
-      return "loads assumed: recorded on another data set or loss";
-    case RoutedBasis::other_model:
-      return "loads assumed: recorded on another model";
-    case RoutedBasis::other_experts:
-      return "loads assumed: recorded for other experts or ranks";
-    case RoutedBasis::other_shape:
-      break;
-  }
-  return "shape or layout assumed";
+  static const char* const words[] = {"loads recorded", "loads assumed: recorded on another data set or loss",
+                                      "loads assumed: recorded on another model",
+                                      "loads assumed: recorded for other experts or ranks", "shape or layout assumed"};
+  return words[static_cast<int>(basis)];
 }
 
 RoutedCase routed_case(const PlacedStep& row, const RoutedContext& context) {

@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "configs/base/error.hpp"
+#include "configs/base/parsed.hpp"
 
 namespace wt {
 namespace {
@@ -157,10 +158,8 @@ MdsCompression mds_compression_from_string(const std::string& name, const std::s
   bool right = family != kFamilies.end();
   int level = right ? family->usual : 0;
   if (right && colon != std::string_view::npos) {
-    const std::string_view digits = word.substr(colon + 1);
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), level);
-    right = error == std::errc() && end == digits.data() + digits.size() && family->lowest < family->highest &&
-            family->lowest <= level && level <= family->highest;
+    level = parsed<int>(word.substr(colon + 1)).value_or(-1);
+    right = family->lowest < family->highest && family->lowest <= level && level <= family->highest;
   }
   if (!right) {
     throw_error(Code::usage,

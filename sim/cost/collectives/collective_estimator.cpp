@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lookup.hpp"
 #include "configs/files/fitted_constants.hpp"
 
 namespace wt {
@@ -21,8 +22,7 @@ constexpr double kUnknownLink = 2, kFromAnotherForm = 1.5;
 double reference_hop_s(const std::string& transport) {
   static const std::map<std::string, double> known = {{"EFA v1", 15e-6}, {"EFA v2", 10e-6}, {"EFA v3", 8e-6},
                                                       {"EFA v4", 8e-6},  {"EFA", 10e-6},    {"TCPX", 20e-6}};
-  const auto found = known.find(transport);
-  return found == known.end() ? 2.7e-6 : found->second;
+  return value_or(known, transport, 2.7e-6);
 }
 
 bool same_rates(const CollectiveMachine& a, const CollectiveMachine& b) {
