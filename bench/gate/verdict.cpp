@@ -18,25 +18,9 @@ std::size_t compared(const GateResult& result) {
 }  // namespace
 
 std::string to_string(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::slower:
-      return "slower";
-    case Verdict::failed:
-      return "failed";
-    case Verdict::missing:
-      return "missing";
-    case Verdict::incomparable:
-      return "incomparable";
-    case Verdict::inconclusive:
-      return "inconclusive";
-    case Verdict::faster:
-      return "faster";
-    case Verdict::fresh:
-      return "new";
-    case Verdict::same:
-      return "same";
-  }
-  return "inconclusive";
+  static const char* const names[] = {"slower",       "failed", "missing", "incomparable",
+                                      "inconclusive", "faster", "new",     "same"};
+  return names[static_cast<int>(verdict)];
 }
 
 std::size_t GateResult::count(Verdict verdict) const {

@@ -177,21 +177,9 @@ Diagnosis diagnose(const TrainingObservation& t, const DiagnosisOptions& o) {
 }
 
 std::string to_string(Ailment ailment) {
-  switch (ailment) {
-    case Ailment::fine:
-      return "fine";
-    case Ailment::silent_failure:
-      return "silent failure";
-    case Ailment::slow_hardware:
-      return "slow hardware";
-    case Ailment::imbalanced_router:
-      return "imbalanced router";
-    case Ailment::starved_input:
-      return "starved of input";
-    case Ailment::undecided:
-      return "undecided";
-  }
-  return "";
+  static const char* const names[] = {
+      "fine", "silent failure", "slow hardware", "imbalanced router", "starved of input", "undecided"};
+  return names[static_cast<int>(ailment)];
 }
 
 }  // namespace wt
