@@ -27,8 +27,7 @@ double seconds_per(const JsonReader& unit) {
 bool is_library_suffix(const std::string& part) {
   static const std::set<std::string> whole = {"real_time", "process_time", "manual_time"};
   static const std::array<const char*, 4> prefixes = {"min_time:", "min_warmup_time:", "iterations:", "repeats:"};
-  return whole.count(part) > 0 ||
-         std::any_of(prefixes.begin(), prefixes.end(), [&](const char* p) { return part.rfind(p, 0) == 0; });
+  return whole.count(part) > 0 || std::ranges::any_of(prefixes, [&](const char* p) { return part.rfind(p, 0) == 0; });
 }
 
 // "BM_gemm/m:512/64/manual_time" -> kernel "BM_gemm/64", shape m=512, clock "device".

@@ -75,7 +75,7 @@ class NcclTestsReader {
 
   /// Runs in one text are merged, so they must come from one machine in one state.
   void check_alike(std::int64_t bytes, const Times& times) const {
-    const auto [least, most] = std::minmax_element(times.out_of_place_s.begin(), times.out_of_place_s.end());
+    const auto [least, most] = std::ranges::minmax_element(times.out_of_place_s);
     if (bytes >= kLargeMessage && *most > kApart * *least)
       fail(fmt::format("runs of {:.3g} and {:.3g} us for {} bytes", *least * 1e6, *most * 1e6, bytes),
            fmt::format("runs within a factor of {} of each other; import each on its own", kApart));

@@ -40,8 +40,8 @@ double absolute_floor(const GateOptions& options, const std::string& unit) {
 }
 
 bool fully_separated(const std::vector<double>& x, const std::vector<double>& y) {
-  const auto [x_low, x_high] = std::minmax_element(x.begin(), x.end());
-  const auto [y_low, y_high] = std::minmax_element(y.begin(), y.end());
+  const auto [x_low, x_high] = std::ranges::minmax_element(x);
+  const auto [y_low, y_high] = std::ranges::minmax_element(y);
   return *x_high < *y_low || *y_high < *x_low;
 }
 
@@ -171,7 +171,7 @@ bool worse_first(const GateRow& a, const GateRow& b) {
 
 }  // namespace
 
-void sort_rows(std::vector<GateRow>& rows) { std::sort(rows.begin(), rows.end(), worse_first); }
+void sort_rows(std::vector<GateRow>& rows) { std::ranges::sort(rows, worse_first); }
 
 namespace {
 
@@ -185,7 +185,7 @@ std::vector<std::string> dates(const Fingerprint& facts) {
     end = fact->second.find(kAnd, at);
     out.push_back(fact->second.substr(at, end == std::string::npos ? end : end - at));
   }
-  std::sort(out.begin(), out.end());
+  std::ranges::sort(out);
   return out;
 }
 
@@ -234,11 +234,10 @@ GateResult compare(const Profile& base, const Profile& current, const GateOption
     if (!fell.insert(f.name).second) continue;
     const auto match = unmatched.find(f.name);
     const auto is_it = [&](const auto& other) { return other.name == f.name; };
-    const bool runs = std::any_of(current.measurements.begin(), current.measurements.end(),
-                                  [&](const Measurement& m) { return m.name() == f.name; });
+    const bool runs =
+        std::ranges::any_of(current.measurements, [&](const Measurement& m) { return m.name() == f.name; });
     // If it failed in only some of the base's processes, and in all new ones, it did run before.
-    const bool before =
-        (match == unmatched.end() || runs) && std::any_of(base.failures.begin(), base.failures.end(), is_it);
+    const bool before = (match == unmatched.end() || runs) && std::ranges::any_of(base.failures, is_it);
     result.rows.push_back(failed(f, match == unmatched.end() ? nullptr : match->second, before));
     if (match != unmatched.end()) unmatched.erase(match);
   }

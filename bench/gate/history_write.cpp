@@ -156,7 +156,7 @@ void record_acceptance(const Acceptance& accepted, const std::filesystem::path& 
 
 std::string commit_date(const std::string& commit, const std::filesystem::path& folder) {
   const auto is_hex = [](char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; };
-  if (commit.size() < 7 || !std::all_of(commit.begin(), commit.end(), is_hex)) return "";  // also "-dirty"
+  if (commit.size() < 7 || !std::ranges::all_of(commit, is_hex)) return "";  // also "-dirty"
   return output_of({.words = {"git", "-C", folder.string(), "show", "-s", "--date=format-local:%Y-%m-%dT%H:%M:%SZ",
                               "--format=%cd", commit},
                     .environment = environment_with({{"TZ", "UTC"}})});

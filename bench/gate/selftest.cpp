@@ -186,7 +186,7 @@ SelftestResult selftest(const RecordedRuns& recorded, const SelftestOptions& opt
   result.benchmarks = recorded.benchmarks.size();
   result.runs = runs;
   const std::vector<bool> quiet = find_quiet(recorded, options.quiet_spread);
-  result.quiet_benchmarks = static_cast<std::size_t>(std::count(quiet.begin(), quiet.end(), true));
+  result.quiet_benchmarks = static_cast<std::size_t>(std::ranges::count(quiet, true));
 
   std::mt19937_64 random(options.seed);
   for (std::size_t trial = 0; trial < options.trials; ++trial) {

@@ -119,7 +119,7 @@ std::vector<XidEvent> xids_in(const std::string& kernel_log) {
 }
 
 XidAdvice advice(const XidEvent& event, const std::vector<int>& with) {
-  const auto also = [&](int code) { return std::find(with.begin(), with.end(), code) != with.end(); };
+  const auto also = [&](int code) { return std::ranges::find(with, code) != with.end(); };
   XidAdvice out;
   if (event.code == 154) {
     out = {recovery_action(event.text), NodeState::healthy, "the driver's own verdict"};

@@ -47,8 +47,8 @@ PartialProfile::PartialProfile(const std::filesystem::path& output, std::map<std
     return;
   }
   profile_.measurements = std::move(before.measurements);
-  kernels_ = static_cast<std::size_t>(std::count_if(profile_.measurements.begin(), profile_.measurements.end(),
-                                                    [](const Measurement& m) { return !of_ranks(m); }));
+  kernels_ = static_cast<std::size_t>(
+      std::ranges::count_if(profile_.measurements, [](const Measurement& m) { return !of_ranks(m); }));
   if (before.fingerprint.count(kDone)) profile_.fingerprint[kDone] = before.fingerprint.at(kDone);
   fmt::print(stderr, "windtunnel bench: continues from {}, which has {} measurements\n", file_.string(),
              profile_.measurements.size());

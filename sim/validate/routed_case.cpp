@@ -63,7 +63,7 @@ class Stand {
     if (shapes_.empty() || setups_.empty()) return false;
     const std::string& name = row_.model;
     const bool said = row_.experts > 0;
-    const Shape& shape = *std::min_element(shapes_.begin(), shapes_.end(), [&](const Shape& a, const Shape& b) {
+    const Shape& shape = *std::ranges::min_element(shapes_, [&](const Shape& a, const Shape& b) {
       return said ? rank(a) < rank(b) : a.model->experts < b.model->experts;  // the fewest: variants cut experts up
     });
     ModelSpec model = *shape.model;
@@ -117,9 +117,7 @@ class Stand {
       return std::make_tuple(
           !s.beside, apart(m.experts, model.experts) + apart(m.top_k, model.top_k) + apart(m.d_model, model.d_model));
     };
-    return std::min_element(setups_.begin(), setups_.end(),
-                            [&](const auto& a, const auto& b) { return distance(a.second) < distance(b.second); })
-        ->second;
+    return std::ranges::min_element(setups_, {}, [&](const auto& each) { return distance(each.second); })->second;
   }
 
   const std::map<std::string, RoutedSetup>& setups_;
@@ -144,8 +142,7 @@ void find_setup(RoutedCase& out, const PlacedStep& row, const RoutedContext& con
   out.model = row.model;
   auto own = setups.find(row.model);
   if (own == setups.end())
-    own =
-        std::find_if(setups.begin(), setups.end(), [&](const auto& s) { return folded(s.first) == folded(row.model); });
+    own = std::ranges::find_if(setups, [&](const auto& s) { return folded(s.first) == folded(row.model); });
   if (own != setups.end()) {
     out.model = own->first;
     out.setup = own->second;

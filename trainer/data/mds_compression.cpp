@@ -153,8 +153,8 @@ Fault decompress_snappy(std::span<const std::byte> zip, std::string& raw) {
 MdsCompression mds_compression_from_string(const std::string& name, const std::string& origin) {
   const std::string_view word = name;
   const auto colon = word.find(':');
-  const auto* const family = std::find_if(kFamilies.begin(), kFamilies.end(),
-                                          [&](const Family& each) { return each.name == word.substr(0, colon); });
+  const auto* const family =
+      std::ranges::find_if(kFamilies, [&](const Family& each) { return each.name == word.substr(0, colon); });
   bool right = family != kFamilies.end();
   int level = right ? family->usual : 0;
   if (right && colon != std::string_view::npos) {

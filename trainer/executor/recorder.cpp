@@ -160,7 +160,7 @@ void Recorder::write_routing(Communicators& communicators) {
       for (std::int64_t l = 0; l < layers; ++l) {
         const auto& row = routed_[static_cast<std::size_t>(s)]
                               .second.routing[static_cast<std::size_t>(m)][static_cast<std::size_t>(l)];
-        std::copy(row.begin(), row.end(), at + (((s * mbs + m) * layers + l) * world + rank_) * experts);
+        std::ranges::copy(row, at + (((s * mbs + m) * layers + l) * world + rank_) * experts);
       }
   if (world > 1) communicators.all_reduce(Axis::world, counts)->wait();
   if (rank_ != 0) return;

@@ -279,12 +279,12 @@ GradientBuffer GradientBuffer::make(const GroupLayout& layout, at::Device device
 }
 
 at::Tensor Slot::find(std::string_view name) const {
-  const auto it = std::find(names.begin(), names.end(), name);
+  const auto it = std::ranges::find(names, name);
   return it == names.end() ? at::Tensor() : leaves[static_cast<std::size_t>(it - names.begin())];
 }
 
 const at::Tensor& Slot::operator[](std::string_view name) const {
-  const auto it = std::find(names.begin(), names.end(), name);
+  const auto it = std::ranges::find(names, name);
   if (it == names.end())
     throw_error(Code::runtime, "a block's weights have no '{}'; mend trainer/parameters/weights.cpp", name);
   return leaves[static_cast<std::size_t>(it - names.begin())];

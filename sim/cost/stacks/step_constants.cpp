@@ -49,7 +49,7 @@ std::map<std::string, double> StepModel::factors(const std::string& stack) const
   const auto found = stacks_.find(stack);
   std::map<std::string, double> out;
   for (std::size_t i = 0; i < kStepConstants; ++i)
-    if (std::count(kStackFactors.begin(), kStackFactors.end(), std::string(kNames[i])) > 0)
+    if (std::ranges::count(kStackFactors, std::string(kNames[i])) > 0)
       out[kNames[i]] = found == stacks_.end() ? 1 : std::exp(found->second[i]);
   return out;
 }
