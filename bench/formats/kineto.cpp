@@ -1,15 +1,12 @@
 #include "bench/formats/kineto.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <utility>
-#include <vector>
 
-#include "configs/base/error.hpp"
 #include "configs/base/json_reader.hpp"
 #include "configs/base/lax_json.hpp"
 #include "configs/base/text.hpp"

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <fstream>

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
-#include <optional>
 
 #include "configs/base/error.hpp"
 #include "configs/base/statistics.hpp"

@@ -1,7 +1,6 @@
 #include "bench/gate/selftest.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <fstream>
 #include <numeric>

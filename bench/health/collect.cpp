@@ -9,7 +9,6 @@
 #include <array>
 #include <barrier>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <random>
 #include <thread>

@@ -5,7 +5,6 @@
 
 #include "bench/suites/device_watch.hpp"
 #include "configs/base/statistics.hpp"
-#include "configs/machine/device_monitor.hpp"
 #include "trainer/device/device.hpp"
 #include "trainer/pch.hpp"
 

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <numeric>
 #include <optional>
-#include <random>
 
 #include "configs/base/error.hpp"
 #include "trainer/model/attention.hpp"

@@ -2,12 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <set>
-#include <tuple>
 
 #include "configs/files/run.hpp"
-#include "sim/program/compose/compose.hpp"
 #include "sim/program/walk.hpp"
 
 namespace wt {

@@ -4,9 +4,6 @@
 #include <array>
 #include <compare>
 #include <limits>
-#include <map>
-#include <optional>
-#include <vector>
 
 #include "configs/base/number.hpp"
 #include "sim/bounds/op_seconds.hpp"

@@ -6,7 +6,6 @@
 #include <set>
 
 #include "configs/base/statistics.hpp"
-#include "sim/statistics/intervals.hpp"
 
 namespace wt {
 namespace {

@@ -7,7 +7,6 @@
 #include <cctype>
 #include <cmath>
 #include <numeric>
-#include <optional>
 #include <set>
 #include <tuple>
 

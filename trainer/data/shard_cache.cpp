@@ -1,7 +1,5 @@
 #include "trainer/data/shard_cache.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <nlohmann/json.hpp>
 
 #include "configs/base/atomic_file.hpp"
 #include "configs/base/error.hpp"
@@ -19,7 +17,6 @@
 #include "sim/program/timeline_json.hpp"
 #include "trainer/communication/numbers_of_ranks.hpp"
 #include "trainer/data/sample_order.hpp"
-#include "trainer/device/clocks.hpp"
 #include "trainer/device/memory_counter.hpp"
 #include "trainer/executor/run_profile.hpp"
 #include "trainer/pch.hpp"

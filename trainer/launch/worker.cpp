@@ -13,7 +13,6 @@
 #include "configs/base/standard_error.hpp"
 #include "trainer/checkpoint/checkpoint_format.hpp"
 #include "trainer/checkpoint/earlier_run.hpp"
-#include "trainer/checkpoint/levels.hpp"
 #include "trainer/communication/numbers_of_ranks.hpp"
 #include "trainer/communication/storage_progress.hpp"
 #include "trainer/data/tokenizer_files.hpp"

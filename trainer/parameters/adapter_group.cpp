@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
 
 #include "configs/base/error.hpp"
 #include "configs/files/adapted_modules.hpp"

@@ -1,6 +1,5 @@
 #include "trainer/parameters/weights.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <thread>

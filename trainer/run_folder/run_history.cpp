@@ -1,7 +1,6 @@
 #include "trainer/run_folder/run_history.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 

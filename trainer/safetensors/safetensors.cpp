@@ -10,7 +10,6 @@
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "configs/base/error.hpp"
 #include "configs/base/file_write.hpp"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <functional>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "configs/base/error.hpp"
 #include "trainer/safetensors/manifest.hpp"

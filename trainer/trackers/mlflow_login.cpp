@@ -2,7 +2,6 @@
 
 #include <boost/archive/iterators/base64_from_binary.hpp>
 #include <boost/archive/iterators/transform_width.hpp>
-#include <cstdlib>
 
 #include "configs/base/error.hpp"
 #include "configs/base/text.hpp"

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "configs/base/error.hpp"
 #include "configs/base/running.hpp"

@@ -10,7 +10,6 @@
 #include "configs/base/lookup.hpp"
 #include "configs/base/statistics.hpp"
 #include "sim/cost/calibrate/calibration.hpp"
-#include "sim/statistics/non_negative_fit.hpp"
 
 namespace wt {
 namespace detail {

@@ -1,6 +1,5 @@
 // Tables and fits of work items.
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 

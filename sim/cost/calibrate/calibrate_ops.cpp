@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <optional>
 
 #include "configs/base/error.hpp"
 #include "configs/files/recompute_mask.hpp"
