@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "configs/base/json_reader.hpp"
+#include "configs/base/parsed.hpp"
 #include "configs/machine/fingerprint.hpp"
 
 namespace wt {
@@ -26,8 +26,7 @@ double seconds_per(const JsonReader& unit) {
 bool is_library_suffix(const std::string& part) {
   static const std::set<std::string> whole = {"real_time", "process_time", "manual_time"};
   static const std::array<const char*, 4> prefixes = {"min_time:", "min_warmup_time:", "iterations:", "repeats:"};
-  return whole.count(part) > 0 ||
-         std::any_of(prefixes.begin(), prefixes.end(), [&](const char* p) { return part.rfind(p, 0) == 0; });
+  return whole.count(part) > 0 || std::ranges::any_of(prefixes, [&](const char* p) { return part.rfind(p, 0) == 0; });
 }
 
 // "BM_gemm/m:512/64/manual_time" -> kernel "BM_gemm/64", shape m=512, clock "device".
@@ -41,14 +40,10 @@ void read_name(const std::string& run_name, Measurement& m) {
     if (part == "manual_time") m.clock = "device";
     if (is_library_suffix(part)) continue;
     const std::size_t colon = part.find(':');
-    std::int64_t size = 0;
-    const char* last = part.data() + part.size();
-    const bool named = colon != std::string::npos && colon > 0 && colon + 1 < part.size();
-    if (named) {
-      const auto [parsed, error] = std::from_chars(part.data() + colon + 1, last, size);
-      if (error == std::errc() && parsed == last && size >= 0 && m.shape.emplace(part.substr(0, colon), size).second)
+    if (colon != std::string::npos && colon > 0)
+      if (const auto size = parsed<std::int64_t>(part.substr(colon + 1));
+          size && *size >= 0 && m.shape.emplace(part.substr(0, colon), *size).second)
         continue;
-    }
     m.kernel += (m.kernel.empty() ? "" : "/") + part;
   }
 }

@@ -1,16 +1,15 @@
 #include "bench/formats/kineto.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <utility>
-#include <vector>
 
-#include "configs/base/error.hpp"
 #include "configs/base/json_reader.hpp"
+#include "configs/base/lax_json.hpp"
+#include "configs/base/text.hpp"
 
 namespace wt {
 namespace {
@@ -22,10 +21,6 @@ struct Product {
   std::int64_t rows = 0, n = 0, k = 0;
   std::string dtype;
 };
-
-std::string text_at(const json& object, const char* key) {
-  return object.is_object() && object.contains(key) && object[key].is_string() ? object[key].get<std::string>() : "";
-}
 
 std::optional<std::int64_t> id_at(const json& object, const char* key) {
   if (!object.is_object() || !object.contains(key) || !object[key].is_number_integer()) return std::nullopt;
@@ -60,9 +55,7 @@ std::optional<Product> product(const json& event) {
 enum class Category { kernel, transfer, other };
 
 Category category(const json& event) {
-  std::string word = text_at(event, "cat");
-  std::transform(word.begin(), word.end(), word.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string word = lower(text_at(event, "cat"));
   if (word == "kernel") return Category::kernel;
   static const std::set<std::string> transfers{"gpu_memcpy", "gpu_memset", "memcpy", "memset"};
   return transfers.contains(word) ? Category::transfer : Category::other;
@@ -177,12 +170,10 @@ KernelClass kernel_class(const std::string& name) {
         "index_",      "indexing",   "copy",       "fill",    "memset",        "cat",      "transpose", "permute",
         "dropout",     "gelu",       "silu",       "swiglu",  "rope",          "rotary",   "scatter",   "gather",
         "triton_poi",  "triton_red", "triton_per", "cast",    "distribution"}}};
-  std::string lower = name;
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string text = lower(name);
   for (const auto& [kind, words] : kWords)
     for (const char* word : words)
-      if (lower.find(word) != std::string::npos) return kind;
+      if (text.find(word) != std::string::npos) return kind;
   return unknown;
 }
 

@@ -1,6 +1,7 @@
 #include "bench/formats/merge_profiles.hpp"
 
 #include "configs/base/error.hpp"
+#include "configs/base/lookup.hpp"
 #include "configs/machine/fingerprint.hpp"
 
 namespace wt {
@@ -38,9 +39,7 @@ Profile merge(const std::vector<Profile>& profiles, const std::vector<std::strin
     const Fingerprint& facts = profiles[i].fingerprint;
     auto differing = differences(profiles[0].fingerprint, facts);
     // Run facts may differ, but samples of two commits must not be mixed.
-    const auto commit = [](const Fingerprint& from) {
-      return from.count("commit") ? from.at("commit") : std::string();
-    };
+    const auto commit = [](const Fingerprint& from) { return value_or(from, "commit"); };
     if (commit(facts) != commit(profiles[0].fingerprint))
       differing.push_back({"commit", commit(profiles[0].fingerprint), commit(facts)});
     if (!differing.empty())

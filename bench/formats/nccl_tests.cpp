@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <regex>
@@ -11,6 +10,7 @@
 #include <utility>
 
 #include "configs/base/error.hpp"
+#include "configs/base/parsed.hpp"
 
 namespace wt {
 namespace {
@@ -27,13 +27,6 @@ const std::set<std::string> kTypes{"int8", "uint8", "int32",  "uint32",   "int64
 constexpr std::int64_t kLargeMessage = 1 << 20;  // times of smaller messages depend on the host, and vary more
 constexpr double kApart = 2;
 constexpr std::size_t kLongestLine = 1024;  // longer than any line of the tests; std::regex recurses by character
-
-template <class T>
-bool parses(const std::string& word, T& value) {
-  const char* end = word.data() + word.size();
-  const auto [last, error] = std::from_chars(word.data(), end, value);
-  return error == std::errc() && last == end;
-}
 
 class NcclTestsReader {
  public:
@@ -81,7 +74,7 @@ class NcclTestsReader {
 
   /// Runs in one text are merged, so they must come from one machine in one state.
   void check_alike(std::int64_t bytes, const Times& times) const {
-    const auto [least, most] = std::minmax_element(times.out_of_place_s.begin(), times.out_of_place_s.end());
+    const auto [least, most] = std::ranges::minmax_element(times.out_of_place_s);
     if (bytes >= kLargeMessage && *most > kApart * *least)
       fail(fmt::format("runs of {:.3g} and {:.3g} us for {} bytes", *least * 1e6, *most * 1e6, bytes),
            fmt::format("runs within a factor of {} of each other; import each on its own", kApart));
@@ -128,12 +121,14 @@ class NcclTestsReader {
     for (std::string word; in >> word;) words.push_back(word);
     std::size_t type = 2;
     while (type < words.size() && !kTypes.contains(words[type])) ++type;
-    std::int64_t bytes = 0, count = 0;
-    if (type >= words.size() || !parses(words[type - 2], bytes) || !parses(words[type - 1], count)) return;
+    if (type >= words.size() || !parsed<std::int64_t>(words[type - 1])) return;
+    const auto size = parsed<std::int64_t>(words[type - 2]);
+    if (!size) return;
     const std::size_t left = words.size() - type;
     if (left != 10 && left != 11)
       fail(fmt::format("{} words behind the element type", left - 1),
            "redop, root, and twice time, algbw, busbw, #wrong");
+    const std::int64_t bytes = *size;
     if (bytes == 0) return;
     if (before_ && *before_ != std::pair{ranks_, hosts_.size()})
       fail("runs over " + std::to_string(before_->first) + " and " + std::to_string(ranks_) + " GPUs",
@@ -146,16 +141,17 @@ class NcclTestsReader {
   }
 
   double time_s(const std::vector<std::string>& words, std::size_t at, std::int64_t bytes) const {
-    double us = 0, algbw = 0, wrong = 0;
-    if (!parses(words[at], us) || !parses(words[at + 1], algbw) || !(us > 0 && std::isfinite(us)))
+    const double us = parsed<double>(words[at]).value_or(0);
+    const auto algbw = parsed<double>(words[at + 1]);
+    if (!algbw || !(us > 0 && std::isfinite(us)))
       fail("'" + words[at] + " " + words[at + 1] + "'", "microseconds and GB/s");
     if (words[at + 3] != "N/A" &&
-        (!parses(words[at + 3], wrong) || !(wrong <= 1e-3)))  // older tests print the largest error instead
+        !(parsed<double>(words[at + 3]).value_or(1) <= 1e-3))  // older tests print the largest error instead
       fail(words[at + 3] + " wrong results", "0 or N/A; do not use this cluster's figures before it computes rightly");
     // Both are rounded, to three digits or two decimals.
     const double expected = static_cast<double>(bytes) / us * 1e-3;
-    if (std::abs(algbw - expected) > 0.011 + 0.01 * expected)
-      fail(fmt::format("algbw {} GB/s where size / time is {:.3g}", algbw, expected),
+    if (std::abs(*algbw - expected) > 0.011 + 0.01 * expected)
+      fail(fmt::format("algbw {} GB/s where size / time is {:.3g}", *algbw, expected),
            "the columns of nccl-tests: time in us, then algbw in GB/s");
     return us * 1e-6;
   }

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -12,6 +11,7 @@
 
 #include "configs/base/error.hpp"
 #include "configs/base/json_reader.hpp"
+#include "configs/base/parsed.hpp"
 
 namespace wt {
 namespace {
@@ -31,11 +31,10 @@ T number(const JsonReader& in) {
       return in.finite();
   }
   const std::string text = in.string();
-  T value{};
-  const auto [last, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || last != text.data() + text.size() || !std::isfinite(static_cast<double>(value)))
+  const std::optional<T> value = parsed<T>(text);
+  if (!value || !std::isfinite(static_cast<double>(*value)))
     in.fail("'" + text + "'", std::is_same_v<T, std::int64_t> ? "a whole number" : "a finite number");
-  return value;
+  return *value;
 }
 
 /// The value `name` of the summary `tag`; empty where it is missing or null (nvbench's infinity).

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "configs/base/lookup.hpp"
 #include "configs/base/statistics.hpp"
 
 namespace wt {
@@ -9,14 +10,8 @@ namespace wt {
 std::optional<Rate> rate(const Measurement& m) {
   const double seconds = m.median();
   if (m.unit != "s" || !(seconds > 0)) return std::nullopt;
-  const auto counter = [&](const char* key) {
-    const auto found = m.counters.find(key);
-    return found == m.counters.end() ? 0.0 : found->second;
-  };
-  const auto size_of = [&](const char* key) {
-    const auto found = m.shape.find(key);
-    return found == m.shape.end() ? 0.0 : static_cast<double>(found->second);
-  };
+  const auto counter = [&](const char* key) { return value_or(m.counters, key); };
+  const auto size_of = [&](const char* key) { return static_cast<double>(value_or(m.shape, key)); };
   const bool product = m.kernel == "gemm" || m.kernel.starts_with("gemm_") || m.kernel.starts_with("grouped_gemm") ||
                        m.kernel == "attention";
   double work = product ? counter("flops") : counter("bytes") > 0 ? counter("bytes") : size_of("bytes");

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
-#include <optional>
 
 #include "configs/base/error.hpp"
 #include "configs/base/statistics.hpp"
@@ -85,7 +84,7 @@ std::vector<std::size_t> window_points(const Values& series, Stretch window, dou
   };
   consider(window);
   while (!candidates.empty()) {
-    const auto best = std::max_element(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) {
+    const auto best = std::ranges::max_element(candidates, [](const auto& a, const auto& b) {
       return a.split.divergence != b.split.divergence ? a.split.divergence < b.split.divergence
                                                       : a.at.begin > b.at.begin;
     });
@@ -96,7 +95,7 @@ std::vector<std::size_t> window_points(const Values& series, Stretch window, dou
     consider({next.at.begin, next.split.index});
     consider({next.split.index, next.at.end});
   }
-  std::sort(points.begin(), points.end());
+  std::ranges::sort(points);
   return points;
 }
 
@@ -107,7 +106,7 @@ std::vector<std::size_t> weak_points(const Values& series, std::size_t window, d
     points.insert(points.end(), found.begin(), found.end());
     start = std::max(found.empty() ? 0 : found.back(), start + window / 2);
   }
-  std::sort(points.begin(), points.end());
+  std::ranges::sort(points);
   points.erase(std::unique(points.begin(), points.end()), points.end());
   return points;
 }
@@ -157,11 +156,9 @@ std::vector<ChangePoint> change_points(const Values& series, const DivisiveOptio
   for (std::size_t index : weak) points.push_back({index, 1, 0});
   for (std::size_t i = 0; i < points.size(); ++i) judge_at(i);
   while (!points.empty()) {
-    auto weakest =
-        std::max_element(points.begin(), points.end(), [](const Judged& a, const Judged& b) { return a.p < b.p; });
+    auto weakest = std::ranges::max_element(points, {}, &Judged::p);
     if (weakest->p < p) {
-      weakest = std::min_element(points.begin(), points.end(),
-                                 [](const Judged& a, const Judged& b) { return a.magnitude < b.magnitude; });
+      weakest = std::ranges::min_element(points, {}, &Judged::magnitude);
       if (weakest->magnitude > options.min_magnitude) break;
     }
     const auto i = static_cast<std::size_t>(weakest - points.begin());

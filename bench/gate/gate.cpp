@@ -14,6 +14,7 @@
 #include "bench/gate/rank_tests.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/json_reader.hpp"
+#include "configs/base/lookup.hpp"
 
 namespace wt {
 namespace {
@@ -35,13 +36,12 @@ void check(const GateOptions& o) {
 // The absolute floor in the unit of the samples; 0 for units other than time.
 double absolute_floor(const GateOptions& options, const std::string& unit) {
   static const std::map<std::string, double> per_second = {{"s", 1}, {"ms", 1e3}, {"us", 1e6}, {"ns", 1e9}};
-  const auto found = per_second.find(unit);
-  return found == per_second.end() ? 0 : options.absolute_floor_s * found->second;
+  return options.absolute_floor_s * value_or(per_second, unit);
 }
 
 bool fully_separated(const std::vector<double>& x, const std::vector<double>& y) {
-  const auto [x_low, x_high] = std::minmax_element(x.begin(), x.end());
-  const auto [y_low, y_high] = std::minmax_element(y.begin(), y.end());
+  const auto [x_low, x_high] = std::ranges::minmax_element(x);
+  const auto [y_low, y_high] = std::ranges::minmax_element(y);
   return *x_high < *y_low || *y_high < *x_low;
 }
 
@@ -171,7 +171,7 @@ bool worse_first(const GateRow& a, const GateRow& b) {
 
 }  // namespace
 
-void sort_rows(std::vector<GateRow>& rows) { std::sort(rows.begin(), rows.end(), worse_first); }
+void sort_rows(std::vector<GateRow>& rows) { std::ranges::sort(rows, worse_first); }
 
 namespace {
 
@@ -185,7 +185,7 @@ std::vector<std::string> dates(const Fingerprint& facts) {
     end = fact->second.find(kAnd, at);
     out.push_back(fact->second.substr(at, end == std::string::npos ? end : end - at));
   }
-  std::sort(out.begin(), out.end());
+  std::ranges::sort(out);
   return out;
 }
 
@@ -234,11 +234,10 @@ GateResult compare(const Profile& base, const Profile& current, const GateOption
     if (!fell.insert(f.name).second) continue;
     const auto match = unmatched.find(f.name);
     const auto is_it = [&](const auto& other) { return other.name == f.name; };
-    const bool runs = std::any_of(current.measurements.begin(), current.measurements.end(),
-                                  [&](const Measurement& m) { return m.name() == f.name; });
+    const bool runs =
+        std::ranges::any_of(current.measurements, [&](const Measurement& m) { return m.name() == f.name; });
     // If it failed in only some of the base's processes, and in all new ones, it did run before.
-    const bool before =
-        (match == unmatched.end() || runs) && std::any_of(base.failures.begin(), base.failures.end(), is_it);
+    const bool before = (match == unmatched.end() || runs) && std::ranges::any_of(base.failures, is_it);
     result.rows.push_back(failed(f, match == unmatched.end() ? nullptr : match->second, before));
     if (match != unmatched.end()) unmatched.erase(match);
   }

@@ -20,8 +20,8 @@ std::vector<OpenAlert> open_alerts(const History& history, const HistorySeries& 
   std::vector<OpenAlert> open;
   for (const AlertRecord& alert : history.alerts) {
     if (alert.benchmark != series.benchmark || alert.environment != series.environment) continue;
-    const auto at = std::find_if(series.points.begin(), series.points.end(),
-                                 [&](const HistoryPoint& point) { return point.run == alert.run; });
+    const auto at =
+        std::ranges::find_if(series.points, [&](const HistoryPoint& point) { return point.run == alert.run; });
     if (at == series.points.end()) continue;  // another unit, or the run's file was removed
     if (alert.withdrawn)
       open.erase(std::remove_if(open.begin(), open.end(), [&](const OpenAlert& s) { return s.alert.run == alert.run; }),
@@ -129,9 +129,9 @@ std::string to_string(ShiftState state) {
 }
 
 bool HistoryJudgement::has_regression() const {
-  return std::any_of(series.begin(), series.end(), [](const JudgedSeries& judged) {
-    return std::any_of(judged.shifts.begin(), judged.shifts.end(),
-                       [](const SeriesShift& s) { return s.worse && s.state == ShiftState::fresh; });
+  return std::ranges::any_of(series, [](const JudgedSeries& judged) {
+    return std::ranges::any_of(judged.shifts,
+                               [](const SeriesShift& s) { return s.worse && s.state == ShiftState::fresh; });
   });
 }
 

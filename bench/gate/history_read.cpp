@@ -49,7 +49,7 @@ std::vector<std::filesystem::path> record_files(const std::filesystem::path& fol
   if (!std::filesystem::is_directory(folder)) return files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
     if (entry.path().extension() == ".jsonl") files.push_back(entry.path());
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   return files;
 }
 
@@ -118,7 +118,7 @@ History read_history(const std::filesystem::path& folder) {
     read_run(lines_of(file, history.torn), runs, series, file.parent_path().filename().string());
   history.runs = runs.size();
   for (auto& [key, each] : series) {
-    std::sort(each.points.begin(), each.points.end(), [](const HistoryPoint& a, const HistoryPoint& b) {
+    std::ranges::sort(each.points, [](const HistoryPoint& a, const HistoryPoint& b) {
       return std::tie(a.built, a.measured, a.run) < std::tie(b.built, b.measured, b.run);
     });
     history.series.push_back(std::move(each));
@@ -126,7 +126,7 @@ History read_history(const std::filesystem::path& folder) {
   for (const auto& file : record_files(folder / "alerts"))
     for (const RecordLine& line : lines_of(file, history.torn))
       history.alerts.push_back(alert_of({line.document, line.origin}));
-  std::stable_sort(history.alerts.begin(), history.alerts.end(), [](const AlertRecord& a, const AlertRecord& b) {
+  std::ranges::stable_sort(history.alerts, [](const AlertRecord& a, const AlertRecord& b) {
     return std::tie(a.date, a.withdrawn) < std::tie(b.date, b.withdrawn);
   });
   for (const auto& file : record_files(folder / "accepted"))

@@ -1,6 +1,5 @@
 #include "bench/gate/history_selftest.hpp"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <random>
 

@@ -11,6 +11,7 @@
 #include "configs/base/atomic_file.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/hash.hpp"
+#include "configs/base/lookup.hpp"
 #include "configs/base/process.hpp"
 #include "configs/base/statistics.hpp"
 #include "configs/base/text.hpp"
@@ -20,18 +21,13 @@ namespace {
 
 using nlohmann::json;
 
-std::string fact(const Fingerprint& facts, const char* key) {
-  const auto found = facts.find(key);
-  return found == facts.end() ? "" : found->second;
-}
-
 std::string short_hash(const std::string& text) { return fmt::format("{:016x}", hash_of(text)).substr(0, 8); }
 
 /// "nvidia-h100-80gb-hbm3-1a2b3c4d": for people, and for file names.
 std::string environment_name(const Fingerprint& facts) {
   std::string all, name;
   for (const auto& [key, value] : facts) all += fmt::format("{}={}\n", key, value);
-  for (char c : lower(fact(facts, facts.count("device") > 0 ? "device" : "cpu_model")))
+  for (char c : lower(value_or(facts, facts.count("device") > 0 ? "device" : "cpu_model")))
     if (std::isalnum(static_cast<unsigned char>(c)) != 0)
       name += c;
     else if (!name.empty() && name.back() != '-')
@@ -80,15 +76,15 @@ HistoryRun history_run(const Profile& profile, const std::string& commit, const 
   HistoryRun run;
   const Fingerprint& facts = profile.fingerprint;
   run.id = run_id(profile);
-  run.commit = commit.empty() ? fact(facts, "commit") : commit;
-  run.measured = first_of(fact(facts, "date"));
+  run.commit = commit.empty() ? value_or(facts, "commit") : commit;
+  run.measured = first_of(value_or(facts, "date"));
   run.built = commit_date(run.commit, place);
   if (run.built.empty()) run.built = run.measured;
   if (run.built.empty())
     throw_error(Code::usage,
                 "gate record: found no date in the profile and none of its commit, allowed a run that has a place in "
                 "the history; give the commit with --commit inside its repository");
-  if (!fact(facts, "host").empty()) run.host = short_hash(fact(facts, "host"));
+  if (!value_or(facts, "host").empty()) run.host = short_hash(value_or(facts, "host"));
   for (const auto& [key, value] : facts)
     if (!is_run_fact(key)) run.facts[key] = value;
   run.environment = environment_name(run.facts);
@@ -160,7 +156,7 @@ void record_acceptance(const Acceptance& accepted, const std::filesystem::path& 
 
 std::string commit_date(const std::string& commit, const std::filesystem::path& folder) {
   const auto is_hex = [](char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; };
-  if (commit.size() < 7 || !std::all_of(commit.begin(), commit.end(), is_hex)) return "";  // also "-dirty"
+  if (commit.size() < 7 || !std::ranges::all_of(commit, is_hex)) return "";  // also "-dirty"
   return output_of({.words = {"git", "-C", folder.string(), "show", "-s", "--date=format-local:%Y-%m-%dT%H:%M:%SZ",
                               "--format=%cd", commit},
                     .environment = environment_with({{"TZ", "UTC"}})});

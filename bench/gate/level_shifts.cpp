@@ -111,8 +111,7 @@ SeriesLevels level_shifts(const std::vector<double>& series, const ShiftOptions&
     }
   }
   for (std::size_t i = 0; i < remaining.at.size(); ++i) result.shifts.push_back(remaining.shift(i));
-  std::sort(result.rejected.begin(), result.rejected.end(),
-            [](const LevelShift& a, const LevelShift& b) { return a.index < b.index; });
+  std::ranges::sort(result.rejected, {}, &LevelShift::index);
   return result;
 }
 

@@ -16,11 +16,11 @@ std::vector<std::int64_t> doubled_ranks(const std::vector<double>& x, const std:
   std::vector<double> all = x;
   all.insert(all.end(), y.begin(), y.end());
   std::vector<double> sorted = all;
-  std::sort(sorted.begin(), sorted.end());
+  std::ranges::sort(sorted);
   std::vector<std::int64_t> ranks;
   ranks.reserve(all.size());
   for (double value : all) {
-    const auto [first, last] = std::equal_range(sorted.begin(), sorted.end(), value);
+    const auto [first, last] = std::ranges::equal_range(sorted, value);
     ranks.push_back((first - sorted.begin() + 1) + (last - sorted.begin()));
   }
   return ranks;
@@ -61,7 +61,7 @@ double exact_p(const std::vector<std::int64_t>& ranks, std::size_t n) {
 double approximate_p(const std::vector<std::int64_t>& ranks, std::size_t n) {
   const double total = static_cast<double>(ranks.size()), nx = static_cast<double>(n), ny = total - nx;
   std::vector<std::int64_t> sorted = ranks;
-  std::sort(sorted.begin(), sorted.end());
+  std::ranges::sort(sorted);
   double ties = 0;  // sum of t^3 - t over groups of t equal values
   for (auto first = sorted.begin(); first != sorted.end();) {
     const auto last = std::upper_bound(first, sorted.end(), *first);
@@ -98,7 +98,7 @@ std::size_t outside(std::size_t n, std::size_t m, double tail) {
 void thin(std::vector<double>& values) {
   constexpr std::size_t kMost = 2000;
   if (values.size() <= kMost) return;
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   for (std::size_t i = 0; i < kMost; ++i) values[i] = values[i * (values.size() - 1) / (kMost - 1)];
   values.resize(kMost);
 }
@@ -131,7 +131,7 @@ std::vector<double> rank_sum_distribution(std::size_t n, std::size_t m) {
 std::vector<double> benjamini_hochberg(const std::vector<double>& p) {
   std::vector<std::size_t> order(p.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return p[a] > p[b]; });
+  std::ranges::sort(order, [&](std::size_t a, std::size_t b) { return p[a] > p[b]; });
   std::vector<double> adjusted(p.size());
   double smallest = 1;
   for (std::size_t i = 0; i < order.size(); ++i) {
@@ -144,8 +144,7 @@ std::vector<double> benjamini_hochberg(const std::vector<double>& p) {
 
 std::optional<RatioInterval> ratio_interval(std::vector<double> x, std::vector<double> y, double confidence) {
   const auto positive = [](double value) { return value > 0; };
-  if (x.empty() || y.empty() || !std::all_of(x.begin(), x.end(), positive) ||
-      !std::all_of(y.begin(), y.end(), positive))
+  if (x.empty() || y.empty() || !std::ranges::all_of(x, positive) || !std::ranges::all_of(y, positive))
     return std::nullopt;
   thin(x);
   thin(y);
@@ -155,7 +154,7 @@ std::optional<RatioInterval> ratio_interval(std::vector<double> x, std::vector<d
   ratios.reserve(x.size() * y.size());
   for (double a : x)
     for (double b : y) ratios.push_back(b / a);
-  std::sort(ratios.begin(), ratios.end());
+  std::ranges::sort(ratios);
   return RatioInterval{median(ratios), ratios[left_out - 1], ratios[ratios.size() - left_out]};
 }
 

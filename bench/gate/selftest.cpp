@@ -1,7 +1,6 @@
 #include "bench/gate/selftest.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <fstream>
 #include <numeric>
@@ -11,6 +10,7 @@
 #include "bench/gate/rank_tests.hpp"
 #include "bench/gate/sequential.hpp"
 #include "configs/base/error.hpp"
+#include "configs/base/parsed.hpp"
 #include "configs/base/statistics.hpp"
 
 namespace wt {
@@ -143,10 +143,8 @@ RecordedRuns read_recorded_runs(const std::filesystem::path& file) {
     recorded.benchmarks.push_back(cells[0]);
     std::vector<double> times;
     for (std::size_t i = 1; i < cells.size(); ++i) {
-      double ms = 0;
-      const char* end = cells[i].data() + cells[i].size();
-      const auto [parsed, error] = std::from_chars(cells[i].data(), end, ms);
-      if (error != std::errc() || parsed != end || !(ms > 0) || !std::isfinite(ms))
+      const double ms = parsed<double>(cells[i]).value_or(0);
+      if (!(ms > 0) || !std::isfinite(ms))
         throw_error(Code::usage, "{}:{}: column {} ({}): found '{}', allowed a time in ms above 0; correct it",
                     file.string(), number, i + 1, recorded.runs[i - 1], cells[i]);
       times.push_back(ms * 1e-3);
@@ -187,7 +185,7 @@ SelftestResult selftest(const RecordedRuns& recorded, const SelftestOptions& opt
   result.benchmarks = recorded.benchmarks.size();
   result.runs = runs;
   const std::vector<bool> quiet = find_quiet(recorded, options.quiet_spread);
-  result.quiet_benchmarks = static_cast<std::size_t>(std::count(quiet.begin(), quiet.end(), true));
+  result.quiet_benchmarks = static_cast<std::size_t>(std::ranges::count(quiet, true));
 
   std::mt19937_64 random(options.seed);
   for (std::size_t trial = 0; trial < options.trials; ++trial) {

@@ -78,10 +78,9 @@ BlocksResult try_blocks(const RecordedRuns& recorded, const SelftestOptions& opt
     trial.factors.assign(out.benchmarks, 1.0);
     const BlocksEnd same = run_blocks(trial, random);
     const auto is = [](Verdict verdict) { return [verdict](const GateRow& row) { return row.verdict == verdict; }; };
-    out.failed_runs += std::any_of(same.rows.begin(), same.rows.end(), is(Verdict::slower)) ? 1 / trials : 0;
+    out.failed_runs += std::ranges::any_of(same.rows, is(Verdict::slower)) ? 1 / trials : 0;
     out.inconclusive +=
-        static_cast<double>(std::count_if(same.rows.begin(), same.rows.end(), is(Verdict::inconclusive))) /
-        (count * trials);
+        static_cast<double>(std::ranges::count_if(same.rows, is(Verdict::inconclusive))) / (count * trials);
     out.minutes_used += same.seconds / 60 / trials;
 
     std::fill_n(trial.factors.begin(), stepped, 1 + options.block_step);  // `chosen` is in random order

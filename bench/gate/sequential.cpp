@@ -86,7 +86,7 @@ void SequentialGate::add(std::size_t index, const std::vector<double>& base, con
   State& state = states_.at(index);
   const auto positive = [](double value) { return value > 0 && std::isfinite(value); };
   for (const std::vector<double>* side : {&base, &current})
-    if (side->size() != kBlockSide || !std::all_of(side->begin(), side->end(), positive))
+    if (side->size() != kBlockSide || !std::ranges::all_of(*side, positive))
       throw_error(Code::usage, "gate: {}: found {} values of a block, allowed {} a side, all above 0; measure it again",
                   row.name, side->size(), kBlockSide);
   state.base.insert(state.base.end(), base.begin(), base.end());
@@ -109,14 +109,13 @@ void SequentialGate::look(GateRow& row, State& state) {
   row.current_median = median(state.current);
   row.delta = *row.current_median - *row.base_median;
   std::vector<double> sorted = state.ratios;
-  std::sort(sorted.begin(), sorted.end());
+  std::ranges::sort(sorted);
   row.ratio = median(sorted);
   // Half a pair is rounded towards the middle: a tie never makes a finding likelier.
   const std::size_t fewer = std::min(pairs, (std::min(state.larger_twice, 2 * pairs - state.larger_twice) + 1) / 2);
   row.p = std::min(1.0, below[fewer]);
   row.p_adjusted = std::min(1.0, *row.p * static_cast<double>(rows_.size() * kLooks));
-  const std::size_t left_out =
-      static_cast<std::size_t>(std::upper_bound(below.begin(), below.end(), miss / 2) - below.begin());
+  const std::size_t left_out = static_cast<std::size_t>(std::ranges::upper_bound(below, miss / 2) - below.begin());
   row.ratio_low.reset(), row.ratio_high.reset();
   if (left_out > 0) row.ratio_low = sorted[left_out - 1], row.ratio_high = sorted[pairs - left_out];
 

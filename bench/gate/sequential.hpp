@@ -11,7 +11,6 @@
 // So a run calls any unchanged benchmark slower with probability at most alpha, however long it runs, whatever else
 // changed, and whichever benchmarks it continued to measure.
 #pragma once
-#include <cstdint>
 #include <random>
 #include <vector>
 

@@ -18,36 +18,20 @@ std::size_t compared(const GateResult& result) {
 }  // namespace
 
 std::string to_string(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::slower:
-      return "slower";
-    case Verdict::failed:
-      return "failed";
-    case Verdict::missing:
-      return "missing";
-    case Verdict::incomparable:
-      return "incomparable";
-    case Verdict::inconclusive:
-      return "inconclusive";
-    case Verdict::faster:
-      return "faster";
-    case Verdict::fresh:
-      return "new";
-    case Verdict::same:
-      return "same";
-  }
-  return "inconclusive";
+  static const char* const names[] = {"slower",       "failed", "missing", "incomparable",
+                                      "inconclusive", "faster", "new",     "same"};
+  return names[static_cast<int>(verdict)];
 }
 
 std::size_t GateResult::count(Verdict verdict) const {
   return static_cast<std::size_t>(
-      std::count_if(rows.begin(), rows.end(), [&](const GateRow& row) { return row.verdict == verdict; }));
+      std::ranges::count_if(rows, [&](const GateRow& row) { return row.verdict == verdict; }));
 }
 
 int GateResult::exit_status() const {
   if (!differences.empty()) return static_cast<int>(Code::undecided);
-  if (std::any_of(rows.begin(), rows.end(),
-                  [](const GateRow& row) { return row.verdict == Verdict::failed && !row.failed_before; }))
+  if (std::ranges::any_of(rows,
+                          [](const GateRow& row) { return row.verdict == Verdict::failed && !row.failed_before; }))
     return static_cast<int>(Code::finding);
   if (compared(*this) == 0) return static_cast<int>(Code::undecided);
   if (count(Verdict::slower) > 0 || (count(Verdict::missing) > 0 && !options.allow_missing))
@@ -66,8 +50,8 @@ std::string GateResult::sentence() const {
         "Nothing was compared: no side measured {} benchmark{}, and the profiles have no other in common.", unmeasured,
         unmeasured == 1 ? "" : "s");
   if (compared(*this) == 0 && failed == 0) return "Nothing was compared: the profiles have no benchmark in common.";
-  const auto before = static_cast<std::size_t>(
-      std::count_if(rows.begin(), rows.end(), [](const GateRow& row) { return row.failed_before; }));
+  const auto before =
+      static_cast<std::size_t>(std::ranges::count_if(rows, [](const GateRow& row) { return row.failed_before; }));
   if (compared(*this) == 0 && failed == before)
     return fmt::format("Nothing was compared: {} benchmark{} failed on both sides.", failed, failed == 1 ? "" : "s");
   std::string text = slower == 0 ? "No regression" : fmt::format("{} regression{}", slower, slower == 1 ? "" : "s");

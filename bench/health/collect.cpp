@@ -9,7 +9,6 @@
 #include <array>
 #include <barrier>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <random>
 #include <thread>
@@ -25,8 +24,6 @@ constexpr std::int64_t kSize = 256, kProducts = 24;        // 0.8 GFLOP a repeti
 constexpr std::size_t kCopyBytes = std::size_t{32} << 20;  // per core: larger than its share of the last-level cache
 constexpr std::size_t kFileBytes = std::size_t{64} << 20;
 constexpr int kFileRepetitions = 3;
-
-double wall_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 std::vector<int> usable_cores() {
   cpu_set_t set;
@@ -134,14 +131,14 @@ StorageObservation try_storage(const std::filesystem::path& folder, std::size_t 
         done += static_cast<std::size_t>(n);
       }
     };
-    double begin = wall_s();
+    double begin = steady_s();
     move_all(pwrite, pattern.data(), "write");
     if (fsync(file.descriptor) != 0) ScratchFile::fail("fsync", file.name);
-    out.write_Bps.push_back(static_cast<double>(bytes) / (wall_s() - begin));
+    out.write_Bps.push_back(static_cast<double>(bytes) / (steady_s() - begin));
     posix_fadvise(file.descriptor, 0, 0, POSIX_FADV_DONTNEED);
-    begin = wall_s();
+    begin = steady_s();
     move_all(pread, back.data(), "read");
-    out.read_Bps.push_back(static_cast<double>(bytes) / (wall_s() - begin));
+    out.read_Bps.push_back(static_cast<double>(bytes) / (steady_s() - begin));
     if (back != pattern)
       throw_error(Code::runtime, "{}: read back other bytes than were written; this storage loses data, use another",
                   file.name);
@@ -155,7 +152,7 @@ NodeObservation collect_node(const CollectOptions& options, const std::function<
   const int repetitions = stress_repetitions(options.quick);
   NodeObservation out;
   out.name = host_facts()["host"];
-  const double begin = wall_s();
+  const double begin = steady_s();
   const std::vector<NicObservation> before = read_nics(options.sysfs);
   starting("computing and copying on every core");
   out.devices = stress_cores(repetitions);
@@ -165,7 +162,7 @@ NodeObservation collect_node(const CollectOptions& options, const std::function<
   } catch (const Error& e) {
     out.failures.push_back(e.what());
   }
-  out.nics = increases_between(before, read_nics(options.sysfs), wall_s() - begin);
+  out.nics = increases_between(before, read_nics(options.sysfs), steady_s() - begin);
   return out;
 }
 

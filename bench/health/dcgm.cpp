@@ -7,6 +7,8 @@
 #include <sstream>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lookup.hpp"
+#include "configs/base/text.hpp"
 
 namespace wt {
 namespace {
@@ -115,10 +117,7 @@ std::vector<std::string> throttle_reasons(std::uint64_t mask) {
 }
 
 DeviceObservation& device_of(NodeObservation& node, const MetricSample& sample) {
-  const auto label = [&](const char* key) {
-    const auto it = sample.labels.find(key);
-    return it == sample.labels.end() ? std::string() : it->second;
-  };
+  const auto label = [&](const char* key) { return value_or(sample.labels, key); };
   const std::string id = label("UUID").empty() ? "gpu " + label("gpu") : label("UUID");
   for (DeviceObservation& device : node.devices)
     if (device.id == id) return device;
@@ -126,9 +125,7 @@ DeviceObservation& device_of(NodeObservation& node, const MetricSample& sample) 
   device.id = id;
   device.model = label("modelName");
   // The kernel log has "0000:3b:00" for "00000000:3B:00.0".
-  std::string bus = label("pci_bus_id");
-  std::transform(bus.begin(), bus.end(), bus.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::string bus = lower(label("pci_bus_id"));
   if (bus.size() > 12) bus = bus.substr(bus.size() - 12);
   device.pci_bus = bus.substr(0, bus.find('.'));
   return node.devices.emplace_back(std::move(device));
@@ -179,9 +176,8 @@ std::vector<NodeObservation> nodes_from_dcgm(const std::string& text, const std:
   std::vector<NodeObservation> out;
   for (const MetricSample& sample : read_exposition(text, origin)) {
     if (!sample.name.starts_with("DCGM_FI_") || (!sample.labels.count("gpu") && !sample.labels.count("UUID"))) continue;
-    const auto host = sample.labels.find("Hostname");
-    const std::string name = host == sample.labels.end() || host->second.empty() ? this_node : host->second;
-    auto node = std::find_if(out.begin(), out.end(), [&](const NodeObservation& n) { return n.name == name; });
+    const std::string host = value_or(sample.labels, "Hostname"), name = host.empty() ? this_node : host;
+    auto node = std::ranges::find_if(out, [&](const NodeObservation& n) { return n.name == name; });
     if (node == out.end()) {
       out.emplace_back().name = name;
       node = out.end() - 1;
@@ -198,7 +194,7 @@ std::vector<NodeObservation> nodes_from_dcgm(const std::string& text, const std:
 
 void merge_node(NodeObservation& into, const NodeObservation& seen) {
   for (const DeviceObservation& device : seen.devices) {
-    const auto same = std::find_if(into.devices.begin(), into.devices.end(), [&](const DeviceObservation& d) {
+    const auto same = std::ranges::find_if(into.devices, [&](const DeviceObservation& d) {
       return d.id == device.id || (!d.pci_bus.empty() && d.pci_bus == device.pci_bus);
     });
     if (same == into.devices.end()) {
@@ -216,9 +212,8 @@ void merge_node(NodeObservation& into, const NodeObservation& seen) {
   }
   for (const XidEvent& event : seen.xids) {
     // DCGM repeats the last XID of a device, which the kernel log may already have, with its text.
-    const bool known = std::any_of(into.xids.begin(), into.xids.end(), [&](const XidEvent& x) {
-      return x.code == event.code && x.pci_bus == event.pci_bus;
-    });
+    const bool known = std::ranges::any_of(
+        into.xids, [&](const XidEvent& x) { return x.code == event.code && x.pci_bus == event.pci_bus; });
     if (!known) into.xids.push_back(event);
   }
 }

@@ -39,7 +39,7 @@ Window best_window(Window steps, std::size_t window) {
 std::string share(double value) { return fmt::format("{:.0f} %", 100 * value); }
 
 double known(std::initializer_list<bool> signals) {
-  return static_cast<double>(std::count(signals.begin(), signals.end(), true)) / static_cast<double>(signals.size());
+  return static_cast<double>(std::ranges::count(signals, true)) / static_cast<double>(signals.size());
 }
 
 /// The reason for which the loss alone shows that the run is lost; "" otherwise.
@@ -47,7 +47,7 @@ std::string lost_loss(Window last, Window best, const DiagnosisOptions& options)
   for (const TrainingStep& step : last)
     if (!std::isfinite(step.loss))
       return fmt::format("the loss is no number since step {}, and steps go on", step.step);
-  if (std::all_of(last.begin(), last.end(), [&](const TrainingStep& s) { return s.loss == last.front().loss; }))
+  if (std::ranges::all_of(last, [&](const TrainingStep& s) { return s.loss == last.front().loss; }))
     return fmt::format("the loss is {:g} to the last bit for {} steps: nothing is learnt", last.front().loss,
                        last.size());
   std::vector<double> now, then;
@@ -177,21 +177,9 @@ Diagnosis diagnose(const TrainingObservation& t, const DiagnosisOptions& o) {
 }
 
 std::string to_string(Ailment ailment) {
-  switch (ailment) {
-    case Ailment::fine:
-      return "fine";
-    case Ailment::silent_failure:
-      return "silent failure";
-    case Ailment::slow_hardware:
-      return "slow hardware";
-    case Ailment::imbalanced_router:
-      return "imbalanced router";
-    case Ailment::starved_input:
-      return "starved of input";
-    case Ailment::undecided:
-      return "undecided";
-  }
-  return "";
+  static const char* const names[] = {
+      "fine", "silent failure", "slow hardware", "imbalanced router", "starved of input", "undecided"};
+  return names[static_cast<int>(ailment)];
 }
 
 }  // namespace wt

@@ -15,8 +15,7 @@ void append(std::vector<T>& to, const std::vector<T>& more) {
 }
 
 void add_node(FleetObservation& fleet, const NodeObservation& seen) {
-  const auto known =
-      std::find_if(fleet.nodes.begin(), fleet.nodes.end(), [&](const auto& n) { return n.name == seen.name; });
+  const auto known = std::ranges::find_if(fleet.nodes, [&](const auto& n) { return n.name == seen.name; });
   if (known == fleet.nodes.end()) {
     fleet.nodes.push_back(seen);
     return;
@@ -49,7 +48,7 @@ void add_link(FleetObservation& fleet, std::map<LinkKey, std::size_t>& places, c
 std::vector<FabricNode> nodes_of(const std::vector<std::string>& node_of_rank) {
   std::vector<FabricNode> out;
   for (std::size_t rank = 0; rank < node_of_rank.size(); ++rank) {
-    auto node = std::find_if(out.begin(), out.end(), [&](const FabricNode& n) { return n.name == node_of_rank[rank]; });
+    auto node = std::ranges::find_if(out, [&](const FabricNode& n) { return n.name == node_of_rank[rank]; });
     if (node == out.end()) node = out.insert(out.end(), {node_of_rank[rank], {}});
     node->ranks.push_back(static_cast<std::int64_t>(rank));
   }
@@ -65,8 +64,7 @@ std::vector<std::int64_t> without_gpu(const std::vector<bool>& gpu_of_rank) {
 
 std::vector<FabricNode> nodes_without(std::vector<FabricNode> nodes, const std::vector<std::int64_t>& unable) {
   std::erase_if(nodes, [&](const FabricNode& node) {
-    return std::any_of(node.ranks.begin(), node.ranks.end(),
-                       [&](std::int64_t rank) { return std::count(unable.begin(), unable.end(), rank) > 0; });
+    return std::ranges::any_of(node.ranks, [&](std::int64_t rank) { return std::ranges::count(unable, rank) > 0; });
   });
   return nodes;
 }

@@ -65,9 +65,8 @@ struct Slow {
 };
 
 std::string action_for(const std::string& what, const std::vector<const Slow*>& slow, std::size_t of) {
-  const bool throttled = std::any_of(slow.begin(), slow.end(), [](const Slow* s) {
-    return std::any_of(s->member->throttle.begin(), s->member->throttle.end(), is_hardware_throttle);
-  });
+  const bool throttled = std::ranges::any_of(
+      slow, [](const Slow* s) { return std::ranges::any_of(s->member->throttle, is_hardware_throttle); });
   if (what == "compute" && throttled) return "check cooling and power";
   if (what == "compute")
     return slow.size() == of && of > 1 ? "check power cap, clocks and cooling of the node"
@@ -130,8 +129,8 @@ void judge_measure(const Measure& measure, double comparisons, std::size_t nodes
   NodeState worst = NodeState::watch;
   double surest = 0;
   for (const auto& [node, own] : by_node) {
-    const auto of = std::count_if(measure.members.begin(), measure.members.end(),
-                                  [&, &name = node](const Member& m) { return m.node == name; });
+    const auto of =
+        std::ranges::count_if(measure.members, [&, &name = node](const Member& m) { return m.node == name; });
     Finding finding = finding_of(measure, node, own, static_cast<std::size_t>(of));
     worst = std::max(worst, finding.state), surest = std::max(surest, finding.confidence);
     if (common) finding.state = NodeState::watch;
@@ -149,8 +148,7 @@ void judge_measure(const Measure& measure, double comparisons, std::size_t nodes
 /// If more nodes failed than a common cause allows, they are only watched, as in judge_measure().
 void judge_failures(const FleetObservation& fleet, const JudgeOptions& options, HealthVerdict& out,
                     std::vector<Finding>& findings) {
-  const auto failed =
-      std::count_if(fleet.nodes.begin(), fleet.nodes.end(), [](const auto& n) { return !n.failures.empty(); });
+  const auto failed = std::ranges::count_if(fleet.nodes, [](const auto& n) { return !n.failures.empty(); });
   const bool common =
       failed > 1 && static_cast<double>(failed) > options.common_cause_share * static_cast<double>(fleet.nodes.size());
   for (const NodeObservation& node : fleet.nodes) {
@@ -246,13 +244,11 @@ void check_options(const JudgeOptions& o) {
 }  // namespace
 
 std::size_t HealthVerdict::count(NodeState state) const {
-  return static_cast<std::size_t>(
-      std::count_if(nodes.begin(), nodes.end(), [&](const NodeVerdict& n) { return n.state == state; }));
+  return static_cast<std::size_t>(std::ranges::count_if(nodes, [&](const NodeVerdict& n) { return n.state == state; }));
 }
 
 int HealthVerdict::exit_status() const {
-  const bool grave =
-      std::any_of(shared.begin(), shared.end(), [](const Finding& f) { return f.state == NodeState::cordon; });
+  const bool grave = std::ranges::any_of(shared, [](const Finding& f) { return f.state == NodeState::cordon; });
   return grave || count(NodeState::cordon) > 0 ? static_cast<int>(Code::finding) : 0;
 }
 
@@ -265,7 +261,7 @@ HealthVerdict judge(const FleetObservation& fleet, const JudgeOptions& options) 
     if (measure.members.size() >= kFewest) out.comparisons += measure.members.size();
   out.comparisons += fleet.links.size();
   const auto comparisons = static_cast<double>(out.comparisons);
-  if (std::none_of(measures.begin(), measures.end(), [](const Measure& m) { return m.what == "compute"; }))
+  if (std::ranges::none_of(measures, [](const Measure& m) { return m.what == "compute"; }))
     out.missing.push_back("compute: no device was stressed");
   for (const Measure& measure : measures)
     judge_measure(measure, comparisons, fleet.nodes.size(), options, out, findings);
@@ -278,12 +274,12 @@ HealthVerdict judge(const FleetObservation& fleet, const JudgeOptions& options) 
     for (const Finding& finding : findings)
       if (finding.node == node.name)
         verdict.findings.push_back(finding), verdict.state = std::max(verdict.state, finding.state);
-    std::stable_sort(verdict.findings.begin(), verdict.findings.end(), [](const Finding& a, const Finding& b) {
+    std::ranges::stable_sort(verdict.findings, [](const Finding& a, const Finding& b) {
       return a.state != b.state ? a.state > b.state : a.confidence > b.confidence;
     });
     out.nodes.push_back(std::move(verdict));
   }
-  std::stable_sort(out.nodes.begin(), out.nodes.end(), [](const NodeVerdict& a, const NodeVerdict& b) {
+  std::ranges::stable_sort(out.nodes, [](const NodeVerdict& a, const NodeVerdict& b) {
     return a.state != b.state ? a.state > b.state : a.node < b.node;
   });
   return out;

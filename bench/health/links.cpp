@@ -56,9 +56,8 @@ void solve_rail(const std::vector<JudgedPair>& pairs, std::vector<LinkFinding>& 
   // doubt, because its cable explains it as well.
   std::set<std::string> guilty;
   for (const auto& [node, own] : slow_of) {
-    const auto fast = std::count_if(own.begin(), own.end(), [&, &of = node](const JudgedPair& pair) {
-      return cleared.count(partner(pair, of)) > 0;
-    });
+    const auto fast = std::ranges::count_if(
+        own, [&, &of = node](const JudgedPair& pair) { return cleared.count(partner(pair, of)) > 0; });
     if (cleared.count(node) || own.size() < 2 || fast == 0) continue;
     guilty.insert(node);
     out.push_back(finding(Kind::node, node, "", own));
@@ -103,8 +102,7 @@ std::vector<JudgedPair> judge_pairs(const std::vector<LinkObservation>& links, d
   }
   std::vector<JudgedPair> out;
   for (auto& [key, judged] : payloads) {
-    JudgedPair worst =
-        *std::min_element(judged.begin(), judged.end(), [](const auto& x, const auto& y) { return x.p < y.p; });
+    JudgedPair worst = *std::ranges::min_element(judged, {}, &JudgedPair::p);
     worst.slow = worst.slowdown >= floor && worst.p < most_p;
     out.push_back(std::move(worst));
   }

@@ -27,7 +27,7 @@ std::vector<fs::path> entries(const fs::path& folder) {
   std::vector<fs::path> out;
   std::error_code absent;
   for (const auto& entry : fs::directory_iterator(folder, absent)) out.push_back(entry.path());
-  std::sort(out.begin(), out.end());
+  std::ranges::sort(out);
   return out;
 }
 
@@ -81,8 +81,7 @@ std::vector<NicObservation> increases_between(const std::vector<NicObservation>&
                                               std::vector<NicObservation> after, double seconds) {
   for (NicObservation& nic : after) {
     nic.seconds = seconds;
-    const auto was =
-        std::find_if(before.begin(), before.end(), [&](const NicObservation& n) { return n.name == nic.name; });
+    const auto was = std::ranges::find_if(before, [&](const NicObservation& n) { return n.name == nic.name; });
     if (was != before.end()) {
       nic.received_bytes = std::max(0.0, nic.received_bytes - was->received_bytes);
       nic.sent_bytes = std::max(0.0, nic.sent_bytes - was->sent_bytes);

@@ -65,7 +65,7 @@ void judge_throttle(const NodeObservation& node, std::vector<Finding>& out) {
   std::vector<const DeviceObservation*> held;
   double hottest_C = 0;
   for (const DeviceObservation& d : node.devices) {
-    if (std::none_of(d.throttle.begin(), d.throttle.end(), is_hardware_throttle)) continue;
+    if (std::ranges::none_of(d.throttle, is_hardware_throttle)) continue;
     held.push_back(&d);
     std::copy_if(d.throttle.begin(), d.throttle.end(), std::inserter(reasons, reasons.end()), is_hardware_throttle);
     hottest_C = std::max(hottest_C, d.temperature_C.value_or(0));
@@ -117,8 +117,7 @@ void judge_counts(const FleetObservation& whole, std::vector<Finding>& out) {
   for (const auto& [model, nodes] : models) {
     std::map<std::size_t, std::size_t> nodes_with;
     for (const auto& [node, count] : nodes) ++nodes_with[count];
-    const auto usual = std::max_element(nodes_with.begin(), nodes_with.end(),
-                                        [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto usual = std::ranges::max_element(nodes_with, {}, [](const auto& each) { return each.second; });
     if (!nearly_all(usual->second, nodes.size())) continue;
     for (const auto& [node, count] : nodes)
       if (count < usual->first)
@@ -127,8 +126,8 @@ void judge_counts(const FleetObservation& whole, std::vector<Finding>& out) {
                                         usual->first, model.empty() ? "" : " " + model, usual->second, nodes.size()),
                             to_string(Remedy::restart_node), kLikely));
   }
-  const auto with_any = static_cast<std::size_t>(
-      std::count_if(fleet.nodes.begin(), fleet.nodes.end(), [](const auto& n) { return !n.devices.empty(); }));
+  const auto with_any =
+      static_cast<std::size_t>(std::ranges::count_if(fleet.nodes, [](const auto& n) { return !n.devices.empty(); }));
   for (const NodeObservation& node : fleet.nodes)
     if (node.devices.empty() && nearly_all(with_any, fleet.nodes.size()))
       out.push_back(event(NodeState::cordon, node.name, "devices",
@@ -156,7 +155,7 @@ void judge_sums(const FleetObservation& fleet, std::vector<Finding>& out) {
       out.push_back(event(NodeState::cordon, end.second, "results",
                           fmt::format("all-reduces{} gave wrong sums with all {} partners", where, with.size()),
                           "take it out: it corrupts data silently; go back to a checkpoint from before", kSure));
-    else if (std::none_of(with.begin(), with.end(), [&](const std::string& other) { return guilty({rail, other}); }))
+    else if (std::ranges::none_of(with, [&](const std::string& other) { return guilty({rail, other}); }))
       out.push_back(event(NodeState::watch, end.second, "results",
                           fmt::format("all-reduces{} gave wrong sums with {}, and no pair says whose fault it is",
                                       where, fmt::join(with, ", ")),

@@ -56,7 +56,7 @@ DeviceObservation device_from(const JsonReader& r) {
   if (r.has("throttle"))
     for (const JsonReader& word : r.at("throttle").elements()) {
       const auto& known = throttle_words();
-      if (std::find(known.begin(), known.end(), word.string()) == known.end())
+      if (std::ranges::find(known, word.string()) == known.end())
         word.fail("'" + word.string() + "'", fmt::format("{}", fmt::join(known, ", ")));
       out.throttle.push_back(word.string());
     }

@@ -1,7 +1,6 @@
 // Finds members that are slower than their group. Values of many alike things (devices, nodes, pairs of nodes) are
 // compared with their median, in units of the group's own spread, so that nothing need be known about the hardware.
 #pragma once
-#include <cstddef>
 #include <vector>
 
 namespace wt {

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <map>
 #include <regex>
 #include <sstream>
+
+#include "configs/base/text.hpp"
 
 namespace wt {
 namespace {
@@ -105,10 +106,7 @@ std::vector<XidEvent> xids_in(const std::string& kernel_log) {
     while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
     std::smatch found;
     if (std::regex_search(line, found, numbered)) {
-      XidEvent event{std::stoi(found[2]), found[1], found[3]};
-      std::transform(event.pci_bus.begin(), event.pci_bus.end(), event.pci_bus.begin(),
-                     [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-      out.push_back(std::move(event));
+      out.push_back({std::stoi(found[2]), lower(found[1]), found[3]});
     } else if (std::regex_search(line, found, gone)) {
       lost = found[1];
     } else if (!lost.empty() && line.find("fallen off the bus") != std::string::npos) {
@@ -120,7 +118,7 @@ std::vector<XidEvent> xids_in(const std::string& kernel_log) {
 }
 
 XidAdvice advice(const XidEvent& event, const std::vector<int>& with) {
-  const auto also = [&](int code) { return std::find(with.begin(), with.end(), code) != with.end(); };
+  const auto also = [&](int code) { return std::ranges::find(with, code) != with.end(); };
   XidAdvice out;
   if (event.code == 154) {
     out = {recovery_action(event.text), NodeState::healthy, "the driver's own verdict"};
@@ -134,31 +132,18 @@ XidAdvice advice(const XidEvent& event, const std::vector<int>& with) {
 }
 
 std::string to_string(Remedy action) {
-  switch (action) {
-    case Remedy::none:
-      return "nothing";
-    case Remedy::restart_application:
-      return "restart the application";
-    case Remedy::find_earlier:
-      return "look for the event before it";
-    case Remedy::decode_registers:
-      return "decode the registers in the message";
-    case Remedy::look_up:
-      return "look it up in NVIDIA's catalog";
-    case Remedy::nvlink_workflow:
-      return "follow NVIDIA's NVLink workflow";
-    case Remedy::drain_peers:
-      return "drain jobs that use peer-to-peer traffic";
-    case Remedy::reset_gpu:
-      return "reset the GPU; replace it if this comes back";
-    case Remedy::drain_and_reset:
-      return "drain the node and reset the GPU";
-    case Remedy::restart_node:
-      return "restart the bare-metal node";
-    case Remedy::replace:
-      return "replace the GPU";
-  }
-  return "";
+  static const char* const words[] = {"nothing",
+                                      "restart the application",
+                                      "look for the event before it",
+                                      "decode the registers in the message",
+                                      "look it up in NVIDIA's catalog",
+                                      "follow NVIDIA's NVLink workflow",
+                                      "drain jobs that use peer-to-peer traffic",
+                                      "reset the GPU; replace it if this comes back",
+                                      "drain the node and reset the GPU",
+                                      "restart the bare-metal node",
+                                      "replace the GPU"};
+  return words[static_cast<int>(action)];
 }
 
 std::string to_string(NodeState state) {

@@ -1,6 +1,5 @@
 // XIDs, the error numbers of NVIDIA's driver: parsing them from a kernel log, and advice for each.
 #pragma once
-#include <cstdint>
 #include <string>
 #include <vector>
 

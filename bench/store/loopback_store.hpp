@@ -1,7 +1,6 @@
 // An object store inside the measuring process: it discards what it receives and returns as many bytes from memory. A
 // client's rate against it is the client's own limit: signing, hashing, the loopback device and the disk.
 #pragma once
-#include <atomic>
 #include <cstdint>
 #include <map>
 #include <mutex>

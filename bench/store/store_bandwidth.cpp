@@ -3,7 +3,6 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include <memory>
 #include <random>
 
 #include "bench/store/loopback_store.hpp"

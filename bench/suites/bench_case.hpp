@@ -2,7 +2,6 @@
 // program, and cases that no step has as an item (copies, launches, aims).
 #pragma once
 #include <functional>
-#include <string>
 #include <vector>
 
 #include "bench/suites/problems.hpp"

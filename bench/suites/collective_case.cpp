@@ -176,8 +176,7 @@ std::string CollectiveCase::wrong() const {
   const std::vector<Segment> want = expected();
   const std::int64_t at = first_wrong(out_, want);
   if (at < 0) return "";
-  const auto segment =
-      std::find_if(want.begin(), want.end(), [at](const Segment& s) { return at < s.begin + s.count; });
+  const auto segment = std::ranges::find_if(want, [at](const Segment& s) { return at < s.begin + s.count; });
   return fmt::format(
       "rank {}: {} of {} bytes over {} ranks gave {} at element {}, expected {}; times of it are worth nothing",
       communicators_.rank(), to_string(kind_), bytes(), ranks_, out_[at].item<double>(), at,

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bench/suites/device_watch.hpp"
 #include "configs/base/statistics.hpp"
-#include "configs/machine/device_monitor.hpp"
 #include "trainer/device/device.hpp"
 #include "trainer/pch.hpp"
 
@@ -81,14 +81,11 @@ void add_conditions(const std::vector<TimedReading>& readings, DeviceObservation
 
 DeviceObservation stress_device(StepClock& clock, int repetitions, const StressSize& size) {
   DeviceObservation out;
-  std::unique_ptr<DeviceMonitor> monitor;
   if (!clock.device().is_cpu()) {
     Fingerprint facts = device_facts(clock.device());
     out.id = gpu_uuid(facts["gpu_uuid"]), out.model = facts["device"], out.pci_bus = facts["pci_bus_id"];
-    if (!facts.count("run.nvml"))  // present only if NVML failed
-      if (auto managed = open_nvml_device(facts["gpu_uuid"]))
-        monitor = std::make_unique<DeviceMonitor>(*std::move(managed));
   }
+  const std::unique_ptr<DeviceMonitor> monitor = watch_device(clock.device());
   multiply(clock, repetitions, size, out);
   copy(clock, repetitions, size, out);
   if (monitor) add_conditions(monitor->stop(), out);

@@ -116,9 +116,8 @@ class RankCheck {
   }
 
   const FabricNode& own_node() const {
-    return *std::find_if(nodes_.begin(), nodes_.end(), [&](const FabricNode& n) {
-      return std::count(n.ranks.begin(), n.ranks.end(), environment_.rank) > 0;
-    });
+    return *std::ranges::find_if(
+        nodes_, [&](const FabricNode& n) { return std::ranges::count(n.ranks, environment_.rank) > 0; });
   }
 
   std::string node_name() const {
@@ -148,7 +147,7 @@ class RankCheck {
     const json told = tell("nodes", {{"nodes", nodes}, {"without_gpu", without_gpu(gpus)}});
     nodes_ = nodes_of(told.at("nodes").get<std::vector<std::string>>());
     const auto without = told.at("without_gpu").get<std::vector<std::int64_t>>();
-    if (device_works_ && std::count(without.begin(), without.end(), environment_.rank) > 0) {
+    if (device_works_ && std::ranges::count(without, environment_.rank) > 0) {
       note("found no GPU, and other ranks have one; look at nvidia-smi there");
       device_works_ = false;
     }
@@ -176,7 +175,7 @@ class RankCheck {
     for (std::size_t round = 0; round < rounds.size(); ++round)
       for (const FabricPair& pair : rounds[round])
         if (const std::vector<std::int64_t> ranks(pair.ranks.begin(), pair.ranks.end());
-            std::count(ranks.begin(), ranks.end(), environment_.rank) > 0)
+            std::ranges::count(ranks, environment_.rank) > 0)
           out.push_back({pair, round, make_communicators(environment_, kTwo, watch_, *clock_, kOrderCheck, ranks)});
     return out;
   }

@@ -1,6 +1,5 @@
 // Runs one case repeatedly and checks its result.
 #pragma once
-#include <memory>
 
 #include "bench/suites/bench_case.hpp"
 

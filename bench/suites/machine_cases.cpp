@@ -3,7 +3,6 @@
 
 #include "bench/suites/bench_case.hpp"
 #include "configs/base/clock.hpp"
-#include "configs/base/error.hpp"
 #include "trainer/device/device.hpp"
 #include "trainer/model/functions.hpp"
 #include "trainer/pch.hpp"

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lookup.hpp"
 #include "configs/machine/fingerprint.hpp"
 
 namespace wt {
@@ -18,12 +19,9 @@ constexpr const char* kSame[] = {"commit",     "host",        "gpu_uuid",       
 
 std::vector<FingerprintDifference> what_differs(const Fingerprint& before, const Fingerprint& now) {
   std::vector<FingerprintDifference> out = differences(before, now);
-  const auto value = [](const Fingerprint& from, const std::string& key) {
-    const auto found = from.find(key);
-    return found == from.end() ? std::string() : found->second;
-  };
   for (const char* key : kSame)
-    if (value(before, key) != value(now, key)) out.push_back({key, value(before, key), value(now, key)});
+    if (const std::string was = value_or(before, key), is = value_or(now, key); was != is)
+      out.push_back({key, was, is});
   return out;
 }
 
@@ -49,8 +47,8 @@ PartialProfile::PartialProfile(const std::filesystem::path& output, std::map<std
     return;
   }
   profile_.measurements = std::move(before.measurements);
-  kernels_ = static_cast<std::size_t>(std::count_if(profile_.measurements.begin(), profile_.measurements.end(),
-                                                    [](const Measurement& m) { return !of_ranks(m); }));
+  kernels_ = static_cast<std::size_t>(
+      std::ranges::count_if(profile_.measurements, [](const Measurement& m) { return !of_ranks(m); }));
   if (before.fingerprint.count(kDone)) profile_.fingerprint[kDone] = before.fingerprint.at(kDone);
   fmt::print(stderr, "windtunnel bench: continues from {}, which has {} measurements\n", file_.string(),
              profile_.measurements.size());

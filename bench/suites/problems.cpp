@@ -4,7 +4,6 @@
 #include <cmath>
 #include <numeric>
 #include <optional>
-#include <random>
 
 #include "configs/base/error.hpp"
 #include "trainer/model/attention.hpp"
@@ -195,10 +194,9 @@ KernelProblem permute_rows(const WorkItem& item, const RunSpec& run, NormalPool&
   choice.index = random_integers(run.model.experts, rows, normal.seed());
   choice.order = at::empty({rows}, at::kLong);
   choice.inverse = at::empty({rows}, at::kLong);
-  if (wt_sort_by_expert({-1, nullptr}, choice.index.data_ptr<std::int64_t>(), nullptr, rows, run.model.experts,
-                        choice.order.data_ptr<std::int64_t>(), choice.inverse.data_ptr<std::int64_t>(),
-                        nullptr) != WT_OK)
-    throw_error(Code::runtime, "{}", wt_kernel_error());
+  check_kernel(wt_sort_by_expert({-1, nullptr}, choice.index.data_ptr<std::int64_t>(), nullptr, rows, run.model.experts,
+                                 choice.order.data_ptr<std::int64_t>(), choice.inverse.data_ptr<std::int64_t>(),
+                                 nullptr));
   choice.order = choice.order.to(normal.device());
   choice.inverse = choice.inverse.to(normal.device());
   KernelProblem p;
@@ -306,10 +304,8 @@ KernelProblem adamw(const WorkItem& item, const RunSpec& run, NormalPool& normal
   p.inputs[2].square_();
   p.cold = true;
   p.run = [=](const Tensors& in) {
-    const WtStatus status =
-        wt_adamw(stream_of(in[0]), in[0].data_ptr<float>(), in[1].data_ptr<float>(), in[2].data_ptr<float>(),
-                 in[3].data_ptr<float>(), n, o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, 10, 0.5f);
-    if (status != WT_OK) throw_error(Code::runtime, "{}", wt_kernel_error());
+    check_kernel(wt_adamw(stream_of(in[0]), in[0].data_ptr<float>(), in[1].data_ptr<float>(), in[2].data_ptr<float>(),
+                          in[3].data_ptr<float>(), n, o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, 10, 0.5f));
     return Tensors{in[0], in[1], in[2]};
   };
   p.reference = [=](const Tensors& in) {

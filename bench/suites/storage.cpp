@@ -29,7 +29,7 @@ bool drop_from_cache(const std::filesystem::path& file) {
     void* mapped = mmap(nullptr, size, PROT_READ, MAP_SHARED, descriptor, 0);
     std::vector<unsigned char> pages((size + kPage_bytes - 1) / kPage_bytes);
     resident = mapped == MAP_FAILED || mincore(mapped, size, pages.data()) != 0 ||
-               std::any_of(pages.begin(), pages.end(), [](unsigned char page) { return (page & 1) != 0; });
+               std::ranges::any_of(pages, [](unsigned char page) { return (page & 1) != 0; });
     if (mapped != MAP_FAILED) munmap(mapped, size);
   }
   close(descriptor);
@@ -59,7 +59,7 @@ void bench_storage(const RankSuite& suite, RankRows& rows) {
   const std::size_t sizes = bytes.size();
   std::vector<RankCase> own(2 * sizes);  // writes, then reads
   std::vector<RankCase> cold(sizes);     // one sample each: 1 s where the read was cold
-  const std::int64_t largest = *std::max_element(bytes.begin(), bytes.end());
+  const std::int64_t largest = *std::ranges::max_element(bytes);
   const at::Tensor pattern = at::arange(largest / 4, at::TensorOptions().dtype(at::kFloat)).remainder_(1021);
   for (std::size_t i : sample_order(sizes, options.samples, options.seed)) {
     const std::int64_t count = std::max<std::int64_t>(1, bytes[i] / 4 / world);

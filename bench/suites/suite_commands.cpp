@@ -51,7 +51,7 @@ std::vector<std::int64_t> storage_sizes(const RunSpec& run, bool quick) {
   std::vector<std::int64_t> out{1 << 20, 8 << 20};
   if (!quick) out.push_back(64 << 20);
   out.push_back(std::min<std::int64_t>(12 * run.model.total_parameters(), (quick ? 64 : 256) << 20));
-  std::sort(out.begin(), out.end());
+  std::ranges::sort(out);
   out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
 }

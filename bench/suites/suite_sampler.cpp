@@ -21,7 +21,7 @@ void flush_caches() {
   static std::vector<char> buffer(
       std::max<std::size_t>(64 << 20, 2 * static_cast<std::size_t>(std::max(0L, sysconf(_SC_LEVEL3_CACHE_SIZE)))));
   static char value = 0;
-  std::fill(buffer.begin(), buffer.end(), ++value);
+  std::ranges::fill(buffer, ++value);
   benchmark::DoNotOptimize(buffer.data());
 }
 

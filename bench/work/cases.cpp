@@ -2,12 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <set>
-#include <tuple>
 
 #include "configs/files/run.hpp"
-#include "sim/program/compose/compose.hpp"
 #include "sim/program/walk.hpp"
 
 namespace wt {
@@ -99,7 +95,7 @@ void add_ladder(const RunSpec& run, Cases& cases) {
 }
 
 bool close_to_any(std::int64_t rows, const std::set<std::int64_t>& others) {
-  return std::any_of(others.begin(), others.end(), [&](std::int64_t other) {
+  return std::ranges::any_of(others, [&](std::int64_t other) {
     return static_cast<double>(std::max(rows, other)) < kCloseRows * static_cast<double>(std::min(rows, other));
   });
 }

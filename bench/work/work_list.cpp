@@ -3,7 +3,6 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
-#include "configs/base/error.hpp"
 #include "configs/base/json_reader.hpp"
 
 namespace wt {

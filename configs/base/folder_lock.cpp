@@ -13,6 +13,7 @@
 
 #include "configs/base/clock.hpp"
 #include "configs/base/error.hpp"
+#include "configs/base/lax_json.hpp"
 #include "configs/base/running.hpp"
 #include "configs/base/standard_error.hpp"
 
@@ -38,10 +39,7 @@ Holder holder_in(int fd) {
       nlohmann::json::parse(std::string(text.data(), bytes > 0 ? static_cast<std::size_t>(bytes) : 0), nullptr, false);
   Holder out;
   if (!said.is_object()) return out;
-  const auto word = [&](const char* key) {
-    return said.contains(key) && said.at(key).is_string() ? said.at(key).get<std::string>() : "";
-  };
-  out.host = word("host"), out.launch = word("launch"), out.since = word("since");
+  out.host = text_at(said, "host"), out.launch = text_at(said, "launch"), out.since = text_at(said, "since");
   if (said.contains("process") && said.at("process").is_number_integer()) out.process = said.at("process").get<pid_t>();
   return out;
 }

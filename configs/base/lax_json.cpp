@@ -33,4 +33,8 @@ std::string why_discarded(std::string_view text) {
                         : "text that is no JSON";
 }
 
+std::string text_at(const nlohmann::json& object, const char* key) {
+  return object.is_object() && object.contains(key) && object[key].is_string() ? object[key].get<std::string>() : "";
+}
+
 }  // namespace wt

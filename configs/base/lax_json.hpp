@@ -17,4 +17,7 @@ nlohmann::json lax_json(std::string_view text);
 /// Why lax_json discarded the text, as the "found" part of an error.
 std::string why_discarded(std::string_view text);
 
+/// The text under the key; "" where there is none.
+std::string text_at(const nlohmann::json& object, const char* key);
+
 }  // namespace wt

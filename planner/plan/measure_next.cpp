@@ -81,7 +81,7 @@ class Worths {
 
  private:
   bool energy() const { return inputs_.study.prefer == Prefer::energy; }
-  /// The share of the chosen layout's step at central times; the objective scales with it.
+  /// The share of the chosen layout's step at predicted times; the objective scales with it.
   double share_of(double step_s) const { return step_s / plan_.robust.table.steps_s[0][plan_.robust.chosen]; }
   double amount_of(double step_s) const {
     return share_of(step_s) * (energy() ? plan_.cost.energy->p50 : plan_.schedule.days());

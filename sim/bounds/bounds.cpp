@@ -4,9 +4,6 @@
 #include <array>
 #include <compare>
 #include <limits>
-#include <map>
-#include <optional>
-#include <vector>
 
 #include "configs/base/number.hpp"
 #include "sim/bounds/op_seconds.hpp"
@@ -67,7 +64,7 @@ double fullest_link_s(const StepTasks& step, const RankTasks& rank) {
       carried_s[pool] += task.scale * load.amounts[p] / step.capacity[pool];
     }
   }
-  return carried_s.empty() ? 0 : *std::max_element(carried_s.begin(), carried_s.end());
+  return carried_s.empty() ? 0 : *std::ranges::max_element(carried_s);
 }
 
 /// Seconds of the fullest lane on which a rank's collectives are serial.
@@ -142,7 +139,7 @@ class LaneSums {
         });
     const double compute_s = lane_s_[static_cast<std::size_t>(Lane::compute)] - blocking_s_;
     double bound = std::max(
-        *std::max_element(lane_s_.begin(), lane_s_.end()),
+        *std::ranges::max_element(lane_s_),
         slowed_step_s(compute_s, blocking_s_, fullest_transfers(lane_s_), cost_.traits().communication_slowdown.share));
     if (cluster_.shared_cores()) bound = std::max(bound, cpu_s_ / cluster_.cores);
     return bound;
@@ -230,8 +227,7 @@ double bound1(const ProgramSet& programs, const Layout& layout, const ClusterSpe
   const Representatives group = neighbours(layout, flat, rank);
   const auto bound = bind_step({programs, layout, flat, cost, routing, step}, group);
   const Traffic traffic(flat, layout, group, {});
-  const std::size_t r =
-      static_cast<std::size_t>(std::find(group.ranks.begin(), group.ranks.end(), rank) - group.ranks.begin());
+  const std::size_t r = static_cast<std::size_t>(std::ranges::find(group.ranks, rank) - group.ranks.begin());
   const RankTasks& tasks = bound->tasks.ranks[r];
   const RankProgram& program = *tasks.program;
   std::vector<double> done(program.ops.size(), 0.0);

@@ -96,7 +96,7 @@ LayerLoads layer_loads(const ModelSpec& model, const Layout& layout, const Clust
       out.collected = ports.of(of, sent, true);
       return out;
     };
-    const auto fullest = static_cast<std::size_t>(std::max_element(sent.begin(), sent.end()) - sent.begin());
+    const auto fullest = static_cast<std::size_t>(std::ranges::max_element(sent) - sent.begin());
     loads.own.push_back(floor(own));
     loads.fullest.push_back(fullest == own ? loads.own.back() : floor(fullest));
   }

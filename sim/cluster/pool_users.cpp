@@ -1,7 +1,6 @@
 #include "sim/cluster/pool_users.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "configs/base/hash.hpp"
 

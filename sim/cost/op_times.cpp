@@ -2,8 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <map>
-
 #include "configs/base/error.hpp"
 #include "configs/files/data_sheet.hpp"
 #include "configs/files/find.hpp"

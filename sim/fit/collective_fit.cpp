@@ -28,7 +28,7 @@ double spread_of(const std::vector<std::pair<double, std::string>>& errors) {
   for (const auto& [error, origin] : errors) ++rows[origin];
   std::vector<std::pair<double, double>> weighted;
   for (const auto& [error, origin] : errors) weighted.emplace_back(error, 1 / rows[origin]);
-  std::sort(weighted.begin(), weighted.end());
+  std::ranges::sort(weighted);
   double below = 0;
   for (const auto& [error, weight] : weighted)
     if ((below += weight) >= 0.8 * static_cast<double>(rows.size())) return std::max(kLeastSpread, error);

@@ -24,7 +24,7 @@ double fullest_share(const RunRow& run, const std::string& routing_name) {
   for (std::int64_t layer = 0; layer < layers; ++layer) {
     const std::vector<double> rows = rows_received({routing.source->counts(0, 0, layer, 0)}, layout, layer);
     const double all = std::accumulate(rows.begin(), rows.end(), 0.0);
-    sum += *std::max_element(rows.begin(), rows.end()) * static_cast<double>(rows.size()) / all;
+    sum += *std::ranges::max_element(rows) * static_cast<double>(rows.size()) / all;
   }
   return sum / static_cast<double>(layers);
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 #include <utility>
 
 #include "sim/cost/kernels/attention_times.hpp"
@@ -40,8 +39,7 @@ PublishedKernelFit::PublishedKernelFit(std::vector<KernelPoint> points) : points
 void PublishedKernelFit::fit_products(std::vector<const KernelPoint*> points) {
   Products out;
   out.gpu = points.front()->gpu;
-  std::stable_sort(points.begin(), points.end(),
-                   [](const KernelPoint* a, const KernelPoint* b) { return a->shape.m < b->shape.m; });
+  std::ranges::stable_sort(points, {}, [](const KernelPoint* p) { return p->shape.m; });
   std::set<std::string> groups;
   for (const KernelPoint* p : points) groups.insert(p->group);
   if (points.size() < kFewestProducts || groups.size() < kFewestGroupsOfProducts) return;
@@ -60,7 +58,7 @@ void PublishedKernelFit::fit_products(std::vector<const KernelPoint*> points) {
 }
 
 std::size_t PublishedKernelFit::Products::fold_of(const std::string& group) const {
-  const auto at = std::lower_bound(groups.begin(), groups.end(), group);
+  const auto at = std::ranges::lower_bound(groups, group);
   if (at == groups.end() || *at != group) return kFolds;
   return static_cast<std::size_t>(at - groups.begin()) % kFolds;
 }

@@ -90,8 +90,7 @@ MemoryModel::MemoryModel(std::vector<MemorySample> samples) {
 
 std::string MemoryModel::group_of(const RunRow& run) const {
   const std::string layout = layout_group(run);
-  const bool alone =
-      std::any_of(known_.begin(), known_.end(), [&](const Known& k) { return k.sample.group == layout; });
+  const bool alone = std::ranges::any_of(known_, [&](const Known& k) { return k.sample.group == layout; });
   return alone ? layout : run.group;
 }
 
@@ -124,7 +123,7 @@ AllocatorConstants::Kind MemoryModel::kind_of(MemoryOf kind, const FittedMemory&
     others.push_back({s.stack, k.log_error_as_new});
   }
   const bool one_stack =
-      std::all_of(others.begin(), others.end(), [&](const LogError& e) { return e.group == others.front().group; });
+      std::ranges::all_of(others, [&](const LogError& e) { return e.group == others.front().group; });
   AllocatorConstants::Kind out{fitted, {}, log_interval(one_stack || others.size() < kFewestErrors ? all : others)};
   for (const auto& [stack, errors] : own)
     if (errors.size() >= kFewestErrors) out.own[stack] = log_interval(errors);

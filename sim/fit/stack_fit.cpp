@@ -87,11 +87,11 @@ const StepModel& StackFit::without_stack(const std::string& stack) const {
 }
 
 bool StackFit::knows(const std::string& name, std::string StepTraits::*what) const {
-  return std::any_of(steps_.begin(), steps_.end(), [&](const Step& s) { return s.traits.*what == name; });
+  return std::ranges::any_of(steps_, [&](const Step& s) { return s.traits.*what == name; });
 }
 
 bool StackFit::knows_origin(const std::string& origin) const {
-  return std::any_of(steps_.begin(), steps_.end(), [&](const Step& s) { return origin_of(*s.row) == origin; });
+  return std::ranges::any_of(steps_, [&](const Step& s) { return origin_of(*s.row) == origin; });
 }
 
 const std::string& StackFit::origin_of(const RunRow& row) const {

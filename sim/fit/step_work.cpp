@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <optional>
 
 #include "configs/base/error.hpp"
 #include "configs/files/data_sheet.hpp"
 #include "sim/cost/host/host_time.hpp"
 #include "sim/fit/expert_loads.hpp"
-#include "sim/measurements/run_layout.hpp"
 #include "sim/program/mesh.hpp"
 #include "sim/program/routing/routing.hpp"
 #include "sim/program/walk.hpp"

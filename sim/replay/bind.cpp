@@ -103,9 +103,8 @@ class Binder {
     loads_.emplace_back().fill(-1);
     instances_.emplace_back();
     const auto& members = groups_.back().members;
-    present_.push_back(std::count_if(members.begin(), members.end(), [&](std::int64_t member) {
-      return std::binary_search(bound_->ranks.begin(), bound_->ranks.end(), member);
-    }));
+    present_.push_back(std::ranges::count_if(
+        members, [&](std::int64_t member) { return std::ranges::binary_search(bound_->ranks, member); }));
   }
 
   std::size_t kind_of(std::int64_t rank) const { return cluster_.kind_of(cluster_.node_of(rank)); }
@@ -405,7 +404,7 @@ std::vector<double> exchange_bytes(const std::vector<const Op*>& ops, const std:
   std::vector<double> out(n * n, 0.0);
   for (std::size_t i = 0; i < n; ++i) {
     if (const auto& known = ops[i]->collective.sent; !known.empty()) {
-      std::copy(known.begin(), known.end(), out.begin() + static_cast<std::ptrdiff_t>(i * n));
+      std::ranges::copy(known, out.begin() + static_cast<std::ptrdiff_t>(i * n));
       continue;
     }
     const auto share = [&](std::size_t j) { return !routed ? 1.0 : back ? sends[j * n + i] : sends[i * n + j]; };

@@ -8,7 +8,7 @@ namespace wt {
 
 bool depends_on_rows(const Op& op) {
   return op.collective.bytes.per_row != 0 ||
-         std::any_of(op.work.begin(), op.work.end(), [](const WorkItem& item) { return item.rows.per_row != 0; });
+         std::ranges::any_of(op.work, [](const WorkItem& item) { return item.rows.per_row != 0; });
 }
 
 bool of_shard_group(const Op& op) {
@@ -50,7 +50,7 @@ RankProgram::RankProgram(const Program& program, const Mesh* shared) : source(&p
       }
       last_one->second = index;
     }
-    std::sort(before.begin(), before.end());
+    std::ranges::sort(before);
     before.erase(std::unique(before.begin(), before.end()), before.end());
     depends[i] = static_cast<int>(before.size());
     for (int b : before) edges.emplace_back(b, index);

@@ -46,8 +46,7 @@ RoutingTable::RoutingTable(const RoutingSource& routing, const Layout& layout, i
 }
 
 std::size_t RoutingTable::at(int microbatch, int layer, std::int64_t rank) const {
-  const auto group =
-      std::lower_bound(groups_.begin(), groups_.end(), layout_.row_rank(rank) / expert_) - groups_.begin();
+  const auto group = std::ranges::lower_bound(groups_, layout_.row_rank(rank) / expert_) - groups_.begin();
   const int kept = !alike_ ? microbatch : microbatch < last_ ? 0 : std::min(last_, 1);
   return static_cast<std::size_t>((kept * layers_ + layer)) * groups_.size() + static_cast<std::size_t>(group);
 }

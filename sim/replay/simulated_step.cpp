@@ -9,7 +9,7 @@ namespace {
 constexpr std::int64_t kSteady = 2;  // without a pipeline, later microbatches all take equally long
 
 void extend_total(OpClassTotal& total, const std::vector<OpClassTotal>& before, double more) {
-  const auto same = std::find_if(before.begin(), before.end(), [&](const OpClassTotal& b) {
+  const auto same = std::ranges::find_if(before, [&](const OpClassTotal& b) {
     return b.action == total.action && b.direction == total.direction && b.group == total.group;
   });
   const OpClassTotal none, &earlier = same == before.end() ? none : *same;

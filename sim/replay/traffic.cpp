@@ -217,7 +217,7 @@ PoolLoad Traffic::all_to_all(const GroupInstance& g, const std::vector<double>& 
   std::vector<double> to_node(g.on_nodes.size());
   for (std::size_t i = 0; i < n; ++i) {
     double all = 0;
-    std::fill(to_node.begin(), to_node.end(), 0.0);
+    std::ranges::fill(to_node, 0.0);
     for (std::size_t j = 0; j < n; ++j) all += bytes[i * n + j], to_node[node_of[j]] += bytes[i * n + j];
     const auto sent = [&](double there) { return rows_of_token > 0 ? share_sent_once(there / all, rows_of_token) : 1; };
     for (std::size_t j = 0; j < n; ++j) {

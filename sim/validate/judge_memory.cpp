@@ -17,25 +17,15 @@
 namespace wt {
 namespace {
 
-bool formula(MemoryOf of) { return of == MemoryOf::states || of == MemoryOf::activations; }
-
 std::string regime_of(const RunRow& row, bool described) {
-  if (row.unusable.empty() && !described && !formula(row.memory_of)) return "peak, stack not described";
-  switch (row.memory_of) {
-    case MemoryOf::peak_allocated:
-      return "peak allocated";
-    case MemoryOf::peak_reserved:
-      return "peak reserved";
-    case MemoryOf::peak:
-      return "peak, of what is not said";
-    case MemoryOf::states:
-      return "weights and optimizer of the layers";
-    case MemoryOf::activations:
-      return "activations of the layers";
-    case MemoryOf::nothing:
-      break;
-  }
-  return "not usable";
+  if (row.unusable.empty() && !described && !by_formula(row.memory_of)) return "peak, stack not described";
+  static const char* const words[] = {"not usable",
+                                      "peak allocated",
+                                      "peak reserved",
+                                      "peak, of what is not said",
+                                      "weights and optimizer of the layers",
+                                      "activations of the layers"};
+  return words[static_cast<int>(row.memory_of)];
 }
 
 double parameters_a_gpu(const RunRow& row) {
@@ -47,7 +37,7 @@ std::optional<double> bytes_a_parameter(const RunRow& of, const std::vector<RunR
   std::vector<double> same, peaks;
   for (const RunRow& row : reference) {
     if (!row.unusable.empty() || row.memory_of == MemoryOf::nothing || row.group == of.group ||
-        formula(row.memory_of) != formula(of.memory_of))
+        by_formula(row.memory_of) != by_formula(of.memory_of))
       continue;
     peaks.push_back(row.memory_bytes / parameters_a_gpu(row));
     if (row.memory_of == of.memory_of) same.push_back(peaks.back());
@@ -60,7 +50,7 @@ std::optional<double> bytes_a_parameter(const RunRow& of, const std::vector<RunR
 Forecast forecast(const RunRow& row, const StackSpec& stack, const MemoryModel& model) {
   try {
     const LiveMemory live =
-        formula(row.memory_of) ? layer_memory(peak_program(row, stack)) : simulated_memory(row, stack);
+        by_formula(row.memory_of) ? layer_memory(peak_program(row, stack)) : simulated_memory(row, stack);
     const MemoryForecast of = model.of_stack(stack).of(row.memory_of, live);
     return {.value = of.bytes, .low = of.low, .high = of.high, .evidence = of.evidence, .reason = {}};
   } catch (const Error& error) {

@@ -2,10 +2,7 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <map>
 #include <optional>
-#include <utility>
 
 #include "configs/base/error.hpp"
 #include "configs/base/statistics.hpp"

@@ -6,7 +6,6 @@
 #include <set>
 
 #include "configs/base/statistics.hpp"
-#include "sim/statistics/intervals.hpp"
 
 namespace wt {
 namespace {
@@ -23,11 +22,9 @@ Choices choices_of(const std::vector<Judged>& rows, Forecast Judged::*which) {
 }
 
 double regret_among(const std::vector<const Judged*>& alternatives, Forecast Judged::*which) {
-  const auto chosen = std::min_element(alternatives.begin(), alternatives.end(), [&](const Judged* a, const Judged* b) {
-    return *(a->*which).value < *(b->*which).value;
-  });
-  const auto best = std::min_element(alternatives.begin(), alternatives.end(),
-                                     [](const Judged* a, const Judged* b) { return a->measured < b->measured; });
+  const auto chosen =
+      std::ranges::min_element(alternatives, {}, [&](const Judged* each) { return *(each->*which).value; });
+  const auto best = std::ranges::min_element(alternatives, {}, &Judged::measured);
   return (*chosen)->measured / (*best)->measured - 1;
 }
 

@@ -7,11 +7,11 @@
 #include <cctype>
 #include <cmath>
 #include <numeric>
-#include <optional>
 #include <set>
 #include <tuple>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lookup.hpp"
 #include "configs/files/data_sheet.hpp"
 
 namespace wt {
@@ -31,8 +31,7 @@ std::string folded_method(const std::string& method) {
   const std::string name = folded(method);
   static const std::map<std::string, std::string> kSynonyms = {
       {"fsdpep", "fsdp"}, {"epfsdp", "fsdp"}, {"flexmoe", "flex"}, {"laermoe", "laer"}};
-  const auto synonym = kSynonyms.find(name);
-  return synonym == kSynonyms.end() ? name : synonym->second;
+  return value_or(kSynonyms, name, name);
 }
 
 const std::string& base_of(const std::string& said, const std::string& name) { return said.empty() ? name : said; }
@@ -64,9 +63,8 @@ class Stand {
     if (shapes_.empty() || setups_.empty()) return false;
     const std::string& name = row_.model;
     const bool said = row_.experts > 0;
-    const Shape& shape = *std::min_element(shapes_.begin(), shapes_.end(), [&](const Shape& a, const Shape& b) {
-      return said ? rank(a) < rank(b) : a.model->experts < b.model->experts;  // the fewest experts: variants split
-                                                                              // experts
+    const Shape& shape = *std::ranges::min_element(shapes_, [&](const Shape& a, const Shape& b) {
+      return said ? rank(a) < rank(b) : a.model->experts < b.model->experts;  // variants split experts
     });
     ModelSpec model = *shape.model;
     if (said) cut(model);
@@ -119,9 +117,7 @@ class Stand {
       return std::make_tuple(
           !s.beside, apart(m.experts, model.experts) + apart(m.top_k, model.top_k) + apart(m.d_model, model.d_model));
     };
-    return std::min_element(setups_.begin(), setups_.end(),
-                            [&](const auto& a, const auto& b) { return distance(a.second) < distance(b.second); })
-        ->second;
+    return std::ranges::min_element(setups_, {}, [&](const auto& each) { return distance(each.second); })->second;
   }
 
   const std::map<std::string, RoutedSetup>& setups_;
@@ -146,8 +142,7 @@ void find_setup(RoutedCase& out, const PlacedStep& row, const RoutedContext& con
   out.model = row.model;
   auto own = setups.find(row.model);
   if (own == setups.end())
-    own =
-        std::find_if(setups.begin(), setups.end(), [&](const auto& s) { return folded(s.first) == folded(row.model); });
+    own = std::ranges::find_if(setups, [&](const auto& s) { return folded(s.first) == folded(row.model); });
   if (own != setups.end()) {
     out.model = own->first;
     out.setup = own->second;
@@ -229,19 +224,10 @@ void find_loads(RoutedCase& out, const PlacedStep& row, const RoutedContext& con
 }  // namespace
 
 const char* regime_of(RoutedBasis basis) {
-  switch (basis) {
-    case RoutedBasis::recorded:
-      return "loads recorded";
-    case RoutedBasis::other_setting:
-      return "loads assumed: recorded on another data set or loss";
-    case RoutedBasis::other_model:
-      return "loads assumed: recorded on another model";
-    case RoutedBasis::other_experts:
-      return "loads assumed: recorded for other experts or ranks";
-    case RoutedBasis::other_shape:
-      break;
-  }
-  return "shape or layout assumed";
+  static const char* const words[] = {"loads recorded", "loads assumed: recorded on another data set or loss",
+                                      "loads assumed: recorded on another model",
+                                      "loads assumed: recorded for other experts or ranks", "shape or layout assumed"};
+  return words[static_cast<int>(basis)];
 }
 
 RoutedCase routed_case(const PlacedStep& row, const RoutedContext& context) {

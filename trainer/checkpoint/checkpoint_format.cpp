@@ -3,7 +3,6 @@
 #include <chrono>
 #include <fstream>
 #include <thread>
-#include <utility>
 
 #include "configs/base/atomic_file.hpp"
 #include "configs/base/error.hpp"

@@ -2,7 +2,6 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
-#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <nlohmann/json.hpp>

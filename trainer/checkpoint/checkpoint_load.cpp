@@ -140,9 +140,9 @@ std::vector<Candidate> candidates_of(const json& names, const StoreCheckpoints* 
   std::vector<Candidate> all;
   for (const json& name : names) all.push_back({step_of(name), name, true});
   for (const std::int64_t step : at_store ? at_store->steps() : std::vector<std::int64_t>())
-    if (std::none_of(all.begin(), all.end(), [&](const Candidate& c) { return c.name == step_name(step); }))
+    if (std::ranges::none_of(all, [&](const Candidate& c) { return c.name == step_name(step); }))
       all.push_back({step, step_name(step), false});
-  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.step > b.step; });
+  std::ranges::stable_sort(all, std::ranges::greater{}, &Candidate::step);
   return all;
 }
 
@@ -256,7 +256,7 @@ std::string read_owned(const StoredTensors& stored, const std::vector<ShardedGro
                       json(stored.shape(key)).dump(), json(p.shape).dump());
         fill_from_host(tensor->narrow(0, at, count),
                        [&, name = key](float* values) { stored.read(name, first, count, values); });
-        needed[static_cast<std::size_t>(std::lower_bound(keys.begin(), keys.end(), key) - keys.begin())] = '1';
+        needed[static_cast<std::size_t>(std::ranges::lower_bound(keys, key) - keys.begin())] = '1';
       }
     });
   return needed;
@@ -267,8 +267,7 @@ std::string unknown_tensors(const StoredTensors& stored, const std::vector<std::
   const std::vector<std::string> keys = stored.keys();
   std::string names;
   for (std::size_t i = 0; i < keys.size(); ++i)
-    if (std::none_of(needed.begin(), needed.end(), [&](const std::string& n) { return n[i] == '1'; }) &&
-        names.size() < 100)
+    if (std::ranges::none_of(needed, [&](const std::string& n) { return n[i] == '1'; }) && names.size() < 100)
       names += (names.empty() ? "" : ", ") + keys[i];
   return names.empty() ? "" : "tensors that the model does not have: " + names + "; the checkpoint is of another model";
 }

@@ -29,7 +29,7 @@ class Racks {
   const std::string& partner(const std::string& node) const {
     for (std::size_t rack = 0; rack < racks_.size(); ++rack) {
       const auto& nodes = racks_[rack].second;
-      const auto place = static_cast<std::size_t>(std::find(nodes.begin(), nodes.end(), node) - nodes.begin());
+      const auto place = static_cast<std::size_t>(std::ranges::find(nodes, node) - nodes.begin());
       if (place == nodes.size()) continue;
       if (racks_.size() == 1) return nodes[(place + 1) % nodes.size()];
       const auto& next = racks_[(rack + 1) % racks_.size()].second;
@@ -40,7 +40,7 @@ class Racks {
 
  private:
   void add(const std::string& rack, const std::string& node) {
-    auto it = std::find_if(racks_.begin(), racks_.end(), [&](const auto& r) { return r.first == rack; });
+    auto it = std::ranges::find_if(racks_, [&](const auto& r) { return r.first == rack; });
     if (it == racks_.end()) it = racks_.insert(it, {rack, {}});
     it->second.push_back(node);
   }
@@ -70,13 +70,13 @@ CopyPlan plan_copies(const std::vector<CopyPlace>& ranks, bool peer) {
   for (const auto& [shard, of_shard] : keepers) {
     const auto place = [&](std::int64_t rank) { return ranks[static_cast<std::size_t>(rank)]; };
     const CopyPlace first = place(of_shard.front());
-    const bool apart = std::any_of(of_shard.begin(), of_shard.end(), [&](std::int64_t rank) {
+    const bool apart = std::ranges::any_of(of_shard, [&](std::int64_t rank) {
       return racks.count() > 1 ? rack_of(place(rank)) != rack_of(first) : place(rank).node != first.node;
     });
     const std::string& partner = racks.partner(first.node);
     if (apart || partner == first.node) continue;
     const Ranks &own = racks.ranks(first.node), &others = racks.ranks(partner);
-    const auto position = static_cast<std::size_t>(std::find(own.begin(), own.end(), of_shard.front()) - own.begin());
+    const auto position = static_cast<std::size_t>(std::ranges::find(own, of_shard.front()) - own.begin());
     plan.holder[static_cast<std::size_t>(of_shard.front())] = others[position % others.size()];
   }
   return plan;

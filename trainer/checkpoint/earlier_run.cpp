@@ -3,8 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <fstream>
 #include <string_view>
 #include <vector>
@@ -29,7 +27,7 @@ void restore_target(const fs::path& moved) {
   const fs::path target = fs::read_symlink(moved);
   if (target.is_absolute()) return;
   const std::string first = target.lexically_normal().begin()->string();
-  if (std::find(kRunFiles.begin(), kRunFiles.end(), first) != kRunFiles.end()) return;
+  if (std::ranges::find(kRunFiles, first) != kRunFiles.end()) return;
   const fs::path corrected = moved.string() + ".link";
   fs::remove(corrected);
   fs::create_symlink(fs::canonical(moved.parent_path().parent_path()) / target, corrected);

@@ -7,7 +7,6 @@
 // only by a run that divides the state in the same way.
 #pragma once
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <vector>

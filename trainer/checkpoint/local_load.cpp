@@ -93,7 +93,7 @@ std::vector<const FoundCopy*> LocalLoader::to_read(const CopyCandidate& candidat
   for (const FoundCopy& copy : found_) {
     if (copy.record.step != candidate.step || copy.record.history != candidate.history) continue;
     const std::int64_t shard = copy.record.shard;
-    const bool of_rank = std::any_of(here.begin(), here.end(), [&](std::int64_t rank) { return holds(rank, shard); });
+    const bool of_rank = std::ranges::any_of(here, [&](std::int64_t rank) { return holds(rank, shard); });
     if (of_rank ? holds(site_.rank, shard) : here[of_nobody++ % here.size()] == site_.rank) out.push_back(&copy);
   }
   return out;
@@ -137,7 +137,7 @@ CopyLevel LocalLoader::load() {
   std::vector<Link> links;
   for (std::size_t rank = 0; rank < site_.places.size(); ++rank) {
     const std::vector<std::int64_t>& having = having_.at(site_.places[rank].shard);
-    if (const auto to = static_cast<std::int64_t>(rank); std::find(having.begin(), having.end(), to) == having.end())
+    if (const auto to = static_cast<std::int64_t>(rank); std::ranges::find(having, to) == having.end())
       links.push_back({having.front(), to});
   }
   links_.connect(links);
@@ -150,8 +150,7 @@ CopyLevel LocalLoader::load() {
     if (link.from == site_.rank || link.to == site_.rank) moving.push_back(links_.move(link, read_.at(shard).tensor()));
   }
   for (const Pending& work : moving) work->wait();
-  const bool received =
-      std::any_of(links.begin(), links.end(), [&](const Link& link) { return link.to == site_.rank; });
+  const bool received = std::ranges::any_of(links, [&](const Link& link) { return link.to == site_.rank; });
   if (received && !read_.at(own).intact())
     throw_error(Code::runtime, "rank {}: the copy that came from a peer is not what it sent; start again", site_.rank);
   unpack_state(read_.at(own).data(), groups_);

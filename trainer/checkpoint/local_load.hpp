@@ -2,7 +2,6 @@
 // rank of a node that has it.
 #pragma once
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -73,7 +73,7 @@ void LocalSaver::write_and_exchange() {
     moving_.push_back(links_.move(in_[i], received_[i].tensor()));
   }
   if (keeps()) write("local", record_.shard, own_.values());
-  while (!given_up_ && !std::all_of(moving_.begin(), moving_.end(), [](const Pending& work) { return work->done(); }))
+  while (!given_up_ && !std::ranges::all_of(moving_, [](const Pending& work) { return work->done(); }))
     std::this_thread::sleep_for(kLook);
   if (!given_up_) keep_received();
   times_.total_s = Clocks::now().wall_s - begun_at_s_;

@@ -64,9 +64,7 @@ StoreCheckpoints::StoreCheckpoints(const RunSpec& run, const fs::path& output, C
   steps_ = json::parse(steps).get<std::vector<std::int64_t>>();
 }
 
-bool StoreCheckpoints::has(std::int64_t step) const {
-  return std::find(steps_.begin(), steps_.end(), step) != steps_.end();
-}
+bool StoreCheckpoints::has(std::int64_t step) const { return std::ranges::find(steps_, step) != steps_.end(); }
 
 std::string StoreCheckpoints::fetch(std::int64_t step) {
   const std::string name = step_name(step);

@@ -47,7 +47,7 @@ void CheckpointUpload::prepare(std::int64_t goes_on_from, const std::filesystem:
   mirror_.start(goes_on_from);
   if (checkpoint.empty()) return;
   const std::vector<std::int64_t> there = mirror_.steps();
-  if (std::find(there.begin(), there.end(), goes_on_from) == there.end())
+  if (std::ranges::find(there, goes_on_from) == there.end())
     thread_ = std::thread([this, goes_on_from, checkpoint] { upload_missing(goes_on_from, checkpoint); });
 }
 

@@ -127,8 +127,7 @@ std::vector<GroupKey> used_groups(const Mesh& mesh) {
 GlooCommunicators::GlooCommunicators(const RankEnvironment& environment, const Mesh& mesh, RankWatch& watch,
                                      OrderCheck check, const std::vector<std::int64_t>& members)
     : members_(members),
-      rank_(members.empty() ? environment.rank
-                            : std::find(members.begin(), members.end(), environment.rank) - members.begin()),
+      rank_(members.empty() ? environment.rank : std::ranges::find(members, environment.rank) - members.begin()),
       mesh_(mesh),
       watch_(watch),
       shared_(std::make_unique<StoreView>(store_of(watch), &watch, watch.timeout_s())),

@@ -32,7 +32,7 @@ std::optional<Membership> membership_after(c10d::Store& launch, int generation) 
 }
 
 std::optional<RankEnvironment> environment_in(const Membership& next, RankEnvironment now) {
-  const auto own = std::find(next.processes.begin(), next.processes.end(), std::int64_t{getpid()});
+  const auto own = std::ranges::find(next.processes, std::int64_t{getpid()});
   if (own == next.processes.end()) return std::nullopt;
   now.rank = own - next.processes.begin();
   now.world = static_cast<std::int64_t>(next.processes.size());

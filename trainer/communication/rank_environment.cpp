@@ -91,8 +91,8 @@ std::string node_name(std::int64_t rank) {
   const char* node = first_set(kNodeVariables);
   if (!node) return std::to_string(rank);
   const std::string name = node;
-  const bool word = std::all_of(name.begin(), name.end(),
-                                [](unsigned char c) { return std::isalnum(c) || c == '.' || c == '-' || c == '_'; });
+  const bool word =
+      std::ranges::all_of(name, [](unsigned char c) { return std::isalnum(c) || c == '.' || c == '-' || c == '_'; });
   if (!word || name.starts_with('.'))
     throw_error(Code::usage, "environment WINDTUNNEL_NODE: found '{}', needs a word of letters, digits, '-' and '_'",
                 name);

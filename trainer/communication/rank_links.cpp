@@ -8,7 +8,7 @@ namespace wt {
 
 void RankLinks::connect(std::vector<Link> links) {
   // The same order on all ranks prevents deadlocks: both ends of the first unconnected pair are always free.
-  std::sort(links.begin(), links.end());
+  std::ranges::sort(links);
   const Mesh pair(/*replicate=*/2, /*shard=*/1, /*expert=*/1);
   for (const Link& link : links)
     if ((link.from == environment_.rank || link.to == environment_.rank) && !links_.contains(link))

@@ -195,7 +195,7 @@ struct RankWatch::Impl {
     for (int tick = 0; tick < kSilentTicks; ++tick) {
       pause_for(tick_s(environment.world));
       after = read_progress(from);
-      if (std::none_of(after.begin(), after.end(), [&](const auto& entry) {
+      if (std::ranges::none_of(after, [&](const auto& entry) {
             return entry.first != environment.rank && silent_since_before(entry.first);
           }))
         break;
@@ -209,7 +209,7 @@ struct RankWatch::Impl {
     std::vector<std::int64_t> silent, busy, late;  // busy: waits for no other rank, so that the others wait for it
     for (std::int64_t rank = 0; rank < environment.world; ++rank) {
       if (rank == environment.rank) continue;
-      const bool member = !group || std::count(group->members.begin(), group->members.end(), rank) > 0;
+      const bool member = !group || std::ranges::count(group->members, rank) > 0;
       const auto it = after.find(rank);
       if (it == after.end()) {
         causes.push_back(fmt::format("rank {} has not started", rank));

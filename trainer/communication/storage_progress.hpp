@@ -2,7 +2,6 @@
 // move, for any amount of data.
 #pragma once
 #include <mutex>
-#include <string>
 
 #include "trainer/communication/communicator.hpp"
 

@@ -157,12 +157,12 @@ class DatasetCheck {
     if (fixed && read.length != *options_.seq_len && read.length != *options_.seq_len + 1)
       problem(fmt::format("{}: found {} tokens, allowed are {} or {}; pack it with --seq-len {}", where, read.length,
                           *options_.seq_len, *options_.seq_len + 1, *options_.seq_len));
-    if (std::binary_search(shown.begin(), shown.end(), id)) result_.shown.push_back(std::move(read));
+    if (std::ranges::binary_search(shown, id)) result_.shown.push_back(std::move(read));
   }
 
   void check_ids(const std::vector<std::int32_t>& ids, const std::string& where) {
     if (ids.empty()) return;
-    const auto most = std::max_element(ids.begin(), ids.end());
+    const auto most = std::ranges::max_element(ids);
     result_.largest_id = std::max<std::int64_t>(result_.largest_id, *most);
     if (options_.vocabulary && *most >= *options_.vocabulary)
       problem(
@@ -188,7 +188,7 @@ class DatasetCheck {
                   "{}: found turns that cannot be read ({}), allowed is a list of {{input_ids, labels}}; pack it again",
                   where, error.what());
     }
-    if (!ids.empty() && *std::min_element(ids.begin(), ids.end()) < 0)
+    if (!ids.empty() && *std::ranges::min_element(ids) < 0)
       throw_error(Code::usage, "{}: found a negative id, allowed are 0 to 2147483647; tokenize the text again", where);
     return ids;
   }

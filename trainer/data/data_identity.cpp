@@ -48,7 +48,7 @@ std::string difference(const StreamIdentity& was, const StreamIdentity& now) {
   if (was.samples != now.samples || was.bytes != now.bytes)
     return fmt::format("{}{}, it was {}", of, described(now), described(was));
   if (was.sizes != now.sizes) return fmt::format("{}{} in other shards than it was", of, described(now));
-  const bool other_hash = std::any_of(was.hashes.begin(), was.hashes.end(), [&](const auto& each) {
+  const bool other_hash = std::ranges::any_of(was.hashes, [&](const auto& each) {
     const auto found = now.hashes.find(each.first);
     return found != now.hashes.end() && found->second != each.second;
   });

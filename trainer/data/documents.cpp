@@ -144,7 +144,7 @@ std::optional<DocumentPiece> DocumentReader::next_line() {
                     "the file",
                     file, why_discarded(list));
       for (const auto& element : document) elements_.push_back(element.dump());
-      std::reverse(elements_.begin(), elements_.end());
+      std::ranges::reverse(elements_);
       begin_ = buffer_.size();
       continue;
     }

@@ -252,7 +252,7 @@ std::vector<std::int64_t> stratified_portions(const MixedStreams& mix, std::int6
     portions.push_back(static_cast<std::int64_t>(exact));
     left -= portions.back();
   }
-  std::sort(lost.begin(), lost.end(), std::greater<>());  // equal ones: the later stream first, like a reversed sort
+  std::ranges::sort(lost, std::greater<>());  // equal ones: the later stream first, like a reversed sort
   for (std::size_t i = 0; static_cast<std::int64_t>(i) < left && i < lost.size(); ++i) ++portions[lost[i].second];
   for (std::size_t stream = 0; stream < portions.size(); ++stream)
     if (portions[stream] < 1)

@@ -46,7 +46,7 @@ void EpochUnits::append_ids(std::size_t unit, std::vector<std::int64_t>& ids) co
   }
   NumpyRandom random = draws_[static_cast<std::size_t>(u.draw)];
   std::vector<std::int64_t> chosen = random.choice(u.shard_samples, u.count);
-  std::sort(chosen.begin(), chosen.end());
+  std::ranges::sort(chosen);
   for (const std::int64_t sample : chosen) ids.push_back(u.first_id + sample);
 }
 

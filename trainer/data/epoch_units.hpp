@@ -3,7 +3,6 @@
 // 500,000 shards needs 40 MB.
 #pragma once
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 

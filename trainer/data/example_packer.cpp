@@ -10,10 +10,7 @@ namespace wt {
 ExamplePacker::ExamplePacker(std::int64_t max_seq_len, std::function<std::int64_t(std::int64_t)> tokens)
     : max_seq_len_(max_seq_len), tokens_(std::move(tokens)) {}
 
-void ExamplePacker::sort_by_tokens() {
-  std::stable_sort(open_.begin(), open_.end(),
-                   [](const Sequence& a, const Sequence& b) { return a.tokens > b.tokens; });
-}
+void ExamplePacker::sort_by_tokens() { std::ranges::stable_sort(open_, std::ranges::greater{}, &Sequence::tokens); }
 
 std::vector<PackedExamples> ExamplePacker::pack(std::span<const std::int64_t> examples, std::int64_t sequences) {
   if (std::cmp_less(examples.size() + open_.size(), sequences))
@@ -22,15 +19,14 @@ std::vector<PackedExamples> ExamplePacker::pack(std::span<const std::int64_t> ex
                 examples.size() + open_.size(), sequences);
   std::vector<std::pair<std::int64_t, std::int64_t>> added;  // tokens, example
   for (const std::int64_t id : examples) added.emplace_back(tokens_(id), id);
-  std::stable_sort(added.begin(), added.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::ranges::stable_sort(added, std::ranges::greater{}, [](const auto& each) { return each.first; });
   for (std::size_t i = 0; i < added.size(); ++i) {
     const auto [tokens, id] = added[i];
     const auto lacking = sequences - static_cast<std::int64_t>(open_.size());
     // If all remaining examples are needed to reach the number of sequences, each gets its own.
     const bool alone = lacking > 0 && std::cmp_equal(added.size() - i, lacking);
-    const auto room = std::find_if(open_.begin(), open_.end(), [&, size = tokens](const Sequence& s) {
-      return !alone && s.tokens + size <= max_seq_len_;
-    });
+    const auto room = std::ranges::find_if(
+        open_, [&, size = tokens](const Sequence& s) { return !alone && s.tokens + size <= max_seq_len_; });
     Sequence filled;
     if (room != open_.end()) {
       filled = std::move(*room);

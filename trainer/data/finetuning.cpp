@@ -29,7 +29,7 @@ FinetuningMessage message_of(const Json& value, const std::string& place) {
   if (!value.is_object() || value.size() != 2 || !value.contains("role") || !value.contains("content"))
     refuse_example(place, "a message of other keys", "role and content");
   FinetuningMessage message{text_at(value, "role", place), text_at(value, "content", place)};
-  if (std::find(kRoles.begin(), kRoles.end(), message.role) == kRoles.end())
+  if (std::ranges::find(kRoles, message.role) == kRoles.end())
     refuse_example(place, fmt::format("the role '{}'", message.role), "system, user, assistant or tool");
   return message;
 }

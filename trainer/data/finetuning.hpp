@@ -3,9 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace wt {

@@ -16,7 +16,7 @@ std::vector<std::int32_t> ids_under(const nlohmann::json& turn, const char* key,
     return value.is_number_unsigned() && value.get<std::uint64_t>() <= std::numeric_limits<std::int32_t>::max();
   };
   const bool there = turn.is_object() && turn.contains(key) && turn.at(key).is_array();
-  if (!there || !std::all_of(turn.at(key).begin(), turn.at(key).end(), is_id))
+  if (!there || !std::ranges::all_of(turn.at(key), is_id))
     throw_error(Code::usage,
                 "{}: found a turn without a list of token ids under {}, allowed are turns of input_ids and labels, ids "
                 "from 0 to 2147483647; pack it again",
@@ -31,7 +31,7 @@ bool learns_prompt(const FinetuningSpec& spec, std::size_t length) {
 
 }  // namespace
 
-std::int64_t LabelledTokens::targets() const { return std::count(learned.begin(), learned.end(), true); }
+std::int64_t LabelledTokens::targets() const { return std::ranges::count(learned, true); }
 
 LabelledTokens labelled_tokens(const std::string& text, const FinetuningSpec& spec, std::int64_t max_seq_len,
                                const std::string& place) {

@@ -9,12 +9,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <limits>
 #include <optional>
 #include <string_view>
 
 #include "configs/base/error.hpp"
+#include "configs/base/parsed.hpp"
 
 namespace wt {
 namespace {
@@ -152,15 +152,13 @@ Fault decompress_snappy(std::span<const std::byte> zip, std::string& raw) {
 MdsCompression mds_compression_from_string(const std::string& name, const std::string& origin) {
   const std::string_view word = name;
   const auto colon = word.find(':');
-  const auto* const family = std::find_if(kFamilies.begin(), kFamilies.end(),
-                                          [&](const Family& each) { return each.name == word.substr(0, colon); });
+  const auto* const family =
+      std::ranges::find_if(kFamilies, [&](const Family& each) { return each.name == word.substr(0, colon); });
   bool right = family != kFamilies.end();
   int level = right ? family->usual : 0;
   if (right && colon != std::string_view::npos) {
-    const std::string_view digits = word.substr(colon + 1);
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), level);
-    right = error == std::errc() && end == digits.data() + digits.size() && family->lowest < family->highest &&
-            family->lowest <= level && level <= family->highest;
+    level = parsed<int>(word.substr(colon + 1)).value_or(-1);
+    right = family->lowest < family->highest && family->lowest <= level && level <= family->highest;
   }
   if (!right) {
     throw_error(Code::usage,

@@ -37,8 +37,7 @@ constexpr std::array<std::string_view, 14> kVariable = {
 constexpr std::uint64_t width_of(MdsType type) { return static_cast<std::uint64_t>(type) / 8; }
 
 std::optional<MdsType> type_named(std::string_view word) {
-  const auto* const found =
-      std::find_if(kTypes.begin(), kTypes.end(), [&](const auto& entry) { return entry.first == word; });
+  const auto* const found = std::ranges::find_if(kTypes, [&](const auto& entry) { return entry.first == word; });
   return found == kTypes.end() ? std::nullopt : std::optional(found->second);
 }
 
@@ -134,7 +133,7 @@ MdsEncoding mds_encoding_from_string(const std::string& word, const std::string&
   if (word == "int") return {word, 8, {}, {}, false};
   if (const auto type = type_named(word)) return {word, static_cast<std::uint32_t>(width_of(*type)), {}, {}, false};
   const std::string_view first = std::string_view(word).substr(0, word.starts_with("jpeg:") ? 4 : word.size());
-  if (std::find(kVariable.begin(), kVariable.end(), first) == kVariable.end()) reject(word, origin);
+  if (std::ranges::find(kVariable, first) == kVariable.end()) reject(word, origin);
   return {word, {}, {}, {}, false};
 }
 
@@ -177,7 +176,7 @@ std::vector<std::int32_t> decode_mds_tokens(const MdsEncoding& encoding, std::sp
       payload = payload.subspan(1 + dims * width);
     }
   }
-  const bool known = std::any_of(kTypes.begin(), kTypes.end(), [&](const auto& entry) { return entry.second == type; });
+  const bool known = std::ranges::any_of(kTypes, [&](const auto& entry) { return entry.second == type; });
   if (!known) bad_payload(origin, encoding, size, "the type byte is unknown");
   if (elements * width_of(type) != payload.size()) bad_payload(origin, encoding, size, "length and shape disagree");
   switch (type) {

@@ -60,8 +60,7 @@ constexpr std::array<std::pair<std::string_view, const char*>, 12> kDigests = {{
 constexpr std::array<std::string_view, 5> kXxhashes = {"xxh32", "xxh64", "xxh128", "xxh3_64", "xxh3_128"};
 
 const std::pair<std::string_view, const char*>* digest_named(std::string_view name) {
-  const auto* const found =
-      std::find_if(kDigests.begin(), kDigests.end(), [&](const auto& entry) { return entry.first == name; });
+  const auto* const found = std::ranges::find_if(kDigests, [&](const auto& entry) { return entry.first == name; });
   return found == kDigests.end() ? nullptr : found;
 }
 
@@ -81,7 +80,7 @@ std::string digest(const char* name, Parts parts) {
 }  // namespace
 
 bool is_mds_hash(const std::string& name) {
-  return digest_named(name) != nullptr || std::find(kXxhashes.begin(), kXxhashes.end(), name) != kXxhashes.end();
+  return digest_named(name) != nullptr || std::ranges::find(kXxhashes, name) != kXxhashes.end();
 }
 
 std::string mds_hash_names() {

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 
-#include "configs/base/atomic_file.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/lax_json.hpp"
 #include "trainer/data/detail/file_io.hpp"

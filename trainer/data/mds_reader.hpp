@@ -1,7 +1,6 @@
 // Reads one local folder of MDS shards, ours or Streaming's. It opens all shards at once, so it is for small data sets;
 // runs use shard_cache.hpp.
 #pragma once
-#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>

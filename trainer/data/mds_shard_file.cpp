@@ -51,8 +51,7 @@ constexpr std::array<const char*, 17> kQuickest = {"xxh3_64", "xxh3_128", "xxh12
 }  // namespace
 
 std::size_t token_column(const MdsShard& shard, const std::string& name, const std::string& origin) {
-  const auto found = std::find_if(shard.columns->begin(), shard.columns->end(),
-                                  [&](const MdsColumn& column) { return column.name == name; });
+  const auto found = std::ranges::find_if(*shard.columns, [&](const MdsColumn& column) { return column.name == name; });
   const bool turns = name == kTurnsColumn;
   const bool holds =
       found != shard.columns->end() && (turns ? found->encoding.name == "json" : holds_tokens(found->encoding));
@@ -139,7 +138,7 @@ std::string quickest_hash(const MdsFile& entry, const std::string& wanted, const
                 origin, wanted, names.empty() ? std::string("none") : fmt::format("{}", fmt::join(names, ", ")));
   }
   const auto* const found =
-      std::find_if(kQuickest.begin(), kQuickest.end(), [&](const char* name) { return entry.hashes.contains(name); });
+      std::ranges::find_if(kQuickest, [&](const char* name) { return entry.hashes.contains(name); });
   return found == kQuickest.end() ? "" : *found;
 }
 

@@ -46,7 +46,7 @@ MixturePart part_of(const MixedStreams& mix, const std::vector<std::int64_t>& sa
   double all_tokens = 0;
   for (std::size_t i = 0; i < samples.size(); ++i)
     all_tokens += in_batch[i] * static_cast<double>(tokens[i].value_or(0));
-  const bool known = std::all_of(tokens.begin(), tokens.end(), [](const auto& t) { return t.has_value(); });
+  const bool known = std::ranges::all_of(tokens, [](const auto& t) { return t.has_value(); });
   for (std::size_t i = 0; i < samples.size(); ++i) {
     StreamDraw& draw = part.streams.emplace_back();
     draw.name = mix.dataset->streams[i].name;
@@ -70,7 +70,7 @@ void warn(const DatasetSpec& dataset, const std::vector<std::vector<std::int64_t
     if (dataset.shuffle && dataset.shuffle_algorithm == ShuffleAlgorithm::py1e) {
       const std::int64_t block = effective_block_size(
           {dataset.shuffle_algorithm, dataset.num_canonical_nodes, 0, 0, dataset.shuffle_block_size.value_or(0)});
-      const std::int64_t largest = *std::max_element(shards[i].begin(), shards[i].end());
+      const std::int64_t largest = *std::ranges::max_element(shards[i]);
       if (largest > block)
         out.warnings.push_back(
             fmt::format("{} has a shard of {} samples, more than a shuffle block of {}: it is "

@@ -6,7 +6,6 @@
 #include <limits>
 #include <numeric>
 #include <unordered_set>
-#include <utility>
 
 #include "configs/base/error.hpp"
 

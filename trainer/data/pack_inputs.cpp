@@ -36,7 +36,7 @@ std::vector<PackInput> walk(const fs::path& directory, std::int64_t& empty_files
     }
   }
   if (error) unreadable(directory, error.message());
-  std::sort(found.begin(), found.end(), [](const PackInput& a, const PackInput& b) { return a.file < b.file; });
+  std::ranges::sort(found, {}, &PackInput::file);
   if (found.empty()) unreadable(directory, "the directory holds no file with text");
   return found;
 }
@@ -46,7 +46,7 @@ std::vector<PackInput> walk(const fs::path& directory, std::int64_t& empty_files
 bool is_json_input(const fs::path& file) {
   const fs::path name = file.extension() == ".gz" ? file.stem() : file.filename();
   const std::array<const char*, 3> endings = {".json", ".jsonl", ".ndjson"};
-  return std::any_of(endings.begin(), endings.end(), [&](const char* ending) { return name.extension() == ending; });
+  return std::ranges::any_of(endings, [&](const char* ending) { return name.extension() == ending; });
 }
 
 std::vector<PackInput> list_pack_inputs(const std::vector<fs::path>& paths, std::int64_t& empty_files) {

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
 struct gzFile_s;

@@ -36,9 +36,9 @@ std::vector<std::vector<std::int64_t>> waiting_samples(const nlohmann::json& doc
   std::vector<std::vector<std::int64_t>> out;
   const auto is_id = [](const nlohmann::json& id) { return id.is_number_unsigned(); };
   const auto is_sequence = [&](const nlohmann::json& each) {
-    return each.is_array() && !each.empty() && std::all_of(each.begin(), each.end(), is_id);
+    return each.is_array() && !each.empty() && std::ranges::all_of(each, is_id);
   };
-  if (!document.is_array() || !std::all_of(document.begin(), document.end(), is_sequence))
+  if (!document.is_array() || !std::ranges::all_of(document, is_sequence))
     throw_error(Code::usage,
                 "{}: waiting: found {}, allowed is a list of lists of sample ids; use a state that a sampler wrote",
                 origin, document.dump());

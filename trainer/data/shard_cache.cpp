@@ -1,7 +1,5 @@
 #include "trainer/data/shard_cache.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -58,11 +56,10 @@ class ShardCache::State {
   using Lock = std::unique_lock<std::mutex>;
 
   std::size_t shard_of(std::int64_t id) const {
-    return static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), id) - ends_.begin());
+    return static_cast<std::size_t>(std::ranges::upper_bound(ends_, id) - ends_.begin());
   }
   std::pair<StreamFolder&, std::size_t> place_of(std::size_t shard) const {
-    const auto stream =
-        static_cast<std::size_t>(std::upper_bound(first_.begin(), first_.end(), shard) - first_.begin() - 1);
+    const auto stream = static_cast<std::size_t>(std::ranges::upper_bound(first_, shard) - first_.begin() - 1);
     return {*streams_[stream], shard - first_[stream]};
   }
   void set_limit(std::uint64_t limit);
@@ -167,10 +164,7 @@ void ShardCache::State::drop_removed() {
 
 void ShardCache::State::keep(std::size_t shard, Shard file) {
   if (open_.size() >= options_.most_open) {
-    const auto coldest = std::min_element(open_.begin(), open_.end(), [](const auto& a, const auto& b) {
-      return a.second.last_read < b.second.last_read;
-    });
-    open_.erase(coldest);
+    open_.erase(std::ranges::min_element(open_, {}, [](const auto& each) { return each.second.last_read; }));
   }
   open_[shard] = {std::move(file), ++reads_};
   verified_[shard] = true;

@@ -94,7 +94,7 @@ void add_picks(std::span<const std::int64_t> shard_sizes, std::int64_t left, std
 std::vector<std::int64_t> samples_of_shards(std::span<const std::int64_t> shard_sizes, std::int64_t choose,
                                             std::int64_t granularity, std::uint64_t seed) {
   const std::int64_t samples = std::accumulate(shard_sizes.begin(), shard_sizes.end(), std::int64_t{0});
-  const bool negative = std::any_of(shard_sizes.begin(), shard_sizes.end(), [](auto size) { return size < 0; });
+  const bool negative = std::ranges::any_of(shard_sizes, [](auto size) { return size < 0; });
   if (negative || samples < 1 || choose < 0 || granularity < 1 || shard_sizes.size() >= std::size_t{1} << 31)
     throw_error(Code::usage,
                 "sampling: found {} samples of {} in {} shards, {} at once, allowed are 0 or more of at least one, at "

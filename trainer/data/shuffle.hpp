@@ -3,7 +3,6 @@
 // each epoch (by seed + epoch). Samples never leave their canonical node, except with `naive`.
 #pragma once
 #include <cstdint>
-#include <string>
 
 #include "configs/files/dataset.hpp"
 

@@ -40,7 +40,7 @@ class ExpandedReader : public NodeReader {
     double reached = 0;
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
       reached = std::max(reached, static_cast<double>(places_[i + 1]) + pieces_[i].high);
-      const auto clear = std::lower_bound(later_.begin(), later_.end(), reached) - later_.begin();
+      const auto clear = std::ranges::lower_bound(later_, reached) - later_.begin();
       if (places_[static_cast<std::size_t>(clear)] > place) break;
       start = i + 1;
     }

@@ -29,8 +29,7 @@ class BlockReader : public NodeReader {
     for (std::size_t i = 1; i < blocks_.size() && blocks_[i].begin <= place; ++i)
       if (blocks_[i].begin == blocks_[i - 1].end) next_ = i;
     base_ = next_ == 0 ? 0 : blocks_[next_].begin;
-    next_piece_ =
-        static_cast<std::size_t>(std::upper_bound(places_.begin(), places_.end(), base_) - places_.begin()) - 1;
+    next_piece_ = static_cast<std::size_t>(std::ranges::upper_bound(places_, base_) - places_.begin()) - 1;
     if (base_ < places_.back()) {
       append_piece(*units_, pieces_[next_piece_], window_);
       window_.erase(window_.begin(), window_.begin() + (base_ - places_[next_piece_]));

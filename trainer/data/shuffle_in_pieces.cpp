@@ -25,7 +25,7 @@ class PieceReader : public NodeReader {
 
  protected:
   std::int64_t go_back(std::int64_t place) override {
-    next_ = static_cast<std::size_t>(std::upper_bound(places_.begin(), places_.end(), place) - places_.begin()) - 1;
+    next_ = static_cast<std::size_t>(std::ranges::upper_bound(places_, place) - places_.begin()) - 1;
     next_ = std::min(next_, pieces_.empty() ? 0 : pieces_.size() - 1);
     return places_[next_];
   }

@@ -4,11 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <random>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 #include "configs/base/clock.hpp"

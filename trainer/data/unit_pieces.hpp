@@ -1,7 +1,6 @@
 // Units of an epoch assigned to canonical nodes. At the boundary of two nodes a unit is cut into two pieces.
 #pragma once
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "trainer/data/epoch_units.hpp"

@@ -2,11 +2,9 @@
 
 #include <algorithm>
 
-#include "configs/base/error.hpp"
 #include "trainer/device/clocks.hpp"
 #include "trainer/device/device.hpp"
 #include "trainer/device/memory_counter.hpp"
-#include "trainer/faults/fault_point.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {

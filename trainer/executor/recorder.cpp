@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <nlohmann/json.hpp>
 
 #include "configs/base/atomic_file.hpp"
 #include "configs/base/error.hpp"
@@ -19,7 +17,6 @@
 #include "sim/program/timeline_json.hpp"
 #include "trainer/communication/numbers_of_ranks.hpp"
 #include "trainer/data/sample_order.hpp"
-#include "trainer/device/clocks.hpp"
 #include "trainer/device/memory_counter.hpp"
 #include "trainer/executor/run_profile.hpp"
 #include "trainer/pch.hpp"
@@ -160,7 +157,7 @@ void Recorder::write_routing(Communicators& communicators) {
       for (std::int64_t l = 0; l < layers; ++l) {
         const auto& row = routed_[static_cast<std::size_t>(s)]
                               .second.routing[static_cast<std::size_t>(m)][static_cast<std::size_t>(l)];
-        std::copy(row.begin(), row.end(), at + (((s * mbs + m) * layers + l) * world + rank_) * experts);
+        std::ranges::copy(row, at + (((s * mbs + m) * layers + l) * world + rank_) * experts);
       }
   if (world > 1) communicators.all_reduce(Axis::world, counts)->wait();
   if (rank_ != 0) return;

@@ -16,7 +16,7 @@ namespace wt {
 namespace {
 
 bool holds(const std::vector<std::int64_t>& ranks, std::int64_t rank) {
-  return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
+  return std::ranges::find(ranks, rank) != ranks.end();
 }
 
 /// A hash of the bits of all tensors, in order.
@@ -42,7 +42,7 @@ std::vector<std::int64_t> ranks_that_differ(const std::vector<std::uint64_t>& ha
     for (std::int64_t rank = shard; rank < world; rank += state_ranks)
       if (2 * votes[hash(rank)] <= world / state_ranks) out.push_back(rank);
   }
-  std::sort(out.begin(), out.end());
+  std::ranges::sort(out);
   return out;
 }
 

@@ -49,7 +49,7 @@ std::vector<fs::path> sorted(const fs::path& folder, const std::string& prefix, 
     if (const std::string name = entry.path().filename().string();
         name.starts_with(prefix) && name.ends_with(suffix) && !name.ends_with(".partial"))
       out.push_back(entry.path());
-  std::sort(out.begin(), out.end());
+  std::ranges::sort(out);
   return out;
 }
 
@@ -87,7 +87,7 @@ void change(const fs::path& target, const Newest& newest, FileDamage damage) {
     case FileDamage::flip_bit:
       return overwrite(target, [](std::string& part) { part[part.size() / 2] ^= 0x10; });
     case FileDamage::zero:
-      return overwrite(target, [](std::string& part) { std::fill(part.begin(), part.end(), '\0'); });
+      return overwrite(target, [](std::string& part) { std::ranges::fill(part, '\0'); });
     case FileDamage::truncate:
       return fs::resize_file(target, fs::file_size(target) / 2);
     case FileDamage::remove:

@@ -65,7 +65,7 @@ bool is_launched(pid_t pid, const std::string& environment, const std::string& c
 }
 
 std::optional<std::int64_t> place_in(const std::vector<pid_t>& members, pid_t pid) {
-  const auto at = std::find(members.begin(), members.end(), pid);
+  const auto at = std::ranges::find(members, pid);
   return at == members.end() ? std::nullopt : std::optional<std::int64_t>(at - members.begin());
 }
 

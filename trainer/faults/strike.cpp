@@ -74,8 +74,8 @@ void kill_victims(const StrikeContext& c) {
     if (!is_own(victim)) kill(victim.pid, SIGKILL);
   const double sent_s = steady_s() - begin;
   const bool all = wait_until(5, kLook_s, [&] {
-    return std::all_of(c.victims.begin(), c.victims.end(),
-                       [&](const RankProcess& victim) { return is_own(victim) || gone(victim.pid); });
+    return std::ranges::all_of(c.victims,
+                               [&](const RankProcess& victim) { return is_own(victim) || gone(victim.pid); });
   });
   const double gone_s = steady_s() - begin;
   json removed = json::array();
@@ -86,7 +86,7 @@ void kill_victims(const StrikeContext& c) {
     }
   if (c.victims.size() > 1 || c.event.what.takes_local_copies)
     c.log.add(c.strike, {{"others_gone", all}, {"sent_s", sent_s}, {"gone_s", gone_s}, {"copies_removed", removed}});
-  if (std::any_of(c.victims.begin(), c.victims.end(), is_own)) end_with_signal(SIGKILL);
+  if (std::ranges::any_of(c.victims, is_own)) end_with_signal(SIGKILL);
 }
 
 void end_with_signal(int number) {
@@ -107,7 +107,7 @@ void stop_processes(const std::vector<pid_t>& pids, const StrikeContext& c) {
   });
   for (const pid_t pid : pids)
     if (pid != getpid()) kill(pid, SIGSTOP);
-  if (std::count(pids.begin(), pids.end(), getpid()) > 0) kill(getpid(), SIGSTOP);
+  if (std::ranges::count(pids, getpid()) > 0) kill(getpid(), SIGSTOP);
 }
 
 void announce_end(pid_t pid, const StrikeContext& c) {

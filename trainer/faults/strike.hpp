@@ -1,7 +1,5 @@
 // Injection of each kind of fault into real processes, without root. Only for fault_point.cpp.
 #pragma once
-#include <functional>
-#include <optional>
 #include <vector>
 
 #include "trainer/faults/fault_point.hpp"

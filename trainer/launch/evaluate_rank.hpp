@@ -3,7 +3,6 @@
 #pragma once
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "configs/files/run.hpp"

@@ -1,7 +1,5 @@
 #include "trainer/launch/notice.hpp"
 
-#include <fmt/core.h>
-#include <signal.h>
 #include <time.h>
 #include <unistd.h>
 

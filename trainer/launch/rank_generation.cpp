@@ -2,7 +2,6 @@
 
 #include <signal.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -155,8 +154,7 @@ class Watched {
     }
     const double waited_s = steady_s() - started_ - joined_.begun_s;
     if (!joining_told_ && generation_.silence_s > 0 && waited_s > generation_.silence_s) return give_up_joining();
-    if (std::none_of(processes_.running().begin(), processes_.running().end(),
-                     [&](const auto& process) { return process.second < world_; }))
+    if (std::ranges::none_of(processes_.running(), [&](const auto& process) { return process.second < world_; }))
       processes_.kill_all();  // the run ended before they joined
   }
 
@@ -216,9 +214,9 @@ class Watched {
   /// Some of a node's ranks were killed and others run, so it is not known yet whether the node is lost.
   bool node_goes() const {
     const auto node_of = [&](std::int64_t rank) { return rank / generation_.ranks_per_node; };
-    return std::any_of(processes_.running().begin(), processes_.running().end(), [&](const auto& process) {
-      return std::any_of(end_.taken.begin(), end_.taken.end(),
-                         [&](std::int64_t rank) { return node_of(rank) == node_of(process.second); });
+    return std::ranges::any_of(processes_.running(), [&](const auto& process) {
+      return std::ranges::any_of(end_.taken,
+                                 [&](std::int64_t rank) { return node_of(rank) == node_of(process.second); });
     });
   }
 
@@ -296,7 +294,7 @@ class Watched {
   /// with an exit status of its own. Otherwise the first failure, which the ranks have agreed on.
   void blame() {
     for (auto* ranks : {&end_.killed, &end_.taken}) std::sort(ranks->begin(), ranks->end());
-    std::sort(end_.gone.begin(), end_.gone.end());
+    std::ranges::sort(end_.gone);
     end_.generation = number_;
     if (!silent_.empty()) return blame_all();
     const auto first = told_failure();
@@ -306,8 +304,7 @@ class Watched {
              : first && WEXITSTATUS(e.status) != first->status        ? 1
                                                                       : 0;
     };
-    const auto culprit = *std::max_element(failed_.begin(), failed_.end(),
-                                           [&](const auto& a, const auto& b) { return explains(a) < explains(b); });
+    const auto culprit = *std::ranges::max_element(failed_, {}, explains);
     end_.rank = culprit.rank;
     end_.cause = cause_of(culprit.status);
     end_.exit_status = WIFEXITED(culprit.status) ? WEXITSTATUS(culprit.status) : 0;

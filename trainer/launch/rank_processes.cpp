@@ -51,7 +51,7 @@ void RankProcesses::kill_all(double patience_s) {
 }
 
 void RankProcesses::keep(const std::vector<std::int64_t>& ranks) {
-  const auto place = [&](std::int64_t rank) { return std::find(ranks.begin(), ranks.end(), rank); };
+  const auto place = [&](std::int64_t rank) { return std::ranges::find(ranks, rank); };
   stop([&](std::int64_t rank) { return place(rank) == ranks.end(); }, kPatience_s);
   for (auto& [pid, rank] : running_) rank = place(rank) - ranks.begin();
 }

@@ -6,7 +6,6 @@
 // replaced transport. With `transport_scratch` (Gloo), a gather and a reduce-scatter hold a full-size copy until they
 // are waited for; NCCL works in place. Nothing is transferred, so waits take no time.
 #pragma once
-#include <map>
 #include <vector>
 
 #include "configs/files/run.hpp"

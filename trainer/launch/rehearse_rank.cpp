@@ -3,13 +3,11 @@
 #include <nlohmann/json.hpp>
 
 #include "configs/base/atomic_file.hpp"
-#include "configs/base/error.hpp"
 #include "reports/render/chrome_trace.hpp"
 #include "sim/program/timeline_json.hpp"
 #include "trainer/data/sample_order.hpp"
 #include "trainer/data/sampler.hpp"
 #include "trainer/device/clocks.hpp"
-#include "trainer/executor/executor.hpp"
 #include "trainer/executor/run_profile.hpp"
 #include "trainer/launch/rehearsal_communicators.hpp"
 #include "trainer/launch/worker.hpp"

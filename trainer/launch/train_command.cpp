@@ -96,8 +96,7 @@ void rehearse_as_is(const TrainOptions& o) {
 
 /// Processes on this machine go on in memory where replicas are lost; the groups of NCCL cannot be broken up.
 bool goes_on_without_replicas(const RunSpec& run, const std::optional<Scenario>& faults) {
-  return faults &&
-         std::count(faults->policy.on_loss.begin(), faults->policy.on_loss.end(), Recovery::without_replica) > 0 &&
+  return faults && std::ranges::count(faults->policy.on_loss, Recovery::without_replica) > 0 &&
          run.device == DeviceKind::cpu && run.layout.optimizer_shard == 1;
 }
 

@@ -13,7 +13,6 @@
 #include "configs/base/standard_error.hpp"
 #include "trainer/checkpoint/checkpoint_format.hpp"
 #include "trainer/checkpoint/earlier_run.hpp"
-#include "trainer/checkpoint/levels.hpp"
 #include "trainer/communication/numbers_of_ranks.hpp"
 #include "trainer/communication/storage_progress.hpp"
 #include "trainer/data/tokenizer_files.hpp"
@@ -230,7 +229,7 @@ void Worker::agree(const RunSpec& run, Executor& executor, Communicators& commun
       numbers_of_ranks(communicators, run.layout.world(), {joins ? kJoins : static_cast<double>(now_.done)});
   const auto* begin = all.data_ptr<double>();
   const std::vector<double> steps(begin, begin + all.numel());
-  const bool some_join = std::count(steps.begin(), steps.end(), kJoins) > 0;
+  const bool some_join = std::ranges::count(steps, kJoins) > 0;
   const std::int64_t done = static_cast<std::int64_t>(std::accumulate(
       steps.begin(), steps.end(), steps.front(), [](double a, double b) { return b < 0 ? a : std::min(a, b); }));
   if (!joins) {

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "configs/base/error.hpp"
 #include "trainer/pch.hpp"
 
 #include <ATen/SDPBackend.h>

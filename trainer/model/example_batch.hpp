@@ -1,6 +1,5 @@
 // Batches of finetuning examples: which ones share a sequence, and the tokens and targets of a rank's microbatch.
 #pragma once
-#include <optional>
 #include <span>
 #include <vector>
 

@@ -1,10 +1,8 @@
 #include "trainer/model/router.hpp"
 
 #include <cmath>
-#include <numeric>
 #include <random>
 
-#include "configs/base/error.hpp"
 #include "sim/program/compose/expert_copies.hpp"
 #include "trainer/model/functions.hpp"
 #include "trainer/pch.hpp"

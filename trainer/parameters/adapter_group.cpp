@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
 
 #include "configs/base/error.hpp"
 #include "configs/files/adapted_modules.hpp"
@@ -133,7 +132,7 @@ void fill_from_adapter(ShardedGroup& group, const Adapter& adapter, const ModelS
   fill_from_host(group.master, [&](float* next) {
     for (const AdaptedRows& rows : adapted_rows(model, lora)) {
       const LoraFactors& factors = adapter.modules.at(rows.module);
-      next = std::copy(factors.a.begin(), factors.a.end(), next);
+      next = std::ranges::copy(factors.a, next).out;
       for (const std::int64_t theirs : rows.theirs)
         next = std::copy_n(factors.b.begin() + theirs * lora.rank, lora.rank, next);
     }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <set>
 
 #include "configs/base/atomic_file.hpp"
 #include "configs/base/error.hpp"

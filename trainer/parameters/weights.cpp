@@ -1,6 +1,5 @@
 #include "trainer/parameters/weights.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <thread>
@@ -279,12 +278,12 @@ GradientBuffer GradientBuffer::make(const GroupLayout& layout, at::Device device
 }
 
 at::Tensor Slot::find(std::string_view name) const {
-  const auto it = std::find(names.begin(), names.end(), name);
+  const auto it = std::ranges::find(names, name);
   return it == names.end() ? at::Tensor() : leaves[static_cast<std::size_t>(it - names.begin())];
 }
 
 const at::Tensor& Slot::operator[](std::string_view name) const {
-  const auto it = std::find(names.begin(), names.end(), name);
+  const auto it = std::ranges::find(names, name);
   if (it == names.end())
     throw_error(Code::runtime, "a block's weights have no '{}'; fix trainer/parameters/weights.cpp", name);
   return leaves[static_cast<std::size_t>(it - names.begin())];

@@ -35,7 +35,7 @@ std::vector<std::int64_t> Fleet::healthy() const {
 
 std::vector<std::int64_t> Fleet::idle() const {
   std::vector<std::int64_t> out = healthy();
-  std::erase_if(out, [&](std::int64_t node) { return std::count(nodes_.begin(), nodes_.end(), node) > 0; });
+  std::erase_if(out, [&](std::int64_t node) { return std::ranges::count(nodes_, node) > 0; });
   return out;
 }
 

@@ -60,7 +60,7 @@ std::vector<RunSpec> remaining_layouts(const RunSpec& run, std::int64_t ranks, s
         const std::int64_t changed = std::abs(shard - run.layout.shard) + std::abs(expert - run.layout.expert);
         found.emplace_back(std::tuple{-world, step_traffic_bytes(next), changed}, std::move(next));
       }
-  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::ranges::stable_sort(found, {}, [](const auto& each) { return each.first; });
   std::vector<RunSpec> out;
   out.reserve(found.size());
   for (auto& [order, next] : found) out.push_back(std::move(next));

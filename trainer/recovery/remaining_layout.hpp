@@ -1,7 +1,6 @@
 // The layout of a run when it has fewer ranks than its own layout needs, or more ranks again.
 #pragma once
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "configs/files/run.hpp"

@@ -76,7 +76,7 @@ void measure_recoveries(const fs::path& folder, std::vector<DrillRestart>& resta
     r.fault_unix_s = fault_before(injected, r);
     const double next =
         i + 1 < restarts.size() ? restarts[i + 1].detected_unix_s : std::numeric_limits<double>::infinity();
-    const auto start = std::find_if(starts.begin(), starts.end(), [&](const json& s) {
+    const auto start = std::ranges::find_if(starts, [&](const json& s) {
       return s.at("connected_unix_s") > r.detected_unix_s && s.at("connected_unix_s") < next;
     });
     if (start == starts.end()) continue;

@@ -1,7 +1,6 @@
 #include "trainer/run_folder/run_history.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -64,7 +63,7 @@ std::vector<StepLine> read_steps(const fs::path& file, std::vector<std::string>&
 std::vector<StepLine> read_lost(const fs::path& file, std::vector<std::string>& torn) {
   std::vector<StepLine> out;
   for_appended_lines(file, torn, [&](const auto& text, const auto& where) { out.push_back(step_line(text, where)); });
-  std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.unix_s < b.unix_s; });
+  std::ranges::stable_sort(out, {}, &StepLine::unix_s);
   return out;
 }
 
@@ -82,17 +81,14 @@ std::vector<const StepLine*> in_time(const RunHistory& run) {
   std::vector<const StepLine*> out;
   for (const auto* lines : {&run.steps, &run.lost})
     for (const StepLine& line : *lines) out.push_back(&line);
-  std::stable_sort(out.begin(), out.end(), [](const auto* a, const auto* b) { return a->unix_s < b->unix_s; });
+  std::ranges::stable_sort(out, {}, &StepLine::unix_s);
   return out;
 }
 
 /// Finds the steps that each later start lost.
 void find_losses(RunHistory& run) {
   const auto lines = in_time(run);
-  const auto after = [&](double time) {
-    return std::upper_bound(lines.begin(), lines.end(), time,
-                            [](double t, const StepLine* line) { return t < line->unix_s; });
-  };
+  const auto after = [&](double time) { return std::ranges::upper_bound(lines, time, {}, &StepLine::unix_s); };
   for (std::size_t i = 1; i < run.starts.size(); ++i) {
     RunStart& start = run.starts[i];
     const auto first = after(start.connected_unix_s);
@@ -110,8 +106,8 @@ void find_losses(RunHistory& run) {
 void match_agent(const fs::path& file, std::vector<RunStart>& starts) {
   if (!fs::exists(file)) return;
   for (const DrillRestart& restart : restarts_in(file)) {
-    const auto start = std::find_if(starts.begin(), starts.end(),
-                                    [&](const RunStart& s) { return s.connected_unix_s > restart.detected_unix_s; });
+    const auto start =
+        std::ranges::find_if(starts, [&](const RunStart& s) { return s.connected_unix_s > restart.detected_unix_s; });
     if (start != starts.end()) start->agent = restart;
   }
 }

@@ -21,7 +21,7 @@ std::optional<double> expert_imbalance(const RunSpec& run,
     const double all = std::accumulate(rows.begin(), rows.end(), 0.0);
     if (all == 0) continue;  // a dense layer
     const std::vector<double> received = rows_received({rows}, run.layout, layer);
-    sum += *std::max_element(received.begin(), received.end()) * static_cast<double>(received.size()) / all;
+    sum += *std::ranges::max_element(received) * static_cast<double>(received.size()) / all;
     ++layers;
   }
   return layers > 0 ? std::optional(sum / layers) : std::nullopt;

@@ -92,8 +92,7 @@ LoraSpec lora_of_adapter_config(const json& config, const std::string& origin) {
       // Other initialisations change the base's weights, so that the named base no longer fits.
       if (!value.value().is_boolean() && value.value() != "gaussian")
         value.fail(value.value().dump(), "true, false and \"gaussian\"");
-    } else if (std::find(std::begin(kIgnoredKeys), std::end(kIgnoredKeys), key) == std::end(kIgnoredKeys) &&
-               !unused(value.value())) {
+    } else if (std::ranges::find(kIgnoredKeys, key) == std::end(kIgnoredKeys) && !unused(value.value())) {
       value.fail(value.value().dump(), "nothing: adapters are factors of one rank and one alpha beside frozen weights");
     }
   }
@@ -151,7 +150,7 @@ void merge_factors(std::span<float> weight, const LoraFactors& factors, double s
   const std::size_t r = factors.a.size() / in;
   std::vector<double> row(in);
   for (std::size_t o = 0; o < out; ++o) {
-    std::fill(row.begin(), row.end(), 0.0);
+    std::ranges::fill(row, 0.0);
     for (std::size_t k = 0; k < r; ++k)
       for (std::size_t i = 0; i < in; ++i)
         row[i] += static_cast<double>(factors.b[o * r + k]) * static_cast<double>(factors.a[k * in + i]);

@@ -10,7 +10,6 @@
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "configs/base/error.hpp"
 #include "configs/base/file_write.hpp"
@@ -89,8 +88,7 @@ std::string header_of(const std::vector<OutgoingTensor>& tensors) {
     offset += t.bytes();
   }
   json metadata = {{"format", "pt"}, {kChecksums, checksums.dump()}};
-  const bool sharded =
-      std::any_of(tensors.begin(), tensors.end(), [](const OutgoingTensor& t) { return !t.offsets.empty(); });
+  const bool sharded = std::ranges::any_of(tensors, [](const OutgoingTensor& t) { return !t.offsets.empty(); });
   if (sharded) metadata["DCP_VERSION"] = "1.0", metadata[kSharding] = parts.dump();
   header["__metadata__"] = std::move(metadata);
   std::string text = header.dump();
@@ -204,8 +202,8 @@ StoredFile read_safetensors(const std::filesystem::path& file) {
       if (parts.contains(key)) t.offsets = whole_numbers(parts[key].at("saved_offsets"), file);
       if (safetensors_type_bytes(t.dtype) == 0)
         throw_error(Code::usage, "{}: {}: found type {}, which safetensors does not have", file.string(), key, t.dtype);
-      if (std::any_of(t.shape.begin(), t.shape.end(), [](std::int64_t n) { return n < 0; }) ||
-          end - begin != t.bytes() || t.offsets.size() != t.shape.size())
+      if (std::ranges::any_of(t.shape, [](std::int64_t n) { return n < 0; }) || end - begin != t.bytes() ||
+          t.offsets.size() != t.shape.size())
         throw_error(Code::usage, "{}: {}: shape {}, offsets {} and bytes {}..{} disagree; the file is damaged",
                     file.string(), key, entry.at("shape").dump(), json(t.offsets).dump(), begin, end);
       if (t.position + t.bytes() > in.size())

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <functional>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "configs/base/error.hpp"
 #include "trainer/safetensors/manifest.hpp"
@@ -91,7 +90,7 @@ StoredTensors::StoredTensors(const std::vector<std::filesystem::path>& files) {
                     part.stored.file.string(), key);
       part.begin = flat_position(tensor.shape, part.stored.offsets);
     }
-    std::sort(tensor.parts.begin(), tensor.parts.end(), [](const Part& a, const Part& b) { return a.begin < b.begin; });
+    std::ranges::sort(tensor.parts, {}, &Part::begin);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lookup.hpp"
 #include "configs/base/text.hpp"
 
 namespace wt {
@@ -72,9 +73,7 @@ std::map<std::string, std::string> aws_profile() {
 std::string aws_region() {
   for (const char* name : {"AWS_REGION", "AWS_DEFAULT_REGION"})
     if (const auto region = environment_variable(name)) return *region;
-  const auto profile = aws_profile();
-  const auto region = profile.find("region");
-  return region == profile.end() ? "us-east-1" : region->second;
+  return value_or(aws_profile(), "region", "us-east-1");
 }
 
 }  // namespace wt

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <pugixml.hpp>
 
+#include "configs/base/lax_json.hpp"
 #include "configs/base/process.hpp"
 #include "configs/base/text.hpp"
 #include "trainer/storage/aws_profile.hpp"
@@ -13,14 +14,12 @@ namespace {
 /// Errors never quote a document with credentials.
 AwsCredentials credentials_of_json(const std::string& text, const std::string& source, const char* token_key) {
   const auto document = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  const auto field = [&](const char* key) -> std::string {
-    return document.is_object() && document.contains(key) && document[key].is_string() ? document[key] : "";
-  };
-  AwsCredentials found{field("AccessKeyId"), field("SecretAccessKey"), field(token_key)};
+  AwsCredentials found{text_at(document, "AccessKeyId"), text_at(document, "SecretAccessKey"),
+                       text_at(document, token_key)};
   if (found.access_key.empty() || found.secret_key.empty())
     throw_error(Code::runtime,
                 "{}: found no AccessKeyId and SecretAccessKey, needs JSON with both; check what it gives", source);
-  found.expires = expiration_time(field("Expiration"), source);
+  found.expires = expiration_time(text_at(document, "Expiration"), source);
   return found;
 }
 

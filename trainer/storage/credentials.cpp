@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "configs/base/text.hpp"
 #include "trainer/storage/aws_profile.hpp"
 #include "trainer/storage/credential_sources.hpp"
 

@@ -54,8 +54,8 @@ void check_store_name(const std::string& address, const std::string& name) {
   }
   if (good) return;
   std::string shown = name.substr(0, 100);
-  std::replace_if(
-      shown.begin(), shown.end(), [](unsigned char c) { return c < ' '; }, '?');
+  std::ranges::replace_if(
+      shown, [](unsigned char c) { return c < ' '; }, '?');
   throw_error(Code::usage, "{}: found the name '{}', allowed are relative paths without '.' and '..'; correct it",
               address, shown);
 }
@@ -132,7 +132,7 @@ std::vector<StoreEntry> FileStore::list(const std::string& prefix) {
   if (failed)
     throw_error(Code::runtime, "{}: cannot be listed: {}; check the folder and your rights", folder_.string(),
                 failed.message());
-  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  std::ranges::sort(found, {}, &StoreEntry::name);
   return found;
 }
 

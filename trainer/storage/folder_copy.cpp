@@ -42,7 +42,7 @@ void upload_folder(const fs::path& folder, const std::string& address, std::func
   std::vector<fs::path> files;
   for (const auto& entry : fs::recursive_directory_iterator(folder))
     if (entry.is_regular_file()) files.push_back(entry.path());
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   std::stable_partition(files.begin(), files.end(), [](const fs::path& file) { return !is_json(file); });
   const auto store = open_store(address);
   store->on_progress(std::move(moved));

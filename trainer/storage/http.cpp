@@ -123,8 +123,7 @@ std::unique_ptr<curl_slist, FreeCurl> header_list(const HttpRequest& request) {
   }
   add("Expect:");  // avoids libcurl's pause of a second before it sends a body
   for (const char* none : {"Content-Type", "Accept"})
-    if (std::none_of(request.headers.begin(), request.headers.end(),
-                     [&](const auto& header) { return lower(header.first) == lower(none); }))
+    if (std::ranges::none_of(request.headers, [&](const auto& header) { return lower(header.first) == lower(none); }))
       add(std::string(none) + ":");
   return list;
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lookup.hpp"
 
 namespace wt {
 
@@ -47,10 +48,7 @@ struct HttpResponse {
   std::map<std::string, std::string> headers = {};  ///< names in lower case
   std::string body = "";
   std::uint64_t body_bytes = 0;  ///< received, in memory or in to_file
-  std::string header(const std::string& name) const {
-    const auto found = headers.find(name);
-    return found == headers.end() ? "" : found->second;
-  }
+  std::string header(const std::string& name) const { return value_or(headers, name); }
 };
 
 /// No complete answer was received.

@@ -12,6 +12,7 @@
 
 #include "configs/base/atomic_file.hpp"
 #include "configs/base/clock.hpp"
+#include "configs/base/lax_json.hpp"
 #include "configs/base/running.hpp"
 #include "configs/base/standard_error.hpp"
 #include "configs/base/text.hpp"
@@ -43,11 +44,6 @@ std::string numbering_of_processes() {
   return boot + " " + fs::read_symlink("/proc/self/ns/pid", none).string();
 }
 
-std::string word(const json& record, const char* key) {
-  return record.is_object() && record.contains(key) && record.at(key).is_string() ? record.at(key).get<std::string>()
-                                                                                  : "";
-}
-
 pid_t process_of(const json& record) {
   return record.is_object() && record.contains("process") && record.at("process").is_number_integer()
              ? record.at("process").get<pid_t>()
@@ -55,8 +51,8 @@ pid_t process_of(const json& record) {
 }
 
 std::string owner_in_words(const json& record) {
-  return fmt::format("process {} on {}, since {}, run {}", process_of(record), word(record, "host"),
-                     word(record, "since"), word(record, "run"));
+  return fmt::format("process {} on {}, since {}, run {}", process_of(record), text_at(record, "host"),
+                     text_at(record, "since"), text_at(record, "run"));
 }
 
 }  // namespace
@@ -132,8 +128,8 @@ void StoreLease::wait_for_end_of(const Record& record, const std::function<bool(
                 "{}: found another run that saves there: {}; needs that to end first, or another save_folder",
                 place_->address(), owner_in_words(said));
   };
-  if (word(said, "run") == run_) return;
-  if (word(said, "processes") == numbering_of_processes() && process_of(said) > 0) {
+  if (text_at(said, "run") == run_) return;
+  if (text_at(said, "processes") == numbering_of_processes() && process_of(said) > 0) {
     if (is_running(process_of(said))) refuse();
     return;
   }

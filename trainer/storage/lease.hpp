@@ -3,7 +3,6 @@
 // long as a lease lasts takes the next number, which the store gives to one alone (a file that is written only if it is
 // not there). Clocks are not compared.
 #pragma once
-#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <memory>

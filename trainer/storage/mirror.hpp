@@ -4,7 +4,6 @@
 // Calls of a run: rank 0 start(); at each save upload() on every rank for its own files, and after all of them commit()
 // and retain() on rank 0. a fetch restores a checkpoint folder, verified byte for byte, on a machine that has none.
 #pragma once
-#include <functional>
 
 #include "trainer/storage/store.hpp"
 

@@ -59,7 +59,7 @@ S3Endpoint s3_endpoint(const std::string& bucket) {
 
 std::string encoded_query(std::vector<std::pair<std::string, std::string>> query) {
   for (auto& [name, value] : query) name = percent_encoded(name), value = percent_encoded(value);
-  std::sort(query.begin(), query.end());
+  std::ranges::sort(query);
   std::string out;
   for (const auto& [name, value] : query) out += (out.empty() ? "" : "&") + name + "=" + value;
   return out;

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <mutex>
 
 #include "configs/base/clock.hpp"
 #include "configs/base/temporary_file.hpp"

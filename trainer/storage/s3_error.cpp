@@ -49,8 +49,8 @@ std::string told_text(std::string text, const std::optional<AwsCredentials>& sig
     for (const std::string& secret : {signer->secret_key, signer->session_token})
       for (std::size_t at = 0; secret.size() >= 4 && (at = text.find(secret, at)) != std::string::npos;)
         text.replace(at, secret.size(), "***");
-  std::replace_if(
-      text.begin(), text.end(), [](unsigned char c) { return c < ' '; }, ' ');
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < ' '; }, ' ');
   return text.substr(0, most);
 }
 
@@ -64,7 +64,7 @@ bool transient_code(const std::string& code) {
                                       "TooManyRequests", "RequestLimitExceeded",
                                       // for bytes that changed in transit
                                       "XAmzContentSHA256Mismatch", "BadDigest", "IncompleteBody"};
-  return std::any_of(std::begin(codes), std::end(codes), [&](const char* known) { return code == known; });
+  return std::ranges::any_of(codes, [&](const char* known) { return code == known; });
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ std::vector<StoreEntry> S3Store::list(const std::string& prefix) {
     call.wrong = needs_root("ListBucketResult", document);
     client_.call(call);
     S3ListPage page = s3_list_page(document.child("ListBucketResult"), root, prefix);
-    std::move(page.files.begin(), page.files.end(), std::back_inserter(found));
+    std::ranges::move(page.files, std::back_inserter(found));
     if (page.is_last) break;
     if (page.next.empty() || page.next == token)
       throw StoreFailed(
@@ -89,7 +89,7 @@ std::vector<StoreEntry> S3Store::list(const std::string& prefix) {
           fmt::format("{}: found a list that never ends, needs one that does; the store is broken", address()));
     token = page.next;
   }
-  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  std::ranges::sort(found, {}, &StoreEntry::name);
   return found;
 }
 

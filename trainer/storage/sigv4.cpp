@@ -79,7 +79,7 @@ std::string canonical_query(const std::string& query) {
     parts.emplace_back(part.substr(0, equals), equals < part.size() ? part.substr(equals + 1) : "");
     begin = end + 1;
   }
-  std::sort(parts.begin(), parts.end());
+  std::ranges::sort(parts);
   std::string out;
   for (const auto& [name, value] : parts) out += (out.empty() ? "" : "&") + name + "=" + value;
   return out;

@@ -1,7 +1,6 @@
 // AWS Signature Version 4 (docs.aws.amazon.com, "Authenticating requests (AWS Signature Version 4)"), signed in
 // headers.
 #pragma once
-#include <cstdint>
 #include <ctime>
 #include <string>
 #include <string_view>

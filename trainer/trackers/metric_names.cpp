@@ -1,6 +1,5 @@
 #include "trainer/trackers/metric_names.hpp"
 
-#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 

@@ -4,8 +4,6 @@
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 #include <span>
-#include <string>
-#include <vector>
 
 #include "configs/files/run.hpp"
 #include "trainer/trackers/tracker.hpp"

@@ -8,8 +8,10 @@
 #include "configs/base/clock.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/hash.hpp"
+#include "configs/base/lax_json.hpp"
 #include "configs/base/standard_error.hpp"
 #include "trainer/run_folder/files.hpp"
+#include "trainer/storage/aws_profile.hpp"
 
 namespace wt {
 namespace {
@@ -63,11 +65,6 @@ std::filesystem::path id_file(const TrackedRun& run) { return run.folder / kMlfl
 
 [[noreturn]] void fail_unknown_answer() {
   throw_error(Code::runtime, "found an answer without the fields of MLflow's API 2.0; check tracking_uri");
-}
-
-std::string text_at(const json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
 }  // namespace
@@ -236,7 +233,7 @@ void MlflowTracker::end(TrackedEnd how) {
 
 MlflowSpec mlflow_in_environment(MlflowSpec spec) {
   const auto fill = [](std::string& value, const char* name) {
-    if (const char* found = std::getenv(name); value.empty() && found != nullptr) value = found;
+    if (value.empty()) value = environment_variable(name).value_or("");
   };
   const bool said = !spec.tracking_uri.empty();
   fill(spec.tracking_uri, "MLFLOW_TRACKING_URI");

@@ -1,8 +1,6 @@
 // A run in MLflow. It stays the same run after a restart: its id is stored in the run's folder (mlflow.json), or found
 // by a tag if that is lost. Repeated steps are logged again, and MLflow shows the last value of a step.
 #pragma once
-#include <nlohmann/json.hpp>
-#include <set>
 
 #include "configs/files/loggers.hpp"
 #include "trainer/trackers/mlflow_client.hpp"

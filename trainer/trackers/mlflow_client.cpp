@@ -1,6 +1,7 @@
 #include "trainer/trackers/mlflow_client.hpp"
 
 #include "configs/base/error.hpp"
+#include "configs/base/lax_json.hpp"
 #include "trainer/trackers/tracker.hpp"
 
 namespace wt {
@@ -36,9 +37,8 @@ std::optional<json> MlflowClient::send(HttpRequest request, MlflowFault& fault) 
   const HttpResponse answer = http_.send(request);
   const json body = json::parse(answer.body, nullptr, false);
   if (answer.status == 200 && body.is_object()) return body;
-  fault = {answer.status, "", ""};
-  if (body.is_object() && body.contains("error_code") && body["error_code"].is_string())
-    fault.code = as_line(body["error_code"]);
+  fault.status = answer.status;
+  fault.code = as_line(text_at(body, "error_code"));
   if (body.is_object() && body.contains("message") && body["message"].is_string())
     fault.message = as_line(login_.without_secrets(body["message"]));
   else
@@ -75,12 +75,6 @@ bool MlflowClient::try_put_artifact(const std::string& path, const std::string& 
   request.method = "PUT", request.url = "mlflow-artifacts/artifacts/" + path;
   request.body = bytes;
   return send(std::move(request), fault).has_value();
-}
-
-json MlflowClient::get(const std::string& call, const std::vector<std::pair<std::string, std::string>>& query) {
-  MlflowFault fault;
-  if (auto answer = try_get(call, query, fault)) return *answer;
-  fail(call, fault);
 }
 
 json MlflowClient::post(const std::string& call, const json& body) {

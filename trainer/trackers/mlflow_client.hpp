@@ -23,7 +23,6 @@ class MlflowClient {
   MlflowClient(std::string tracking_uri, MlflowLogin login, double timeout_s);
 
   /// `call`: "runs/create". Throws TrackerRefused for permanent errors, Error{runtime} for temporary ones.
-  nlohmann::json get(const std::string& call, const std::vector<std::pair<std::string, std::string>>& query);
   nlohmann::json post(const std::string& call, const nlohmann::json& body);
 
   /// As above, but returns an unsuccessful answer in `fault`.

@@ -2,18 +2,15 @@
 
 #include <boost/archive/iterators/base64_from_binary.hpp>
 #include <boost/archive/iterators/transform_width.hpp>
-#include <cstdlib>
 
 #include "configs/base/error.hpp"
 #include "configs/base/text.hpp"
+#include "trainer/storage/aws_profile.hpp"
 
 namespace wt {
 namespace {
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
+std::string variable(const char* name) { return environment_variable(name).value_or(""); }
 
 std::string base64(const std::string& bytes) {
   namespace it = boost::archive::iterators;

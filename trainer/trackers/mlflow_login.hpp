@@ -2,7 +2,6 @@
 // and no file.
 #pragma once
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "trainer/storage/http.hpp"

@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "configs/base/error.hpp"
+#include "configs/base/running.hpp"
 #include "trainer/trackers/event_records.hpp"
 #include "trainer/trackers/file_names.hpp"
 
@@ -14,11 +14,6 @@ namespace wt {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string host_name() {
-  char name[256] = {};
-  return gethostname(name, sizeof name - 1) == 0 && name[0] != '\0' ? as_file_name(name) : "localhost";
-}
 
 /// A time for the new file's name. Readers process files in the order of names, so it must be later than existing ones.
 std::int64_t seconds_of_next(const fs::path& folder, double now_s) {
@@ -42,9 +37,10 @@ std::string as_code(const std::string& text) {
 void TensorboardTracker::begin(const TrackedRun& run) {
   const fs::path folder = log_dir_ / as_file_name(run.name);
   fs::create_directories(folder);
+  const std::string host = host_name();
   if (file_.empty())
     file_ = folder / fmt::format("events.out.tfevents.{}.{}.{}.0", seconds_of_next(folder, run.start_unix_s),
-                                 host_name(), getpid());
+                                 host.empty() ? "localhost" : as_file_name(host), getpid());
   write(event_record(version_event(run.start_unix_s)) + event_record(restart_event(run.start_unix_s, run.done + 1)) +
         event_record(text_event(run.start_unix_s, run.done, "run_file", as_code(run.run_file))));
 }

@@ -1,7 +1,6 @@
 // Event files for TensorBoard, in a folder with the run's name. Each start writes its own file, whose first event tells
 // readers which steps of earlier files are repeated.
 #pragma once
-#include <fstream>
 
 #include "configs/files/loggers.hpp"
 #include "trainer/trackers/tracker.hpp"

@@ -9,7 +9,6 @@
 #include <functional>
 #include <mutex>
 #include <optional>
-#include <thread>
 
 #include "configs/base/standard_error.hpp"
 

@@ -6,6 +6,7 @@
 
 #include "configs/base/clock.hpp"
 #include "configs/base/hash.hpp"
+#include "configs/base/running.hpp"
 #include "trainer/trackers/metric_names.hpp"
 #include "trainer/trackers/mlflow.hpp"
 #include "trainer/trackers/prometheus.hpp"
@@ -16,10 +17,8 @@ namespace wt {
 namespace {
 
 std::string name_of_start(const TrackedRun& run) {
-  char host[256] = {};
-  gethostname(host, sizeof host - 1);
   return fmt::format("{:016x}",
-                     hash_of(fmt::format("{} {} {} {}", host, getpid(), run.start_unix_s, run.folder.string())));
+                     hash_of(fmt::format("{} {} {} {}", host_name(), getpid(), run.start_unix_s, run.folder.string())));
 }
 
 }  // namespace

@@ -141,7 +141,7 @@ double adamw_error(const Arrays& a) {
 }  // namespace
 
 WtStatus prepare(const std::string& kernel, WtDtype dtype, Arrays& a) {
-  std::fill(a.gain_gradient.begin(), a.gain_gradient.end(), 0.0f);
+  std::ranges::fill(a.gain_gradient, 0.0f);
   // Fill outputs with NaN, in fp32 and in bf16, so that unwritten elements are found.
   const auto spoil = [](Array<float>& array) { std::memset(array.data(), 0xff, array.size() * sizeof(float)); };
   for (Array<float>* array : {&a.out, &a.scale, &a.dweights, &a.rstd}) spoil(*array);

@@ -7,8 +7,9 @@
 #include <set>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lookup.hpp"
+#include "configs/base/statistics.hpp"
 #include "sim/cost/calibrate/calibration.hpp"
-#include "sim/statistics/non_negative_fit.hpp"
 
 namespace wt {
 namespace detail {
@@ -92,8 +93,7 @@ bool synchronous_host(const std::vector<Profile>& profiles) {
   int synchronous = 0, asynchronous = 0;
   for (const Profile& profile : profiles) {
     if (storage_alone(profile)) continue;
-    const auto host = profile.fingerprint.find("host");
-    const std::string said = host == profile.fingerprint.end() ? "" : host->second;
+    const std::string said = value_or(profile.fingerprint, "host");
     bool on_device = said == "asynchronous", by_cpu = said == "synchronous";
     if (!on_device && !by_cpu)  // the key may hold the host's name instead
       for (const Measurement& m : profile.measurements) {

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lookup.hpp"
 #include "configs/files/data_sheet.hpp"
 #include "sim/cost/calibrate/calibration.hpp"
 #include "sim/statistics/non_negative_fit.hpp"
@@ -15,13 +16,13 @@ namespace {
 constexpr std::int64_t kGpusOfNode = 8;  // of HGX and DGX
 
 double fingerprint_number(const Profile& profile, const std::string& key) {
-  const auto found = profile.fingerprint.find(key);
-  const double value = found == profile.fingerprint.end() ? 0 : std::strtod(found->second.c_str(), nullptr);
+  const std::string found = value_or(profile.fingerprint, key, "nothing");
+  const double value = std::strtod(found.c_str(), nullptr);
   if (!(value > 0))
     throw_error(Code::usage,
                 "profile: fingerprint key '{}': found '{}', allowed a positive number, which collectives need; record "
                 "the profile again",
-                key, found == profile.fingerprint.end() ? "nothing" : found->second);
+                key, found);
   return value;
 }
 
@@ -29,10 +30,7 @@ double fingerprint_number(const Profile& profile, const std::string& key) {
 OpKind kind_of(const Measurement& m) { return *collective_kind(m.kernel); }
 
 /// Number of groups that ran the collective at the same time. They share the machine.
-std::int64_t groups_of(const Measurement& m) {
-  const auto found = m.shape.find("groups");
-  return found == m.shape.end() ? 1 : std::max<std::int64_t>(1, found->second);
-}
+std::int64_t groups_of(const Measurement& m) { return std::max<std::int64_t>(1, value_or(m.shape, "groups")); }
 
 struct Point {
   double bytes = 0, wall_s = 0, cpu_s = 0;
@@ -124,10 +122,7 @@ AllReduce all_reduce_of(const std::string& name) {
 
 /// The machine that a profile's fingerprint describes.
 CollectiveMachine machine_of(const Profile& profile) {
-  const auto text = [&](const char* key) {
-    const auto found = profile.fingerprint.find(key);
-    return found == profile.fingerprint.end() ? "" : found->second;
-  };
+  const auto text = [&](const char* key) { return value_or(profile.fingerprint, key); };
   CollectiveMachine out = machine_of_link(fingerprint_number(profile, "nvlink_Bps"),
                                           text("nic_Bps").empty() ? 0 : fingerprint_number(profile, "nic_Bps"));
   if (const auto sheet = data_sheet(text("device"))) out.generation = sheet->generation;

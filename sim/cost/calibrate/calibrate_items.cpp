@@ -1,6 +1,5 @@
 // Tables and fits of work items.
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 
@@ -189,7 +188,7 @@ std::vector<double> held_out_ratios(const std::vector<FitPoint>& points, const M
 void fit_class(const ClassKey& key, std::vector<FitPoint> points, Calibration& out) {
   // Assumed points are used only if there are no others.
   const auto assumed = [](const FitPoint& p) { return p.evidence == Evidence::assumed; };
-  if (!std::all_of(points.begin(), points.end(), assumed))
+  if (!std::ranges::all_of(points, assumed))
     points.erase(std::remove_if(points.begin(), points.end(), assumed), points.end());
 
   const auto none = [](std::size_t) { return false; };

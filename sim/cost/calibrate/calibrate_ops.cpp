@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <optional>
 
 #include "configs/base/error.hpp"
 #include "configs/files/recompute_mask.hpp"
@@ -93,7 +92,7 @@ TracedItems items_of(const Measurement& m, const OpKey& key, const MachineModel&
   const Op* op = find_op(set.programs.front(), key);
   if (!op) throw_error(Code::usage, "the step program of its shape has no such op");
   return {model.items_of(*op, static_cast<double>(value("rows"))).seconds,
-          std::any_of(op->work.begin(), op->work.end(), [](const WorkItem& item) { return item.rows.per_row != 0; })};
+          std::ranges::any_of(op->work, [](const WorkItem& item) { return item.rows.per_row != 0; })};
 }
 
 /// Relative standard deviation from one call to the next, from differences of neighbours (von Neumann 1941). It leaves
@@ -104,8 +103,7 @@ double variation(const std::vector<double>& samples, const std::vector<std::size
   const auto usual = [least = least, most = most](double seconds) { return least <= seconds && seconds <= most; };
   double squares = 0, differences = 0;
   for (std::size_t i = 1; i < samples.size(); ++i) {
-    if (!usual(samples[i]) || !usual(samples[i - 1]) || std::find(joins.begin(), joins.end(), i) != joins.end())
-      continue;
+    if (!usual(samples[i]) || !usual(samples[i - 1]) || std::ranges::find(joins, i) != joins.end()) continue;
     squares += std::pow(samples[i] - samples[i - 1], 2) / 2, ++differences;
   }
   return differences > 0 ? std::sqrt(squares / differences) / trimmed_mean(samples, kStalled) : 0;
@@ -192,7 +190,7 @@ void calibrate_ops(const std::vector<Sample>& samples, Calibration& out) {
       if (guess > 0) held_out.push_back(points[i].seconds / guess);
     }
     out.residuals.push_back(residual_row(to_string(key), "op", measured, predicted, held_out));
-    const bool has_items = std::any_of(points.begin(), points.end(), [](const Trace& t) { return t.items_s > 0; });
+    const bool has_items = std::ranges::any_of(points, [](const Trace& t) { return t.items_s > 0; });
     if (has_items && (factor.factor < kLowestCredibleFactor || factor.factor > kHighestCredibleFactor))
       out.notes.push_back(
           fmt::format("op {}: factor {:.2f} over its items is outside {} .. {}; its benchmarks do not describe it",

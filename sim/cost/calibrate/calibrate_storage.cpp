@@ -4,6 +4,7 @@
 #include <map>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lookup.hpp"
 #include "configs/base/number.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/text.hpp"
@@ -24,9 +25,8 @@ struct StorageRow {
 };
 
 StorageRow storage_row(const Measurement& m) {
-  const auto nodes = m.shape.find("nodes");
-  const StorageRow row{shape_value(m, "bytes"), shape_value(m, "ranks"), nodes == m.shape.end() ? 1 : nodes->second,
-                       m.median(), m.evidence.kind};
+  const StorageRow row{shape_value(m, "bytes"), shape_value(m, "ranks"), value_or(m.shape, "nodes", 1), m.median(),
+                       m.evidence.kind};
   if (row.bytes < 1 || row.ranks < 1 || row.nodes < 1 || row.nodes > row.ranks)
     throw_error(Code::usage,
                 "profile, measurement '{}': found {} bytes by {} ranks on {} nodes, allowed are at least one byte and "
@@ -114,8 +114,7 @@ bool is_beside_storage(const Measurement& m) {
 }
 
 std::string store_of(const Profile& profile, const Measurement& m) {
-  const auto fact = profile.fingerprint.find("run.store");
-  const std::string address = !m.backend.empty() ? m.backend : fact == profile.fingerprint.end() ? "" : fact->second;
+  const std::string address = !m.backend.empty() ? m.backend : value_or(profile.fingerprint, "run.store");
   const bool folder = address.find("://") == std::string::npos || address.starts_with("file://");
   return folder ? "" : address;
 }

@@ -1,7 +1,6 @@
 #include "sim/cost/collectives/collective_constants.hpp"
 
 #include <nlohmann/json.hpp>
-#include <utility>
 
 namespace wt {
 

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lookup.hpp"
 #include "configs/files/fitted_constants.hpp"
 
 namespace wt {
@@ -21,8 +22,7 @@ constexpr double kUnknownLink = 2, kFromAnotherForm = 1.5;
 double reference_hop_s(const std::string& transport) {
   static const std::map<std::string, double> known = {{"EFA v1", 15e-6}, {"EFA v2", 10e-6}, {"EFA v3", 8e-6},
                                                       {"EFA v4", 8e-6},  {"EFA", 10e-6},    {"TCPX", 20e-6}};
-  const auto found = known.find(transport);
-  return found == known.end() ? 2.7e-6 : found->second;
+  return value_or(known, transport, 2.7e-6);
 }
 
 bool same_rates(const CollectiveMachine& a, const CollectiveMachine& b) {
@@ -74,7 +74,7 @@ CollectiveEstimator CollectiveEstimator::with_own(std::vector<CollectivePoint> p
   for (CollectivePoint& p : points) forms[{form_of(p.kind), p.group.nodes > 1}].push_back(std::move(p));
   for (auto& [form, own] : forms) {
     const auto measured = [](const CollectivePoint& p) { return p.evidence == Evidence::measured; };
-    if (std::any_of(own.begin(), own.end(), measured)) std::erase_if(own, std::not_fn(measured));
+    if (std::ranges::any_of(own, measured)) std::erase_if(own, std::not_fn(measured));
     out.refine(form, std::move(own));
   }
   return out;
@@ -172,8 +172,7 @@ double CollectiveEstimator::time_s(const CollectiveQuestion& q, bool python) con
   own.nic_Bps = known->front().machine.nic_Bps;
   const CollectiveQuestion here{q.kind, q.bytes, q.group, own};
   const double other_machine = same_rates(q.machine, own) ? 1 : model_s(q, false) / model_s(here, false);
-  const auto above = std::lower_bound(known->begin(), known->end(), q.bytes,
-                                      [](const CollectivePoint& p, double bytes) { return p.bytes < bytes; });
+  const auto above = std::ranges::lower_bound(*known, q.bytes, {}, &CollectivePoint::bytes);
   if (above != known->end() && above != known->begin()) {
     const CollectivePoint &from = *std::prev(above), &to = *above;
     const double share = std::log(q.bytes / from.bytes) / std::log(to.bytes / from.bytes);
@@ -201,10 +200,8 @@ CollectiveEstimate CollectiveEstimator::estimate(const CollectiveQuestion& q) co
   out.relative_spread = of(q).spread[q.bytes < kSmallMessage ? 0 : 1];
   const bool itself = q.kind != OpKind::broadcast && q.kind != OpKind::send;
   if (const Curve* known = curve(q)) {
-    const auto nearest = std::min_element(known->begin(), known->end(), [&](const auto& a, const auto& b) {
-      return std::abs(std::log(a.bytes / std::max(1.0, q.bytes))) <
-             std::abs(std::log(b.bytes / std::max(1.0, q.bytes)));
-    });
+    const auto nearest = std::ranges::min_element(
+        *known, {}, [&](const CollectivePoint& p) { return std::abs(std::log(p.bytes / std::max(1.0, q.bytes))); });
     out.lookup = Lookup::exact;
     out.evidence = nearest->evidence;
     out.root = nearest->root.value_or(nearest->evidence);
@@ -268,8 +265,8 @@ std::vector<std::string> CollectiveEstimator::basis() const {
     const auto measured = own_.find(form);
     if (measured != own_.end()) {
       const std::vector<CollectivePoint>& points = measured->second->points;
-      const auto [fewest, most] = std::minmax_element(
-          points.begin(), points.end(), [](const auto& a, const auto& b) { return a.group.nodes < b.group.nodes; });
+      const auto [fewest, most] =
+          std::ranges::minmax_element(points, {}, [](const CollectivePoint& p) { return p.group.nodes; });
       out.push_back(fmt::format("Times of {}: {} points of the profile ({}{}), first {}.",
                                 words(form.first, form.second), points.size(), to_string(points.front().evidence),
                                 !form.second ? ""
@@ -279,8 +276,8 @@ std::vector<std::string> CollectiveEstimator::basis() const {
                                 points.front().source));
       continue;
     }
-    const auto other = std::find_if(own_.begin(), own_.end(),
-                                    [across = form.second](const auto& each) { return each.first.second == across; });
+    const auto other =
+        std::ranges::find_if(own_, [across = form.second](const auto& each) { return each.first.second == across; });
     out.push_back(fmt::format(
         "Times of {}: none in the profile; published ones{}.", words(form.first, form.second),
         other == own_.end() ? ""

@@ -12,8 +12,7 @@ namespace wt {
 CollectiveEstimate estimate_by_cpu(const std::vector<CpuCollective>& measured, OpKind kind, double bytes,
                                    std::int64_t ranks) {
   const auto known = [&](OpKind wanted) {
-    return std::any_of(measured.begin(), measured.end(),
-                       [&](const CpuCollective& each) { return each.kind == wanted; });
+    return std::ranges::any_of(measured, [&](const CpuCollective& each) { return each.kind == wanted; });
   };
   // A step's collectives need their own measurements. A restore's broadcast brings each rank what an all-gather would.
   const OpKind source = kind == OpKind::broadcast && !known(kind) ? OpKind::all_gather : kind;

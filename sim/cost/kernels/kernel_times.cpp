@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <utility>
 
 #include "sim/cost/kernels/attention_times.hpp"
 
@@ -156,9 +155,8 @@ double KernelTimes::library_factor(const std::string& op, const std::string& lib
   };
   if (const auto measured = on(library, gpu)) return *measured;
   const std::vector<DataSheet> others = libraries_.measured_on(op, kWrittenForTheGpu);
-  const auto nearest = std::min_element(others.begin(), others.end(), [&](const DataSheet& a, const DataSheet& b) {
-    return distance_of(a, gpu) < distance_of(b, gpu);
-  });
+  const auto nearest =
+      std::ranges::min_element(others, {}, [&](const DataSheet& other) { return distance_of(other, gpu); });
   return nearest == others.end() ? 1 : on(kWrittenForTheGpu, *nearest).value_or(1);
 }
 

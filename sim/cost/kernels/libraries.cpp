@@ -1,6 +1,5 @@
 #include "sim/cost/kernels/libraries.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>

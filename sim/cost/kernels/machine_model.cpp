@@ -44,8 +44,7 @@ double tile_of(const MachineData& data, Kernel kernel) {
 
 /// The first point with at least this many rows.
 std::vector<TimePoint>::const_iterator at_least(const std::vector<TimePoint>& points, double rows) {
-  return std::lower_bound(points.begin(), points.end(), rows - 0.5,
-                          [](const TimePoint& p, double r) { return p.rows < r; });
+  return std::ranges::lower_bound(points, rows - 0.5, {}, &TimePoint::rows);
 }
 
 WorkItem product(const WorkItem& like, double rows, std::array<std::int64_t, 4> dims) {

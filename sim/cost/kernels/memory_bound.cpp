@@ -1,7 +1,6 @@
 #include "sim/cost/kernels/memory_bound.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "sim/cost/ops/overlap.hpp"
 

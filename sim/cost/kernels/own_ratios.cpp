@@ -1,7 +1,5 @@
 #include "sim/cost/kernels/own_ratios.hpp"
 
-#include <cmath>
-
 #include "configs/base/statistics.hpp"
 
 namespace wt {

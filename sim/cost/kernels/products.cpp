@@ -33,8 +33,7 @@ double ProductModel::predict(const Product& product, const DataSheet& gpu, bool 
   const double waves = ln_waves(product, gpu);
   const auto square = [](double x) { return x * x; };
   double weights = kDoubt, sum = 0;
-  const auto first = std::lower_bound(neighbours_.begin(), neighbours_.end(), ln_m - kFarthest * kReach_m,
-                                      [](const Neighbour& n, double at) { return n.ln_m < at; });
+  const auto first = std::ranges::lower_bound(neighbours_, ln_m - kFarthest * kReach_m, {}, &Neighbour::ln_m);
   for (auto n = first; n != neighbours_.end() && n->ln_m <= ln_m + kFarthest * kReach_m; ++n) {
     if (n->relative_rate != product.relative_rate) continue;
     const double distance = square((n->ln_m - ln_m) / kReach_m) + square((n->ln_n - ln_n) / kReach_n) +

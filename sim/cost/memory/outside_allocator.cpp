@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "configs/base/statistics.hpp"
 #include "sim/statistics/intervals.hpp"

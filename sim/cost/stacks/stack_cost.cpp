@@ -2,8 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "configs/base/error.hpp"
@@ -159,8 +157,7 @@ TimeBasis StackCost::explain(const WorkItem& item, const BoundRows& rows) const 
 
 TimeEstimate StackCost::segment(const Op& op, const BoundRows& rows, Clock clock) const {
   const bool wide = at_ends(op) || op.action == Action::orthogonalize;  // Muon's products are in bf16
-  const bool narrowed =
-      !wide && std::any_of(op.work.begin(), op.work.end(), [&](const WorkItem& each) { return narrow(each); });
+  const bool narrowed = !wide && std::ranges::any_of(op.work, [&](const WorkItem& each) { return narrow(each); });
   if (times_.measured && !narrowed && times_.measured->traced(op)) return times_.measured->segment(op, rows, clock);
   TimeEstimate sum{0, 0, 0, Lookup::fitted, Evidence::derived};
   for (const WorkItem& each : op.work) {

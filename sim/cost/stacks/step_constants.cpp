@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "configs/files/data_sheet.hpp"
 
@@ -49,7 +48,7 @@ std::map<std::string, double> StepModel::factors(const std::string& stack) const
   const auto found = stacks_.find(stack);
   std::map<std::string, double> out;
   for (std::size_t i = 0; i < kStepConstants; ++i)
-    if (std::count(kStackFactors.begin(), kStackFactors.end(), std::string(kNames[i])) > 0)
+    if (std::ranges::count(kStackFactors, std::string(kNames[i])) > 0)
       out[kNames[i]] = found == stacks_.end() ? 1 : std::exp(found->second[i]);
   return out;
 }
