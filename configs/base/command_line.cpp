@@ -212,8 +212,8 @@ std::vector<std::string> with_help(const CLI::App& app, const std::vector<std::s
     const CLI::App* sub = subcommand(*command, topic);
     if (sub == nullptr) {
       const std::vector<std::string> known = names_of(*command);
-      throw_error(Code::usage, "help: found no topic '{}'{}; {}",
-                  fmt::join(arguments.begin() + 1, arguments.end(), " "), did_you_mean(topic, known),
+      throw_usage("help: found no topic '{}'{}; {}", fmt::join(arguments.begin() + 1, arguments.end(), " "),
+                  did_you_mean(topic, known),
                   known.empty() ? fmt::format("'{}' has no topics of its own", fmt::join(out, " "))
                                 : fmt::format("topics: {}", fmt::join(known, ", ")));
     }

@@ -11,7 +11,7 @@ namespace wt {
 namespace {
 
 void need_values(const char* what, const std::vector<double>& values) {
-  if (values.empty()) throw_error(Code::usage, "{}: found no value, allowed at least one; measure again", what);
+  if (values.empty()) throw_usage("{}: found no value, allowed at least one; measure again", what);
 }
 
 std::size_t trimmed_away(const std::vector<double>& values, double share) {

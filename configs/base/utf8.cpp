@@ -24,7 +24,7 @@ void need_utf8(const std::string& text, const std::string& origin) {
   std::istringstream lines(text);  // no UTF-8 character contains a newline byte
   int number = 1;
   for (std::string line; std::getline(lines, line) && is_utf8(line);) ++number;
-  throw_error(Code::usage, "{}:{}: found bytes that are no UTF-8, needs a text; convert it", origin, number);
+  throw_usage("{}:{}: found bytes that are no UTF-8, needs a text; convert it", origin, number);
 }
 
 }  // namespace wt

@@ -46,7 +46,7 @@ std::string to_string(Evidence kind) {
 Evidence evidence_from_string(const std::string& word) {
   for (const Evidence kind : kEvidences)
     if (to_string(kind) == word) return kind;
-  throw_error(Code::usage, "evidence: found '{}', allowed measured, published, derived, assumed", word);
+  throw_usage("evidence: found '{}', allowed measured, published, derived, assumed", word);
 }
 
 EvidenceShares only(Evidence kind, double amount) {

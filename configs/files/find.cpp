@@ -35,8 +35,8 @@ std::filesystem::path find_config(const std::string& kind, const std::string& na
   std::string list;
   for (const auto& name : names) list += (list.empty() ? "" : ", ") + name;
   const std::string near = nearest(name_or_file, names);
-  throw_error(Code::usage, "'{}' is neither a file nor a preset in configs/{}; {}presets: {}", shortened(name_or_file),
-              kind, near.empty() ? "" : fmt::format("did you mean '{}'? ", near), list);
+  throw_usage("'{}' is neither a file nor a preset in configs/{}; {}presets: {}", shortened(name_or_file), kind,
+              near.empty() ? "" : fmt::format("did you mean '{}'? ", near), list);
 }
 
 }  // namespace wt

@@ -367,14 +367,14 @@ ModelSpec model_from_hugging_face(const std::filesystem::path& path) {
 }
 
 ModelSpec model_from_hugging_face(const json& document, const std::string& file, std::set<std::string>* asked) {
-  if (!document.is_object()) throw_error(Code::usage, "{}: not a JSON object; needs a Hugging Face config.json", file);
+  if (!document.is_object()) throw_usage("{}: not a JSON object; needs a Hugging Face config.json", file);
   const Config config{document, file, "", asked};
   const std::string type = config.text("model_type", "");
   const auto family = families().find(type);
   if (family == families().end()) {
     std::string names;
     for (const auto& [name, read] : families()) names += (names.empty() ? "" : ", ") + name;
-    throw_error(Code::usage, "{}: model_type: found '{}', reads {}", file, type, names);
+    throw_usage("{}: model_type: found '{}', reads {}", file, type, names);
   }
   ModelSpec m;
   m.source = file;

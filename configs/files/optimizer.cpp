@@ -108,11 +108,10 @@ const std::vector<std::string>& schedule_kind_names() {
 void check_schedule(const OptimizerSpec& o, const std::string& where) {
   if (o.schedule != ScheduleKind::inverse_sqrt) return;
   if (o.scale_steps <= 0)
-    throw_error(Code::usage, "{}: t_scale: found {} batches, needs more than 0: times are counted in it", where,
-                o.scale_steps);
+    throw_usage("{}: t_scale: found {} batches, needs more than 0: times are counted in it", where, o.scale_steps);
   if (o.final_lr_fraction < o.cooldown_lr_fraction)
-    throw_error(Code::usage, "{}: alpha_f_cooldown: found {}, needs at most alpha_f_decay = {}: the rate must not rise",
-                where, o.cooldown_lr_fraction, o.final_lr_fraction);
+    throw_usage("{}: alpha_f_cooldown: found {}, needs at most alpha_f_decay = {}: the rate must not rise", where,
+                o.cooldown_lr_fraction, o.final_lr_fraction);
 }
 
 void read_optimizer(YamlMap& run, const RunClock& clock, OptimizerSpec& o) {

@@ -106,8 +106,7 @@ const std::vector<PrecisionRecipe>& precision_recipes() {
 const PrecisionRecipe& precision_recipe(const std::string& word, const std::string& where) {
   const auto& all = precision_recipes();
   const auto found = std::find_if(all.begin(), all.end(), [&](const PrecisionRecipe& r) { return r.word == word; });
-  if (found == all.end())
-    throw_error(Code::usage, "{}: found {}, allowed are {}", where, word, fmt::join(recipe_words(), ", "));
+  if (found == all.end()) throw_usage("{}: found {}, allowed are {}", where, word, fmt::join(recipe_words(), ", "));
   return *found;
 }
 

@@ -102,7 +102,7 @@ std::string Measurement::name() const {
 }
 
 double Measurement::median() const {
-  if (samples.empty()) throw_error(Code::usage, "{}: found no sample, allowed at least one; measure it again", name());
+  if (samples.empty()) throw_usage("{}: found no sample, allowed at least one; measure it again", name());
   return wt::median(samples);
 }
 

@@ -67,8 +67,7 @@ bool rope_kind_from_string(const std::string& word, Kind& kind) {
 
 void RopeScaling::check(const std::string& where) const {
   const auto need = [&](bool good, const char* key, double found, const char* needs) {
-    if (!good)
-      throw_error(Code::usage, "{}: rope_scaling.{}: found {}, {} needs {}", where, key, found, to_string(kind), needs);
+    if (!good) throw_usage("{}: rope_scaling.{}: found {}, {} needs {}", where, key, found, to_string(kind), needs);
   };
   if (kind == Kind::none) return;
   need(factor >= 1 && std::isfinite(factor), "factor", factor, "a number >= 1");

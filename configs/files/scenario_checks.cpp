@@ -18,8 +18,7 @@ struct DrillCheck {
 
   template <typename... Args>
   [[noreturn]] void fail(const std::string& where, fmt::format_string<Args...> format, Args&&... args) const {
-    throw_error(Code::usage, "{}: {}: {}", scenario.file.string(), where,
-                fmt::format(format, std::forward<Args>(args)...));
+    throw_usage("{}: {}: {}", scenario.file.string(), where, fmt::format(format, std::forward<Args>(args)...));
   }
 
   void shape() const {

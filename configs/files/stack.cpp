@@ -94,7 +94,7 @@ bool StackSpec::measured_release() const {
 
 void StackSpec::check_layout(const Layout& layout) const {
   const auto refuse = [&](const std::string& key, const std::string& found, const std::string& needed) {
-    throw_error(Code::usage, "stack {}: found {} {}, which it does not have; needs {}", name, key, found, needed);
+    throw_usage("stack {}: found {} {}, which it does not have; needs {}", name, key, found, needed);
   };
   if (std::find(dispatchers.begin(), dispatchers.end(), layout.dispatcher) == dispatchers.end() && layout.expert > 1) {
     std::vector<std::string> names;
@@ -141,7 +141,7 @@ StackSpec read_stack(const std::string& name_or_file) {
   if (at == std::string::npos) return stack;
   stack.release = name_or_file.substr(at + 1);
   if (stack.release.empty())
-    throw_error(Code::usage, "stack '{}': found no release behind the @, needs one, as {}@{}", name_or_file, stack.name,
+    throw_usage("stack '{}': found no release behind the @, needs one, as {}@{}", name_or_file, stack.name,
                 stack.releases.empty() ? "1.0" : stack.releases.back());
   return stack;
 }

@@ -105,7 +105,7 @@ bool StackLayouts::runs(const Recompute& wanted) const {
 
 void StackLayouts::check(const Layout& l, const std::string& name) const {
   const auto needs = [&](bool there, const std::string& what) {
-    if (!there) throw_error(Code::usage, "stack {}: found {}, which its trainer does not run", name, what);
+    if (!there) throw_usage("stack {}: found {}, which its trainer does not run", name, what);
   };
   needs(l.replicate == 1 || replicas || optimizer_shard, fmt::format("data_parallel_replicate_degree {}", l.replicate));
   needs(l.replicate == 1 || l.expert == 1 || expert_replicas,

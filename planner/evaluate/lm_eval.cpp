@@ -102,20 +102,19 @@ HarnessSpec read_evaluation_file(const std::filesystem::path& file) {
 std::vector<std::string> lm_eval_program() {
   if (const char* python = std::getenv("WINDTUNNEL_PYTHON"); python != nullptr && *python != '\0') {
     if (access(python, X_OK) != 0)
-      throw_error(Code::usage, "WINDTUNNEL_PYTHON: found {}, needs an interpreter that has lm-eval; install it: {}",
-                  python, kInstall);
+      throw_usage("WINDTUNNEL_PYTHON: found {}, needs an interpreter that has lm-eval; install it: {}", python,
+                  kInstall);
     return {python, "-m", "lm_eval"};
   }
   if (!in_path("lm_eval"))
-    throw_error(Code::usage, "lm-eval is not installed: found no program lm_eval in PATH; install it: {}", kInstall);
+    throw_usage("lm-eval is not installed: found no program lm_eval in PATH; install it: {}", kInstall);
   return {"lm_eval"};
 }
 
 std::vector<std::string> lm_eval_arguments(const HarnessSpec& spec, const fs::path& weights, const fs::path& output) {
   // lm-eval splits model_args at every comma and the first "=" of each part.
   if (weights.string().find_first_of(",=") != std::string::npos)
-    throw_error(Code::usage,
-                "{}: found a comma or '=' in the path, which lm-eval cannot take; name the folder otherwise",
+    throw_usage("{}: found a comma or '=' in the path, which lm-eval cannot take; name the folder otherwise",
                 weights.string());
   std::vector<std::string> out{"--model",       spec.model,
                                "--model_args",  fmt::format("pretrained={},dtype={}", weights.string(), spec.dtype),
@@ -155,7 +154,7 @@ std::vector<std::string> environment_without_secrets() {
 
 fs::path find_weights(const fs::path& folder) {
   if (!fs::is_directory(folder))
-    throw_error(Code::usage, "{}: found no folder, needs one of a run or of exported weights", folder.string());
+    throw_usage("{}: found no folder, needs one of a run or of exported weights", folder.string());
   if (has_weights(folder)) return folder;
   std::vector<fs::path> found;
   for (const auto& each : fs::directory_iterator(folder))
@@ -163,13 +162,12 @@ fs::path find_weights(const fs::path& folder) {
   std::sort(found.begin(), found.end());
   if (found.size() == 1) return found.front();
   if (found.empty())
-    throw_error(
-        Code::usage,
+    throw_usage(
         "{}: found no weights as Hugging Face keeps them (config.json and model.safetensors), neither there nor in a "
         "folder in it; train with callbacks: {{hf_checkpointer: {{save_folder: ...}}}} and give that folder",
         folder.string());
-  throw_error(Code::usage, "{}: found weights in {} and {}, needs one of them; give that folder", folder.string(),
-              found[0].string(), found[1].string());
+  throw_usage("{}: found weights in {} and {}, needs one of them; give that folder", folder.string(), found[0].string(),
+              found[1].string());
 }
 
 Evaluation run_lm_eval(const HarnessSpec& spec, const fs::path& weights, const fs::path& folder) {
@@ -190,8 +188,7 @@ Evaluation run_lm_eval(const HarnessSpec& spec, const fs::path& weights, const f
                 format_seconds(spec.timeout_s), log.string());
   if (end.how != HookEnd::How::ok) {
     if (said.find("No module named lm_eval") != std::string::npos)
-      throw_error(Code::usage, "lm-eval is not installed: {} has no module lm_eval; install it: {}", program[0],
-                  kInstall);
+      throw_usage("lm-eval is not installed: {} has no module lm_eval; install it: {}", program[0], kInstall);
     throw_error(Code::runtime, "lm-eval failed with status {}; its output ({}) ends with:\n{}", end.status,
                 log.string(), said);
   }

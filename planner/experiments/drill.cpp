@@ -126,7 +126,7 @@ bool DrillResult::passed() const {
 DrillInput read_drill_input(const std::string& name_or_file) {
   DrillInput out{read_scenario(name_or_file), {}};
   if (out.scenario.run.empty())
-    throw_error(Code::usage, "{}: run: found none, a drill needs the run that is struck; simulated months need none",
+    throw_usage("{}: run: found none, a drill needs the run that is struck; simulated months need none",
                 out.scenario.file.string());
   out.run = read_run(find_config("runs", out.scenario.run));
   return out;
@@ -139,8 +139,8 @@ DrillResult run_drill(const std::vector<DrillInput>& inputs, const fs::path& out
   for (const auto& [scenario, run, drawn] : inputs) {
     check_drill(scenario, run);
     if (!names.insert(scenario.name).second)
-      throw_error(Code::usage, "{}: name: found '{}' twice, each scenario of a drill needs its own",
-                  scenario.file.string(), scenario.name);
+      throw_usage("{}: name: found '{}' twice, each scenario of a drill needs its own", scenario.file.string(),
+                  scenario.name);
   }
   take_output_folder(folder, "drill");
   std::map<std::string, fs::path> undisturbed;  // by run

@@ -160,8 +160,8 @@ void fail_save(FaultEvent& e, const RunSpec& run) {
 
 SimulatedScenario simulate_drill(const DrillInput& input, const MeasuredRecovery& m) {
   if (m.run != input.run.name || m.ranks != input.run.layout.world())
-    throw_error(Code::usage, "{}: found run {} on {} ranks, recoveries were measured of {} on {}",
-                input.scenario.file.string(), input.run.name, input.run.layout.world(), m.run, m.ranks);
+    throw_usage("{}: found run {} on {} ranks, recoveries were measured of {} on {}", input.scenario.file.string(),
+                input.run.name, input.run.layout.world(), m.run, m.ranks);
   const double hang_s = m.hang_detect_s.value_or(input.run.dist_timeout_s);
   Scenario scenario = input.scenario;
   std::erase_if(scenario.events, [&](const FaultEvent& e) {

@@ -41,7 +41,7 @@ std::vector<StepTimeline> timelines_in(const json& steps, const std::string& ori
           "{}: holds other ops than the step program of this run; rehearse again with both programs of one build",
           origin);
   }
-  if (out.empty()) throw_error(Code::usage, "{}: holds no steps, needs at least one; rehearse again", origin);
+  if (out.empty()) throw_usage("{}: holds no steps, needs at least one; rehearse again", origin);
   return out;
 }
 

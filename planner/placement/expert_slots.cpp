@@ -105,17 +105,15 @@ std::vector<std::int64_t> fill_slots(const std::vector<std::vector<double>>& cou
                                      const SlotOptions& options, const std::vector<std::int64_t>& from) {
   const std::int64_t experts = counts.empty() ? 0 : static_cast<std::int64_t>(counts[0].size());
   if (expert_ranks < 1 || experts == 0 || experts % expert_ranks != 0)
-    throw_error(Code::usage,
-                "placement: found {} experts on {} expert ranks, needs a number of ranks that divides the experts",
+    throw_usage("placement: found {} experts on {} expert ranks, needs a number of ranks that divides the experts",
                 experts, expert_ranks);
   if (options.further < 0 || experts / expert_ranks + options.further > experts)
-    throw_error(Code::usage,
-                "placement: found {} further slots on {} ranks, needs 0 to {}: a rank holds each of {} "
-                "experts once at most",
-                options.further, expert_ranks, experts - experts / expert_ranks, experts);
+    throw_usage(
+        "placement: found {} further slots on {} ranks, needs 0 to {}: a rank holds each of {} experts once at most",
+        options.further, expert_ranks, experts - experts / expert_ranks, experts);
   const bool by_node = options.ranks_per_node > 0 && options.ranks_per_node < expert_ranks;
   if (by_node && expert_ranks % options.ranks_per_node != 0)
-    throw_error(Code::usage, "placement: found {} expert ranks on nodes of {}, needs whole nodes", expert_ranks,
+    throw_usage("placement: found {} expert ranks on nodes of {}, needs whole nodes", expert_ranks,
                 options.ranks_per_node);
   const auto shares = normalised(counts, expert_ranks);
   const std::vector<std::int64_t> expert_of = experts_with_copies(shares, expert_ranks, options.further);
@@ -147,7 +145,7 @@ std::vector<std::int64_t> fill_slots(const std::vector<std::vector<double>>& cou
 Placement fill_slots(const std::vector<LoadScenario>& scenarios, std::int64_t layers, std::int64_t expert_ranks,
                      const SlotOptions& options) {
   if (scenarios.empty() || layers < 1 || std::ranges::any_of(scenarios, [](const auto& s) { return s.counts.empty(); }))
-    throw_error(Code::usage, "placement: found {} layers and {} scenarios, needs loads of at least one layer", layers,
+    throw_usage("placement: found {} layers and {} scenarios, needs loads of at least one layer", layers,
                 scenarios.size());
   Placement out;
   using Known = std::pair<std::vector<std::vector<double>>, std::vector<std::int64_t>>;

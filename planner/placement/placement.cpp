@@ -16,8 +16,7 @@ constexpr int kAlwaysProved = 16;  // at most 2.6 million packings (4 ranks x 4)
 detail::PackProblem problem_of(const std::vector<std::vector<double>>& counts, std::int64_t expert_ranks) {
   const std::size_t experts = counts.empty() ? 0 : counts[0].size();
   if (expert_ranks < 1 || experts == 0 || experts % static_cast<std::size_t>(expert_ranks) != 0)
-    throw_error(Code::usage,
-                "placement: found {} experts on {} expert ranks, needs a number of ranks that divides the experts",
+    throw_usage("placement: found {} experts on {} expert ranks, needs a number of ranks that divides the experts",
                 experts, expert_ranks);
   detail::PackProblem p;
   p.ranks = static_cast<int>(expert_ranks);
@@ -27,10 +26,10 @@ detail::PackProblem problem_of(const std::vector<std::vector<double>>& counts, s
   for (std::size_t s = 0; s < counts.size(); ++s) {
     const double sum = std::accumulate(counts[s].begin(), counts[s].end(), 0.0);
     if (counts[s].size() != experts || !(sum > 0) || *std::min_element(counts[s].begin(), counts[s].end()) < 0)
-      throw_error(Code::usage,
-                  "placement: scenario {}: found {} experts with {:g} tokens, needs {} experts with counts >= 0 and "
-                  "some tokens",
-                  s, counts[s].size(), sum, experts);
+      throw_usage(
+          "placement: scenario {}: found {} experts with {:g} tokens, needs {} experts with counts >= 0 and some "
+          "tokens",
+          s, counts[s].size(), sum, experts);
     for (std::size_t e = 0; e < experts; ++e)
       p.weight[e * counts.size() + s] = counts[s][e] / sum * static_cast<double>(expert_ranks);
   }
@@ -72,12 +71,10 @@ const std::vector<double>& row_of(const LoadScenario& scenario, std::int64_t lay
 
 void check(const std::vector<LoadScenario>& scenarios, std::int64_t layers) {
   if (layers < 1 || scenarios.empty())
-    throw_error(Code::usage, "placement: found {} layers and {} scenarios, needs at least one of each", layers,
-                scenarios.size());
+    throw_usage("placement: found {} layers and {} scenarios, needs at least one of each", layers, scenarios.size());
   for (const auto& s : scenarios)
     if (s.counts.empty())
-      throw_error(Code::usage,
-                  "placement: scenario '{}': found no rows, needs tokens per expert for at least one layer", s.name);
+      throw_usage("placement: scenario '{}': found no rows, needs tokens per expert for at least one layer", s.name);
 }
 
 /// A scenario whose rows are the mean shares of all scenarios.

@@ -138,14 +138,14 @@ void check_prices(const std::vector<StudySpec>& studies, const DecisionSpec& ask
     const bool money = costs_money(s.prices);
     if (money) {
       if (first && first->prices->currency != s.prices->currency)
-        throw_error(Code::usage, "plan: found prices of {} in {} and of {} in {}; needs one currency",
-                    first->cluster.name, first->prices->currency, s.cluster.name, s.prices->currency);
+        throw_usage("plan: found prices of {} in {} and of {} in {}; needs one currency", first->cluster.name,
+                    first->prices->currency, s.cluster.name, s.prices->currency);
       first = &s;
     }
     const auto needs = [&](bool there, const char* what) {
       if (!there)
-        throw_error(Code::usage, "plan: found {} without prices of {}; needs a map prices in the cluster or the study",
-                    what, s.cluster.name);
+        throw_usage("plan: found {} without prices of {}; needs a map prices in the cluster or the study", what,
+                    s.cluster.name);
     };
     needs(!asked.budget || money, "--budget");
     needs(s.prefer != Prefer::money || money, "prefer: money");

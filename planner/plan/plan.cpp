@@ -108,7 +108,7 @@ CadenceInput cadence_input_of(const PlanInputs& inputs, const Layout& layout, co
     in.tolerance = {state_copies(layout), s.replica_loss.recover_s, s.replica_loss.stall_s,
                     sequences_of_group(s, layout)};
   if (in.tolerance.replicas > 0 && !(in.mtbf_s.value > s.replica_loss.stall_s))
-    throw_error(Code::usage, "replica_loss: found a stall of {} and {} between failures, needs failures further apart",
+    throw_usage("replica_loss: found a stall of {} and {} between failures, needs failures further apart",
                 format_seconds(s.replica_loss.stall_s), format_seconds(in.mtbf_s.value));
   const bool measured = s.checkpoint.rates.read.measured() && s.recovery.empty();
   if (measured || checkpoint.reload_s.value > in.recovery.reload_s.value)

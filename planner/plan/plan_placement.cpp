@@ -122,10 +122,10 @@ std::string compared(const std::vector<Alternative>& all, const Alternative& bes
 void plan_placements(SearchProblem& problem, Plan& plan, const SearchProgress& progress) {
   if (!recorded(problem)) {
     if (asks_for_copies(problem))
-      throw_error(Code::usage,
-                  "search.expert_copies: found {}, and no recorded loads that say which experts are busy; needs "
-                  "histograms under routing, or 0",
-                  *std::ranges::max_element(problem.space.expert_copies));
+      throw_usage(
+          "search.expert_copies: found {}, and no recorded loads that say which experts are busy; needs histograms "
+          "under routing, or 0",
+          *std::ranges::max_element(problem.space.expert_copies));
     return;
   }
   std::set<std::int64_t> degrees;

@@ -272,8 +272,7 @@ const char* const kTarget = "model.activation_checkpointing_target";
 void write_foundry_model(RecipeDraft& draft) {
   const ModelSpec& m = draft.run.model;
   if (const std::vector<std::string> beyond = beyond_mpt(m); !beyond.empty())
-    throw_error(Code::usage,
-                "model {}: found {}, needs a model of LLM Foundry's mpt_causal_lm, which has none of these", m.name,
+    throw_usage("model {}: found {}, needs a model of LLM Foundry's mpt_causal_lm, which has none of these", m.name,
                 fmt::join(beyond, ", "));
   draft.out.put("model.name", "mpt_causal_lm");
   draft.out.put("model.init_device", m.experts > 0 ? "mixed" : "meta");

@@ -256,10 +256,10 @@ ModelSpec megatron_default_model() {
 void write_megatron_model(RecipeDraft& draft, MegatronKeys keys) {
   const ModelSpec& m = draft.run.model;
   if (m.linear.on() || !m.ffn_layers.repeats.empty())
-    throw_error(Code::usage,
-                "model {}: found layers with linear mixers or without an FFN, needs softmax attention and an FFN in "
-                "every layer to be said in Megatron-Core's fields; megatron-bridge has recipes of some such models",
-                m.name);
+    throw_usage(
+        "model {}: found layers with linear mixers or without an FFN, needs softmax attention and an FFN in every "
+        "layer to be said in Megatron-Core's fields; megatron-bridge has recipes of some such models",
+        m.name);
   write_megatron_rows(shape_rows(), draft, keys);
   keys.put("ffn_hidden_size", m.dense_ffn > 0 ? m.dense_ffn : m.ffn);
   keys.put("normalization", m.norm == Norm::rmsnorm ? "RMSNorm" : "LayerNorm");

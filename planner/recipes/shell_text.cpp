@@ -122,7 +122,7 @@ class Script {
         const bool apart = splits && (quote == 0 || values.size() > 1);
         for (std::size_t i = 0; i < values.size(); ++i) {
           if ((made_ += values[i].size() + 1) > kMostMade)
-            throw_error(Code::usage, "{}: found variables that stand for more than {} bytes", origin_, kMostMade);
+            throw_usage("{}: found variables that stand for more than {} bytes", origin_, kMostMade);
           if (apart && i > 0) out.push_back(std::exchange(word, ""));
           word += (!apart && i > 0 ? " " : "") + values[i];
         }

@@ -168,7 +168,7 @@ Settings settings_from_yaml(const std::string& text, const std::string& origin) 
 Settings settings_from_yaml(const std::string& text, const std::string& origin, const KeySet& spread) {
   Settings out(origin);
   const YAML::Node root = load_yaml(text, origin);
-  if (!root.IsMap()) throw_error(Code::usage, "{}: found no map, needs YAML with one", origin);
+  if (!root.IsMap()) throw_usage("{}: found no map, needs YAML with one", origin);
   add_map(root, "", spread, out);
   return out;
 }

@@ -101,8 +101,7 @@ void check_asked(const SearchProblem& p) {
   check(s.recompute, [](Layout& l, const Recompute& v) { l.recompute = v; });
   for (const std::int64_t copies : s.expert_copies)
     if (copies > 0 && stack.placement != PlacementSupport::copies)
-      throw_error(Code::usage, "stack {}: found expert_copies {}, which its trainer does not run", p.stack.name,
-                  copies);
+      throw_usage("stack {}: found expert_copies {}, which its trainer does not run", p.stack.name, copies);
 }
 
 }  // namespace

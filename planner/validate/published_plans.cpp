@@ -25,7 +25,7 @@ double usable_memory_bytes(const std::string& gpu) {
       if (const auto sheet = data_sheet(cluster.gpu_name); sheet && sheet->name == wanted->name)
         return cluster.usable_memory_bytes;
     }
-  throw_error(Code::usage, "published plans: found a run on {}, needs a GPU of a cluster in configs/clusters", gpu);
+  throw_usage("published plans: found a run on {}, needs a GPU of a cluster in configs/clusters", gpu);
 }
 
 PredictedPlan predicted(const SearchProblem& problem, const Layout& layout) {

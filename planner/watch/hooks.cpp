@@ -143,10 +143,10 @@ void check_start(const WatchHooks& hooks, const WatchRules& rules) {
   if (lost == rules.signals.end()) return;
   for (const std::string& word : hooks.commands.at(HookKind::start).words)
     if (std::ranges::count(names_in(word), "layout") > 0) return;
-  throw_error(Code::usage,
-              "{}: start.command: found no {{layout}}, which the rule '{}' needs: a run goes back to an older "
-              "checkpoint by the run file that it is started with",
-              hooks.file.string(), lost->name);
+  throw_usage(
+      "{}: start.command: found no {{layout}}, which the rule '{}' needs: a run goes back to an older checkpoint by "
+      "the run file that it is started with",
+      hooks.file.string(), lost->name);
 }
 
 std::vector<std::string> filled_in(const HookCommand& command, const HookValues& values) {

@@ -31,10 +31,9 @@ void check_names(const FleetObservation& fleet) {
                                   [](unsigned char c) { return std::isalnum(c) || c == '.' || c == '_' || c == '-'; });
     if (node.name.empty() || !std::isalnum(static_cast<unsigned char>(node.name.front())) || !word ||
         node.name == "ALL")
-      throw_error(
-          Code::usage,
-          "found a node named '{}', allowed are letters, digits, '.', '_' and '-', the first a letter or digit, "
-          "and not ALL",
+      throw_usage(
+          "found a node named '{}', allowed are letters, digits, '.', '_' and '-', the first a letter or digit, and "
+          "not ALL",
           node.name);
   }
 }
@@ -201,7 +200,7 @@ ActionEnd RunWatch::sweep(const HookCommand& command, HookValues values) {
     const FleetObservation fleet = read_fleet({file});
     check_names(fleet);
     out.sweep = judge(fleet);
-    if (says_nothing(out.sweep)) throw_error(Code::usage, "{}: holds nothing that can be judged", file.string());
+    if (says_nothing(out.sweep)) throw_usage("{}: holds nothing that can be judged", file.string());
   } catch (const Error& e) {
     out.end.how = HookEnd::How::no_answer;
     out.end.said = e.what();

@@ -25,7 +25,7 @@ std::vector<std::vector<std::string>> combinations(const std::vector<KeyValuesOf
       }
     rows = std::move(longer);
     if (rows.size() > kMostRows)
-      throw_error(Code::usage, "whatif: found more than {} combinations of swept values; sweep fewer", kMostRows);
+      throw_usage("whatif: found more than {} combinations of swept values; sweep fewer", kMostRows);
   }
   return rows;
 }

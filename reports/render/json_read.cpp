@@ -150,7 +150,7 @@ Report report_from_json(const nlohmann::json& document, const std::string& origi
   try {
     check(report);
   } catch (const Error& e) {  // check() reports a bug of ours; in a file it is the user's input
-    throw_error(Code::usage, "{}: {}", origin, e.what());
+    throw_usage("{}: {}", origin, e.what());
   }
   return report;
 }

@@ -27,7 +27,7 @@ class RunLine {
   }
   std::int64_t needed(const std::string& column, double highest = 1e6) const {
     if (const auto value = count(column, highest)) return *value;
-    throw_error(Code::usage, "{} not said", column);
+    throw_usage("{} not said", column);
   }
 
  private:

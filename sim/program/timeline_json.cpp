@@ -45,7 +45,7 @@ StepTimeline timeline_from_json(const json& document, const std::string& origin)
       t.ops.push_back(std::move(r));
     }
   } catch (const json::exception& e) {
-    throw_error(Code::usage, "{}: not a step timeline: {}; needs the timeline.json of a run", origin, e.what());
+    throw_usage("{}: not a step timeline: {}; needs the timeline.json of a run", origin, e.what());
   }
   return t;
 }

@@ -42,10 +42,10 @@ Options parse(std::vector<std::string> arguments) {
   try {
     app.parse(arguments);
   } catch (const CLI::ParseError& e) {
-    throw_error(Code::usage,
-                "bench --for: {}; allowed beside it are --worth, --device, --samples, --seed, --quick, --dry-run, "
-                "--output and --json",
-                e.what());
+    throw_usage(
+        "bench --for: {}; allowed beside it are --worth, --device, --samples, --seed, --quick, --dry-run, --output and "
+        "--json",
+        e.what());
   }
   return o;
 }
@@ -53,13 +53,12 @@ Options parse(std::vector<std::string> arguments) {
 void check_device(const Options& o, const ClusterSpec& cluster) {
   const bool cuda = o.device == "cuda";
   if (cluster.shared_cores() && cuda)
-    throw_error(Code::usage, "{}: found --device cuda, the study's ranks share the cores of a host; leave --device out",
-                o.study);
+    throw_usage("{}: found --device cuda, the study's ranks share the cores of a host; leave --device out", o.study);
   if (!cluster.shared_cores() && !cuda)
-    throw_error(Code::usage,
-                "{}: found --device cpu, but its shapes are wanted of {}, and a CPU's times say nothing of it; use "
-                "--device cuda on a machine with one, or --dry-run to see the list",
-                o.study, cluster.gpu_name);
+    throw_usage(
+        "{}: found --device cpu, but its shapes are wanted of {}, and a CPU's times say nothing of it; use --device "
+        "cuda on a machine with one, or --dry-run to see the list",
+        o.study, cluster.gpu_name);
 }
 
 std::string duration(const StudyShapes& shapes, int samples) {
@@ -83,7 +82,7 @@ void list(const StudyShapes& shapes, int samples) {
 std::optional<double> worth_seconds(const Options& o) {
   if (o.worth.empty()) return std::nullopt;
   const double seconds = parse_seconds(o.worth, "--worth");
-  if (!(seconds > 0)) throw_error(Code::usage, "--worth: found {}, needs a time above 0, as 10m", o.worth);
+  if (!(seconds > 0)) throw_usage("--worth: found {}, needs a time above 0, as 10m", o.worth);
   return seconds;
 }
 
@@ -98,8 +97,7 @@ void keep_the_best(const Options& o, const PlanInputs& inputs, double seconds, S
     for (const Worth& row : best.left_out)
       for (const MissingShape& shape : row.shapes)
         least = std::min(least, estimated_s(shape, !shapes.gpu.empty(), o.samples));
-    throw_error(Code::usage, "--worth: found {}, needs at least {}, which one shape takes", o.worth,
-                format_seconds(least));
+    throw_usage("--worth: found {}, needs at least {}, which one shape takes", o.worth, format_seconds(least));
   }
   shapes.missing.clear();
   if (best.taken.empty())

@@ -37,10 +37,10 @@ std::string with_rows_of_numbers(const std::string& json) {
 /// The files of configs/constants anew, or in another folder.
 void fit_published(const Options& o) {
   if (!o.profiles.empty() || o.json || o.allow_assumed)
-    throw_error(Code::usage, "calibrate --published: found {}, which belongs to profiles; leave it out",
-                o.json            ? "--json"
-                : o.allow_assumed ? "--allow-assumed"
-                                  : "a profile");
+    throw_usage("calibrate --published: found {}, which belongs to profiles; leave it out", o.json ? "--json"
+                                                                                            : o.allow_assumed
+                                                                                                ? "--allow-assumed"
+                                                                                                : "a profile");
   const std::filesystem::path folder = o.output.empty() ? configs_folder() / "constants" : make_folder(o.output);
   for (const auto& [name, document] : PublishedTimes::get().documents()) {
     write_file_atomically(folder / (name + ".json"), with_rows_of_numbers(document.dump(1)) + "\n");
@@ -51,8 +51,7 @@ void fit_published(const Options& o) {
 void run_calibrate(const Options& o) {
   if (o.published) return fit_published(o);
   if (o.profiles.empty())
-    throw_error(Code::usage,
-                "calibrate: found no profile, needs one or more, or --published; windtunnel bench makes them");
+    throw_usage("calibrate: found no profile, needs one or more, or --published; windtunnel bench makes them");
   std::vector<Profile> profiles;
   for (const std::string& profile : o.profiles) profiles.push_back(read_profile(find_config("profiles", profile)));
   const CalibrationResult result = calibrate(profiles, {o.allow_assumed});

@@ -29,7 +29,7 @@ void compare(const Options& o) {
   for (const std::string& seen : o.calibrated_on)
     if (std::none_of(o.folders.begin(), o.folders.end(),
                      [&](const std::string& folder) { return std::filesystem::equivalent(seen, folder); }))
-      throw_error(Code::usage, "compare: found --calibrated-on {}, allowed is one of the folders to compare: {}", seen,
+      throw_usage("compare: found --calibrated-on {}, allowed is one of the folders to compare: {}", seen,
                   fmt::join(o.folders, ", "));
   const MachineData machine = read_machine(o.machine);
   std::vector<RunComparison> comparisons;

@@ -56,7 +56,7 @@ std::string samples_in_words(const PackResult& r, const PackOptions& options) {
 void pack(const PackWords& words) {
   PackOptions options = words.options;
   if (options.seq_len < 1)
-    throw_error(Code::usage, "--seq-len: found {}, allowed are whole numbers from 1; give the tokens a sample predicts",
+    throw_usage("--seq-len: found {}, allowed are whole numbers from 1; give the tokens a sample predicts",
                 options.seq_len);
   options.samples = sample_kind_from_string(words.samples);
   options.wrap = !words.no_wrap;

@@ -148,8 +148,7 @@ std::vector<std::filesystem::path> folders_to_check(const CheckWords& words, Dat
   options.seq_len = words.seq_len;
   if (std::filesystem::is_directory(words.what)) return {words.what};
   if (!std::filesystem::exists(words.what) && words.what.find('/') != std::string::npos)
-    throw_error(Code::usage,
-                "{}: found nothing there, allowed is the folder of a data set or a run file; check the path",
+    throw_usage("{}: found nothing there, allowed is the folder of a data set or a run file; check the path",
                 words.what);
   const RunSpec run = read_run(find_config("runs", words.what));
   if (!options.seq_len) options.seq_len = run.seq;
@@ -158,15 +157,13 @@ std::vector<std::filesystem::path> folders_to_check(const CheckWords& words, Dat
   std::vector<std::filesystem::path> folders;
   for (const StreamSpec& stream : run.dataset.streams) {
     if (stream.local_folder().empty())
-      throw_error(
-          Code::usage,
+      throw_usage(
           "{}: stream {}: found remote {} alone, allowed is a local folder; fetch it, or check a folder by name",
           words.what, stream.name, stream.remote_folder());
     folders.emplace_back(stream.local_folder());
   }
   if (folders.empty())
-    throw_error(Code::usage, "{}: found no train_loader, allowed is a run with a data set; add train_loader.dataset",
-                words.what);
+    throw_usage("{}: found no train_loader, allowed is a run with a data set; add train_loader.dataset", words.what);
   return folders;
 }
 

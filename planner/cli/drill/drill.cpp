@@ -28,10 +28,9 @@ struct Options {
 /// Adds randomly drawn scenarios; their files are in the drill's folder.
 void add_random(const Options& o, std::vector<DrillInput>& inputs) {
   if (o.count < 1 || o.seed < 0 || o.first < 0)
-    throw_error(
-        Code::usage,
-        "drill random: found --count {} --first {} --seed {}, needs a count of 1 or more, and a first and a seed "
-        "of 0 or more",
+    throw_usage(
+        "drill random: found --count {} --first {} --seed {}, needs a count of 1 or more, and a first and a seed of 0 "
+        "or more",
         o.count, o.first, o.seed);
   struct Drawn {
     RunSpec run;
@@ -55,7 +54,7 @@ void add_random(const Options& o, std::vector<DrillInput>& inputs) {
 void simulate(const Options& o) {
   std::vector<std::pair<std::string, SimulatedScenario>> simulated;
   for (const std::string& name : o.scenarios) {
-    if (name == "random") throw_error(Code::usage, "drill --simulate: found random, needs scenarios by name or file");
+    if (name == "random") throw_usage("drill --simulate: found random, needs scenarios by name or file");
     const DrillInput input = read_drill_input(name);
     simulated.emplace_back(
         input.scenario.name,
@@ -70,7 +69,7 @@ void simulate(const Options& o) {
 
 void drill(const Options& o) {
   if (o.simulate) return simulate(o);
-  if (!o.recovery.empty()) throw_error(Code::usage, "drill: found --recovery, which only --simulate uses");
+  if (!o.recovery.empty()) throw_usage("drill: found --recovery, which only --simulate uses");
   const auto said = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
   std::vector<DrillInput> inputs;
   for (const std::string& name : o.scenarios)

@@ -22,8 +22,7 @@ std::filesystem::path run_file_of(const std::string& plan) {
   if (!std::filesystem::is_directory(plan)) return find_config("runs", plan);
   const std::filesystem::path file = std::filesystem::path(plan) / "plan.yaml";
   if (!std::filesystem::exists(file))
-    throw_error(Code::usage, "{}: found a folder without plan.yaml, needs what windtunnel plan -o wrote, or a run file",
-                plan);
+    throw_usage("{}: found a folder without plan.yaml, needs what windtunnel plan -o wrote, or a run file", plan);
   return file;
 }
 

@@ -59,8 +59,8 @@ NodeObservation read_dcgm(const std::string& file, const std::string& node) {
   // In a container the exporter has its own host name. Several nodes: the file is not of this node alone.
   for (const NodeObservation& each : seen)
     if (seen.size() == 1 || each.name == node) return each;
-  throw_error(Code::usage, "--dcgm {}: found {} nodes, none of them {}; needs the metrics of this node's exporter",
-              file, seen.size(), node);
+  throw_usage("--dcgm {}: found {} nodes, none of them {}; needs the metrics of this node's exporter", file,
+              seen.size(), node);
 }
 
 DriverReports read_driver_reports(const Options& o) {
@@ -143,10 +143,9 @@ void look_at_node(FleetObservation& fleet, const Options& o) {
 }
 
 void watch(const Options& o) {
-  if (o.mfu_below <= 0)
-    throw_error(Code::usage, "--watch {}: found no threshold, needs --mfu-below, as in: --mfu-below 0.3", o.run);
+  if (o.mfu_below <= 0) throw_usage("--watch {}: found no threshold, needs --mfu-below, as in: --mfu-below 0.3", o.run);
   if (o.dcgm == "-" || o.kernel_log == "-")
-    throw_error(Code::usage, "--watch {}: found '-', needs files, which it can read when it has to", o.run);
+    throw_usage("--watch {}: found '-', needs files, which it can read when it has to", o.run);
   JudgeOptions options;
   options.diagnosis.mfu_below = o.mfu_below;
   FleetObservation fleet;

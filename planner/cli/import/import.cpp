@@ -147,16 +147,15 @@ struct Options {
 void add_cluster(Profile& profile, const std::string& name) {
   const ClusterSpec cluster = read_cluster(name);
   if (cluster.shared_cores())
-    throw_error(Code::usage, "--cluster {}: found a host whose ranks share cores, needs a cluster of GPUs", name);
+    throw_usage("--cluster {}: found a host whose ranks share cores, needs a cluster of GPUs", name);
   if (!cluster.others.empty())
-    throw_error(Code::usage, "--cluster {}: found nodes of several kinds, needs a cluster of those that were measured",
-                name);
+    throw_usage("--cluster {}: found nodes of several kinds, needs a cluster of those that were measured", name);
   const auto device = profile.fingerprint.find("device");
   const auto sheet = data_sheet(cluster.gpu_name);
   const auto measured = device == profile.fingerprint.end() ? std::nullopt : data_sheet(device->second);
   if (sheet && measured && sheet->name != measured->name)
-    throw_error(Code::usage, "--cluster {}: found a measurement of {}, needs one of the cluster's {}", name,
-                device->second, cluster.gpu_name);
+    throw_usage("--cluster {}: found a measurement of {}, needs one of the cluster's {}", name, device->second,
+                cluster.gpu_name);
   profile.fingerprint["nvlink_Bps"] = fmt::format("{:.6g}", cluster.nvswitch_Bps);
   profile.fingerprint["nic_Bps"] = fmt::format("{:.6g}", cluster.nic_per_gpu_Bps());
   profile.fingerprint["transport"] = cluster.transport;
@@ -173,13 +172,11 @@ void import_file(const Options& o) {
     profile = from_nccl_tests(text, o.file);
     report = nccl_tests_report(profile);
   } else {
-    if (text.starts_with("\x1f\x8b"))
-      throw_error(Code::usage, "{}: found gzip, needs plain text; unpack it with gunzip", o.file);
+    if (text.starts_with("\x1f\x8b")) throw_usage("{}: found gzip, needs plain text; unpack it with gunzip", o.file);
     // Read more leniently than our own files: many versions of profilers write these, some with duplicate keys.
     const nlohmann::json document = lax_json(text);
     if (!is_chrome_trace(document) && !is_nvbench(document))
-      throw_error(
-          Code::usage,
+      throw_usage(
           "{}: found {}, needs the text that nccl-tests print (with algbw and busbw), the JSON of nvbench (with "
           "devices and benchmarks) or a JSON trace of PyTorch's profiler (with traceEvents)",
           o.file,

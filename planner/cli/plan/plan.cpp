@@ -52,9 +52,9 @@ Settings settings_of(const Options& o) {
   for (const std::string& one : o.set) {
     settings.push_back(parse_assignment(one, false));
     const std::string& key = settings.back().key;
-    if (!seen.insert(key).second) throw_error(Code::usage, "--set {}: found twice, needs one value", key);
+    if (!seen.insert(key).second) throw_usage("--set {}: found twice, needs one value", key);
     if (const auto flag = by_flag.find(key); flag != by_flag.end() && flag->second)
-      throw_error(Code::usage, "--set {}: found beside --{}, which says it, too; give one of them", key, key);
+      throw_usage("--set {}: found beside --{}, which says it, too; give one of them", key, key);
   }
   Settings out;
   for (auto& [key, value] : assignments_of(settings))
@@ -77,8 +77,7 @@ std::string quick_study(const Options& o, const Settings& settings) {
   };
   const bool node_given = given(settings.others, "cluster.gpus_per_node") != settings.others.end();
   if (!node_given && gpus > cluster.gpus_per_node && gpus % cluster.gpus_per_node != 0)  // an error about the flag
-    throw_error(Code::usage, "--gpus: found {}, needs whole nodes of {} GPUs ({})", gpus, cluster.gpus_per_node,
-                cluster.name);
+    throw_usage("--gpus: found {}, needs whole nodes of {} GPUs ({})", gpus, cluster.gpus_per_node, cluster.name);
   const ModelSpec model = read_model(o.model);
   const auto sequence = given(settings.others, "max_seq_len");
   const bool seq_given = sequence != settings.others.end();
@@ -153,18 +152,16 @@ DecisionSpec asked_options(const Options& o, const std::string& text, const std:
   if (!o.gpus.empty()) asked.options.gpus = parse_numbers(o.gpus, "--gpus");
   if (!o.finish_within.empty()) {
     asked.within_s = parse_seconds(o.finish_within, "--finish-within");
-    if (!(*asked.within_s > 0))
-      throw_error(Code::usage, "--finish-within: found {}, needs a time above 0, as 30d", o.finish_within);
+    if (!(*asked.within_s > 0)) throw_usage("--finish-within: found {}, needs a time above 0, as 30d", o.finish_within);
   }
   if (!o.budget.empty()) {
     asked.budget = parse_count(o.budget, "--budget");
-    if (!(*asked.budget > 0)) throw_error(Code::usage, "--budget: found {}, needs money above 0, as 5M", o.budget);
+    if (!(*asked.budget > 0)) throw_usage("--budget: found {}, needs money above 0, as 5M", o.budget);
   }
   if (o.prefer.empty()) return asked;
   const std::vector<std::string>& names = prefer_names();
   const auto preferred = std::find(names.begin(), names.end(), o.prefer);
-  if (preferred == names.end())
-    throw_error(Code::usage, "--prefer: found '{}', allowed {}", o.prefer, fmt::join(names, ", "));
+  if (preferred == names.end()) throw_usage("--prefer: found '{}', allowed {}", o.prefer, fmt::join(names, ", "));
   asked.prefer = static_cast<Prefer>(preferred - names.begin());
   return asked;
 }
@@ -216,7 +213,7 @@ void decide_command(const Options& o, const std::string& study, const std::strin
 }
 
 void plan_command(const Options& o) {
-  if (o.smaller < 0) throw_error(Code::usage, "--smaller: found {}, needs a number of 0 or more", o.smaller);
+  if (o.smaller < 0) throw_usage("--smaller: found {}, needs a number of 0 or more", o.smaller);
   // A study without a name gets that of its file, and errors refer to that file.
   const std::string origin = o.study.empty() ? "--model " + o.model : find_config("studies", o.study).string();
   const Settings settings = settings_of(o);

@@ -175,8 +175,8 @@ Table one_by_one(const Profile& profile, const std::string& kernel) {
          m.throttled.empty() ? Cell("-") : Cell(fmt::format("{}", fmt::join(m.throttled, ", ")), Status::bad)});
   }
   if (table.rows.empty())
-    throw_error(Code::usage, "profile show: found no measurement of '{}'{}; allowed are the kernels of the overview",
-                kernel, did_you_mean(kernel, names));
+    throw_usage("profile show: found no measurement of '{}'{}; allowed are the kernels of the overview", kernel,
+                did_you_mean(kernel, names));
   if (estimated) table.note = kEstimatedRates;
   return table;
 }

@@ -34,10 +34,10 @@ struct Options {
 fs::path run_file(const std::string& name) {
   const fs::path file = find_config("runs", name);
   if (file.extension() == ".json")
-    throw_error(Code::usage,
-                "{}: found a JSON document, a rehearsal needs a run file; give the plan.yaml that windtunnel plan "
-                "wrote beside it",
-                file.string());
+    throw_usage(
+        "{}: found a JSON document, a rehearsal needs a run file; give the plan.yaml that windtunnel plan wrote beside "
+        "it",
+        file.string());
   return file;
 }
 
@@ -45,8 +45,7 @@ fs::path run_file(const std::string& name) {
 std::shared_ptr<const OpCost> measured_times(const std::string& file, DeviceKind device) {
   const auto cost = make_times({.profiles = {}, .machine = file, .stack = ""}, this_machine(1), 1).cost;
   if (cost->traits().synchronous_host != (device == DeviceKind::cpu))
-    throw_error(
-        Code::usage,
+    throw_usage(
         "{}: found prices of {}, the rehearsal runs on {}; calibrate on a profile that windtunnel bench measured there",
         file, cost->traits().synchronous_host ? "a CPU" : "GPUs",
         device == DeviceKind::cpu ? "this machine's CPU" : "its GPU");

@@ -150,10 +150,9 @@ Validation validate_runs(const Options& o) {
 
 Validation validate_outside(const Options& o) {
   if (!o.stack.empty())
-    throw_error(Code::usage,
-                "--stack: found {} for a table of memory outside of the allocator, whose rows say their "
-                "framework; drop it",
-                o.stack);
+    throw_usage(
+        "--stack: found {} for a table of memory outside of the allocator, whose rows say their framework; drop it",
+        o.stack);
   return {.subject = "memory",
           .file = o.file,
           .method =

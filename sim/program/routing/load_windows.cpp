@@ -46,8 +46,7 @@ void add_shares(LoadScenario& a, const LoadScenario& b, std::int64_t layers) {
 
 LoadWindows read_load_windows(const std::vector<std::string>& names, std::int64_t steps, const ModelSpec& model) {
   if (model.experts == 0)
-    throw_error(Code::usage, "drift: found loads of experts for model {}, which has none; drop the section",
-                model.name);
+    throw_usage("drift: found loads of experts for model {}, which has none; drop the section", model.name);
   LoadWindows out{{}, steps};
   if (const std::string file = names.size() == 1 ? find_config("routing", names[0]).string() : "";
       !file.empty() && is_recording(file))
@@ -55,10 +54,10 @@ LoadWindows read_load_windows(const std::vector<std::string>& names, std::int64_
   else
     for (const std::string& name : names) out.loads.push_back(read_load_scenario(name, model.experts));
   if (out.loads.size() < 2)
-    throw_error(Code::usage,
-                "drift: found {} of {} steps in {}, needs two windows at least: histograms in the order of time, or a "
-                "recording of twice as many steps",
-                out.loads.empty() ? "no window" : "one window", steps, names.empty() ? "an empty list" : names[0]);
+    throw_usage(
+        "drift: found {} of {} steps in {}, needs two windows at least: histograms in the order of time, or a "
+        "recording of twice as many steps",
+        out.loads.empty() ? "no window" : "one window", steps, names.empty() ? "an empty list" : names[0]);
   while (out.loads.size() > kMostWindows) {
     if (out.loads.size() % 2 == 1) {  // otherwise the last window would be half as long as the others
       out.loads.pop_back();
