@@ -44,15 +44,14 @@ struct DrillCheck {
            "found 'without_replica', the replicas of {} share one optimizer state (optimizer_shard {}); needs 1",
            run.name, run.layout.optimizer_shard);
     if (has(Recovery::without_replica) && run.device != DeviceKind::cpu)
-      fail("policy.on_loss",
-           "found 'without_replica', {} trains on the GPU, where groups of ranks cannot be broken up; "
-           "needs device: cpu",
-           run.name);
+      fail(
+          "policy.on_loss",
+          "found 'without_replica', {} trains on the GPU, where groups of ranks cannot be broken up; needs device: cpu",
+          run.name);
     if (has(Recovery::without_replica) && run.layout.shard % scenario.nodes.ranks != 0)
       fail("policy.on_loss",
-           "found 'without_replica', a replica of {} has {} ranks, which are no whole number of nodes "
-           "of {}",
-           run.name, run.layout.shard, scenario.nodes.ranks);
+           "found 'without_replica', a replica of {} has {} ranks, which are no whole number of nodes of {}", run.name,
+           run.layout.shard, scenario.nodes.ranks);
     if (scenario.policy.min_replicas > run.layout.replicate)
       fail("policy.min_replicas", "found {}, the run {} has {}", scenario.policy.min_replicas, run.name,
            run.layout.replicate);

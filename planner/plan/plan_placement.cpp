@@ -181,8 +181,7 @@ void judge_placement(const SearchProblem& problem, Plan& plan) {
       unseen_mean && !by_node ? fmt::format(", {:.2f} times on scenarios not planned on", *unseen_mean) : "";
   plan.placement_note = fmt::format(
       "{}: in the worst scenario the fullest rank has {:.2f} times the mean load instead of {:.2f} times{}; the "
-      "simulated "
-      "step is {}.",
+      "simulated step is {}.",
       further > 0 ? fmt::format("Each rank has {} for copies of busy experts{}",
                                 further == 1 ? "one slot" : fmt::format("{} slots", further), by_node ? ", " + how : "")
                   : "Experts " + how,

@@ -237,10 +237,9 @@ void read_hugging_face(RecipeReading& reading, const std::string& kind) {
   if (folder)
     reading.run.load_path = name;
   else if (!name.empty())
-    reading.assume(
-        fmt::format("model.pretrained: found true; weights are drawn by seed unless load_path names a folder "
-                    "with those of {}",
-                    name));
+    reading.assume(fmt::format(
+        "model.pretrained: found true; weights are drawn by seed unless load_path names a folder with those of {}",
+        name));
 }
 
 /// The adapter of an hf_causal_lm, if the recipe has one.

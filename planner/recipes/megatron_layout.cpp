@@ -85,8 +85,7 @@ void read_data_parallelism(RecipeReading& reading, MegatronKeys& keys, std::int6
     else
       reading.assume(
           fmt::format("data_parallel_shard_degree: found no distributed optimizer, taken as {} ranks that share its "
-                      "state, over which "
-                      "experts and sequences are dealt",
+                      "state, over which experts and sequences are dealt",
                       dealt));
     l.shard = dealt;
   }

@@ -101,11 +101,10 @@ class Search {
   void queue_groups() {
     groups_ = space_.groups();
     if (groups_.empty())
-      throw_error(
-          Code::finding,
-          "search: no layout that {} runs divides {} GPUs, {} experts and a batch of {}; set the study's search "
-          "axes to auto, or choose a batch that more GPUs divide",
-          p_.stack.name.empty() ? "the stack" : p_.stack.name, p_.gpus, p_.model.experts, p_.global_batch);
+      throw_error(Code::finding,
+                  "search: no layout that {} runs divides {} GPUs, {} experts and a batch of {}; set the study's "
+                  "search axes to auto, or choose a batch that more GPUs divide",
+                  p_.stack.name.empty() ? "the stack" : p_.stack.name, p_.gpus, p_.model.experts, p_.global_batch);
     for (std::size_t i = 0; i < groups_.size(); ++i) {
       const LayoutGroup& g = groups_[i];
       if (i % 64 == 0)
@@ -218,12 +217,11 @@ class Search {
     };
     for (const UnopenedGroup& g : result_.groups) take(g.layout, g.memory_bytes);
     for (const Candidate& c : result_.candidates) take(c.layout, c.memory_bytes);
-    throw_error(
-        Code::finding,
-        "nothing fits: the nearest miss, {} with recompute {} and microbatch {}, needs {} of {} a GPU; use more "
-        "GPUs, GPUs with more memory, or a shorter sequence",
-        nearest->name(), to_string(nearest->recompute), nearest->microbatch, format_bytes(bytes),
-        format_bytes(p_.memory_limit_bytes));
+    throw_error(Code::finding,
+                "nothing fits: the nearest miss, {} with recompute {} and microbatch {}, needs {} of {} a GPU; use "
+                "more GPUs, GPUs with more memory, or a shorter sequence",
+                nearest->name(), to_string(nearest->recompute), nearest->microbatch, format_bytes(bytes),
+                format_bytes(p_.memory_limit_bytes));
   }
 
   /// The objective is infinite for all remaining layouts.

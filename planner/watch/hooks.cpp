@@ -97,12 +97,11 @@ void check_words(YamlMap& map, HookKind kind, const std::vector<std::string>& wo
                  i);
       if (i == 0) map.fail("command", fmt::format("found {{{}}} as the program, needs a fixed one", name), i);
       if (is_script(words, i))
-        map.fail(
-            "command",
-            fmt::format("found {{{}}} where {} would have a shell read it; give it behind the script of sh -c, which "
-                        "reads it as \"$1\", or to a script of your own",
-                        name, words[0]),
-            i);
+        map.fail("command",
+                 fmt::format("found {{{}}} where {} would have a shell read it; give it behind the script of sh -c, "
+                             "which reads it as \"$1\", or to a script of your own",
+                             name, words[0]),
+                 i);
       writes = writes || name == "output";
     }
   if (kind == HookKind::sweep && !writes) map.fail("command", "found no {output}, needs the file that it writes");

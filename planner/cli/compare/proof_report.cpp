@@ -53,10 +53,8 @@ Table comparison_table(const std::vector<RunComparison>& comparisons) {
                       judged_percent(c.peak_error(), kPeakErrorBar)});
   t.note = fmt::format(
       "Measured: medians over the steps after 3 of warm-up ({} steps). Exposed communication: mean over ranks of the "
-      "time the "
-      "compute lane stood still for a collective. Routing: each run's own recording. Bars for runs not calibrated on: "
-      "step {:.0f} %, "
-      "exposed {:.0f} % of the step, peak {:.0f} %.",
+      "time the compute lane stood still for a collective. Routing: each run's own recording. Bars for runs not "
+      "calibrated on: step {:.0f} %, exposed {:.0f} % of the step, peak {:.0f} %.",
       comparisons.empty() ? 0 : comparisons.front().measured_steps, 100 * kStepErrorBar, 100 * kExposedErrorBar,
       100 * kPeakErrorBar);
   return t;
@@ -79,8 +77,7 @@ std::string error_sentence(const std::vector<RunComparison>& unseen) {
     peak = std::max(peak, std::abs(c.peak_error()));
   }
   return fmt::format(
-      "on {} {} it had not seen, step time was off by at most {:.1f} %, exposed communication by {:.1f} % of the "
-      "step, "
+      "on {} {} it had not seen, step time was off by at most {:.1f} %, exposed communication by {:.1f} % of the step, "
       "peak tensor memory by {:.2f} %",
       unseen.size(), unseen.size() == 1 ? "run" : "runs", 100 * step, 100 * exposed, 100 * peak);
 }
@@ -195,8 +192,8 @@ Table recovery_table(const DrillResult& result) {
                         seconds(p.load_s), seconds(p.first_step_s), seconds(p.replay_s), seconds(p.recovery_s())});
     }
   t.note =
-      "Detect: from the strike to the agent's notice. Stop: until all ranks are gone. Start: until the next ranks "
-      "are connected. Recovery: from the notice to the end of the first step.";
+      "Detect: from the strike to the agent's notice. Stop: until all ranks are gone. Start: until the next ranks are "
+      "connected. Recovery: from the notice to the end of the first step.";
   return t;
 }
 
@@ -249,9 +246,7 @@ Table predicted_recovery_table(const DrillResult& result) {
   for (double& each : off) each = std::abs(each);
   t.note =
       "Total: from the strike until all lost steps are done again, at least one step. Predicted: simulated months of "
-      "the same file, by "
-      "the "
-      "medians of the other scenarios of the run.";
+      "the same file, by the medians of the other scenarios of the run.";
   if (!off.empty())
     t.note += fmt::format(" Off by {:.0f} % in the median, by at most {:.0f} %; {} of {} within {:.0f} %.",
                           100 * median(off), 100 * *std::max_element(off.begin(), off.end()),
@@ -286,8 +281,7 @@ Table predicted_phases_table(const DrillResult& result) {
   }
   t.note =
       "Sums over the recoveries of a scenario. Redo: the first step and all lost ones. A notice is detected when the "
-      "run "
-      "has saved and ended.";
+      "run has saved and ended.";
   return t;
 }
 
@@ -314,11 +308,10 @@ Table simulated_recovery_table(const std::vector<std::pair<std::string, Simulate
 std::string drill_sentence(const DrillResult& result) {
   const auto passed =
       std::count_if(result.cases.begin(), result.cases.end(), [](const DrillCase& c) { return c.passed(); });
-  return result.passed() ? "Recovery was exact: every fault struck, and each run ended as its scenario says."
-                         : fmt::format(
-                               "Recovery was NOT exact: {} of {} scenarios passed; the folders of the cases "
-                               "have the rest.",
-                               passed, result.cases.size());
+  return result.passed()
+             ? "Recovery was exact: every fault struck, and each run ended as its scenario says."
+             : fmt::format("Recovery was NOT exact: {} of {} scenarios passed; the folders of the cases have the rest.",
+                           passed, result.cases.size());
 }
 
 Section drill_section(const DrillResult& result) {

@@ -88,8 +88,7 @@ std::string demo_summary(const DemoResult& result, const std::filesystem::path& 
   const std::vector<RunComparison> unseen(result.comparisons.begin() + 1, result.comparisons.end());
   return fmt::format(
       "Measured: {} training steps and {} benchmarks on this machine. Predictions: {}. Plan: {} Range: {}. Recovery "
-      "after {} injected faults was {}. "
-      "The report is {}.",
+      "after {} injected faults was {}. The report is {}.",
       result.run.steps, result.suites.measurements.size(), error_sentence(unseen) + disturbance(result.comparisons),
       plan_answer(result.inputs, result.plan), plan_range(result.plan), result.drill.cases.size(),
       result.drill.passed() ? "bitwise exact" : "NOT exact", report.string());

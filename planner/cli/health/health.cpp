@@ -174,16 +174,15 @@ void add_judge(const Command& health) {
 
 void add_health(CLI::App& app) {
   const Command command(app, "health",
-                        "Check nodes before and during a job: which one to cordon, why and how "
-                        "sure\nExample: windtunnel health --quick -o node-1.json");
+                        "Check nodes before and during a job: which one to cordon, why and how sure\nExample: "
+                        "windtunnel health --quick -o node-1.json");
   auto o = std::make_shared<Options>();
   command.option("-o,--output", o->output, "Write what was seen (JSON), for health judge");
   command.flag("--quick", o->quick, "Fewer repetitions and a smaller file");
   command.option("--storage", o->storage, "Folder to write and read a file in").shows_default();
   const Word fabric = command.flag("--fabric", o->fabric,
-                                   "All nodes at once, their GPUs and all-reduces between neighbours: under "
-                                   "Slurm, MPI or torchrun --no-python, one rank a "
-                                   "GPU; without a launcher one local rank a GPU");
+                                   "All nodes at once, their GPUs and all-reduces between neighbours: under Slurm, MPI "
+                                   "or torchrun --no-python, one rank a GPU; without a launcher one local rank a GPU");
   command
       .option("--ranks", o->ranks,
               "With --fabric, to try it: that many local ranks on the CPU, each taken for a node; all-reduces alone")

@@ -68,8 +68,8 @@ Settings settings_of(const Options& o) {
 std::string quick_study(const Options& o, const Settings& settings) {
   if (o.model.empty() || o.clusters.empty() || o.gpus.empty())
     throw Error(Code::usage,
-                "plan: found neither a study nor all of --model, --cluster and --gpus; give a study file, or "
-                "--model config.json --cluster hgx-h100 --gpus 256");
+                "plan: found neither a study nor all of --model, --cluster and --gpus; give a study file, or --model "
+                "config.json --cluster hgx-h100 --gpus 256");
   const std::int64_t gpus = parse_numbers(o.gpus, "--gpus").front();
   const ClusterSpec cluster = read_cluster(o.clusters.front());
   const auto given = [](const Assignments& assignments, const std::string& key) {
@@ -251,15 +251,14 @@ void plan_command(const Options& o) {
 }  // namespace
 
 void add_plan(CLI::App& app) {
-  const Command command(
-      app, "plan",
-      "Choose layout, checkpoint cadence and spares for a study, and say when the run is done.\n"
-      "Layouts searched: what the stack runs of FSDP, HSDP, expert, tensor, pipeline and context\n"
-      "parallelism, with recompute and microbatch, in bf16. Not searched: fp8.\n"
-      "Example: windtunnel plan dbrx-3072-h100 -o out/plan\n"
-      "         windtunnel plan --model config.json --cluster hgx-h100 --gpus 256 --set tokens=2T\n"
-      "         windtunnel plan dbrx-3072-h100 --gpus 1024..4096 --cluster hgx-h100 --cluster hgx-b200 "
-      "--finish-within 30d");
+  const Command command(app, "plan",
+                        "Choose layout, checkpoint cadence and spares for a study, and say when the run is done.\n"
+                        "Layouts searched: what the stack runs of FSDP, HSDP, expert, tensor, pipeline and context\n"
+                        "parallelism, with recompute and microbatch, in bf16. Not searched: fp8.\n"
+                        "Example: windtunnel plan dbrx-3072-h100 -o out/plan\n"
+                        "         windtunnel plan --model config.json --cluster hgx-h100 --gpus 256 --set tokens=2T\n"
+                        "         windtunnel plan dbrx-3072-h100 --gpus 1024..4096 --cluster hgx-h100 --cluster "
+                        "hgx-b200 --finish-within 30d");
   auto o = std::make_shared<Options>();
   command.option("study", o->study, "Study file, or a name in configs/studies");
   command.option("--model", o->model, "Hugging Face config.json, our YAML, or a name in configs/models");

@@ -244,16 +244,15 @@ json mfu_json(const PlanInputs& inputs) {
   return {{"flops_per_token", inputs.study.flops_per_token()},
           {"peak_flops", inputs.peak_flops},
           {"what",
-           "6 x weights used + 6 x layers x heads x head_dim x seq, causal attention counted as "
-           "half, no recompute; over the GPU's dense peak"}};
+           "6 x weights used + 6 x layers x heads x head_dim x seq, causal attention counted as half, no recompute; "
+           "over the GPU's dense peak"}};
 }
 
 std::string plan_yaml(const PlanInputs& inputs, const Plan& plan) {
-  std::string out =
-      comment("Plan of " + inputs.study.name + " for " + std::to_string(inputs.study.gpus) + " GPUs of " +
-              inputs.study.cluster.name +
-              ", by windtunnel plan. A run file for windtunnel train once train_loader.dataset.local names data, "
-              "launched with one rank per GPU by Slurm, MPI or torchrun.");
+  std::string out = comment("Plan of " + inputs.study.name + " for " + std::to_string(inputs.study.gpus) + " GPUs of " +
+                            inputs.study.cluster.name +
+                            ", by windtunnel plan. A run file for windtunnel train once train_loader.dataset.local "
+                            "names data, launched with one rank per GPU by Slurm, MPI or torchrun.");
   out += comment("Expected: " + plan_answer(inputs, plan) + " Range: " + plan_range(plan) + ".");
   out += comment(evidence_sentence(plan.step.evidence));
   out +=

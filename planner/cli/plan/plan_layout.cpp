@@ -27,13 +27,13 @@ KeyValues step_facts(const PlanInputs& inputs, const Plan& plan) {
                     Cell(plan.imbalance, fmt::format("{:.2f} (memory is sized for {:.2f}, p99 over {})", plan.imbalance,
                                                      plan.imbalance_p99, p99_basis(inputs)))}};
   if (step.mfu > 0)
-    facts.entries.emplace_back(
-        "MFU", Cell(step.mfu,
-                    fmt::format("{:.1f} % = {:.1f} GFLOP a token (no recompute, causal attention) x {} tokens/s/GPU "
-                                "over {:.0f} TFLOP/s",
-                                100 * step.mfu, inputs.study.flops_per_token() / 1e9,
-                                format_number(step.tokens_per_s_per_gpu), inputs.peak_flops / 1e12),
-                    Evidence::derived));
+    facts.entries.emplace_back("MFU",
+                               Cell(step.mfu,
+                                    fmt::format("{:.1f} % = {:.1f} GFLOP a token (no recompute, causal attention) x {} "
+                                                "tokens/s/GPU over {:.0f} TFLOP/s",
+                                                100 * step.mfu, inputs.study.flops_per_token() / 1e9,
+                                                format_number(step.tokens_per_s_per_gpu), inputs.peak_flops / 1e12),
+                                    Evidence::derived));
   return facts;
 }
 
@@ -154,8 +154,7 @@ Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t ro
   const Layout& chosen = plan.search.candidates[plan.search.chosen].layout;
   table.note += fmt::format(
       "{}x{}: {} of {}. Bound: no such step is shorter. Exposed: communication that nothing hides. Of layouts that "
-      "differ "
-      "in replicas and shards alone one is shown, and always the chosen one.",
+      "differ in replicas and shards alone one is shown, and always the chosen one.",
       chosen.replicate, chosen.shard, counted(chosen.replicate, "replica"),
       counted(chosen.shard, inputs.study.cluster.shared_cores() ? "rank" : "GPU"));
   return table;

@@ -54,8 +54,7 @@ std::string written_sentence(const Plan& plan) {
   const SourcedNumber& slowdown = plan.schedule.input.slowdown;
   return fmt::format(
       "A save to storage is {}; {} saves write {}, and {} are kept ({}). While one persists, training loses {:.2g} % "
-      "of "
-      "that time{}.",
+      "of that time{}.",
       format_bytes(bytes), format_number(saves), format_bytes(saves * bytes), RunSpec{}.keep_checkpoints,
       format_bytes(as_double(RunSpec{}.keep_checkpoints) * bytes), 100 * slowdown.value,
       slowdown.value > 0 ? fmt::format(" ({}: {})", to_string(slowdown.evidence.kind), slowdown.evidence.source) : "");
@@ -81,8 +80,7 @@ std::string retention_sentence(const Plan& plan) {
   const double interval_s = plan.schedule.cadence.interval_s.value;
   return fmt::format(
       "A silent error that is found after an hour in the mean needs {} kept saves, so that in 99 % of cases one is "
-      "older "
-      "than the error; one found after a day needs {}.",
+      "older than the error; one found after a day needs {}.",
       saves_to_keep(interval_s, 3600), saves_to_keep(interval_s, kDay_s));
 }
 
@@ -100,9 +98,8 @@ Table policies_table(const PolicyTable& policies) {
                   {"variation", "%", Align::right},
                   {"finish, median", "days", Align::right},
                   {"goodput beside a restart from storage", "points", Align::right}},
-      .note = fmt::format("Derived: {} simulated traces of faults by wall clock, the same for every policy. P10: "
-                          "90 % of traces do better. Beside: mean of the paired differences and its 95 % "
-                          "interval.",
+      .note = fmt::format("Derived: {} simulated traces of faults by wall clock, the same for every policy. P10: 90 % "
+                          "of traces do better. Beside: mean of the paired differences and its 95 % interval.",
                           policies.traces)};
   for (const PolicyRow& row : policies.rows) {
     if (row.outcome) {

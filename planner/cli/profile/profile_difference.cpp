@@ -133,13 +133,12 @@ Report difference_report(const Profile& a, const Profile& b) {
 
   Report report;
   report.title = "Two profiles";
-  report.answer = ratios.empty()
-                      ? "The two profiles have no measurement in common."
-                      : fmt::format(
-                            "Over {} in common b is {} against a (geometric mean of the medians' ratios); {} apart by "
-                            "their 95 % intervals; {:.1f} % within the sum of their spreads.",
-                            counted(ratios.size(), "measurement"), gate_change(geometric_mean(ratios)), apart,
-                            100 * static_cast<double>(within) / static_cast<double>(ratios.size()));
+  report.answer = ratios.empty() ? "The two profiles have no measurement in common."
+                                 : fmt::format(
+                                       "Over {} in common b is {} against a (geometric mean of the medians' ratios); "
+                                       "{} apart by their 95 % intervals; {:.1f} % within the sum of their spreads.",
+                                       counted(ratios.size(), "measurement"), gate_change(geometric_mean(ratios)),
+                                       apart, 100 * static_cast<double>(within) / static_cast<double>(ratios.size()));
   report.answer_range = fmt::format("only in a: {}; only in b: {}; a look, no verdict: windtunnel gate judges",
                                     only_a.size(), only_b.size());
   std::set<std::string> keys;

@@ -69,8 +69,7 @@ Table memory_table(const Rehearsal& r) {
   if (r.run.device == DeviceKind::cpu)
     t.note =
         "What was run holds the scratch of Gloo's gathers and reductions, as training on this device does; the plan's "
-        "two rows are for NCCL, "
-        "which has none in tensor memory. ";
+        "two rows are for NCCL, which has none in tensor memory. ";
   t.note += "Held to: 2 % or 4 MiB.";
   return t;
 }
@@ -140,12 +139,11 @@ Report rehearsal_report(const Rehearsal& r) {
   report.status = r.peak_holds() ? Status::none : Status::bad;
   Section section{"rehearsal", "Result", {}, {facts(r), op_table(r), memory_table(r)}};
   if (!reduced.empty())
-    section.items.insert(
-        section.items.begin(),
-        Callout{Status::warn, "Smaller than the plan",
-                "This machine ran the plan's program " + reduced +
-                    ". Ops, order, collectives and the memory replay are checked by it; times and bytes of the plan "
-                    "itself are not measured."});
+    section.items.insert(section.items.begin(),
+                         Callout{Status::warn, "Smaller than the plan",
+                                 "This machine ran the plan's program " + reduced +
+                                     ". Ops, order, collectives and the memory replay are checked by it; times and "
+                                     "bytes of the plan itself are not measured."});
   report.sections.push_back(std::move(section));
   report.payload = to_json(r);
   return report;

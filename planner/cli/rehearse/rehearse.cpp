@@ -108,8 +108,7 @@ void rehearse(const Options& o) {
     report.sections[0].items.push_back(
         Callout{Status::none, "For predicted times of these shapes",
                 fmt::format("windtunnel bench kernels --quick --run {0}/run.yaml -o {0}/bench.json; windtunnel "
-                            "calibrate {0}/bench.json -o {0}/machine.json; then "
-                            "again with --machine {0}/machine.json",
+                            "calibrate {0}/bench.json -o {0}/machine.json; then again with --machine {0}/machine.json",
                             kept ? o.output : "out/rehearsal")});
   if (kept)
     for (const fs::path& written : write_report(report, folder, "report"))

@@ -93,8 +93,7 @@ Table memory_table(const SimulatedRun& step) {
   if (step.memory)
     table.note += fmt::format(
         " Its process takes {} ({} to {}, 80 % interval): the allocator reserves {} for {} of tensors, and {} are "
-        "outside of it "
-        "(CUDA context, NCCL).",
+        "outside of it (CUDA context, NCCL).",
         format_bytes(fullest.process.bytes), format_bytes(fullest.process.low), format_bytes(fullest.process.high),
         format_bytes(fullest.reserved.bytes), format_bytes(fullest.live.peak()),
         format_bytes(step.memory->outside().bytes));

@@ -106,22 +106,21 @@ Table steps_table(const std::vector<PublishedComparison>& plans) {
 }
 
 Table why_table(const std::vector<PublishedComparison>& plans) {
-  Table table{
-      .columns = {{"run"},
-                  {"published layout"},
-                  {"ours"},
-                  {"computation", "%", Align::right},
-                  {"recompute", "%", Align::right},
-                  {"communication", "%", Align::right},
-                  {"stages", "%", Align::right},
-                  {"memory", "GiB", Align::right},
-                  {"ours", "GiB", Align::right},
-                  {"limit", "GiB", Align::right}},
-      .note =
-          "Ours minus the published layout's, in percent of the latter's step. Communication: that "
-          "computation does not hide. Stages: waiting for other pipeline stages. Memory: of a process, "
-          "which needs more with a probability of 10 %. Where the published layout is predicted above the limit "
-          "although it ran, ours may take as much."};
+  Table table{.columns = {{"run"},
+                          {"published layout"},
+                          {"ours"},
+                          {"computation", "%", Align::right},
+                          {"recompute", "%", Align::right},
+                          {"communication", "%", Align::right},
+                          {"stages", "%", Align::right},
+                          {"memory", "GiB", Align::right},
+                          {"ours", "GiB", Align::right},
+                          {"limit", "GiB", Align::right}},
+              .note =
+                  "Ours minus the published layout's, in percent of the latter's step. Communication: that computation "
+                  "does not hide. Stages: waiting for other pipeline stages. Memory: of a process, which needs more "
+                  "with a probability of 10 %. Where the published layout is predicted above the limit although it "
+                  "ran, ours may take as much."};
   constexpr double kGiB = 1 << 30;
   for (const PublishedComparison& p : plans) {
     const StepTerms theirs = terms_of(p.published.step), ours = terms_of(p.ours.step);
@@ -211,8 +210,7 @@ Report published_plans_report(const std::vector<PublishedComparison>& plans, con
       s.inside, plans.size(), s.steps.origins, 100 * *s.steps.origin_median_ape);
   report.answer_range = fmt::format(
       "all together: median error {:.1f} %, {} inside their 80 % interval, {} predicted to fit; our choice is "
-      "predicted to take less time in {} of {}, in "
-      "the median {:.1f} %, and beyond the interval in {}",
+      "predicted to take less time in {} of {}, in the median {:.1f} %, and beyond the interval in {}",
       100 * *s.steps.median_ape, s.covered, s.fits, s.faster, plans.size(), 100 * s.median_faster, s.clearly);
   report.sections.push_back({"steps",
                              "Steps",

@@ -44,8 +44,8 @@ Validation validate_kernels(const Options& o) {
   return {.subject = "kernels",
           .file = file,
           .method =
-              "Every row is predicted by constants and neighbours fitted without its own (GPU, n, k), or without "
-              "its origin where it is attention.",
+              "Every row is predicted by constants and neighbours fitted without its own (GPU, n, k), or without its "
+              "origin where it is attention.",
           .baseline = "MFU is constant",
           .rows = judge_kernels(read_kernel_rows(file), PublishedKernelFit(points), points)};
 }
@@ -81,8 +81,8 @@ Validation validate_routing(const Options& o) {
       .subject = "routing",
       .file = o.file,
       .method =
-          "Every row is simulated as a user would, with the rows that its ranks had and prices that know "
-          "nothing of its origin.",
+          "Every row is simulated as a user would, with the rows that its ranks had and prices that know nothing of "
+          "its origin.",
       .baseline = "loads are balanced",
       .rows = judge_routing(rows, context, published,
                             [&](std::size_t done, std::size_t) { bar.update(static_cast<std::int64_t>(done)); }),
@@ -156,8 +156,8 @@ Validation validate_outside(const Options& o) {
   return {.subject = "memory",
           .file = o.file,
           .method =
-              "What a process takes outside of its framework's allocator. Each row is predicted from the "
-              "messages of other origins.",
+              "What a process takes outside of its framework's allocator. Each row is predicted from the messages of "
+              "other origins.",
           .baseline = "one figure for all",
           .rows = judge_outside(read_outside_rows(o.file), PublishedTimes::get().tables().outside,
                                 PublishedTimes::get().stacks()),
@@ -172,16 +172,16 @@ Validation validate_memory(const Options& o) {
   const auto judged = [&](LeftOut left_out) {
     return judge_memory(rows, published.tables().memory_runs, published.stacks(), o.stack, left_out);
   };
-  return {.subject = "memory",
-          .file = o.file,
-          .method =
-              "Every row is the replay of its step program's memory, with a workspace and fragmentation fitted without "
-              "its own framework and width of the model, or without its (tp, pp) where the source measured one model "
-              "alone.",
-          .baseline = "bytes a parameter are constant",
-          .rows = judged(LeftOut::group),
-          .unit = kBytes,
-          .whole_sources = judged(LeftOut::origin)};
+  return {
+      .subject = "memory",
+      .file = o.file,
+      .method =
+          "Every row is the replay of its step program's memory, with a workspace and fragmentation fitted without its "
+          "own framework and width of the model, or without its (tp, pp) where the source measured one model alone.",
+      .baseline = "bytes a parameter are constant",
+      .rows = judged(LeftOut::group),
+      .unit = kBytes,
+      .whole_sources = judged(LeftOut::origin)};
 }
 
 struct Subject {
@@ -247,8 +247,7 @@ void add_validate(CLI::App& app) {
   runs.command.flag("--rows", runs.options->rows, "Print every row, and how faithfully it could be said");
   runs.command.option(
       "--write-errors", runs.options->write_errors,
-      "File for how far off each row was: configs/measurements/left_out_steps.csv, from which intervals "
-      "come");
+      "File for how far off each row was: configs/measurements/left_out_steps.csv, from which intervals come");
   runs.command.option("--write-runs", runs.options->write_runs,
                       "Folder for the run file, cluster and command of every row that can be written");
   add_stack(add_subject(command, "memory",
