@@ -1,6 +1,5 @@
 #include "configs/base/output_folder.hpp"
 
-#include <algorithm>
 #include <fstream>
 #include <iterator>
 

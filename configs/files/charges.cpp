@@ -3,7 +3,6 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
-#include <limits>
 
 #include "configs/base/error.hpp"
 #include "configs/base/quantity.hpp"

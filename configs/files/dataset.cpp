@@ -1,7 +1,6 @@
 #include "configs/files/dataset.hpp"
 
 #include <array>
-#include <span>
 #include <utility>
 
 #include "configs/base/error.hpp"

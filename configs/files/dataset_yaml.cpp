@@ -3,7 +3,6 @@
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
-#include <set>
 #include <span>
 
 #include "configs/base/error.hpp"

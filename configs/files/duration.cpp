@@ -7,7 +7,6 @@
 
 #include "configs/base/error.hpp"
 #include "configs/base/number.hpp"
-#include "configs/base/text.hpp"
 #include "configs/base/yaml.hpp"
 #include "configs/files/index_samples.hpp"
 #include "configs/files/limits.hpp"

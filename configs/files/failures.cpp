@@ -1,6 +1,5 @@
 #include "configs/files/failures.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 #include "configs/base/error.hpp"

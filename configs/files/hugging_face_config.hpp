@@ -1,6 +1,5 @@
 // Keys of a Hugging Face config.json, and the keys that several families share.
 #pragma once
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>

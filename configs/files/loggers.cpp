@@ -1,7 +1,6 @@
 #include "configs/files/loggers.hpp"
 
 #include "configs/base/error.hpp"
-#include "configs/base/text.hpp"
 #include "configs/base/yaml.hpp"
 
 namespace wt {

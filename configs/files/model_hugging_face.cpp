@@ -1,7 +1,6 @@
 // Reads a model from a Hugging Face config.json. A key for which the family has only one value is not checked; a value
 // that our model cannot express is an error that names it.
 #include <algorithm>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>

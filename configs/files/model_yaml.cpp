@@ -1,5 +1,4 @@
 // A model in our YAML: LLM Foundry's keys where it has them, otherwise Hugging Face's (DeepSeek, Falcon).
-#include "configs/base/error.hpp"
 #include "configs/base/yaml.hpp"
 #include "configs/files/limits.hpp"
 #include "configs/files/model.hpp"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 
-#include "configs/base/error.hpp"
 #include "configs/base/yaml.hpp"
 
 namespace wt {

@@ -1,7 +1,6 @@
 #include "configs/files/run.hpp"
 
 #include "configs/base/error.hpp"
-#include "configs/base/number.hpp"
 #include "configs/base/text.hpp"
 #include "configs/base/yaml.hpp"
 #include "configs/files/adapted_modules.hpp"

@@ -5,7 +5,6 @@
 #include <csignal>
 #include <regex>
 
-#include "configs/base/error.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/yaml.hpp"
 #include "configs/files/find.hpp"

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "configs/base/error.hpp"
 #include "configs/base/json_reader.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/text.hpp"

@@ -1,6 +1,5 @@
 #include "configs/files/study_assignments.hpp"
 
-#include <algorithm>
 #include <set>
 
 #include "configs/base/error.hpp"

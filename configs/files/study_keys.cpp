@@ -8,7 +8,6 @@
 #include "configs/base/nearest.hpp"
 #include "configs/base/text.hpp"
 #include "configs/base/yaml.hpp"
-#include "configs/files/cluster.hpp"
 #include "configs/files/find.hpp"
 #include "configs/files/model.hpp"
 #include "configs/files/study.hpp"

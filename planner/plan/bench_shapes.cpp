@@ -1,7 +1,6 @@
 #include "planner/plan/bench_shapes.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "bench/work/cases.hpp"
 #include "configs/base/error.hpp"

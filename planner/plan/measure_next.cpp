@@ -6,7 +6,6 @@
 #include <map>
 #include <tuple>
 
-#include "configs/base/number.hpp"
 #include "planner/plan/plan.hpp"
 #include "sim/statistics/evenly.hpp"
 

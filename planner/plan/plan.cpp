@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <limits>
 
 #include "configs/base/error.hpp"
 #include "configs/base/number.hpp"
 #include "configs/base/quantity.hpp"
-#include "configs/base/statistics.hpp"
 #include "planner/plan/plan_cost.hpp"
 #include "planner/plan/plan_drift.hpp"
 #include "planner/plan/plan_placement.hpp"

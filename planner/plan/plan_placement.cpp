@@ -6,8 +6,6 @@
 #include <set>
 
 #include "configs/base/error.hpp"
-#include "configs/base/number.hpp"
-#include "configs/base/quantity.hpp"
 #include "planner/placement/expert_slots.hpp"
 #include "planner/search/layout_space.hpp"
 

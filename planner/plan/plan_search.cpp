@@ -4,7 +4,6 @@
 
 #include "configs/base/error.hpp"
 #include "configs/base/number.hpp"
-#include "configs/base/quantity.hpp"
 #include "planner/cadence/cadence_formulas.hpp"
 #include "planner/plan/plan_cost.hpp"
 #include "planner/search/search_evaluate.hpp"

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "configs/base/number.hpp"
 #include "configs/base/quantity.hpp"

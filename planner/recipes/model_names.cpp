@@ -4,7 +4,6 @@
 #include <array>
 
 #include "configs/base/text.hpp"
-#include "configs/base/yaml.hpp"
 
 namespace wt {
 namespace {

@@ -1,6 +1,5 @@
 // Command lines. Reads the parts of the shell's language that launch scripts use: quotes, comments, continued lines,
 // variables with and without defaults, and lists (ARGS=(...) and "${ARGS[@]}"). Runs nothing.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>

@@ -3,7 +3,6 @@
 #include <toml++/toml.h>
 
 #include <map>
-#include <sstream>
 
 #include "configs/base/error.hpp"
 #include "planner/recipes/settings.hpp"

@@ -1,14 +1,11 @@
 #include "planner/recipes/translator.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <type_traits>
 #include <utility>
 
-#include "configs/base/error.hpp"
-#include "configs/base/yaml.hpp"
 #include "configs/files/limits.hpp"
 
 namespace wt {

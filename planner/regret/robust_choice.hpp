@@ -6,7 +6,6 @@
 // stage. A layout's step is then scaled by its relative change there.
 #pragma once
 #include <array>
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -2,7 +2,6 @@
 #include "planner/search/search_evaluate.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <numeric>
 

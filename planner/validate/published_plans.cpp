@@ -1,7 +1,6 @@
 #include "planner/validate/published_plans.hpp"
 
 #include <algorithm>
-#include <optional>
 
 #include "configs/base/error.hpp"
 #include "configs/base/yaml.hpp"

@@ -2,8 +2,6 @@
 
 #include <fmt/ranges.h>
 
-#include <algorithm>
-
 #include "configs/base/quantity.hpp"
 
 namespace wt {

@@ -7,7 +7,6 @@
 
 #include "configs/base/error.hpp"
 #include "configs/base/quantity.hpp"
-#include "configs/base/text.hpp"
 
 namespace wt {
 namespace {

@@ -9,7 +9,6 @@
 #include "configs/base/error.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/standard_error.hpp"
-#include "configs/base/text.hpp"
 #include "configs/files/run.hpp"
 #include "planner/watch/decision_log.hpp"
 #include "trainer/run_folder/files.hpp"

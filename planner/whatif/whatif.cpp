@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <set>
 
 #include "configs/base/statistics.hpp"
-#include "configs/base/yaml.hpp"
 
 namespace wt {
 namespace {

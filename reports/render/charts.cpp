@@ -1,7 +1,6 @@
 #include "reports/render/charts.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace wt {
 

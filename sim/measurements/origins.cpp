@@ -1,7 +1,5 @@
 #include "sim/measurements/origins.hpp"
 
-#include <fmt/core.h>
-
 #include "configs/base/error.hpp"
 #include "configs/files/find.hpp"
 #include "sim/measurements/csv.hpp"

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "configs/base/error.hpp"
 #include "sim/measurements/csv.hpp"

@@ -1,13 +1,7 @@
-#include <fmt/format.h>
 
-#include <array>
-#include <cmath>
-#include <optional>
 #include <regex>
-#include <utility>
 
 #include "configs/base/error.hpp"
-#include "configs/base/text.hpp"
 #include "sim/measurements/run_line.hpp"
 #include "sim/measurements/run_tables.hpp"
 

@@ -1,7 +1,6 @@
 #include "sim/months/simulate_run.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "configs/base/error.hpp"
 #include "configs/base/hash.hpp"

@@ -1,7 +1,6 @@
 #include "sim/months/simulate_scenario.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "configs/base/error.hpp"
 #include "configs/base/number.hpp"

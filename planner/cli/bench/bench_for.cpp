@@ -10,7 +10,6 @@
 
 #include "configs/base/error.hpp"
 #include "configs/base/quantity.hpp"
-#include "configs/files/find.hpp"
 #include "planner/cli/parts/commands.hpp"
 #include "planner/plan/bench_shapes.hpp"
 #include "planner/plan/plan.hpp"

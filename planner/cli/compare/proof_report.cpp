@@ -5,12 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
-#include "configs/base/error.hpp"
 #include "configs/base/number.hpp"
-#include "configs/base/quantity.hpp"
 #include "configs/base/statistics.hpp"
 #include "planner/cli/parts/cells.hpp"
 #include "planner/experiments/drill_prediction.hpp"

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "configs/base/number.hpp"
 #include "planner/cli/parts/cells.hpp"
 #include "planner/cli/parts/json_parts.hpp"
 #include "planner/cli/parts/provenance.hpp"

@@ -1,12 +1,10 @@
 // windtunnel data mix: what a run draws from each stream.
 #include "planner/cli/data/data_mix.hpp"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "configs/base/error.hpp"
 #include "configs/files/run.hpp"
-#include "planner/cli/parts/commands.hpp"
 #include "planner/cli/parts/words.hpp"
 #include "trainer/data/mds_index.hpp"
 #include "trainer/data/mds_shard_file.hpp"

@@ -3,7 +3,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "configs/base/error.hpp"
 #include "configs/base/text.hpp"
 #include "configs/files/find.hpp"
 #include "configs/files/study_assignments.hpp"

@@ -2,11 +2,8 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-
 #include "planner/cli/gate/gate_format.hpp"
 #include "reports/render/render.hpp"
-#include "reports/render/text_report.hpp"
 
 namespace wt {
 

@@ -1,10 +1,8 @@
 #include "planner/cli/plan/decision_report.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "configs/base/number.hpp"
-#include "configs/base/quantity.hpp"
 #include "planner/cli/parts/cells.hpp"
 #include "planner/cli/parts/json_parts.hpp"
 #include "planner/cli/parts/provenance.hpp"

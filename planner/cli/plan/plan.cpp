@@ -7,7 +7,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <optional>
 #include <set>
 
 #include "configs/base/error.hpp"

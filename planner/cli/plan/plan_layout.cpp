@@ -7,7 +7,6 @@
 #include "configs/base/number.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/text.hpp"
-#include "planner/cli/parts/cells.hpp"
 #include "planner/cli/plan/plan_report.hpp"
 #include "planner/cli/plan/plan_sections.hpp"
 

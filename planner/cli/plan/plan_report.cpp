@@ -1,7 +1,6 @@
 // The report of a plan: one sentence, then the reasons, then the uncertainty.
 #include "planner/cli/plan/plan_report.hpp"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "configs/base/error.hpp"

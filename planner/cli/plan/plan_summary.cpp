@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "configs/base/error.hpp"
 #include "configs/base/number.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/text.hpp"

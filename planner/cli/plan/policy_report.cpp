@@ -5,11 +5,9 @@
 
 #include "configs/base/number.hpp"
 #include "configs/base/quantity.hpp"
-#include "configs/base/text.hpp"
 #include "configs/files/run.hpp"
 #include "planner/cadence/recovery_formulas.hpp"
 #include "planner/cli/parts/cells.hpp"
-#include "planner/cli/parts/provenance.hpp"
 #include "planner/cli/plan/plan_sections.hpp"
 
 namespace wt {

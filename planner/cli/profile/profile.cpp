@@ -1,7 +1,6 @@
 // windtunnel profile show|diff|merge: reports on one profile, compares two, merges several.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 

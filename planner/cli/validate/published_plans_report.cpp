@@ -2,11 +2,8 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "configs/base/quantity.hpp"
 #include "configs/base/statistics.hpp"
 #include "planner/cli/parts/provenance.hpp"
 #include "sim/validate/judged.hpp"

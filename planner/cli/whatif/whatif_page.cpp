@@ -14,7 +14,6 @@
 #include "planner/cli/parts/provenance.hpp"
 #include "planner/cli/plan/plan_report.hpp"
 #include "planner/cli/whatif/whatif_report.hpp"
-#include "reports/render/render.hpp"
 #include "reports/render/write.hpp"
 
 namespace wt {

@@ -4,7 +4,6 @@
 #include <cstdint>
 
 #include "configs/base/error.hpp"
-#include "configs/base/number.hpp"
 #include "configs/files/find.hpp"
 #include "sim/program/routing/named_routing.hpp"
 

@@ -1,7 +1,5 @@
 #include "sim/program/routing/rank_totals.hpp"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 
 #include "configs/base/error.hpp"
