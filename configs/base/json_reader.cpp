@@ -88,7 +88,7 @@ void JsonReader::expect_object() const {
 void JsonReader::allow_only(const std::vector<std::string>& known) const {
   expect_object();
   for (const auto& item : value_->items())
-    if (std::find(known.begin(), known.end(), item.key()) == known.end())
+    if (std::ranges::find(known, item.key()) == known.end())
       fail(fmt::format("unknown key '{}'", item.key()),
            fmt::format("{}{}", fmt::join(known, ", "), did_you_mean(item.key(), known)));
 }
@@ -112,6 +112,12 @@ std::vector<JsonReader> JsonReader::elements() const {
   for (std::size_t i = 0; i < value_->size(); ++i)
     all.emplace_back((*value_)[i], origin_, fmt::format("{}/{}", pointer_, i));
   return all;
+}
+
+std::vector<std::string> JsonReader::strings() const {
+  std::vector<std::string> out;
+  for (const JsonReader& each : elements()) out.push_back(each.string());
+  return out;
 }
 
 std::vector<std::pair<std::string, JsonReader>> JsonReader::items() const {

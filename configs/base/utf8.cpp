@@ -9,8 +9,7 @@
 namespace wt {
 
 bool is_utf8(const std::string& text) {
-  if (std::none_of(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0x80) != 0; }))
-    return true;
+  if (std::ranges::none_of(text, [](char c) { return (static_cast<unsigned char>(c) & 0x80) != 0; })) return true;
   try {
     (void)nlohmann::json(text).dump();  // throws for invalid UTF-8
     return true;

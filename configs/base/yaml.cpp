@@ -198,7 +198,7 @@ std::string YamlMap::choice(const std::string& key, const std::vector<std::strin
                             const std::string& fallback) {
   if (!fallback.empty() && !has(key)) return fallback;
   const std::string found = scalar(key);
-  if (std::find(allowed.begin(), allowed.end(), found) == allowed.end())
+  if (std::ranges::find(allowed, found) == allowed.end())
     fail(key, fmt::format("found '{}', allowed {}", found, fmt::join(allowed, ", ")));
   return found;
 }
@@ -260,9 +260,9 @@ YAML::Node YamlMap::node(const std::string& key) { return require(key); }
 void YamlMap::finish() const {
   for (const auto& entry : node_) {
     const auto key = entry.first.as<std::string>();
-    if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
+    if (std::ranges::find(known_, key) != known_.end()) continue;
     std::vector<std::string> allowed = known_;
-    std::sort(allowed.begin(), allowed.end());
+    std::ranges::sort(allowed);
     allowed.erase(std::unique(allowed.begin(), allowed.end()), allowed.end());
     const std::string near = nearest(key, allowed);
     fail_unknown(key,

@@ -53,7 +53,7 @@ std::vector<AdaptedModule> adapted_modules(const ModelSpec& model, const LoraSpe
   for (const AdaptedModule& module : all) known.insert(last_name(module.name));
   for (const std::string& target : spec.target_modules) {
     const LoraSpec one{.rank = spec.rank, .alpha = spec.alpha, .target_modules = {target}};
-    if (std::none_of(all.begin(), all.end(), [&](const AdaptedModule& module) { return one.targets(module.name); }))
+    if (std::ranges::none_of(all, [&](const AdaptedModule& module) { return one.targets(module.name); }))
       throw_usage(
           "target_modules: found {}, the projections of attention in a model of family {} are {}; name some of these",
           target, family_of(model), fmt::join(known, ", "));

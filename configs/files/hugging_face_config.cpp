@@ -76,7 +76,7 @@ void read_layer_types(const HuggingFaceConfig& c, const std::string& local, Mode
               type.dump());
     layers.push_back(type == local);
   }
-  if (std::find(layers.begin(), layers.end(), true) == layers.end()) {
+  if (std::ranges::find(layers, true) == layers.end()) {
     m.attention.window = m.attention.chunk = 0;
     layers.clear();
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "configs/base/enum_words.hpp"
 #include "configs/base/error.hpp"
 #include "configs/files/limits.hpp"
 #include "configs/files/model.hpp"
@@ -11,27 +12,15 @@ namespace wt {
 
 std::string to_string(Precision precision) { return precision == Precision::fp32 ? "fp32" : "bf16"; }
 
-namespace {
-
-/// The enumerator whose name is `word`; names are in the order of the enumerators.
-template <typename Enum>
-std::optional<Enum> named(const std::vector<std::string>& names, const std::string& word) {
-  const auto found = std::find(names.begin(), names.end(), word);
-  if (found == names.end()) return std::nullopt;
-  return static_cast<Enum>(found - names.begin());
-}
-
-}  // namespace
-
 const std::vector<std::string>& schedule_names() {
   static const std::vector<std::string> names = {"1f1b", "zero_bubble", "dualpipe_v"};
   return names;
 }
 
-std::string to_string(Schedule schedule) { return schedule_names().at(static_cast<std::size_t>(schedule)); }
+std::string to_string(Schedule schedule) { return word_for(schedule, schedule_names()); }
 
 std::optional<Schedule> schedule_from_string(const std::string& word) {
-  return named<Schedule>(schedule_names(), word);
+  return enumerator_of<Schedule>(word, schedule_names());
 }
 
 const std::vector<std::string>& dispatcher_names() {
@@ -39,10 +28,10 @@ const std::vector<std::string>& dispatcher_names() {
   return names;
 }
 
-std::string to_string(Dispatcher dispatcher) { return dispatcher_names().at(static_cast<std::size_t>(dispatcher)); }
+std::string to_string(Dispatcher dispatcher) { return word_for(dispatcher, dispatcher_names()); }
 
 std::optional<Dispatcher> dispatcher_from_string(const std::string& word) {
-  return named<Dispatcher>(dispatcher_names(), word);
+  return enumerator_of<Dispatcher>(word, dispatcher_names());
 }
 
 std::string to_string(CudaGraphs graphs) {
@@ -87,7 +76,7 @@ std::string Layout::name() const {
   std::string out = fmt::format("{}x{} expert {}", replicate, shard, expert);
   if (!placement.empty()) {
     const auto& slots = placement.front();
-    const auto experts = static_cast<std::size_t>(*std::max_element(slots.begin(), slots.end())) + 1;
+    const auto experts = static_cast<std::size_t>(*std::ranges::max_element(slots)) + 1;
     if (slots.size() > experts) out += fmt::format(" slots {}", slots.size());
   }
   if (context > 1) out += fmt::format(" context {}{}", context, context_ring ? " ring" : "");

@@ -59,7 +59,7 @@ void check_tracking_uri(const std::string& uri, const std::string& where) {
     throw_usage(
         "{}: found an address with a query or a fragment, allowed is https://HOST[:PORT][/PATH]; leave them out",
         where);
-  const bool graphic = std::all_of(uri.begin(), uri.end(), [](char c) { return c > ' ' && c < 0x7f; });
+  const bool graphic = std::ranges::all_of(uri, [](char c) { return c > ' ' && c < 0x7f; });
   if ((!tls && !plain) || authority.empty() || !graphic)
     throw_usage(
         "{}: found '{}', allowed is the address of an MLflow server, http://HOST:PORT or https://HOST; start one with "

@@ -261,7 +261,7 @@ ModelSpec model_of(YamlMap& file, std::optional<LoraSpec>* lora) {
     std::set<std::string> asked;
     ModelSpec model = model_from_hugging_face(yaml_to_json(node), map.where(""), &asked);
     for (std::string key : asked) {
-      std::replace(key.begin(), key.end(), '/', '.');
+      std::ranges::replace(key, '/', '.');
       map.also_asked(key);
     }
     return model;

@@ -1,5 +1,7 @@
 #include "configs/files/profile.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -18,10 +20,8 @@ constexpr const char* kSchema = "windtunnel.profile/1";
 
 void one_of(const JsonReader& value, const std::vector<std::string>& allowed) {
   const std::string word = value.string();
-  if (std::find(allowed.begin(), allowed.end(), word) != allowed.end()) return;
-  std::string list;
-  for (const std::string& each : allowed) list += (list.empty() ? "" : ", ") + each;
-  value.fail("'" + word + "'", list);
+  if (std::ranges::find(allowed, word) != allowed.end()) return;
+  value.fail("'" + word + "'", fmt::format("{}", fmt::join(allowed, ", ")));
 }
 
 Provenance read_provenance(const JsonReader& in) {
@@ -117,7 +117,7 @@ void Measurement::pool(const Measurement& other) {
                                       : (n * known + k * value) / (n + k);
   }
   for (const std::string& reason : other.throttled)
-    if (std::find(throttled.begin(), throttled.end(), reason) == throttled.end()) throttled.push_back(reason);
+    if (std::ranges::find(throttled, reason) == throttled.end()) throttled.push_back(reason);
   samples.insert(samples.end(), other.samples.begin(), other.samples.end());
 }
 

@@ -1,8 +1,11 @@
 #include "configs/files/recompute.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <ranges>
 
 #include "configs/base/error.hpp"
 #include "configs/base/yaml.hpp"
@@ -115,7 +118,7 @@ bool covers(const Recompute::Rule& rule, std::int64_t layer, std::int64_t layers
             const std::vector<std::int64_t>& chunk_layers) {
   using Which = Recompute::Blocks::Which;
   if (rule.blocks.empty()) return true;
-  return std::any_of(rule.blocks.begin(), rule.blocks.end(), [&](const Recompute::Blocks& blocks) {
+  return std::ranges::any_of(rule.blocks, [&](const Recompute::Blocks& blocks) {
     if (blocks.which == Which::chunk) return in_chunk(layer, chunk_layers) < blocks.a;
     if (blocks.which == Which::every) return (in_chunk(layer, chunk_layers) + 1) % blocks.a == 0;
     const auto [begin, end] = extent(blocks, layers);
@@ -156,9 +159,8 @@ Module module_from_string(const std::string& word) {
     if (known.word == word) return known.module;
   for (const auto& [name, module] : aliases)
     if (name == word) return module;
-  std::string allowed;
-  for (const ModuleWord& known : kModules) allowed += std::string(allowed.empty() ? "" : ", ") + known.word;
-  throw_usage("recompute: found '{}', allowed {}", word, allowed);
+  throw_usage("recompute: found '{}', allowed {}", word,
+              fmt::join(kModules | std::views::transform(&ModuleWord::word), ", "));
 }
 
 /// A number n = the first n; words separated by commas; a list of numbers (single blocks) and words; null = every
@@ -226,8 +228,8 @@ std::string to_string(Compression compression) {
 }
 
 void Recompute::add(Rule rule) {
-  const auto at = std::lower_bound(rules_.begin(), rules_.end(), rule,
-                                   [](const Rule& a, const Rule& b) { return a.module < b.module; });
+  const auto at =
+      std::ranges::lower_bound(rules_, rule, [](const Rule& a, const Rule& b) { return a.module < b.module; });
   if (at != rules_.end() && at->module == rule.module)
     throw_usage("recompute: found {} twice, allowed once; list all its blocks there", to_string(rule.module));
   rules_.insert(at, std::move(rule));
@@ -244,7 +246,7 @@ LayerRecompute Recompute::of(std::int64_t layer, std::int64_t layers,
 }
 
 bool Recompute::has(Module module) const {
-  return std::any_of(rules_.begin(), rules_.end(), [&](const Rule& rule) { return rule.module == module; });
+  return std::ranges::any_of(rules_, [&](const Rule& rule) { return rule.module == module; });
 }
 
 bool Recompute::all_layers_alike() const {
@@ -327,8 +329,7 @@ Recompute recompute_from_string(const std::string& text) {
   Recompute out;
   const std::vector<std::string> halves = split(text, '/');
   if (halves.size() > 1) {
-    const auto known = std::find_if(kCompressions.begin(), kCompressions.end(),
-                                    [&](Compression c) { return to_string(c) == halves[1]; });
+    const auto known = std::ranges::find_if(kCompressions, [&](Compression c) { return to_string(c) == halves[1]; });
     if (halves.size() > 2 || known == kCompressions.end())
       throw_usage("recompute: found '{}', allowed behind / are none, int8, fp8", text);
     out.compression = *known;
@@ -357,8 +358,7 @@ Recompute read_recompute(YamlMap& map) {
     map.fail("activation_checkpointing_target",
              "found, but activation_checkpointing is false; set it to true or drop the target");
   const std::string word = map.choice("activation_compression", {"none", "int8", "fp8"}, "none");
-  out.compression =
-      *std::find_if(kCompressions.begin(), kCompressions.end(), [&](Compression c) { return to_string(c) == word; });
+  out.compression = *std::ranges::find_if(kCompressions, [&](Compression c) { return to_string(c) == word; });
   return out;
 }
 

@@ -280,10 +280,8 @@ RunSpec run_from_map(YamlMap map, const std::filesystem::path& file) {
   run.precisions = recipe.precisions;
   run.device = device_from_yaml(map);
   run.seed = static_cast<std::uint64_t>(map.integer_or("seed", 17, 0));
-  if (map.has("train_loader")) {
-    YamlMap loader = map.map("train_loader");
-    run.dataset = read_train_loader(loader, {{run.global_batch, run.seq}, whole_duration(map)});
-  }
+  if (map.has("train_loader"))
+    run.dataset = read_train_loader(map.map("train_loader"), {{run.global_batch, run.seq}, whole_duration(map)});
   run.layout.check(run.model, file.string());  // before the batch is divided by the ranks
   const RunClock clock = clock_of(map, run);
   run.steps = clock.steps(map.where("max_duration"));

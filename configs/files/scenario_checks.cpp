@@ -34,9 +34,7 @@ struct DrillCheck {
   }
 
   void policy() const {
-    const auto has = [&](Recovery r) {
-      return std::count(scenario.policy.on_loss.begin(), scenario.policy.on_loss.end(), r) > 0;
-    };
+    const auto has = [&](Recovery r) { return std::ranges::count(scenario.policy.on_loss, r) > 0; };
     if (has(Recovery::without_replica) && run.layout.replicate < 2)
       fail("policy.on_loss", "found 'without_replica', the run {} has one replica; needs two or more", run.name);
     if (has(Recovery::without_replica) && run.layout.optimizer_shard > 1)
@@ -112,11 +110,10 @@ struct DrillCheck {
   }
 
   void op(const std::string& where, const FaultEvent& e) const {
-    if (std::find(op_ids.begin(), op_ids.end(), e.when.op) == op_ids.end())
+    if (std::ranges::find(op_ids, e.when.op) == op_ids.end())
       fail(where, "when.at: found '{}', the run {} issues no such op{}; ids look like mb0.L1.experts.bwd", e.when.op,
            run.name, did_you_mean(e.when.op, op_ids));
-    if (e.when.phase != FaultTime::Phase::before &&
-        std::find(collectives.begin(), collectives.end(), e.when.op) == collectives.end())
+    if (e.when.phase != FaultTime::Phase::before && std::ranges::find(collectives, e.when.op) == collectives.end())
       fail(where, "when.phase: '{}' is computed and not waited for; only a collective is issued first", e.when.op);
   }
 

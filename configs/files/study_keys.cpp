@@ -25,7 +25,7 @@ std::vector<std::string> parts_of(const std::string& key, const std::string& ori
   std::stringstream split(key);
   std::vector<std::string> parts;
   for (std::string part; std::getline(split, part, '.');) parts.push_back(part);
-  if (parts.empty() || std::find(parts.begin(), parts.end(), "") != parts.end())
+  if (parts.empty() || std::ranges::find(parts, "") != parts.end())
     throw_usage("{}: found key '{}', needs dotted study keys such as search.tie", origin, key);
   return parts;
 }
@@ -99,13 +99,12 @@ std::string nearest_end(const std::string& key, const std::vector<std::string>& 
 
 std::string set_study_keys(const std::string& text, std::vector<std::pair<std::string, std::string>> assignments,
                            const std::string& origin) {
-  std::stable_sort(assignments.begin(), assignments.end(), [](const auto& a, const auto& b) {
-    return std::count(a.first.begin(), a.first.end(), '.') < std::count(b.first.begin(), b.first.end(), '.');
+  std::ranges::stable_sort(assignments, [](const auto& a, const auto& b) {
+    return std::ranges::count(a.first, '.') < std::ranges::count(b.first, '.');
   });
   if (assignments.empty()) return text;
   constexpr std::ptrdiff_t kMostDots = 20;  // no file nests as deep
-  if (const std::string& longest = assignments.back().first;
-      std::count(longest.begin(), longest.end(), '.') > kMostDots)
+  if (const std::string& longest = assignments.back().first; std::ranges::count(longest, '.') > kMostDots)
     throw_usage("{}: found a key '{}' of more than {} parts", origin, shortened(longest), kMostDots + 1);
   YAML::Node root = load_yaml(text, origin);
   for (const auto& [key, value] : assignments) set_key(root, key, value, origin);

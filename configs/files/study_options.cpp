@@ -62,7 +62,7 @@ std::vector<std::int64_t> parse_numbers(const std::string& text, const std::stri
     comma = std::min(text.find(',', begin), text.size());
     out.push_back(whole(text.substr(begin, comma - begin), text, where));
   }
-  std::sort(out.begin(), out.end());
+  std::ranges::sort(out);
   out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
 }

@@ -100,8 +100,7 @@ GauntletScores gauntlet_scores(const GauntletSpec& gauntlet, const Evaluation& e
     to.name = average.name;
     double sum = 0;
     for (const CategoryScore& category : out.categories) {
-      if (std::find(average.categories.begin(), average.categories.end(), category.name) == average.categories.end())
-        continue;
+      if (std::ranges::find(average.categories, category.name) == average.categories.end()) continue;
       (category.score ? to.categories : to.missing).push_back(category.name);
       sum += category.score.value_or(0);
     }

@@ -137,8 +137,8 @@ auto order_of(const TaskScore& s) { return std::tie(s.task, s.subset, s.metric, 
 
 /// Sorts the scores. Throws if one occurs twice.
 void arrange(Evaluation& evaluation, const std::string& origin) {
-  std::sort(evaluation.scores.begin(), evaluation.scores.end(),
-            [](const TaskScore& a, const TaskScore& b) { return order_of(a) < order_of(b); });
+  std::ranges::sort(evaluation.scores,
+                    [](const TaskScore& a, const TaskScore& b) { return order_of(a) < order_of(b); });
   const auto twice = std::adjacent_find(evaluation.scores.begin(), evaluation.scores.end(),
                                         [](const auto& a, const auto& b) { return order_of(a) == order_of(b); });
   if (twice != evaluation.scores.end())

@@ -59,7 +59,7 @@ std::vector<fs::path> results_below(const fs::path& folder) {
     if (const std::string name = each.path().filename().string();
         each.is_regular_file() && name.starts_with("results_") && name.ends_with(".json"))
       out.push_back(each.path());
-  std::sort(out.begin(), out.end());
+  std::ranges::sort(out);
   return out;
 }
 
@@ -136,11 +136,10 @@ std::vector<std::string> environment_without_secrets() {
   for (const std::string& variable : environment_with({})) {
     const std::string name = lower(variable.substr(0, variable.find('=')));
     const std::vector<std::string> words = split(name, '_');
-    if (std::any_of(words.begin(), words.end(), [&](const std::string& word) { return secret.contains(word); }))
-      continue;
+    if (std::ranges::any_of(words, [&](const std::string& word) { return secret.contains(word); })) continue;
     static const std::vector<std::string> ends{"password", "passwd", "pass",   "pwd",
                                                "token",    "secret", "apikey", "_pat"};
-    if (std::any_of(ends.begin(), ends.end(), [&](const std::string& end) { return name.ends_with(end); })) continue;
+    if (std::ranges::any_of(ends, [&](const std::string& end) { return name.ends_with(end); })) continue;
     bool in_address = false;
     for (std::size_t scheme = variable.find("://"); scheme != std::string::npos && !in_address;
          scheme = variable.find("://", scheme + 3))
@@ -159,7 +158,7 @@ fs::path find_weights(const fs::path& folder) {
   std::vector<fs::path> found;
   for (const auto& each : fs::directory_iterator(folder))
     if (each.is_directory() && has_weights(each.path())) found.push_back(each.path());
-  std::sort(found.begin(), found.end());
+  std::ranges::sort(found);
   if (found.size() == 1) return found.front();
   if (found.empty())
     throw_usage(

@@ -75,10 +75,10 @@ std::vector<std::vector<int>> near(std::vector<std::vector<int>> groups, const s
   std::vector<Pair> pairs;
   for (std::size_t g = 0; g < n; ++g)
     for (std::size_t r = 0; r < n; ++r)
-      pairs.push_back({std::count_if(groups[g].begin(), groups[g].end(),
-                                     [&](int i) { return held[r].contains(expert_of[static_cast<std::size_t>(i)]); }),
+      pairs.push_back({std::ranges::count_if(
+                           groups[g], [&](int i) { return held[r].contains(expert_of[static_cast<std::size_t>(i)]); }),
                        g, r});
-  std::stable_sort(pairs.begin(), pairs.end(), [](const Pair& a, const Pair& b) { return a.stay > b.stay; });
+  std::ranges::stable_sort(pairs, [](const Pair& a, const Pair& b) { return a.stay > b.stay; });
   for (const Pair& p : pairs)
     if (!placed[p.group] && !taken[p.rank])
       out[p.rank] = std::move(groups[p.group]), placed[p.group] = taken[p.rank] = true;
@@ -119,7 +119,7 @@ std::vector<std::int64_t> fill_slots(const std::vector<std::vector<double>>& cou
   const std::vector<std::int64_t> expert_of = experts_with_copies(shares, expert_ranks, options.further);
   std::vector<std::vector<double>> weights;  // [item][scenario]
   for (const std::int64_t expert : expert_of) {
-    const auto copies = std::count(expert_of.begin(), expert_of.end(), expert);
+    const auto copies = std::ranges::count(expert_of, expert);
     weights.emplace_back();
     for (const auto& row : shares)
       weights.back().push_back(row[static_cast<std::size_t>(expert)] / static_cast<double>(copies));
@@ -136,7 +136,7 @@ std::vector<std::int64_t> fill_slots(const std::vector<std::vector<double>>& cou
   }
   std::vector<std::int64_t> slots;
   for (auto& rank : groups) {
-    std::sort(rank.begin(), rank.end());
+    std::ranges::sort(rank);
     for (const int item : rank) slots.push_back(expert_of[static_cast<std::size_t>(item)]);
   }
   return slots;
@@ -173,7 +173,7 @@ double slots_load(const LoadScenario& scenario, const Placement& placement, std:
     const std::vector<double> rows = rows_received({shares_of(scenario, layer)}, layout, layer);
     std::vector<double> of_group(static_cast<std::size_t>(groups), 0.0);
     for (std::size_t r = 0; r < rows.size(); ++r) of_group[r * of_group.size() / rows.size()] += rows[r];
-    sum += *std::max_element(of_group.begin(), of_group.end()) * as_double(groups) /
+    sum += *std::ranges::max_element(of_group) * as_double(groups) /
            std::accumulate(of_group.begin(), of_group.end(), 0.0);
   }
   return sum / as_double(layers);

@@ -25,7 +25,7 @@ detail::PackProblem problem_of(const std::vector<std::vector<double>>& counts, s
   p.weight.resize(experts * counts.size());
   for (std::size_t s = 0; s < counts.size(); ++s) {
     const double sum = std::accumulate(counts[s].begin(), counts[s].end(), 0.0);
-    if (counts[s].size() != experts || !(sum > 0) || *std::min_element(counts[s].begin(), counts[s].end()) < 0)
+    if (counts[s].size() != experts || !(sum > 0) || *std::ranges::min_element(counts[s]) < 0)
       throw_usage(
           "placement: scenario {}: found {} experts with {:g} tokens, needs {} experts with counts >= 0 and some "
           "tokens",
@@ -168,13 +168,13 @@ PlacementStudy study_placements(const std::vector<LoadScenario>& scenarios, std:
     c.name = std::move(name);
     c.plan = std::move(plan);
     for (std::size_t s = 0; s < scenarios.size(); ++s) c.load.push_back(load(s, c.plan.placement));
-    c.worst = *std::max_element(c.load.begin(), c.load.end());
+    c.worst = *std::ranges::max_element(c.load);
     out.candidates.push_back(std::move(c));
     return out.candidates.back();
   };
   const auto unseen = [](PlacementCandidate& c, const std::vector<double>& loads) {
     if (loads.empty()) return;
-    c.unseen_worst = *std::max_element(loads.begin(), loads.end());
+    c.unseen_worst = *std::ranges::max_element(loads);
     c.unseen_mean = mean(loads);
   };
 

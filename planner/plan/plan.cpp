@@ -56,7 +56,7 @@ std::vector<TimedClass> timed_classes(const PlanInputs& inputs, const Plan& plan
     entry.share /= sum;
     out.push_back(std::move(entry));
   }
-  std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.share > b.share; });
+  std::ranges::stable_sort(out, [](const auto& a, const auto& b) { return a.share > b.share; });
   return out;
 }
 

@@ -54,7 +54,7 @@ std::vector<Placement> placements_with_copies(const SearchProblem& problem, std:
   std::vector<std::int64_t> numbers = problem.space.expert_copies;
   const bool automatic = numbers.empty();
   if (automatic && problem.stack.layouts.placement == PlacementSupport::copies) numbers = {kUsualCopies};
-  std::sort(numbers.begin(), numbers.end());
+  std::ranges::sort(numbers);
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   const std::int64_t experts = problem.model.experts, most = experts - experts / degree;
   std::vector<Placement> out;

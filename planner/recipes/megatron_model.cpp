@@ -185,7 +185,7 @@ void read_expert_layers(ModelSpec& m, MegatronKeys& keys) {
   if (!keys.has("moe_layer_freq")) return;
   const std::vector<bool> layers = read_megatron_layer_list(
       keys, "moe_layer_freq", m.layers, [](std::int64_t layer, std::int64_t n) { return layer % n == 0; });
-  const auto first = std::find(layers.begin(), layers.end(), true);
+  const auto first = std::ranges::find(layers, true);
   const bool rest = std::find(first, layers.end(), false) == layers.end();
   m.dense_layers = rest ? first - layers.begin() : 0;
   m.moe_pattern = rest ? LayerPattern{} : LayerPattern::of(layers);

@@ -7,6 +7,7 @@
 #include <sstream>
 #include <utility>
 
+#include "configs/base/enum_words.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/nearest.hpp"
 #include "configs/base/utf8.hpp"
@@ -89,8 +90,8 @@ RunSpec run_on_gpus(const std::string& name) {
 
 RecipeFormat format_of_shell(const std::string& text, const std::string& origin) {
   const Settings settings = settings_from_shell(text, origin);
-  const bool overrides = std::any_of(settings.entries().begin(), settings.entries().end(),
-                                     [](const auto& entry) { return entry.key.find('.') != std::string::npos; });
+  const bool overrides = std::ranges::any_of(
+      settings.entries(), [](const auto& entry) { return entry.key.find('.') != std::string::npos; });
   if (settings.has("recipe") || overrides) return RecipeFormat::megatron_bridge;
   if (!settings.entries().empty()) return RecipeFormat::megatron_core;
   throw_usage("{}: found no flags, needs a command line, YAML or TOML of a trainer; give --from with one of {}", origin,
@@ -147,14 +148,12 @@ const std::vector<std::string>& recipe_format_names() {
   return names;
 }
 
-std::string to_string(RecipeFormat format) { return recipe_format_names().at(static_cast<std::size_t>(format)); }
+std::string to_string(RecipeFormat format) { return word_for(format, recipe_format_names()); }
 
 RecipeFormat recipe_format_from_string(const std::string& word, const std::string& where) {
   const auto& names = recipe_format_names();
-  const auto found = std::find(names.begin(), names.end(), word);
-  if (found == names.end())
-    throw_usage("{}: found '{}'{}, allowed are {}", where, word, did_you_mean(word, names), fmt::join(names, ", "));
-  return static_cast<RecipeFormat>(found - names.begin());
+  if (const auto format = enumerator_of<RecipeFormat>(word, names)) return *format;
+  throw_usage("{}: found '{}'{}, allowed are {}", where, word, did_you_mean(word, names), fmt::join(names, ", "));
 }
 
 Recipe export_run(const RunSpec& run, RecipeFormat target) {

@@ -12,7 +12,7 @@
 namespace wt {
 
 void Settings::put(const std::string& key, Value value) {
-  const auto at = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.key == key; });
+  const auto at = std::ranges::find_if(entries_, [&](const Entry& e) { return e.key == key; });
   if (at == entries_.end())
     entries_.push_back({key, std::move(value)});
   else
@@ -20,16 +20,16 @@ void Settings::put(const std::string& key, Value value) {
 }
 
 const Settings::Value* Settings::find(const std::string& key) const {
-  const auto at = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.key == key; });
+  const auto at = std::ranges::find_if(entries_, [&](const Entry& e) { return e.key == key; });
   return at == entries_.end() || at->value.is_null() ? nullptr : &at->value;
 }
 
 bool Settings::mentions(const std::string& key) const {
-  return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.key == key; });
+  return std::ranges::any_of(entries_, [&](const Entry& e) { return e.key == key; });
 }
 
 bool Settings::has_under(const std::string& prefix) const {
-  return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.key.starts_with(prefix + "."); });
+  return std::ranges::any_of(entries_, [&](const Entry& e) { return e.key.starts_with(prefix + "."); });
 }
 
 Settings::Value Settings::value(const std::string& key) {

@@ -27,9 +27,8 @@ class Script {
     std::ptrdiff_t most = -1;
     while (at_ < text_.size()) {
       const Words words = statement();
-      const std::ptrdiff_t flags = std::count_if(words.begin(), words.end(), [](const std::string& word) {
-        return word.starts_with("--") || word.find('=') != std::string::npos;
-      });
+      const std::ptrdiff_t flags = std::ranges::count_if(
+          words, [](const std::string& word) { return word.starts_with("--") || word.find('=') != std::string::npos; });
       if (flags > most && !words.empty()) best = words, most = flags;
     }
     return best;
@@ -200,8 +199,8 @@ std::string shell_word(const Settings::Value& value) {
 
 /// Only letters, digits, _ and `others`.
 bool is_plain(const std::string& word, const std::string& others) {
-  return !word.empty() && std::all_of(word.begin(), word.end(),
-                                      [&](char c) { return is_name(c) || others.find(c) != std::string::npos; });
+  return !word.empty() &&
+         std::ranges::all_of(word, [&](char c) { return is_name(c) || others.find(c) != std::string::npos; });
 }
 
 std::string in_quotes(const std::string& word) {
@@ -238,7 +237,7 @@ Settings settings_from_shell(const std::string& text, const std::string& origin)
       values.push_back(scalar_of_word(flag.substr(equals + 1))), flag.resize(equals);
     else
       while (i + 1 < words.size() && !ends_values(words[i + 1])) values.push_back(scalar_of_word(words[++i]));
-    std::replace(flag.begin(), flag.end(), '_', '-');
+    std::ranges::replace(flag, '_', '-');
     out.put(flag, values.empty() ? Settings::Value(true) : values.size() == 1 ? values[0] : values);
   }
   return out;

@@ -208,7 +208,7 @@ std::string short_text(const Flat& flat, const std::string& key) {
   const auto found = flat.find(key);
   if (found == flat.end()) return "the default";
   std::string text = found->second;
-  std::replace(text.begin(), text.end(), '\n', ' ');
+  std::ranges::replace(text, '\n', ' ');
   return text.empty() ? "nothing" : text.size() > kShown ? text.substr(0, kShown) + "..." : text;
 }
 

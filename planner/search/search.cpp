@@ -20,8 +20,8 @@ void choose(const SearchProblem& p, SearchResult& r) {
   const double best = r.candidates[r.best].value;
   for (std::size_t i = 0; i < r.candidates.size(); ++i)
     if (r.candidates[i].result && r.candidates[i].value <= best * (1 + p.space.tie)) r.ties.push_back(i);
-  std::stable_sort(r.ties.begin(), r.ties.end(),
-                   [&](std::size_t a, std::size_t b) { return r.candidates[a].value < r.candidates[b].value; });
+  std::ranges::stable_sort(r.ties,
+                           [&](std::size_t a, std::size_t b) { return r.candidates[a].value < r.candidates[b].value; });
   r.chosen = r.ties.front();
   for (std::size_t i : r.ties)
     if (more_robust(r.candidates[i], r.candidates[r.chosen])) r.chosen = i;

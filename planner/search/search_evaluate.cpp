@@ -21,8 +21,7 @@ namespace {
 /// Max/mean of one layer's shares over the expert ranks.
 double imbalance(const std::vector<double>& shares, const Layout& layout, std::int64_t layer) {
   const std::vector<double> rows = rows_received({shares}, layout, layer);
-  return *std::max_element(rows.begin(), rows.end()) * as_double(layout.expert) /
-         std::accumulate(rows.begin(), rows.end(), 0.0);
+  return *std::ranges::max_element(rows) * as_double(layout.expert) / std::accumulate(rows.begin(), rows.end(), 0.0);
 }
 
 /// On each kind of node, the first rank that is the busiest of its expert group.
@@ -93,7 +92,7 @@ std::int64_t busiest_rank(const SearchProblem& problem, const Layout& layout, co
     const std::vector<double> rows = rows_received({routing.counts(0, 0, layer, 0)}, layout, layer);
     for (std::size_t e = 0; e < load.size(); ++e) load[e] += rows[e];
   }
-  return std::max_element(load.begin(), load.end()) - load.begin();
+  return std::ranges::max_element(load) - load.begin();
 }
 
 double mean_imbalance(const SearchProblem& problem, const Layout& layout) {

@@ -35,8 +35,7 @@ std::vector<std::string> names_in(const std::string& word) {
     const std::size_t close = word.find('}', open);
     if (close == std::string::npos) break;
     const std::string name = word.substr(open + 1, close - open - 1);
-    const bool plain =
-        !name.empty() && std::all_of(name.begin(), name.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+    const bool plain = !name.empty() && std::ranges::all_of(name, [](char c) { return c >= 'a' && c <= 'z'; });
     if (plain) out.push_back(name);
     open = plain ? close : open + 1;
   }

@@ -17,17 +17,16 @@ namespace wt {
 namespace {
 
 const WatchSignal* signal_of(const std::vector<WatchSignal>& signals, std::initializer_list<WatchedMetric> metrics) {
-  const auto found = std::find_if(signals.begin(), signals.end(), [&](const WatchSignal& signal) {
-    return std::find(metrics.begin(), metrics.end(), signal.metric) != metrics.end();
-  });
+  const auto found = std::ranges::find_if(
+      signals, [&](const WatchSignal& signal) { return std::ranges::find(metrics, signal.metric) != metrics.end(); });
   return found == signals.end() ? nullptr : &*found;
 }
 
 /// Names become arguments of commands, some of which expand lists of hosts ("n[1-8]", "ALL").
 void check_names(const FleetObservation& fleet) {
   for (const NodeObservation& node : fleet.nodes) {
-    const bool word = std::all_of(node.name.begin(), node.name.end(),
-                                  [](unsigned char c) { return std::isalnum(c) || c == '.' || c == '_' || c == '-'; });
+    const bool word = std::ranges::all_of(
+        node.name, [](unsigned char c) { return std::isalnum(c) || c == '.' || c == '_' || c == '-'; });
     if (node.name.empty() || !std::isalnum(static_cast<unsigned char>(node.name.front())) || !word ||
         node.name == "ALL")
       throw_usage(
@@ -44,8 +43,7 @@ bool has_fewer_ranks(const std::filesystem::path& run, const std::filesystem::pa
 /// Whether nothing in the fleet could be judged.
 bool says_nothing(const HealthVerdict& verdict) {
   return verdict.comparisons == 0 && verdict.shared.empty() &&
-         std::all_of(verdict.nodes.begin(), verdict.nodes.end(),
-                     [](const NodeVerdict& node) { return node.findings.empty(); });
+         std::ranges::all_of(verdict.nodes, [](const NodeVerdict& node) { return node.findings.empty(); });
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ void correlate(WhatIf& result) {
     std::vector<double> numbers, days;
     for (const WhatIfRow& row : result.rows) {
       if (!row.plan) continue;
-      const auto at = std::find(axis.values.begin(), axis.values.end(), row.values[k]);
+      const auto at = std::ranges::find(axis.values, row.values[k]);
       numbers.push_back(axis.numbers[static_cast<std::size_t>(at - axis.values.begin())]);
       days.push_back(row.days());
     }

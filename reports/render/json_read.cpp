@@ -31,12 +31,6 @@ std::vector<double> numbers(const JsonReader& reader) {
   return out;
 }
 
-std::vector<std::string> strings(const JsonReader& reader) {
-  std::vector<std::string> out;
-  for (const JsonReader& one : reader.elements()) out.push_back(one.string());
-  return out;
-}
-
 Cell cell(const JsonReader& r) {
   r.allow_only({"text", "number", "evidence", "status", "heat"});
   Cell out(r.at("text").string());
@@ -88,7 +82,7 @@ Chart chart(const JsonReader& r) {
   out.kind = choice(r.at("kind"), {bar, grouped_bar, stacked_bar, ChartKind::line, waterfall, tornado, timeline});
   out.title = r.at("title").string();
   out.unit = r.at("unit").string();
-  out.labels = strings(r.at("labels"));
+  out.labels = r.at("labels").strings();
   for (const JsonReader& one : r.at("series").elements()) out.series.push_back(series(one));
   out.label_axis = r.at("label_axis").string();
   out.value_axis = r.at("value_axis").string();
@@ -139,7 +133,7 @@ Report report_from_json(const nlohmann::json& document, const std::string& origi
   report.status = status(root.at("status"));
   for (const JsonReader& one : root.at("sections").elements()) {
     one.allow_only({"id", "title", "paragraphs", "items"});
-    Section section{one.at("id").string(), one.at("title").string(), strings(one.at("paragraphs")), {}};
+    Section section{one.at("id").string(), one.at("title").string(), one.at("paragraphs").strings(), {}};
     for (const JsonReader& entry : one.at("items").elements()) section.items.push_back(item(entry));
     report.sections.push_back(std::move(section));
   }

@@ -61,15 +61,15 @@ std::vector<std::size_t> places(const std::vector<std::string>& header, const st
                                 std::size_t needed, OtherColumns others, const std::string& name) {
   std::vector<std::size_t> out;
   for (const std::string& column : header) {
-    const bool known = std::find(columns.begin(), columns.end(), column) != columns.end();
+    const bool known = std::ranges::find(columns, column) != columns.end();
     if (!known && others == OtherColumns::refused)
       throw_usage("{}: line 1: found the column '{}'{}; allowed are {}", name, column, did_you_mean(column, columns),
                   listed(columns));
-    if (known && std::count(header.begin(), header.end(), column) > 1)
+    if (known && std::ranges::count(header, column) > 1)
       throw_usage("{}: line 1: found the column '{}' twice; needs each once", name, column);
   }
   for (const std::string& column : columns) {
-    const auto found = std::find(header.begin(), header.end(), column);
+    const auto found = std::ranges::find(header, column);
     if (found == header.end() && out.size() < needed)
       throw_usage("{}: line 1: column '{}' missing{}; needs {}", name, column, did_you_mean(column, header),
                   listed({columns.begin(), columns.begin() + static_cast<std::ptrdiff_t>(needed)}));
@@ -81,7 +81,7 @@ std::vector<std::size_t> places(const std::vector<std::string>& header, const st
 }  // namespace
 
 std::size_t CsvTable::at(const std::string& column) const {
-  const auto found = std::find(columns.begin(), columns.end(), column);
+  const auto found = std::ranges::find(columns, column);
   if (found == columns.end())
     throw_error(Code::runtime, "CsvTable: found no column '{}', has {}", column, listed(columns));
   return static_cast<std::size_t>(found - columns.begin());

@@ -49,7 +49,7 @@ void fill_time(const CsvTable& table, const CsvRow& cells, KernelRow& row) {
 
 bool has_throughputs(const std::filesystem::path& file) {
   const std::vector<std::string> header = read_csv_header(file);
-  return std::find(header.begin(), header.end(), "kernel") != header.end();
+  return std::ranges::find(header, "kernel") != header.end();
 }
 
 }  // namespace

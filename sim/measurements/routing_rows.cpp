@@ -39,9 +39,8 @@ const std::vector<std::string> kSetupColumns = {"model_name",
                                                 "source"};
 
 bool has_all(const std::vector<std::string>& header, const std::vector<std::string>& columns) {
-  return std::all_of(columns.begin(), columns.end(), [&](const std::string& column) {
-    return std::find(header.begin(), header.end(), column) != header.end();
-  });
+  return std::ranges::all_of(
+      columns, [&](const std::string& column) { return std::ranges::find(header, column) != header.end(); });
 }
 
 /// Load columns and r0 to r(n-1), n >= 2.

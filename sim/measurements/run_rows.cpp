@@ -61,8 +61,8 @@ void assume_recompute(std::vector<RunRow>& rows) {
       row.assumed.emplace_back("no recompute");
       continue;
     }
-    const auto most = std::max_element(others->second.begin(), others->second.end(),
-                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto most =
+        std::ranges::max_element(others->second, [](const auto& a, const auto& b) { return a.second < b.second; });
     row.recompute = recompute_from_string(most->first);
     row.assumed.emplace_back("recompute as in the source's other runs");
   }
@@ -100,7 +100,7 @@ std::vector<RunRow> run_rows(const CsvTable& table, const std::function<void(con
 
 std::vector<RunRow> read_run_rows(const std::filesystem::path& file) {
   const std::vector<std::string> header = read_csv_header(file);
-  const bool tables = std::find(header.begin(), header.end(), "measured_metric") != header.end();
+  const bool tables = std::ranges::find(header, "measured_metric") != header.end();
   return tables ? read_simulator_tables(file) : read_training_runs(file);
 }
 

@@ -37,7 +37,7 @@ Options parse(std::vector<std::string> arguments) {
   app.add_flag("--dry-run", o.dry_run);
   app.add_flag("--quick", o.quick);
   app.add_flag("--json", o.json);
-  std::reverse(arguments.begin(), arguments.end());  // CLI11's order
+  std::ranges::reverse(arguments);  // CLI11's order
   try {
     app.parse(arguments);
   } catch (const CLI::ParseError& e) {
@@ -129,8 +129,8 @@ std::string memory_file(const std::string& name, const std::string& text) {
 }  // namespace
 
 bool asks_for_study(const std::vector<std::string>& arguments) {
-  const bool help = std::find(arguments.begin(), arguments.end(), "--help") != arguments.end();
-  return !help && std::any_of(arguments.begin(), arguments.end(), [](const std::string& a) {
+  const bool help = std::ranges::find(arguments, "--help") != arguments.end();
+  return !help && std::ranges::any_of(arguments, [](const std::string& a) {
     return a == "--for" || a.starts_with("--for=") || a == "--dry-run" || a == "--worth" || a.starts_with("--worth=");
   });
 }

@@ -1,6 +1,8 @@
 // windtunnel calibrate: makes a machine model from profiles, and reports residuals by class.
 #include "sim/cost/calibrate/calibrate.hpp"
 
+#include <fmt/ranges.h>
+
 #include <regex>
 
 #include "configs/base/atomic_file.hpp"
@@ -57,9 +59,7 @@ void run_calibrate(const Options& o) {
   const CalibrationResult result = calibrate(profiles, {o.allow_assumed});
   if (!o.output.empty()) write_machine(result.model.data(), o.output);
   Report report = calibrate_report(result);
-  std::string named;
-  for (const std::string& profile : o.profiles) named += (named.empty() ? "" : ", ") + profile;
-  report.provenance = provenance({{"profiles", named}});
+  report.provenance = provenance({{"profiles", fmt::format("{}", fmt::join(o.profiles, ", "))}});
   put_report(report, o.json);
 }
 

@@ -73,8 +73,7 @@ Report demo_report(const DemoResult& result) {
   for (const std::string& line : judgement.broken) compared.paragraphs.push_back("Bar broken: " + line + ".");
   const auto proof = {compared, timeline_section(result.shown()), rank_memory_section(result.comparisons)};
   report.sections.insert(report.sections.begin(), proof.begin(), proof.end());
-  const auto evidence =
-      std::find_if(report.sections.begin(), report.sections.end(), [](const Section& s) { return s.id == "evidence"; });
+  const auto evidence = std::ranges::find_if(report.sections, [](const Section& s) { return s.id == "evidence"; });
   report.sections.insert(evidence, drill_section(result.drill));
   nlohmann::json comparisons = nlohmann::json::array();
   for (const RunComparison& c : result.comparisons) comparisons.push_back(to_json(c));

@@ -75,7 +75,7 @@ void drill(const Options& o) {
   for (const std::string& name : o.scenarios)
     if (name != "random") inputs.push_back(read_drill_input(name));
   take_output_folder(o.output, "drill");  // must be first
-  if (std::count(o.scenarios.begin(), o.scenarios.end(), "random") > 0) add_random(o, inputs);
+  if (std::ranges::count(o.scenarios, "random") > 0) add_random(o, inputs);
   for (DrillInput& input : inputs) {
     RunSpec& run = input.run;
     // If the run's data is not on this machine, text files of the system replace it; tokens are written to the drill's
@@ -89,12 +89,12 @@ void drill(const Options& o) {
   if (o.json) {
     fmt::print("{}\n", to_json(result).dump(1));
   } else {
-    const bool drawn = std::any_of(inputs.begin(), inputs.end(), [](const DrillInput& input) { return input.drawn; });
+    const bool drawn = std::ranges::any_of(inputs, [](const DrillInput& input) { return input.drawn; });
     if (drawn)
       fmt::print("{}", text_table(drawn_table(inputs, result)));
     else
       fmt::print("{}\n{}", text_table(drill_table(result)), text_table(recovery_table(result)));
-    if (!drawn && std::any_of(result.cases.begin(), result.cases.end(), [](const DrillCase& c) { return c.predicted; }))
+    if (!drawn && std::ranges::any_of(result.cases, [](const DrillCase& c) { return c.predicted; }))
       fmt::print("\n{}\n{}\n", text_table(predicted_recovery_table(result)),
                  text_table(predicted_phases_table(result)));
     for (const DrillCase& c : result.cases)

@@ -76,7 +76,7 @@ std::vector<std::filesystem::path> gate_profiles(const std::string& place) {
   for (const auto& entry : std::filesystem::directory_iterator(place))
     if (entry.path().extension() == ".json") files.push_back(entry.path());
   if (files.empty()) throw_usage("{}: holds no .json file; needs a profile, or a folder of profiles", place);
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   return files;
 }
 

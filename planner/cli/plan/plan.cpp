@@ -9,6 +9,7 @@
 #include <numeric>
 #include <set>
 
+#include "configs/base/enum_words.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/text.hpp"
@@ -158,10 +159,8 @@ DecisionSpec asked_options(const Options& o, const std::string& text, const std:
     if (!(*asked.budget > 0)) throw_usage("--budget: found {}, needs money above 0, as 5M", o.budget);
   }
   if (o.prefer.empty()) return asked;
-  const std::vector<std::string>& names = prefer_names();
-  const auto preferred = std::find(names.begin(), names.end(), o.prefer);
-  if (preferred == names.end()) throw_usage("--prefer: found '{}', allowed {}", o.prefer, fmt::join(names, ", "));
-  asked.prefer = static_cast<Prefer>(preferred - names.begin());
+  asked.prefer = enumerator_of<Prefer>(o.prefer, prefer_names());
+  if (!asked.prefer) throw_usage("--prefer: found '{}', allowed {}", o.prefer, fmt::join(prefer_names(), ", "));
   return asked;
 }
 
@@ -183,9 +182,7 @@ std::string asked_study(const Options& o, const std::string& origin, const Setti
 void decide_command(const Options& o, const std::string& study, const std::string& origin, const DecisionSpec& asked) {
   if (!o.output.empty()) make_folder(o.output);
   Progress bar("planning options");
-  const Decision decision = decide(study, origin, asked, o.allow_assumed,
-                                   [&](const std::string& part, std::int64_t done, std::int64_t total,
-                                       const std::string& what) { bar.update(part, done, total, what); });
+  const Decision decision = decide(study, origin, asked, o.allow_assumed, bar.of_parts());
   bar.finish();
   if (o.json) {
     fmt::print("{}\n", decision_json(decision).dump(1));
@@ -225,10 +222,8 @@ void plan_command(const Options& o) {
   const StudySpec study = assigned_study(set_options(text, asked.options, origin), origin, asked.assignments);
   if (!o.output.empty()) make_folder(o.output);
   Progress bar("reading prices");
-  const SearchProgress progress = [&](const std::string& part, std::int64_t done, std::int64_t total,
-                                      const std::string& what) { bar.update(part, done, total, what); };
   const PlanInputs inputs = bar.during([&] { return read_plan_inputs(study, o.allow_assumed); });
-  Plan plan = make_plan(inputs, progress);
+  Plan plan = make_plan(inputs, bar.of_parts());
   std::vector<std::string> unplanned;
   if (o.smaller > 0)
     plan.smaller = bar.during([&] {
@@ -238,7 +233,8 @@ void plan_command(const Options& o) {
   std::vector<std::filesystem::path> files;
   nlohmann::json document;
   if (o.json || !o.output.empty()) document = plan_json(inputs, plan);
-  if (!o.output.empty()) files = write_plan(inputs, plan, plan_details(inputs, plan, progress), document, o.output);
+  if (!o.output.empty())
+    files = write_plan(inputs, plan, plan_details(inputs, plan, bar.of_parts()), document, o.output);
   bar.finish();
   for (const std::string& why : unplanned) fmt::print(stderr, "{}\n", why);
   if (o.json)

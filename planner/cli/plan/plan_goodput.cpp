@@ -45,7 +45,7 @@ Section goodput_section(const PlanInputs& inputs, const Plan& plan, const PlanDe
                                Cell(n->value, format_seconds(n->value) + ": " + n->evidence.source, n->evidence.kind));
   s.items.push_back(saves);
   Table cadence{.title = "Other intervals",
-                .columns = {{"case"}, {"save every", "min", Align::right}, {"goodput", "%", Align::right}},
+                .columns = {"case", numeric("save every", "min"), numeric("goodput", "%")},
                 .note = "Closed form. The optimum is flat: a longer interval spares storage for little goodput."};
   for (const IntervalRow& row : details.intervals)
     cadence.rows.push_back({row.name, Cell(row.interval_s / 60), Cell(100 * row.goodput)});
@@ -58,11 +58,8 @@ Section goodput_section(const PlanInputs& inputs, const Plan& plan, const PlanDe
   lost.value_axis = "share of the wall time";
   s.items.push_back(std::move(lost));
   Table table{.title = "With other clusters' failure rates",
-              .columns = {{"preset"},
-                          {"time between failures", "h", Align::right},
-                          {"save every", "min", Align::right},
-                          {"goodput", "%", Align::right},
-                          {"expected", "days", Align::right}},
+              .columns = {"preset", numeric("time between failures", "h"), numeric("save every", "min"),
+                          numeric("goodput", "%"), numeric("expected", "days")},
               .note = "Expected days by the closed form, from rates alone; the interval is chosen anew for each."};
   for (const PresetRow& row : plan.presets)
     table.rows.push_back({Cell(row.title), Cell(row.mtbf_s / 3600, Evidence::published), Cell(row.interval_s / 60),
@@ -81,11 +78,8 @@ Section sensitivity_section(const PlanDetails& details) {
   const std::string what = all.unit == "days" ? "days" : "energy";
   std::vector<Sensitivity> bars;
   Table table{.title = "Would another layout be better?",
-              .columns = {{"input"},
-                          {"at its low end", all.unit, Align::right},
-                          {"better then"},
-                          {"at its high end", all.unit, Align::right},
-                          {"better then"}},
+              .columns = {"input", numeric("at its low end", all.unit), "better then",
+                          numeric("at its high end", all.unit), "better then"},
               .note = fmt::format("{} of this layout, by the closed form. Better: the layout with the least of it "
                                   "there, where it has less by more than a tie.",
                                   all.unit == "days" ? "Days" : "Energy")};

@@ -107,7 +107,7 @@ std::string plan_scope(const PlanInputs& inputs) {
   const SearchSpec& space = inputs.study.search;
   std::vector<std::string> searched{stack.replicas ? "FSDP and HSDP" : "FSDP"}, fixed, not_run, others{"fp8"};
   const auto add = [&](bool runs, const std::vector<std::int64_t>& degrees, const char* what) {
-    const bool more = degrees.empty() || *std::max_element(degrees.begin(), degrees.end()) > 1;
+    const bool more = degrees.empty() || *std::ranges::max_element(degrees) > 1;
     (!runs ? not_run : more ? searched : fixed).emplace_back(what);
   };
   if (inputs.study.model.experts > 0) add(true, space.expert_degrees, "expert");

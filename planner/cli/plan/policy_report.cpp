@@ -87,15 +87,9 @@ std::string retention_sentence(const Plan& plan) {
 Table policies_table(const PolicyTable& policies) {
   Table table{
       .title = "Ways to recover, on the same traces",
-      .columns = {{"policy"},
-                  {"spares", "nodes", Align::right},
-                  {"goodput, median", "%", Align::right},
-                  {"P10", "%", Align::right},
-                  {"least", "%", Align::right},
-                  {"most", "%", Align::right},
-                  {"variation", "%", Align::right},
-                  {"finish, median", "days", Align::right},
-                  {"goodput beside a restart from storage", "points", Align::right}},
+      .columns = {"policy", numeric("spares", "nodes"), numeric("goodput, median", "%"), numeric("P10", "%"),
+                  numeric("least", "%"), numeric("most", "%"), numeric("variation", "%"),
+                  numeric("finish, median", "days"), numeric("goodput beside a restart from storage", "points")},
       .note = fmt::format("Derived: {} simulated traces of faults by wall clock, the same for every policy. P10: 90 % "
                           "of traces do better. Beside: mean of the paired differences and its 95 % interval.",
                           policies.traces)};
@@ -110,7 +104,7 @@ Table policies_table(const PolicyTable& policies) {
 }
 
 Table break_even_table(const PolicyTable& policies) {
-  Table table{.title = "What the unknown ones need", .columns = {{"policy"}, {"missing input"}, {"break-even"}}};
+  Table table{.title = "What the unknown ones need", .columns = {"policy", "missing input", "break-even"}};
   for (const PolicyRow& row : policies.rows)
     if (!row.outcome) table.rows.push_back({row.policy, row.missing, row.break_even});
   return table;
@@ -118,10 +112,10 @@ Table break_even_table(const PolicyTable& policies) {
 
 Table surface_table(const BreakEvenSurface& surface) {
   Table table{.title = fmt::format("{} [{}]", surface.title, surface.unit),
-              .columns = {{surface.row.name, surface.row.unit, Align::right}},
+              .columns = {numeric(surface.row.name, surface.row.unit)},
               .note = surface.note};
   for (const ShownNumber& column : surface.column.values)
-    table.columns.push_back({fmt::format("{} {}", surface.column.name, column.text), "", Align::right});
+    table.columns.push_back(numeric(fmt::format("{} {}", surface.column.name, column.text)));
   for (std::size_t i = 0; i < surface.cells.size(); ++i) {
     auto& row = table.rows.emplace_back();
     row.emplace_back(surface.row.values[i].value, surface.row.values[i].text);

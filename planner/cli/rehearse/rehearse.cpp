@@ -120,7 +120,7 @@ void rehearse(const Options& o) {
 }  // namespace
 
 bool asks_for_rehearsal(const std::vector<std::string>& arguments) {
-  const auto is = [&](const auto& matches) { return std::any_of(arguments.begin(), arguments.end(), matches); };
+  const auto is = [&](const auto& matches) { return std::ranges::any_of(arguments, matches); };
   return is([](const std::string& a) { return a == "--rehearse" || a.starts_with("--rehearse="); }) &&
          !is([](const std::string& a) { return a == "--help" || a == "-h"; });
 }
@@ -132,7 +132,7 @@ void rehearse(std::vector<std::string> arguments) {
   app.add_option("--machine", o.machine);
   app.add_option("-o,--output", o.output);
   app.add_flag("--json", o.json);
-  std::reverse(arguments.begin(), arguments.end());  // CLI11's order
+  std::ranges::reverse(arguments);  // CLI11's order
   app.parse(arguments);
   rehearse(o);
 }

@@ -29,9 +29,9 @@ std::string op_text(const OpClassTotal& total) {
 
 Table time_table(const ReplayResult& r) {
   Table table{.title = fmt::format("Ops of the last rank to end (rank {})", r.critical_rank)};
-  table.columns = {{"op"}, {"count", "", Align::right}, {"busy", "ms", Align::right}, {"exposed", "ms", Align::right}};
+  table.columns = {"op", numeric("count"), numeric("busy", "ms"), numeric("exposed", "ms")};
   std::vector<OpClassTotal> totals = r.totals;
-  std::stable_sort(totals.begin(), totals.end(), [](const auto& a, const auto& b) { return a.busy_s > b.busy_s; });
+  std::ranges::stable_sort(totals, [](const auto& a, const auto& b) { return a.busy_s > b.busy_s; });
   for (const OpClassTotal& t : totals)
     table.rows.push_back({op_text(t),
                           {static_cast<double>(t.count), fmt::format("{}", t.count)},
@@ -45,7 +45,7 @@ Table time_table(const ReplayResult& r) {
 
 Table evidence_table(const ReplayResult& r) {
   Table table{.title = "What the step time rests on"};
-  table.columns = {{"evidence"}, {"time", "ms", Align::right}, {"share", "%", Align::right}};
+  table.columns = {"evidence", numeric("time", "ms"), numeric("share", "%")};
   for (Evidence kind : {Evidence::measured, Evidence::published, Evidence::assumed, Evidence::derived}) {
     const double value = r.evidence_s[static_cast<std::size_t>(kind)];
     if (kind == Evidence::derived && value < 5e-4 * r.step_s) continue;
@@ -73,10 +73,7 @@ std::map<int, ClassPeak> class_peaks(const SimulatedRun& step) {
 
 Table memory_table(const SimulatedRun& step) {
   Table table{.title = "Peak memory by rank class"};
-  table.columns = {{"class", "", Align::right},
-                   {"ranks", "", Align::right},
-                   {"highest at rank", "", Align::right},
-                   {"peak", "GiB", Align::right}};
+  table.columns = {numeric("class"), numeric("ranks"), numeric("highest at rank"), numeric("peak", "GiB")};
   for (const auto& [index, peak] : class_peaks(step)) {
     const double GiB = peak.bytes / (1 << 30);
     table.rows.push_back({{static_cast<double>(index), fmt::format("{}", index)},

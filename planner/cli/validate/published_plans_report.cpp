@@ -73,16 +73,9 @@ Summary summary_of(const std::vector<PublishedComparison>& plans) {
 }
 
 Table steps_table(const std::vector<PublishedComparison>& plans) {
-  Table table{.columns = {{"run"},
-                          {"layouts", "", Align::right},
-                          {"in the space"},
-                          {"published", "s", Align::right},
-                          {"predicted", "s", Align::right},
-                          {"80 % interval", "s", Align::right},
-                          {"error", "%", Align::right},
-                          {"ours", "s", Align::right},
-                          {"less time", "%", Align::right},
-                          {"beyond the interval"}},
+  Table table{.columns = {"run", numeric("layouts"), "in the space", numeric("published", "s"),
+                          numeric("predicted", "s"), numeric("80 % interval", "s"), numeric("error", "%"),
+                          numeric("ours", "s"), numeric("less time", "%"), "beyond the interval"},
               .note =
                   "Predicted: the published layout. Ours: what the planner chooses for the same model, machine and "
                   "batch. Beyond the interval: our step is below the low end of the published layout's."};
@@ -103,16 +96,9 @@ Table steps_table(const std::vector<PublishedComparison>& plans) {
 }
 
 Table why_table(const std::vector<PublishedComparison>& plans) {
-  Table table{.columns = {{"run"},
-                          {"published layout"},
-                          {"ours"},
-                          {"computation", "%", Align::right},
-                          {"recompute", "%", Align::right},
-                          {"communication", "%", Align::right},
-                          {"stages", "%", Align::right},
-                          {"memory", "GiB", Align::right},
-                          {"ours", "GiB", Align::right},
-                          {"limit", "GiB", Align::right}},
+  Table table{.columns = {"run", "published layout", "ours", numeric("computation", "%"), numeric("recompute", "%"),
+                          numeric("communication", "%"), numeric("stages", "%"), numeric("memory", "GiB"),
+                          numeric("ours", "GiB"), numeric("limit", "GiB")},
               .note =
                   "Ours minus the published layout's, in percent of the latter's step. Communication: that computation "
                   "does not hide. Stages: waiting for other pipeline stages. Memory: of a process, which needs more "
@@ -140,14 +126,14 @@ Table why_table(const std::vector<PublishedComparison>& plans) {
 }
 
 Table outside_table(const std::vector<PublishedComparison>& plans) {
-  Table table{.title = "Layouts that the space does not have", .columns = {{"run"}, {"stack"}, {"what it has not"}}};
+  Table table{.title = "Layouts that the space does not have", .columns = {"run", "stack", "what it has not"}};
   for (const PublishedComparison& p : plans)
     if (!p.member.inside()) table.rows.push_back({name_of(p.plan.run), p.stack, missing(p)});
   return table;
 }
 
 Table sources_table(const std::vector<PublishedComparison>& plans) {
-  Table table{.columns = {{"run"}, {"row"}, {"source"}, {"stack"}, {"why its layout counts as good"}, {"search"}}};
+  Table table{.columns = {"run", "row", "source", "stack", "why its layout counts as good", "search"}};
   for (const PublishedComparison& p : plans)
     table.rows.push_back({name_of(p.plan.run), p.plan.run.id, p.plan.run.source, p.stack, p.plan.good,
                           p.certificate.proved ? "proved" : fmt::format("gap {:.1f} %", 100 * p.certificate.gap)});

@@ -166,7 +166,7 @@ Validation validate_outside(const Options& o) {
 
 Validation validate_memory(const Options& o) {
   const std::vector<std::string> columns = read_csv_header(o.file);
-  if (std::find(columns.begin(), columns.end(), "in_use_gib") != columns.end()) return validate_outside(o);
+  if (std::ranges::find(columns, "in_use_gib") != columns.end()) return validate_outside(o);
   const PublishedTimes& published = PublishedTimes::get();
   const std::vector<RunRow> rows = read_run_rows(o.file);
   const auto judged = [&](LeftOut left_out) {

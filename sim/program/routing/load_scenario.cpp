@@ -55,7 +55,7 @@ LoadScenario stretched(const LoadScenario& recorded, const ModelSpec& model) {
                                                    recorded.name, model.experts)}};
   for (std::size_t layer = 0; layer < recorded.counts.size(); ++layer) {
     std::vector<double> sorted = shares_of(recorded, static_cast<std::int64_t>(layer));
-    std::sort(sorted.begin(), sorted.end());
+    std::ranges::sort(sorted);
     std::vector<double> loads(experts);
     for (std::size_t e = 0; e < experts; ++e) {
       const double place =

@@ -20,8 +20,8 @@ LoadWindows windows_of(const std::string& file, std::int64_t steps, const ModelS
   for (; windows > static_cast<std::int64_t>(kMostWindows); windows /= 2) out.steps *= 2;
   for (std::int64_t i = 0; i < windows; ++i) {
     const std::int64_t begin = recorded.front() + i * out.steps, end = begin + out.steps;
-    std::vector<std::int64_t> within(std::lower_bound(recorded.begin(), recorded.end(), begin),
-                                     std::lower_bound(recorded.begin(), recorded.end(), end));
+    std::vector<std::int64_t> within(std::ranges::lower_bound(recorded, begin),
+                                     std::ranges::lower_bound(recorded, end));
     if (within.empty()) within.push_back(begin);  // routed like the nearest recorded step
     out.loads.push_back(load_scenario(*routing, fmt::format("steps {} to {}", begin, end - 1), model.blocks(), 1,
                                       within, {Evidence::measured, file}));

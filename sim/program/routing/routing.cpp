@@ -133,7 +133,7 @@ std::unique_ptr<RoutingSource> histogram_routing(const ModelSpec& model, const M
 std::vector<std::vector<double>> read_histogram(const std::filesystem::path& csv, std::int64_t experts) {
   const auto rows = read_cells(csv);
   const auto column = [&](const std::string& name) {
-    const auto it = std::find(rows[0].begin(), rows[0].end(), name);
+    const auto it = std::ranges::find(rows[0], name);
     if (it == rows[0].end()) throw_usage("{}: column '{}' missing; needs layer, expert, count", csv.string(), name);
     return static_cast<std::size_t>(it - rows[0].begin());
   };
@@ -190,13 +190,13 @@ std::vector<std::int64_t> whole_rows(const std::vector<double>& counts, std::int
   for (const double count : counts) rows.push_back(static_cast<std::int64_t>(std::floor(count)));
   std::vector<std::size_t> order(counts.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
     return counts[a] - std::floor(counts[a]) > counts[b] - std::floor(counts[b]);
   });
   std::int64_t missing = std::llround(std::accumulate(counts.begin(), counts.end(), 0.0)) -
                          std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
   for (std::size_t i = 0; missing > 0; ++i, --missing) ++rows[order[i % order.size()]];
-  if (const auto most = std::max_element(rows.begin(), rows.end()); most != rows.end() && *most > tokens)
+  if (const auto most = std::ranges::max_element(rows); most != rows.end() && *most > tokens)
     throw_usage(
         "routing: found {} rows for expert {}, {} tokens allow one each; use a recording or histogram of this model",
         *most, most - rows.begin(), tokens);
