@@ -114,13 +114,13 @@ TEST_CASE("a backward product is its two forward products") {
 TEST_CASE("bf16 borrows fp16, and its own measurement wins") {
   Profile p = synthetic_profile();
   p.measurements.push_back(timed(gemm(64, 64, 64), 2e-6, "fp16"));
-  const auto timed = [&] { return calibrate({p}).model.answer(gemm(64, 64, 64, Precision::bf16), 0); };
-  CHECK(timed().estimate.evidence == Evidence::derived);
-  CHECK(timed().estimate.shares() == only(Evidence::measured));  // by derivation
-  CHECK(timed().source == "fp16 taken for bf16: synthetic");
+  const auto answer = [&] { return calibrate({p}).model.answer(gemm(64, 64, 64, Precision::bf16), 0); };
+  CHECK(answer().estimate.evidence == Evidence::derived);
+  CHECK(answer().estimate.shares() == only(Evidence::measured));  // by derivation
+  CHECK(answer().source == "fp16 taken for bf16: synthetic");
   p.measurements.push_back(timed(gemm(64, 64, 64), 3e-6, "bf16"));
-  CHECK(timed().estimate.seconds == 3e-6);
-  CHECK(timed().estimate.evidence == Evidence::measured);
+  CHECK(answer().estimate.seconds == 3e-6);
+  CHECK(answer().estimate.evidence == Evidence::measured);
 }
 
 TEST_CASE("intervals contain the price, and about four in five of the measurements") {
