@@ -228,8 +228,7 @@ std::string to_string(Compression compression) {
 }
 
 void Recompute::add(Rule rule) {
-  const auto at =
-      std::ranges::lower_bound(rules_, rule, [](const Rule& a, const Rule& b) { return a.module < b.module; });
+  const auto at = std::ranges::lower_bound(rules_, rule.module, {}, &Rule::module);
   if (at != rules_.end() && at->module == rule.module)
     throw_usage("recompute: found {} twice, allowed once; list all its blocks there", to_string(rule.module));
   rules_.insert(at, std::move(rule));

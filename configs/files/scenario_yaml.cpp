@@ -1,6 +1,7 @@
 // Writes a scenario as a file that reads back to the same scenario.
 #include <csignal>
 
+#include "configs/base/yaml.hpp"
 #include "configs/files/scenario.hpp"
 
 namespace wt {

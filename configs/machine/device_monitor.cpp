@@ -16,9 +16,8 @@ std::vector<const DeviceReading*> chosen(const std::vector<TimedReading>& readin
                                          const std::vector<TimeWindow>& windows) {
   std::set<std::size_t> places;
   const auto first_at = [&](double at_s) {
-    return static_cast<std::size_t>(
-        std::ranges::lower_bound(readings, at_s, [](const TimedReading& r, double s) { return r.at_s < s; }) -
-        readings.begin());
+    return static_cast<std::size_t>(std::ranges::lower_bound(readings, at_s, {}, &TimedReading::at_s) -
+                                    readings.begin());
   };
   for (const TimeWindow& window : windows) {
     std::size_t begin = first_at(window.begin_s);

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "configs/base/text.hpp"
+#include "configs/base/yaml.hpp"
 
 namespace wt {
 namespace {

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "configs/base/yaml.hpp"
 #include "configs/files/limits.hpp"
 
 namespace wt {

@@ -94,7 +94,7 @@ void drill(const Options& o) {
       fmt::print("{}", text_table(drawn_table(inputs, result)));
     else
       fmt::print("{}\n{}", text_table(drill_table(result)), text_table(recovery_table(result)));
-    if (!drawn && std::ranges::any_of(result.cases, [](const DrillCase& c) { return c.predicted; }))
+    if (!drawn && std::ranges::any_of(result.cases, [](const DrillCase& c) { return c.predicted.has_value(); }))
       fmt::print("\n{}\n{}\n", text_table(predicted_recovery_table(result)),
                  text_table(predicted_phases_table(result)));
     for (const DrillCase& c : result.cases)

@@ -9,6 +9,9 @@
 #include "planner/cli/plan/cost_report.hpp"
 
 namespace wt {
+
+WT_TO_JSON(OptionWorth, cluster, changes, saves, minutes, how)
+
 namespace {
 
 Cell verdict(const Decision& d, std::size_t i) {
@@ -126,13 +129,7 @@ nlohmann::json decision_json(const Decision& d) {
     options.push_back(std::move(one));
   }
   nlohmann::json rows = nlohmann::json::array();
-  for (const OptionWorth& w : d.next)
-    rows.push_back({{"cluster", w.cluster},
-                    {"price", w.times},
-                    {"changes", w.changes},
-                    {"saves", w.saves},
-                    {"minutes", w.minutes},
-                    {"how", w.how}});
+  for (const OptionWorth& w : d.next) rows.emplace_back(w)["price"] = w.times;
   return {{"schema", "windtunnel.decision/1"},
           {"answer", d.sentence},
           {"options", options},

@@ -9,6 +9,9 @@
 #include "planner/cli/plan/plan_sections.hpp"
 
 namespace wt {
+
+WT_TO_JSON(Worth, changes, saves, saves_gpu_hours, saves_money, width, joint, minutes, how)
+
 namespace {
 
 using nlohmann::json;
@@ -101,17 +104,7 @@ Table measure_table(const Plan& plan, std::size_t rows) {
 
 json measure_json(const Plan& plan) {
   json rows = json::array();
-  for (const Worth& w : plan.next.rows)
-    rows.push_back({{"price", w.what},
-                    {"changes", w.changes},
-                    {"saves", w.saves},
-                    {"saves_gpu_hours", w.saves_gpu_hours},
-                    {"saves_money", w.saves_money},
-                    {"width", w.width},
-                    {"joint", w.joint},
-                    {"shapes", w.shapes.size()},
-                    {"minutes", w.minutes},
-                    {"how", w.how}});
+  for (const Worth& w : plan.next.rows) rows.emplace_back(w).update({{"price", w.what}, {"shapes", w.shapes.size()}});
   return {{"sentence", plan.next.sentence}, {"unit", plan.next.unit}, {"rows", rows}};
 }
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "configs/base/json_members.hpp"
 #include "configs/base/quantity.hpp"
 #include "planner/cli/parts/cells.hpp"
 #include "planner/cli/parts/json_parts.hpp"
@@ -14,6 +14,9 @@
 #include "sim/cost/kernels/machine_data.hpp"
 
 namespace wt {
+
+WT_TO_JSON(ReplayResult, step_s, low_s, high_s, exposed_s, slowed_s, simulated_ranks, critical_rank)
+
 namespace {
 
 constexpr std::size_t kMostDrawnOps = 1200;  ///< a chart with more bars opens slowly and is unreadable
@@ -109,24 +112,19 @@ nlohmann::json payload(const SimulatedRun& step) {
     memory.push_back(
         {{"class", index}, {"ranks", peak.ranks}, {"worst_rank", peak.worst_rank}, {"peak_bytes", peak.bytes}});
   const MemoryUse fullest = fullest_memory(step);
-  return {{"step_s", r.step_s},
-          {"low_s", r.low_s},
-          {"high_s", r.high_s},
-          {"exposed_s", r.exposed_s},
-          {"slowed_s", r.slowed_s},
-          {"tokens_per_s", static_cast<double>(step.run.tokens_per_step()) / r.step_s},
-          {"world", step.run.layout.world()},
-          {"simulated_ranks", r.simulated_ranks},
-          {"critical_rank", r.critical_rank},
-          {"evidence_s", evidence},
-          {"peak_bytes", peak_bytes(step)},
-          {"fullest_bytes", fullest.live.peak()},
-          {"allocated_bytes", forecast_json(fullest.allocated)},
-          {"reserved_bytes", forecast_json(fullest.reserved)},
-          {"process_bytes", forecast_json(fullest.process)},
-          {"usable_bytes", fullest.usable_bytes},
-          {"ops", ops},
-          {"memory", memory}};
+  nlohmann::json out = r;
+  out.update({{"tokens_per_s", static_cast<double>(step.run.tokens_per_step()) / r.step_s},
+              {"world", step.run.layout.world()},
+              {"evidence_s", evidence},
+              {"peak_bytes", peak_bytes(step)},
+              {"fullest_bytes", fullest.live.peak()},
+              {"allocated_bytes", forecast_json(fullest.allocated)},
+              {"reserved_bytes", forecast_json(fullest.reserved)},
+              {"process_bytes", forecast_json(fullest.process)},
+              {"usable_bytes", fullest.usable_bytes},
+              {"ops", ops},
+              {"memory", memory}});
+  return out;
 }
 
 }  // namespace

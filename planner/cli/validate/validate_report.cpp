@@ -14,6 +14,7 @@
 
 namespace wt {
 
+WT_TO_JSON(Ratio, choice, slower, faster, measured, predicted)
 WT_TO_JSON(Accuracy, n, abstained, groups, origins, mape, median_ape, p90_ape, bias, spearman, regret, coverage80,
            origin_median_ape, origin_coverage80)
 
@@ -108,13 +109,7 @@ nlohmann::json ratios_json(const std::vector<Ratio>& ratios) {
   nlohmann::json out = error(&Ratio::predicted);
   out["n"] = ratios.size();
   out["baseline"] = error(&Ratio::baseline);
-  for (const Ratio& r : ratios)
-    out["pairs"].push_back({{"choice", r.choice},
-                            {"slower", r.slower},
-                            {"faster", r.faster},
-                            {"measured", r.measured},
-                            {"predicted", r.predicted},
-                            {"balanced", r.baseline}});
+  for (const Ratio& r : ratios) out["pairs"].emplace_back(r)["balanced"] = r.baseline;
   return out;
 }
 
