@@ -15,6 +15,8 @@ namespace wt {
 using nlohmann::json;
 
 WT_TO_JSON(HistoryPoint, run, commit, built, measured, host, median, low, high, samples)
+WT_TO_JSON(HistorySeries, benchmark, environment, facts, unit, smaller_is_better, points)
+WT_TO_JSON(AlertRecord, benchmark, environment, before, commit, ratio, reason)
 WT_TO_JSON(LevelShift, index, before, after, p, threshold)
 
 namespace {
@@ -160,24 +162,11 @@ json history_payload(const History& history, const HistoryJudgement& judgement) 
       row["rejected"] = each.rejected;
       rejected.push_back(std::move(row));
     }
-    all.push_back({{"benchmark", s.benchmark},
-                   {"environment", s.environment},
-                   {"facts", s.facts},
-                   {"unit", s.unit},
-                   {"smaller_is_better", s.smaller_is_better},
-                   {"scatter", judged.levels.spread},
-                   {"points", s.points},
-                   {"shifts", std::move(shifts)},
-                   {"left_out", std::move(rejected)}});
+    all.emplace_back(s).update(
+        {{"scatter", judged.levels.spread}, {"shifts", std::move(shifts)}, {"left_out", std::move(rejected)}});
   }
   for (const AlertRecord& a : judgement.new_alerts)
-    new_alerts.push_back({{"said", a.withdrawn ? "withdrawn" : "raised"},
-                          {"benchmark", a.benchmark},
-                          {"environment", a.environment},
-                          {"before", a.before},
-                          {"commit", a.commit},
-                          {"ratio", a.ratio},
-                          {"reason", a.reason}});
+    new_alerts.emplace_back(a)["said"] = a.withdrawn ? "withdrawn" : "raised";
   return {{"schema", "windtunnel.gate-history-report/1"},
           {"runs", history.runs},
           {"torn", history.torn},

@@ -10,6 +10,7 @@
 namespace wt {
 
 WT_TO_JSON(CostRange, p05, p50, p95, mean)
+WT_TO_JSON(Cost, gpu_hours, spare_gpu_hours, money, storage_money, egress_money, not_priced)
 
 namespace {
 
@@ -209,18 +210,14 @@ json cost_json(const Cost& cost) {
                         {"date", each.amount->date},
                         {"evidence", to_string(each.amount->evidence.kind)},
                         {"source", each.amount->evidence.source}});
-  return {{"sentence", cost_sentence(cost)},
-          {"currency", currency_of(cost).empty() ? json() : json(currency_of(cost))},
-          {"gpu_hours", cost.gpu_hours},
-          {"spare_gpu_hours", cost.spare_gpu_hours},
-          {"money", cost.money},
-          {"kwh", cost.energy},
-          {"carbon_kg", cost.carbon},
-          {"buckets", buckets},
-          {"storage_money", cost.storage_money},
-          {"egress_money", cost.egress_money},
-          {"not_priced", cost.not_priced},
-          {"prices", prices}};
+  json out = cost;
+  out.update({{"sentence", cost_sentence(cost)},
+              {"currency", currency_of(cost).empty() ? json() : json(currency_of(cost))},
+              {"kwh", cost.energy},
+              {"carbon_kg", cost.carbon},
+              {"buckets", buckets},
+              {"prices", prices}});
+  return out;
 }
 
 }  // namespace wt

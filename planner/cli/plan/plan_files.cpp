@@ -20,6 +20,9 @@ static void to_json(json& out, const SourcedNumber& n) {
   out = {{"value", n.value}, {"evidence", to_string(n.evidence.kind)}, {"source", n.evidence.source}};
 }
 WT_TO_JSON(RunDistribution, runs, finished, p50_s, p90_s, p95_s, mean_s, goodput, failures)
+WT_TO_JSON(Layout, replicate, shard, expert, microbatch)
+WT_TO_JSON(OpClassTotal, count, busy_s, exposed_s)
+WT_TO_JSON(ReplacementOption, every_steps, moves, step_s, move_s)
 WT_TO_JSON(PresetRow, name, mtbf_s, interval_s, goodput, days)
 WT_TO_JSON(Certificate, bound, incumbent, unit, gap, proved, ties_complete, enumerated, infeasible, bounded, simulated,
            violations)
@@ -41,20 +44,13 @@ json step_json(const Simulated& s) {
 /// Mean times of the critical rank's ops, named as a machine model's ops ("attention.fwd/dense").
 json ops_json(const std::vector<OpClassTotal>& totals) {
   json out = json::array();
-  for (const OpClassTotal& t : totals)
-    out.push_back({{"op", to_string(OpKey{t.action, t.direction, t.group})},
-                   {"count", t.count},
-                   {"busy_s", t.busy_s},
-                   {"exposed_s", t.exposed_s}});
+  for (const OpClassTotal& t : totals) out.emplace_back(t)["op"] = to_string(OpKey{t.action, t.direction, t.group});
   return out;
 }
 
 json layout_json(const Layout& l) {
-  json out{{"replicate", l.replicate},
-           {"shard", l.shard},
-           {"expert", l.expert},
-           {"microbatch", l.microbatch},
-           {"recompute", to_string(l.recompute)}};
+  json out = l;
+  out["recompute"] = to_string(l.recompute);
   out["placed"] = !l.placement.empty();
   return out;
 }
@@ -190,12 +186,7 @@ json drift_json(const Plan& plan) {
   out["windows"] = study.windows, out["window_steps"] = study.window_steps, out["chosen"] = study.chosen;
   out["gain"] = study.gain(), out["options"] = json::array();
   for (const ReplacementOption& o : study.options)
-    out["options"].push_back({{"every_steps", o.every_steps},
-                              {"moves", o.moves},
-                              {"imbalance", o.load},
-                              {"step_s", o.step_s},
-                              {"move_s", o.move_s},
-                              {"step_with_moves_s", o.with_moves_s}});
+    out["options"].emplace_back(o).update({{"imbalance", o.load}, {"step_with_moves_s", o.with_moves_s}});
   return out;
 }
 

@@ -2,13 +2,15 @@
 
 #include <fmt/core.h>
 
-#include <nlohmann/json.hpp>
-
+#include "configs/base/json_members.hpp"
 #include "configs/base/statistics.hpp"
 #include "planner/cli/parts/provenance.hpp"
 #include "sim/validate/judged.hpp"
 
 namespace wt {
+
+WT_TO_JSON(AxisDifference, axis, found, nearest)
+
 namespace {
 
 std::string name_of(const RunRow& run) { return fmt::format("{}, {} x {}", run.model.name, run.gpus, run.gpu); }
@@ -145,9 +147,6 @@ Table sources_table(const std::vector<PublishedComparison>& plans) {
 nlohmann::json published_plans_json(const std::vector<PublishedComparison>& plans, const std::string& file) {
   nlohmann::json out{{"schema", "windtunnel.published-plans/1"}, {"file", file}, {"plans", nlohmann::json::array()}};
   for (const PublishedComparison& p : plans) {
-    nlohmann::json differences = nlohmann::json::array();
-    for (const AxisDifference& d : p.member.differences)
-      differences.push_back({{"axis", d.axis}, {"found", d.found}, {"nearest", d.nearest}});
     out["plans"].push_back({{"run", p.plan.run.id},
                             {"name", p.plan.run.name},
                             {"source", p.plan.run.source},
@@ -156,7 +155,7 @@ nlohmann::json published_plans_json(const std::vector<PublishedComparison>& plan
                             {"stack", p.stack},
                             {"layouts", p.member.layouts},
                             {"inside", p.member.inside()},
-                            {"differences", differences},
+                            {"differences", p.member.differences},
                             {"chunks_dealt_otherwise", p.deals_layers_differently},
                             {"published_s", p.plan.run.step_s},
                             {"fits", p.fits()},

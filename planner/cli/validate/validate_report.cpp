@@ -14,6 +14,7 @@
 
 namespace wt {
 
+WT_TO_JSON(Judged, line, name, group, origin, regime)
 WT_TO_JSON(Ratio, choice, slower, faster, measured, predicted)
 WT_TO_JSON(Accuracy, n, abstained, groups, origins, mape, median_ape, p90_ape, bias, spearman, regret, coverage80,
            origin_median_ape, origin_coverage80)
@@ -33,13 +34,9 @@ nlohmann::json both_json(const std::vector<Judged>& rows) {
 const char* said(const Judged& row) { return !row.forecast.value ? "not" : row.assumed.empty() ? "exactly" : "nearly"; }
 
 nlohmann::json row_json(const Judged& row, const std::string& unit) {
-  nlohmann::json out = {{"line", row.line},
-                        {"name", row.name},
-                        {"group", row.group},
-                        {"origin", row.origin},
-                        {"regime", row.regime},
-                        {"said", said(row)},
-                        {"measured_" + unit, row.measured > 0 ? nlohmann::json(row.measured) : nlohmann::json()}};
+  nlohmann::json out = row;
+  out["said"] = said(row);
+  out["measured_" + unit] = row.measured > 0 ? nlohmann::json(row.measured) : nlohmann::json();
   const Forecast& f = row.forecast;
   if (!f.value) {
     out["predicted_" + unit] = nullptr;
